@@ -1,9 +1,20 @@
-//! The book: mdBook makes it, where it is installed.
+//! The book: mdBook makes it, where it is installed, from a copy of the pages whose links to other files lead to the repository.
 
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use anyhow::Context as _;
+
+use super::links::normal;
 use crate::cargo::succeeds;
+use crate::files::below;
 use crate::workspace::Workspace;
+
+/// Where files that are no pages of the book are shown.
+const REPOSITORY: &str = "https://github.com/pleach/pleach/tree/main/";
+
+/// What the book is made of.
+const EXTENSIONS: &[&str] = &["md", "svg", "toml"];
 
 /// Builds the book in the target folder; true when it is built, or when mdBook is not installed.
 pub(crate) fn build() -> anyhow::Result<bool> {
@@ -13,7 +24,63 @@ pub(crate) fn build() -> anyhow::Result<bool> {
         return Ok(true);
     }
     let workspace = Workspace::load()?;
+    let source = workspace.target_directory.join("book-source");
+    if source.exists() {
+        std::fs::remove_dir_all(&source).with_context(|| format!("cannot empty {}", source.display()))?;
+    }
+    for file in below(&workspace.workspace_root.join("docs"), EXTENSIONS)? {
+        copy(workspace.relative(&file), &workspace.workspace_root, &source)?;
+    }
     let target = workspace.target_directory.join("book");
-    let mut command = Command::new("mdbook");
-    succeeds(command.arg("build").arg("--dest-dir").arg(&target).arg(workspace.workspace_root.join("docs")))
+    succeeds(Command::new("mdbook").arg("build").arg("--dest-dir").arg(target).arg(source))
+}
+
+/// Copies a file of `docs`.
+fn copy(file: &Path, root: &Path, source: &Path) -> anyhow::Result<()> {
+    let place = source.join(file.strip_prefix("docs")?);
+    std::fs::create_dir_all(place.parent().unwrap_or(source))?;
+    let text = std::fs::read_to_string(root.join(file)).with_context(|| format!("cannot read {}", file.display()))?;
+    let is_page = file.extension().is_some_and(|extension| extension == "md");
+    let text = if is_page { with_links_to_the_repository(file, &text) } else { text };
+    std::fs::write(&place, text).with_context(|| format!("cannot write {}", place.display()))
+}
+
+/// The text of a page whose links out of `docs` lead to the repository.
+fn with_links_to_the_repository(file: &Path, text: &str) -> String {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let mut pieces = text.split("](");
+    let mut changed = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        changed.push_str("](");
+        let end = piece.find([')', ' ', '\n']).unwrap_or(piece.len());
+        let (target, rest) = piece.split_at(end);
+        match outside(folder, target) {
+            Some(path) => changed.extend([REPOSITORY, &path.to_string_lossy(), rest]),
+            None => changed.push_str(piece),
+        }
+    }
+    changed
+}
+
+/// The path of a link's target from the root, if it is not below `docs`.
+fn outside(folder: &Path, target: &str) -> Option<PathBuf> {
+    let is_file = target.starts_with("../") && !target.contains("://");
+    is_file.then(|| normal(&folder.join(target))).filter(|path| !path.starts_with("docs"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_out_of_the_book_lead_to_the_repository() {
+        let page = "[a](../README.md) [b](state.md#x) `c`\n[d](../examples/expenses), [e](https://x.org)";
+        let expected = format!(
+            "[a]({REPOSITORY}README.md) [b](state.md#x) `c`\n[d]({REPOSITORY}examples/expenses), [e](https://x.org)"
+        );
+        assert_eq!(with_links_to_the_repository(Path::new("docs/a.md"), page), expected);
+        let decision = "[a](../sessions.md) [b](../../xtask)";
+        let expected = format!("[a](../sessions.md) [b]({REPOSITORY}xtask)");
+        assert_eq!(with_links_to_the_repository(Path::new("docs/adr/1.md"), decision), expected);
+    }
 }
