@@ -82,12 +82,19 @@ impl Client {
         panic!("the stream of {id} ended without an outcome")
     }
 
+    /// Waits until an expense is so far: its run ends a little after its last event.
+    pub(crate) async fn comes_to(&self, id: &str, progress: &str) {
+        while self.status(id).await["progress"] != progress {
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// Waits until an expense asks.
     pub(crate) async fn asks(&self, id: &str) {
         let mut events = self.events(id, None).await;
         while let Some(event) = events.next().await {
             if event.data.get("question").is_some() {
-                return;
+                return self.comes_to(id, "waiting").await;
             }
         }
         panic!("the stream of {id} ended without a question")

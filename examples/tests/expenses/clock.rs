@@ -6,6 +6,9 @@ use std::time::Duration;
 use pleach::{BoxFuture, Clock};
 use tokio::sync::oneshot;
 
+/// How long a second of a clock that runs takes.
+const PACE: Duration = Duration::from_millis(20);
+
 /// A clock that shows 1,800,000,000 seconds since the epoch until it is advanced. A sleep lasts until the clock shows its end. Its
 /// clones are one clock.
 #[derive(Clone, Debug)]
@@ -37,12 +40,13 @@ impl TestClock {
         }
     }
 
-    /// Waits for a future while the clock runs: for what other processes store, and what wakes at a time.
+    /// Waits for a future while the clock runs, for what other processes store, and what wakes at a time: so slowly that databases answer
+    /// within the time-outs of steps.
     pub(crate) async fn run<T>(&self, future: impl Future<Output = T>) -> T {
         let running = async {
             loop {
                 self.advance(Duration::from_secs(1));
-                tokio::task::yield_now().await;
+                tokio::time::sleep(PACE).await;
             }
         };
         tokio::select! {
