@@ -141,7 +141,7 @@ impl<'a> Play<'a> {
                     self.seen.extend(stored.last().cloned());
                 }
                 Ok(SignalOutcome::Repeated) => {}
-                Err(RunError::Session(SessionError::Storage { .. })) => return false,
+                Err(RunError::Session(SessionError::Unavailable { .. })) => return false,
                 // A node without a result leaves no trace: it may run in another process.
                 Err(RunError::Unfinished { .. }) if !self.flow.resumable => {}
                 other => panic!("{name}: {other:?}"),
