@@ -58,7 +58,6 @@ impl Context {
     /// Once polled, the questions are stored also when the future is dropped.
     ///
     /// ADK: none; questions of one event.
-    #[must_use]
     pub fn select<T: Send>(&self) -> Select<'_, T> {
         Select { ctx: self, number: self.number_of_wait("select"), questions: Vec::new(), branches: Vec::new() }
     }
