@@ -132,7 +132,7 @@ impl<'a> Play<'a> {
         let asked = self.seen.iter().flat_map(|event| event.questions()).filter(of_signal);
         let names: BTreeSet<String> = asked.map(|question| question.message).collect();
         let turn = answers(&self.seen);
-        for name in names.iter().rev().filter(|name| !waits(name) && turn % 2 == 0) {
+        for name in names.iter().rev().filter(|name| !waits(name) && turn.is_multiple_of(2)) {
             let options = SignalOptions::new().idempotency_key(turn.to_string());
             let sent = runner.signal_with(("ana", "s1"), name, format!("of turn {turn}"), options);
             match self.host.wait(sent) {
