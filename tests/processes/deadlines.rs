@@ -7,23 +7,18 @@ use pleach::prelude::*;
 use pleach::{FollowOptions, SessionKey};
 use serde_json::{Value, json};
 
-use crate::database::{Backend, Database};
+use crate::database::Backend;
+use crate::waiting::{pause, process};
 
 /// How long the question may stay open: longer than the processes need to start.
 const LIMIT: Duration = Duration::from_millis(400);
 
-/// A process: a Runner with a connection of its own, whose workflow charges and then asks.
-async fn process(database: &Database) -> Runner {
-    let mut wf = Workflow::builder("wf");
-    let node = FunctionNode::new("wait", async |ctx: Context| {
-        let charged: u32 = ctx.step("charge", async || Ok(7)).await?;
-        let answer: Option<bool> = ctx.ask_within("ok", "Pay?", LIMIT).await?;
-        ctx.sleep(Duration::from_millis(20)).await?;
-        Ok::<_, Fail>(json!([charged, answer]))
-    });
-    let node = wf.add(node.rerun_on_resume(true));
-    wf.edge(START, node);
-    Runner::builder("t").root(wf.build().unwrap()).sessions(database.open().await).build().unwrap()
+/// Charges, asks and sleeps.
+async fn order(ctx: Context) -> Result<Value> {
+    let charged: u32 = ctx.step("charge", async || Ok(7)).await?;
+    let answer: Option<bool> = ctx.ask_within("ok", "Pay?", LIMIT).await?;
+    ctx.sleep(Duration::from_millis(20)).await?;
+    Ok(json!([charged, answer]))
 }
 
 /// Follows the session over its pauses until the node has given its output.
@@ -42,14 +37,8 @@ async fn output(runner: &Runner) -> Value {
 /// Issue 15, point 3: a question is answered at its deadline once, whichever processes are up, and what follows runs once.
 pub(crate) async fn a_deadline_outlives_its_process_and_comes_once(backend: Backend) {
     let Some(database) = backend.database().await else { return };
-    let first = process(&database).await;
-    let mut run = first.run("ana", "s1", "go");
-    while let Some(event) = run.next().await {
-        event.unwrap();
-    }
-    // Gone without being closed, as a process that is killed.
-    drop((run, first));
-    let later = join_all((0..3).map(|_| process(&database))).await;
+    pause(process(&database, order).await).await;
+    let later = join_all((0..3).map(|_| process(&database, order))).await;
     later.iter().for_each(Runner::start_timers);
     let outputs = join_all(later.iter().map(output)).await;
     assert_eq!(outputs, vec![json!([7, null]); 3]);

@@ -15,6 +15,7 @@ mod own_sessions;
 mod process;
 mod runners;
 mod stored;
+mod waiting;
 mod waits;
 
 use database::Backend;

@@ -10,6 +10,7 @@ use pleach_tests::dice::Dice;
 use serde_json::{Value, json};
 
 use crate::database::{Backend, Database};
+use crate::waiting::{pause, process};
 
 const KILLS: usize = 12;
 const SEED: u64 = 20_261_123;
@@ -96,29 +97,18 @@ pub(crate) async fn what_a_run_waits_for_outlives_kills(backend: Backend) {
     }
 }
 
-/// A process with a connection of its own, whose workflow waits for the first of three.
-async fn process(database: &Database) -> Runner {
-    let mut wf = Workflow::builder("wf");
-    let node = FunctionNode::new("wait", async |ctx: Context| {
-        let select = ctx.select().ask("ok", "Pay?", |yes: bool| json!({ "decided": yes }));
-        let select = select.sleep(std::time::Duration::from_millis(50), || json!("late"));
-        select.signal("cancel", |reason: String| json!({ "cancelled": reason })).await
-    });
-    let node = wf.add(node.rerun_on_resume(true));
-    wf.edge(START, node);
-    Runner::builder("t").root(wf.build().unwrap()).sessions(database.open().await).build().unwrap()
+/// Waits for the first of three.
+async fn first_of_three(ctx: Context) -> Result<Value> {
+    let select = ctx.select().ask("ok", "Pay?", |yes: bool| json!({ "decided": yes }));
+    let select = select.sleep(std::time::Duration::from_millis(50), || json!("late"));
+    Ok(select.signal("cancel", |reason: String| json!({ "cancelled": reason })).await?)
 }
 
 /// Issue 15, point 3: of an answer, a signal that is sent by several processes, and a deadline one is stored.
 pub(crate) async fn one_branch_of_a_select_counts(backend: Backend) {
     let Some(database) = backend.database().await else { return };
-    let first = process(&database).await;
-    let mut run = first.run("ana", "s1", "go");
-    while let Some(event) = run.next().await {
-        event.unwrap();
-    }
-    drop((run, first));
-    let later = join_all((0..3).map(|_| process(&database))).await;
+    pause(process(&database, first_of_three).await).await;
+    let later = join_all((0..3).map(|_| process(&database, first_of_three))).await;
     let answer = async {
         let output = later[0].answer(("ana", "s1"), "ok", true).unwrap().output::<Value>().await;
         usize::from(output.is_ok())

@@ -50,8 +50,8 @@ pub struct Question {
     /// The answer at the deadline. Left out of the JSON when there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
-    /// The alternatives to which it belongs: an answer to one of the questions of a run with the same text here closes the others.
-    /// Left out of the JSON when there are none.
+    /// The select to which it belongs. Questions of one run with the same value here are alternatives: an answer to one closes the others.
+    /// Left out of the JSON when there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub select: Option<String>,
     /// The run that asks.

@@ -61,7 +61,8 @@ async fn start(parts: Arc<RunnerParts>, request: Box<RunRequest>, run: Arc<Activ
         return Ok(Started { span: None, phase: None });
     }
     let again = request.answer_checks.is_some().then(|| request.clone());
-    let is_deadline = request.message_id.is_some();
+    // Of a deadline, or of a signal with a key, which other processes answer by the same event.
+    let is_shared = request.message_id.is_some();
     let started = match parts.open(request, &run).await {
         Ok(opened) => {
             let mut shown = ShownMessage::default();
@@ -77,7 +78,7 @@ async fn start(parts: Arc<RunnerParts>, request: Box<RunRequest>, run: Arc<Activ
     };
     match started {
         // Answered meanwhile. Followers of the session must not take that for a failure.
-        Err(Failure { error: RunError::AlreadyAnswered { invocation, .. }, span }) if is_deadline => {
+        Err(Failure { error: RunError::AlreadyAnswered { invocation, .. }, span }) if is_shared => {
             if let Some(session) = run.key() {
                 run.set_outcome(Outcome::Elsewhere { session, invocation });
             }
@@ -105,7 +106,7 @@ async fn start_again(
     begin(parts, opened, run, shown, false).await
 }
 
-/// Returns whether another writer was first. Of the same answer at a deadline some backends see the id first.
+/// Returns whether another writer was first. Of the same event some backends see the id first.
 fn is_stale(error: &RunError) -> bool {
     matches!(error, RunError::Session(error) if error.is_stale() || matches!(error, SessionError::EventAlreadyExists { .. }))
 }

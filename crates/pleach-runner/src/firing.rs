@@ -3,16 +3,16 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use pleach_context::RunConfig;
 use pleach_context::engine::stable_uuid;
 use pleach_core::{EventId, SessionKey};
 use pleach_session::SessionError;
 use tokio::sync::Semaphore;
 
 use crate::parts::RunnerParts;
-
 use crate::run::Run;
 use crate::timers::Due;
-use crate::{AnswerOptions, RunError, RunRequest, Runner};
+use crate::{RunError, RunRequest, Runner};
 
 /// The first pause before an answer is tried again, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
@@ -76,9 +76,8 @@ async fn answer(parts: &Arc<RunnerParts>, due: &Due, at_once: &Semaphore, stored
     let Some(question) = questions.iter().find(|question| Due::of(&due.session, question).as_ref() == Some(due)) else {
         return Ok(());
     };
-    let options = AnswerOptions::new().only_if_open(true).queue(true);
-    let answer = question.default.clone().unwrap_or_default();
-    let request = RunRequest::answering(&due.session, question, answer, Some(event_id(due)), options)?;
+    let (answer, id) = (question.default.clone().unwrap_or_default(), Some(event_id(due)));
+    let request = RunRequest::answering_open(&due.session, question, answer, id, RunConfig::default())?;
     let mut run = Run::new(Arc::clone(parts), request).detach();
     // Awaiting the run gives its error.
     run.invocation_id().await.ok();

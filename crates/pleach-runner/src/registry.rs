@@ -120,9 +120,9 @@ impl ActiveRuns {
         let key = stored(key);
         let inner = self.inner();
         let runs = inner.runs.get(&key.session_id).map(Vec::as_slice).unwrap_or_default();
-        let queued: Vec<_> = runs.iter().filter(|other| other.is_queued_in(&key) && !other.is_in(&key)).collect();
-        if let Some(last) = queued.last().filter(|_| queued.len() >= limit) {
-            return Err(RunError::Busy { invocation: last.invocation(), session: key });
+        if runs.iter().filter(|other| other.is_queued_in(&key) && !other.is_in(&key)).count() >= limit {
+            let working = runs.iter().find(|other| other.is_in(&key) && other.is_detached());
+            return Err(RunError::Busy { invocation: working.and_then(|run| run.invocation()), session: key });
         }
         run.set_queued(key);
         Ok(())

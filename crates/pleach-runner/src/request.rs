@@ -4,7 +4,7 @@ use std::fmt;
 
 use pleach_context::{AbortSignal, RunConfig};
 use pleach_core::{
-    Content, Event, EventId, InvocationId, Map, Question, SessionId, SessionKey, Unstorable, UserId, bound_event,
+    Content, Event, EventId, InvocationId, Map, Part, Question, SessionId, SessionKey, Unstorable, UserId, bound_event,
 };
 use serde_json::Value;
 
@@ -89,23 +89,33 @@ impl RunRequest {
         }
     }
 
-    /// Returns the request that answers a question of a session.
+    /// Returns the request that answers questions of a session; each part answers the question at its place.
+    pub(crate) fn answering(
+        session: impl Into<SessionRef>,
+        questions: Vec<QuestionRef>,
+        parts: Vec<Part>,
+        mut options: AnswerOptions,
+    ) -> Self {
+        let config = std::mem::take(&mut options.config);
+        let mut request = Self::new(session).message(of_parts(parts)).config(config).queue(options.queue);
+        request.answer_checks = (!questions.is_empty()).then_some(AnswerChecks { questions, options });
+        request
+    }
+
+    /// Returns the request that answers a question that is open, by an event with this id.
     ///
     /// # Errors
     /// An answer that cannot be written as JSON.
-    pub(crate) fn answering(
+    pub(crate) fn answering_open(
         session: &SessionKey,
         question: &Question,
         answer: Value,
         id: Option<EventId>,
-        mut options: AnswerOptions,
+        config: RunConfig,
     ) -> Result<Self, RunError> {
-        let mut request = Self::new(session).message(of_parts(vec![response_part(&question.id, answer)?]));
-        request.config = std::mem::take(&mut options.config);
-        request.queue = options.queue;
-        request.message_id = id;
-        request.answer_checks = Some(AnswerChecks { questions: vec![QuestionRef::from(question)], options });
-        Ok(request)
+        let options = AnswerOptions::new().only_if_open(true).queue(true).config(config);
+        let part = response_part(&question.id, answer)?;
+        Ok(Self { message_id: id, ..Self::answering(session, vec![question.into()], vec![part], options) })
     }
 
     /// Removes a message and state that are nested too deep, before anything copies them, and sets `refused`.

@@ -9,9 +9,7 @@ use pleach_session::SessionService;
 use serde::Serialize;
 
 use crate::answer::response_part;
-use crate::message::of_parts;
 use crate::parts::RunnerParts;
-use crate::question_ref::AnswerChecks;
 use crate::run::Run;
 use crate::{AnswerOptions, Follow, FollowOptions, Message, QuestionRef, RunError, RunRequest, SessionRef};
 
@@ -132,7 +130,7 @@ impl Runner {
         &self,
         session: impl Into<SessionRef>,
         answers: impl IntoIterator<Item = (impl Into<QuestionRef>, impl Serialize)>,
-        mut options: AnswerOptions,
+        options: AnswerOptions,
     ) -> Result<Run, RunError> {
         let (mut questions, mut parts) = (Vec::new(), Vec::new());
         for (question, answer) in answers {
@@ -140,10 +138,7 @@ impl Runner {
             parts.push(response_part(question.id(), answer)?);
             questions.push(question);
         }
-        let config = std::mem::take(&mut options.config);
-        let mut request = RunRequest::new(session).message(of_parts(parts)).config(config).queue(options.queue);
-        request.answer_checks = (!questions.is_empty()).then_some(AnswerChecks { questions, options });
-        Ok(self.start(request))
+        Ok(self.start(RunRequest::answering(session, questions, parts, options)))
     }
 
     /// Resumes an invocation that failed or was interrupted. Completed nodes do not run again.

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::parts::check_id;
 use crate::run::Run;
 use crate::store::Store;
-use crate::{AnswerOptions, Detached, RunError, RunProgress, RunRequest, Runner, SessionRef};
+use crate::{Detached, RunError, RunProgress, RunRequest, Runner, SessionRef};
 
 /// How often a signal is tried when other processes append to the session at the same time, and the pause between two tries.
 const TRIES: u32 = 20;
@@ -164,8 +164,8 @@ impl Runner {
         question: &Question,
         signal: &Signal,
     ) -> Result<Option<SignalOutcome>, RunError> {
-        let options = AnswerOptions::new().only_if_open(true).queue(true).config(signal.config.clone());
-        let request = RunRequest::answering(key, question, signal.payload.clone(), signal.id.clone(), options)?;
+        let (payload, id, config) = (signal.payload.clone(), signal.id.clone(), signal.config.clone());
+        let request = RunRequest::answering_open(key, question, payload, id, config)?;
         let run = Run::new(Arc::clone(&self.parts), request).detach();
         if run.invocation_id().await.is_ok() {
             return Ok(Some(SignalOutcome::Delivered(run)));

@@ -60,9 +60,7 @@ impl Due {
             path: question.node_path.clone(),
         })
     }
-}
 
-impl Due {
     fn of_invocation(&self) -> (SessionKey, InvocationId) {
         (self.session.clone(), self.invocation.clone())
     }

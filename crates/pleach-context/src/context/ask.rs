@@ -1,6 +1,6 @@
 //! Asking a person in the middle of a node.
 
-use pleach_core::{Content, Event, Map, Part, RequestInput};
+use pleach_core::{Content, Event, Map, RequestInput};
 use pleach_schema::read_answer;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -127,13 +127,12 @@ impl Context {
                 // The first one holds: a body that runs again would set another.
                 *deadline = self.asked_deadline(&id, select).unwrap_or(*deadline);
             }
-            let event = question_event(id.clone(), question)?;
-            for call in event.function_calls() {
-                let mut call = call.clone();
-                if let Some(select) = select {
+            let content = question_event(id.clone(), question)?.take_content();
+            for mut part in content.and_then(|content| content.parts).unwrap_or_default() {
+                if let (Some(call), Some(select)) = (&mut part.function_call, select) {
                     call.args.get_or_insert_default().insert("select".to_owned(), select.into());
                 }
-                calls.push(Part::function_call(call));
+                calls.push(part);
             }
             ids.push(id);
         }

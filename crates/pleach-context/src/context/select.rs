@@ -59,7 +59,7 @@ impl Context {
     ///
     /// ADK: none; questions of one event.
     pub fn select<T: Send>(&self) -> Select<'_, T> {
-        Select { ctx: self, number: self.number_of_wait("select"), questions: Vec::new(), branches: Vec::new() }
+        Select { ctx: self, number: self.number_of_wait("select"), branches: Vec::new() }
     }
 
     /// Waits for a signal that a program sends with `Runner::signal`, and gives its payload.
@@ -91,13 +91,13 @@ impl Context {
 pub struct Select<'a, T> {
     ctx: &'a Context,
     number: Result<u32, NodeError>,
-    /// What each branch waits for. A timer and a signal get their ids when the select is awaited.
-    questions: Vec<RequestInput>,
     branches: Vec<Branch<'a, T>>,
 }
 
 struct Branch<'a, T> {
     kind: Kind,
+    /// What it waits for. A timer and a signal get their ids when the select is awaited.
+    question: RequestInput,
     /// Gives the result of the select, once.
     read: Read<'a, T>,
 }
@@ -153,8 +153,7 @@ impl<'a, T: Send> Select<'a, T> {
         let mut then = Some(then);
         let read =
             move |answer: &Value| Ok(read_answer::<A>(answer)?).map(|answer| then.take().map(|then| then(answer)));
-        self.questions.push(question);
-        self.branches.push(Branch { kind, read: Box::new(read) });
+        self.branches.push(Branch { kind, question, read: Box::new(read) });
         self
     }
 
@@ -169,20 +168,21 @@ impl<'a, T: Send> Select<'a, T> {
         if let Some(result) = self.kept(&select).await? {
             return Ok(result);
         }
-        Err(self.ctx.wait_for(self.questions, Some(&select)).await)
+        let questions = self.branches.into_iter().map(|branch| branch.question).collect();
+        Err(self.ctx.wait_for(questions, Some(&select)).await)
     }
 
     /// Gives timers and signals their ids.
     fn name_branches(&mut self, number: u32) -> Result<(), NodeError> {
         let node = self.ctx.node_name();
-        if self.questions.is_empty() {
+        if self.branches.is_empty() {
             return Err(NodeError::value(format!(
                 "a select of node '{node}' has no branch, so it would wait for ever"
             )));
         }
         let path = self.ctx.node_path();
-        for (place, (question, branch)) in self.questions.iter_mut().zip(&self.branches).enumerate() {
-            match branch.kind {
+        for (place, Branch { kind, question, .. }) in self.branches.iter_mut().enumerate() {
+            match kind {
                 Kind::Question => check_id(question.interrupt_id.as_deref(), node)?,
                 Kind::Timer => question.interrupt_id = Some(format!("{TIMER}{path}:{number}-{place}")),
                 Kind::Signal if question.message.as_deref().is_none_or(|name| name.trim().is_empty()) => {
@@ -194,7 +194,7 @@ impl<'a, T: Send> Select<'a, T> {
             }
         }
         let mut ids: Vec<&str> =
-            self.questions.iter().filter_map(|question| question.interrupt_id.as_deref()).collect();
+            self.branches.iter().filter_map(|branch| branch.question.interrupt_id.as_deref()).collect();
         ids.sort_unstable();
         match ids.windows(2).find(|pair| pair[0] == pair[1]) {
             None => Ok(()),
@@ -210,8 +210,8 @@ impl<'a, T: Send> Select<'a, T> {
         let ctx = self.ctx;
         let history = ctx.invocation().engine().history()?;
         let (first, answer) = history.selected(ctx.node_path(), select)?;
-        let place = self.questions.iter().position(|question| question.interrupt_id.as_deref() == Some(first))?;
-        match (self.branches[place].read)(answer) {
+        let branch = self.branches.iter_mut().find(|branch| branch.question.interrupt_id.as_deref() == Some(first))?;
+        match (branch.read)(answer) {
             Ok(result) => result,
             Err(error) => {
                 warn_unread(ctx, &error);
@@ -223,20 +223,18 @@ impl<'a, T: Send> Select<'a, T> {
     /// Takes the first signal that was kept for a branch. A step records it, so a resume takes the same one.
     async fn kept(&mut self, select: &str) -> Result<Option<T>, NodeError> {
         let ctx = self.ctx;
-        let signals = self.questions.iter().zip(&self.branches).filter(|(_, branch)| branch.kind == Kind::Signal);
-        let names: Vec<String> = signals.filter_map(|(question, _)| question.message.clone()).collect();
+        let signals = self.branches.iter().filter(|branch| branch.kind == Kind::Signal);
+        let names: Vec<String> = signals.filter_map(|branch| branch.question.message.clone()).collect();
         if names.is_empty() {
             return Ok(None);
         }
         for again in 0_u32.. {
             let Some(taken) = take(ctx, select, again, &names).await? else { break };
-            let is_of_branch = |(question, branch): &(&RequestInput, &mut Branch<'_, T>)| {
-                branch.kind == Kind::Signal && question.message.as_deref() == Some(&*taken.name)
+            let is_of_branch = |branch: &&mut Branch<'_, T>| {
+                branch.kind == Kind::Signal && branch.question.message.as_deref() == Some(&*taken.name)
             };
-            let Some((question, branch)) = self.questions.iter().zip(&mut self.branches).find(is_of_branch) else {
-                continue;
-            };
-            let schema = question.response_schema.as_ref();
+            let Some(branch) = self.branches.iter_mut().find(is_of_branch) else { continue };
+            let schema = branch.question.response_schema.as_ref();
             let fitting =
                 schema.map_or_else(|| Ok(taken.payload.clone()), |schema| check_answer(schema, taken.payload.clone()));
             let read = fitting.and_then(|payload| (branch.read)(&payload).map_err(|misfit| misfit.to_string()));

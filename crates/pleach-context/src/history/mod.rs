@@ -289,8 +289,8 @@ impl History {
 
     fn add_run_event(&mut self, event: &Arc<Event>) {
         let key = self.runs.key_of(event.path());
-        // Most events say nothing: they carry an output, a route or state.
         self.signals.note_taken(event);
+        // Most events say nothing: they carry an output, a route or state.
         let says = event.content().is_some() || event.long_running_tool_ids().is_some();
         let asks = says && self.add_questions(key, event);
         let calls = || event.function_calls().next().is_some() || event.function_responses().next().is_some();

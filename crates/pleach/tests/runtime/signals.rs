@@ -262,3 +262,23 @@ async fn the_metadata_of_a_client_is_no_signal() {
     let lines = trace(runner.answer("s1", "begin", true).unwrap()).await;
     assert_eq!(lines, ["wf@1/wait@1: asks pleach_signal:wf@1/wait@1:1-0"]);
 }
+
+// Found by a reader: a queued run began during the drain, and was cut off by it.
+#[tokio::test(start_paused = true)]
+async fn a_queued_message_ends_with_a_drain_and_stores_nothing() {
+    let world = World::new();
+    let runner = world.process(rerun("work", async |_: Context| {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        Ok("done")
+    }));
+    let first = runner.run("ana", "s1", "one").detach();
+    first.invocation_id().await.unwrap();
+    let queued = runner.start(RunRequest::new(("ana", "s1")).message("two").queue(true)).detach();
+    while runner.load().queued == 0 {
+        tokio::task::yield_now().await;
+    }
+    assert!(runner.drain(Duration::from_secs(600)).await.is_complete());
+    assert_eq!(first.output::<String>().await.unwrap(), "done");
+    assert!(matches!(queued.await, Err(RunError::Draining)));
+    assert!(world.stored().await.iter().all(|line| !line.contains("two")));
+}
