@@ -132,7 +132,13 @@ impl std::fmt::Debug for Schema {
 impl Drop for Schema {
     fn drop(&mut self) {
         let server = self.server.clone();
-        let sql = format!("SET client_min_messages = error; DROP SCHEMA IF EXISTS {} CASCADE", self.name);
+        // A connection in a transaction would hold its locks for ever: the task that ends it may be on the thread that waits here.
+        let sql = format!(
+            "SET client_min_messages = error; \
+             SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '{name}'; \
+             DROP SCHEMA IF EXISTS {name} CASCADE",
+            name = self.name
+        );
         // A thread with a runtime of its own: this may run inside of one, and also while a test panics.
         let dropping = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -141,5 +147,27 @@ impl Drop for Schema {
         if !matches!(dropping.join(), Ok(Ok(()))) {
             eprintln!("the schema {} could not be dropped", self.name);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The task that would end the transaction is on the thread that drops the schema.
+    #[test]
+    fn a_schema_is_dropped_while_a_connection_has_a_transaction_open() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let Some(schema) = Schema::for_test().await else { return };
+            schema.run("CREATE TABLE t (x int)").await.unwrap();
+            let mut open = schema.connect().await.unwrap();
+            execute(&mut open, "BEGIN; SELECT * FROM t").await.unwrap();
+            let (server, name) = (schema.server.clone(), schema.name.clone());
+            drop(schema);
+            let mut connection = PgConnection::connect(&server).await.unwrap();
+            let left = sqlx::query("SELECT 1 FROM pg_namespace WHERE nspname = $1").bind(&name);
+            assert!(left.fetch_all(&mut connection).await.unwrap().is_empty());
+        });
     }
 }
