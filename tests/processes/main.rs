@@ -8,6 +8,7 @@
 mod database;
 mod deadlines;
 mod fence;
+mod heartbeats;
 mod kills;
 mod memory;
 mod one_session;
@@ -21,6 +22,7 @@ mod waits;
 use database::Backend;
 use deadlines::*;
 use fence::*;
+use heartbeats::*;
 use kills::*;
 use one_session::*;
 use own_sessions::*;
@@ -41,6 +43,7 @@ macro_rules! on_durable_backends {
                 r1115_a_message_that_comes_second_is_not_stored,
                 r1115_r1025_a_run_that_loses_in_the_middle_can_be_resumed,
                 r1115_of_many_at_once_every_one_is_whole_or_told,
+                heartbeats_show_who_works,
                 a_deadline_outlives_its_process_and_comes_once,
                 one_branch_of_a_select_counts,
                 what_a_run_waits_for_outlives_kills,

@@ -43,6 +43,7 @@ pub struct RunnerBuilder {
     model: Option<Arc<dyn Model>>,
     max_llm_calls: Option<u32>,
     max_queued_runs: usize,
+    heartbeat: Option<Duration>,
     on_span: OnSpan,
     closing: Closing,
 }
@@ -67,6 +68,7 @@ impl RunnerBuilder {
             model: None,
             max_llm_calls: None,
             max_queued_runs: 100,
+            heartbeat: None,
             on_span: OnSpan::default(),
             closing: Closing::default(),
         }
@@ -196,6 +198,23 @@ impl RunnerBuilder {
         self
     }
 
+    /// Sets how long a run may store nothing before it claims its session, by the Runner's clock: a heartbeat, for apps that several
+    /// processes run on one database. None by default.
+    ///
+    /// All processes set the same period. Each of them then sees which sessions the others work on: an unfinished invocation whose session
+    /// changed within the last three periods is [`RunsElsewhere`](crate::RunProgress::RunsElsewhere), is not listed by
+    /// [`Runner::unfinished`], and its deadlines wait for it. A run that has lost its session ends at its next heartbeat, with
+    /// [`SessionError::Stale`](pleach_session::SessionError::Stale), rather than at its next event.
+    ///
+    /// A heartbeat is one [claim](SessionService::claim), so it changes the session's update time and nothing else. Only a run that is polled
+    /// makes one: [detach](crate::Run::detach) those whose readers may be slow. It is a hint and no lock: a process that stops for longer than
+    /// three periods, or whose clock is far off, counts as dead, and when it continues, the fence refuses what it stores.
+    #[must_use]
+    pub fn heartbeat(mut self, period: Duration) -> Self {
+        self.heartbeat = Some(period);
+        self
+    }
+
     /// Sets a hook that receives the span of every invocation that starts or resumes, before the span is entered; disabled
     /// spans are skipped. An exporter uses it to put all parts of an invocation into one trace: see `docs/tracing.md`. A later
     /// call replaces the hook.
@@ -259,6 +278,9 @@ impl RunnerBuilder {
             PluginManager::default()
         });
         faults.extend(self.compaction.iter().flat_map(EventsCompactionConfig::faults));
+        if self.heartbeat.is_some_and(|period| period.is_zero()) {
+            faults.push(Fault::value("zero_heartbeat", "a heartbeat needs a period that is not zero".to_owned()));
+        }
         faults.extend(self.root.iter().flat_map(|root| root_faults(&**root)));
         let mut needs = Vec::new();
         self.root.iter().for_each(|root| root.needs(&mut needs));
@@ -289,6 +311,7 @@ impl RunnerBuilder {
             compaction: self.compaction.map(Arc::new),
             max_llm_calls: self.max_llm_calls.unwrap_or_else(call_limit::from_environment),
             max_queued_runs: self.max_queued_runs,
+            heartbeat: self.heartbeat,
             active: ActiveRuns::default(),
             signals: SignalTurns::default(),
             timers: Timers::default(),

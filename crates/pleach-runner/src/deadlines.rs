@@ -35,10 +35,10 @@ impl Runner {
     /// of the app are read again every 30 seconds, so that what a process leaves behind is found by another one. It ends with the last
     /// clone of the Runner, or when it is closed or drained.
     ///
-    /// Several processes may do so at once: each question is answered once. A session does not record which process works on
-    /// it, so a deadline waits for a run of this Runner, and not for one of another process: that run fails at its next
-    /// event, as if the session had been resumed here. Where a lane works beside a question with a deadline, let one process
-    /// start the timers.
+    /// Several processes may do so at once: each question is answered once. A deadline waits for a run of this Runner, and, with
+    /// [heartbeats](crate::RunnerBuilder::heartbeat), for one of another process. Without them that run fails at its next event, as if the
+    /// session had been resumed here: where a lane works beside a question with a deadline, set a heartbeat, or let one process start the
+    /// timers.
     ///
     /// # Panics
     /// Without a tokio runtime.

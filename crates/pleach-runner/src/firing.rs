@@ -72,6 +72,9 @@ async fn answer(parts: &Arc<RunnerParts>, due: &Due, at_once: &Semaphore, stored
     // Until the answer is stored: what follows may take long.
     let permit = at_once.acquire().await;
     let runner = Runner { parts: Arc::clone(parts) };
+    if parts.runs_elsewhere(&due.session).await? {
+        return Err(RunError::Busy { session: due.session.clone(), invocation: Some(due.invocation.clone()) });
+    }
     let questions = runner.questions(&due.session).await?;
     let Some(question) = questions.iter().find(|question| Due::of(&due.session, question).as_ref() == Some(due)) else {
         return Ok(());

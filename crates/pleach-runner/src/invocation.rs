@@ -15,6 +15,7 @@ use smol_str::SmolStr;
 use crate::RunError;
 use crate::abort_events::abort_events;
 use crate::active::ActiveRun;
+use crate::heartbeat::Heartbeat;
 use crate::outcome::Outcome;
 use crate::parts::RunnerParts;
 use crate::repeat_filter::RepeatFilter;
@@ -55,6 +56,7 @@ impl Invocation {
                 ended = Some(Ok(NodeEnd::Done(NodeResult::default())));
             } else {
                 let root_ctx = root_context(Arc::clone(&ic));
+                let mut heartbeat = parts.heartbeat.map(|period| Heartbeat::new(&parts.services.clock, period));
                 let mut root = RootDriver::new(Box::pin(engine.run_root(&root_ctx, &*parts.root, &entry, input)));
                 'run: loop {
                     while let Some((ticket, event)) = ic.engine().queue().take() {
@@ -88,7 +90,15 @@ impl Invocation {
                     if ic.engine().work_gate().is_wanted() {
                         store.claim(&ic).await?;
                     }
-                    root.step(&ic, &run).await;
+                    match &mut heartbeat {
+                        None => root.step(&ic, &run).await,
+                        Some(heartbeat) => {
+                            let updated = store.head.last_update_time();
+                            if heartbeat.is_due_before(root.step(&ic, &run), updated).await {
+                                root.drive_while(store.beat(&ic)).await?;
+                            }
+                        }
+                    }
                     ended = root.take_end();
                 }
             }

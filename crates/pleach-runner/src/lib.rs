@@ -27,6 +27,7 @@ mod firing;
 mod follow;
 mod follow_options;
 mod fork;
+mod heartbeat;
 mod inbox;
 mod invocation;
 mod join;

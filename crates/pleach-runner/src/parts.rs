@@ -25,6 +25,8 @@ pub(crate) struct RunnerParts {
     pub(crate) may_open_tasks: bool,
     /// The limit of model calls for runs whose config sets none.
     pub(crate) max_llm_calls: u32,
+    /// How long a run may store nothing before it claims its session.
+    pub(crate) heartbeat: Option<Duration>,
     /// How many runs may be queued for a session.
     pub(crate) max_queued_runs: usize,
     pub(crate) compaction: Option<Arc<EventsCompactionConfig>>,

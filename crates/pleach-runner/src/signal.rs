@@ -186,7 +186,7 @@ impl Runner {
         let invocation = status.invocation.clone().ok_or_else(no_receiver)?;
         match status.progress {
             RunProgress::New | RunProgress::Aborted | RunProgress::Done => return Err(no_receiver()),
-            RunProgress::RunsHere => {
+            RunProgress::RunsHere | RunProgress::RunsElsewhere => {
                 return Err(RunError::Busy { session: status.session, invocation: Some(invocation) });
             }
             _ if !rests => return Err(RunError::Unfinished { session: status.session, invocation }),

@@ -52,9 +52,13 @@ pub enum RunProgress {
         /// The run that failed.
         path: NodePath,
     },
-    /// It has not ended, and no run of this Runner works on it: another process does, or it was cut off. The session does not record which.
-    /// [`Runner::resume`] continues one that was cut off; one that another process works on is taken away from that process, which
-    /// then fails at its next event.
+    /// Another process works on it, as far as the store shows: it has not ended, and its session changed within the last three
+    /// [heartbeats](crate::RunnerBuilder::heartbeat). It may also wait for answers: [`SessionStatus::questions`]. A run that was cut off
+    /// counts as such until then. Never returned without heartbeats.
+    RunsElsewhere,
+    /// It has not ended, and no run of this Runner works on it: it was cut off, or, without [heartbeats](crate::RunnerBuilder::heartbeat),
+    /// another process works on it; the session does not record which. [`Runner::resume`] continues one that was cut off; one that another
+    /// process works on is taken away from that process, which then fails at its next event.
     Unfinished,
     /// It was aborted, and cannot be resumed.
     Aborted,
@@ -97,7 +101,7 @@ impl ListUnfinished {
         self
     }
 
-    /// Leaves out sessions whose last event is newer than `time`: another process may work on them.
+    /// Leaves out sessions whose last change is newer than `time`: another process may work on them.
     #[must_use]
     pub fn idle_since(mut self, time: SystemTime) -> Self {
         self.idle_since = Some(seconds(time));
@@ -171,8 +175,9 @@ impl Runner {
     /// # }
     /// ```
     /// Several processes may do so at once: each run claims its session before it executes anything, and all but one fail with
-    /// [`SessionError::Stale`](pleach_session::SessionError::Stale). What no store knows is whether another process still works on a session
-    /// that is idle for long: it loses the session to the resume, and its step runs twice.
+    /// [`SessionError::Stale`](pleach_session::SessionError::Stale). With [heartbeats](crate::RunnerBuilder::heartbeat), sessions that another
+    /// process works on are left out, and `idle_since` is not needed. Without them no store knows whether another process still works on a
+    /// session that is idle for long: it loses the session to the resume, and its step runs twice.
     ///
     /// One page looks at [`ListUnfinished::limit`] sessions and may return none of them. Each is read whole.
     ///
@@ -233,6 +238,12 @@ impl RunnerParts {
         };
         let questions = open_questions(&session.events);
         let last_update_time = session.last_update_time();
+        let progress = match progress {
+            RunProgress::Unfinished | RunProgress::Waiting if !rests && self.is_alive(last_update_time) => {
+                RunProgress::RunsElsewhere
+            }
+            progress => progress,
+        };
         Ok((SessionStatus { session: key, invocation, progress, questions, last_update_time }, rests))
     }
 

@@ -12,6 +12,7 @@ use pleach_session::Since;
 use crate::RunError;
 use crate::active::ActiveRun;
 use crate::answer::warn_unenforced;
+use crate::heartbeat::has_lost;
 
 /// The valid times of a node's own events, in seconds: those that every backend and google-adk can read, with room for later
 /// events, none of which may share its time. Other times are replaced by the clock's.
@@ -171,7 +172,7 @@ impl Store {
         self.has_stored
     }
 
-    /// Claims the session before a body runs for which nothing was stored.
+    /// Claims the session: before a body runs for which nothing was stored, and as a heartbeat.
     ///
     /// # Errors
     /// The error of the session service, such as a stale head when another writer has the session.
@@ -181,6 +182,20 @@ impl Store {
         self.last = self.last.max(self.head.last_update_time());
         ic.engine().work_gate().open();
         Ok(())
+    }
+
+    /// Claims the session of a run that has stored nothing for a while. A storage that does not respond is no reason to end the run.
+    ///
+    /// # Errors
+    /// [`RunError::Session`] when another writer has the session, or it was deleted.
+    pub(crate) async fn beat(&mut self, ic: &InvocationContext) -> Result<(), RunError> {
+        match self.claim(ic).await {
+            Err(RunError::Session(error)) if !has_lost(&error) => {
+                tracing::warn!(session = %self.head.key(), %error, "a heartbeat was not stored");
+                Ok(())
+            }
+            claimed => claimed,
+        }
     }
 
     /// Sets the id and time of an event.

@@ -176,6 +176,53 @@ async fn a_deadline_waits_for_the_run_that_has_the_session() {
     assert_eq!(lines[1..], [r#"wf@1/wait@1: "worked""#, r#"wf@1/wait@1: "nobody answered""#]);
 }
 
+/// An hour behind the start of the clock, since the epoch.
+const DEADLINE: Duration = Duration::from_secs(1_800_003_600);
+
+/// Issue 15, point 1: with heartbeats, a deadline takes no session from a process that works on a lane beside its question.
+#[tokio::test(start_paused = true)]
+async fn a_deadline_waits_for_the_run_of_another_process_that_shows_its_work() {
+    for (heartbeat, answers) in [(true, 0), (false, 1)] {
+        let world = World::new();
+        let root = || {
+            let mut wf = Workflow::builder("wf");
+            let asks = wf.node("asks", async || {
+                RequestInput::<bool>::ask("ok", "Pay?")
+                    .with_deadline(std::time::UNIX_EPOCH + DEADLINE)
+                    .with_default(false)
+            });
+            // No sleep of the run: it stores nothing, and is at work.
+            let works = wf.node("works", async || {
+                tokio::time::sleep(2 * HOUR).await;
+                "worked"
+            });
+            wf.edge(START, asks).edge(START, works);
+            wf.build().unwrap()
+        };
+        let process = || match heartbeat {
+            true => world.builder().root(root()).heartbeat(Duration::from_secs(60)).build().unwrap(),
+            false => world.process(root()),
+        };
+        let (works, other) = (process(), process());
+        let run = works.run("ana", "s1", "go").detach();
+        run.invocation_id().await.unwrap();
+        other.start_timers();
+        tokio::time::sleep(HOUR + HOUR / 2).await;
+        assert_eq!(world.answers().await.len(), answers, "{heartbeat}");
+        if heartbeat {
+            run.await.unwrap();
+            tokio::time::sleep(3 * HOUR).await;
+            assert_eq!(world.answers().await.len(), 1, "{:?}", world.stored().await);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_heartbeat_of_no_time_is_refused() {
+    let built = World::new().builder().root(sleeper()).heartbeat(Duration::ZERO).build();
+    assert!(built.unwrap_err().to_string().contains("a heartbeat needs a period that is not zero"));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_default_must_fit_and_needs_a_deadline() {
     async fn failure(ask: RequestInput) -> String {
