@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use foldhash::HashSet;
 use pleach_artifact::{ArtifactScope, ArtifactService, SaveArtifact, USER_PREFIX, rewind_tombstone};
-use pleach_context::engine::{completed_runs, mark_completed};
+use pleach_context::engine::mark_completed;
 use pleach_core::{Event, EventId, InvocationId, Map, NodePath, Scope, Session, SessionId, SessionKey, UserId, apply};
 use pleach_session::{CreateSession, effective_events};
 
 use crate::parts::RunnerParts;
+use crate::run_place::RunPlace;
 use crate::{Run, RunError, RunRequest, Runner, SessionRef};
 
 impl Runner {
@@ -118,23 +119,9 @@ impl Runner {
         path: NodePath,
         new_session: Option<SessionId>,
     ) -> Result<(Session, InvocationId), RunError> {
-        let belongs = |run: &NodePath| *run == path || run.is_descendant_of(&path);
-        let is_of_run = |event: &Event| {
-            !path.is_root() && (belongs(event.path()) || completed_runs(event).any(|run| belongs(&run)))
-        };
-        let live = effective_events(&source.events);
-        let last = live.iter().rev().find(|event| !event.is_from_user() && is_of_run(event));
-        let first = last.and_then(|last| {
-            live.iter().find(|event| event.invocation_id() == last.invocation_id() && is_of_run(event))
-        });
-        let Some(first) = first.copied() else {
-            return Err(RunError::UnknownRun { session: source.key().clone(), path });
-        };
-        let invocation = first.invocation_id().clone();
-        let end = source.events.iter().position(|event| Arc::ptr_eq(event, first)).unwrap_or_default();
-        // Runs without an output that had completed before are recorded on the first event that is left out.
-        let completed: Vec<NodePath> = completed_runs(first).filter(|run| !belongs(run)).collect();
+        let RunPlace { place: end, invocation, completed } = RunPlace::find(&source, &path)?;
         let carried = (!completed.is_empty()).then(|| {
+            let first = &source.events[end];
             let mut event = Event::from_author(first.author());
             event.set_id(self.parts.services.ids.uuid().to_string());
             event.set_invocation_id(invocation.clone());

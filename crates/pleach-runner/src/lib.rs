@@ -47,6 +47,7 @@ mod rewind;
 mod root_driver;
 mod run;
 mod run_event;
+mod run_place;
 mod runner;
 mod seat;
 mod signal;

@@ -1,4 +1,4 @@
-//! Rewinds a session to before an invocation.
+//! Rewinds a session to before an invocation or a node run.
 // R127, R1140, S40
 
 use std::collections::BTreeMap;
@@ -6,12 +6,15 @@ use std::sync::Arc;
 
 use foldhash::HashMap;
 use pleach_artifact::{ArtifactScope, ArtifactService, SaveArtifact, USER_PREFIX, rewind_tombstone};
-use pleach_core::{Event, InvocationId, Map, Scope, Session, SessionId, SessionKey, UserId};
+use pleach_context::engine::mark_completed;
+use pleach_core::{Event, InvocationId, Map, NodePath, Scope, Session, SessionId, UserId};
+use pleach_session::set_rewind_before_event;
 use serde_json::Value;
 
 use crate::parts::RunnerParts;
+use crate::run_place::RunPlace;
 use crate::store::Store;
-use crate::{RunError, Runner};
+use crate::{RunError, Runner, SessionRef};
 
 impl Runner {
     /// Rewinds a session to before the first event of an invocation, and returns the event that records the rewind.
@@ -41,17 +44,61 @@ impl Runner {
         session: impl Into<SessionId>,
         invocation: impl Into<InvocationId>,
     ) -> Result<Arc<Event>, RunError> {
-        self.parts.rewind(&self.key(user, session), invocation.into()).await
+        let invocation = invocation.into();
+        let session = self.parts.load_all(&self.key(user, session)).await?;
+        let begins = |event: &Arc<Event>| !invocation.is_empty() && *event.invocation_id() == invocation;
+        let Some(place) = session.events.iter().position(begins) else {
+            let session = session.key().clone();
+            return Err(RunError::UnknownInvocation { session, invocation: invocation.to_string() });
+        };
+        self.parts.rewind(session, place, &invocation, |_| {}).await
+    }
+
+    /// Rewinds a session to before a node run began, and returns the event that records the rewind: the run at `path` in the last
+    /// invocation that has one. [`Runner::resume`] then runs that node and what follows it again, in the same invocation, with the code
+    /// they have now; nodes that had completed before do not run. What was stored since, also by lanes beside it, no longer counts.
+    ///
+    /// State and files return to what they were then, as by [`Runner::rewind`], which with the invocation of the returned event undoes
+    /// this. [`Runner::fork_before`] leaves the session as it is, and makes a copy. [Idempotency
+    /// keys](pleach_context::Context::idempotency_key) stay the same: a service that knows them does not repeat its side effects.
+    ///
+    /// The event names the invocation in `actions.rewind_before_invocation_id` and the first event that no longer counts in
+    /// `custom_metadata["pleach_rewind_before_event"]`. google-adk reads the former alone: to it, all of the invocation up to the rewind is
+    /// undone.
+    ///
+    /// # Errors
+    /// Those of [`Runner::rewind`]; [`RunError::UnknownRun`] when no invocation that counts has a run at the path.
+    ///
+    /// # Cancel safety
+    /// As [`Runner::rewind`].
+    pub async fn rewind_before(
+        &self,
+        session: impl Into<SessionRef>,
+        path: impl Into<NodePath>,
+    ) -> Result<Arc<Event>, RunError> {
+        let key = self.parts.session_key(&session.into()).await?;
+        let session = self.parts.load_all(&key).await?;
+        let RunPlace { place, invocation, completed } = RunPlace::find(&session, &path.into())?;
+        let first = session.events[place].id().clone();
+        let note = |event: &mut Event| {
+            set_rewind_before_event(event, &first);
+            if !completed.is_empty() {
+                mark_completed(event, &completed);
+            }
+        };
+        self.parts.rewind(session, place, &invocation, note).await
     }
 }
 
 impl RunnerParts {
-    async fn rewind(&self, key: &SessionKey, invocation: InvocationId) -> Result<Arc<Event>, RunError> {
-        let session = self.load_all(key).await?;
-        let begins = |event: &Arc<Event>| !invocation.is_empty() && *event.invocation_id() == invocation;
-        let Some(place) = session.events.iter().position(begins) else {
-            return Err(RunError::UnknownInvocation { session: key.clone(), invocation: invocation.to_string() });
-        };
+    /// Rewinds a session to before the event at `place`; `note` completes the event that records it.
+    async fn rewind(
+        &self,
+        session: Session,
+        place: usize,
+        invocation: &InvocationId,
+        note: impl FnOnce(&mut Event),
+    ) -> Result<Arc<Event>, RunError> {
         let mut event = Event::from_author("user").with_state_map(state_delta(&session, place));
         event.set_invocation_id(format!("e-{}", self.services.ids.uuid()));
         event.actions_mut().set_rewind_before_invocation_id(Some(invocation.to_string()));
@@ -62,6 +109,7 @@ impl RunnerParts {
                 event.actions_mut().artifact_delta_mut().insert(name.to_owned(), version);
             }
         }
+        note(&mut event);
         let mut store = Store::new(session.head);
         store.stamp(&self.services, &mut event);
         Ok(self.services.sessions.append(&mut store.head, Arc::new(event)).await?)
@@ -120,6 +168,7 @@ async fn restore(
 
 #[cfg(test)]
 mod tests {
+    use pleach_core::SessionKey;
     use serde_json::json;
 
     use super::*;

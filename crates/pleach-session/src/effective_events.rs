@@ -4,26 +4,37 @@
 use std::sync::Arc;
 
 use foldhash::HashMap;
-use pleach_core::{Event, InvocationId};
+use pleach_core::{Event, EventId, InvocationId};
+use serde_json::Value;
 
 /// Returns the effective events, newest first: without those that a rewind undid, and without the rewinds themselves.
 ///
-/// A rewind undoes everything from the first event of the invocation that it names. Events before stay effective, including
+/// A rewind undoes everything from the first event of the invocation that it names, or from the event that it names
+/// ([`set_rewind_before_event`]). Events before stay effective, including
 /// earlier rewinds. A rewind to before an earlier rewind therefore restores the events which that one undid.
 ///
 /// Replay, the matching of answers, the search for ids and open questions all start from these events.
 // R1141
 pub fn newest_effective_events(events: &[Arc<Event>]) -> impl Iterator<Item = &Arc<Event>> {
+    newest_with_rewinds(events).filter(|event| rewind_target(event).is_none())
+}
+
+/// Returns the effective events and the rewinds among them, newest first.
+fn newest_with_rewinds(events: &[Arc<Event>]) -> impl Iterator<Item = &Arc<Event>> {
     let mut firsts = None;
     let mut end = events.len();
     std::iter::from_fn(move || {
-        loop {
-            end = end.checked_sub(1)?;
-            let Some(target) = rewind_target(&events[end]) else { return Some(&events[end]) };
-            // A rewind to an absent or later invocation undoes nothing.
-            let first = firsts.get_or_insert_with(|| first_places(events)).get(target);
-            end = first.map_or(end, |first| end.min(*first));
+        end = end.checked_sub(1)?;
+        let event = &events[end];
+        if let Some(target) = rewind_target(event) {
+            // A rewind to an absent or later place undoes nothing.
+            let first = match rewind_before_event(event) {
+                Some(first) => events[..end].iter().position(|event| event.id().to_string() == first),
+                None => firsts.get_or_insert_with(|| first_places(events)).get(target).copied(),
+            };
+            end = first.map_or(end, |first| end.min(first));
         }
+        Some(event)
     })
 }
 
@@ -38,10 +49,14 @@ pub fn effective_events(events: &[Arc<Event>]) -> Vec<&Arc<Event>> {
     live
 }
 
-/// Returns the effective events of one invocation, in order.
+/// Returns the effective events of one invocation, in order, and the rewinds that undid a part of it.
 #[must_use]
 pub fn effective_events_of<'a>(events: &'a [Arc<Event>], invocation: &InvocationId) -> Vec<&'a Arc<Event>> {
-    let mut own: Vec<_> = newest_effective_events(events).filter(|event| event.invocation_id() == invocation).collect();
+    let is_own = |event: &&Arc<Event>| match rewind_target(event) {
+        None => event.invocation_id() == invocation,
+        Some(target) => rewind_before_event(event).is_some() && target == invocation.as_str(),
+    };
+    let mut own: Vec<_> = newest_with_rewinds(events).filter(is_own).collect();
     own.reverse();
     own
 }
@@ -60,6 +75,20 @@ fn first_places(events: &[Arc<Event>]) -> HashMap<&str, usize> {
 
 fn rewind_target(event: &Event) -> Option<&str> {
     event.actions().rewind_before_invocation_id().filter(|target| !target.is_empty())
+}
+
+/// The custom metadata that names the first event which a rewind to before a node run undoes: `{"pleach_rewind_before_event": "<id>"}`.
+const REWIND_BEFORE_EVENT: &str = "pleach_rewind_before_event";
+
+/// Has a rewind keep the events of its invocation before the event `first`.
+pub fn set_rewind_before_event(rewind: &mut Event, first: &EventId) {
+    let mut notes = rewind.custom_metadata().cloned().unwrap_or_default();
+    notes.insert(REWIND_BEFORE_EVENT.to_owned(), Value::from(first.to_string()));
+    rewind.set_custom_metadata(Some(notes));
+}
+
+fn rewind_before_event(event: &Event) -> Option<&str> {
+    event.custom_metadata()?.get(REWIND_BEFORE_EVENT)?.as_str()
 }
 
 #[cfg(test)]
@@ -113,5 +142,33 @@ mod tests {
         ] {
             check(log, live);
         }
+    }
+
+    // R1141: a rewind to before an event keeps what its invocation has before it.
+    #[test]
+    fn r1141_a_rewind_before_an_event_keeps_the_events_before_it() {
+        let event = |id: &str, invocation: &str, before: Option<(&str, &str)>| {
+            let mut event = Event::message(id);
+            event.set_id(id.to_owned());
+            event.set_invocation_id(invocation);
+            if let Some((target, first)) = before {
+                event.actions_mut().set_rewind_before_invocation_id(Some(target.to_owned()));
+                set_rewind_before_event(&mut event, &EventId::from(first.to_owned()));
+            }
+            Arc::new(event)
+        };
+        let ids =
+            |events: Vec<&Arc<Event>>| events.iter().map(|event| event.id().to_string()).collect::<Vec<_>>().join(" ");
+        let log = [
+            event("1", "a", None),
+            event("2", "a", None),
+            event("3", "a", None),
+            event("4", "r", Some(("a", "2"))),
+            event("5", "a", None),
+            event("6", "s", Some(("a", "absent"))),
+        ];
+        assert_eq!(ids(effective_events(&log)), "1 5");
+        assert_eq!(ids(effective_events_of(&log, &"a".into())), "1 4 5 6");
+        assert_eq!(ids(effective_events(&log[..3])), "1 2 3");
     }
 }

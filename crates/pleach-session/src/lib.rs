@@ -22,7 +22,7 @@ mod summarizer;
 mod visible;
 
 pub use backoff::Backoff;
-pub use effective_events::{effective_events, effective_events_of, newest_effective_events};
+pub use effective_events::{effective_events, effective_events_of, newest_effective_events, set_rewind_before_event};
 pub use error::{SessionError, SessionResult};
 pub use ext::SessionServiceExt;
 pub use inbox::{

@@ -237,6 +237,11 @@ impl History {
             // A user's metadata is not the engine's.
             self.add_answers(event);
             self.signals.keep(event, self.now);
+            // The Runner writes that of a rewind.
+            if event.actions().rewind_before_invocation_id().is_some() {
+                self.takers = OnceLock::new();
+                self.add_completed(event);
+            }
             return;
         }
         self.takers = OnceLock::new();
@@ -248,6 +253,11 @@ impl History {
         } else if self.keeps(event.path()) {
             self.add_run_event(event);
         }
+        self.add_completed(event);
+    }
+
+    /// The runs that an event records as completed.
+    fn add_completed(&mut self, event: &Event) {
         for path in completed_runs(event) {
             if !self.keeps(&path) {
                 continue;

@@ -369,4 +369,9 @@ async fn a_run_is_run_again_in_a_copy() {
         let unknown = runner.fork_before("s1", path, None).await.unwrap_err();
         assert!(matches!(unknown, RunError::UnknownRun { .. }), "{unknown}");
     }
+    // In the same session.
+    runner.rewind_before("s1", "wf@1/factor@1").await.unwrap();
+    let again = runner.resume("ana", "s1", before.events[0].invocation_id().clone());
+    assert_eq!(outputs(again).await, ["wf@1/factor@1: 2", "wf@1/double@1: 42"]);
+    assert_eq!(calls.load(Ordering::Relaxed), 2);
 }

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use pleach::prelude::*;
 use pleach::{
-    ArtifactScope, ArtifactService, CreateSession, InMemoryArtifactService, InMemorySessionService, Session,
-    SessionServiceExt, SystemClock, effective_events,
+    ArtifactScope, ArtifactService, CreateSession, InMemoryArtifactService, InMemorySessionService, RunProgress,
+    Session, SessionServiceExt, SystemClock, effective_events,
 };
 use serde_json::{Value, json};
 
+use crate::replay::{Sessions, play, process};
 use crate::support::{key, runner, trace};
 
 /// A node that counts its turns in `n`, remembers the last one for the user, and asks `q1` before it ends.
@@ -218,4 +219,120 @@ async fn r1140_s35_a_run_that_was_under_way_loses_against_a_rewind() {
     let lines = trace(run).await;
     assert!(lines.len() == 1 && lines[0].starts_with("! StaleSessionError"), "{lines:?}");
     assert!(effective_events(&load(&runner).await.events).is_empty());
+}
+
+/// Three nodes, of which the first gives nothing and all count their calls; the last asks when `asks`.
+fn counted(calls: &[Arc<AtomicU32>; 3], asks: bool) -> Workflow {
+    let [silent, middle, last] = calls.clone();
+    let mut wf = Workflow::builder("wf");
+    let silent = wf.node("silent", move || {
+        silent.fetch_add(1, Ordering::Relaxed);
+        std::future::ready(())
+    });
+    let middle = wf.node("middle", move || {
+        let call = middle.fetch_add(1, Ordering::Relaxed);
+        async move { Event::of(call).with_state("middle", call) }
+    });
+    let last = FunctionNode::new("last", move |ctx: Context| {
+        let call = last.fetch_add(1, Ordering::Relaxed);
+        async move { if asks { Ok::<u32, NodeError>(ctx.ask("q", "?").await?) } else { Ok(call) } }
+    });
+    let last = wf.add(last.rerun_on_resume(true));
+    wf.edge(START, silent).edge(silent, middle).edge(middle, last);
+    wf.build().unwrap()
+}
+
+/// Issue 15, point 4: a run is taken back with what followed it, and what came before does not run again.
+#[tokio::test]
+async fn r1141_a_rewind_before_a_run_keeps_what_came_before_it() {
+    for resumable in [true, false] {
+        let (calls, sessions) = (<[Arc<AtomicU32>; 3]>::default(), Sessions::default());
+        let runner = process(counted(&calls, false), &sessions, resumable);
+        play(runner.run("ana", "s1", "go")).await;
+        let first = load(&runner).await;
+        let event = runner.rewind_before("s1", "wf@1/middle@1").await.unwrap();
+        assert_eq!(load(&runner).await.state.get("middle"), Some(&Value::Null));
+        let status = runner.status("s1").await.unwrap();
+        assert!(matches!(status.progress, RunProgress::Unfinished), "{:?}", status.progress);
+        let invocation = status.invocation.unwrap();
+        assert_eq!(first.events[0].invocation_id(), &invocation);
+
+        play(runner.resume("ana", "s1", invocation.clone())).await;
+        let silent = if resumable { 1 } else { 2 };
+        assert_eq!(calls.each_ref().map(|calls| calls.load(Ordering::Relaxed)), [silent, 2, 2], "{resumable}");
+        let again = load(&runner).await;
+        assert_eq!(again.state["middle"], 1);
+        // A second resume finds it done, and runs nothing.
+        play(runner.resume("ana", "s1", invocation)).await;
+        assert_eq!(calls[1].load(Ordering::Relaxed), 2);
+
+        // A fork has what counts, in its order.
+        let fork = runner.fork("ana", "s1", again.events.last().unwrap().id().clone(), None).await.unwrap();
+        assert_eq!(fork.state["middle"], 1);
+        for session in [&key(), fork.key()] {
+            // Elsewhere, nothing records that a node without a result has ended.
+            let progress = runner.status(session).await.unwrap().progress;
+            assert_eq!(matches!(progress, RunProgress::Done), resumable, "{progress:?}");
+        }
+
+        // The rewind is undone.
+        runner.rewind("ana", "s1", event.invocation_id().clone()).await.unwrap();
+        let restored = load(&runner).await;
+        assert_eq!(restored.state["middle"], 0);
+        let live: Vec<_> = effective_events(&restored.events).into_iter().cloned().collect();
+        assert_eq!(live, first.events);
+
+        let unknown = runner.rewind_before("s1", "wf@1/none@1").await.unwrap_err();
+        assert_eq!(
+            unknown.to_string(),
+            "session t/ana/s1 has no run at the path 'wf@1/none@1': take the path from one of its stored events"
+        );
+        assert_eq!(load(&runner).await.events.len(), restored.events.len());
+    }
+}
+
+/// Issue 15, point 4: questions of what is taken back are closed, and asked again; on databases the inbox follows.
+#[cfg(feature = "sqlite")]
+#[tokio::test]
+async fn r1141_a_rewind_before_a_run_closes_its_questions() {
+    let folder = tempfile::tempdir().unwrap();
+    for url in ["memory:".to_owned(), format!("sqlite:///{}/s.db", folder.path().display())] {
+        let calls = <[Arc<AtomicU32>; 3]>::default();
+        let sessions = pleach::connect(&url).await.unwrap();
+        let root = counted(&calls, true);
+        let runner = Runner::builder("t").root(root).sessions(sessions).resumable(true).build().unwrap();
+        play(runner.run("ana", "s1", "go")).await;
+        let open = async || runner.inbox("ana").await.unwrap().len();
+        assert_eq!(open().await, 1);
+        runner.rewind_before("s1", "wf@1/last@1").await.unwrap();
+        assert_eq!(open().await, 0);
+        assert!(runner.answer("s1", "q", 7).unwrap().next().await.unwrap().is_err());
+        let invocation = runner.status("s1").await.unwrap().invocation.unwrap();
+        play(runner.resume("ana", "s1", invocation)).await;
+        assert_eq!(open().await, 1);
+        play(runner.answer("s1", "q", 7).unwrap()).await;
+        assert!(matches!(runner.status("s1").await.unwrap().progress, RunProgress::Done));
+        assert_eq!(calls.each_ref().map(|calls| calls.load(Ordering::Relaxed)), [1, 1, 3]);
+    }
+}
+
+/// Issue 15, point 4: the end of a run beside the one that is taken back may be recorded on an event that no longer counts.
+#[tokio::test]
+async fn r1141_a_rewind_before_a_run_keeps_the_ends_of_others() {
+    let calls = <[Arc<AtomicU32>; 2]>::default();
+    let mut wf = Workflow::builder("wf");
+    for (name, calls) in ["a", "b"].into_iter().zip(&calls) {
+        let calls = Arc::clone(calls);
+        let node = wf.node(name, move || {
+            calls.fetch_add(1, Ordering::Relaxed);
+            std::future::ready(())
+        });
+        wf.edge(START, node);
+    }
+    let runner = process(wf.build().unwrap(), &Sessions::default(), true);
+    play(runner.run("ana", "s1", "go")).await;
+    let invocation = load(&runner).await.events[0].invocation_id().clone();
+    runner.rewind_before("s1", "wf@1/b@1").await.unwrap();
+    play(runner.resume("ana", "s1", invocation)).await;
+    assert_eq!(calls.each_ref().map(|calls| calls.load(Ordering::Relaxed)), [1, 2]);
 }
