@@ -12,6 +12,7 @@ mod expected;
 mod inbox;
 mod program;
 mod reading;
+mod waits;
 mod writing;
 
 use database::Layout;
@@ -37,6 +38,7 @@ on_every_layout! {
     reading::s131_a_golden_database_is_dumped_as_google_adk_reads_it,
     reading::s131_b_loaded_database_is_dumped_as_google_adk_reads_it,
     reading::s131_b_loaded_database_is_read_by_google_adk,
+    waits::google_adk_reads_waits_appends_and_deletes,
     writing::s131_c_both_append_to_one_session,
     writing::s131_d_google_adk_finds_its_session_stale,
     writing::s131_d_we_find_our_session_stale,
