@@ -59,6 +59,19 @@ pub enum SessionError {
         /// The error of the reader.
         source: BoxError,
     },
+    /// A value of an event is kept outside of the event, as a payload, which is missing or damaged.
+    PayloadLost {
+        /// The session.
+        key: SessionKey,
+        /// The event.
+        event: EventId,
+        /// Where the value is in the event, such as `output` or `content.parts[0].text`.
+        place: String,
+        /// The name of the artifact that should hold it.
+        artifact: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Other writers kept the storage locked until the deadline passed; trying again may help.
     Locked {
         /// The file or server at fault.
@@ -123,6 +136,10 @@ impl fmt::Display for SessionError {
             Self::Corrupt { what, source } => {
                 write!(f, "{what} is damaged: {}; restore it from a backup", with_causes(&**source))
             }
+            Self::PayloadLost { key, event, place, artifact, reason } => write!(
+                f,
+                "session {key}: {place} of event {event} cannot be read, because its payload {artifact} {reason}; restore that artifact from a backup, or delete the session"
+            ),
             Self::Locked { what, source } => {
                 write!(f, "{what} stayed locked: {}; others are writing to it, try again", with_causes(&**source))
             }
@@ -166,6 +183,7 @@ impl SessionError {
             Self::Unstorable { .. } => "UnstorableValueError",
             Self::StateOperation { .. } => "StateOperationError",
             Self::Corrupt { .. } => "CorruptStorageError",
+            Self::PayloadLost { .. } => "PayloadLostError",
             Self::Locked { .. } => "StorageLockedError",
             Self::Unavailable { .. } => "StorageUnavailableError",
             Self::Unsupported { .. } => "UnsupportedStorageError",

@@ -108,6 +108,7 @@ pub use pleach_memory::{
 };
 #[cfg(feature = "sqlite")]
 pub use pleach_memory_sqlite::{SqliteMemoryOptions, SqliteMemoryService};
+pub use pleach_payloads::PayloadSessions;
 pub use pleach_runner::{
     AnswerOptions, App, Detached, DrainOptions, Drained, DrainedRun, EventsCompactionConfig, Follow, FollowOptions,
     FollowStatus, ListUnfinished, ListUnfinishedResponse, Message, Overdue, QuestionRef, Run, RunEnd, RunError,

@@ -67,6 +67,8 @@ macro_rules! uncommon {
         pub fn $set(&mut self, value: Option<$type>) {
             if value.is_some() || self.uncommon.is_some() {
                 self.uncommon_mut().$get = value.map(Into::into);
+                // An event that has lost its last uncommon field equals one that never had any.
+                self.uncommon.take_if(|uncommon| **uncommon == UncommonFields::default());
             }
         }
     )*};

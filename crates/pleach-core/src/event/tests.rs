@@ -35,6 +35,18 @@ fn output_event_has_nothing_behind_pointers() {
     assert_eq!(event.output_for, OutputFor::None);
 }
 
+#[test]
+fn an_event_that_lost_its_metadata_equals_one_without() {
+    let mut event = Event::of(1).with_custom_metadata(Map::from_iter([("a".to_owned(), json!(1))]));
+    event.set_custom_metadata(None);
+    assert_eq!(event, Event::of(1));
+    let mut event = event.with_error("CODE", "text");
+    event.set_error_code(None);
+    assert_eq!(event.error_message(), Some("text"));
+    event.set_error_message(None);
+    assert_eq!(event, Event::of(1));
+}
+
 /// What every event has in JSON, even an empty one.
 // S42
 #[test]

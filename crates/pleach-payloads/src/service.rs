@@ -1,0 +1,375 @@
+//! [`PayloadSessions`].
+
+use std::sync::Arc;
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use pleach_artifact::{ArtifactError, ArtifactService};
+use pleach_core::{
+    AppName, Blob, BoxFuture, Event, EventId, Map, Part, Session, SessionHead, SessionId, SessionKey, UserId,
+};
+use pleach_session::{
+    CreateSession, GetSessionConfig, ListQuestions, ListQuestionsResponse, ListSessions, ListSessionsResponse,
+    SessionError, SessionResult, SessionService, Since, prepare,
+};
+
+use crate::note::{Entry, Note};
+use crate::place::{Place, large_places};
+use crate::take::{Payload, Shell};
+use crate::vault::{AT_ONCE, Loss, Vault, payload_name};
+
+/// From this many bytes on a value costs more in the row of its event than as an artifact.
+const THRESHOLD: usize = 256 * 1024;
+
+/// A session service that keeps large values of events as artifacts, over any session service and any artifact service.
+///
+/// **What is taken out.** Each of these values of an event that has more bytes than the [threshold](Self::with_threshold): the output,
+/// and of the parts of its content the text, the media, the arguments of a function call, a function response with its media, code and its
+/// output. JSON counts as text, media count as bytes. Not taken: the state delta, which stores merge; calls that ask a
+/// question, and function responses of users, which answer them, because stores read both; metadata. Values are taken one by one, so an event with
+/// many smaller values stays large.
+///
+/// **What is stored instead.** The output and the arguments and responses of functions become
+/// `{"pleach_payload": "payload-4f5c…", "bytes": 5000000}`, texts become `[payload payload-4f5c…, 5000000 bytes]`, and so does the text of a part with media. The
+/// event's `custom_metadata` has the list of the references, by which alone they are resolved:
+///
+/// ```json
+/// {"pleach_payloads": {"taken": [{"place": "output", "artifact": "payload-4f5c…", "bytes": 5000000}]}}
+/// ```
+///
+/// **What callers see.** The whole event, always: an append returns it, and loads resolve the references, a few artifacts at once.
+/// Programs that read the database without this service, such as google-adk, see the references. All services that write to one
+/// database should have the same artifact service; their thresholds may differ.
+///
+/// **Where payloads are.** In the app `APP.payloads` of the artifact service, under the user and the session, each with a name that is the hash of its
+/// event, place and content. App, user and session have their own ids as names if these consist of lower-case letters,
+/// digits and inner `-`, `_`, `.`, `@`, else the hashes of the ids. A payload is saved before its event is appended. If the append is
+/// refused, or the process dies in between, the payload stays until its session is deleted: another writer may be appending the same
+/// event. [`delete_session`](SessionService::delete_session) deletes the session first, and then its payloads.
+///
+/// # Errors
+/// Loads fail with [`SessionError::PayloadLost`] when a payload is missing or damaged; a value is never replaced by another one. When the artifact service fails,
+/// appends and loads fail with `Unavailable`, and nothing is stored of the event. The first failure of a load ends it.
+///
+/// # Example
+/// ```
+/// # use std::sync::Arc;
+/// # use pleach_artifact::{ArtifactService, InMemoryArtifactService};
+/// # use pleach_core::{Clock, Event};
+/// # use pleach_payloads::PayloadSessions;
+/// # use pleach_session::{CreateSession, SessionResult, SessionService, SessionServiceExt as _};
+/// async fn keep(sessions: Arc<dyn SessionService>, artifacts: Arc<dyn ArtifactService>) -> SessionResult<()> {
+///     let sessions = PayloadSessions::new(sessions, artifacts).with_threshold(64 * 1024);
+///     let mut session = sessions.create_session(CreateSession::new("shop", "ana")).await?;
+///     let stored = sessions.append_event(&mut session, Event::of("x".repeat(1_000_000))).await?;
+///     assert_eq!(stored.output().and_then(|output| output.as_str()).map(str::len), Some(1_000_000));
+///     Ok(())
+/// }
+/// ```
+///
+/// ADK has no such service.
+#[derive(Clone, Debug)]
+pub struct PayloadSessions {
+    inner: Arc<dyn SessionService>,
+    vault: Vault,
+    threshold: usize,
+}
+
+/// A value that was taken out of an event.
+struct Taken {
+    place: Place,
+    payload: Payload,
+    shell: Shell,
+    name: String,
+    len: usize,
+    /// What the artifact service stores.
+    part: Part,
+}
+
+/// A reference of an event.
+struct Reference<'a> {
+    key: &'a SessionKey,
+    event: &'a EventId,
+    place: &'a str,
+    name: &'a str,
+}
+
+impl Reference<'_> {
+    fn lost(&self, reason: String) -> SessionError {
+        SessionError::PayloadLost {
+            key: self.key.clone(),
+            event: self.event.clone(),
+            place: self.place.to_owned(),
+            artifact: self.name.to_owned(),
+            reason,
+        }
+    }
+
+    fn failed(&self, error: ArtifactError) -> SessionError {
+        let Self { key, event, place, name } = self;
+        SessionError::Unavailable {
+            what: format!("{name}, the payload for {place} of event {event} in session {key},"),
+            source: error.into(),
+        }
+    }
+}
+
+impl PayloadSessions {
+    /// Keeps values of more than 256 KiB as artifacts.
+    pub fn new(sessions: Arc<dyn SessionService>, artifacts: Arc<dyn ArtifactService>) -> Self {
+        Self { inner: sessions, vault: Vault::new(artifacts), threshold: THRESHOLD }
+    }
+
+    /// Sets the number of bytes that a value may have in its event. It concerns appends only: what is stored is found whatever the threshold is.
+    #[must_use]
+    pub fn with_threshold(mut self, bytes: usize) -> Self {
+        self.threshold = bytes;
+        self
+    }
+
+    async fn append_whole(&self, head: &mut SessionHead, event: Arc<Event>) -> SessionResult<Arc<Event>> {
+        let places = if event.is_partial() { Vec::new() } else { large_places(&event, self.threshold) };
+        if places.is_empty() && (event.is_partial() || !Note::is_on(&event)) {
+            return self.inner.append(head, event).await;
+        }
+        // What no store accepts is refused before anything is saved.
+        let mut event = Arc::unwrap_or_clone(prepare::event_to_store(head.key(), event)?);
+        let key = self.stored_key(head.key()).await?.ok_or_else(|| SessionError::NotFound(head.key().clone()))?;
+        let mut all = Vec::with_capacity(places.len());
+        for place in places {
+            all.extend(take(&key, &mut event, place)?);
+        }
+        let entries = all.iter().map(|taken| Entry::new(taken.place, taken.name.clone(), taken.len, &taken.shell));
+        Note::write(entries.collect(), &mut event).map_err(|error| unwritable(&key, &event, &error))?;
+        let (restore, saves): (Vec<_>, Vec<_>) = all
+            .into_iter()
+            .map(|taken| ((taken.place, taken.payload, taken.shell), (taken.place, taken.name, taken.part)))
+            .unzip();
+        self.save_all(&key, event.id(), saves).await?;
+        let stored = match self.inner.append(head, Arc::new(event)).await {
+            Ok(stored) => stored,
+            Err(error) => {
+                // Of a session that is gone nobody else needs them; then they would stay for ever.
+                if matches!(error, SessionError::NotFound(_)) {
+                    let _ = self.forget(&key).await;
+                }
+                return Err(error);
+            }
+        };
+        let mut whole = Arc::unwrap_or_clone(stored);
+        // The note is the one written above.
+        let _ = Note::take(&mut whole);
+        for (place, payload, shell) in restore {
+            place.put(&mut whole, payload, &shell);
+        }
+        Ok(Arc::new(whole))
+    }
+
+    async fn save_all(
+        &self,
+        key: &SessionKey,
+        event: &EventId,
+        saves: Vec<(Place, String, Part)>,
+    ) -> SessionResult<()> {
+        let saves = saves.into_iter().map(|(place, name, part)| async move {
+            let saved = self.vault.save(key, event, place, &name, part).await;
+            saved.map_err(|error| Reference { key, event, place: &place.to_string(), name: &name }.failed(error))
+        });
+        stream::iter(saves).buffer_unordered(AT_ONCE).try_collect().await
+    }
+
+    /// Replaces the references of all events by their values.
+    async fn resolve(&self, mut session: Session) -> SessionResult<Session> {
+        let mut wanted = Vec::new();
+        for (number, event) in session.events.iter_mut().enumerate().filter(|(_, event)| Note::is_on(event)) {
+            let whole = Arc::make_mut(event);
+            let Some(note) = Note::take(whole) else { continue };
+            let note = note.map_err(|error| SessionError::Corrupt {
+                what: format!(
+                    "the list `custom_metadata.pleach_payloads` of event {} in session {}",
+                    whole.id(),
+                    session.head.key()
+                ),
+                source: pleach_core::without_data(error),
+            })?;
+            wanted.extend(note.taken.into_iter().map(|entry| (number, whole.id().clone(), entry)));
+        }
+        if wanted.is_empty() {
+            return Ok(session);
+        }
+        let key = Arc::clone(session.head.shared_key());
+        let loads = wanted.into_iter().map(|(number, event, entry)| {
+            let key = &key;
+            async move { self.load(key, &event, &entry).await.map(|loaded| (number, entry, loaded)) }
+        });
+        let mut loads = stream::iter(loads).buffered(AT_ONCE);
+        while let Some(loaded) = loads.next().await {
+            let (number, entry, (place, payload, shell)) = loaded?;
+            let event = Arc::make_mut(&mut session.events[number]);
+            if place.put(event, payload, &shell).is_none() {
+                let reference = Reference { key: &key, event: event.id(), place: &entry.place, name: &entry.artifact };
+                return Err(reference.lost("does not fit the event, which has no such place".to_owned()));
+            }
+        }
+        drop(loads);
+        Ok(session)
+    }
+
+    async fn load(&self, key: &SessionKey, event: &EventId, entry: &Entry) -> SessionResult<(Place, Payload, Shell)> {
+        let reference = Reference { key, event, place: &entry.place, name: &entry.artifact };
+        let unknown = || reference.lost("is for a place that this version does not know".to_owned());
+        let place: Place = entry.place.parse().map_err(|()| unknown())?;
+        let bytes = self.vault.load(key, event, place, &entry.artifact).await.map_err(|loss| match loss {
+            Loss::Lost(reason) => reference.lost(reason),
+            Loss::Failed(error) => reference.failed(error),
+        })?;
+        let shell = entry.shell();
+        let payload = Payload::from_bytes(place, bytes, &shell);
+        let payload = payload.ok_or_else(|| reference.lost("has another kind of content".to_owned()))?;
+        Ok((place, payload, shell))
+    }
+
+    /// Returns the key under which a session is stored: some layouts cut blanks around an id off.
+    async fn stored_key(&self, key: &SessionKey) -> SessionResult<Option<SessionKey>> {
+        if prepare::trimmed_key(key).is_none() {
+            return Ok(Some(key.clone()));
+        }
+        let found = self.inner.get_session(key, GetSessionConfig::recent(0)).await?;
+        Ok(found.map(|session| session.key().clone()))
+    }
+
+    async fn delete(&self, key: &SessionKey) -> SessionResult<()> {
+        self.inner.delete_session(key).await?;
+        self.forget(key).await?;
+        match prepare::trimmed_key(key) {
+            Some(trimmed) => self.forget(&trimmed).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Deletes the payloads of a session that is gone. Those of a session that is there, perhaps again, stay.
+    async fn forget(&self, key: &SessionKey) -> SessionResult<()> {
+        let failed = |error: ArtifactError| SessionError::Unavailable {
+            what: format!("the folder of the payloads of session {key}, which is deleted itself,"),
+            source: error.into(),
+        };
+        // What is listed while the session is missing belonged to one that is gone: a payload is saved for a session that its writer has loaded.
+        let names = self.vault.names(key).await.map_err(failed)?;
+        if names.is_empty() || self.inner.get_session(key, GetSessionConfig::recent(0)).await?.is_some() {
+            return Ok(());
+        }
+        self.vault.delete(key, names).await.map_err(failed)
+    }
+}
+
+/// Takes a value out of an event, and leaves a reference.
+fn take(key: &SessionKey, event: &mut Event, place: Place) -> SessionResult<Option<Taken>> {
+    let Some((payload, shell)) = place.take(event) else { return Ok(None) };
+    let bytes = payload.to_bytes().map_err(|error| unwritable(key, event, &error))?;
+    let (name, len) = (payload_name(event.id(), place, &bytes), bytes.len());
+    place.refer(event, &name, len, &shell);
+    let blob = Blob { data: Some(bytes.into()), mime_type: Some(payload.media_type().to_owned()), ..Blob::default() };
+    let part = Part { inline_data: Some(Box::new(blob)), ..Part::default() };
+    Ok(Some(Taken { place, payload, shell, name, len, part }))
+}
+
+fn unwritable(key: &SessionKey, event: &Event, error: &serde_json::Error) -> SessionError {
+    SessionError::Unstorable {
+        key: key.clone(),
+        field: format!("event {} ({error})", event.id()),
+        reason: "it cannot be written as JSON",
+    }
+}
+
+impl SessionService for PayloadSessions {
+    fn create_session(&self, request: CreateSession) -> BoxFuture<'_, SessionResult<Session>> {
+        self.inner.create_session(request)
+    }
+
+    fn get_session<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        config: GetSessionConfig,
+    ) -> BoxFuture<'a, SessionResult<Option<Session>>> {
+        Box::pin(async move {
+            match self.inner.get_session(key, config).await? {
+                Some(session) => self.resolve(session).await.map(Some),
+                None => Ok(None),
+            }
+        })
+    }
+
+    fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<Option<Since>>> {
+        Box::pin(async move {
+            match self.inner.events_since(head).await? {
+                Some(Since::Events(session)) => self.resolve(session).await.map(Since::Events).map(Some),
+                other => Ok(other),
+            }
+        })
+    }
+
+    fn head_behind<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        event: &'a EventId,
+    ) -> BoxFuture<'a, SessionResult<Option<SessionHead>>> {
+        self.inner.head_behind(key, event)
+    }
+
+    fn list_apps(&self) -> BoxFuture<'_, SessionResult<Vec<AppName>>> {
+        self.inner.list_apps()
+    }
+
+    fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
+        self.inner.list_sessions(request)
+    }
+
+    /// The questions are in the rows: no payload is read.
+    fn list_questions(&self, request: ListQuestions) -> BoxFuture<'_, SessionResult<ListQuestionsResponse>> {
+        self.inner.list_questions(request)
+    }
+
+    fn find_sessions<'a>(
+        &'a self,
+        app_name: &'a AppName,
+        session_id: &'a SessionId,
+    ) -> BoxFuture<'a, SessionResult<Vec<SessionKey>>> {
+        self.inner.find_sessions(app_name, session_id)
+    }
+
+    /// Deletes the session, and then its payloads.
+    ///
+    /// # Errors
+    /// When the payloads cannot be deleted, the session is gone, and the same call again deletes what is left. So it does after a
+    /// crash in between, and for a session that another program has deleted.
+    fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, SessionResult<()>> {
+        Box::pin(self.delete(key))
+    }
+
+    fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, SessionResult<Arc<Event>>> {
+        Box::pin(self.append_whole(head, event))
+    }
+
+    fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, SessionResult<()>> {
+        self.inner.claim(head, time)
+    }
+
+    fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {
+        self.inner.user_state(app_name, user_id)
+    }
+
+    fn app_state<'a>(&'a self, app_name: &'a AppName) -> BoxFuture<'a, SessionResult<Map>> {
+        self.inner.app_state(app_name)
+    }
+
+    fn health_check(&self) -> BoxFuture<'_, SessionResult<()>> {
+        self.inner.health_check()
+    }
+
+    fn flush(&self) -> BoxFuture<'_, SessionResult<()>> {
+        self.inner.flush()
+    }
+
+    fn close(&self) -> BoxFuture<'_, SessionResult<()>> {
+        self.inner.close()
+    }
+}
