@@ -1,0 +1,9 @@
+//! What is kept outside of events: that it comes back, what stands in its place, and what becomes of it.
+
+#![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
+
+mod lifetimes;
+mod losses;
+mod places;
+mod support;
+mod values;
