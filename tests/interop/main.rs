@@ -10,6 +10,7 @@ mod adk;
 mod database;
 mod expected;
 mod inbox;
+mod payloads;
 mod program;
 mod reading;
 mod waits;
@@ -47,4 +48,5 @@ on_every_layout! {
     writing::exit_status_tells_what_happened,
     writing::refused_operations_are_listed_and_the_rest_is_played,
     inbox::a5_the_inbox_notices_what_google_adk_asks_answers_and_deletes,
+    payloads::google_adk_reads_references_appends_and_deletes,
 }

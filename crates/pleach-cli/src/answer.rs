@@ -16,7 +16,7 @@ use crate::screen::{Screen, printable};
 use crate::store::{load, open};
 
 pub(crate) async fn run(args: Answer, screen: &mut Screen) -> Result<(), Fault> {
-    let store = open(&args.one.store.url).await?;
+    let store = open(&args.one.store).await?;
     let mut session = load(&*store, &args.one).await?;
     let question = question(&session, &args)?;
     if let Some(invocation) = at_work(&session, &question).filter(|_| !args.force) {

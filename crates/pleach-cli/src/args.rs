@@ -63,6 +63,9 @@ pub(crate) struct Store {
     /// The database: `sqlite:FILE` or `postgresql://USER@HOST/DATABASE`.
     #[arg(long = "sessions", value_name = "URL", env = "PLEACH_SESSIONS", hide_env_values = true)]
     pub(crate) url: String,
+    /// The folder with large values of events, where the program keeps them outside of the database.
+    #[arg(long, value_name = "FOLDER", env = "PLEACH_PAYLOADS")]
+    pub(crate) payloads: Option<PathBuf>,
 }
 
 /// Whose sessions.
@@ -243,6 +246,12 @@ pub(crate) struct Migrate {
     /// Only sessions of this app.
     #[arg(long)]
     pub(crate) app: Option<String>,
+    /// The folder with large values of the events in FROM.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) from_payloads: Option<PathBuf>,
+    /// A folder for large values of the events, instead of the rows of TO; a missing one is made.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) to_payloads: Option<PathBuf>,
     /// Leaves sessions alone that are there already and equal: to continue a migration that was cut off.
     #[arg(long)]
     pub(crate) skip_existing: bool,

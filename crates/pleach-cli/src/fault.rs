@@ -11,6 +11,12 @@ pub(crate) enum Fault {
     Connect(#[from] ConnectError),
     #[error(transparent)]
     Session(#[from] SessionError),
+    #[error(transparent)]
+    Artifact(#[from] pleach::ArtifactError),
+    #[error(
+        "session {session}: values of event {event} are outside of the database: say where with `--payloads`, or in `migrate` with `--from-payloads`"
+    )]
+    Outside { session: SessionKey, event: String },
     #[error("cannot write the output: {0}")]
     Output(#[from] std::io::Error),
     #[error("{}: {error}", path.display())]

@@ -9,7 +9,7 @@ use crate::screen::Screen;
 use crate::store::{load, open_to_read};
 
 pub(crate) async fn run(args: Graph, screen: &mut Screen) -> Result<(), Fault> {
-    let store = open_to_read(&args.one.store.url).await?;
+    let store = open_to_read(&args.one.store).await?;
     let session = load(&*store, &args.one).await?;
     let invocation = invocation(&session, args.invocation.as_deref())?;
     let tree = RunTree::of(&session.events, &invocation);

@@ -11,7 +11,7 @@ use crate::store::{apps, open};
 const MESSAGE: usize = 120;
 
 pub(crate) async fn run(args: Inbox, screen: &mut Screen) -> Result<(), Fault> {
-    let store = open(&args.store.url).await?;
+    let store = open(&args.store).await?;
     let mut count = 0_usize;
     for app in apps(&*store, args.whose.app.as_deref()).await? {
         let mut request = ListQuestions::new(app);

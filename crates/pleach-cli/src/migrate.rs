@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::args::{Migrate, Whose};
 use crate::fault::Fault;
 use crate::screen::Screen;
-use crate::store::{Pages, apps, open, open_or_make};
+use crate::store::{Pages, apps, open_existing, open_or_make};
 use crate::transfer::{Copied, Shared, are_equal, copy};
 
 /// What was done.
@@ -18,8 +18,8 @@ struct Counts {
 }
 
 pub(crate) async fn run(args: Migrate, screen: &mut Screen) -> Result<(), Fault> {
-    let from = open(&args.from).await?;
-    let to = open_or_make(&args.to).await?;
+    let from = open_existing(&args.from, args.from_payloads.as_deref()).await?;
+    let to = open_or_make(&args.to, args.to_payloads.as_deref()).await?;
     let bar = screen.bar("copying");
     let (mut counts, mut shared, mut differences) = (Counts::default(), Shared::default(), Vec::new());
     let whose = Whose { app: args.app.clone(), user: None };

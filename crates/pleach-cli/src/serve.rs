@@ -14,7 +14,7 @@ pub(crate) async fn run(args: Serve, screen: &mut Screen) -> Result<(), Fault> {
     if !args.expose && !args.listen.ip().to_canonical().is_loopback() {
         return Err(Fault::Exposed { address: args.listen });
     }
-    let store = open_to_read(&args.store.url).await?;
+    let store = open_to_read(&args.store).await?;
     let server = Inspector::new(store).bind(args.listen).await?;
     let stop = shutdown_signal()?;
     let url = format!("http://{}/inspect/", server.local_addr());

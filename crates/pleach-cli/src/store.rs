@@ -1,34 +1,67 @@
 //! Opening a database, and finding what a command is about.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use pleach::{
-    AppName, ListCursor, ListSessions, Session, SessionId, SessionKey, SessionService, connect, connect_read_only,
+    AppName, FileArtifactService, ListCursor, ListSessions, PayloadSessions, Session, SessionId, SessionKey,
+    SessionService, SystemClock, connect, connect_read_only,
 };
 
-use crate::args::{One, Whose};
+use crate::args::{One, Store, Whose};
 use crate::fault::Fault;
 
 /// The sessions of a listing that are read at once.
 const PAGE: usize = 200;
 
 /// Opens a database that exists: a missing SQLite file is an error.
-pub(crate) async fn open(url: &str) -> Result<Arc<dyn SessionService>, Fault> {
+pub(crate) async fn open(store: &Store) -> Result<Arc<dyn SessionService>, Fault> {
+    open_existing(&store.url, store.payloads.as_deref()).await
+}
+
+/// Opens a database that exists, by its URL.
+pub(crate) async fn open_existing(url: &str, payloads: Option<&Path>) -> Result<Arc<dyn SessionService>, Fault> {
     let is_file = url.starts_with("sqlite");
     let has_mode = url.split_once('?').is_some_and(|(_, query)| query.split('&').any(|pair| pair.starts_with("mode=")));
     let joint = if url.contains('?') { '&' } else { '?' };
     let existing = if is_file && !has_mode { format!("{url}{joint}mode=rw") } else { url.to_owned() };
-    Ok(connect(&existing).await?)
+    check_folder(payloads)?;
+    with_payloads(connect(&existing).await?, payloads).await
 }
 
 /// Opens a database that exists and only reads it: nothing of it is changed.
-pub(crate) async fn open_to_read(url: &str) -> Result<Arc<dyn SessionService>, Fault> {
-    Ok(connect_read_only(url).await?)
+pub(crate) async fn open_to_read(store: &Store) -> Result<Arc<dyn SessionService>, Fault> {
+    check_folder(store.payloads.as_deref())?;
+    with_payloads(connect_read_only(&store.url).await?, store.payloads.as_deref()).await
 }
 
-/// Opens a database to write into, and makes a missing SQLite file.
-pub(crate) async fn open_or_make(url: &str) -> Result<Arc<dyn SessionService>, Fault> {
-    Ok(connect(url).await?)
+/// Opens a database to write into, and makes a missing SQLite file, and a missing folder of payloads.
+pub(crate) async fn open_or_make(url: &str, payloads: Option<&Path>) -> Result<Arc<dyn SessionService>, Fault> {
+    with_payloads(connect(url).await?, payloads).await
+}
+
+/// Refuses a folder that does not exist: opening would make it.
+fn check_folder(folder: Option<&Path>) -> Result<(), Fault> {
+    let Some(folder) = folder else { return Ok(()) };
+    let fault = |error| Fault::File { path: folder.to_owned(), error };
+    std::fs::read_dir(folder).map(drop).map_err(fault)
+}
+
+async fn with_payloads(
+    sessions: Arc<dyn SessionService>,
+    folder: Option<&Path>,
+) -> Result<Arc<dyn SessionService>, Fault> {
+    let Some(folder) = folder else { return Ok(sessions) };
+    let artifacts = FileArtifactService::open(folder, Arc::new(SystemClock)).await?;
+    Ok(Arc::new(PayloadSessions::new(sessions, Arc::new(artifacts))))
+}
+
+/// Refuses a session with values that are neither in the database nor in a named folder: a copy would lose them with the original.
+pub(crate) fn check_whole(session: &Session) -> Result<(), Fault> {
+    match session.events.iter().find(|event| PayloadSessions::has_references(event)) {
+        Some(event) => Err(Fault::Outside { session: session.key().clone(), event: event.id().to_string() }),
+        None => Ok(()),
+    }
 }
 
 /// Returns the named app, or all that have sessions.

@@ -65,6 +65,12 @@ impl Note {
         event.custom_metadata().is_some_and(|metadata| metadata.contains_key(KEY))
     }
 
+    /// Returns whether an event has a note with references.
+    pub(crate) fn has_references(event: &Event) -> bool {
+        let value = event.custom_metadata().and_then(|metadata| metadata.get(KEY));
+        value.is_some_and(|value| Self::deserialize(value).is_ok_and(|note| !note.taken.is_empty()))
+    }
+
     /// Writes the note of these references into an event. What its metadata has under the key is kept inside of the note.
     pub(crate) fn write(taken: Vec<Entry>, event: &mut Event) -> serde_json::Result<()> {
         let own = event.custom_metadata().cloned();

@@ -126,6 +126,12 @@ impl PayloadSessions {
         self
     }
 
+    /// Returns whether an event as it is stored refers to values outside of it, as a program sees it that reads the database without this service.
+    #[must_use]
+    pub fn has_references(event: &Event) -> bool {
+        Note::has_references(event)
+    }
+
     async fn append_whole(&self, head: &mut SessionHead, event: Arc<Event>) -> SessionResult<Arc<Event>> {
         let places = if event.is_partial() { Vec::new() } else { large_places(&event, self.threshold) };
         if places.is_empty() && (event.is_partial() || !Note::is_on(&event)) {

@@ -10,7 +10,7 @@ use crate::screen::{Screen, printable};
 use crate::store::{find, open};
 
 pub(super) async fn run(args: Delete, screen: &mut Screen) -> Result<(), Fault> {
-    let store = open(&args.one.store.url).await?;
+    let store = open(&args.one.store).await?;
     let key = find(&*store, &args.one).await?;
     let name = printable(&key.to_string());
     if !args.yes && !confirms(&name)? {

@@ -9,10 +9,10 @@ use pleach::{SessionKey, SessionService, to_camel};
 use crate::args::{Export, One};
 use crate::fault::Fault;
 use crate::screen::Screen;
-use crate::store::{Pages, apps, find, open_to_read};
+use crate::store::{Pages, apps, check_whole, find, open_to_read};
 
 pub(super) async fn run(args: Export, screen: &mut Screen) -> Result<(), Fault> {
-    let store = open_to_read(&args.store.url).await?;
+    let store = open_to_read(&args.store).await?;
     let keys = keys(&*store, &args).await?;
     let mut out: Box<dyn Write> = match &args.output {
         Some(path) => Box::new(BufWriter::new(create(path)?)),
@@ -22,6 +22,7 @@ pub(super) async fn run(args: Export, screen: &mut Screen) -> Result<(), Fault> 
     for key in keys {
         // One that was deleted since the listing is left out.
         let Some(session) = store.get_session(&key, Default::default()).await? else { continue };
+        check_whole(&session)?;
         let value = to_camel(&session).map_err(std::io::Error::from)?;
         writeln!(out, "{value}")?;
         bar.inc(1);

@@ -15,7 +15,7 @@ use crate::transfer::{Copied, Shared, copy};
 
 pub(super) async fn run(args: Import, screen: &mut Screen) -> Result<(), Fault> {
     let input = read(&args.file)?;
-    let store = open_or_make(&args.store.url).await?;
+    let store = open_or_make(&args.store.url, args.store.payloads.as_deref()).await?;
     let bar = screen.bar("importing");
     let (mut counts, mut shared) = (Counts::default(), Shared::default());
     let mut outcome = Ok(());

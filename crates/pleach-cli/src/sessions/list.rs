@@ -8,7 +8,7 @@ use crate::screen::{Screen, printable, time};
 use crate::store::{Pages, apps, open_to_read};
 
 pub(super) async fn run(args: List, screen: &mut Screen) -> Result<(), Fault> {
-    let store = open_to_read(&args.store.url).await?;
+    let store = open_to_read(&args.store).await?;
     let mut count = 0_usize;
     for app in apps(&*store, args.whose.app.as_deref()).await? {
         let mut pages = Pages::new(&*store, app, &args.whose, args.limit);

@@ -12,7 +12,7 @@ use crate::store::{load, open_to_read};
 const VALUE: usize = 100;
 
 pub(super) async fn run(one: One, screen: &mut Screen) -> Result<(), Fault> {
-    let store = open_to_read(&one.store.url).await?;
+    let store = open_to_read(&one.store).await?;
     let session = load(&*store, &one).await?;
     let questions = open_questions(&session.events);
     if screen.is_json {

@@ -13,7 +13,7 @@ use crate::store::{load, open_to_read};
 const VALUE: usize = 120;
 
 pub(super) async fn run(args: Trace, screen: &mut Screen) -> Result<(), Fault> {
-    let store = open_to_read(&args.one.store.url).await?;
+    let store = open_to_read(&args.one.store).await?;
     let session = load(&*store, &args.one).await?;
     let wanted = args.invocation.as_deref().map(|named| invocation(&session, Some(named))).transpose()?;
     let is_wanted = |id: &pleach::InvocationId| wanted.as_ref().is_none_or(|wanted| wanted == id);

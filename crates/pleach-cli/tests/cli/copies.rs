@@ -1,5 +1,13 @@
 //! Commands that write.
 
+use std::path::Path;
+use std::sync::Arc;
+
+use pleach::{
+    ArtifactScope, ArtifactService as _, CreateSession, Event, FileArtifactService, PayloadSessions, SessionKey,
+    SessionService as _, SessionServiceExt as _, SystemClock, connect,
+};
+
 use crate::program::{fill, loaded, pleach, url};
 
 #[tokio::test]
@@ -89,4 +97,45 @@ async fn a_copy_that_differs_is_named() {
     store.append_event(&mut session, Event::from_author("clerk").with_message("more")).await.unwrap();
     let ran = pleach(&["migrate", &from, &to, "--skip-existing"]);
     assert!(ran.code == 4 && ran.err.contains("session desk/ana/s1"), "{ran:?}");
+}
+
+/// Makes the session `shop/ana/s1` with an output of 1000 bytes in `payloads`.
+async fn fill_outside(url: &str, payloads: &Path) -> PayloadSessions {
+    let artifacts = FileArtifactService::open(payloads, Arc::new(SystemClock)).await.unwrap();
+    let store = PayloadSessions::new(connect(url).await.unwrap(), Arc::new(artifacts)).with_threshold(100);
+    let mut session = store.create_session(CreateSession::new("shop", "ana").with_session_id("s1")).await.unwrap();
+    store.append_event(&mut session, Event::of("x".repeat(1000))).await.unwrap();
+    store
+}
+
+// A copy with references would lose the values when the original is deleted.
+#[tokio::test]
+async fn copies_need_the_values_that_are_outside_of_the_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, to) = (url(folder.path(), "from.db"), url(folder.path(), "to.db"));
+    let payloads = folder.path().join("payloads");
+    let store = fill_outside(&from, &payloads).await;
+    let payloads = payloads.to_str().unwrap();
+
+    for refused in [pleach(&["sessions", "export", "--sessions", &from]), pleach(&["migrate", &from, &to])] {
+        assert_eq!(refused.code, 1, "{refused:?}");
+        assert!(refused.err.contains("shop/ana/s1") && refused.err.contains("--from-payloads"), "{refused:?}");
+        assert_eq!(refused.out, "");
+    }
+    let missing = pleach(&["sessions", "export", "--sessions", &from, "--payloads", &format!("{payloads}-2")]);
+    assert!(missing.code == 1 && missing.err.contains("payloads-2"), "{missing:?}");
+
+    let exported = pleach(&["sessions", "export", "--sessions", &from, "--payloads", payloads]);
+    assert!(exported.out.contains(&"x".repeat(1000)) && !exported.out.contains("pleach_payload"), "{exported:?}");
+    let migrated = pleach(&["migrate", &from, &to, "--from-payloads", payloads]);
+    assert_eq!(migrated.code, 0, "{migrated:?}");
+    // The copy does not need the original, nor its payloads.
+    let deleted = pleach(&["sessions", "delete", "s1", "--yes", "--sessions", &from, "--payloads", payloads]);
+    assert_eq!(deleted.code, 0, "{deleted:?}");
+    let copy = loaded(&to, "shop", "ana", "s1").await;
+    assert_eq!(copy.events[0].output().unwrap().as_str().unwrap().len(), 1000);
+    let scope = ArtifactScope::session(&SessionKey::new("shop.payloads", "ana", "s1"));
+    let artifacts = FileArtifactService::open(payloads, Arc::new(SystemClock)).await.unwrap();
+    assert_eq!(artifacts.list_artifact_keys(&scope).await.unwrap(), [""; 0]);
+    store.close().await.unwrap();
 }

@@ -24,7 +24,7 @@ impl Ran {
 /// Runs `pleach` with these arguments and without an environment of its own.
 pub(crate) fn pleach(args: &[&str]) -> Ran {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pleach"));
-    command.args(args).env_remove("PLEACH_SESSIONS").stdin(Stdio::null());
+    command.args(args).env_remove("PLEACH_SESSIONS").env_remove("PLEACH_PAYLOADS").stdin(Stdio::null());
     let Output { status, stdout, stderr } = command.output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     Ran { code: status.code().unwrap(), out: text(stdout), err: text(stderr) }

@@ -5,6 +5,7 @@
 mod clock;
 mod human;
 mod interleavings;
+mod payloads;
 mod resume;
 mod stores;
 mod support;
