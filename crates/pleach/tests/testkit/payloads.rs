@@ -24,7 +24,7 @@ fn large() -> Workflow {
         Ok::<_, Fail>(Output::of("c".repeat(LARGE)).route(if count < 3 { "again" } else { "enough" }))
     });
     let left = wf.node("left", async |Input(text): Input<String>| json!({"left": text}));
-    let right = wf.node("right", async |Input(text): Input<String>| Event::message("r".repeat(text.len())));
+    let right = wf.node("right", async |Input(text): Input<String>| json!({"right": "r".repeat(text.len())}));
     let both = wf.add(pleach::JoinNode::new("both"));
     let ask = FunctionNode::new("ask", async |ctx: Context, Input(all): Input<Value>| {
         let made: String = ctx.step("make", async || Ok("m".repeat(LARGE))).await?;
@@ -106,8 +106,8 @@ async fn a_fork_does_not_need_the_payloads_of_its_source() {
     let source = SessionKey::new("app", "ana", "s1");
     let mut run = runner.run("ana", "s1", "go");
     let mut shown = Vec::new();
-    while let Some(event) = run.next().await.unwrap() {
-        shown.push(event);
+    while let Some(event) = run.next().await {
+        shown.push(event.unwrap());
     }
     let stored = sessions.get_session(&source, Default::default()).await.unwrap().unwrap();
     let last = stored.events.last().unwrap().id().clone();
@@ -119,7 +119,7 @@ async fn a_fork_does_not_need_the_payloads_of_its_source() {
 
     let copy = sessions.get_session(fork.key(), Default::default()).await.unwrap().unwrap();
     assert_eq!(copy.events, stored.events);
-    let end = runner.answer("ana", "s2", "fine", true).output::<Value>().await.unwrap();
+    let end = runner.answer(fork.key(), "fine", true).unwrap().output::<Value>().await.unwrap();
     assert_eq!(
         (&end[0], &end[1]["left"]["left"], &end[2]),
         (&json!("m".repeat(LARGE)), &json!("c".repeat(LARGE)), &json!(true))
