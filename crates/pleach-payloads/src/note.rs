@@ -40,7 +40,7 @@ pub(crate) struct Entry {
     blob: Option<Blob>,
     /// Whether the text of the part is the reference.
     #[serde(default, skip_serializing_if = "is_false")]
-    stands_in: bool,
+    as_text: bool,
 }
 
 impl Entry {
@@ -50,12 +50,12 @@ impl Entry {
             artifact,
             bytes: bytes as u64,
             blob: shell.blob.clone(),
-            stands_in: shell.stands_in,
+            as_text: shell.as_text,
         }
     }
 
     pub(crate) fn shell(&self) -> Shell {
-        Shell { blob: self.blob.clone(), stands_in: self.stands_in }
+        Shell { blob: self.blob.clone(), as_text: self.as_text }
     }
 }
 

@@ -154,7 +154,7 @@ impl PayloadSessions {
         let stored = match self.inner.append(head, Arc::new(event)).await {
             Ok(stored) => stored,
             Err(error) => {
-                // Of a session that is gone nobody else needs them; then they would stay for ever.
+                // Without its session no delete would find them.
                 if matches!(error, SessionError::NotFound(_)) {
                     let _ = self.forget(&key).await;
                 }

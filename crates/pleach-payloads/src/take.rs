@@ -20,7 +20,7 @@ pub(crate) struct Shell {
     /// Media without its bytes.
     pub(crate) blob: Option<Blob>,
     /// Whether the reference is the text of a part that has none.
-    pub(crate) stands_in: bool,
+    pub(crate) as_text: bool,
 }
 
 impl Payload {
@@ -75,7 +75,7 @@ impl Place {
             Field::Media => {
                 let mut blob = part.inline_data.take()?;
                 let data = blob.data.take();
-                let shell = Shell { blob: Some(Blob::clone(&blob)), stands_in: part.text.is_none() };
+                let shell = Shell { blob: Some(Blob::clone(&blob)), as_text: part.text.is_none() };
                 blob.data = data;
                 Some((Payload::Media(blob), shell))
             }
@@ -98,8 +98,8 @@ impl Place {
         let Some(part) = part_mut(event, number) else { return };
         match field {
             Field::Text => part.text = Some(text()),
-            Field::Media if shell.stands_in => part.text = Some(text()),
-            // Nothing that google-adk sends to a model could stand here; the list of the references is in the metadata.
+            Field::Media if shell.as_text => part.text = Some(text()),
+            // No reference that google-adk sends to a model fits here; the list of the references is in the metadata.
             Field::Media | Field::ResponseMedia => {}
             Field::Code => part.executable_code.iter_mut().for_each(|code| code.code = Some(text())),
             Field::CodeOutput => part.code_execution_result.iter_mut().for_each(|result| result.output = Some(text())),
@@ -126,7 +126,7 @@ impl Place {
             (Field::Text, Payload::Text(text)) => part.text = Some(text),
             (Field::Media, Payload::Media(blob)) => {
                 part.inline_data = Some(blob);
-                if shell.stands_in {
+                if shell.as_text {
                     part.text = None;
                 }
             }

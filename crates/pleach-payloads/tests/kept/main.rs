@@ -1,4 +1,4 @@
-//! What is kept outside of events: that it comes back, what stands in its place, and what becomes of it.
+//! What is kept outside of events: that it comes back, the references to it, and what becomes of it.
 
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 

@@ -1,4 +1,4 @@
-//! Every place of an event, what stands in it, and what stays.
+//! Every place of an event, the reference in it, and what stays.
 
 use std::collections::BTreeSet;
 

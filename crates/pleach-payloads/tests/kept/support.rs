@@ -14,7 +14,7 @@ use pleach_session_inmemory::InMemorySessionService;
 use pleach_testkit::FixedClock;
 use serde_json::{Value, json};
 
-/// Artifacts in memory that count, and fail when they are told to.
+/// Artifacts in memory that count, and fail on demand.
 #[derive(Debug)]
 pub(crate) struct Watched {
     inner: InMemoryArtifactService,

@@ -37,7 +37,7 @@ fn large() -> Workflow {
     wf.build().unwrap()
 }
 
-/// A run that is cut off anywhere goes on from references, with artifacts that outlive its processes.
+/// A run that is cut off anywhere continues from references, with artifacts that outlive its processes.
 async fn survives(url: String, threshold: usize) {
     let folder = tempfile::tempdir().unwrap();
     let files = folder.path().to_owned();
