@@ -9,7 +9,7 @@ use pleach_core::{
 };
 use pleach_session::{
     CreateSession, GetSessionConfig, ListQuestions, ListQuestionsResponse, ListSessions, ListSessionsResponse,
-    SessionError, SessionResult, SessionService, Since, prepare,
+    LostPayload, SessionError, SessionResult, SessionService, Since, prepare,
 };
 
 use crate::note::{Entry, Note};
@@ -95,13 +95,13 @@ struct Reference<'a> {
 
 impl Reference<'_> {
     fn lost(&self, reason: String) -> SessionError {
-        SessionError::PayloadLost {
+        SessionError::PayloadLost(Box::new(LostPayload {
             key: self.key.clone(),
             event: self.event.clone(),
             place: self.place.to_owned(),
             artifact: self.name.to_owned(),
             reason,
-        }
+        }))
     }
 
     fn failed(&self, error: ArtifactError) -> SessionError {

@@ -60,18 +60,7 @@ pub enum SessionError {
         source: BoxError,
     },
     /// A value of an event is kept outside of the event, as a payload, which is missing or damaged.
-    PayloadLost {
-        /// The session.
-        key: SessionKey,
-        /// The event.
-        event: EventId,
-        /// Where the value is in the event, such as `output` or `content.parts[0].text`.
-        place: String,
-        /// The name of the artifact that should hold it.
-        artifact: String,
-        /// What is wrong with it.
-        reason: String,
-    },
+    PayloadLost(Box<LostPayload>),
     /// Other writers kept the storage locked until the deadline passed; trying again may help.
     Locked {
         /// The file or server at fault.
@@ -109,6 +98,21 @@ pub enum SessionError {
     },
 }
 
+/// The place of a value whose payload is missing or damaged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostPayload {
+    /// The session.
+    pub key: SessionKey,
+    /// The event.
+    pub event: EventId,
+    /// Where the value is in the event, such as `output` or `content.parts[0].text`.
+    pub place: String,
+    /// The name of the artifact that should hold it.
+    pub artifact: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
 impl fmt::Display for SessionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -136,10 +140,13 @@ impl fmt::Display for SessionError {
             Self::Corrupt { what, source } => {
                 write!(f, "{what} is damaged: {}; restore it from a backup", with_causes(&**source))
             }
-            Self::PayloadLost { key, event, place, artifact, reason } => write!(
-                f,
-                "session {key}: {place} of event {event} cannot be read, because its payload {artifact} {reason}; restore that artifact from a backup, or delete the session"
-            ),
+            Self::PayloadLost(lost) => {
+                let LostPayload { key, event, place, artifact, reason } = &**lost;
+                write!(
+                    f,
+                    "session {key}: {place} of event {event} cannot be read, because its payload {artifact} {reason}; restore that artifact from a backup, or delete the session"
+                )
+            }
             Self::Locked { what, source } => {
                 write!(f, "{what} stayed locked: {}; others are writing to it, try again", with_causes(&**source))
             }
@@ -183,7 +190,7 @@ impl SessionError {
             Self::Unstorable { .. } => "UnstorableValueError",
             Self::StateOperation { .. } => "StateOperationError",
             Self::Corrupt { .. } => "CorruptStorageError",
-            Self::PayloadLost { .. } => "PayloadLostError",
+            Self::PayloadLost(_) => "PayloadLostError",
             Self::Locked { .. } => "StorageLockedError",
             Self::Unavailable { .. } => "StorageUnavailableError",
             Self::Unsupported { .. } => "UnsupportedStorageError",

@@ -23,7 +23,7 @@ mod visible;
 
 pub use backoff::Backoff;
 pub use effective_events::{effective_events, effective_events_of, newest_effective_events, set_rewind_before_event};
-pub use error::{SessionError, SessionResult};
+pub use error::{LostPayload, SessionError, SessionResult};
 pub use ext::SessionServiceExt;
 pub use inbox::{
     Asked, Behind, Gathering, InboxItem, ListQuestions, ListQuestionsResponse, PAGE, PROJECTION, Projected, Projection,

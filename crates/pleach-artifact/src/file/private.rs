@@ -31,6 +31,15 @@ pub(super) fn make_file(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
+/// Makes the entries of a folder durable, where the system can.
+pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    File::open(path)?.sync_all()?;
+    #[cfg(not(unix))]
+    let _ = path;
+    Ok(())
+}
+
 /// Reads a regular file; a symbolic link is an error.
 pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     match fs::symlink_metadata(path)?.is_file() {

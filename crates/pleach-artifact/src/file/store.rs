@@ -46,7 +46,7 @@ impl Store {
             file_name: req.key.filename.clone(),
             display_name: content.display_name.map(str::to_owned),
         };
-        let published = publish(&folder, version, content.bytes, &metadata);
+        let published = publish(&folder, version, content.bytes, &metadata, &self.root);
         if published.is_err() {
             // The first error is the one that matters; a folder left behind only keeps its number reserved.
             let _ = fs::remove_dir_all(folder.pending(version));
@@ -205,7 +205,13 @@ fn reserve(folder: &ArtifactFolder) -> ArtifactResult<i64> {
 }
 
 /// Writes both files aside and publishes them with one rename.
-fn publish(folder: &ArtifactFolder, version: i64, bytes: &[u8], metadata: &Metadata) -> ArtifactResult<()> {
+fn publish(
+    folder: &ArtifactFolder,
+    version: i64,
+    bytes: &[u8],
+    metadata: &Metadata,
+    root: &Path,
+) -> ArtifactResult<()> {
     let pending = folder.pending(version);
     let json = serde_json::to_vec(metadata)
         .map_err(|error| ArtifactError::Storage { backend: "file", source: error.into() })?;
@@ -213,10 +219,16 @@ fn publish(folder: &ArtifactFolder, version: i64, bytes: &[u8], metadata: &Metad
         let path = pending.join(name);
         at(&path, write_durably(&path, bytes))?;
     }
-    at(&pending, fs::rename(&pending, folder.version(version)))
+    at(&pending, private::sync_folder(&pending))?;
+    at(&pending, fs::rename(&pending, folder.version(version)))?;
+    // A new name is an entry of its folder, and the folders above may be new, too.
+    for parent in folder.versions().ancestors().take_while(|parent| parent.starts_with(root)) {
+        at(parent, private::sync_folder(parent))?;
+    }
+    Ok(())
 }
 
-/// Syncs a folder: a published version must be whole after a power failure.
+/// Writes and syncs a file: a published version must be whole after a power failure.
 fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = private::make_file(path)?;
     file.write_all(bytes)?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pleach_artifact::{ArtifactService as _, SaveArtifact};
 use pleach_core::Part;
-use pleach_session::{GetSessionConfig, SessionError, SessionService as _, SessionServiceExt as _};
+use pleach_session::{GetSessionConfig, LostPayload, SessionError, SessionService as _, SessionServiceExt as _};
 use serde_json::json;
 
 use crate::support::{Kept, event, key, long, references, scope_of};
@@ -22,7 +22,8 @@ async fn fails(kept: &Kept) -> SessionError {
 }
 
 fn check_lost(error: &SessionError, name: &str, why: &str) {
-    let SessionError::PayloadLost { key: session, event, place, artifact, reason } = error else { panic!("{error}") };
+    let SessionError::PayloadLost(lost) = error else { panic!("{error}") };
+    let LostPayload { key: session, event, place, artifact, reason } = &**lost;
     assert_eq!((session, &*event.to_string(), &**place, &**artifact), (&key(), "e1", "output", name));
     assert!(reason.contains(why), "{reason}");
     let text = error.to_string();
@@ -70,7 +71,7 @@ async fn references_that_fit_nothing_are_refused() {
         let mut session = kept.inner.get_session(&key(), GetSessionConfig::recent(0)).await.unwrap().unwrap();
         kept.inner.append(&mut session.head, Arc::new(serde_json::from_value(row).unwrap())).await.unwrap();
         let error = fails(&kept).await;
-        assert!(matches!(&error, SessionError::PayloadLost { reason, .. } if reason.contains(why)), "{error}");
+        assert!(matches!(&error, SessionError::PayloadLost(lost) if lost.reason.contains(why)), "{error}");
     }
     let (kept, _) = one_large().await;
     let mut session = kept.inner.get_session(&key(), GetSessionConfig::recent(0)).await.unwrap().unwrap();
