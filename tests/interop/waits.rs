@@ -52,7 +52,7 @@ pub(crate) async fn google_adk_reads_waits_appends_and_deletes(layout: Layout) {
     let asks = events.iter().find(|event| event["longRunningToolIds"].is_array()).unwrap();
     assert_eq!(asks["content"]["parts"].as_array().unwrap().len(), 3, "{asks}");
 
-    // It writes between them, and the run goes on behind that.
+    // It writes between them, and the run continues behind that.
     let mut append = request("append");
     append["event"] = json!({"id": "adk1", "invocation_id": "other", "author": "user", "timestamp": 4_000_000_000.0,
         "actions": {"state_delta": {"seen": true}}});

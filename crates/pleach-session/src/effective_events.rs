@@ -29,7 +29,7 @@ fn newest_with_rewinds(events: &[Arc<Event>]) -> impl Iterator<Item = &Arc<Event
         if let Some(target) = rewind_target(event) {
             // A rewind to an absent or later place undoes nothing.
             let first = match rewind_before_event(event) {
-                Some(first) => events[..end].iter().position(|event| event.id().to_string() == first),
+                Some(first) => events[..end].iter().position(|event| *event.id() == *first),
                 None => firsts.get_or_insert_with(|| first_places(events)).get(target).copied(),
             };
             end = first.map_or(end, |first| end.min(first));
