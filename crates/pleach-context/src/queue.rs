@@ -5,7 +5,7 @@
 //! future was dropped, safe: the event of a dropped emit is stored all the same.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as TaskContext, Poll, Waker};
 
@@ -22,6 +22,20 @@ const CROWD: usize = 64;
 /// The place of an event in the queue of its invocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(u64);
+
+/// The number behind the highest ticket that was noted; 0 for none.
+#[derive(Debug, Default)]
+pub(crate) struct LatestTicket(AtomicU64);
+
+impl LatestTicket {
+    pub(crate) fn note(&self, ticket: Ticket) {
+        self.0.fetch_max(ticket.0 + 1, Ordering::AcqRel);
+    }
+
+    pub(crate) fn get(&self) -> Option<Ticket> {
+        self.0.load(Ordering::Acquire).checked_sub(1).map(Ticket)
+    }
+}
 
 /// The events of one invocation that are on their way to the store.
 #[derive(Debug, Default)]
@@ -180,7 +194,8 @@ impl EventQueue {
         inner.drop_finished();
         let flushing = std::mem::take(&mut inner.flushing);
         drop(inner);
-        waker.into_iter().chain(flushing).for_each(Waker::wake);
+        waker.into_iter().for_each(Waker::wake);
+        flushing.into_iter().for_each(Waker::wake);
     }
 
     /// Whether the event of this ticket is stored; else `cx` is woken when it is. Ready only once.

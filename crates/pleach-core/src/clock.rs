@@ -70,9 +70,9 @@ impl IdGen for RandomIds {
 /// last digit would differ from what google-adk stores. Values outside the range of `i64` saturate, NaN becomes 0.
 // S49
 pub fn micros(seconds: f64) -> i64 {
-    let whole = seconds.trunc();
-    let fraction = (seconds.fract() * 1e6).round_ties_even();
-    (whole as i64).saturating_mul(1_000_000).saturating_add(fraction as i64)
+    let whole = seconds as i64;
+    let fraction = ((seconds - whole as f64) * 1e6).round_ties_even();
+    whole.saturating_mul(1_000_000).saturating_add(fraction as i64)
 }
 
 /// Turns whole microseconds since the epoch back into seconds.

@@ -1,6 +1,7 @@
 //! [`Invocation`]: the steps of one run, from the message to the end.
 // R1103, R1107, R1108, R1130
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use async_stream::try_stream;
@@ -63,17 +64,17 @@ impl Invocation {
                         if is_summary(&event) {
                             let summary = Arc::unwrap_or_clone(event);
                             // Boxed, as everything rare: the stream of each run is as large as its largest part.
-                            let stored = root.drive_while(Box::pin(store.append_summary(&ic, summary))).await?;
+                            let stored = root.drive_while(Box::pin(store.append_summary(&ic, summary)).as_mut()).await?;
                             ic.engine().queue().acknowledge(ticket, stored);
                             continue;
                         }
                         let Some((ticket, event)) = repeats.pass(ic.engine().queue(), ticket, event) else { continue };
                         for held in repeats.release() {
-                            let stored = root.drive_while(store.take(&ic, held)).await?;
+                            let stored = root.drive_while(pin!(store.take(&ic, held))).await?;
                             ic.engine().queue().release();
                             yield Shown::event(stored.shown);
                         }
-                        let Stored { shown, original } = root.drive_while(store.take(&ic, event)).await?;
+                        let Stored { shown, original } = root.drive_while(pin!(store.take(&ic, event))).await?;
                         if shown.is_interrupt() {
                             parts.keep_deadlines(ic.session_key(), &shown.questions());
                         }
@@ -95,7 +96,7 @@ impl Invocation {
                         Some(heartbeat) => {
                             let updated = store.head.last_update_time();
                             if heartbeat.is_due_before(root.step(&ic, &run), updated).await {
-                                root.drive_while(store.beat(&ic)).await?;
+                                root.drive_while(Box::pin(store.beat(&ic)).as_mut()).await?;
                             }
                         }
                     }
@@ -133,7 +134,7 @@ impl Invocation {
                 run.set_summing_up();
                 // After an abort a later invocation makes the summary.
                 let compacting = Box::pin(config.compact(&ic, &mut store));
-                future::select(compacting, std::pin::pin!(stopped(&ic, &run))).await;
+                future::select(compacting, pin!(stopped(&ic, &run))).await;
             }
         }
     }

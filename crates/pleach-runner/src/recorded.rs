@@ -1,5 +1,6 @@
 //! Returns the recorded result of an invocation that is started again, without running or storing anything.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use pleach_context::engine::{Engine as _, NodeEnd, NodeResult, RunRecord, root_context};
@@ -88,7 +89,7 @@ async fn replay(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Res
         }
     }
     // The lanes beside the first body, so that the gate knows of all.
-    root.drive_while(tokio::task::yield_now()).await;
+    root.drive_while(pin!(tokio::task::yield_now())).await;
     Ok(None)
 }
 

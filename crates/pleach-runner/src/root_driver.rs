@@ -1,7 +1,7 @@
 //! [`RootDriver`]: polls the root node inside the caller's task.
 
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
@@ -73,7 +73,8 @@ impl<'a> RootDriver<'a> {
 
     /// Polls until the root has sent an event, waits to run a first body, or has ended, or the run must stop.
     pub(crate) async fn step(&mut self, ic: &InvocationContext, run: &ActiveRun) {
-        let mut stopped = pin!(stopped(ic, run));
+        // Most steps end in their first poll, and need no future that waits.
+        let mut waits = None;
         let calls = || ic.engine().queue().has_events() || ic.engine().work_gate().is_wanted();
         poll_fn(|cx| {
             if must_stop(ic, run) || self.poll_root(cx, calls).is_ready() {
@@ -84,14 +85,13 @@ impl<'a> RootDriver<'a> {
                 return Poll::Ready(());
             }
             // Registered last, because it takes a lock and only a waiting run needs it.
-            stopped.as_mut().poll(cx)
+            waits.get_or_insert_with(|| Box::pin(stopped(ic, run))).as_mut().poll(cx)
         })
         .await;
     }
 
     /// Waits for `other`, such as an append, while the root makes progress.
-    pub(crate) async fn drive_while<F: Future>(&mut self, other: F) -> F::Output {
-        let mut other = pin!(other);
+    pub(crate) async fn drive_while<F: Future>(&mut self, mut other: Pin<&mut F>) -> F::Output {
         poll_fn(|cx| {
             let result = other.as_mut().poll(cx);
             if result.is_pending() {
@@ -145,9 +145,9 @@ mod tests {
     #[tokio::test]
     async fn r640_what_is_stored_after_the_end_does_not_poll_the_root_again() {
         let mut root = RootDriver::new(Box::pin(async { Ok(NodeEnd::Done(NodeResult::default())) }));
-        root.drive_while(tokio::task::yield_now()).await;
+        root.drive_while(pin!(tokio::task::yield_now())).await;
         assert!(root.take_end().is_some());
-        root.drive_while(tokio::task::yield_now()).await;
+        root.drive_while(pin!(tokio::task::yield_now())).await;
         assert!(root.take_end().is_none());
     }
 }

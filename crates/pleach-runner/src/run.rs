@@ -157,7 +157,7 @@ impl Run {
         let streamed = has_fragments && !event.is_partial() && self.fragments_of.remove(event.id());
         if event.is_partial() {
             self.fragments_of.insert(event.id().clone());
-        } else if !event.is_from_user() && event.is_final_response() {
+        } else if event.content().is_some() && !event.is_from_user() && event.is_final_response() {
             let text = event.text();
             if !text.is_empty() {
                 self.reply = text;

@@ -166,7 +166,9 @@ impl StoredSession {
         log.changes += 1;
         log.places.push(log.changes);
         log.update_time = event.timestamp();
-        self.apply_delta(&mut log.state, shared, event.actions().state_delta());
+        if event.actions().changes_state() {
+            self.apply_delta(&mut log.state, shared, event.actions().state_delta());
+        }
         log.questions.add(&event);
         log.events.push(Arc::clone(&event));
         Some(Ok(Appended { revision: self.revision(log.changes), update_time: event.timestamp(), event }))

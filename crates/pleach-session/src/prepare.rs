@@ -21,15 +21,8 @@ use crate::{CreateSession, SessionError, SessionResult};
 /// `Unstorable`, naming the field.
 // S14, S47
 pub fn event_to_store(key: &SessionKey, mut event: Arc<Event>) -> SessionResult<Arc<Event>> {
-    if has_temp(event.actions().state_delta()) {
-        take_temp(Arc::make_mut(&mut event).actions_mut().state_delta_mut());
-    }
-    if event.actions().state_ops().keys().any(|key| is_temp(key)) {
-        let mut ops = event.actions().state_ops().clone();
-        ops.retain(|key, _| !is_temp(key));
-        let actions = Arc::make_mut(&mut event).actions_mut();
-        actions.take_state_ops();
-        ops.into_iter().for_each(|(key, ops)| actions.set_state_ops(key, ops));
+    if event.actions().changes_state() {
+        remove_temp(&mut event);
     }
     check_time(key, "timestamp", event.timestamp())?;
     match check_event(&event) {
@@ -40,6 +33,19 @@ pub fn event_to_store(key: &SessionKey, mut event: Arc<Event>) -> SessionResult<
             }
             Err(SessionError::unstorable(key, fault))
         }
+    }
+}
+
+fn remove_temp(event: &mut Arc<Event>) {
+    if has_temp(event.actions().state_delta()) {
+        take_temp(Arc::make_mut(event).actions_mut().state_delta_mut());
+    }
+    if event.actions().state_ops().keys().any(|key| is_temp(key)) {
+        let mut ops = event.actions().state_ops().clone();
+        ops.retain(|key, _| !is_temp(key));
+        let actions = Arc::make_mut(event).actions_mut();
+        actions.take_state_ops();
+        ops.into_iter().for_each(|(key, ops)| actions.set_state_ops(key, ops));
     }
 }
 

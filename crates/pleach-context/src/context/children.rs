@@ -83,10 +83,10 @@ impl Context {
                     Ok(output)
                 }
                 NodeEnd::Waiting if !raise_on_wait => Ok(NodeInput::Null),
-                NodeEnd::Waiting => Err(live.park().await),
+                NodeEnd::Waiting => Err(Box::pin(live.park()).await),
                 NodeEnd::Interrupted(ids) => {
                     self.engine().add_interrupts(&ids);
-                    Err(live.park().await)
+                    Err(Box::pin(live.park()).await)
                 }
             }
         })
@@ -96,7 +96,7 @@ impl Context {
     #[must_use]
     pub fn next_child_run_id(&self, name: &str) -> String {
         let cell = self.cell();
-        let used = cell.children.as_ref().and_then(|counters| counters.get(name)).copied().unwrap_or(0);
+        let used = cell.children.as_ref().and_then(|children| children.counts.get(name)).copied().unwrap_or(0);
         (used + 1).to_string()
     }
 

@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use foldhash::HashMap;
 use pleach_core::{Content, Map, NodePath};
 use smol_str::SmolStr;
 
 use super::InvocationContext;
-use crate::engine::{GraphNames, GraphPosition, OwnLane, RunState};
+use crate::engine::{ChildCounters, GraphNames, GraphPosition, OwnLane, RunState};
+use crate::queue::LatestTicket;
 use crate::{NodeKind, Schema};
 
 /// The context of one node run. Cheap to clone: clones are the same run.
@@ -61,9 +61,11 @@ pub(crate) struct ContextInner {
     pub(crate) output_for: Option<Arc<[NodePath]>>,
     pub(crate) is_delegate: bool,
     /// How many children of each name earlier attempts of this run have started.
-    pub(crate) earlier_children: Option<Box<HashMap<SmolStr, u32>>>,
+    pub(crate) earlier_children: Option<Box<ChildCounters>>,
     /// The task that the run works on: what the user has said, for the run and those below it.
     pub(crate) task: OnceLock<Box<Content>>,
+    /// The last event of the run or of a run below it.
+    pub(crate) last_event: LatestTicket,
     pub(crate) cell: Mutex<RunState>,
 }
 

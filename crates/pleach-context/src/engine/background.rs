@@ -24,12 +24,15 @@ impl RunHandle<'_> {
         drop(left);
     }
 
+    /// Returns whether a run of the invocation has ever started a background child. Most have not, and need no lock to know it.
+    #[must_use]
+    pub fn may_have_background(self) -> bool {
+        self.0.invocation().has_background()
+    }
+
     /// Takes the background children that have arrived since the last call.
     #[must_use]
     pub fn take_background(self) -> Vec<BackgroundChild> {
-        if !self.0.invocation().has_background() {
-            return Vec::new();
-        }
         self.0.cell().background.as_mut().map(std::mem::take).unwrap_or_default()
     }
 }

@@ -83,7 +83,7 @@ impl RunHandle<'_> {
 
     /// The same before the last event of the body is sent, so that it is recorded there.
     pub fn note_completion(self) {
-        self.0.record_delegation(&mut self.0.cell());
+        self.0.record_delegation(&mut self.0.run_state());
     }
 }
 

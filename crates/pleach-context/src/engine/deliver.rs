@@ -15,8 +15,8 @@ impl<'a> RunHandle<'a> {
     pub fn mark_stored(self, output_source: OutputSource, stored: Arc<Event>) {
         match output_source {
             OutputSource::None => {}
-            OutputSource::Output => self.0.cell().output = Output::Stored(NodeInput::Output(stored)),
-            OutputSource::Content => self.0.cell().output = Output::Stored(NodeInput::Content(stored)),
+            OutputSource::Output => self.0.run_state().output = Output::Stored(NodeInput::Output(stored)),
+            OutputSource::Content => self.0.run_state().output = Output::Stored(NodeInput::Content(stored)),
         }
     }
 
@@ -39,7 +39,7 @@ impl<'a> RunHandle<'a> {
     /// The output event whose emit was dropped before it was stored, if there is one.
     #[must_use]
     pub fn take_abandoned(self) -> Option<(Ticket, OutputSource)> {
-        self.0.cell().abandoned.take()
+        self.0.run_state().abandoned.take()
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) fn take_deltas(ctx: &Context, cell: &mut RunState, event: &mut Event)
 fn take_state(ctx: &Context, cell: &mut RunState, event: &mut Event) {
     let pending = cell.lane.actions.state_writes();
     let keys = cell.lane.actions.take_state_delta();
-    if keys.is_none() && event.actions().state_delta().is_empty() && event.actions().state_ops().is_empty() {
+    if keys.is_none() && !event.actions().changes_state() {
         return;
     }
     let mut state = ctx.invocation().session_state();

@@ -60,12 +60,18 @@ impl Context {
     /// Locks the state of the run. Lock order: the run, its lane, the session state.
     #[inline]
     pub(crate) fn cell(&self) -> Cell<'_> {
-        // No user code runs under these locks, so a panic cannot leave them half-changed.
-        let run = self.inner.cell.lock().unwrap_or_else(PoisonError::into_inner);
+        let run = self.run_state();
         match &self.lane {
             None => Cell { run, call: None },
             Some(own) => Cell::of_call(run, own),
         }
+    }
+
+    /// Locks what all calls of the run share. The lane is the body's.
+    #[inline]
+    pub(crate) fn run_state(&self) -> MutexGuard<'_, RunState> {
+        // No user code runs under these locks, so a panic cannot leave them half-changed.
+        self.inner.cell.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

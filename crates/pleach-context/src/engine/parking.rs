@@ -121,13 +121,13 @@ pub enum WaitReason {
 impl RunHandle<'_> {
     /// Marks the body as being polled: [`wait_reason`](Self::wait_reason) sees what it begins to wait for from now on.
     pub fn resume_body(self) {
-        self.0.cell().body = None;
+        self.0.run_state().body = None;
     }
 
     /// Returns what a pending body waits for. `waker` is that of the task that polls the body.
     #[must_use]
     pub fn wait_reason(self, waker: &Waker) -> WaitReason {
-        let mut cell = self.0.cell();
+        let mut cell = self.0.run_state();
         if cell.background.as_ref().is_some_and(|children| !children.is_empty()) {
             // They came from another thread, while the body was polled.
             return WaitReason::PollAgain;

@@ -8,14 +8,13 @@ use crate::NodeInput;
 impl RunHandle<'_> {
     /// Notes an event of this run, or of a run below it.
     pub fn note_event(self, ticket: Ticket) {
-        let mut cell = self.0.cell();
-        cell.last_event = cell.last_event.max(Some(ticket));
+        self.0.inner.last_event.note(ticket);
     }
 
     /// The last event of this run and of those below it that have ended.
     #[must_use]
     pub fn last_event(self) -> Option<Ticket> {
-        self.0.cell().last_event
+        self.0.inner.last_event.get()
     }
 
     /// Returns whether a stored event records that this run gave `output`; no output needs no record.

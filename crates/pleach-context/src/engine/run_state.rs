@@ -15,7 +15,7 @@ use crate::scheduler::BackgroundChild;
 use crate::{ChildFailure, NodeError, NodeInput};
 
 /// The changing part of a context.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct RunState {
     pub(crate) output: Output,
     /// An output event on its way whose emit was dropped.
@@ -42,8 +42,6 @@ pub(crate) struct RunState {
     pub(crate) interrupts: Option<Box<IndexSet<String>>>,
     pub(crate) lane: Lane,
     pub(crate) error: Option<Box<ChildFailure>>,
-    /// The last event of the run or of a run below it; `None` before the first.
-    pub(crate) last_event: Option<Ticket>,
     /// The run, or a run below it, is executed and not only answered from history.
     pub(crate) executes: bool,
     /// The children that have begun to do so since this was last asked.
@@ -52,7 +50,7 @@ pub(crate) struct RunState {
     pub(crate) body: Option<Waker>,
     pub(crate) parking: Parking,
     pub(crate) replay_order: Option<Box<ReplayOrder>>,
-    pub(crate) children: Option<Box<HashMap<SmolStr, u32>>>,
+    pub(crate) children: Option<Box<ChildCounters>>,
     /// How many steps of each name this attempt has begun.
     pub(crate) steps: Option<Box<HashMap<SmolStr, u32>>>,
     /// How many waits without an id of their own this attempt has begun, such as sleeps.
@@ -92,6 +90,14 @@ pub(crate) struct Lane {
     pub(crate) work: Option<LaneWork>,
     /// The call is over: what it changes now would be lost.
     pub(crate) ended: bool,
+}
+
+/// How many children of each name a run has started.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ChildCounters {
+    pub(crate) counts: HashMap<SmolStr, u32>,
+    /// For the texts of their paths, so that a child allocates only the final one.
+    pub(crate) path_buffer: String,
 }
 
 /// Which of the agents that share a run has made a call. Models of different agents give equal ids, some of them numbers.
@@ -251,10 +257,37 @@ impl ToolPart {
 
 impl RunState {
     /// Makes the state of a run on this branch and in this isolation scope.
-    // Made where it is kept: a run begins with it, and it is large.
+    // Made where it is kept, and without a default whose parts are dropped at once: a run begins with it, and it is large.
     #[inline(always)]
     pub(crate) fn on(branch: Option<Branch>, isolation_scope: Option<Arc<str>>) -> Self {
-        Self { lane: Lane { branch, isolation_scope, ..Lane::default() }, ..Self::default() }
+        Self {
+            output: Output::Unset,
+            abandoned: None,
+            output_in_message: false,
+            sent: false,
+            delegated: false,
+            has_delegate: false,
+            delegation_recorded: false,
+            delegate_output: None,
+            route: None,
+            route_pending: false,
+            fails_silently: false,
+            interrupts: None,
+            lane: Lane { branch, isolation_scope, ..Lane::default() },
+            error: None,
+            executes: false,
+            executing: Vec::new(),
+            body: None,
+            parking: Parking::default(),
+            replay_order: None,
+            children: None,
+            steps: None,
+            waits: 0,
+            calls: None,
+            background: None,
+            failures: None,
+            has_caught: false,
+        }
     }
 
     /// Whether what a tool asks for rides on events.

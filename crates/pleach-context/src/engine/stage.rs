@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use pleach_core::{Branch, Event, OutputFor, RequestInput, SIGNAL, TIMER};
+use pleach_core::{Branch, Event, OutputFor, RequestInput, SIGNAL, TIMER, nests_within};
 use pleach_schema::validate_answer;
 use serde_json::Value;
 
@@ -11,6 +11,9 @@ use super::deltas::{has_changes, take_deltas};
 use super::{Engine as _, Output, OutputSource, RunHandle, RunState, Transfer, asked_in_background, output_twice};
 use crate::history::{mark_pending_route, mark_reported, mark_rounds};
 use crate::{Context, NodeError, NodeInput, NodeKind, Yield};
+
+/// An output of so few levels makes no event too deep.
+const SHALLOW: usize = 32;
 
 /// An event that is complete but for its id and time, which the Runner gives it when it is stored.
 #[derive(Debug)]
@@ -28,7 +31,12 @@ impl RunHandle<'_> {
     /// As [`Context::emit`].
     pub fn stage(self, item: Yield) -> Result<Option<Staged>, NodeError> {
         let checked = !matches!(item, Yield::Unchecked(_));
+        let is_shallow = matches!(&item, Yield::Output(output) if nests_within(output, SHALLOW));
         let Some(mut event) = self.event_of(item)? else { return Ok(None) };
+        if !is_shallow {
+            self.0.bound_output(&mut event)?;
+            self.0.bound_event(&mut event)?;
+        }
         self.check_event(&mut event, checked)?;
         let mut cell = self.0.cell();
         if cell.has_ended() {
@@ -102,8 +110,6 @@ impl RunHandle<'_> {
     /// Checks what an event holds before it changes anything; an output that is not `checked` is as its schema wants it.
     #[inline]
     fn check_event(self, event: &mut Event, checked: bool) -> Result<(), NodeError> {
-        self.0.bound_output(event)?;
-        self.0.bound_event(event)?;
         if checked {
             self.0.conform_output(event)?;
         }

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 use pleach_core::{Branch, Content, Map, NodePath};
 use smol_str::SmolStr;
 
-use super::{GraphNames, GraphPosition, RunHandle, RunState};
+use super::{ChildCounters, GraphNames, GraphPosition, RunHandle, RunState};
 use crate::contract::ContextInner;
+use crate::queue::LatestTicket;
 use crate::{Context, InvocationContext, NodeError, NodeKind, NodeSpec};
 
 /// How deep runs may be nested: a child is polled inside its parent, on one stack. As many workflows as a graph may nest, and a
@@ -65,7 +66,8 @@ impl Context {
                 is_delegate: false,
                 earlier_children: None,
                 task: OnceLock::new(),
-                cell: Mutex::default(),
+                last_event: LatestTicket::default(),
+                cell: Mutex::new(RunState::on(None, None)),
             }),
             lane: None,
         }
@@ -114,6 +116,7 @@ impl<'a> RunHandle<'a> {
                 is_delegate,
                 earlier_children: None,
                 task: OnceLock::new(),
+                last_event: LatestTicket::default(),
                 cell: Mutex::new(RunState::on(setup.branch, isolation_scope)),
             }),
             lane: None,
@@ -153,6 +156,7 @@ impl<'a> RunHandle<'a> {
                 is_delegate: this.is_delegate,
                 earlier_children: children,
                 task: this.task.clone(),
+                last_event: LatestTicket::default(),
                 cell: Mutex::new(state),
             }),
             lane: None,
@@ -201,23 +205,20 @@ impl<'a> RunHandle<'a> {
             self.0.cell().children.get_or_insert_default();
             return self.0.node_path().child(name, id);
         }
-        let run = {
-            let mut cell = self.0.cell();
-            if let Some(id) = cell.lane.tool.as_mut().and_then(|tool| tool.next_run_id(name)) {
-                cell.children.get_or_insert_default();
-                return self.0.node_path().child(name, &id);
+        let mut cell = self.0.cell();
+        if let Some(id) = cell.lane.tool.as_mut().and_then(|tool| tool.next_run_id(name)) {
+            cell.children.get_or_insert_default();
+            return self.0.node_path().child(name, &id);
+        }
+        let ChildCounters { counts, path_buffer } = &mut **cell.children.get_or_insert_default();
+        let run = match counts.get_mut(name) {
+            Some(count) => {
+                *count += 1;
+                *count
             }
-            let counters = cell.children.get_or_insert_default();
-            match counters.get_mut(name) {
-                Some(counter) => {
-                    *counter += 1;
-                    *counter
-                }
-                None => *counters.entry(name.clone()).or_insert(1),
-            }
+            None => *counts.entry(name.clone()).or_insert(1),
         };
-        let mut text = String::with_capacity(self.0.node_path().as_str().len() + name.len() + 12);
-        self.0.node_path().child_in(&mut text, name, run)
+        self.0.node_path().child_in(path_buffer, name, run)
     }
 
     /// The ancestors whose output a child that is to give this run's output gives as well.

@@ -93,7 +93,9 @@ const MOST_PATH_BYTES: usize = 128 << 20;
 
 /// Whether a path names a run that can be kept; an event with another one belongs to no run.
 fn is_usable(path: &NodePath) -> bool {
-    !path.is_root() && path.as_str().len() <= MOST_BYTES && path.segments().count() <= MOST_SEGMENTS
+    let bytes = path.as_str().len();
+    // Few paths have as many bytes as they may have segments.
+    !path.is_root() && bytes <= MOST_BYTES && (bytes < MOST_SEGMENTS || path.segments().count() <= MOST_SEGMENTS)
 }
 
 impl History {

@@ -33,11 +33,12 @@ impl Signals {
 
     /// Reads the result of a step that may have taken a signal.
     pub(super) fn note_taken(&mut self, event: &Event) {
-        if event.path().name() != TAKE_SIGNAL {
+        let kept = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if kept.is_empty() || event.path().name() != TAKE_SIGNAL {
             return;
         }
         let taken = event.output().and_then(|output| output.get("event")).and_then(Value::as_str);
-        self.lock().retain(|_, kept| Some(&*kept.event) != taken);
+        kept.retain(|_, kept| Some(&*kept.event) != taken);
     }
 
     /// Takes the first signal that has one of these names and is not `claimed`.

@@ -88,6 +88,11 @@ impl EventActions {
         Self::default()
     }
 
+    /// Returns whether there is a state delta, or an operation on the state.
+    pub fn changes_state(&self) -> bool {
+        self.state_delta.as_deref().is_some_and(|delta| !delta.is_empty())
+    }
+
     /// Returns the state delta; keys have their scope prefixes.
     pub fn state_delta(&self) -> &Map {
         self.state_delta.as_deref().map_or(&NO_STATE, |delta| &delta.values)

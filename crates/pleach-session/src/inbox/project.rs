@@ -30,7 +30,7 @@ pub fn concerns_questions(event: &Event) -> bool {
     // What a tool gives an agent answers nothing, and there is a lot of it.
     event.author() == "user" && event.function_responses().next().is_some()
         || event.is_interrupt()
-        || event.function_calls().any(|call| call.name.as_deref() == Some(REQUEST_INPUT))
+        || event.content().is_some() && event.function_calls().any(|call| call.name.as_deref() == Some(REQUEST_INPUT))
         || event.error_code() == Some(ABORTED)
         || is_rewind(event)
 }

@@ -61,6 +61,9 @@ impl BackgroundChildren {
 
     /// Takes the children that have arrived and polls those that were woken.
     pub(crate) fn poll(&mut self, cx: &mut TaskContext<'_>) {
+        if !self.owner.engine().may_have_background() {
+            return;
+        }
         self.adopt();
         while let Some(running) = &mut self.running {
             match running.poll_next_unpin(cx) {

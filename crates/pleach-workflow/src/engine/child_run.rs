@@ -7,7 +7,7 @@ use pleach_context::engine::{
     ChildSetup, Engine as _, NodeEnd, NodeResult, ReplayState, RunRecord, RunResult, mark_completed,
 };
 use pleach_context::{ChildFailure, Context, Node, NodeInput, NodeKind, NodeSpec};
-use pleach_core::{Event, NodePath};
+use pleach_core::{BoxFuture, Event, NodePath};
 
 use super::replay::{Decision, ReplayRules, decide};
 use super::{NodeRun, RunSetup};
@@ -19,27 +19,21 @@ pub(super) fn run_one<'a>(
     input: NodeInput,
     setup: RunSetup,
 ) -> impl Future<Output = RunResult> + 'a {
-    // Decided here, so that the future is no larger than the run: its allocation is a cost of each child.
-    let begun = begin(parent, node, input, setup);
+    // Decided here, and polled where it is, so that the future is no larger than the run: its allocation is a cost of each
+    // child. What few children need is boxed.
+    let mut begun = begin(parent, node, input, setup);
     async move {
-        match begun {
-            Begun::Ended { end, at } => {
-                if let Some(place) = at {
-                    parent.engine().wait_in_replay_order(place).await;
+        loop {
+            match &mut begun {
+                Begun::Ends(end) => return end.await,
+                Begun::Runs { run, known } => {
+                    let end = (&mut *run).await;
+                    if known.is_fresh() && !parent.invocation().is_resumable() {
+                        return end;
+                    }
+                    // In the place of the run, which is dropped first.
+                    begun = Begun::Ends(Box::pin(known.complete(parent, node.spec(), run.context().clone(), end)));
                 }
-                end
-            }
-            Begun::Failed { failure, path, at } => {
-                // The caller's later events depend on this failure.
-                if let Some(place) = at {
-                    parent.engine().wait_in_replay_order(place).await;
-                }
-                parent.engine().note_recorded_failure(&path, &failure);
-                Err(failure)
-            }
-            Begun::Runs { mut run, known } => {
-                let end = (&mut run).await;
-                known.complete(parent, node.spec(), run.into_context(), end).await
             }
         }
     }
@@ -47,12 +41,34 @@ pub(super) fn run_one<'a>(
 
 /// What history makes of a run.
 enum Begun<'a> {
-    /// It has ended, at this place among the ends of its siblings.
-    Ended { end: RunResult, at: Option<u32> },
-    /// It has failed, and its parent has caught the failure.
-    Failed { failure: ChildFailure, path: NodePath, at: Option<u32> },
+    /// It has been executed, perhaps before this process: what is left is to wait for its turn among its siblings, or a note.
+    Ends(BoxFuture<'a, RunResult>),
     /// It is executed, at least in parts.
     Runs { run: NodeRun<'a>, known: Known },
+}
+
+impl<'a> Begun<'a> {
+    /// A run that has ended, at this place among the ends of its siblings.
+    fn ended(parent: &'a Context, end: RunResult, at: Option<u32>) -> Self {
+        Self::Ends(Box::pin(async move {
+            if let Some(place) = at {
+                parent.engine().wait_in_replay_order(place).await;
+            }
+            end
+        }))
+    }
+
+    /// A run that has failed, and whose parent has caught the failure.
+    fn failed(parent: &'a Context, failure: ChildFailure, path: NodePath, at: Option<u32>) -> Self {
+        Self::Ends(Box::pin(async move {
+            // The caller's later events depend on this failure.
+            if let Some(place) = at {
+                parent.engine().wait_in_replay_order(place).await;
+            }
+            parent.engine().note_recorded_failure(&path, &failure);
+            Err(failure)
+        }))
+    }
 }
 
 /// What is known of a run that is executed.
@@ -78,7 +94,7 @@ fn begin<'a>(parent: &'a Context, node: &'a dyn Node, input: NodeInput, mut setu
             history.caught_failure(&setup.path).filter(|_| !background && !parent.engine().is_retried())
         {
             let at = is_ordered.then(|| record.ended_at());
-            return Begun::Failed { failure: failure.clone(), path: setup.path, at };
+            return Begun::failed(parent, failure.clone(), setup.path, at);
         }
         // The root counts as a dynamic run: without a recorded outcome it runs again (R1010).
         let rules = ReplayRules::of(spec);
@@ -87,14 +103,14 @@ fn begin<'a>(parent: &'a Context, node: &'a dyn Node, input: NodeInput, mut setu
             state => state,
         };
         match decide(node, rules, state, record) {
-            Err(error) => return Begun::Ended { end: Err(ChildFailure { error, path: setup.path }), at: None },
+            Err(error) => return Begun::ended(parent, Err(ChildFailure { error, path: setup.path }), None),
             Ok(Decision::Run(answers)) => {
                 setup.resume_inputs = answers;
                 if !record.failed && has_completed(parent, node, &setup) {
                     let transfer_to_agent = record.transfer_to_agent().map(Into::into);
                     let result =
                         NodeResult { branch: record.branch.clone(), transfer_to_agent, ..NodeResult::default() };
-                    return Begun::Ended { end: Ok(NodeEnd::Done(result)), at: None };
+                    return Begun::ended(parent, Ok(NodeEnd::Done(result)), None);
                 }
             }
             // Something is left to do before the transfer.
@@ -102,7 +118,7 @@ fn begin<'a>(parent: &'a Context, node: &'a dyn Node, input: NodeInput, mut setu
                 if !has_completed(parent, node, &setup) => {}
             Ok(Decision::Replay(end)) => {
                 let at = (end.is_done() && is_ordered).then(|| record.completed_at());
-                return Begun::Ended { end: Ok(end), at };
+                return Begun::ended(parent, Ok(end), at);
             }
         }
         if let Some(scope) = record.isolation_scope() {
@@ -115,6 +131,11 @@ fn begin<'a>(parent: &'a Context, node: &'a dyn Node, input: NodeInput, mut setu
 }
 
 impl Known {
+    /// Returns whether the end of the run concerns only its caller, in an app that is not resumable.
+    fn is_fresh(self) -> bool {
+        !self.background && !self.replays
+    }
+
     /// Records that a run has completed, once it has.
     async fn complete(self, parent: &Context, spec: &NodeSpec, ctx: Context, end: RunResult) -> RunResult {
         if let Some(last) = ctx.engine().last_event().filter(|_| self.background) {

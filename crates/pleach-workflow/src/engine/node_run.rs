@@ -106,8 +106,8 @@ impl<'a> NodeRun<'a> {
     }
 
     /// Returns the context of the last attempt.
-    pub(crate) fn into_context(self) -> Context {
-        self.ctx.clone()
+    pub(crate) fn context(&self) -> &Context {
+        &self.ctx
     }
 
     /// Takes what the agents that this one transfers to run with: its node, its context and its input. Once it has ended.

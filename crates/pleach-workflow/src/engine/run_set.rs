@@ -109,9 +109,9 @@ impl Running<'_> {
         }
     }
 
-    fn into_context(self) -> Context {
+    fn context(&self) -> &Context {
         match self {
-            Self::Node(run) => run.into_context(),
+            Self::Node(run) => run.context(),
             Self::Transfers(ctx, _) => ctx,
         }
     }
@@ -284,11 +284,10 @@ impl<'a> RunSet<'a> {
         slot.signal.queued.store(false, Ordering::Release);
         let Some(entry) = slot.run.as_mut() else { return };
         let Poll::Ready(end) = entry.run.poll(&mut TaskContext::from_waker(&slot.waker)) else { return };
-        if let Some(Entry { seq, node, run }) = slot.run.take() {
-            let ctx = run.into_context();
-            self.finished.push(Finished { seq, node, end, order: CompletionOrder::of(&ctx), ctx });
-            self.free.push(index);
-            self.running -= 1;
-        }
+        let (seq, node, ctx) = (entry.seq, entry.node, entry.run.context().clone());
+        slot.run = None;
+        self.finished.push(Finished { seq, node, end, order: CompletionOrder::of(&ctx), ctx });
+        self.free.push(index);
+        self.running -= 1;
     }
 }

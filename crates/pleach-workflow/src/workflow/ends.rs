@@ -119,8 +119,12 @@ impl<T> Ends<T> {
 
     /// Chooses the ends to handle next; returns whether there are any.
     pub(super) fn choose(&mut self) -> bool {
-        self.chosen.extend(self.waiting.drain(..));
-        self.chosen.extend(self.gate.release());
+        if !self.waiting.is_empty() {
+            self.chosen.extend(self.waiting.drain(..));
+        }
+        if let Some(end) = self.gate.release() {
+            self.chosen.push_back(end);
+        }
         if self.chosen.is_empty() && !self.is_unsure() {
             self.sort();
             // The successors of one executed run may have completed in history before the other executed runs.
