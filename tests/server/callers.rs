@@ -4,7 +4,10 @@ use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
 use pleach::server::{Caller, Server};
-use pleach::{FileArtifactService, InMemorySessionService, SystemClock};
+use pleach::{
+    ArtifactScope, ArtifactService as _, FileArtifactService, InMemoryArtifactService, InMemorySessionService, Part,
+    SaveArtifact, SessionKey, SystemClock,
+};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -104,6 +107,27 @@ async fn an_unknown_caller_sees_that_the_server_is_there_and_nothing_else() {
         assert_eq!(served.send(ask).await.status, 401);
     }
     assert_eq!(served.get("/health").await.status, 200);
+}
+
+/// What `PayloadSessions` keeps beside the files of an app is no file of a client.
+#[tokio::test]
+async fn payloads_are_not_reached_as_artifacts() {
+    let artifacts = Arc::new(InMemoryArtifactService::with_clock(Arc::new(SystemClock)));
+    let served = serve(bound().artifacts(artifacts.clone())).await;
+    let kept = ArtifactScope::session(&SessionKey::new("demo.payloads", "u", "s")).artifact("payload-1");
+    artifacts.save_artifact(SaveArtifact::new(kept.clone(), Part::text("kept"))).await.unwrap();
+    let base = "/apps/demo.payloads/users/u/sessions/s/artifacts";
+    let part = json!({"filename": "payload-1", "artifact": {"text": "t"}});
+    for ask in [
+        Ask::get(base),
+        Ask::get(&format!("{base}/payload-1")),
+        Ask::get(&format!("{base}/payload-1/versions/0/metadata")),
+        Ask::post(base, &part),
+        Ask::new("DELETE", &format!("{base}/payload-1")),
+    ] {
+        assert_eq!(served.send(ask.header("x-user", "u")).await.status, 404);
+    }
+    assert_eq!(artifacts.list_versions(&kept).await.unwrap(), [0]);
 }
 
 #[tokio::test]

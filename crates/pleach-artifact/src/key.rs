@@ -8,6 +8,10 @@ use pleach_core::{AppName, SessionId, SessionKey, UserId};
 // S72
 pub const USER_PREFIX: &str = "user:";
 
+/// The end of the names of apps whose artifacts are parts of sessions' events, as `PayloadSessions` keeps them. HTTP APIs must not show
+/// or change them.
+pub const PAYLOADS_APP_SUFFIX: &str = ".payloads";
+
 /// The owner of artifacts: a user of an app, or one of the user's sessions.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ArtifactScope {

@@ -15,6 +15,6 @@ mod validate;
 pub use error::{ArtifactError, ArtifactResult};
 pub use file::FileArtifactService;
 pub use inmemory::InMemoryArtifactService;
-pub use key::{ArtifactKey, ArtifactScope, USER_PREFIX};
+pub use key::{ArtifactKey, ArtifactScope, PAYLOADS_APP_SUFFIX, USER_PREFIX};
 pub use reference::{ArtifactReference, rewind_tombstone};
 pub use service::{ArtifactService, ArtifactVersion, SaveArtifact};

@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::place::Place;
 use crate::take::Shell;
 
-/// The key of the note in `custom_metadata`.
-pub(crate) const KEY: &str = "pleach_payloads";
+// The key of the note in `custom_metadata`.
+pub(crate) use pleach_session::PAYLOADS as KEY;
 
 /// What was taken out of an event.
 ///

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use pleach_artifact::{ArtifactError, ArtifactResult, ArtifactScope, ArtifactService, SaveArtifact};
+use pleach_artifact::{
+    ArtifactError, ArtifactResult, ArtifactScope, ArtifactService, PAYLOADS_APP_SUFFIX, SaveArtifact,
+};
 use pleach_core::{EventId, Map, Part, SessionKey};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
@@ -119,7 +121,7 @@ fn is_payload(name: &str) -> bool {
 /// Any text is an id of a session, but not of an artifact, and some file systems ignore case. An id that could be refused or
 /// taken for another one is replaced by its hash.
 fn scope(key: &SessionKey) -> ArtifactScope {
-    let app = format!("{}.payloads", folder(key.app_name.as_str()));
+    let app = format!("{}{PAYLOADS_APP_SUFFIX}", folder(key.app_name.as_str()));
     let session_id = Some(folder(key.session_id.as_str()).into());
     ArtifactScope { session_id, ..ArtifactScope::user(app, folder(key.user_id.as_str())) }
 }

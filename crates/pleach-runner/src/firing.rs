@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use pleach_context::RunConfig;
 use pleach_context::engine::stable_uuid;
-use pleach_core::{EventId, SessionKey};
-use pleach_session::SessionError;
+use pleach_core::{Event, EventId, SessionKey};
+use pleach_session::{SessionError, effective_events_of, open_questions};
 use tokio::sync::Semaphore;
 
 use crate::parts::RunnerParts;
 use crate::run::Run;
 use crate::timers::Due;
-use crate::{RunError, RunRequest, Runner};
+use crate::{RunError, RunRequest};
 
 /// The first pause before an answer is tried again, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
@@ -71,15 +71,15 @@ fn is_passing(error: &RunError, stored: bool) -> bool {
 async fn answer(parts: &Arc<RunnerParts>, due: &Due, at_once: &Semaphore, stored: &mut bool) -> Result<(), RunError> {
     // Until the answer is stored: what follows may take long.
     let permit = at_once.acquire().await;
-    let runner = Runner { parts: Arc::clone(parts) };
     if parts.runs_elsewhere(&due.session).await? {
         return Err(RunError::Busy { session: due.session.clone(), invocation: Some(due.invocation.clone()) });
     }
-    let questions = runner.questions(&due.session).await?;
+    let events = parts.load_all(&due.session).await?.events;
+    let questions = open_questions(&events);
     let Some(question) = questions.iter().find(|question| Due::of(&due.session, question).as_ref() == Some(due)) else {
         return Ok(());
     };
-    let (answer, id) = (question.default.clone().unwrap_or_default(), Some(event_id(due)));
+    let (answer, id) = (question.default.clone().unwrap_or_default(), Some(event_id(due, &events)));
     let request = RunRequest::answering_open(&due.session, question, answer, id, RunConfig::default())?;
     let mut run = Run::new(Arc::clone(parts), request).detach();
     // Awaiting the run gives its error.
@@ -99,10 +99,14 @@ async fn resume(parts: &Arc<RunnerParts>, due: &Due) -> Result<(), RunError> {
     Run::new(Arc::clone(parts), request).detach().await
 }
 
-/// Returns the id of the event that answers: the same in every process, so that no session holds two.
-fn event_id(due: &Due) -> EventId {
+/// Returns the id of the event that answers: the same in every process, so that no session holds two, and another one behind a rewind
+/// that has undone the answer and not the question.
+fn event_id(due: &Due, events: &[Arc<Event>]) -> EventId {
+    let own = effective_events_of(events, &due.invocation);
+    let rewind = own.iter().rev().find(|event| event.actions().rewind_before_invocation_id().is_some());
+    let rewind = rewind.map(|event| event.id().to_string());
     let SessionKey { app_name, user_id, session_id } = &due.session;
     let session = [app_name.as_str(), user_id.as_str(), session_id.as_str()];
     let asked = [due.invocation.as_str(), &due.question, due.path.as_str(), &due.at.to_string()];
-    EventId::from(stable_uuid(session.into_iter().chain(asked)))
+    EventId::from(stable_uuid(session.into_iter().chain(asked).chain(rewind.as_deref())))
 }

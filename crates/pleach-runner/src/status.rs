@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pleach_context::NodeError;
-use pleach_core::{Event, InvocationId, NodePath, Question, Session, SessionId, SessionKey, UserId};
-use pleach_session::{ListCursor, ListSessions, effective_events, effective_events_of, open_questions};
+use pleach_core::{Event, InvocationId, NodePath, Question, Session, SessionId, SessionKey, UserId, micros};
+use pleach_session::{ListCursor, ListSessions, SessionError, effective_events, effective_events_of, open_questions};
 
 use crate::active::ActiveRun;
 use crate::begin::{Begun, ShownMessage};
@@ -182,8 +182,8 @@ impl Runner {
     /// One page looks at [`ListUnfinished::limit`] sessions and may return none of them. Each is read whole.
     ///
     /// # Errors
-    /// [`RunError::Session`] when the storage fails. A session whose history does not fit the root node is left out, with a warning
-    /// in the log.
+    /// [`RunError::Session`] when the storage fails. A session that cannot be read, or whose history does not fit the root node, is left
+    /// out, with a warning in the log.
     ///
     /// # Cancel safety
     /// The call only reads.
@@ -206,7 +206,7 @@ impl Runner {
                 Ok(_) => {}
                 // Deleted meanwhile.
                 Err(RunError::SessionNotFound(_)) => {}
-                Err(error @ RunError::Session(_)) => return Err(error),
+                Err(RunError::Session(error)) if !is_of_one_session(&error) => return Err(RunError::Session(error)),
                 Err(error) => tracing::warn!(session = %key, %error, "the status of a session is not known"),
             }
         }
@@ -238,10 +238,12 @@ impl RunnerParts {
         };
         let questions = open_questions(&session.events);
         let last_update_time = session.last_update_time();
+        // Of a failed run, only heartbeats prove that another attempt waits for its time.
+        let claimed = session.events.last().is_none_or(|last| micros(last_update_time) > micros(last.timestamp()));
+        let may_run = !rests && self.is_alive(last_update_time);
         let progress = match progress {
-            RunProgress::Unfinished | RunProgress::Waiting if !rests && self.is_alive(last_update_time) => {
-                RunProgress::RunsElsewhere
-            }
+            RunProgress::Failed { .. } if may_run && claimed => RunProgress::RunsElsewhere,
+            RunProgress::Unfinished | RunProgress::Waiting if may_run => RunProgress::RunsElsewhere,
             progress => progress,
         };
         Ok((SessionStatus { session: key, invocation, progress, questions, last_update_time }, rests))
@@ -295,6 +297,11 @@ fn failed(events: &[Arc<Event>], invocation: &InvocationId) -> Option<RunProgres
     let last = without_signals(&own).next()?;
     let error = NodeError::new(last.error_code()?.to_owned(), last.error_message().unwrap_or_default().to_owned());
     Some(RunProgress::Failed { error, path: last.path().clone() })
+}
+
+/// Returns whether an error concerns what is stored of one session, and not the storage.
+fn is_of_one_session(error: &SessionError) -> bool {
+    matches!(error, SessionError::Corrupt { .. } | SessionError::PayloadLost(_))
 }
 
 fn seconds(time: SystemTime) -> f64 {

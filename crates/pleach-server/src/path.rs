@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use http::request::Parts;
-use pleach_artifact::ArtifactScope;
+use pleach_artifact::{ArtifactScope, PAYLOADS_APP_SUFFIX};
 use pleach_core::{AppName, SessionKey, UserId};
 
 use crate::api::Api;
@@ -118,6 +118,9 @@ impl FromRequestParts<Arc<Api>> for ArtifactPath {
 
     async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Result<Self, ApiError> {
         let SessionPath(key) = SessionPath::from_request_parts(parts, api).await?;
+        if key.app_name.as_str().ends_with(PAYLOADS_APP_SUFFIX) {
+            return Err(ApiError::no_route());
+        }
         let rest = Segments::of(parts, api).await?.find("rest").unwrap_or_default();
         Ok(Self { scope: ArtifactScope::session(&key), rest })
     }

@@ -7,6 +7,8 @@ use foldhash::HashMap;
 use pleach_core::{Event, EventId, InvocationId};
 use serde_json::Value;
 
+use crate::notes::REWIND_BEFORE_EVENT;
+
 /// Returns the effective events, newest first: without those that a rewind undid, and without the rewinds themselves.
 ///
 /// A rewind undoes everything from the first event of the invocation that it names, or from the event that it names
@@ -27,11 +29,10 @@ fn newest_with_rewinds(events: &[Arc<Event>]) -> impl Iterator<Item = &Arc<Event
         end = end.checked_sub(1)?;
         let event = &events[end];
         if let Some(target) = rewind_target(event) {
-            // A rewind to an absent or later place undoes nothing.
-            let first = match rewind_before_event(event) {
-                Some(first) => events[..end].iter().position(|event| *event.id() == *first),
-                None => firsts.get_or_insert_with(|| first_places(events)).get(target).copied(),
-            };
+            // A rewind to an absent or later place undoes nothing. Where a part of the session is read, the event may be missing.
+            let before = rewind_before_event(event);
+            let named = before.and_then(|first| events[..end].iter().position(|event| *event.id() == *first));
+            let first = named.or_else(|| firsts.get_or_insert_with(|| first_places(events)).get(target).copied());
             end = first.map_or(end, |first| end.min(first));
         }
         Some(event)
@@ -76,9 +77,6 @@ fn first_places(events: &[Arc<Event>]) -> HashMap<&str, usize> {
 fn rewind_target(event: &Event) -> Option<&str> {
     event.actions().rewind_before_invocation_id().filter(|target| !target.is_empty())
 }
-
-/// The custom metadata that names the first event which a rewind to before a node run undoes: `{"pleach_rewind_before_event": "<id>"}`.
-const REWIND_BEFORE_EVENT: &str = "pleach_rewind_before_event";
 
 /// Has a rewind keep the events of its invocation before the event `first`.
 pub fn set_rewind_before_event(rewind: &mut Event, first: &EventId) {
@@ -165,10 +163,11 @@ mod tests {
             event("3", "a", None),
             event("4", "r", Some(("a", "2"))),
             event("5", "a", None),
-            event("6", "s", Some(("a", "absent"))),
         ];
         assert_eq!(ids(effective_events(&log)), "1 5");
-        assert_eq!(ids(effective_events_of(&log, &"a".into())), "1 4 5 6");
+        assert_eq!(ids(effective_events_of(&log, &"a".into())), "1 4 5");
         assert_eq!(ids(effective_events(&log[..3])), "1 2 3");
+        // The newest events of the session alone.
+        assert_eq!(ids(effective_events(&log[2..])), "5");
     }
 }

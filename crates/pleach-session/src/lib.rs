@@ -10,6 +10,7 @@ mod effective_events;
 mod error;
 mod ext;
 mod inbox;
+mod notes;
 mod open_questions;
 pub mod prepare;
 mod prompt_size;
@@ -30,6 +31,7 @@ pub use inbox::{
     ProjectionError, ProjectionResult, QuestionCursor, QuestionRow, asked_questions, concerns_questions, is_rewind,
     list_projected, refresh_projection,
 };
+pub use notes::{PAYLOADS, REWIND_BEFORE_EVENT};
 pub use open_questions::{ABORTED, check_stored_answer, ends_aborted, open_questions};
 pub use prompt_size::estimated_tokens;
 pub use request::{CreateSession, GetSessionConfig, ListCursor, ListSessions, ListSessionsResponse};

@@ -5,6 +5,7 @@
 //! traces takes them for the user's.
 
 use pleach_core::{Event, KEPT_SIGNAL, Map, NodePath, Route};
+use pleach_session::{PAYLOADS, REWIND_BEFORE_EVENT};
 use serde_json::{Value, json};
 use smol_str::SmolStr;
 
@@ -37,12 +38,13 @@ const LOOP_ROUNDS: &str = "_adk_loop_rounds";
 /// The event is what a task has given, and no message of the user, in whose name it is: `{"_adk_task_response": "caller"}`.
 const TASK_RESPONSE: &str = "_adk_task_response";
 
-/// Returns whether the engine reads metadata under this key: a client must not set it.
+/// Returns whether the engine or the storage reads metadata under this key: a client must not set it.
 #[must_use]
 pub fn is_note(key: &str) -> bool {
     let of_runs = [COMPLETED_RUNS, DELEGATIONS, CAUGHT_FAILURES, PENDING_ROUTE];
     let of_agents = [REPORTED_ERROR, AGENT_CALLBACK, LOOP_ROUNDS, TASK_RESPONSE];
-    of_runs.contains(&key) || of_agents.contains(&key) || key == KEPT_SIGNAL
+    let of_others = [KEPT_SIGNAL, PAYLOADS, REWIND_BEFORE_EVENT];
+    of_runs.contains(&key) || of_agents.contains(&key) || of_others.contains(&key)
 }
 
 /// Marks the runs that have completed, in order.

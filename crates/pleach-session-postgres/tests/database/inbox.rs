@@ -23,11 +23,11 @@ async fn ours(database: &Database) -> Vec<String> {
 }
 
 const ALL: [&str; 5] = [
-    "pleach_events_4",
-    "pleach_inbox_4",
-    "pleach_questions_4",
-    "pleach_questions_4_by_assignee",
-    "pleach_questions_4_by_time",
+    "pleach_events_5",
+    "pleach_inbox_5",
+    "pleach_questions_5",
+    "pleach_questions_5_by_assignee",
+    "pleach_questions_5_by_time",
 ];
 
 async fn open(service: &dyn SessionService) -> Vec<String> {
@@ -79,13 +79,13 @@ async fn a5_histories_and_states_are_not_read() {
 #[tokio::test]
 async fn a5_a_damaged_projection_is_made_again() {
     for damage in [
-        "DROP TABLE pleach_questions_4",
-        "DROP TABLE pleach_questions_4, pleach_inbox_4",
-        "DELETE FROM pleach_questions_4",
-        "DELETE FROM pleach_inbox_4",
-        "UPDATE pleach_inbox_4 SET events = 7",
-        "DROP TABLE pleach_questions_4; CREATE TABLE pleach_questions_4 (app_name text)",
-        "DROP TABLE pleach_questions_4, pleach_inbox_4; CREATE TABLE pleach_inbox_4 (x text)",
+        "DROP TABLE pleach_questions_5",
+        "DROP TABLE pleach_questions_5, pleach_inbox_5",
+        "DELETE FROM pleach_questions_5",
+        "DELETE FROM pleach_inbox_5",
+        "UPDATE pleach_inbox_5 SET events = 7",
+        "DROP TABLE pleach_questions_5; CREATE TABLE pleach_questions_5 (app_name text)",
+        "DROP TABLE pleach_questions_5, pleach_inbox_5; CREATE TABLE pleach_inbox_5 (x text)",
     ] {
         let Some(database) = Database::new().await else { return };
         let service = filled(&database).await;
@@ -104,7 +104,7 @@ async fn a5_a_dropped_index_is_made_again_by_the_next_service() {
     let Some(database) = Database::new().await else { return };
     let service = filled(&database).await;
     assert_eq!(open(&service).await, ["s"]);
-    database.run("DROP INDEX pleach_events_4").await;
+    database.run("DROP INDEX pleach_events_5").await;
     append(&service, &key("t"), asks("e4", 4.0, "again", None)).await;
     assert_eq!(open(&service).await, ["s", "again"]);
     assert_eq!(open(&database.open().await).await, ["s", "again"]);
@@ -120,7 +120,7 @@ async fn a5_rows_that_are_deleted_by_hand_are_not_listed() {
     database.run("DELETE FROM events WHERE id = 'e3'").await;
     assert_eq!(open(&service).await, ["s", "t"]);
     database.run("DELETE FROM sessions WHERE id = 't'").await;
-    assert_eq!(database.texts("SELECT session_id FROM pleach_inbox_4").await, ["s"]);
+    assert_eq!(database.texts("SELECT session_id FROM pleach_inbox_5").await, ["s"]);
     assert_eq!(open(&service).await, ["s"]);
 }
 
@@ -156,16 +156,16 @@ async fn a5_versions_side_by_side_leave_each_other_alone() {
 #[tokio::test]
 async fn a5_an_index_is_known_by_its_definition() {
     for damage in [
-        "CREATE INDEX pleach_events_4 ON events (app_name)",
+        "CREATE INDEX pleach_events_5 ON events (app_name)",
         // Fails, and leaves an index that is not valid.
-        "CREATE UNIQUE INDEX CONCURRENTLY pleach_events_4 ON events (app_name)",
+        "CREATE UNIQUE INDEX CONCURRENTLY pleach_events_5 ON events (app_name)",
     ] {
         let Some(database) = Database::new().await else { return };
         let service = filled(&database).await;
         let mut other = database.raw().await;
         let _ = sqlx::raw_sql(AssertSqlSafe(damage)).execute(&mut other).await;
         let sql = format!(
-            "SELECT indexdef FROM pg_indexes WHERE indexname = 'pleach_events_4' AND schemaname = '{}'",
+            "SELECT indexdef FROM pg_indexes WHERE indexname = 'pleach_events_5' AND schemaname = '{}'",
             database.schema()
         );
         assert!(!database.texts(&sql).await[0].contains("WHERE"), "{damage}");
@@ -234,7 +234,7 @@ async fn a5_a_failure_is_an_error_and_not_a_walk() {
     let service = filled(&database).await;
     assert_eq!(open(&service).await, ["s"]);
     append(&service, &key("t"), asks("e4", 4.0, "again", None)).await;
-    database.run("ALTER TABLE pleach_questions_4 ADD CHECK (question_id <> 'again')").await;
+    database.run("ALTER TABLE pleach_questions_5 ADD CHECK (question_id <> 'again')").await;
     let error = service.list_questions(ListQuestions::new("app")).await.unwrap_err();
     assert!(matches!(&error, SessionError::Storage { .. }), "{error}");
 }
@@ -248,7 +248,7 @@ async fn a5_who_may_not_make_the_index_lists_without_it() {
     let (schema, role) = (database.schema(), format!("{}_role", database.schema()));
     database
         .run(&format!(
-            "DROP INDEX pleach_events_4; CREATE ROLE {role}; GRANT USAGE ON SCHEMA {schema} TO {role};
+            "DROP INDEX pleach_events_5; CREATE ROLE {role}; GRANT USAGE ON SCHEMA {schema} TO {role};
              GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}; GRANT {role} TO CURRENT_USER"
         ))
         .await;
@@ -256,7 +256,7 @@ async fn a5_who_may_not_make_the_index_lists_without_it() {
     let url = database.url().replace("options=", &format!("options=-crole%3D{role}%20"));
     let other = PostgresSessionService::open(&url).await.unwrap();
     assert_eq!(open(&other).await, ["s", "again"]);
-    assert!(!ours(&database).await.contains(&"pleach_events_4".to_owned()));
+    assert!(!ours(&database).await.contains(&"pleach_events_5".to_owned()));
     other.close().await.unwrap();
     database.run(&format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;
 }

@@ -10,8 +10,8 @@ use super::{LAYOUTS, Place, key};
 
 const OURS: &str =
     "SELECT group_concat(name, ' ') FROM (SELECT name FROM sqlite_master WHERE name LIKE 'pleach%' ORDER BY name)";
-const ALL: &str = "pleach_events_4 pleach_inbox_4 pleach_questions_4 pleach_questions_4_by_assignee \
-                   pleach_questions_4_by_time pleach_searched_4";
+const ALL: &str = "pleach_events_5 pleach_inbox_5 pleach_questions_5 pleach_questions_5_by_assignee \
+                   pleach_questions_5_by_time pleach_searched_5";
 
 async fn open(service: &dyn SessionService) -> Vec<String> {
     let found = service.list_questions(ListQuestions::new("app")).await.unwrap();
@@ -67,17 +67,17 @@ async fn a5_histories_and_states_are_not_read() {
 #[tokio::test]
 async fn a5_a_damaged_projection_is_made_again() {
     for damage in [
-        "DROP TABLE pleach_questions_4",
-        "DROP TABLE pleach_questions_4; DROP TABLE pleach_inbox_4",
-        "DROP TABLE pleach_questions_4; DROP TABLE pleach_inbox_4; DROP TABLE pleach_events_4; DROP TABLE pleach_searched_4",
-        "DROP TABLE pleach_searched_4",
-        "DROP TABLE pleach_events_4",
-        "DELETE FROM pleach_questions_4",
-        "DELETE FROM pleach_inbox_4",
-        "DELETE FROM pleach_searched_4",
-        "UPDATE pleach_inbox_4 SET events = 7",
-        "DROP TABLE pleach_questions_4; CREATE TABLE pleach_questions_4 (app_name TEXT)",
-        "DROP TABLE pleach_inbox_4; CREATE TABLE pleach_inbox_4 (x TEXT)",
+        "DROP TABLE pleach_questions_5",
+        "DROP TABLE pleach_questions_5; DROP TABLE pleach_inbox_5",
+        "DROP TABLE pleach_questions_5; DROP TABLE pleach_inbox_5; DROP TABLE pleach_events_5; DROP TABLE pleach_searched_5",
+        "DROP TABLE pleach_searched_5",
+        "DROP TABLE pleach_events_5",
+        "DELETE FROM pleach_questions_5",
+        "DELETE FROM pleach_inbox_5",
+        "DELETE FROM pleach_searched_5",
+        "UPDATE pleach_inbox_5 SET events = 7",
+        "DROP TABLE pleach_questions_5; CREATE TABLE pleach_questions_5 (app_name TEXT)",
+        "DROP TABLE pleach_inbox_5; CREATE TABLE pleach_inbox_5 (x TEXT)",
         "VACUUM",
     ] {
         let place = Place::new();
@@ -100,7 +100,7 @@ async fn a5_rows_that_are_deleted_by_hand_are_not_listed() {
     place.run("DELETE FROM events WHERE id = 'e3'").await;
     assert_eq!(open(&service).await, ["s", "t"]);
     place.run("PRAGMA foreign_keys = ON; DELETE FROM sessions WHERE id = 't'").await;
-    assert_eq!(place.text("SELECT CAST(count(*) AS TEXT) FROM pleach_inbox_4").await, "1");
+    assert_eq!(place.text("SELECT CAST(count(*) AS TEXT) FROM pleach_inbox_5").await, "1");
     assert_eq!(open(&service).await, ["s"]);
     place.run("PRAGMA foreign_keys = OFF; DELETE FROM sessions; DELETE FROM events").await;
     assert_eq!(open(&service).await, [""; 0]);
@@ -115,11 +115,11 @@ async fn a5_versions_side_by_side_leave_each_other_alone() {
     place.run("CREATE TABLE pleach_inbox (x TEXT); CREATE INDEX pleach_events_1 ON events (app_name)").await;
     assert_eq!(open(&service).await, ["s"]);
     place
-        .run("DROP INDEX pleach_questions_4_by_time; CREATE INDEX pleach_questions_4_by_time ON pleach_inbox (x)")
+        .run("DROP INDEX pleach_questions_5_by_time; CREATE INDEX pleach_questions_5_by_time ON pleach_inbox (x)")
         .await;
     assert_eq!(open(&place.open().await).await, ["s"]);
-    let table = "SELECT tbl_name FROM sqlite_master WHERE name = 'pleach_questions_4_by_time'";
-    assert_eq!(place.text(table).await, "pleach_questions_4");
+    let table = "SELECT tbl_name FROM sqlite_master WHERE name = 'pleach_questions_5_by_time'";
+    assert_eq!(place.text(table).await, "pleach_questions_5");
     assert_eq!(place.text("SELECT name FROM sqlite_master WHERE name = 'pleach_inbox'").await, "pleach_inbox");
     assert_eq!(place.text("SELECT name FROM sqlite_master WHERE name = 'pleach_events_1'").await, "pleach_events_1");
 }
@@ -188,11 +188,11 @@ async fn a5_what_was_searched_is_not_searched_again() {
         append(&service, &key("s"), event(&format!("p{number}"), 20.0 + f64::from(number))).await;
         assert_eq!(open(&service).await, ["s"]);
     }
-    assert_eq!(place.text("SELECT CAST(count(*) AS TEXT) FROM pleach_searched_4").await, "1");
+    assert_eq!(place.text("SELECT CAST(count(*) AS TEXT) FROM pleach_searched_5").await, "1");
     // A document that is changed behind the search is not looked at.
     place.run("UPDATE events SET event_data = replace(event_data, '\"e1\"', '\"e1_long_running_tool_ids\"') WHERE id = 'e1'").await;
     assert_eq!(open(&service).await, ["s"]);
-    assert_eq!(place.text("SELECT CAST(sum(events) AS TEXT) FROM pleach_inbox_4").await, "3");
+    assert_eq!(place.text("SELECT CAST(sum(events) AS TEXT) FROM pleach_inbox_5").await, "3");
 }
 
 /// Only the events that matter are kept: not what tools give to agents, whatever their number.
@@ -205,7 +205,7 @@ async fn a5_events_that_matter_are_found_and_no_others() {
         let result = event("e3", 3.0).with_content(Content::new("user", [Part::function_response(result)]));
         append(&service, &key("s"), result).await;
         assert_eq!(open(&service).await, ["s"]);
-        let counted = "SELECT CAST(sum(events) AS TEXT) FROM pleach_inbox_4";
+        let counted = "SELECT CAST(sum(events) AS TEXT) FROM pleach_inbox_5";
         assert_eq!(place.text(counted).await, "3");
     }
 }

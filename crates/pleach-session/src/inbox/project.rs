@@ -11,7 +11,7 @@ use crate::{ABORTED, open_questions};
 ///
 /// The names of the tables have it, so that two versions of pleach can use one database. Raise it when the layout of the
 /// tables changes, or when [`open_questions`] or [`concerns_questions`] gives another answer for a stored event.
-pub const PROJECTION: u32 = 4;
+pub const PROJECTION: u32 = 5;
 
 /// An open question, and where its session asks it.
 #[derive(Clone, Debug, PartialEq)]

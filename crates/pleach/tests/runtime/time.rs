@@ -217,6 +217,58 @@ async fn a_deadline_waits_for_the_run_of_another_process_that_shows_its_work() {
     }
 }
 
+/// Issue 15, point 1: a run that waits for its next attempt is at work, too.
+#[tokio::test(start_paused = true)]
+async fn a_pause_between_attempts_is_work_elsewhere() {
+    let fails = || {
+        let node = FunctionNode::new("fails", async || -> Result<i64> { Err(Fail::msg("broken")) });
+        let retry = RetryConfig { max_delay: 3600.0, ..RetryConfig::attempts(2) }.initial_delay(3600.0).jitter(0.0);
+        let mut wf = Workflow::builder("wf");
+        let node = wf.add(node.retry(retry));
+        wf.edge(START, node);
+        wf.build().unwrap()
+    };
+    let world = World::new();
+    let process = || world.builder().root(fails()).heartbeat(Duration::from_secs(60)).build().unwrap();
+    let (here, there) = (process(), process());
+    let run = here.run("ana", "s1", "go").detach();
+    tokio::time::sleep(HOUR / 2).await;
+    let found = there.status("s1").await.unwrap().progress;
+    assert!(matches!(found, pleach::RunProgress::RunsElsewhere), "{found:?}");
+    assert!(run.await.is_err());
+    // Nothing claims it since.
+    let found = there.status("s1").await.unwrap().progress;
+    assert!(matches!(found, pleach::RunProgress::Failed { .. }), "{found:?}");
+}
+
+/// Issue 15, point 4: the answer of a deadline that a rewind has undone, and its question has not, is given again.
+#[tokio::test(start_paused = true)]
+async fn a_deadline_that_a_rewind_has_undone_comes_again() {
+    let mut wf = Workflow::builder("wf");
+    let asks = wf.node("asks", async || {
+        RequestInput::<bool>::ask("ok", "Pay?").with_deadline(std::time::UNIX_EPOCH + DEADLINE).with_default(false)
+    });
+    let slow = wf.node("slow", async || tokio::time::sleep(Duration::from_secs(60)).await);
+    let beside = wf.node("beside", async |Input(()): Input<()>| "beside");
+    let both = wf.add(pleach::JoinNode::new("both"));
+    wf.edge(START, asks).edge(START, slow).edge(slow, beside).edge(asks, both).edge(beside, both);
+    let world = World::new();
+    let runner = world.builder().root(wf.build().unwrap()).resumable(true).build().unwrap();
+    trace(runner.run("ana", "s1", "go")).await;
+    tokio::time::sleep(2 * HOUR).await;
+    assert_eq!(world.answers().await.len(), 1);
+    let status = runner.status("s1").await.unwrap();
+    assert!(matches!(status.progress, pleach::RunProgress::Done), "{:?}", status.progress);
+
+    runner.rewind_before("s1", "wf@1/beside@1").await.unwrap();
+    assert_eq!(runner.questions("s1").await.unwrap().len(), 1);
+    runner.start_timers();
+    tokio::time::sleep(HOUR).await;
+    assert_eq!(world.answers().await.len(), 2);
+    let status = runner.status("s1").await.unwrap();
+    assert!(matches!(status.progress, pleach::RunProgress::Done), "{:?}", status.progress);
+}
+
 #[tokio::test]
 async fn a_heartbeat_of_no_time_is_refused() {
     let built = World::new().builder().root(sleeper()).heartbeat(Duration::ZERO).build();

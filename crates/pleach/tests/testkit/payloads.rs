@@ -129,3 +129,23 @@ async fn a_fork_does_not_need_the_payloads_of_its_source() {
     assert!(longest < 1500, "{longest}");
     assert!(rows.events.iter().filter(|event| PayloadSessions::has_references(event)).count() >= 6);
 }
+
+/// A session that has lost a payload does not hide the others that were cut off.
+#[tokio::test]
+async fn a_lost_payload_does_not_stop_recovery() {
+    let artifacts = Arc::new(InMemoryArtifactService::with_clock(Arc::new(SystemClock)));
+    let sessions = PayloadSessions::new(Arc::new(InMemorySessionService::new()), artifacts.clone()).with_threshold(100);
+    let runner = Runner::builder("app").root(large()).sessions(sessions).build().unwrap();
+    for session in ["s1", "s2"] {
+        let mut run = runner.run("ana", session, "go");
+        run.next().await.unwrap().unwrap();
+    }
+    let scope = ArtifactScope::session(&SessionKey::new("app.payloads", "ana", "s1"));
+    for name in artifacts.list_artifact_keys(&scope).await.unwrap() {
+        artifacts.delete_artifact(&scope.artifact(&name)).await.unwrap();
+    }
+    assert_eq!(runner.status("s1").await.unwrap_err().code(), "PayloadLostError");
+    let found = runner.unfinished(pleach::ListUnfinished::new()).await.unwrap().items;
+    let found: Vec<_> = found.iter().map(|status| status.session.session_id.as_str()).collect();
+    assert_eq!(found, ["s2"]);
+}

@@ -1,0 +1,7 @@
+//! The custom metadata of events that the storage reads, and no client may set.
+
+/// The first event which a rewind to before a node run undoes: `{"pleach_rewind_before_event": "<id>"}`.
+pub const REWIND_BEFORE_EVENT: &str = "pleach_rewind_before_event";
+
+/// Which values of the event are kept as artifacts: `{"pleach_payloads": {"taken": [...]}}`.
+pub const PAYLOADS: &str = "pleach_payloads";
