@@ -203,11 +203,12 @@ impl RunnerBuilder {
     ///
     /// All processes set the same period. Each of them then sees which sessions the others work on: an unfinished invocation whose session
     /// changed within the last three periods is [`RunsElsewhere`](crate::RunProgress::RunsElsewhere), is not listed by
-    /// [`Runner::unfinished`], and its deadlines wait for it. A run that has lost its session ends at its next heartbeat, with
+    /// [`Runner::unfinished`], and its deadlines wait for it, unless the very body that asks does the work. A run that has lost its session ends at its next heartbeat, with
     /// [`SessionError::Stale`](pleach_session::SessionError::Stale), rather than at its next event.
     ///
     /// A heartbeat is one [claim](SessionService::claim), so it changes the session's update time and nothing else. Only a run that is polled
-    /// makes one: [detach](crate::Run::detach) those whose readers may be slow. It is a hint and no lock: a process that stops for longer than
+    /// makes one ([detach](crate::Run::detach) those whose readers may be slow), and none while it awaits a plugin's hook or a summary of the
+    /// history. It is a hint and no lock: a process that stops for longer than
     /// three periods, or whose clock is far off, counts as dead, and when it continues, the fence refuses what it stores.
     #[must_use]
     pub fn heartbeat(mut self, period: Duration) -> Self {

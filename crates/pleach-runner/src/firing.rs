@@ -71,15 +71,15 @@ fn is_passing(error: &RunError, stored: bool) -> bool {
 async fn answer(parts: &Arc<RunnerParts>, due: &Due, at_once: &Semaphore, stored: &mut bool) -> Result<(), RunError> {
     // Until the answer is stored: what follows may take long.
     let permit = at_once.acquire().await;
-    if parts.runs_elsewhere(&due.session).await? {
+    let session = parts.load_all(&due.session).await?;
+    if parts.runs_elsewhere(&session).await? {
         return Err(RunError::Busy { session: due.session.clone(), invocation: Some(due.invocation.clone()) });
     }
-    let events = parts.load_all(&due.session).await?.events;
-    let questions = open_questions(&events);
+    let questions = open_questions(&session.events);
     let Some(question) = questions.iter().find(|question| Due::of(&due.session, question).as_ref() == Some(due)) else {
         return Ok(());
     };
-    let (answer, id) = (question.default.clone().unwrap_or_default(), Some(event_id(due, &events)));
+    let (answer, id) = (question.default.clone().unwrap_or_default(), Some(event_id(due, &session.events)));
     let request = RunRequest::answering_open(&due.session, question, answer, id, RunConfig::default())?;
     let mut run = Run::new(Arc::clone(parts), request).detach();
     // Awaiting the run gives its error.

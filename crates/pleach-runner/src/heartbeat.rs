@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use pleach_core::{BoxFuture, Clock, SessionKey};
-use pleach_session::{GetSessionConfig, SessionError};
+use pleach_core::{BoxFuture, Clock, Session};
+use pleach_session::SessionError;
 
 use crate::RunError;
 use crate::parts::RunnerParts;
@@ -63,15 +63,7 @@ impl RunnerParts {
     ///
     /// # Errors
     /// Those of [`Runner::status`](crate::Runner::status).
-    pub(crate) async fn runs_elsewhere(self: &Arc<Self>, key: &SessionKey) -> Result<bool, RunError> {
-        if self.heartbeat.is_none() {
-            return Ok(false);
-        }
-        let head = self.services.sessions.get_session(key, GetSessionConfig::recent(0)).await?;
-        if !head.is_some_and(|session| self.is_alive(session.last_update_time())) {
-            return Ok(false);
-        }
-        let (_, rests) = self.status_and_rest(self.load_all(key).await?).await?;
-        Ok(!rests)
+    pub(crate) async fn runs_elsewhere(self: &Arc<Self>, session: &Session) -> Result<bool, RunError> {
+        Ok(self.is_alive(session.last_update_time()) && !self.status_and_rest(session.clone()).await?.1)
     }
 }

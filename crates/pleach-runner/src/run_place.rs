@@ -32,11 +32,13 @@ impl RunPlace {
         let first = last.and_then(|last| {
             live.iter().find(|event| event.invocation_id() == last.invocation_id() && is_of_run(event))
         });
-        let Some(first) = first.copied() else {
+        let place = first.and_then(|first| session.events.iter().position(|event| Arc::ptr_eq(event, first)));
+        let Some(place) = place else {
             return Err(RunError::UnknownRun { session: session.key().clone(), path: path.clone() });
         };
+        let first = &session.events[place];
         Ok(Self {
-            place: session.events.iter().position(|event| Arc::ptr_eq(event, first)).unwrap_or_default(),
+            place,
             invocation: first.invocation_id().clone(),
             completed: completed_runs(first).filter(|run| !belongs(run)).collect(),
         })

@@ -53,8 +53,8 @@ pub enum RunProgress {
         path: NodePath,
     },
     /// Another process works on it, as far as the store shows: it has not ended, and its session changed within the last three
-    /// [heartbeats](crate::RunnerBuilder::heartbeat). It may also wait for answers: [`SessionStatus::questions`]. A run that was cut off
-    /// counts as such until then. Never returned without heartbeats.
+    /// [heartbeats](crate::RunnerBuilder::heartbeat). It may also wait for answers ([`SessionStatus::questions`]), or, from its first
+    /// heartbeat on, for its next attempt. A run that was cut off counts as such until then. Never returned without heartbeats.
     RunsElsewhere,
     /// It has not ended, and no run of this Runner works on it: it was cut off, or, without [heartbeats](crate::RunnerBuilder::heartbeat),
     /// another process works on it; the session does not record which. [`Runner::resume`] continues one that was cut off; one that another

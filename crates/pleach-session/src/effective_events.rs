@@ -23,16 +23,19 @@ pub fn newest_effective_events(events: &[Arc<Event>]) -> impl Iterator<Item = &A
 
 /// Returns the effective events and the rewinds among them, newest first.
 fn newest_with_rewinds(events: &[Arc<Event>]) -> impl Iterator<Item = &Arc<Event>> {
-    let mut firsts = None;
+    let (mut firsts, mut places) = (None, None);
     let mut end = events.len();
     std::iter::from_fn(move || {
         end = end.checked_sub(1)?;
         let event = &events[end];
         if let Some(target) = rewind_target(event) {
             // A rewind to an absent or later place undoes nothing. Where a part of the session is read, the event may be missing.
-            let before = rewind_before_event(event);
-            let named = before.and_then(|first| events[..end].iter().position(|event| *event.id() == *first));
-            let first = named.or_else(|| firsts.get_or_insert_with(|| first_places(events)).get(target).copied());
+            let named = rewind_before_event(event).and_then(|first| {
+                places.get_or_insert_with(|| places_by_id(events)).get(&EventId::from(first)).copied()
+            });
+            let first = named
+                .filter(|place| *place < end)
+                .or_else(|| firsts.get_or_insert_with(|| first_places(events)).get(target).copied());
             end = first.map_or(end, |first| end.min(first));
         }
         Some(event)
@@ -72,6 +75,11 @@ fn first_places(events: &[Arc<Event>]) -> HashMap<&str, usize> {
         }
     }
     firsts
+}
+
+/// Returns the position of each event.
+fn places_by_id(events: &[Arc<Event>]) -> HashMap<&EventId, usize> {
+    events.iter().enumerate().map(|(place, event)| (event.id(), place)).collect()
 }
 
 fn rewind_target(event: &Event) -> Option<&str> {
