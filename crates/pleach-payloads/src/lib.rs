@@ -4,8 +4,10 @@
 //! the event is stored, the reference that is stored instead, and the way back. It stores nothing itself, and never
 //! touches state, questions or answers.
 
+mod load;
 mod note;
 mod place;
+mod redact;
 mod service;
 mod size;
 mod take;

@@ -12,11 +12,14 @@ pub(crate) use pleach_session::PAYLOADS as KEY;
 
 /// What was taken out of an event.
 ///
-/// JSON: `{"taken": [{"place", "artifact", "bytes"}, …]}`.
+/// JSON: `{"taken": [{"place", "artifact", "bytes"}, …], "gone": ["payload-…", …]}`.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Note {
     pub(crate) taken: Vec<Entry>,
+    /// The names of payloads that a redaction deletes: those that a crash has left are deleted when it is repeated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) gone: Vec<String>,
     /// What the event's own metadata has under the key of the note.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     own: Option<Value>,
@@ -72,11 +75,11 @@ impl Note {
     }
 
     /// Writes the note of these references into an event. What its metadata has under the key is kept inside of the note.
-    pub(crate) fn write(taken: Vec<Entry>, event: &mut Event) -> serde_json::Result<()> {
+    pub(crate) fn write(taken: Vec<Entry>, gone: Vec<String>, event: &mut Event) -> serde_json::Result<()> {
         let own = event.custom_metadata().cloned();
         let empty = own.as_ref().is_some_and(Map::is_empty);
         let mut metadata = own.unwrap_or_default();
-        let note = Self { taken, own: metadata.remove(KEY), empty };
+        let note = Self { taken, gone, own: metadata.remove(KEY), empty };
         metadata.insert(KEY.to_owned(), serde_json::to_value(note)?);
         event.set_custom_metadata(Some(metadata));
         Ok(())
@@ -128,7 +131,7 @@ mod tests {
             let mut event = Event::of(1);
             event.set_custom_metadata(metadata.clone().and_then(|metadata| metadata.as_object().cloned()));
             let before = event.clone();
-            Note::write(Vec::new(), &mut event).unwrap();
+            Note::write(Vec::new(), Vec::new(), &mut event).unwrap();
             let text = serde_json::to_string(&event).unwrap();
             let mut event: Event = serde_json::from_str(&text).unwrap();
             assert_eq!(Note::take(&mut event).unwrap().unwrap().taken, []);

@@ -69,9 +69,9 @@ const THRESHOLD: usize = 256 * 1024;
 /// ADK has no such service.
 #[derive(Clone, Debug)]
 pub struct PayloadSessions {
-    inner: Arc<dyn SessionService>,
-    vault: Vault,
-    threshold: usize,
+    pub(crate) inner: Arc<dyn SessionService>,
+    pub(crate) vault: Vault,
+    pub(crate) threshold: usize,
 }
 
 /// A value that was taken out of an event.
@@ -140,17 +140,7 @@ impl PayloadSessions {
         // What no store accepts is refused before anything is saved.
         let mut event = Arc::unwrap_or_clone(prepare::event_to_store(head.key(), event)?);
         let key = self.stored_key(head.key()).await?.ok_or_else(|| SessionError::NotFound(head.key().clone()))?;
-        let mut all = Vec::with_capacity(places.len());
-        for place in places {
-            all.extend(take(&key, &mut event, place)?);
-        }
-        let entries = all.iter().map(|taken| Entry::new(taken.place, taken.name.clone(), taken.len, &taken.shell));
-        Note::write(entries.collect(), &mut event).map_err(|error| unwritable(&key, &event, &error))?;
-        let (restore, saves): (Vec<_>, Vec<_>) = all
-            .into_iter()
-            .map(|taken| ((taken.place, taken.payload, taken.shell), (taken.place, taken.name, taken.part)))
-            .unzip();
-        self.save_all(&key, event.id(), saves).await?;
+        let restore = self.take_out(&key, &mut event, places, Vec::new()).await?;
         let stored = match self.inner.append(head, Arc::new(event)).await {
             Ok(stored) => stored,
             Err(error) => {
@@ -170,6 +160,30 @@ impl PayloadSessions {
         Ok(Arc::new(whole))
     }
 
+    /// Takes values out of an event, notes and saves them, and returns them with their places.
+    pub(crate) async fn take_out(
+        &self,
+        key: &SessionKey,
+        event: &mut Event,
+        places: Vec<Place>,
+        gone: Vec<String>,
+    ) -> SessionResult<Vec<(Place, Payload, Shell)>> {
+        let mut all = Vec::with_capacity(places.len());
+        for place in places {
+            all.extend(take(key, event, place)?);
+        }
+        let entries: Vec<_> =
+            all.iter().map(|taken| Entry::new(taken.place, taken.name.clone(), taken.len, &taken.shell)).collect();
+        let gone = gone.into_iter().filter(|name| entries.iter().all(|entry| entry.artifact != *name)).collect();
+        Note::write(entries, gone, event).map_err(|error| unwritable(key, event, &error))?;
+        let (restore, saves): (Vec<_>, Vec<_>) = all
+            .into_iter()
+            .map(|taken| ((taken.place, taken.payload, taken.shell), (taken.place, taken.name, taken.part)))
+            .unzip();
+        self.save_all(key, event.id(), saves).await?;
+        Ok(restore)
+    }
+
     async fn save_all(
         &self,
         key: &SessionKey,
@@ -184,7 +198,7 @@ impl PayloadSessions {
     }
 
     /// Replaces the references of all events by their values.
-    async fn resolve(&self, mut session: Session) -> SessionResult<Session> {
+    pub(crate) async fn resolve(&self, mut session: Session) -> SessionResult<Session> {
         let mut wanted = Vec::new();
         for (number, event) in session.events.iter_mut().enumerate().filter(|(_, event)| Note::is_on(event)) {
             let whole = Arc::make_mut(event);
@@ -296,21 +310,11 @@ impl SessionService for PayloadSessions {
         key: &'a SessionKey,
         config: GetSessionConfig,
     ) -> BoxFuture<'a, SessionResult<Option<Session>>> {
-        Box::pin(async move {
-            match self.inner.get_session(key, config).await? {
-                Some(session) => self.resolve(session).await.map(Some),
-                None => Ok(None),
-            }
-        })
+        Box::pin(self.get(key, config))
     }
 
     fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<Option<Since>>> {
-        Box::pin(async move {
-            match self.inner.events_since(head).await? {
-                Some(Since::Events(session)) => self.resolve(session).await.map(Since::Events).map(Some),
-                other => Ok(other),
-            }
-        })
+        Box::pin(self.since(head))
     }
 
     fn head_behind<'a>(
@@ -353,6 +357,20 @@ impl SessionService for PayloadSessions {
 
     fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, SessionResult<Arc<Event>>> {
         Box::pin(self.append_whole(head, event))
+    }
+
+    /// Redacts the event, and then deletes the payloads that it no longer refers to.
+    ///
+    /// # Errors
+    /// When payloads cannot be deleted, the event is redacted, and the same redaction again deletes what is left. So it does after
+    /// a crash in between.
+    fn redact_event<'a>(
+        &'a self,
+        head: &'a mut SessionHead,
+        event: Arc<Event>,
+        time: f64,
+    ) -> BoxFuture<'a, SessionResult<()>> {
+        Box::pin(self.redact(head, event, time))
     }
 
     fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, SessionResult<()>> {

@@ -40,6 +40,7 @@ mod parts;
 mod progress;
 mod question_ref;
 mod recorded;
+mod redact;
 mod registry;
 mod repeat_filter;
 mod request;

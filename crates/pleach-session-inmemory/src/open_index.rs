@@ -17,6 +17,13 @@ pub(crate) struct OpenIndex {
 }
 
 impl OpenIndex {
+    /// Makes the index of a session with these events.
+    pub(crate) fn of(events: &[Arc<Event>]) -> Self {
+        let mut index = Self::default();
+        events.iter().for_each(|event| index.add(event));
+        index
+    }
+
     /// Adds a stored event.
     pub(crate) fn add(&mut self, event: &Arc<Event>) {
         if concerns_questions(event) {

@@ -119,6 +119,16 @@ impl InMemorySessionService {
         Ok(())
     }
 
+    fn redact_now(&self, head: &mut SessionHead, event: Arc<Event>, time: f64) -> SessionResult<()> {
+        let event = prepare::event_to_store(head.key(), event)?;
+        let stored = self.find(head.key()).ok_or_else(|| SessionError::NotFound(head.key().clone()))?;
+        let (revision, update_time) = stored
+            .redact(head.revision(), event, prepare::claim_time(head, time))
+            .unwrap_or_else(|| Err(SessionError::NotFound(head.key().clone())))?;
+        head.advance(revision, update_time);
+        Ok(())
+    }
+
     /// Appends through the session that the head points to; `None` when it points to none of this service.
     fn append_by_handle(&self, head: &SessionHead, event: &Arc<Event>) -> Option<SessionResult<Appended>> {
         let stored = head.handle()?.downcast_ref::<StoredSession>()?;
@@ -183,6 +193,15 @@ impl SessionService for InMemorySessionService {
 
     fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, SessionResult<()>> {
         Box::pin(async move { self.claim_now(head, time) })
+    }
+
+    fn redact_event<'a>(
+        &'a self,
+        head: &'a mut SessionHead,
+        event: Arc<Event>,
+        time: f64,
+    ) -> BoxFuture<'a, SessionResult<()>> {
+        Box::pin(async move { self.redact_now(head, event, time) })
     }
 
     fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {

@@ -7,7 +7,7 @@ use foldhash::HashMap;
 use pleach_core::{Event, EventId, Map, Revision, Scope, Session, SessionHead, SessionKey, merge_view};
 use pleach_session::{
     Asked, GetSessionConfig, InboxItem, ListCursor, ListQuestions, QuestionCursor, SessionError, SessionResult, Since,
-    prepare,
+    check_redacted, prepare,
 };
 
 use crate::open_index::OpenIndex;
@@ -184,6 +184,29 @@ impl StoredSession {
         if stored != ours {
             return Some(Err(SessionError::Stale { key: (*self.key).clone(), stored, ours }));
         }
+        log.changes += 1;
+        log.update_time = time;
+        Some(Ok((self.revision(log.changes), time)))
+    }
+
+    /// Replaces an event and advances the revision; `None` when the session has been deleted.
+    pub(crate) fn redact(&self, ours: Revision, event: Arc<Event>, time: f64) -> Option<SessionResult<Renewed>> {
+        let mut log = lock(&self.log);
+        if log.deleted {
+            return None;
+        }
+        let stored = self.revision(log.changes);
+        if stored != ours {
+            return Some(Err(SessionError::Stale { key: (*self.key).clone(), stored, ours }));
+        }
+        let place = log.positions.get(event.id()).copied();
+        if let Err(error) = check_redacted(&self.key, place.map(|place| &*log.events[place]), &event) {
+            return Some(Err(error));
+        }
+        if let Some(place) = place {
+            log.events[place] = event;
+        }
+        log.questions = OpenIndex::of(&log.events);
         log.changes += 1;
         log.update_time = time;
         Some(Ok((self.revision(log.changes), time)))

@@ -7,7 +7,7 @@ use pleach_session::prepare::StateTexts;
 use pleach_session::raw_state::{self, RawDelta, RawObject, StoredValue};
 use pleach_session::{SessionError, SessionResult, prepare};
 use sqlx::postgres::{PgArguments, PgRow, Postgres};
-use sqlx::{Connection as _, PgConnection, Row as _};
+use sqlx::{Connection as _, PgConnection, Row as _, Transaction};
 
 use crate::connections::Ask;
 use crate::fault::{Fault, Server, Trouble};
@@ -204,13 +204,7 @@ impl Append {
     async fn try_ops_locked(&self, connection: &mut PgConnection) -> Result<Attempt, Trouble> {
         let mut transaction = connection.begin().await?;
         let outcome = self.try_ops(&mut transaction).await;
-        // Explicitly: a dropped transaction would keep its locks until its connection is used again.
-        match &outcome {
-            Ok(Attempt::Stored(_)) => transaction.commit().await?,
-            Err(Trouble::Sql(error)) if Fault::of(error) == Fault::Lost => {}
-            _ => transaction.rollback().await?,
-        }
-        outcome
+        end(transaction, outcome, |attempt| matches!(attempt, Attempt::Stored(_))).await
     }
 
     async fn try_ops(&self, transaction: &mut PgConnection) -> Result<Attempt, Trouble> {
@@ -242,6 +236,21 @@ impl Append {
     fn stale(&self, found: Seen) -> SessionError {
         SessionError::Stale { key: (*self.key).clone(), stored: found.revision, ours: self.seen.revision }
     }
+}
+
+/// Commits a transaction whose outcome is one to `keep`, and rolls it back otherwise.
+pub(crate) async fn end<T>(
+    transaction: Transaction<'_, Postgres>,
+    outcome: Result<T, Trouble>,
+    keep: impl Fn(&T) -> bool,
+) -> Result<T, Trouble> {
+    // Explicitly: a dropped transaction would keep its locks until its connection is used again.
+    match &outcome {
+        Ok(done) if keep(done) => transaction.commit().await?,
+        Err(Trouble::Sql(error)) if Fault::of(error) == Fault::Lost => {}
+        _ => transaction.rollback().await?,
+    }
+    outcome
 }
 
 /// The result of one transaction with operations.

@@ -1,14 +1,16 @@
-//! Claiming: the fence of an append without an event.
+//! Claiming: the fence of an append without an event, and the redaction of an event behind it.
 
 use std::sync::Arc;
 
-use pleach_core::{SessionHead, SessionKey};
-use pleach_session::{SessionError, SessionResult, prepare};
-use sqlx::{PgConnection, Row as _};
+use pleach_core::{Event, SessionHead, SessionKey};
+use pleach_session::{SessionError, SessionResult, check_redacted, prepare};
+use sqlx::{Connection as _, PgConnection, Row as _};
 
+use crate::append::end;
 use crate::connections::Ask;
 use crate::fault::{Server, Trouble};
-use crate::value::{self, Seen, Time};
+use crate::load::read_event;
+use crate::value::{self, EventText, Name, Seen, Time};
 use crate::{limits, sql};
 
 /// How often a statement is repeated because another writer held the row first and did not change the revision, or because an
@@ -22,21 +24,23 @@ pub(crate) struct Claim {
     /// The revision that the caller has seen; the fence.
     seen: Seen,
     time: Time,
+    /// The event that takes the place of the stored one, if the claim is for a redaction.
+    redacted: Option<Arc<Event>>,
 }
 
 impl Claim {
     pub(crate) fn new(head: &SessionHead, time: f64, server: &Server) -> SessionResult<Self> {
         let time = limits::check_time(head.key(), "update_time", prepare::claim_time(head, time))?;
         let seen = Seen { revision: head.revision(), update_time: head.last_update_time() };
-        Ok(Self { key: head.shared_key().clone(), server: server.clone(), seen, time })
+        Ok(Self { key: head.shared_key().clone(), server: server.clone(), seen, time, redacted: None })
     }
-}
 
-impl Ask for Claim {
-    type Answer = Seen;
+    /// Also replaces a stored event by `event`, which is prepared for storage.
+    pub(crate) fn with_redacted(self, event: Arc<Event>) -> Self {
+        Self { redacted: Some(event), ..self }
+    }
 
-    /// A claim whose answer was lost is stale when it is repeated: it looks like another caller's.
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Seen, Trouble> {
+    async fn claim(&self, connection: &mut PgConnection) -> Result<Seen, Trouble> {
         let ours = self.seen.revision;
         let mut time = self.time;
         for _ in 0..RACES {
@@ -59,5 +63,30 @@ impl Ask for Claim {
         }
         let source = "other writers kept coming first".into();
         Err(SessionError::Locked { what: format!("session {} in {}", self.key, self.server), source }.into())
+    }
+
+    /// Claims the session and replaces the event, in the transaction that `connection` has begun.
+    async fn redact(&self, connection: &mut PgConnection, event: &Event) -> Result<Seen, Trouble> {
+        let seen = self.claim(&mut *connection).await?;
+        let id = event.id().to_string();
+        let rows = value::query(sql::FIND_STORED, &self.key).bind(Name(&id)).fetch_all(&mut *connection).await?;
+        let stored = rows.first().map(|row| read_event(row, &id, &self.key, &self.server)).transpose()?;
+        check_redacted(&self.key, stored.as_ref(), event)?;
+        let replace = value::query(sql::REPLACE_EVENT, &self.key).bind(Name(&id)).bind(EventText(event));
+        replace.execute(&mut *connection).await?;
+        value::query(sql::TOUCH_EVENTS, &self.key).bind(Name(&id)).execute(connection).await?;
+        Ok(seen)
+    }
+}
+
+impl Ask for Claim {
+    type Answer = Seen;
+
+    /// A claim whose answer was lost is stale when it is repeated: it looks like another caller's.
+    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Seen, Trouble> {
+        let Some(event) = &self.redacted else { return self.claim(connection).await };
+        let mut transaction = connection.begin().await?;
+        let outcome = self.redact(&mut transaction, event).await;
+        end(transaction, outcome, |_| true).await
     }
 }

@@ -119,6 +119,17 @@ impl PostgresSessionService {
     async fn claim(&self, head: &mut SessionHead, time: f64) -> SessionResult<()> {
         self.check_writable()?;
         let claim = Claim::new(head, time, self.connections.server())?;
+        self.ask_claim(head, claim).await
+    }
+
+    async fn redact(&self, head: &mut SessionHead, event: Arc<Event>, time: f64) -> SessionResult<()> {
+        self.check_writable()?;
+        let event = prepare::event_to_store(head.key(), event)?;
+        let claim = Claim::new(head, time, self.connections.server())?;
+        self.ask_claim(head, claim.with_redacted(event)).await
+    }
+
+    async fn ask_claim(&self, head: &mut SessionHead, claim: Claim) -> SessionResult<()> {
         let seen = self.connections.ask_to_the_end(claim).await?;
         head.advance(seen.revision, seen.update_time);
         Ok(())
@@ -190,6 +201,15 @@ impl SessionService for PostgresSessionService {
 
     fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, SessionResult<()>> {
         Box::pin(self.claim(head, time))
+    }
+
+    fn redact_event<'a>(
+        &'a self,
+        head: &'a mut SessionHead,
+        event: Arc<Event>,
+        time: f64,
+    ) -> BoxFuture<'a, SessionResult<()>> {
+        Box::pin(self.redact(head, event, time))
     }
 
     fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {

@@ -28,6 +28,14 @@ pub(crate) const APPEND: [&str; 2] = appends!("../schema/append_behind_event.sql
 /// The same after a claim.
 pub(crate) const APPEND_BEHIND_CLAIM: [&str; 2] = appends!("../schema/append_behind_claim.sql");
 pub(crate) const CLAIM: &str = include_str!("../schema/claim.sql");
+pub(crate) const FIND_STORED: &str = "SELECT event_data AS data, invocation_id, \"timestamp\" FROM events \
+     WHERE app_name = $1 AND user_id = $2 AND session_id = $3 AND id = $4";
+pub(crate) const REPLACE_EVENT: &str = "UPDATE events SET event_data = $5::text::jsonb \
+     WHERE app_name = $1 AND user_id = $2 AND session_id = $3 AND id = $4";
+/// Writes the other rows of the session in the transaction that replaces an event. The ages of rows are the order of appends,
+/// and now they are equal, so that readers load the session again (see `load_since.sql`).
+pub(crate) const TOUCH_EVENTS: &str = "UPDATE events SET invocation_id = invocation_id \
+     WHERE app_name = $1 AND user_id = $2 AND session_id = $3 AND id <> $4";
 /// Reads the states that the operations of an append are applied to.
 pub(crate) const LOCK_STATES: &str = include_str!("../schema/lock_states.sql");
 pub(crate) const FIND_REVISION: &str = include_str!("../schema/find_revision.sql");

@@ -208,6 +208,20 @@ impl SessionService for PerAgentSessionService {
         })
     }
 
+    fn redact_event<'a>(
+        &'a self,
+        head: &'a mut SessionHead,
+        event: Arc<Event>,
+        time: f64,
+    ) -> BoxFuture<'a, SessionResult<()>> {
+        Box::pin(async move {
+            match self.service(&head.key().app_name, false).await? {
+                Some(service) => service.redact_event(head, event, time).await,
+                None => Err(SessionError::NotFound(head.key().clone())),
+            }
+        })
+    }
+
     fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {
         Box::pin(async move {
             match self.service(app_name, false).await? {

@@ -139,6 +139,10 @@ impl SessionService for ReadOnlySqliteSessionService {
         self.refused()
     }
 
+    fn redact_event<'a>(&'a self, _: &'a mut SessionHead, _: Arc<Event>, _: f64) -> BoxFuture<'a, SessionResult<()>> {
+        self.refused()
+    }
+
     fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {
         Box::pin(list::user_state(self.reader(), app_name, user_id))
     }

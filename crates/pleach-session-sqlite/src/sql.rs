@@ -39,6 +39,16 @@ pub(crate) const INSERT_SESSION: &str = "INSERT INTO sessions \
      (app_name, user_id, id, state, create_time, update_time) VALUES (?1, ?2, ?3, ?4, ?5, ?5); COMMIT";
 pub(crate) const DELETE_SESSION: &str = include_str!("../schema/delete_session.sql");
 
+/// Deleted and replaced content is overwritten with zeros.
+pub(crate) const SECURE_DELETE: &str = "PRAGMA secure_delete = ON";
+pub(crate) const QUICK_DELETE: &str = "PRAGMA secure_delete = OFF";
+/// Copies the log into the file and empties it, unless a reader needs it.
+pub(crate) const EMPTY_LOG: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
+pub(crate) const EVENT_ROW: &str = "SELECT coalesce(event_data, '') AS data, id AS ids, invocation_id AS invocations, \
+     timestamp AS update_time FROM events WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3 AND id = ?4";
+pub(crate) const REPLACE_EVENT: &str =
+    "UPDATE events SET event_data = ?5 WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3 AND id = ?4";
+
 pub(crate) const TEXT_TIMES: &str = "SELECT rowid, timestamp, event_data FROM events \
      WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3 AND typeof(timestamp) = 'text'";
 pub(crate) const REPAIR_SESSION: &str =
@@ -57,6 +67,8 @@ pub(crate) struct Sql {
     pub(crate) find_behind: Arc<str>,
     pub(crate) count_at: Arc<str>,
     pub(crate) claim: Arc<str>,
+    /// The same inside of a transaction.
+    pub(crate) claim_within: Arc<str>,
     pub(crate) list_states: Arc<str>,
     pub(crate) inbox: Inbox,
     /// The session without events.
@@ -108,17 +120,18 @@ impl Sql {
              WHERE e.app_name = ?1 AND e.user_id = ?2 AND e.session_id = ?3 AND e.id = ?4",
             layout.events_at("count(*)", up_to_it, "AND t.rowid <= e.rowid")
         );
+        let claim = include_str!("../schema/claim.sql")
+            .replace("{ties}", &ties)
+            .replace("{micros}", &micros("s.update_time"))
+            .replace("{taken}", &layout.events_at("count(*)", ASKED, ""));
         Self {
             layout,
             find_behind: find_behind.into(),
             batch_begin: format!("{BEGIN};\n{batch_read}").into(),
             batch_read: batch_read.into(),
             find_event: find_event.into(),
-            claim: include_str!("../schema/claim.sql")
-                .replace("{ties}", &ties)
-                .replace("{micros}", &micros("s.update_time"))
-                .replace("{taken}", &layout.events_at("count(*)", ASKED, ""))
-                .into(),
+            claim: format!("{BEGIN};\n{claim}{COMMIT}").into(),
+            claim_within: claim.into(),
             count_at: format!("SELECT {} AS count", layout.events_at("count(*)", ASKED, "")).into(),
             inbox: Inbox::of(layout),
             list_states: include_str!("../schema/list_states.sql").replace("{ties}", &ties).into(),

@@ -4,6 +4,8 @@ use std::fmt;
 
 use pleach_core::{BoxError, EventId, Revision, SessionKey, StateOpError, Unstorable, with_causes};
 
+use crate::RedactionError;
+
 /// The result of every session service operation.
 pub type SessionResult<T> = Result<T, SessionError>;
 
@@ -61,6 +63,8 @@ pub enum SessionError {
     },
     /// A value of an event is kept outside of the event, as a payload, which is missing or damaged.
     PayloadLost(Box<LostPayload>),
+    /// Values of an event cannot be removed.
+    Redaction(Box<RedactionError>),
     /// Other writers kept the storage locked until the deadline passed; trying again may help.
     Locked {
         /// The file or server at fault.
@@ -147,6 +151,7 @@ impl fmt::Display for SessionError {
                     "session {key}: {place} of event {event} cannot be read, because its payload {artifact} {reason}; restore that artifact from a backup, or delete the session"
                 )
             }
+            Self::Redaction(error) => error.fmt(f),
             Self::Locked { what, source } => {
                 write!(f, "{what} stayed locked: {}; others are writing to it, try again", with_causes(&**source))
             }
@@ -191,6 +196,7 @@ impl SessionError {
             Self::StateOperation { .. } => "StateOperationError",
             Self::Corrupt { .. } => "CorruptStorageError",
             Self::PayloadLost(_) => "PayloadLostError",
+            Self::Redaction(_) => "RedactionError",
             Self::Locked { .. } => "StorageLockedError",
             Self::Unavailable { .. } => "StorageUnavailableError",
             Self::Unsupported { .. } => "UnsupportedStorageError",

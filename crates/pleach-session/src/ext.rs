@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use pleach_core::{Event, EventId, IdGen as _, Map, RandomIds, Scope, Session, StateOp, apply, bound_event, take_temp};
+use pleach_core::{
+    Event, EventId, IdGen as _, Map, RandomIds, Scope, Session, SessionKey, StateOp, apply, bound_event, take_temp,
+};
 
-use crate::{GetSessionConfig, SessionError, SessionResult, SessionService, Since};
+use crate::{GetSessionConfig, Redaction, SessionError, SessionResult, SessionService, Since};
 
 /// Operations on a whole [`Session`] object, in addition to the trait's own.
 pub trait SessionServiceExt: SessionService {
@@ -103,7 +105,44 @@ pub trait SessionServiceExt: SessionService {
             self.append_event(session, event).await
         }
     }
+
+    /// Removes values from a stored event, and returns the event as it is stored then. The same call again changes nothing.
+    ///
+    /// Only the event changes. The session's state keeps the values that the event set: append an event that sets the keys again.
+    /// A run that has not ended reads `"[redacted]"` from then on, for example as the output of a node that it does not run again, and
+    /// one that is under way ends at its next event with a stale error.
+    ///
+    /// Loads the session, and repeats that when another writer comes first. ADK has no such call.
+    ///
+    /// # Errors
+    /// [`SessionError::Redaction`], naming the path, also when other questions would be open then; `NotFound`;
+    /// those of [`SessionService::redact_event`]. Nothing is changed.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, the event is redacted whole or not at all.
+    fn redact(
+        &self,
+        key: &SessionKey,
+        event: &EventId,
+        redaction: &Redaction,
+    ) -> impl Future<Output = SessionResult<Arc<Event>>> + Send {
+        async move {
+            let mut tries = 1..REDACTIONS;
+            loop {
+                let session = self.get_session(key, GetSessionConfig::all()).await?;
+                let mut session = session.ok_or_else(|| SessionError::NotFound(key.clone()))?;
+                let redacted = Arc::new(redaction.apply_to(&session, event)?);
+                match self.redact_event(&mut session.head, Arc::clone(&redacted), redaction.time()).await {
+                    Err(error) if error.is_stale() && tries.next().is_some() => {}
+                    outcome => return outcome.map(|()| redacted),
+                }
+            }
+        }
+    }
 }
+
+/// How often a redaction is tried when other writers come first.
+const REDACTIONS: usize = 8;
 
 impl<S: SessionService + ?Sized> SessionServiceExt for S {}
 

@@ -3,5 +3,8 @@
 /// The first event which a rewind to before a node run undoes: `{"pleach_rewind_before_event": "<id>"}`.
 pub const REWIND_BEFORE_EVENT: &str = "pleach_rewind_before_event";
 
+/// What was removed from the event: `{"pleach_redactions": [{"paths": [...], "reason": "...", "at": ...}]}`.
+pub const REDACTIONS: &str = "pleach_redactions";
+
 /// Which values of the event are kept as artifacts: `{"pleach_payloads": {"taken": [...]}}`.
 pub const PAYLOADS: &str = "pleach_payloads";

@@ -181,6 +181,34 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         })
     }
 
+    /// Stores `event` in place of the stored event with its id, in which only values that may be redacted differ
+    /// ([`Redaction`](crate::Redaction)), under the fence of `head`; updates `head`. Older heads are stale from then on, as after a
+    /// [`claim`](Self::claim), and so is a run under way.
+    ///
+    /// [`SessionServiceExt::redact`](crate::SessionServiceExt::redact) makes the event. The event keeps its place; states and files
+    /// are not changed. Sessions that were loaded before keep the old values: load them again.
+    ///
+    /// `time` is that of a claim, in seconds since the epoch. ADK has no such call.
+    ///
+    /// # Errors
+    /// `Redaction` when there is no such event, or another value differs; `NotFound` for a deleted session; `Stale` when the session was
+    /// appended to or claimed since `head` was made; `Unstorable`; `Unsupported` by a service that does not have the operation.
+    /// `head` changes on success only.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, the event is replaced whole or not at all, and `head` is unchanged.
+    fn redact_event<'a>(
+        &'a self,
+        head: &'a mut SessionHead,
+        event: Arc<Event>,
+        time: f64,
+    ) -> BoxFuture<'a, SessionResult<()>> {
+        let _ = time;
+        let what = format!("redacting event {} of session {}", event.id(), head.key());
+        let reason = "this session service does not implement `redact_event`".to_owned();
+        Box::pin(std::future::ready(Err(SessionError::Unsupported { what, reason })))
+    }
+
     /// Returns the user's state across sessions, keys without the `user:` prefix. ADK: `get_user_state`.
     ///
     /// # Errors
@@ -278,6 +306,15 @@ impl<S: SessionService + ?Sized> SessionService for Arc<S> {
 
     fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, SessionResult<()>> {
         (**self).claim(head, time)
+    }
+
+    fn redact_event<'a>(
+        &'a self,
+        head: &'a mut SessionHead,
+        event: Arc<Event>,
+        time: f64,
+    ) -> BoxFuture<'a, SessionResult<()>> {
+        (**self).redact_event(head, event, time)
     }
 
     fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {

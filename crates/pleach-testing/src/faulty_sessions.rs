@@ -114,6 +114,13 @@ impl FaultySessions {
         }
     }
 
+    async fn redact(&self, head: &mut SessionHead, event: Arc<Event>, time: f64) -> SessionResult<()> {
+        let mut ahead = head.clone();
+        self.of(Operation::Redact, self.inner.redact_event(&mut ahead, event, time)).await?;
+        *head = ahead;
+        Ok(())
+    }
+
     async fn claim_head(&self, head: &mut SessionHead, time: f64) -> SessionResult<()> {
         let mut ahead = head.clone();
         self.of(Operation::Claim, self.inner.claim(&mut ahead, time)).await?;
@@ -177,6 +184,15 @@ impl SessionService for FaultySessions {
 
     fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, SessionResult<()>> {
         Box::pin(self.claim_head(head, time))
+    }
+
+    fn redact_event<'a>(
+        &'a self,
+        head: &'a mut SessionHead,
+        event: Arc<Event>,
+        time: f64,
+    ) -> BoxFuture<'a, SessionResult<()>> {
+        Box::pin(self.redact(head, event, time))
     }
 
     fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {

@@ -19,6 +19,8 @@ pub enum Operation {
     Append,
     /// [`SessionService::claim`].
     Claim,
+    /// [`SessionService::redact_event`].
+    Redact,
     /// [`SessionService::list_sessions`].
     ListSessions,
     /// [`SessionService::list_questions`].
@@ -34,7 +36,7 @@ pub enum Operation {
 impl Operation {
     /// Whether it changes what is stored.
     pub(crate) fn writes(self) -> bool {
-        matches!(self, Self::CreateSession | Self::Append | Self::Claim | Self::DeleteSession)
+        matches!(self, Self::CreateSession | Self::Append | Self::Claim | Self::Redact | Self::DeleteSession)
     }
 }
 
@@ -46,6 +48,7 @@ impl fmt::Display for Operation {
             Self::EventsSince => "events_since",
             Self::Append => "append",
             Self::Claim => "claim",
+            Self::Redact => "redact_event",
             Self::ListSessions => "list_sessions",
             Self::ListQuestions => "list_questions",
             Self::FindSessions => "find_sessions",

@@ -54,6 +54,13 @@ impl<S: SessionService> StrictSessionService<S> {
         Ok(stored)
     }
 
+    async fn redact(&self, head: &mut SessionHead, event: &Event, time: f64) -> SessionResult<()> {
+        let mut bare = without_handle(head);
+        self.inner.redact_event(&mut bare, Arc::new(copied_event(event)?), time).await?;
+        *head = without_handle(&bare);
+        Ok(())
+    }
+
     async fn claim(&self, head: &mut SessionHead, time: f64) -> SessionResult<()> {
         let mut bare = without_handle(head);
         self.inner.claim(&mut bare, time).await?;
@@ -133,6 +140,15 @@ impl<S: SessionService> SessionService for StrictSessionService<S> {
 
     fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, SessionResult<()>> {
         Box::pin(self.claim(head, time))
+    }
+
+    fn redact_event<'a>(
+        &'a self,
+        head: &'a mut SessionHead,
+        event: Arc<Event>,
+        time: f64,
+    ) -> BoxFuture<'a, SessionResult<()>> {
+        Box::pin(async move { self.redact(head, &event, time).await })
     }
 
     fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {

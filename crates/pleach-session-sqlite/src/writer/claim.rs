@@ -1,16 +1,18 @@
-//! Advancing a session's revision without an event: one transaction in one call.
+//! Advancing a session's revision without an event.
 
 use std::sync::Arc;
 
-use pleach_core::{SessionKey, next_time};
+use pleach_core::{Event, SessionKey, next_time};
 use pleach_session::{SessionError, SessionResult};
-use sqlx::{AssertSqlSafe, Row as _};
+use sqlx::{AssertSqlSafe, Row as _, SqliteConnection};
 
 use super::batch::Renewed;
 use super::open::Open;
 use super::{Reply, Writer, answer};
 use crate::column;
+use crate::event_filter::bind_key;
 use crate::fault::Fault;
+use crate::layout::SqliteLayout;
 
 /// A claim of a session.
 pub(crate) struct Claim {
@@ -19,7 +21,15 @@ pub(crate) struct Claim {
     pub(crate) seen: Renewed,
     /// The new update time as stored in a column, later than the last one.
     pub(crate) time: f64,
+    /// The event that takes the place of the stored one, if the claim is for a redaction.
+    pub(crate) redacted: Option<Redacted>,
     pub(crate) reply: Reply<Renewed>,
+}
+
+/// An event and its JSON text.
+pub(crate) struct Redacted {
+    pub(crate) event: Arc<Event>,
+    pub(crate) data: Arc<str>,
 }
 
 impl Writer {
@@ -28,7 +38,11 @@ impl Writer {
             if let Err(error) = self.connect().await {
                 break Err(error);
             }
-            let error = match self.try_claim(&claim).await {
+            let tried = match &claim.redacted {
+                None => self.try_claim(&claim).await,
+                Some(redacted) => self.try_redact(&claim, redacted).await,
+            };
+            let error = match tried {
                 Ok(outcome) => break outcome,
                 Err(error) => error,
             };
@@ -40,15 +54,24 @@ impl Writer {
         answer(claim.reply, outcome);
     }
 
+    /// Claims the session: one transaction in one call.
     async fn try_claim(&mut self, claim: &Claim) -> sqlx::Result<SessionResult<Renewed>> {
         let Open { connection, sql } = self.open.as_mut().ok_or(sqlx::Error::WorkerCrashed)?;
-        let layout = sql.layout();
-        let (key, seen, mut time) = (&*claim.key, claim.seen, claim.time);
+        claim.execute(connection, &sql.claim, sql.layout()).await
+    }
+}
+
+impl Claim {
+    /// Executes the text of a claim.
+    pub(super) async fn execute(
+        &self,
+        connection: &mut SqliteConnection,
+        text: &Arc<str>,
+        layout: SqliteLayout,
+    ) -> sqlx::Result<SessionResult<Renewed>> {
+        let (key, seen, mut time) = (&*self.key, self.seen, self.time);
         loop {
-            let rows = sqlx::query(AssertSqlSafe(sql.claim.clone()))
-                .bind(key.app_name.as_str())
-                .bind(key.user_id.as_str())
-                .bind(key.session_id.as_str())
+            let rows = bind_key(sqlx::query(AssertSqlSafe(text.clone())), key)
                 .bind(layout.column(time))
                 .bind(seen.revision.micros)
                 .bind(i64::from(seen.revision.ties))

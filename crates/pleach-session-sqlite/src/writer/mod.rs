@@ -10,6 +10,7 @@ mod claim;
 pub(crate) mod detect;
 mod inbox;
 mod open;
+mod redact;
 mod rows;
 mod session;
 mod texts;
@@ -23,7 +24,7 @@ use sqlx::{Connection as _, SqliteConnection};
 use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use self::batch::{Append, Appended, Renewed};
-pub(crate) use self::claim::Claim;
+pub(crate) use self::claim::{Claim, Redacted};
 pub(crate) use self::inbox::{EventRow, InboxWrite};
 pub(crate) use self::session::{Create, Delete};
 

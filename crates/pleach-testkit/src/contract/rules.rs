@@ -122,6 +122,16 @@ macro_rules! session_rules {
                     readers_see_through_claims,
                     a_deleted_session_cannot_be_claimed,
                 ]
+                redact: [
+                    a_redaction_replaces_values_and_nothing_else,
+                    a_redaction_moves_the_revision_on,
+                    readers_see_through_redactions,
+                    a_redaction_of_what_the_engine_reads_is_refused,
+                    a_replaced_event_differs_in_values_only,
+                    a_redaction_leaves_the_same_questions_open,
+                    concurrent_redactions_all_count,
+                    the_state_is_not_redacted_with_the_event,
+                ]
                 since: [
                     events_since_a_revision_are_those_appended_behind_it,
                     events_since_the_newest_revision_are_none_and_the_state_is_fresh,

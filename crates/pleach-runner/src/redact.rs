@@ -1,0 +1,48 @@
+//! Redacts values of stored events.
+
+use std::sync::Arc;
+
+use pleach_core::{Event, EventId};
+use pleach_session::{Redaction, SessionServiceExt as _};
+
+use crate::{RunError, Runner, SessionRef};
+
+impl Runner {
+    /// Removes values from a stored event, and returns the event as it is stored then: for what must not stay, such as a card number or
+    /// a person's name. The log stays valid: ids, times, calls, questions and the order of events are as they were.
+    ///
+    /// Only the event changes. The session's state, its files and other events that repeat the value keep it. A run that has not
+    /// ended reads `"[redacted]"` from then on, for example as the output of a node that it does not run again. One that is under way ends at its
+    /// next event with a stale error, and [`Runner::resume`] continues it.
+    ///
+    /// The time of the record is the runner's, unless [`Redaction::with_time`] sets another. ADK has no such call.
+    ///
+    /// # Errors
+    /// [`RunError::UnknownSession`]; [`RunError::Session`] with
+    /// [`SessionError::Redaction`](pleach_session::SessionError::Redaction), which names the path, or with the error of the storage. Nothing is
+    /// changed.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, the event is redacted whole or not at all.
+    ///
+    /// # Example
+    /// ```
+    /// # use pleach_runner::{RunError, Runner};
+    /// # use pleach_session::Redaction;
+    /// async fn forget_card(runner: &Runner, session: &str, event: &str) -> Result<(), RunError> {
+    ///     let redaction = Redaction::new(["/output/card", "/content"], "request 4711 of the customer");
+    ///     runner.redact(session, event, redaction).await?;
+    ///     Ok(())
+    /// }
+    /// ```
+    pub async fn redact(
+        &self,
+        session: impl Into<SessionRef>,
+        event: impl Into<EventId>,
+        redaction: Redaction,
+    ) -> Result<Arc<Event>, RunError> {
+        let key = self.parts.session_key(&session.into()).await?;
+        let redaction = redaction.or_at(self.parts.services.clock.now());
+        Ok(self.parts.services.sessions.redact(&key, &event.into(), &redaction).await?)
+    }
+}

@@ -1,0 +1,74 @@
+//! [`RedactionError`].
+
+use std::fmt;
+
+use pleach_core::{EventId, SessionKey};
+
+use crate::SessionError;
+
+/// A redaction that is refused. Nothing is changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RedactionError {
+    /// The session.
+    pub key: SessionKey,
+    /// The event.
+    pub event: EventId,
+    /// The path at fault, as it was given; empty where there is none.
+    pub path: String,
+    /// What is wrong with it.
+    pub fault: RedactionFault,
+}
+
+/// Why a redaction is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RedactionFault {
+    /// The session has no such event.
+    UnknownEvent,
+    /// No path is given.
+    NoPath,
+    /// The path is not a JSON pointer.
+    NoPointer,
+    /// The event has no value there.
+    Absent,
+    /// The engine reads the value, so it must stay.
+    Fixed,
+    /// Another question would be open, or none, or it would ask something else: an answer that no longer fits its schema does not
+    /// close its question, and the call that waits for permission is made with its arguments.
+    ChangesQuestions,
+}
+
+impl RedactionError {
+    /// Makes the session error of a redaction that is refused.
+    pub(super) fn new(key: &SessionKey, event: &EventId, path: &str, fault: RedactionFault) -> SessionError {
+        SessionError::Redaction(Box::new(Self { key: key.clone(), event: event.clone(), path: path.to_owned(), fault }))
+    }
+}
+
+impl fmt::Display for RedactionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key, event, path, fault } = self;
+        write!(f, "session {key}: event {event} is not redacted: ")?;
+        match fault {
+            RedactionFault::UnknownEvent => f.write_str("the session has no such event"),
+            RedactionFault::NoPath => f.write_str("no path is given; name a value, such as `/output`"),
+            RedactionFault::NoPointer => {
+                write!(
+                    f,
+                    "`{path}` is not a JSON pointer; write it as `/content/parts/0/text`, with `~1` for `/` in a key"
+                )
+            }
+            RedactionFault::Absent => write!(f, "it has no value at `{path}`; look at the event as it is stored"),
+            RedactionFault::Fixed if path.is_empty() => f.write_str("other values of it are changed, too"),
+            RedactionFault::Fixed => {
+                write!(f, "the engine reads `{path}`; name a value in the content, the output or the state delta")
+            }
+            RedactionFault::ChangesQuestions => {
+                write!(
+                    f,
+                    "other questions would be open without `{path}`; wait for the answer, or name values inside that keep it valid"
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Redaction: values are removed from a stored event, and the log stays valid.
+
+mod check;
+mod error;
+mod places;
+mod pointer;
+
+pub use check::check_redacted;
+use check::keeps_questions;
+pub use error::{RedactionError, RedactionFault};
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use pleach_core::{Event, EventId, Session, SessionKey};
+use serde_json::{Value, json};
+
+use crate::notes::REDACTIONS;
+use crate::{SessionError, SessionResult};
+
+/// What stands where a value was.
+pub const REDACTED: &str = "[redacted]";
+
+/// Which values of a stored event to remove, and why.
+///
+/// Each path is a JSON pointer (RFC 6901) into the event as it is stored, whose keys are in snake case. These values may be
+/// redacted, and everything inside of those that are JSON:
+///
+/// | path | what stands there afterwards |
+/// |---|---|
+/// | `/output`, `/error_message`, `/actions/set_model_response` | `"[redacted]"` |
+/// | `/content` | its parts, each as below |
+/// | `/content/parts/0` | everything below that the part has |
+/// | `…/text`, `…/executable_code`, `…/code_execution_result` | `"[redacted]"` as the text, the code, the output |
+/// | `…/inline_data`, `…/file_data` | no media; the text `"[redacted]"` if the part has none |
+/// | `…/function_call/args`, `…/tool_call/args` | `{}` |
+/// | `…/function_response/response`, `…/tool_response/response` | `{"result": "[redacted]"}` |
+/// | `…/function_response/parts`, `…/thought_signature`, `…/audio_transcription` | nothing |
+/// | `…/part_metadata`, `/actions/state_delta`, `/custom_metadata` | `"[redacted]"` for each key |
+/// | `/actions/compaction/compacted_content` | as `/content` |
+/// | `/actions/render_ui_widgets`, `/actions/requested_tool_confirmations` | their payloads and hints: `"[redacted]"` |
+/// | `/input_transcription`, `/output_transcription`, `/grounding_metadata`, `/citation_metadata`, `/logprobs_result` | nothing |
+///
+/// What the engine reads stays, and is refused by name: ids, times, names, routes, checkpoints, the engine's own metadata, and of a call
+/// that asks a question everything but its message, payload, hint and the arguments of the tool that needs permission.
+///
+/// The event's `custom_metadata` records what was done:
+///
+/// ```json
+/// {"pleach_redactions": [{"paths": ["/output/card"], "reason": "a customer's request", "at": 1764000000.0}]}
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Redaction {
+    paths: Vec<String>,
+    reason: String,
+    time: Option<f64>,
+}
+
+impl Redaction {
+    /// Names the values and the reason, which is stored in the event.
+    pub fn new(paths: impl IntoIterator<Item = impl Into<String>>, reason: impl Into<String>) -> Self {
+        Self { paths: paths.into_iter().map(Into::into).collect(), reason: reason.into(), time: None }
+    }
+
+    /// Sets the time of the redaction, in seconds since the epoch. Without it, it is the system's.
+    #[must_use]
+    pub fn with_time(mut self, time: f64) -> Self {
+        self.time = Some(time);
+        self
+    }
+
+    /// Sets the time, in seconds since the epoch, unless one is set.
+    #[must_use]
+    pub fn or_at(mut self, time: f64) -> Self {
+        self.time.get_or_insert(time);
+        self
+    }
+
+    pub(crate) fn time(&self) -> f64 {
+        let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
+        self.time.unwrap_or_else(now)
+    }
+
+    /// Returns the redacted event of a session; an equal one when all the values are redacted already.
+    pub(crate) fn apply_to(&self, session: &Session, event: &EventId) -> SessionResult<Event> {
+        let key = session.key();
+        let place = session.events.iter().position(|stored| stored.id() == event);
+        let place = place.ok_or_else(|| RedactionError::new(key, event, "", RedactionFault::UnknownEvent))?;
+        let redacted = self.apply(key, &session.events[place])?;
+        if !keeps_questions(&session.events, place, &redacted) {
+            return Err(RedactionError::new(key, event, &self.paths.join(" "), RedactionFault::ChangesQuestions));
+        }
+        Ok(redacted)
+    }
+
+    fn apply(&self, key: &SessionKey, event: &Event) -> SessionResult<Event> {
+        let refused = |path: &str, fault| RedactionError::new(key, event.id(), path, fault);
+        if self.paths.is_empty() {
+            return Err(refused("", RedactionFault::NoPath));
+        }
+        let unreadable = |error: serde_json::Error| SessionError::Corrupt {
+            what: format!("event {} of session {key}", event.id()),
+            source: pleach_core::without_data(error),
+        };
+        let stored = serde_json::to_value(event).map_err(unreadable)?;
+        let mut redacted = stored.clone();
+        for path in &self.paths {
+            let tokens = pointer::tokens(path).ok_or_else(|| refused(path, RedactionFault::NoPointer))?;
+            let tokens: Vec<_> = tokens.iter().map(|token| &**token).collect();
+            places::redact(&mut redacted, &tokens).map_err(|fault| refused(path, fault))?;
+        }
+        if redacted == stored {
+            return Ok(event.clone());
+        }
+        self.note(&mut redacted).ok_or_else(|| refused("/custom_metadata", RedactionFault::Fixed))?;
+        serde_json::from_value(redacted).map_err(unreadable)
+    }
+
+    /// Records the redaction in the event; `None` when the metadata has another value where it belongs.
+    fn note(&self, event: &mut Value) -> Option<()> {
+        let metadata = event.as_object_mut()?.entry("custom_metadata").or_insert_with(|| json!({})).as_object_mut()?;
+        let list = metadata.entry(REDACTIONS).or_insert_with(|| json!([])).as_array_mut()?;
+        list.push(json!({"paths": self.paths, "reason": self.reason, "at": self.time()}));
+        Some(())
+    }
+}
