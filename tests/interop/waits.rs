@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pleach::prelude::*;
-use pleach::{Run, RunProgress, SessionKey, SignalOutcome, connect};
+use pleach::{Redaction, Run, RunProgress, SessionKey, SignalOutcome, connect};
 use serde_json::{Value, json};
 
 use crate::adk::Adk;
@@ -62,6 +62,13 @@ pub(crate) async fn google_adk_reads_waits_appends_and_deletes(layout: Layout) {
     assert_eq!(session.events.iter().rev().find_map(|event| event.output()), Some(&json!([7, true, 5])));
     let status = runner.status(&key).await.unwrap();
     assert!(matches!(status.progress, RunProgress::Done), "{:?}", status.progress);
+
+    let done = session.events.iter().rev().find(|event| event.output().is_some()).unwrap();
+    runner.redact(&key, done.id(), Redaction::new(["/output"], "a request")).await.unwrap();
+    let read = adk.ask(&request("get"));
+    let redacted =
+        read["events"].as_array().unwrap().iter().find(|event| event["id"] == done.id().to_string()).unwrap();
+    assert_eq!(redacted["output"], "[redacted]", "{redacted}");
 
     runner.rewind_before(&key, "wf@1/order@1").await.unwrap();
     let read = adk.ask(&request("get"));

@@ -53,6 +53,8 @@ pub(crate) enum Sessions {
     Export(Export),
     /// Reads what `export` has written.
     Import(Import),
+    /// Removes values from an event, and leaves the rest as it is.
+    Redact(Redact),
     /// Deletes a session and its events. State of its app and user stays.
     Delete(Delete),
 }
@@ -217,6 +219,23 @@ pub(crate) struct Delete {
     #[command(flatten)]
     pub(crate) one: One,
     /// Deletes without asking; without a terminal this is needed.
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Redact {
+    #[command(flatten)]
+    pub(crate) one: One,
+    /// The id of the event.
+    pub(crate) event: String,
+    /// A value to remove: a JSON pointer into the event, such as `/output/card`. May be repeated.
+    #[arg(long = "path", value_name = "POINTER", required = true)]
+    pub(crate) paths: Vec<String>,
+    /// Why; it is stored in the event.
+    #[arg(long)]
+    pub(crate) reason: String,
+    /// Redacts without asking; without a terminal this is needed.
     #[arg(long)]
     pub(crate) yes: bool,
 }

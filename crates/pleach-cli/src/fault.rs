@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pleach::{ConnectError, SessionError, SessionKey};
+use pleach::{ConnectError, RedactionFault, SessionError, SessionKey};
 
 /// Why a command fails.
 #[derive(Debug, thiserror::Error)]
@@ -62,8 +62,8 @@ pub(crate) enum Fault {
     FolderExists { folder: PathBuf },
     #[error("{} has no crate `pleach`: give the folder of its Cargo.toml", folder.display())]
     NoPleach { folder: PathBuf },
-    #[error("nothing is deleted: say `--yes`")]
-    Unconfirmed,
+    #[error("nothing is {what}: say `--yes`")]
+    Unconfirmed { what: &'static str },
     #[error("{} of what was copied differs: {}", differences.len(), differences.join("; "))]
     Differs { differences: Vec<String> },
 }
@@ -78,9 +78,13 @@ impl Fault {
             | Self::AmbiguousQuestion { .. }
             | Self::Picture(_)
             | Self::Run(pleach::RunError::UnknownQuestion { .. }) => 3,
+            Self::Session(SessionError::Redaction(error)) => match error.fault {
+                RedactionFault::UnknownEvent | RedactionFault::Absent => 3,
+                _ => 5,
+            },
             Self::Differs { .. } => 4,
             Self::MayRun { .. } | Self::Run(_) | Self::Changed(_) => 5,
-            Self::Unconfirmed | Self::Exposed { .. } | Self::ProjectName { .. } | Self::NoPleach { .. } => 2,
+            Self::Unconfirmed { .. } | Self::Exposed { .. } | Self::ProjectName { .. } | Self::NoPleach { .. } => 2,
             _ => 1,
         }
     }

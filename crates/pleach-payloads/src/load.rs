@@ -12,7 +12,7 @@ impl PayloadSessions {
     pub(crate) async fn get(&self, key: &SessionKey, config: GetSessionConfig) -> SessionResult<Option<Session>> {
         let mut tries = 1..TRIES;
         loop {
-            let Some(session) = self.inner.get_session(key, config.clone()).await? else { return Ok(None) };
+            let Some(session) = self.inner.get_session(key, config).await? else { return Ok(None) };
             let head = session.head.clone();
             match self.resolve(session).await {
                 Err(error) if tries.next().is_some() && self.may_be_redacted(&head, &error).await? => {}

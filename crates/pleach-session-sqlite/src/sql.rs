@@ -39,8 +39,9 @@ pub(crate) const INSERT_SESSION: &str = "INSERT INTO sessions \
      (app_name, user_id, id, state, create_time, update_time) VALUES (?1, ?2, ?3, ?4, ?5, ?5); COMMIT";
 pub(crate) const DELETE_SESSION: &str = include_str!("../schema/delete_session.sql");
 
-/// Deleted and replaced content is overwritten with zeros.
+/// What is deleted or replaced is overwritten with zeros. Copies of a row that SQLite left elsewhere in its page when it moved it stay.
 pub(crate) const SECURE_DELETE: &str = "PRAGMA secure_delete = ON";
+/// As it is without being set.
 pub(crate) const QUICK_DELETE: &str = "PRAGMA secure_delete = OFF";
 /// Copies the log into the file and empties it, unless a reader needs it.
 pub(crate) const EMPTY_LOG: &str = "PRAGMA wal_checkpoint(TRUNCATE)";

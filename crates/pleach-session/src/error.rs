@@ -4,7 +4,7 @@ use std::fmt;
 
 use pleach_core::{BoxError, EventId, Revision, SessionKey, StateOpError, Unstorable, with_causes};
 
-use crate::RedactionError;
+use crate::redaction_error::{RedactionError, RedactionFault};
 
 /// The result of every session service operation.
 pub type SessionResult<T> = Result<T, SessionError>;
@@ -183,6 +183,12 @@ impl SessionError {
     /// Makes the error for an operation that does not fit the value of `state_key`.
     pub(crate) fn state_operation(key: &SessionKey, state_key: &str, reason: StateOpError) -> Self {
         Self::StateOperation { key: key.clone(), state_key: state_key.to_owned(), reason: Box::new(reason) }
+    }
+
+    /// Makes the error for a redaction that is refused; `path` is empty where none is at fault.
+    pub(crate) fn redaction(key: &SessionKey, event: &EventId, path: &str, fault: RedactionFault) -> Self {
+        let (key, event, path) = (key.clone(), event.clone(), path.to_owned());
+        Self::Redaction(Box::new(RedactionError { key, event, path, fault }))
     }
 
     /// The stable code for events and HTTP bodies: google-adk's class name where it has one.

@@ -16,6 +16,7 @@ pub mod prepare;
 mod prompt_size;
 pub mod raw_state;
 mod redact;
+mod redaction_error;
 mod request;
 mod service;
 mod since;
@@ -32,10 +33,11 @@ pub use inbox::{
     ProjectionError, ProjectionResult, QuestionCursor, QuestionRow, asked_questions, concerns_questions, is_rewind,
     list_projected, refresh_projection,
 };
-pub use notes::{PAYLOADS, REDACTIONS, REWIND_BEFORE_EVENT};
+pub use notes::{PAYLOADS, REDACTED, REDACTIONS, REWIND_BEFORE_EVENT};
 pub use open_questions::{ABORTED, check_stored_answer, ends_aborted, open_questions};
 pub use prompt_size::estimated_tokens;
-pub use redact::{REDACTED, Redaction, RedactionError, RedactionFault, check_redacted};
+pub use redact::{Redaction, check_redacted};
+pub use redaction_error::{RedactionError, RedactionFault};
 pub use request::{CreateSession, GetSessionConfig, ListCursor, ListSessions, ListSessionsResponse};
 pub use service::{SessionService, walk_questions};
 pub use since::Since;

@@ -1,7 +1,10 @@
-//! The custom metadata of events that the storage reads, and no client may set.
+//! The custom metadata of events that the storage reads, and no client may set, and the text of redacted values.
 
 /// The first event which a rewind to before a node run undoes: `{"pleach_rewind_before_event": "<id>"}`.
 pub const REWIND_BEFORE_EVENT: &str = "pleach_rewind_before_event";
+
+/// The text in the place of a value that was removed.
+pub const REDACTED: &str = "[redacted]";
 
 /// What was removed from the event: `{"pleach_redactions": [{"paths": [...], "reason": "...", "at": ...}]}`.
 pub const REDACTIONS: &str = "pleach_redactions";

@@ -288,7 +288,7 @@ pub fn claim_time(head: &SessionHead, time: f64) -> f64 {
     clippy::disallowed_methods,
     reason = "a request without a time asks for the system's; the runner gives its own clock's"
 )]
-fn system_time() -> f64 {
+pub(crate) fn system_time() -> f64 {
     // A clock before 1970 is broken; zero is as good as any time then.
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     seconds(micros(since.as_secs_f64()))

@@ -1,9 +1,11 @@
 //! `pleach sessions`: each command in a file of its own.
 
+mod confirm;
 mod delete;
 mod export;
 mod import;
 mod list;
+mod redact;
 mod show;
 mod trace;
 
@@ -18,6 +20,7 @@ pub(crate) async fn run(command: Sessions, screen: &mut Screen) -> Result<(), Fa
         Sessions::Trace(one) => trace::run(one, screen).await,
         Sessions::Export(args) => export::run(args, screen).await,
         Sessions::Import(args) => import::run(args, screen).await,
+        Sessions::Redact(args) => redact::run(args, screen).await,
         Sessions::Delete(args) => delete::run(args, screen).await,
     }
 }

@@ -7,4 +7,5 @@ mod graphs;
 mod looks;
 mod program;
 mod projects;
+mod redactions;
 mod serves;

@@ -5,5 +5,6 @@
 mod lifetimes;
 mod losses;
 mod places;
+mod redact;
 mod support;
 mod values;

@@ -9,6 +9,7 @@ mod large;
 mod layout;
 mod per_agent;
 mod read_only;
+mod redact;
 mod rows;
 mod sharing;
 

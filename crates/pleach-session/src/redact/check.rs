@@ -6,16 +6,15 @@ use pleach_core::{Event, Question, QuestionKind, SessionKey};
 use serde_json::Value;
 
 use super::places::redact_everything;
-use super::{RedactionError, RedactionFault};
 use crate::notes::{PAYLOADS, REDACTIONS};
-use crate::{SessionResult, open_questions};
+use crate::{RedactionFault, SessionError, SessionResult, open_questions};
 
 /// Checks that `redacted` differs from the stored event only in values that may be redacted, and in the notes about them.
 ///
 /// # Errors
 /// `Redaction`, also when no event with its id is stored.
 pub fn check_redacted(key: &SessionKey, stored: Option<&Event>, redacted: &Event) -> SessionResult<()> {
-    let refused = |fault| Err(RedactionError::new(key, redacted.id(), "", fault));
+    let refused = |fault| Err(SessionError::redaction(key, redacted.id(), "", fault));
     let Some(stored) = stored else { return refused(RedactionFault::UnknownEvent) };
     let fixed = |event: &Event| {
         let mut event = serde_json::to_value(event).ok()?;

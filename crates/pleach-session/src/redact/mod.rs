@@ -1,31 +1,25 @@
 //! Redaction: values are removed from a stored event, and the log stays valid.
 
 mod check;
-mod error;
 mod places;
 mod pointer;
 
 pub use check::check_redacted;
 use check::keeps_questions;
-pub use error::{RedactionError, RedactionFault};
-
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use pleach_core::{Event, EventId, Session, SessionKey};
 use serde_json::{Value, json};
 
-use crate::notes::REDACTIONS;
-use crate::{SessionError, SessionResult};
-
-/// What stands where a value was.
-pub const REDACTED: &str = "[redacted]";
+use crate::notes::{PAYLOADS, REDACTIONS};
+use crate::prepare::system_time;
+use crate::{RedactionFault, SessionError, SessionResult};
 
 /// Which values of a stored event to remove, and why.
 ///
-/// Each path is a JSON pointer (RFC 6901) into the event as it is stored, whose keys are in snake case. These values may be
-/// redacted, and everything inside of those that are JSON:
+/// Each path is a JSON pointer (RFC 6901) into the event, whose fields are in snake case, as they are stored, or in camel case, as
+/// the HTTP API writes them. These values may be redacted, and everything inside of those that are JSON:
 ///
-/// | path | what stands there afterwards |
+/// | path | what is there afterwards |
 /// |---|---|
 /// | `/output`, `/error_message`, `/actions/set_model_response` | `"[redacted]"` |
 /// | `/content` | its parts, each as below |
@@ -76,26 +70,28 @@ impl Redaction {
     }
 
     pub(crate) fn time(&self) -> f64 {
-        let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
-        self.time.unwrap_or_else(now)
+        self.time.unwrap_or_else(system_time)
     }
 
     /// Returns the redacted event of a session; an equal one when all the values are redacted already.
     pub(crate) fn apply_to(&self, session: &Session, event: &EventId) -> SessionResult<Event> {
         let key = session.key();
         let place = session.events.iter().position(|stored| stored.id() == event);
-        let place = place.ok_or_else(|| RedactionError::new(key, event, "", RedactionFault::UnknownEvent))?;
+        let place = place.ok_or_else(|| SessionError::redaction(key, event, "", RedactionFault::UnknownEvent))?;
         let redacted = self.apply(key, &session.events[place])?;
         if !keeps_questions(&session.events, place, &redacted) {
-            return Err(RedactionError::new(key, event, &self.paths.join(" "), RedactionFault::ChangesQuestions));
+            return Err(SessionError::redaction(key, event, &self.paths.join(" "), RedactionFault::ChangesQuestions));
         }
         Ok(redacted)
     }
 
     fn apply(&self, key: &SessionKey, event: &Event) -> SessionResult<Event> {
-        let refused = |path: &str, fault| RedactionError::new(key, event.id(), path, fault);
+        let refused = |path: &str, fault| SessionError::redaction(key, event.id(), path, fault);
         if self.paths.is_empty() {
             return Err(refused("", RedactionFault::NoPath));
+        }
+        if event.custom_metadata().is_some_and(|metadata| metadata.contains_key(PAYLOADS)) {
+            return Err(refused("", RedactionFault::Payloads));
         }
         let unreadable = |error: serde_json::Error| SessionError::Corrupt {
             what: format!("event {} of session {key}", event.id()),
@@ -105,6 +101,7 @@ impl Redaction {
         let mut redacted = stored.clone();
         for path in &self.paths {
             let tokens = pointer::tokens(path).ok_or_else(|| refused(path, RedactionFault::NoPointer))?;
+            let tokens = pointer::in_snake_case(tokens);
             let tokens: Vec<_> = tokens.iter().map(|token| &**token).collect();
             places::redact(&mut redacted, &tokens).map_err(|fault| refused(path, fault))?;
         }

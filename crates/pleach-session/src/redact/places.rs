@@ -1,10 +1,11 @@
-//! The values of an event that may be redacted, and what stands there afterwards.
+//! The values of an event that may be redacted, and what is there afterwards.
 
 use pleach_core::{KEPT_SIGNAL, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT, SIGNAL, TIMER};
 use serde_json::{Value, json};
 
 use super::pointer::child;
-use super::{REDACTED, RedactionFault};
+use crate::RedactionFault;
+use crate::notes::REDACTED;
 
 type Outcome = Result<(), RedactionFault>;
 

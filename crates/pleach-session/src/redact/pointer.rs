@@ -9,6 +9,33 @@ pub(super) fn tokens(pointer: &str) -> Option<Vec<Cow<'_, str>>> {
     pointer.strip_prefix('/')?.split('/').map(unescaped).collect()
 }
 
+/// Writes the names of fields in snake case. Keys of user data stay as they are.
+pub(super) fn in_snake_case(mut tokens: Vec<Cow<'_, str>>) -> Vec<Cow<'_, str>> {
+    let fields: &[usize] = match tokens.iter().map(|token| &**token).collect::<Vec<_>>()[..] {
+        ["content", ..] => &[3],
+        ["actions", "compaction", ..] => &[2, 5],
+        ["actions", ..] => &[1],
+        _ => &[0],
+    };
+    for field in fields {
+        if let Some(token) = tokens.get_mut(*field) {
+            *token = snake_case(token).into();
+        }
+    }
+    tokens
+}
+
+fn snake_case(name: &str) -> String {
+    let mut text = String::with_capacity(name.len() + 4);
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() {
+            text.push('_');
+        }
+        text.push(letter.to_ascii_lowercase());
+    }
+    text
+}
+
 fn unescaped(token: &str) -> Option<Cow<'_, str>> {
     let mut parts = token.split('~');
     let first = parts.next()?;
@@ -60,6 +87,24 @@ mod tests {
             let found = tokens(pointer);
             let found = found.as_ref().map(|tokens| tokens.iter().map(|token| &**token).collect());
             assert_eq!(found, expected, "{pointer}");
+        }
+    }
+
+    #[test]
+    fn fields_may_be_in_camel_case_and_keys_stay() {
+        for (pointer, expected) in [
+            ("/errorMessage", "error_message"),
+            ("/customMetadata/myKey", "custom_metadata/myKey"),
+            ("/output/cardNumber", "output/cardNumber"),
+            ("/content/parts/0/functionCall/args/cardNumber", "content/parts/0/function_call/args/cardNumber"),
+            ("/content/parts/0/partMetadata/myKey", "content/parts/0/part_metadata/myKey"),
+            ("/actions/stateDelta/user:myKey", "actions/state_delta/user:myKey"),
+            (
+                "/actions/compaction/compactedContent/parts/0/inlineData",
+                "actions/compaction/compacted_content/parts/0/inline_data",
+            ),
+        ] {
+            assert_eq!(in_snake_case(tokens(pointer).unwrap()).join("/"), expected);
         }
     }
 

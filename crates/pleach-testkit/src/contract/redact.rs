@@ -44,7 +44,7 @@ fn full(id: &str, after: f64) -> Event {
     event
 }
 
-/// Values are replaced where they are; everything else, the state and the order stay; the note says what was done.
+/// Values are replaced where they are; everything else, the state and the order stay; the note has the paths and the reason.
 pub async fn a_redaction_replaces_values_and_nothing_else(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     for event in [event("e1", 1.0), full("e2", 2.0), event("e3", 3.0).with_state("n", 1)] {
@@ -91,7 +91,7 @@ pub async fn a_redaction_replaces_values_and_nothing_else(service: &dyn SessionS
     assert_eq!((ids(&after), serde_json::to_value(&*after.events[1]).unwrap()), (ids(&before), whole));
 }
 
-/// Heads from before are stale, and readers that reload see the new value; the session goes on behind it.
+/// Heads from before are stale, and readers that reload see the new value; appends continue behind it.
 pub async fn a_redaction_moves_the_revision_on(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     for number in 0..4 {

@@ -49,6 +49,7 @@ mod plugins_retries;
 mod prompt_compaction;
 mod questions;
 mod recorded_ways;
+mod redact;
 mod repeated_answers;
 mod replay;
 mod rewind;

@@ -4,8 +4,6 @@ use std::fmt;
 
 use pleach_core::{EventId, SessionKey};
 
-use crate::SessionError;
-
 /// A redaction that is refused. Nothing is changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedactionError {
@@ -33,16 +31,11 @@ pub enum RedactionFault {
     Absent,
     /// The engine reads the value, so it must stay.
     Fixed,
+    /// Values of the event are kept as payloads, which are redacted through the service that keeps them.
+    Payloads,
     /// Another question would be open, or none, or it would ask something else: an answer that no longer fits its schema does not
     /// close its question, and the call that waits for permission is made with its arguments.
     ChangesQuestions,
-}
-
-impl RedactionError {
-    /// Makes the session error of a redaction that is refused.
-    pub(super) fn new(key: &SessionKey, event: &EventId, path: &str, fault: RedactionFault) -> SessionError {
-        SessionError::Redaction(Box::new(Self { key: key.clone(), event: event.clone(), path: path.to_owned(), fault }))
-    }
 }
 
 impl fmt::Display for RedactionError {
@@ -63,6 +56,9 @@ impl fmt::Display for RedactionError {
             RedactionFault::Fixed => {
                 write!(f, "the engine reads `{path}`; name a value in the content, the output or the state delta")
             }
+            RedactionFault::Payloads => f.write_str(
+                "values of it are kept outside of the session service; redact it through `PayloadSessions`, or in the command with `--payloads`",
+            ),
             RedactionFault::ChangesQuestions => {
                 write!(
                     f,

@@ -1,0 +1,16 @@
+//! Questions to the person at the terminal.
+
+use std::io::{IsTerminal as _, Write as _};
+
+/// Asks a question, and returns whether the answer is yes. Without a terminal it is no.
+pub(super) fn confirms(question: &str) -> std::io::Result<bool> {
+    if !std::io::stdin().is_terminal() {
+        return Ok(false);
+    }
+    let mut terminal = std::io::stderr();
+    write!(terminal, "{question} [y/N] ")?;
+    terminal.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
