@@ -9,7 +9,8 @@
 //! $ curl http://127.0.0.1:8080/employees/ana/expenses -H 'content-type: application/json' -H 'idempotency-key: e1' \
 //!     -d '{"cents": 48000, "purpose": "a desk"}'
 //! $ curl 'http://127.0.0.1:8080/inbox?assignee=managers'
-//! $ curl http://127.0.0.1:8080/employees/ana/expenses/e1/answers/approval -H 'content-type: application/json' -d '{"approved": true}'
+//! $ curl http://127.0.0.1:8080/employees/ana/expenses/e1/answers/approval -H 'content-type: application/json' \
+//!     -H 'x-user: mia' -H 'x-roles: managers' -d '{"approved": true}'
 //! $ curl http://127.0.0.1:8080/employees/ana/expenses/e1
 //! ```
 //!

@@ -1,6 +1,7 @@
 //! The stream of an expense's events, as server-sent events.
 
 use std::convert::Infallible;
+use std::time::Duration;
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
@@ -9,14 +10,16 @@ use axum::response::Sse;
 use axum::response::sse::{self, KeepAlive};
 use futures_util::Stream;
 use pleach::prelude::*;
-use pleach::{EventId, Follow, FollowOptions, Question};
+use pleach::{EventId, Follow, FollowOptions, Question, RunProgress};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 use super::Service;
 use super::expense::OUTCOME;
 use super::problem::Problem;
+
+/// How long a stream may bring nothing before it asks how far the expense is, which reads the session.
+const QUIET: Duration = Duration::from_secs(15);
 
 #[derive(Deserialize)]
 pub(super) struct From {
@@ -51,21 +54,40 @@ pub(super) async fn events(
     // Asked before the stream begins: what is stored later comes in the stream.
     let stored = service.stored(&session).await?.ok_or_else(|| RunError::SessionNotFound(session.clone()))?;
     let is_done = OUTCOME.of(&stored)?.is_some();
-    let options = FollowOptions::new().after(after).across_pauses(!is_done);
-    let events = service.runner.follow_with(session, options).await?;
-    Ok(Sse::new(stream(events, service.stopping.clone())).keep_alive(KeepAlive::default()))
+    let options = FollowOptions::new().after(after.clone()).across_pauses(!is_done);
+    let events = service.runner.follow_with(&session, options).await?;
+    Ok(Sse::new(stream(service, session, after, events)).keep_alive(KeepAlive::default()))
 }
 
-fn stream(mut events: Follow, stopping: CancellationToken) -> impl Stream<Item = Result<sse::Event, Infallible>> {
+fn stream(
+    service: Service,
+    session: SessionKey,
+    mut last: Option<EventId>,
+    mut events: Follow,
+) -> impl Stream<Item = Result<sse::Event, Infallible>> {
     async_stream::stream! {
-        while let Some(Some(next)) = stopping.run_until_cancelled(events.next()).await {
-            let event = match next {
-                Ok(event) => event,
-                Err(error) => {
+        loop {
+            let next = tokio::time::timeout(QUIET, events.next());
+            let event = match service.stopping.run_until_cancelled(next).await {
+                Some(Ok(Some(Ok(event)))) => event,
+                Some(Ok(Some(Err(error)))) => {
                     tracing::warn!(%error, "a stream of events ends");
                     break;
                 }
+                None | Some(Ok(None)) => break,
+                Some(Err(_)) => {
+                    // What is stored by now, and then the end, when the run has failed or was aborted in another process.
+                    if has_ended(&service, &session).await
+                        && let Ok(rest) = service.runner.follow(&session, last.clone()).await
+                    {
+                        events = rest;
+                    }
+                    continue;
+                }
             };
+            if !event.is_partial() {
+                last = Some(event.id().clone());
+            }
             let Some(shown) = Shown::of(&event) else { continue };
             let is_last = shown.outcome.is_some();
             if let Ok(block) = sse::Event::default().id(event.id().to_string()).json_data(shown) {
@@ -76,6 +98,14 @@ fn stream(mut events: Follow, stopping: CancellationToken) -> impl Stream<Item =
             }
         }
     }
+}
+
+/// Whether nothing more comes of an expense unless an operator acts.
+async fn has_ended(service: &Service, session: &SessionKey) -> bool {
+    let status = service.runner.status(session).await;
+    status.is_ok_and(|status| {
+        matches!(status.progress, RunProgress::Done | RunProgress::Aborted | RunProgress::Failed { .. })
+    })
 }
 
 impl Shown {

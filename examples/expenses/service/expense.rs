@@ -21,6 +21,10 @@ pub(crate) struct Decision {
     /// Why.
     #[serde(default)]
     pub(crate) note: Option<String>,
+    /// Who has answered, which the service sets: forms leave out what is `readOnly`. `None` at the deadline.
+    #[serde(default)]
+    #[schemars(extend("readOnly" = true))]
+    pub(crate) by: Option<String>,
 }
 
 /// What has become of an expense.
@@ -32,6 +36,7 @@ pub(crate) enum Outcome {
         receipt: String,
     },
     Rejected {
+        by: Option<String>,
         note: Option<String>,
     },
 }

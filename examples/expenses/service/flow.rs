@@ -106,8 +106,8 @@ async fn pay(
     Ok(outcome)
 }
 
-async fn reject(ctx: Context, Input(Decision { note, .. }): Input<Decision>) -> Result<Outcome> {
-    let outcome = Outcome::Rejected { note };
+async fn reject(ctx: Context, Input(Decision { by, note, .. }): Input<Decision>) -> Result<Outcome> {
+    let outcome = Outcome::Rejected { by, note };
     OUTCOME.set(&ctx, &outcome)?;
     Ok(outcome)
 }

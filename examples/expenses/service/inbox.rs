@@ -4,11 +4,15 @@ use axum::Json;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
-use pleach::{AnswerOptions, InboxItem, ListQuestions, Question, QuestionCursor, RunError};
+use pleach::{
+    AnswerOptions, GetSessionConfig, InboxItem, ListQuestions, Question, QuestionCursor, QuestionKind, RunError,
+    SessionKey, open_questions,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Service;
+use super::caller::Caller;
 use super::problem::Problem;
 use super::routes::begun;
 
@@ -66,11 +70,33 @@ impl From<InboxItem> for Item {
 pub(super) async fn answer(
     State(service): State<Service>,
     Path((employee, id, question)): Path<(String, String, String)>,
+    caller: Caller,
     answer: Result<Json<Value>, JsonRejection>,
 ) -> Result<StatusCode, Problem> {
-    let Json(answer) = answer?;
+    let Json(mut answer) = answer?;
+    let session = SessionKey::new(service.runner.app_name(), employee, id);
+    let question = asked(&service, &session, &question, &caller).await?;
+    if let Value::Object(fields) = &mut answer {
+        // Whatever the body has there.
+        fields.insert("by".to_owned(), caller.user.into());
+    }
     // Of two answers the second one is refused, also when it comes while the first one is processed.
     let options = AnswerOptions::new().only_if_open(true).queue(true);
-    let run = service.runner.answer_with((employee, id), [(question, answer)], options)?;
+    let run = service.runner.answer_with(&session, [(&question, answer)], options)?;
     begun(run.detach()).await.map_err(|error: RunError| error.into()).map(|_| StatusCode::ACCEPTED)
+}
+
+/// Finds the open question that a caller wants to answer. Sleeps and signals are questions, too, which no person answers.
+async fn asked(service: &Service, session: &SessionKey, id: &str, caller: &Caller) -> Result<Question, Problem> {
+    let stored = service.runner.sessions().get_session(session, GetSessionConfig::all()).await?;
+    let events = stored.ok_or_else(|| RunError::SessionNotFound(session.clone()))?.events;
+    let is_it = |question: &Question| question.id == id && question.kind == QuestionKind::UserInput;
+    match open_questions(&events).into_iter().find(is_it) {
+        Some(question) if caller.is_asked(&question) => Ok(question),
+        Some(_) => Err(Problem::new(StatusCode::FORBIDDEN, "this question is for others")),
+        None if events.iter().flat_map(|event| event.questions()).any(|question| is_it(&question)) => {
+            Err(Problem::new(StatusCode::CONFLICT, "this question is answered already"))
+        }
+        None => Err(Problem::new(StatusCode::NOT_FOUND, "there is no such question")),
+    }
 }

@@ -8,11 +8,13 @@
 //! | `state` | what all requests share: the Runner, and the sign of the end |
 //! | `routes` | the API: submit, status, retry |
 //! | `inbox` | open questions and answers |
+//! | `caller` | who sends a request |
 //! | `events` | the stream of an expense's events |
 //! | `problem` | errors as statuses and bodies |
 //! | `recovery` | what an earlier process has left unfinished |
 
 mod bank;
+mod caller;
 mod events;
 mod expense;
 mod flow;

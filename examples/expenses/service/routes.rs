@@ -16,7 +16,8 @@ use super::expense::{OUTCOME, Outcome, REPORT, Report};
 use super::inbox::{answer, inbox};
 use super::problem::Problem;
 
-/// The routes of the service. Who may call which is for a layer in front of them to decide.
+/// The routes of the service. Who may call which is for a layer in front of them to decide, except for answers: who may give one
+/// depends on the question.
 pub(crate) fn router(service: Service) -> Router {
     Router::new()
         .route("/employees/{employee}/expenses", post(submit))

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use serde_json::json;
+use pleach::prelude::*;
+use pleach::{GetSessionConfig, SIGNAL, SessionServiceExt as _};
+use serde_json::{Value, json};
 
 use crate::backend::{Backend, LIMIT};
 use crate::client::ANA;
@@ -47,8 +49,9 @@ pub(crate) async fn a_rejected_expense_is_not_paid(backend: Backend) {
     let client = place.start().await;
     client.submit("e1", 48_000).await;
     client.asks("e1").await;
-    client.answer("e1", json!({"approved": false, "note": "buy a used one"})).await;
-    assert_eq!(client.outcome("e1").await, json!({"result": "rejected", "note": "buy a used one"}));
+    client.answer("e1", json!({"approved": false, "note": "buy a used one", "by": "ben"})).await;
+    let outcome = json!({"result": "rejected", "by": "mia", "note": "buy a used one"});
+    assert_eq!(client.outcome("e1").await, outcome);
     assert_eq!(place.payments(), 0);
 }
 
@@ -60,7 +63,7 @@ pub(crate) async fn an_expense_that_no_manager_answers_is_rejected_at_its_deadli
     place.clock.advance(LIMIT - Duration::from_secs(1));
     assert_eq!(client.status("e1").await["progress"], "waiting");
     place.clock.advance(Duration::from_secs(1));
-    let outcome = json!({"result": "rejected", "note": "no manager has answered in time"});
+    let outcome = json!({"result": "rejected", "by": null, "note": "no manager has answered in time"});
     assert_eq!(place.clock.run(client.outcome("e1")).await, outcome);
     assert_eq!(client.answer("e1", json!({"approved": true})).await.0, StatusCode::CONFLICT);
     assert_eq!(place.payments(), 0);
@@ -98,10 +101,8 @@ pub(crate) async fn what_is_not_there_is_not_found(backend: Backend) {
     client.submit("e1", 48_000).await;
     client.asks("e1").await;
     let answer = json!({"approved": true});
-    for path in [format!("{ANA}/e2/answers/approval"), format!("{ANA}/e1/answers/approved"), format!("{ANA}/e2/retry")]
-    {
-        assert_eq!(client.post(&path, answer.clone()).await.0, StatusCode::NOT_FOUND, "{path}");
-    }
+    assert_eq!(client.answer("e2", answer.clone()).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(client.post(&format!("{ANA}/e2/retry"), answer.clone()).await.0, StatusCode::NOT_FOUND);
     // An expense of ana is not one of ben.
     for path in [format!("{ANA}/e2"), format!("{ANA}/e2/events"), "/employees/ben/expenses/e1".to_owned()] {
         assert_eq!(client.get(&path).await.0, StatusCode::NOT_FOUND, "{path}");
@@ -109,6 +110,38 @@ pub(crate) async fn what_is_not_there_is_not_found(backend: Backend) {
     let events = format!("{ANA}/e1/events?after=nothing");
     assert_eq!(client.get(&events).await.0, StatusCode::BAD_REQUEST);
     assert_eq!(client.post(&format!("{ANA}/e1/retry"), answer).await.0, StatusCode::CONFLICT);
+}
+
+pub(crate) async fn a_question_is_answered_by_the_person_or_role_that_is_asked(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
+    let client = place.start().await;
+    client.submit("e1", 48_000).await;
+    client.asks("e1").await;
+    // A wait for a signal, which is for programs, under the same label.
+    let signal = format!("{SIGNAL}expense@1/approve@1:1");
+    let asks = RequestInput::<Value>::ask(&signal, "cancel").assign_to("managers").into_event(&signal);
+    let sessions = client.service.runner.sessions();
+    let key = SessionKey::new("expenses", "ana", "e1");
+    let mut session = sessions.get_session(&key, GetSessionConfig::all()).await.unwrap().unwrap();
+    let mut event = asks.with_node_path("expense@1/approve@1");
+    event.set_id("wait");
+    event.set_invocation_id("e1");
+    event.set_author("expense");
+    sessions.append_event(&mut session, event).await.unwrap();
+    assert_eq!(client.service.runner.questions(&key).await.unwrap().len(), 2);
+
+    let answer = json!({"approved": true});
+    for (who, question, expected) in [
+        (&[][..], "approval", StatusCode::UNAUTHORIZED),
+        (&["ana"], "approval", StatusCode::FORBIDDEN),
+        (&["ana", "employees", "boss"], "approval", StatusCode::FORBIDDEN),
+        (&["mia", "managers"], "approved", StatusCode::NOT_FOUND),
+        (&["mia", "managers"], &signal, StatusCode::NOT_FOUND),
+        (&["managers"], "approval", StatusCode::ACCEPTED),
+    ] {
+        let (status, body) = client.answer_as(who, "e1", question, answer.clone()).await;
+        assert_eq!(status, expected, "{who:?} {question}: {body}");
+    }
 }
 
 pub(crate) async fn a_report_that_is_sent_twice_is_filed_once(backend: Backend) {

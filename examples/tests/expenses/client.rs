@@ -50,9 +50,19 @@ impl Client {
         self.reply(request.body(Body::from(body)).unwrap()).await.0
     }
 
-    /// Answers the question about an expense.
+    /// Answers the question about an expense, as the manager mia.
     pub(crate) async fn answer(&self, id: &str, answer: Value) -> (StatusCode, Value) {
-        self.post(&format!("{ANA}/{id}/answers/approval"), answer).await
+        self.answer_as(&["mia", "managers"], id, "approval", answer).await
+    }
+
+    /// Answers a question as a person with roles: the first name is the person's.
+    pub(crate) async fn answer_as(&self, who: &[&str], id: &str, question: &str, answer: Value) -> (StatusCode, Value) {
+        let request = Request::post(format!("{ANA}/{id}/answers/{question}")).header("content-type", "application/json");
+        let request = match who {
+            [] => request,
+            [user, roles @ ..] => request.header("x-user", *user).header("x-roles", roles.join(", ")),
+        };
+        self.reply(request.body(Body::from(answer.to_string())).unwrap()).await
     }
 
     /// The status of an expense.

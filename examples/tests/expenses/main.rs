@@ -29,6 +29,7 @@ macro_rules! on_each_backend {
                 api::an_expense_that_no_manager_answers_is_rejected_at_its_deadline,
                 api::an_answer_that_does_not_fit_is_refused_with_its_field_and_changes_nothing,
                 api::what_is_not_there_is_not_found,
+                api::a_question_is_answered_by_the_person_or_role_that_is_asked,
                 api::a_report_that_is_sent_twice_is_filed_once,
                 api::the_inbox_has_pages,
                 api::a_failed_payment_is_tried_again_by_an_operator,

@@ -1,9 +1,12 @@
 //! The streams of events.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use crate::backend::Backend;
 use crate::client::{Client, Sent};
+use crate::service::Bank;
 
 const WHOLE: [&str; 5] = ["check", "approve", "decide", "transfer", "pay"];
 
@@ -57,4 +60,19 @@ pub(crate) async fn streams_end_when_the_service_stops(backend: Backend) {
     let (events, _) = to_question(&client).await;
     client.service.stopping.cancel();
     assert_eq!(events.rest().await, []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_ends_when_the_run_fails_in_another_process() {
+    let Some(place) = Backend::Memory.place().await else { return };
+    let no_bank = Bank::new(place.folder.path().join("bank/payments.jsonl"), Duration::ZERO);
+    let (runs, follows) = (place.start_with(no_bank).await, place.start().await);
+    runs.submit("e1", 48_000).await;
+    let (events, seen) = to_question(&follows).await;
+    assert_eq!(nodes(&seen), WHOLE[..2]);
+    runs.answer("e1", json!({"approved": true})).await;
+    runs.comes_to("e1", "failed").await;
+    let rest = events.rest().await;
+    assert_eq!(rest[0].node(), "decide");
+    assert!(rest.last().unwrap().data["error"].as_str().unwrap().contains("the bank does not answer"), "{rest:?}");
 }

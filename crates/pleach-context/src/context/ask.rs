@@ -55,25 +55,25 @@ impl Context {
         Err(self.wait_for_answer(question).await)
     }
 
-    /// Asks a question with everything it can carry, and gives the answer as JSON. See [`Context::ask`].
+    /// Asks a question with everything it can carry, and gives the answer as a `T`; as JSON for a `RequestInput`. See [`Context::ask`].
+    ///
+    /// The question has the JSON schema of `T` unless it has one of its own. One with a deadline and without a default is answered with
+    /// null then, so its `T` is an `Option`.
     ///
     /// # Errors
     /// A `ValueError` when this node has no `rerun_on_resume`, or when the question has no id: without one a resumed
-    /// run could not find its answer.
+    /// run could not find its answer; when the default does not fit the schema.
     ///
     /// # Cancel safety
     /// As [`Context::ask`].
-    pub async fn ask_with(&self, question: RequestInput) -> Result<Value, NodeError> {
-        let Some(id) = question.interrupt_id.clone() else {
+    pub async fn ask_with<T: DeserializeOwned + JsonSchema>(&self, question: RequestInput<T>) -> Result<T, NodeError> {
+        if question.interrupt_id.is_none() {
             return Err(NodeError::value(format!(
                 "node '{}' asks a question without an id, which a resumed run could not match with its answer: make it with `RequestInput::ask(id, message)`",
                 self.node_name()
             )));
-        };
-        if let Some(answer) = self.resume_inputs().get(&id) {
-            return Ok(answer.clone());
         }
-        Err(self.wait_for_answer(question).await)
+        self.ask_typed(typed(question)).await
     }
 
     /// Asks, and waits until the body is dropped.
@@ -138,6 +138,13 @@ impl Context {
         }
         Ok(Event::new().with_content(Content::new("model", calls)).with_long_running(ids))
     }
+}
+
+/// Gives a question the schema of its answer's type, unless it has one.
+pub(super) fn typed<T: JsonSchema>(question: RequestInput<T>) -> RequestInput {
+    let mut question = question.with_answer();
+    question.response_schema = question.response_schema.or_else(json_schema_of::<T>);
+    question
 }
 
 /// The JSON schema of a type as questions carry it; `None` when it says nothing about the type.

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::ask::typed;
 use super::{Context, Step, json_schema_of};
 use crate::NodeError;
 use crate::engine::{ClaimedSignal, Engine as _};
@@ -117,14 +118,16 @@ impl<'a, T: Send> Select<'a, T> {
     where
         A: DeserializeOwned + JsonSchema,
     {
-        let mut question = RequestInput::ask(id, message);
-        question.response_schema = json_schema_of::<A>();
-        self.branch(Kind::Question, question, then)
+        self.ask_with(RequestInput::ask(id, message), then)
     }
 
-    /// Adds a question with everything it can carry. `then` makes the result of its answer.
-    pub fn ask_with(self, question: RequestInput, then: impl FnOnce(Value) -> T + Send + 'a) -> Self {
-        self.branch(Kind::Question, question, then)
+    /// Adds a question with everything it can carry. `then` makes the result of its answer, whose JSON schema is that of `A` unless the
+    /// question has one of its own.
+    pub fn ask_with<A>(self, question: RequestInput<A>, then: impl FnOnce(A) -> T + Send + 'a) -> Self
+    where
+        A: DeserializeOwned + JsonSchema,
+    {
+        self.branch(Kind::Question, typed(question), then)
     }
 
     /// Adds a time, counted from this call in the execution that stores the select.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use pleach::prelude::*;
 use pleach::{InMemorySessionService, RunRequest};
@@ -9,7 +10,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::support::{runner, stored, trace};
+use crate::support::{rerun, runner, stored, trace};
+
+const HOUR: Duration = Duration::from_secs(3_600);
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
 struct Approval {
@@ -44,6 +47,38 @@ async fn e150_e152_an_answer_resumes_and_finished_nodes_do_not_run_again() {
     assert_eq!(stored(&sessions).await, ["wf@1/first@1: 1", "wf@1/ask@1: asks q1", "wf@1/done@1: true"]);
     // E158: the same answer again is stored, and nothing runs.
     assert_eq!(trace(runner.answer("s1", "q1", Approval { yes: true }).unwrap()).await, [] as [&str; 0]);
+}
+
+/// What a person answers; the service sets `by`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Decision {
+    yes: bool,
+    #[schemars(extend("readOnly" = true))]
+    by: Option<String>,
+}
+
+#[tokio::test]
+async fn a_question_with_everything_has_the_type_and_the_schema_of_its_answer() {
+    let root = rerun("wait", async |ctx: Context| {
+        let one: Decision = ctx.ask_with(RequestInput::ask("one", "?").assign_to("lead")).await?;
+        let two = RequestInput::ask("two", "?").assign_to("boss");
+        let two = ctx.select().ask_with(two, |two: Decision| two.by).await?;
+        let three = RequestInput::<Option<Decision>>::ask("three", "?").with_deadline(ctx.now() + HOUR);
+        Ok(json!([one.by, two, ctx.ask_with(three).await?]))
+    });
+    let (runner, sessions) = runner(root);
+    trace(runner.run("ana", "s1", "go")).await;
+    for (id, assignee) in [("one", Some("lead")), ("two", Some("boss")), ("three", None)] {
+        let question = runner.questions("s1").await.unwrap().remove(0);
+        assert_eq!((question.id.as_str(), question.assignee.as_deref()), (id, assignee));
+        let schema = question.response_schema.unwrap();
+        assert!(schema.to_string().contains(r#""readOnly":true"#), "{id}: {schema}");
+        let bad = trace(runner.answer("s1", id, json!({"yes": "perhaps", "by": "ben"})).unwrap()).await;
+        assert!(bad[0].contains(&format!("the answer to question '{id}' does not fit")), "{bad:?}");
+        let answer = (id != "three").then_some(Decision { yes: true, by: Some("ben".to_owned()) });
+        trace(runner.answer("s1", id, answer).unwrap()).await;
+    }
+    assert_eq!(stored(&sessions).await.last().unwrap(), r#"wf@1/wait@1: ["ben","ben",null]"#);
 }
 
 #[tokio::test]

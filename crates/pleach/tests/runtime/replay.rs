@@ -61,6 +61,18 @@ async fn r1011_a_node_that_gave_nothing_runs_once_in_a_resumable_app_and_again_i
 }
 
 #[tokio::test]
+async fn r1011_an_app_may_become_resumable_and_cease_to_be_while_a_run_waits() {
+    for (before, expected) in [(true, 1), (false, 2)] {
+        let (calls, sessions) = (Arc::default(), Sessions::default());
+        play(process(silent_then_ask(&calls), &sessions, before).run("ana", "s1", "go")).await;
+        play(process(silent_then_ask(&calls), &sessions, !before).answer("s1", "q", 1).unwrap()).await;
+        let status = process(silent_then_ask(&calls), &sessions, before).status("s1").await.unwrap();
+        assert!(matches!(status.progress, pleach::RunProgress::Done), "{:?}", status.progress);
+        assert_eq!(count(&calls), expected, "resumable before: {before}");
+    }
+}
+
+#[tokio::test]
 async fn r1011_each_round_of_a_loop_and_each_dynamic_child_that_gave_nothing_runs_once_in_a_resumable_app() {
     let calls = Arc::new(AtomicU32::new(0));
     let root = || {

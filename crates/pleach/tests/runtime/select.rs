@@ -234,7 +234,7 @@ async fn a_question_that_a_select_asks_again_has_a_deadline_of_its_own() {
         let mut notes = 0;
         loop {
             let question = RequestInput::ask("ok", "?").with_deadline(ctx.now() + HOUR).with_default(false);
-            let select = ctx.select().ask_with(question, |answer| answer);
+            let select = ctx.select().ask_with(question, |answer: Value| answer);
             match select.signal("note", |note: String| json!(note)).await? {
                 Value::String(_) => notes += 1,
                 answer => return Ok(json!([answer, notes])),

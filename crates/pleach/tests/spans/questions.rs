@@ -38,7 +38,7 @@ async fn a1_a_question_whose_schema_is_not_enforced_is_named_once_with_the_reaso
 async fn a1_an_answer_that_a_body_cannot_read_is_warned_of_without_its_value() {
     let (recorder, _guard) = Recorder::start();
     let node = FunctionNode::new("node", async |ctx: Context| {
-        ctx.ask_with(RequestInput::ask("first", "?")).await?;
+        ctx.ask_with::<i64>(RequestInput::ask("first", "?")).await?;
         ctx.ask::<Vec<IpAddr>>("q", "?").await
     });
     let runner = runner(node.rerun_on_resume(true));

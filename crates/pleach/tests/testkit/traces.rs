@@ -49,7 +49,7 @@ async fn ids_are_counted_and_times_are_left_out() {
         alone(async |ctx: Context, input: String| {
             let id: String = ctx.step("id", async || Ok(ctx.idempotency_key())).await?;
             let asks = RequestInput::ask(format!("ok-{id}"), "Pay?").with_deadline(ctx.now() + HOUR);
-            let paid = ctx.ask_with(asks.assign_to("lead").with_payload(json!({"receipt": id}))).await?;
+            let paid: Option<bool> = ctx.ask_with(asks.assign_to("lead").with_payload(json!({"receipt": id}))).await?;
             ctx.sleep(HOUR).await?;
             Ok(json!([input, id, paid]))
         })
