@@ -221,6 +221,16 @@ struct Parallel;
 #[doc = include_str!("../../../docs/state.md")]
 struct StatePage;
 
+/// Compiles and runs the program of the page on sessions.
+#[cfg(all(doctest, feature = "inmemory"))]
+#[doc = include_str!("../../../docs/sessions.md")]
+struct Sessions;
+
+/// Compiles and runs the program of the page on deleting data.
+#[cfg(all(doctest, feature = "inmemory"))]
+#[doc = include_str!("../../../docs/deleting-data.md")]
+struct DeletingData;
+
 /// Compiles and runs the programs of the page on errors.
 #[cfg(all(doctest, feature = "inmemory"))]
 #[doc = include_str!("../../../docs/errors.md")]
