@@ -57,7 +57,8 @@ impl Client {
 
     /// Answers a question as a person with roles: the first name is the person's.
     pub(crate) async fn answer_as(&self, who: &[&str], id: &str, question: &str, answer: Value) -> (StatusCode, Value) {
-        let request = Request::post(format!("{ANA}/{id}/answers/{question}")).header("content-type", "application/json");
+        let request =
+            Request::post(format!("{ANA}/{id}/answers/{question}")).header("content-type", "application/json");
         let request = match who {
             [] => request,
             [user, roles @ ..] => request.header("x-user", *user).header("x-roles", roles.join(", ")),
