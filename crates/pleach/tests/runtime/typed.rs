@@ -86,6 +86,23 @@ async fn a_value_may_be_provided_in_an_arc() {
 }
 
 #[tokio::test]
+async fn a_trait_object_is_provided_as_its_arc() {
+    trait Bank: Send + Sync {
+        fn name(&self) -> &'static str;
+    }
+    struct Paper;
+    impl Bank for Paper {
+        fn name(&self) -> &'static str {
+            "paper"
+        }
+    }
+    let node = FunctionNode::new("name", async |Shared(bank): Shared<Arc<dyn Bank>>| bank.name());
+    let bank: Arc<dyn Bank> = Arc::new(Paper);
+    let runner = Runner::builder("t").root(node).provide(bank).build().unwrap();
+    assert_eq!(runner.run("ana", "s1", "go").output::<String>().await.unwrap(), "paper");
+}
+
+#[tokio::test]
 async fn r302_streams_yield_events_and_one_output() {
     let items = FunctionNode::new("items", || async {
         Ok::<_, NodeError>(futures::stream::iter([Event::message("one"), Event::message("two"), Event::of(3)]))
