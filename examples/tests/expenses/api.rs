@@ -139,7 +139,7 @@ pub(crate) async fn a_question_is_answered_by_the_person_or_role_that_is_asked(b
         (&["mia", "managers"], &signal, StatusCode::NOT_FOUND),
         (&["managers"], "approval", StatusCode::ACCEPTED),
     ] {
-        let (status, body) = client.answer_as(who, "e1", question, answer.clone()).await;
+        let (status, body) = client.answer_as(who, "e1", &encoded(question), answer.clone()).await;
         assert_eq!(status, expected, "{who:?} {question}: {body}");
     }
 }
