@@ -5,43 +5,42 @@ use pleach_session::{GetSessionConfig, SessionError, SessionResult, Since};
 
 use crate::PayloadSessions;
 
-/// How often a session is loaded again because a redaction came between its events and their payloads.
+/// How often a session is loaded when a redaction comes between its events and their payloads.
 const TRIES: usize = 4;
 
 impl PayloadSessions {
     pub(crate) async fn get(&self, key: &SessionKey, config: GetSessionConfig) -> SessionResult<Option<Session>> {
-        let mut tries = 1..TRIES;
-        loop {
-            let Some(session) = self.inner.get_session(key, config).await? else { return Ok(None) };
-            let head = session.head.clone();
-            match self.resolve(session).await {
-                Err(error) if tries.next().is_some() && self.may_be_redacted(&head, &error).await? => {}
-                resolved => return resolved.map(Some),
+        for left in (0..TRIES).rev() {
+            let Some(session) = self.inner.get_session(key, config).await? else { break };
+            if let Some(whole) = self.resolve_unless_redacted(session, left).await? {
+                return Ok(Some(whole));
             }
         }
+        Ok(None)
     }
 
     pub(crate) async fn since(&self, seen: &SessionHead) -> SessionResult<Option<Since>> {
-        let mut tries = 1..TRIES;
-        loop {
+        for left in (0..TRIES).rev() {
             let session = match self.inner.events_since(seen).await? {
                 Some(Since::Events(session)) => session,
                 other => return Ok(other),
             };
-            let head = session.head.clone();
-            match self.resolve(session).await {
-                Err(error) if tries.next().is_some() && self.may_be_redacted(&head, &error).await? => {}
-                resolved => return resolved.map(Since::Events).map(Some),
+            if let Some(whole) = self.resolve_unless_redacted(session, left).await? {
+                return Ok(Some(Since::Events(whole)));
             }
         }
+        Ok(Some(Since::Unknown))
     }
 
-    /// Returns whether a payload is missing and the session has changed since `head`: a redaction may have deleted it.
-    async fn may_be_redacted(&self, head: &SessionHead, error: &SessionError) -> SessionResult<bool> {
-        if !matches!(error, SessionError::PayloadLost(_)) {
-            return Ok(false);
-        }
+    /// Replaces the references of all events by their values. `None` when a payload is missing, the session has changed since, so
+    /// that a redaction may have deleted it, and tries are left.
+    async fn resolve_unless_redacted(&self, session: Session, left: usize) -> SessionResult<Option<Session>> {
+        let head = session.head.clone();
+        let error = match self.resolve(session).await {
+            Err(error @ SessionError::PayloadLost(_)) if left > 0 => error,
+            resolved => return resolved.map(Some),
+        };
         let now = self.inner.get_session(head.key(), GetSessionConfig::recent(0)).await?;
-        Ok(now.is_none_or(|now| now.revision() != head.revision()))
+        if now.is_none_or(|now| now.revision() != head.revision()) { Ok(None) } else { Err(error) }
     }
 }

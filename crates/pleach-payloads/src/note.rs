@@ -68,10 +68,14 @@ impl Note {
         event.custom_metadata().is_some_and(|metadata| metadata.contains_key(KEY))
     }
 
-    /// Returns whether an event has a note with references.
-    pub(crate) fn has_references(event: &Event) -> bool {
-        let value = event.custom_metadata().and_then(|metadata| metadata.get(KEY));
-        value.is_some_and(|value| Self::deserialize(value).is_ok_and(|note| !note.taken.is_empty()))
+    /// Reads the note of an event; `None` without one that can be read.
+    pub(crate) fn of(event: &Event) -> Option<Self> {
+        Self::deserialize(event.custom_metadata()?.get(KEY)?).ok()
+    }
+
+    /// Returns the names of the payloads that the event refers to, or has referred to.
+    pub(crate) fn into_names(self) -> impl Iterator<Item = String> {
+        self.taken.into_iter().map(|entry| entry.artifact).chain(self.gone)
     }
 
     /// Writes the note of these references into an event. What its metadata has under the key is kept inside of the note.

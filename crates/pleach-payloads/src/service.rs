@@ -129,7 +129,7 @@ impl PayloadSessions {
     /// Returns whether an event as it is stored refers to values outside of it, as a program sees it that reads the database without this service.
     #[must_use]
     pub fn has_references(event: &Event) -> bool {
-        Note::has_references(event)
+        Note::of(event).is_some_and(|note| !note.taken.is_empty())
     }
 
     async fn append_whole(&self, head: &mut SessionHead, event: Arc<Event>) -> SessionResult<Arc<Event>> {

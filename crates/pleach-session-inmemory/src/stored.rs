@@ -176,40 +176,37 @@ impl StoredSession {
 
     /// Advances the revision without an event, to the update time `time`; `None` when the session has been deleted.
     pub(crate) fn claim(&self, ours: Revision, time: f64) -> Option<SessionResult<Renewed>> {
-        let mut log = lock(&self.log);
-        if log.deleted {
-            return None;
-        }
-        let stored = self.revision(log.changes);
-        if stored != ours {
-            return Some(Err(SessionError::Stale { key: (*self.key).clone(), stored, ours }));
-        }
-        log.changes += 1;
-        log.update_time = time;
-        Some(Ok((self.revision(log.changes), time)))
+        Some(self.fenced(ours)?.map(|mut log| self.advance(&mut log, time)))
     }
 
     /// Replaces an event and advances the revision; `None` when the session has been deleted.
     pub(crate) fn redact(&self, ours: Revision, event: Arc<Event>, time: f64) -> Option<SessionResult<Renewed>> {
-        let mut log = lock(&self.log);
-        if log.deleted {
-            return None;
-        }
+        Some(self.fenced(ours)?.and_then(|mut log| {
+            let place = log.positions.get(event.id()).copied();
+            check_redacted(&self.key, place.map(|place| &*log.events[place]), &event)?;
+            if let Some(place) = place {
+                log.events[place] = event;
+            }
+            log.questions = OpenIndex::of(&log.events);
+            Ok(self.advance(&mut log, time))
+        }))
+    }
+
+    /// Locks the log, if its revision is the caller's; `None` when the session has been deleted.
+    fn fenced(&self, ours: Revision) -> Option<SessionResult<MutexGuard<'_, Log>>> {
+        let log = lock(&self.log);
         let stored = self.revision(log.changes);
-        if stored != ours {
-            return Some(Err(SessionError::Stale { key: (*self.key).clone(), stored, ours }));
+        match stored == ours {
+            _ if log.deleted => None,
+            true => Some(Ok(log)),
+            false => Some(Err(SessionError::Stale { key: (*self.key).clone(), stored, ours })),
         }
-        let place = log.positions.get(event.id()).copied();
-        if let Err(error) = check_redacted(&self.key, place.map(|place| &*log.events[place]), &event) {
-            return Some(Err(error));
-        }
-        if let Some(place) = place {
-            log.events[place] = event;
-        }
-        log.questions = OpenIndex::of(&log.events);
+    }
+
+    fn advance(&self, log: &mut Log, time: f64) -> Renewed {
         log.changes += 1;
         log.update_time = time;
-        Some(Ok((self.revision(log.changes), time)))
+        (self.revision(log.changes), time)
     }
 
     /// Returns the event with the results of its operations. The states they are applied to stay locked in `shared`.

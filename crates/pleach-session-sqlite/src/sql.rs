@@ -39,10 +39,10 @@ pub(crate) const INSERT_SESSION: &str = "INSERT INTO sessions \
      (app_name, user_id, id, state, create_time, update_time) VALUES (?1, ?2, ?3, ?4, ?5, ?5); COMMIT";
 pub(crate) const DELETE_SESSION: &str = include_str!("../schema/delete_session.sql");
 
-/// What is deleted or replaced is overwritten with zeros. Copies of a row that SQLite left elsewhere in its page when it moved it stay.
+/// Pages that become free are overwritten with zeros, too.
 pub(crate) const SECURE_DELETE: &str = "PRAGMA secure_delete = ON";
-/// As it is without being set.
-pub(crate) const QUICK_DELETE: &str = "PRAGMA secure_delete = OFF";
+/// As the connection is opened.
+pub(crate) const QUICK_DELETE: &str = "PRAGMA secure_delete = FAST";
 /// Copies the log into the file and empties it, unless a reader needs it.
 pub(crate) const EMPTY_LOG: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 pub(crate) const EVENT_ROW: &str = "SELECT coalesce(event_data, '') AS data, id AS ids, invocation_id AS invocations, \

@@ -34,7 +34,7 @@ pub enum RedactionFault {
     /// Values of the event are kept as payloads, which are redacted through the service that keeps them.
     Payloads,
     /// Another question would be open, or none, or it would ask something else: an answer that no longer fits its schema does not
-    /// close its question, and the call that waits for permission is made with its arguments.
+    /// close its question, a call that waits for permission is made with its arguments, and an answer gives the permission.
     ChangesQuestions,
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for RedactionError {
             RedactionFault::Absent => write!(f, "it has no value at `{path}`; look at the event as it is stored"),
             RedactionFault::Fixed if path.is_empty() => f.write_str("other values of it are changed, too"),
             RedactionFault::Fixed => {
-                write!(f, "the engine reads `{path}`; name a value in the content, the output or the state delta")
+                write!(f, "the engine reads `{path}`, or there is no such field; name a value in the content, the output or the state delta")
             }
             RedactionFault::Payloads => f.write_str(
                 "values of it are kept outside of the session service; redact it through `PayloadSessions`, or in the command with `--payloads`",

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use pleach_core::Event;
+use pleach_core::{Content, Event, Part};
 use pleach_session::{Redaction, SessionError, SessionResult, SessionService as _, SessionServiceExt as _};
 use serde_json::json;
 
-use crate::support::{Kept, event, key, long, references};
+use crate::support::{Kept, complete, event, key, long, references};
 
 async fn redact(kept: &Kept, path: &str) -> SessionResult<Arc<Event>> {
     kept.sessions.redact(&key(), &"e1".into(), &Redaction::new([path], "a request").with_time(1.0)).await
@@ -81,4 +81,21 @@ async fn references_are_not_redacted_without_the_service() {
     let error = kept.inner.redact(&key(), &"e1".into(), &redaction).await.unwrap_err();
     assert!(error.to_string().contains("through `PayloadSessions`"), "{error}");
     assert_eq!(kept.loaded().await.events, session.events);
+}
+
+/// Media leaves nothing at its place, so a repetition finds none, and still deletes what is left.
+#[tokio::test]
+async fn a_redaction_of_media_can_be_repeated() {
+    let kept = Kept::above(50);
+    let mut session = kept.session().await;
+    let media =
+        Event::from_author("node").with_content(Content::new("model", [Part::bytes("image/png", vec![7; 100])]));
+    kept.sessions.append_event(&mut session, complete("e1", media)).await.unwrap();
+    let path = "/content/parts/0/inline_data";
+    let first = redact(&kept, path).await.unwrap();
+    assert_eq!((first.text(), kept.artifacts.names().await.len()), ("[redacted]".to_owned(), 0));
+    assert_eq!(redact(&kept, path).await.unwrap(), first);
+    // Nothing refers to a payload any more, so a service without them redacts the rest.
+    let rest = Redaction::new(["/content/parts/0/text"], "a request");
+    kept.inner.redact(&key(), &"e1".into(), &rest).await.unwrap();
 }

@@ -64,6 +64,8 @@ impl Settings {
             .synchronous(synchronous)
             .foreign_keys(true)
             .pragma("cache_size", "-16000")
+            // Pages keep no copies of rows that have moved, which no redaction would find. It costs no input or output.
+            .pragma("secure_delete", "FAST")
             // The writer does its own waiting: see `LockWait`.
             .busy_timeout(Duration::ZERO)
             .disable_statement_logging();

@@ -11,7 +11,7 @@ use crate::document::event_of_row;
 use crate::event_filter::bind_key;
 use crate::fault::File;
 use crate::layout::SqliteLayout;
-use crate::sql;
+use crate::sql::{self, Sql};
 
 impl Writer {
     pub(super) async fn try_redact(
@@ -22,23 +22,45 @@ impl Writer {
         let file = self.file().clone();
         let Open { connection, sql } = self.open.as_mut().ok_or(sqlx::Error::WorkerCrashed)?;
         sqlx::query(sql::SECURE_DELETE).execute(&mut *connection).await?;
-        sqlx::query(sql::BEGIN).execute(&mut *connection).await?;
-        let mut outcome = claim.execute(connection, &sql.claim_within, sql.layout()).await?;
-        if outcome.is_ok() {
-            let replaced = replace(connection, claim, redacted, &file, sql.layout()).await?;
-            outcome = outcome.and_then(|renewed| replaced.map(|()| renewed));
+        let outcome = redact(connection, sql, claim, redacted, &file).await;
+        // The outcome above counts: a connection that is broken shows it at its next message.
+        let _ = sqlx::query(sql::QUICK_DELETE).execute(&mut *connection).await;
+        if let Ok(Ok(_)) = outcome {
+            empty_log(connection, &file).await;
         }
-        let end = if outcome.is_ok() { sql::COMMIT } else { sql::ROLLBACK };
-        sqlx::query(end).execute(&mut *connection).await?;
-        sqlx::query(sql::QUICK_DELETE).execute(&mut *connection).await?;
-        if outcome.is_ok() {
-            // The log has the old document until then. It is stored whether or not a reader is in the way.
-            let emptied = sqlx::query(sql::EMPTY_LOG).execute(&mut *connection).await;
-            emptied
-                .map(drop)
-                .unwrap_or_else(|error| tracing::debug!(%file, %error, "the write-ahead log is not emptied"));
+        outcome
+    }
+}
+
+async fn redact(
+    connection: &mut SqliteConnection,
+    sql: &Sql,
+    claim: &Claim,
+    redacted: &Redacted,
+    file: &File,
+) -> sqlx::Result<SessionResult<Renewed>> {
+    sqlx::query(sql::BEGIN).execute(&mut *connection).await?;
+    let mut outcome = claim.execute(connection, &sql.claim_within, sql.layout()).await?;
+    if outcome.is_ok() {
+        let replaced = replace(connection, claim, redacted, file, sql.layout()).await?;
+        outcome = outcome.and_then(|renewed| replaced.map(|()| renewed));
+    }
+    let end = if outcome.is_ok() { sql::COMMIT } else { sql::ROLLBACK };
+    sqlx::query(end).execute(connection).await?;
+    Ok(outcome)
+}
+
+/// Empties the write-ahead log, which has the old document until then. A reader may be in the way.
+async fn empty_log(connection: &mut SqliteConnection, file: &File) {
+    let emptied = sqlx::query(sql::EMPTY_LOG).fetch_one(connection).await;
+    match emptied.and_then(|row| row.try_get::<bool, _>("busy")) {
+        Ok(false) => {}
+        Ok(true) => {
+            tracing::warn!(%file, "a reader keeps a redacted document in the write-ahead log until a later checkpoint")
         }
-        Ok(outcome)
+        Err(error) => {
+            tracing::warn!(%file, %error, "a redacted document may be in the write-ahead log until a later checkpoint")
+        }
     }
 }
 

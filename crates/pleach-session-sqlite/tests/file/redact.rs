@@ -32,6 +32,27 @@ async fn a_redacted_document_is_overwritten_in_the_file_and_its_log() {
     }
 }
 
+/// Redactions of other events move a row within its pages.
+#[tokio::test]
+async fn no_page_keeps_a_copy_of_a_redacted_row() {
+    for layout in LAYOUTS {
+        let place = Place::of(layout);
+        let service = place.open().await;
+        let mut session = created(&service, &key("s"), json!({})).await;
+        let names: Vec<_> = (0..40).map(|number| format!("e{number:02}")).collect();
+        for (number, name) in names.iter().enumerate() {
+            let text = format!("<{name}> {} </{name}>", "x".repeat(number * 37 % 13 * 500));
+            service.append_event(&mut session, event(name, 1.0).with_content(Content::user(text))).await.unwrap();
+        }
+        for number in 0..names.len() {
+            let name = &names[number * 7 % names.len()];
+            let redaction = Redaction::new(["/content"], "r".repeat(number * 5 % 11 * 300));
+            service.redact(&key("s"), &name.as_str().into(), &redaction).await.unwrap();
+            assert!(!holds(&place, &format!("<{name}>")) && !holds(&place, &format!("</{name}>")), "{name} {layout:?}");
+        }
+    }
+}
+
 /// A document that another program has written: unknown fields stay, and the columns rule as they do in a load.
 #[tokio::test]
 async fn documents_of_other_programs_keep_their_other_fields() {

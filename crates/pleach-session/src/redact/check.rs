@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pleach_core::{Event, Question, QuestionKind, SessionKey};
+use pleach_core::{Event, Map, Question, QuestionKind, SessionKey};
 use serde_json::Value;
 
 use super::places::redact_everything;
@@ -38,24 +38,54 @@ fn drop_notes(event: &mut Value) {
     }
 }
 
-/// Returns whether the same questions are open after a redaction.
+/// Returns whether the same questions are open after a redaction, and whether calls that need permission are still those that were
+/// asked about, and decided in the same way.
 pub(super) fn keeps_questions(events: &[Arc<Event>], place: usize, redacted: &Event) -> bool {
     let mut after = events.to_vec();
     after[place] = Arc::new(redacted.clone());
-    asked(events) == asked(&after)
+    let decisive = |events: &[Arc<Event>]| {
+        let open = open_questions(events);
+        (waiting_arguments(events, &open), permissions(events), asked(open))
+    };
+    decisive(events) == decisive(&after)
 }
 
 /// Returns the open questions without what a redaction may remove from them.
-fn asked(events: &[Arc<Event>]) -> Vec<Question> {
-    let mut questions = open_questions(events);
+fn asked(mut questions: Vec<Question>) -> Vec<Question> {
     for question in &mut questions {
         question.message.clear();
         match (question.kind, &mut question.payload) {
-            // The engine calls the tool with the other arguments.
             (QuestionKind::Confirmation, Some(Value::Object(payload))) => drop(payload.remove("toolConfirmation")),
             (QuestionKind::Confirmation, _) => {}
             _ => question.payload = None,
         }
     }
     questions
+}
+
+/// Returns the arguments of the model's calls that wait for permission: the tools are called with them.
+fn waiting_arguments(events: &[Arc<Event>], open: &[Question]) -> Vec<Option<Map>> {
+    let original = |question: &Question| {
+        question.payload.as_ref()?.pointer("/originalFunctionCall/id")?.as_str().map(str::to_owned)
+    };
+    let ids: Vec<_> = open.iter().filter_map(original).collect();
+    let calls = events.iter().flat_map(|event| event.function_calls());
+    let waiting = calls.filter(|call| call.id.as_ref().is_some_and(|id| ids.contains(id)));
+    waiting.map(|call| call.args.clone()).collect()
+}
+
+/// Returns the answers to requests for permission, without what is only shown.
+fn permissions(events: &[Arc<Event>]) -> Vec<Map> {
+    let questions = events.iter().flat_map(|event| event.questions());
+    let requests = questions.filter(|question| question.kind == QuestionKind::Confirmation);
+    let ids: Vec<String> = requests.map(|question| question.id).collect();
+    let responses = events.iter().flat_map(|event| event.function_responses());
+    let answers = responses.filter(|response| response.id.as_ref().is_some_and(|id| ids.contains(id)));
+    let decided = answers.filter_map(|answer| answer.response.clone());
+    decided
+        .map(|mut response| {
+            response.retain(|field, _| !matches!(field.as_str(), "hint" | "payload"));
+            response
+        })
+        .collect()
 }

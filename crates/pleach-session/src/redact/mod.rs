@@ -90,7 +90,7 @@ impl Redaction {
         if self.paths.is_empty() {
             return Err(refused("", RedactionFault::NoPath));
         }
-        if event.custom_metadata().is_some_and(|metadata| metadata.contains_key(PAYLOADS)) {
+        if event.custom_metadata().and_then(|metadata| metadata.get(PAYLOADS)).is_some_and(has_payloads) {
             return Err(refused("", RedactionFault::Payloads));
         }
         let unreadable = |error: serde_json::Error| SessionError::Corrupt {
@@ -103,7 +103,11 @@ impl Redaction {
             let tokens = pointer::tokens(path).ok_or_else(|| refused(path, RedactionFault::NoPointer))?;
             let tokens = pointer::in_snake_case(tokens);
             let tokens: Vec<_> = tokens.iter().map(|token| &**token).collect();
-            places::redact(&mut redacted, &tokens).map_err(|fault| refused(path, fault))?;
+            match places::redact(&mut redacted, &tokens) {
+                // Nothing is left of some values.
+                Err(RedactionFault::Absent) if is_recorded(&stored, path) => {}
+                outcome => outcome.map_err(|fault| refused(path, fault))?,
+            }
         }
         if redacted == stored {
             return Ok(event.clone());
@@ -119,4 +123,16 @@ impl Redaction {
         list.push(json!({"paths": self.paths, "reason": self.reason, "at": self.time()}));
         Some(())
     }
+}
+
+/// Returns whether an earlier redaction of the event has named the path.
+fn is_recorded(event: &Value, path: &str) -> bool {
+    let earlier = event.pointer("/custom_metadata/pleach_redactions").and_then(Value::as_array);
+    let paths = earlier.into_iter().flatten().filter_map(|redaction| redaction.get("paths")?.as_array()).flatten();
+    paths.into_iter().any(|earlier| earlier == path)
+}
+
+/// Returns whether a list of payloads has any, or is none that this crate can read.
+fn has_payloads(list: &Value) -> bool {
+    list.get("taken").and_then(Value::as_array).is_none_or(|taken| !taken.is_empty())
 }

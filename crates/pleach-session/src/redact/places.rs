@@ -28,7 +28,7 @@ const EVERYTHING: [&[&str]; 14] = [
 ];
 
 /// The fields of a part that hold values.
-const FIELDS: [&str; 11] = [
+const FIELDS: [&str; 12] = [
     "text",
     "thought_signature",
     "inline_data",
@@ -40,6 +40,7 @@ const FIELDS: [&str; 11] = [
     "tool_call",
     "tool_response",
     "part_metadata",
+    "audio_transcription",
 ];
 
 /// How the keys of metadata begin that the engine reads.
@@ -88,7 +89,7 @@ fn of_actions(actions: &mut Value, field: &str, path: &[&str]) -> Outcome {
         }),
         ("requested_tool_confirmations", inner) => {
             each(at(actions, field)?, inner, |confirmation, inner| match inner {
-                [] => any(confirmation, &[&["hint"], &["payload"]]),
+                [] => any(["hint", "payload"], |field| replace(confirmation, &[field])),
                 ["hint"] => replace(at(confirmation, "hint")?, &[]),
                 ["payload", inner @ ..] => replace(at(confirmation, "payload")?, inner),
                 _ => Err(RedactionFault::Fixed),
@@ -103,13 +104,7 @@ fn metadata(metadata: &mut Value, path: &[&str]) -> Outcome {
     match path {
         [] => {
             let keys: Vec<_> = metadata.as_object().into_iter().flat_map(|map| map.keys().cloned()).collect();
-            for key in keys {
-                match metadata_value(metadata, &key, &[], is_note(&key)) {
-                    Err(RedactionFault::Fixed | RedactionFault::Absent) | Ok(()) => {}
-                    Err(fault) => return Err(fault),
-                }
-            }
-            Ok(())
+            any(keys, |key| metadata_value(metadata, &key, &[], is_note(&key)))
         }
         [key, inner @ ..] => metadata_value(metadata, key, inner, is_note(key)),
     }
@@ -136,14 +131,7 @@ fn content(content: &mut Value, path: &[&str]) -> Outcome {
 /// Redacts the value of a part at a path, or all of them.
 fn part(part: &mut Value, path: &[&str]) -> Outcome {
     let Some((field, path)) = path.split_first() else {
-        let transcription = remove(part, "audio_transcription");
-        for field in FIELDS {
-            match self::part(part, &[field]) {
-                Err(RedactionFault::Absent | RedactionFault::Fixed) | Ok(()) => {}
-                Err(fault) => return Err(fault),
-            }
-        }
-        return transcription.or(Ok(()));
+        return any(FIELDS, |field| self::part(part, &[field]));
     };
     match (*field, path) {
         ("text", []) => replace(at(part, field)?, &[]),
@@ -160,7 +148,7 @@ fn part(part: &mut Value, path: &[&str]) -> Outcome {
         ("function_call", ["args", inner @ ..]) => arguments(at(part, field)?, inner),
         ("tool_call", [] | ["args"]) => put(at(at(part, field)?, "args")?, json!({})),
         ("tool_call", ["args", inner @ ..]) => replace(at(at(part, field)?, "args")?, inner),
-        ("function_response", []) => any(at(part, field)?, &[&["response"], &["parts"]]),
+        ("function_response", []) => any(["response", "parts"], |inner| self::part(part, &[field, inner])),
         ("function_response", ["parts"]) => remove(at(part, field)?, "parts"),
         ("function_response" | "tool_response", ["response"]) | ("tool_response", []) => {
             put(at(at(part, field)?, "response")?, json!({"result": REDACTED}))
@@ -190,29 +178,23 @@ fn arguments(call: &mut Value, path: &[&str]) -> Outcome {
             return if path.is_empty() { put(args, json!({})) } else { replace(args, path) };
         }
     };
-    let args = at(call, "args")?;
-    if path.is_empty() {
-        return any(args, shown);
+    if path.is_empty() && !shown.is_empty() {
+        return any(shown, |path| arguments(call, path));
     }
-    match shown.iter().any(|shown| path.starts_with(shown)) {
-        true if path == ["originalFunctionCall", "args"] => put(found(args, path)?, json!({})),
-        true => replace(args, path),
-        false => Err(RedactionFault::Fixed),
+    if !shown.iter().any(|shown| path.starts_with(shown)) {
+        return Err(RedactionFault::Fixed);
     }
+    let new = if path == ["originalFunctionCall", "args"] { json!({}) } else { json!(REDACTED) };
+    put(found(at(call, "args")?, path)?, new)
 }
 
-/// Redacts the values at those of the paths that are there.
-fn any(value: &mut Value, paths: &[&[&str]]) -> Outcome {
-    for path in paths {
-        match (found(value, path), *path) {
-            (Err(_), _) => {}
-            (Ok(_), ["parts"]) => remove(value, "parts")?,
-            (Ok(args), ["originalFunctionCall", "args"]) => put(args, json!({}))?,
-            (Ok(response), ["response"]) => put(response, json!({"result": REDACTED}))?,
-            (Ok(shown), _) => replace(shown, &[])?,
-        }
-    }
-    Ok(())
+/// Redacts what may go of several values; an error when nothing may.
+fn any<P>(places: impl IntoIterator<Item = P>, redact: impl FnMut(P) -> Outcome) -> Outcome {
+    let outcomes: Vec<Outcome> = places.into_iter().map(redact).collect();
+    // A value that must stay explains more than one that is absent.
+    let error =
+        if outcomes.contains(&Err(RedactionFault::Fixed)) { RedactionFault::Fixed } else { RedactionFault::Absent };
+    if outcomes.iter().any(Result::is_ok) { Ok(()) } else { Err(error) }
 }
 
 /// Applies a rule to the element that the path names, or to all.
@@ -225,7 +207,7 @@ fn each(value: &mut Value, path: &[&str], rule: fn(&mut Value, &[&str]) -> Outco
         Value::Array(list) => list.iter_mut().collect(),
         _ => return Err(RedactionFault::Absent),
     };
-    all.into_iter().try_for_each(|element| rule(element, &[]))
+    any(all, |element| rule(element, &[]))
 }
 
 /// Redacts the value of an object that the path names, or all of them.
@@ -238,11 +220,12 @@ fn replace(value: &mut Value, path: &[&str]) -> Outcome {
     put(found(value, path)?, json!(REDACTED))
 }
 
+/// Replaces a value. Null is none: most fields with null are left out of the JSON.
 fn put(value: &mut Value, new: Value) -> Outcome {
-    // What is absent has no value to hide, and most fields with null are left out of the JSON.
-    if !value.is_null() {
-        *value = new;
+    if value.is_null() {
+        return Err(RedactionFault::Absent);
     }
+    *value = new;
     Ok(())
 }
 
@@ -332,6 +315,31 @@ mod tests {
         let again = event.clone();
         redact_everything(&mut event);
         assert_eq!(event, again);
+    }
+
+    #[test]
+    fn a_path_to_nothing_that_may_go_is_an_error() {
+        let asks = |name: &str, id: &str, args: Value| json!({"function_call": {"id": id, "name": name, "args": args}});
+        let parts = json!([
+            asks(REQUEST_CREDENTIAL, "q1", json!({"authConfig": {"secret": "4111"}})),
+            asks(REQUEST_INPUT, "pleach_signal:wf@1:1", json!({"message": "paid", "payload": null})),
+            {"text": null, "thought": true},
+        ]);
+        let metadata = json!({"_adk_x": 1, "pleach_y": {"z": 1}});
+        let event = json!({"content": {"parts": parts}, "custom_metadata": metadata, "actions": {"state_delta": {}}});
+        for (path, expected) in [
+            (&["content"][..], RedactionFault::Fixed),
+            (&["content", "parts", "0"], RedactionFault::Fixed),
+            (&["content", "parts", "1", "function_call", "args"], RedactionFault::Fixed),
+            (&["content", "parts", "2"], RedactionFault::Absent),
+            (&["content", "parts", "2", "text"], RedactionFault::Absent),
+            (&["custom_metadata"], RedactionFault::Fixed),
+            (&["actions", "state_delta"], RedactionFault::Absent),
+        ] {
+            let mut redacted = event.clone();
+            assert_eq!(redact(&mut redacted, path), Err(expected), "{path:?}");
+            assert_eq!(redacted, event, "{path:?}");
+        }
     }
 
     /// A path redacts the value there, and no other one.

@@ -6,7 +6,7 @@ use pleach_core::{
 };
 use pleach_session::{
     GetSessionConfig, REDACTED, Redaction, RedactionFault, SessionError, SessionResult, SessionService,
-    SessionServiceExt as _, open_questions,
+    SessionServiceExt as _, Since, open_questions,
 };
 use serde_json::{Value, json};
 
@@ -86,6 +86,7 @@ pub async fn a_redaction_replaces_values_and_nothing_else(service: &dyn SessionS
     assert_eq!(whole["output"], json!(REDACTED));
     assert_eq!(whole["content"]["parts"][2]["function_call"], json!({"id": "c1", "name": "pay", "args": {}}));
     assert_eq!(whole["custom_metadata"]["pleach_redactions"].as_array().unwrap().len(), 2);
+    assert_eq!(redact(service, &key("s"), "e2", &paths).await.unwrap(), whole, "nothing is left of some of them");
     assert!(!whole.to_string().contains("4111"), "{whole}");
     let after = loaded(service, &key("s")).await;
     assert_eq!((ids(&after), serde_json::to_value(&*after.events[1]).unwrap()), (ids(&before), whole));
@@ -102,6 +103,8 @@ pub async fn a_redaction_moves_the_revision_on(service: &dyn SessionService) {
     session = loaded(service, &key("s")).await;
     assert!(session.revision() > before.revision());
     assert_eq!(session.last_update_time(), AT);
+    let since = service.events_since(&session.head).await.unwrap().unwrap();
+    assert!(matches!(&since, Since::Events(none) if none.events.is_empty()), "nothing is new: {since:?}");
     let mut late = before.clone();
     assert!(service.claim(&mut late.head, AT).await.unwrap_err().is_stale());
     assert!(service.append_event(&mut late, event("e4", 60.0)).await.unwrap_err().is_stale());
@@ -258,6 +261,60 @@ pub async fn a_redaction_leaves_the_same_questions_open(service: &dyn SessionSer
         assert_eq!(fault(service, event, path).await, expected, "{path}");
     }
     assert_eq!(open().await, after);
+}
+
+/// The tool is called with the arguments of the model's call, if the answer permits it.
+pub async fn a_redaction_leaves_permissions_as_they_are(service: &dyn SessionService) {
+    let mut session = created(service, &key("s"), json!({})).await;
+    let call = |id: &str, name: &str, args: Value| Part::function_call(FunctionCall::new(id, name, object(args)));
+    let answer = |id: &str, response: Value| {
+        let response = FunctionResponse::new(id, "adk_request_confirmation", object(response));
+        ("user", Part::function_response(response))
+    };
+    let asks = |id: &str, of: &str| {
+        let args = json!({
+            "originalFunctionCall": {"id": of, "name": "pay", "args": {"card": "4111"}},
+            "toolConfirmation": {"hint": "Pay with 4111?", "confirmed": false},
+        });
+        ("agent", call(id, "adk_request_confirmation", args))
+    };
+    for (number, (author, part)) in [
+        ("agent", call("c1", "pay", json!({"card": "4111"}))),
+        asks("q1", "c1"),
+        ("agent", call("c2", "pay", json!({"card": "4111"}))),
+        asks("q2", "c2"),
+        answer("q2", json!({"confirmed": true, "hint": "4111"})),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let role = if author == "user" { "user" } else { "model" };
+        let asked = part.function_call.as_ref().filter(|call| call.name.as_deref() != Some("pay"));
+        let ids: Vec<_> = asked.and_then(|call| call.id.clone()).into_iter().collect();
+        let mut event = Event::from_author(author).with_content(Content::new(role, [part])).with_long_running(ids);
+        event.set_id(format!("e{number}"));
+        event.set_invocation_id("inv-1");
+        event.set_timestamp(CREATED + number as f64);
+        service.append_event(&mut session, event).await.unwrap();
+    }
+    let (args, response) = ("/content/parts/0/function_call/args", "/content/parts/0/function_response/response");
+    for (event, path) in [
+        ("e0", "/content".to_owned()),
+        ("e0", format!("{args}/card")),
+        ("e1", format!("{args}/originalFunctionCall/args")),
+        ("e4", response.to_owned()),
+        ("e4", format!("{response}/confirmed")),
+    ] {
+        assert_eq!(fault(service, event, &path).await, RedactionFault::ChangesQuestions, "{event} {path}");
+    }
+    for (event, path) in [
+        ("e1", format!("{args}/toolConfirmation/hint")),
+        ("e2", args.to_owned()),
+        ("e3", format!("{args}/originalFunctionCall/args/card")),
+        ("e4", format!("{response}/hint")),
+    ] {
+        redact(service, &key("s"), event, &[&path]).await.unwrap();
+    }
 }
 
 /// None is lost: each redaction is made on the event that the one before has left.

@@ -129,6 +129,7 @@ macro_rules! session_rules {
                     a_redaction_of_what_the_engine_reads_is_refused,
                     a_replaced_event_differs_in_values_only,
                     a_redaction_leaves_the_same_questions_open,
+                    a_redaction_leaves_permissions_as_they_are,
                     concurrent_redactions_all_count,
                     the_state_is_not_redacted_with_the_event,
                 ]
