@@ -1,6 +1,7 @@
 //! The nodes of random workflows: what they give depends on their name and their input only.
 
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
 use futures::future::try_join_all;
 use pleach::prelude::*;
@@ -13,7 +14,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::cast::{Around, agent};
-use crate::flow::{Asks, ParentEnd, Part as Child, PartKind, Task, Trouble, Work, Writes};
+use crate::flow::{Asks, Due, ParentEnd, Part as Child, PartKind, Task, Trouble, Work, Writes};
 use crate::steps::steps;
 use crate::world::World;
 
@@ -53,10 +54,12 @@ pub(crate) fn topic(question: &Question) -> String {
     }
 }
 
-/// The person's answer to a question.
+/// The answer to a question: the person's, or that at its deadline.
 pub(crate) fn answer(question: &Question) -> Part {
     let topic = topic(question);
-    let answer = if question.kind == QuestionKind::Confirmation {
+    let answer = if is_due(question) {
+        ("result", question.default.clone().unwrap_or_default())
+    } else if question.kind == QuestionKind::Confirmation {
         // Some calls of agents are refused.
         let refused = question.function == REQUEST_CONFIRMATION && topic.len().is_multiple_of(3);
         ("confirmed", Value::from(!refused))
@@ -69,6 +72,37 @@ pub(crate) fn answer(question: &Question) -> Part {
 
 pub(crate) fn question(ctx: &Context, number: u8) -> String {
     format!("{}#{number}", ctx.node_path())
+}
+
+/// Within a minute of the time that the clocks of all processes show.
+const SOON: u64 = 1_800_000_060;
+const LATE: u64 = 4_000_000_000;
+
+/// How the ids of questions end that a person leaves open until their deadline.
+pub(crate) const OPEN: &str = "~open";
+
+/// Whether the deadline of a question comes before the person answers.
+pub(crate) fn is_due(question: &Question) -> bool {
+    question.deadline.is_some_and(|deadline| deadline < LATE as f64)
+}
+
+fn id(ctx: &Context, number: u8, due: Due) -> String {
+    let id = question(ctx, number);
+    if matches!(due, Due::Soon { .. }) { id + OPEN } else { id }
+}
+
+/// Asks under the same id each time. The first one's deadline is the last.
+fn asked(ctx: &Context, number: u8, due: Due) -> RequestInput<Option<String>> {
+    let asked = RequestInput::ask(id(ctx, number, due), "?");
+    let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
+    match due {
+        Due::Never => asked,
+        Due::Soon { has_default } => {
+            let asked = asked.with_deadline(at(SOON - u64::from(number)));
+            if has_default { asked.with_default(format!("default of {number}")) } else { asked }
+        }
+        Due::Late => asked.with_deadline(at(LATE)).with_default("too late"),
+    }
 }
 
 pub(crate) fn again() -> RetryConfig {
@@ -98,9 +132,11 @@ pub(crate) fn node(name: &str, task: &Task, world: &World, is_nested: bool) -> A
         Work::Silent => retried(quiet(name, trouble, false, world), task.retry),
         Work::Tool => called(name, trouble, task.retry, world),
         Work::Gated => retried(value(name, trouble, 0, Writes::Nothing, world).require_confirmation(), task.retry),
-        Work::Question => retried(returned(name, trouble, world), task.retry),
-        Work::Questions { count, how: Asks::Returned } => retried(returns(name, trouble, *count, world), task.retry),
-        Work::Questions { count, how } => retried(asks(name, trouble, *count, *how, world), task.retry),
+        Work::Question { due } => retried(returned(name, trouble, *due, world), task.retry),
+        Work::Questions { count, how: Asks::Returned, due } => {
+            retried(returns(name, trouble, (*count, *due), world), task.retry)
+        }
+        Work::Questions { count, how, due } => retried(asks(name, trouble, (*count, *due), *how, world), task.retry),
         Work::Steps { .. } => retried(steps(name, task, &world), task.retry),
         Work::Worker { at_once, item, .. } => worker(name, item, *at_once, task.retry, &world),
         Work::Agent(plan) => agent(&format!("a_{name}"), plan, Around::node(&world, is_nested)).0,
@@ -185,30 +221,31 @@ fn quiet(name: &str, trouble: Trouble, state: bool, world: World) -> FunctionNod
     })
 }
 
-fn returned(name: &str, trouble: Trouble, world: World) -> FunctionNode<Dynamic, Dynamic> {
+fn returned(name: &str, trouble: Trouble, due: Due, world: World) -> FunctionNode<Dynamic, Dynamic> {
     FunctionNode::new(name, move |ctx: Context, Input(_): Input<Dynamic>| {
         let (trouble, world) = (trouble.clone(), world.clone());
         async move {
             trouble.begin(&ctx, &world).await?;
             trouble.end(&ctx, &world)?;
-            Ok::<_, NodeError>(Yield::from(RequestInput::<String>::ask(question(&ctx, 0), "?")))
+            Ok::<_, NodeError>(Yield::from(asked(&ctx, 0, due)))
         }
     })
 }
 
-fn returns(name: &str, trouble: Trouble, count: u8, world: World) -> FunctionNode<Dynamic, Dynamic> {
+fn returns(name: &str, trouble: Trouble, (count, due): (u8, Due), world: World) -> FunctionNode<Dynamic, Dynamic> {
     let node = FunctionNode::new(name, move |ctx: Context, Input(input): Input<Dynamic>| {
         let (trouble, world) = (trouble.clone(), world.clone());
         async move {
             trouble.begin(&ctx, &world).await?;
-            let ids: Vec<String> = (0..count).map(|number| question(&ctx, number)).collect();
-            let mut open: Vec<&String> = ids.iter().filter(|id| !ctx.resume_inputs().contains_key(*id)).collect();
+            let ids: Vec<String> = (0..count).map(|number| id(&ctx, number, due)).collect();
+            let is_open = |number: &u8| !ctx.resume_inputs().contains_key(&ids[usize::from(*number)]);
+            let mut open: Vec<u8> = (0..count).filter(is_open).collect();
             let last = open.pop();
-            for id in open {
-                ctx.emit(RequestInput::<String>::ask(id, "?")).await?;
+            for number in open {
+                ctx.emit(asked(&ctx, number, due)).await?;
             }
-            if let Some(id) = last {
-                return Ok(Yield::from(RequestInput::<String>::ask(id, "?")));
+            if let Some(number) = last {
+                return Ok(Yield::from(asked(&ctx, number, due)));
             }
             trouble.end(&ctx, &world)?;
             let answers: Vec<&Value> = ids.iter().map(|id| &ctx.resume_inputs()[id]).collect();
@@ -218,18 +255,24 @@ fn returns(name: &str, trouble: Trouble, count: u8, world: World) -> FunctionNod
     node.rerun_on_resume(true)
 }
 
-fn asks(name: &str, trouble: Trouble, count: u8, how: Asks, world: World) -> FunctionNode<Dynamic, String> {
+fn asks(
+    name: &str,
+    trouble: Trouble,
+    (count, due): (u8, Due),
+    how: Asks,
+    world: World,
+) -> FunctionNode<Dynamic, String> {
     let node = FunctionNode::new(name, move |ctx: Context, Input(input): Input<Dynamic>| {
         let (trouble, world) = (trouble.clone(), world.clone());
         async move {
             trouble.begin(&ctx, &world).await?;
-            let ids: Vec<String> = (0..count).map(|number| question(&ctx, number)).collect();
-            let mut answers: Vec<String> = Vec::new();
+            let mut answers = Vec::new();
+            let questions = (0..count).map(|number| ctx.ask_with(asked(&ctx, number, due)));
             if matches!(how, Asks::Together) {
-                answers = try_join_all(ids.iter().map(|id| ctx.ask::<String>(id, "?"))).await?;
+                answers = try_join_all(questions).await?;
             } else {
-                for id in &ids {
-                    answers.push(ctx.ask(id, "?").await?);
+                for question in questions {
+                    answers.push(question.await?);
                 }
             }
             trouble.end(&ctx, &world)?;
@@ -249,8 +292,8 @@ fn worker(name: &str, item: &Child, at_once: usize, retry: bool, world: &World) 
     match item.kind {
         PartKind::Value => wrap(value(name, trouble, 1, Writes::Nothing, world), at_once, retry),
         PartKind::Silent => wrap(quiet(name, trouble, false, world), at_once, retry),
-        PartKind::Question => wrap(returned(name, trouble, world), at_once, retry),
-        PartKind::Asks => wrap(asks(name, trouble, 1, Asks::Together, world), at_once, retry),
+        PartKind::Question { due } => wrap(returned(name, trouble, due, world), at_once, retry),
+        PartKind::Asks { due } => wrap(asks(name, trouble, (1, due), Asks::Together, world), at_once, retry),
         PartKind::Workflow { asks } => wrap(small(name, trouble, asks, &world), at_once, retry),
     }
 }
@@ -261,7 +304,7 @@ fn small(name: &str, trouble: Trouble, asks: bool, world: &World) -> Workflow {
     let first = wf.add(value("first", trouble, 0, Writes::Nothing, world.clone()));
     wf.edge(START, first);
     if asks {
-        let asks = wf.add(returned("asks", calm.clone(), world.clone()));
+        let asks = wf.add(returned("asks", calm.clone(), Due::Never, world.clone()));
         let last = wf.add(value("last", calm, 0, Writes::Nothing, world.clone()));
         wf.edge(first, asks).edge(asks, last);
     }
@@ -273,8 +316,8 @@ pub(crate) fn child(name: &str, part: &Child, world: &World) -> Arc<dyn Node> {
     match part.kind {
         PartKind::Value => Arc::new(value(name, trouble, 1, Writes::Nothing, world)),
         PartKind::Silent => Arc::new(quiet(name, trouble, false, world)),
-        PartKind::Question => Arc::new(returned(name, trouble, world)),
-        PartKind::Asks => Arc::new(asks(name, trouble, 1, Asks::Together, world)),
+        PartKind::Question { due } => Arc::new(returned(name, trouble, due, world)),
+        PartKind::Asks { due } => Arc::new(asks(name, trouble, (1, due), Asks::Together, world)),
         PartKind::Workflow { asks } => Arc::new(small(name, trouble, asks, &world)),
     }
 }

@@ -244,7 +244,7 @@ fn block_asks_several(block: &Block) -> bool {
 /// Also nodes whose parts ask: they are cut off between the questions of their parts.
 fn task_asks_several(task: &Task) -> bool {
     match &task.work {
-        Work::Questions { count, how } => *count > 1 && !matches!(how, Asks::OneByOne),
+        Work::Questions { count, how, .. } => *count > 1 && !matches!(how, Asks::OneByOne),
         Work::Worker { .. } | Work::Parent { .. } => true,
         _ => false,
     }

@@ -97,9 +97,9 @@ pub(crate) enum Work {
     /// A value that a person has to allow.
     Gated,
     /// A returned question whose answer is the output.
-    Question,
+    Question { due: Due },
     /// Questions of a node that runs again with the answers.
-    Questions { count: u8, how: Asks },
+    Questions { count: u8, how: Asks, due: Due },
     /// Closures whose results are recorded, and then a question, a sleep, two selects or nothing.
     Steps { count: u8, together: bool, keyed: bool, end: StepsEnd },
     /// A parallel worker over a list that the node before it gives.
@@ -115,6 +115,18 @@ pub(crate) enum Asks {
     Returned,
     Together,
     OneByOne,
+}
+
+/// When a question is answered if no person has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Due {
+    Never,
+    /// At a deadline before the person answers: with a default, or with null.
+    Soon {
+        has_default: bool,
+    },
+    /// At a deadline behind the person's answer.
+    Late,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -150,9 +162,13 @@ pub(crate) enum PartKind {
     Value,
     Silent,
     /// A returned question.
-    Question,
+    Question {
+        due: Due,
+    },
     /// A question in the middle.
-    Asks,
+    Asks {
+        due: Due,
+    },
     /// A small workflow of a node and, maybe, a question.
     Workflow {
         asks: bool,
@@ -164,12 +180,20 @@ pub(crate) fn trouble() -> impl Strategy<Value = Trouble> {
     (0u8..3, fails, any::<bool>()).prop_map(|(pauses, fails, late)| Trouble { pauses, fails, late })
 }
 
+fn due() -> impl Strategy<Value = Due> {
+    prop_oneof![
+        4 => Just(Due::Never),
+        2 => any::<bool>().prop_map(|has_default| Due::Soon { has_default }),
+        1 => Just(Due::Late),
+    ]
+}
+
 pub(crate) fn part() -> impl Strategy<Value = Part> {
     let kind = prop_oneof![
         4 => Just(PartKind::Value),
         1 => Just(PartKind::Silent),
-        2 => Just(PartKind::Question),
-        1 => Just(PartKind::Asks),
+        2 => due().prop_map(|due| PartKind::Question { due }),
+        1 => due().prop_map(|due| PartKind::Asks { due }),
         1 => any::<bool>().prop_map(|asks| PartKind::Workflow { asks }),
     ];
     (kind, trouble()).prop_map(|(kind, trouble)| Part { kind, trouble })
@@ -204,8 +228,8 @@ fn work() -> impl Strategy<Value = Work> {
         1 => Just(Work::Silent),
         1 => Just(Work::Tool),
         1 => Just(Work::Gated),
-        2 => Just(Work::Question),
-        2 => (1u8..3, asks).prop_map(|(count, how)| Work::Questions { count, how }),
+        2 => due().prop_map(|due| Work::Question { due }),
+        2 => (1u8..3, asks, due()).prop_map(|(count, how, due)| Work::Questions { count, how, due }),
         1 => worker,
         2 => parent,
     ]
@@ -234,7 +258,7 @@ fn tail(resumable: bool) -> impl Strategy<Value = Tail> {
     let lane = move || {
         task_of(prop_oneof![
             6 => value(),
-            2 => Just(Work::Question),
+            2 => due().prop_map(|due| Work::Question { due }),
             silent => Just(Work::Silent),
             1 => Just(Work::State)
         ])

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pleach::prelude::*;
 use pleach::{
-    Event, Question, QuestionKind, Run, RunRequest, Session, SessionError, SessionKey, SignalOptions, SignalOutcome,
+    BoxFuture, Clock, Event, Question, QuestionKind, Run, RunRequest, Session, SessionError, SessionKey, SignalOptions,
+    SignalOutcome,
 };
 use pleach_testkit::FixedClock;
 use serde_json::Value;
 
-use crate::bodies::{answer, topic};
+use crate::bodies::{answer, is_due, topic};
 use crate::check::asks_several;
 use crate::flow::Flow;
 use crate::graph::root;
@@ -65,7 +67,7 @@ impl<'a> Play<'a> {
             sessions = Arc::new(cut_in_append(sessions, appends, stored));
         }
         let runner = Runner::builder(self.app.as_str()).root(root(self.flow, &self.world)).sessions(sessions);
-        runner.resumable(self.flow.resumable).clock(FixedClock::default()).ids(self.world.ids()).build().unwrap()
+        runner.resumable(self.flow.resumable).clock(NoDeadlines::default()).ids(self.world.ids()).build().unwrap()
     }
 
     /// Plays from the beginning to the end; `None` when it was cut off before.
@@ -113,9 +115,7 @@ impl<'a> Play<'a> {
             if !self.keep_signals(runner, &open) {
                 return None;
             }
-            let open = selected(open);
-            let answered = if self.flow.one_by_one { &open[..1] } else { &open[..] };
-            let parts: Vec<Part> = answered.iter().map(answer).collect();
+            let parts: Vec<Part> = answered(&selected(open), self.flow.one_by_one).into_iter().map(answer).collect();
             run = runner.start(request().message(parts).yield_user_message(true));
         }
         panic!("no end after {MANY_TURNS} turns");
@@ -201,6 +201,32 @@ fn selected(open: Vec<Question>) -> Vec<Question> {
         topic(question) == others[chosen]
     };
     open.iter().filter(is_chosen).cloned().collect()
+}
+
+/// Chooses what is answered next: the person's questions, one or all, and when there are none the one with the first deadline.
+fn answered(open: &[Question], one_by_one: bool) -> Vec<&Question> {
+    let asked: Vec<&Question> = open.iter().filter(|question| !is_due(question)).collect();
+    match asked.first() {
+        Some(first) if one_by_one => vec![first],
+        Some(_) => asked,
+        None => {
+            open.iter().min_by(|one, other| one.deadline.partial_cmp(&other.deadline).unwrap()).into_iter().collect()
+        }
+    }
+}
+
+/// A clock by which pauses between attempts end at once, and deadlines do not come: the play answers at them.
+#[derive(Clone, Debug, Default)]
+struct NoDeadlines(FixedClock);
+
+impl Clock for NoDeadlines {
+    fn now(&self) -> f64 {
+        self.0.now()
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        if duration < Duration::from_secs(20) { self.0.sleep(duration) } else { Box::pin(std::future::pending()) }
+    }
 }
 
 fn request() -> RunRequest {
