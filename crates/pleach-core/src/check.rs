@@ -123,10 +123,14 @@ impl Unstorable {
 
 /// Checks the state operations of an event. They are not in its JSON, so no other check sees them before they are applied.
 pub(crate) fn check_ops(event: &Event) -> Result<(), Unstorable> {
-    let ops = event.actions().state_ops().iter();
+    let ops = event.actions().state_ops();
+    if ops.is_empty() {
+        return Ok(());
+    }
     // The value is inside of the event, its actions, the delta and perhaps a list.
-    let mut deep =
-        ops.filter(|(_, ops)| !ops.iter().flat_map(StateOp::values).all(|value| nests_within(value, DEEPEST - 4)));
+    let mut deep = ops
+        .iter()
+        .filter(|(_, ops)| !ops.iter().flat_map(StateOp::values).all(|value| nests_within(value, DEEPEST - 4)));
     let too_deep =
         |key: &str| Unstorable { field: format!("actions.state_delta.{}", key.escape_debug()), reason: DEEP };
     deep.next().map_or(Ok(()), |(key, _)| Err(too_deep(key)))

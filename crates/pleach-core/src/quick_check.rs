@@ -57,13 +57,19 @@ impl QuickCheck for Clean {
     #[inline]
     fn text(&self, text: &str) -> bool {
         let bytes = text.as_bytes();
-        // Without a branch for each byte, a block is a handful of instructions. The last one may overlap the one before.
-        let is_clean = |block: &[u8; 16]| !block.iter().fold(false, |found, byte| found | (*byte == 0));
-        match bytes.last_chunk() {
-            Some(last) => bytes.as_chunks().0.iter().all(is_clean) && is_clean(last),
-            None => !bytes.contains(&0),
-        }
+        // Keys and names are shorter than a large block.
+        let by_blocks = blocks_are_clean::<16>(bytes).or_else(|| blocks_are_clean::<4>(bytes));
+        by_blocks.unwrap_or_else(|| !bytes.contains(&0))
     }
+}
+
+/// Returns whether no byte is 0; `None` when there are fewer bytes than a block has.
+#[inline]
+fn blocks_are_clean<const SIZE: usize>(bytes: &[u8]) -> Option<bool> {
+    // Without a branch for each byte, a block is a handful of instructions. The last one may overlap the one before.
+    let is_clean = |block: &[u8; SIZE]| !block.iter().fold(false, |found, byte| found | (*byte == 0));
+    let last = bytes.last_chunk()?;
+    Some(bytes.as_chunks().0.iter().all(is_clean) && is_clean(last))
 }
 
 impl Content {

@@ -32,7 +32,10 @@ impl RunHandle<'_> {
     pub fn stage(self, item: Yield) -> Result<Option<Staged>, NodeError> {
         let checked = !matches!(item, Yield::Unchecked(_));
         let is_shallow = matches!(&item, Yield::Output(output) if nests_within(output, SHALLOW));
-        let Some(mut event) = self.event_of(item)? else { return Ok(None) };
+        let mut event = Event::new();
+        if !self.fill(&mut event, item)? {
+            return Ok(None);
+        }
         if !is_shallow {
             self.0.bound_output(&mut event)?;
             self.0.bound_event(&mut event)?;
@@ -80,18 +83,18 @@ impl RunHandle<'_> {
         Ok(Some(Staged { event: Arc::new(event), output_source }))
     }
 
-    /// Makes an event of what the body yields; `None` when nothing is to be sent.
+    /// Makes a new event what the body yields, in its place, because events are large; returns false when nothing is to be sent.
     #[inline]
-    fn event_of(self, item: Yield) -> Result<Option<Event>, NodeError> {
-        Ok(match item {
-            Yield::Output(Value::Null) => None,
-            Yield::Output(value) => Some(Event::new().with_output(value)),
-            Yield::Event(event) | Yield::Unchecked(event) => Some(*event),
+    fn fill(self, event: &mut Event, item: Yield) -> Result<bool, NodeError> {
+        match item {
+            Yield::Output(Value::Null) => return Ok(false),
+            Yield::Output(value) => event.set_output(Some(value)),
+            Yield::Event(given) | Yield::Unchecked(given) => *event = *given,
             Yield::Ask(ask) => {
                 let new_id = || self.0.invocation().engine().services().ids.uuid().to_string();
                 let id = ask.interrupt_id.clone().unwrap_or_else(new_id);
                 check_reserved(&id)?;
-                Some(question_event(id, *ask)?)
+                *event = question_event(id, *ask)?;
             }
             Yield::Delegated(output) => {
                 let mut cell = self.0.cell();
@@ -102,9 +105,10 @@ impl RunHandle<'_> {
                 if !output.is_null() {
                     cell.output = Output::Stored(output);
                 }
-                None
+                return Ok(false);
             }
-        })
+        }
+        Ok(true)
     }
 
     /// Checks what an event holds before it changes anything; an output that is not `checked` is as its schema wants it.
