@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use foldhash::HashSet;
 use pleach_artifact::{ArtifactScope, ArtifactService, SaveArtifact, USER_PREFIX, rewind_tombstone};
-use pleach_context::engine::mark_completed;
+use pleach_context::engine::{completed_runs, mark_completed};
 use pleach_core::{Event, EventId, InvocationId, Map, NodePath, Scope, Session, SessionId, SessionKey, UserId, apply};
-use pleach_session::{CreateSession, effective_events};
+use pleach_session::{CreateSession, effective_events_and_rewinds, partly_rewound};
 
 use crate::parts::RunnerParts;
 use crate::run_place::RunPlace;
@@ -120,15 +120,8 @@ impl Runner {
         new_session: Option<SessionId>,
     ) -> Result<(Session, InvocationId), RunError> {
         let RunPlace { place: end, invocation, completed } = RunPlace::find(&source, &path)?;
-        let carried = (!completed.is_empty()).then(|| {
-            let first = &source.events[end];
-            let mut event = Event::from_author(first.author());
-            event.set_id(self.parts.services.ids.uuid().to_string());
-            event.set_invocation_id(invocation.clone());
-            event.set_timestamp(first.timestamp());
-            mark_completed(&mut event, &completed);
-            Arc::new(event)
-        });
+        let id = || EventId::from(self.parts.services.ids.uuid().to_string());
+        let carried = (!completed.is_empty()).then(|| ends_of(&source.events[end], id(), &invocation, &completed));
         Ok((self.copy(Copied { source, end, carried }, new_session).await?, invocation))
     }
 
@@ -155,8 +148,9 @@ struct Copied {
 impl RunnerParts {
     async fn fork(&self, copied: &Copied, key: SessionKey) -> Result<Session, RunError> {
         let Copied { source, end, carried } = copied;
-        let mut live = effective_events(&source.events[..*end]);
-        live.extend(carried);
+        let effective = effective_events_and_rewinds(&source.events[..*end]).into_iter();
+        let live: Vec<Arc<Event>> =
+            effective.filter_map(|event| without_rewind(source, event)).chain(carried.clone()).collect();
         let create = CreateSession::new(key.app_name, key.user_id)
             .with_session_id(key.session_id)
             .with_state(state_before(source, *end, &live))
@@ -172,7 +166,7 @@ impl RunnerParts {
         }
     }
 
-    async fn fill(&self, fork: &mut Session, live: &[&Arc<Event>], files: &mut Files) -> Result<(), RunError> {
+    async fn fill(&self, fork: &mut Session, live: &[Arc<Event>], files: &mut Files) -> Result<(), RunError> {
         if let Some(artifacts) = &self.services.artifacts {
             for (name, newest) in newest_versions(live) {
                 files.copy(&**artifacts, name, newest).await?;
@@ -199,8 +193,26 @@ impl RunnerParts {
     }
 }
 
+/// Returns an event of the copy: of a rewind, what it records of runs that had completed, if anything.
+fn without_rewind(source: &Session, event: &Arc<Event>) -> Option<Arc<Event>> {
+    let Some((invocation, first)) = partly_rewound(event) else { return Some(Arc::clone(event)) };
+    let completed: Vec<NodePath> = completed_runs(event).collect();
+    let first = source.events.iter().find(|event| *event.id() == first).filter(|_| !completed.is_empty())?;
+    Some(ends_of(first, event.id().clone(), &invocation.into(), &completed))
+}
+
+/// Makes the event that records runs which had completed before the event `first`, which is not copied.
+fn ends_of(first: &Event, id: EventId, invocation: &InvocationId, completed: &[NodePath]) -> Arc<Event> {
+    let mut event = Event::from_author(first.author());
+    event.set_id(id);
+    event.set_invocation_id(invocation.clone());
+    event.set_timestamp(first.timestamp());
+    mark_completed(&mut event, completed);
+    Arc::new(event)
+}
+
 /// Returns the initial state of the fork, which becomes the state before the event at `end` once `live` is applied.
-fn state_before(source: &Session, end: usize, live: &[&Arc<Event>]) -> Map {
+fn state_before(source: &Session, end: usize, live: &[Arc<Event>]) -> Map {
     let told: HashSet<&str> =
         source.events.iter().flat_map(|event| event.actions().state_delta().keys()).map(String::as_str).collect();
     let untold = source.state.iter().filter(|(key, _)| !told.contains(key.as_str()));
@@ -218,7 +230,7 @@ fn is_own(key: &str) -> bool {
 }
 
 /// Returns the session's files that events list, with their newest versions.
-fn newest_versions<'a>(events: &[&'a Arc<Event>]) -> BTreeMap<&'a str, i64> {
+fn newest_versions(events: &[Arc<Event>]) -> BTreeMap<&str, i64> {
     let mut newest = BTreeMap::new();
     for (name, version) in events.iter().flat_map(|event| event.actions().artifact_delta()) {
         if !name.starts_with(USER_PREFIX) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pleach_context::engine::completed_runs;
 use pleach_core::{Event, InvocationId, NodePath, Session};
-use pleach_session::effective_events;
+use pleach_session::{effective_events_and_rewinds, partly_rewound};
 
 use crate::RunError;
 
@@ -27,20 +27,34 @@ impl RunPlace {
         let is_of_run = |event: &Event| {
             !path.is_root() && (belongs(event.path()) || completed_runs(event).any(|run| belongs(&run)))
         };
-        let live = effective_events(&session.events);
-        let last = live.iter().rev().find(|event| !event.is_from_user() && is_of_run(event));
-        let first = last.and_then(|last| {
-            live.iter().find(|event| event.invocation_id() == last.invocation_id() && is_of_run(event))
-        });
-        let place = first.and_then(|first| session.events.iter().position(|event| Arc::ptr_eq(event, first)));
-        let Some(place) = place else {
+        let live = effective_events_and_rewinds(&session.events);
+        let is_of_node = |event: &Event| !event.is_from_user() || partly_rewound(event).is_some();
+        let last = live.iter().rev().find(|event| is_of_node(event) && is_of_run(event));
+        let first = last
+            .and_then(|last| live.iter().find(|event| invocation_of(event) == invocation_of(last) && is_of_run(event)));
+        let found = first.and_then(|first| Some((first, place_of(session, first)?)));
+        let Some((first, place)) = found else {
             return Err(RunError::UnknownRun { session: session.key().clone(), path: path.clone() });
         };
-        let first = &session.events[place];
         Ok(Self {
             place,
-            invocation: first.invocation_id().clone(),
+            invocation: invocation_of(first).into(),
             completed: completed_runs(first).filter(|run| !belongs(run)).collect(),
         })
+    }
+}
+
+/// Returns the invocation whose runs an event records.
+fn invocation_of(event: &Event) -> &str {
+    partly_rewound(event).map_or(event.invocation_id().as_str(), |(invocation, _)| invocation)
+}
+
+/// Returns the position of an event. A rewind counts where the first event is that it undid: going back to before the rewind itself
+/// would restore what it undid.
+fn place_of(session: &Session, event: &Arc<Event>) -> Option<usize> {
+    let mut events = session.events.iter();
+    match partly_rewound(event) {
+        Some((_, first)) => events.position(|event| *event.id() == first),
+        None => events.position(|other| Arc::ptr_eq(other, event)),
     }
 }

@@ -53,16 +53,33 @@ pub fn effective_events(events: &[Arc<Event>]) -> Vec<&Arc<Event>> {
     live
 }
 
+/// Returns the effective events in order, and the rewinds among them that undid a part of an invocation: see [`partly_rewound`].
+#[must_use]
+pub fn effective_events_and_rewinds(events: &[Arc<Event>]) -> Vec<&Arc<Event>> {
+    effective_in(events, |_| true)
+}
+
 /// Returns the effective events of one invocation, in order, and the rewinds that undid a part of it.
 #[must_use]
 pub fn effective_events_of<'a>(events: &'a [Arc<Event>], invocation: &InvocationId) -> Vec<&'a Arc<Event>> {
-    let is_own = |event: &&Arc<Event>| match rewind_target(event) {
-        None => event.invocation_id() == invocation,
-        Some(target) => rewind_before_event(event).is_some() && target == invocation.as_str(),
+    effective_in(events, |id| id == invocation.as_str())
+}
+
+fn effective_in(events: &[Arc<Event>], is_wanted: impl Fn(&str) -> bool) -> Vec<&Arc<Event>> {
+    let counts = |event: &&Arc<Event>| match rewind_target(event) {
+        None => is_wanted(event.invocation_id().as_str()),
+        Some(target) => rewind_before_event(event).is_some() && is_wanted(target),
     };
-    let mut own: Vec<_> = newest_with_rewinds(events).filter(is_own).collect();
-    own.reverse();
-    own
+    let mut effective: Vec<_> = newest_with_rewinds(events).filter(counts).collect();
+    effective.reverse();
+    effective
+}
+
+/// Returns the invocation of which a rewind undid a part, and the id of the first event that it undid; `None` for other events. Such a
+/// rewind records which runs of the invocation had completed without an event of their own.
+#[must_use]
+pub fn partly_rewound(event: &Event) -> Option<(&str, EventId)> {
+    Some((rewind_target(event)?, EventId::from(rewind_before_event(event)?)))
 }
 
 /// Returns the position of the first event of each invocation.

@@ -25,7 +25,10 @@ mod summarizer;
 mod visible;
 
 pub use backoff::Backoff;
-pub use effective_events::{effective_events, effective_events_of, newest_effective_events, set_rewind_before_event};
+pub use effective_events::{
+    effective_events, effective_events_and_rewinds, effective_events_of, newest_effective_events, partly_rewound,
+    set_rewind_before_event,
+};
 pub use error::{LostPayload, SessionError, SessionResult};
 pub use ext::SessionServiceExt;
 pub use inbox::{

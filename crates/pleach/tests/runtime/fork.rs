@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use pleach::prelude::*;
 use pleach::{
     AppName, ArtifactScope, ArtifactService, BoxError, BoxFuture, CreateSession, GetSessionConfig,
-    InMemoryArtifactService, InMemorySessionService, ListSessions, ListSessionsResponse, Map, Session, SessionError,
-    SessionHead, SessionId, SessionKey, SessionServiceExt, Since, SystemClock, UserId,
+    InMemoryArtifactService, InMemorySessionService, ListSessions, ListSessionsResponse, Map, RunProgress, Session,
+    SessionError, SessionHead, SessionId, SessionKey, SessionServiceExt, Since, SystemClock, UserId,
 };
 use serde_json::{Value, json};
 
@@ -340,6 +340,30 @@ fn counting(calls: &Arc<AtomicU32>) -> Workflow {
     let double = wf.node("double", async |Input(factor): Input<i64>| 21 * factor);
     wf.edge(START, first).edge(first, silent).edge(silent.dynamic(), factor).edge(factor, double);
     wf.build().unwrap()
+}
+
+/// Issue 15, point 4: the end of a node without a result, which only a rewind records, is copied, and taken back by a second rewind.
+#[tokio::test]
+async fn r1141_ends_that_a_rewind_records_are_copied_and_taken_back() {
+    let calls = Arc::default();
+    let runner = World::new().builder().root(counting(&calls)).resumable(true).build().unwrap();
+    trace(runner.run("ana", "s1", "go")).await;
+    let invocation = load(&runner, "s1").await.events[0].invocation_id().clone();
+    let continues = async |session: &str, expected: u32| {
+        let lines = trace(runner.resume("ana", session, invocation.clone())).await;
+        let ends = ["wf@1/factor@1: 2", "wf@1/double@1: 42"];
+        assert!(ends.iter().all(|end| lines.iter().any(|line| line == end)), "{session}: {lines:?}");
+        assert_eq!(calls.load(Ordering::Relaxed), expected, "{session}: {lines:?}");
+        assert!(matches!(runner.status(("ana", session)).await.unwrap().progress, RunProgress::Done), "{session}");
+    };
+    let rewind = runner.rewind_before("s1", "wf@1/factor@1").await.unwrap();
+    runner.fork("ana", "s1", rewind.id(), Some("s2".into())).await.unwrap();
+    continues("s2", 1).await;
+    let (copy, run) = runner.rerun_from("s1", "wf@1/silent@1", Some("s3".into())).await.unwrap();
+    trace(run).await;
+    assert_eq!((copy.session_id.as_str(), calls.load(Ordering::Relaxed)), ("s3", 2));
+    runner.rewind_before("s1", "wf@1/silent@1").await.unwrap();
+    continues("s1", 3).await;
 }
 
 #[tokio::test]
