@@ -17,6 +17,8 @@ pub(crate) enum Fault {
         "session {session}: values of event {event} are outside of the database: say where with `--payloads`, or in `migrate` with `--from-payloads`"
     )]
     Outside { session: SessionKey, event: String },
+    #[error("sessions left out, because values of them are missing or cannot be read: {sessions}; each is named above")]
+    LeftOut { sessions: usize },
     #[error("cannot write the output: {0}")]
     Output(#[from] std::io::Error),
     #[error("{}: {error}", path.display())]

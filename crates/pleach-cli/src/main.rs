@@ -8,6 +8,7 @@ mod args;
 mod fault;
 mod graph;
 mod inbox;
+mod left_out;
 mod migrate;
 mod new;
 mod screen;

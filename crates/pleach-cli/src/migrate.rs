@@ -5,8 +5,9 @@ use serde_json::json;
 
 use crate::args::{Migrate, Whose};
 use crate::fault::Fault;
+use crate::left_out::LeftOut;
 use crate::screen::Screen;
-use crate::store::{Pages, apps, open_existing, open_or_make};
+use crate::store::{Pages, apps, load_whole, open_existing, open_or_make};
 use crate::transfer::{Copied, Shared, are_equal, copy};
 
 /// What was done.
@@ -22,14 +23,15 @@ pub(crate) async fn run(args: Migrate, screen: &mut Screen) -> Result<(), Fault>
     let to = open_or_make(&args.to, args.to_payloads.as_deref()).await?;
     let bar = screen.bar("copying");
     let (mut counts, mut shared, mut differences) = (Counts::default(), Shared::default(), Vec::new());
+    let mut left_out = LeftOut::default();
     let whose = Whose { app: args.app.clone(), user: None };
     for app in apps(&*from, args.app.as_deref()).await? {
         let mut pages = Pages::new(&*from, app, &whose, None);
         while let Some(sessions) = pages.next().await? {
             for listed in sessions {
                 shared.keep_of(&*from, listed.key()).await?;
-                let equal = one(&*from, &*to, listed.key(), args.skip_existing, &mut counts).await?;
-                if !equal {
+                let copied = one(&*from, &*to, listed.key(), args.skip_existing, &mut counts).await;
+                if left_out.unless_broken(copied, screen)? == Some(false) {
                     differences.push(format!("session {}", listed.key()));
                 }
                 bar.inc(1);
@@ -41,19 +43,18 @@ pub(crate) async fn run(args: Migrate, screen: &mut Screen) -> Result<(), Fault>
     bar.finish_and_clear();
     to.flush().await?;
     report(&counts, screen)?;
-    if differences.is_empty() { Ok(()) } else { Err(Fault::Differs { differences }) }
+    if differences.is_empty() { left_out.check() } else { Err(Fault::Differs { differences }) }
 }
 
-/// Copies one session. Returns whether the copy that is read back equals it.
+/// Copies one session. Returns whether the copy that is read back equals it; `None` when it was deleted since it was listed.
 async fn one(
     from: &dyn SessionService,
     to: &dyn SessionService,
     key: &SessionKey,
     skips: bool,
     counts: &mut Counts,
-) -> Result<bool, Fault> {
-    // One that was deleted since the listing is left out.
-    let Some(session) = from.get_session(key, Default::default()).await? else { return Ok(true) };
+) -> Result<Option<bool>, Fault> {
+    let Some(session) = load_whole(from, key).await? else { return Ok(None) };
     match copy(&session, to).await? {
         Copied::New => counts.sessions += 1,
         Copied::Exists if skips => counts.skipped += 1,
@@ -61,7 +62,7 @@ async fn one(
     }
     counts.events += session.events.len();
     let copied = to.get_session(key, Default::default()).await?;
-    Ok(copied.is_some_and(|copied| are_equal(&session, &copied)))
+    Ok(Some(copied.is_some_and(|copied| are_equal(&session, &copied))))
 }
 
 fn report(counts: &Counts, screen: &mut Screen) -> Result<(), Fault> {

@@ -64,6 +64,16 @@ pub(crate) fn check_whole(session: &Session) -> Result<(), Fault> {
     }
 }
 
+/// Loads a session to copy it; `None` for one that was deleted since it was listed.
+///
+/// # Errors
+/// [`Fault::Outside`], as [`check_whole`]; those of the store.
+pub(crate) async fn load_whole(store: &dyn SessionService, key: &SessionKey) -> Result<Option<Session>, Fault> {
+    let session = store.get_session(key, Default::default()).await?;
+    session.as_ref().map_or(Ok(()), check_whole)?;
+    Ok(session)
+}
+
 /// Returns the named app, or all that have sessions.
 pub(crate) async fn apps(store: &dyn SessionService, app: Option<&str>) -> Result<Vec<AppName>, Fault> {
     match app {

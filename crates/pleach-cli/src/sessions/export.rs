@@ -8,8 +8,9 @@ use pleach::{SessionKey, SessionService, to_camel};
 
 use crate::args::{Export, One};
 use crate::fault::Fault;
+use crate::left_out::LeftOut;
 use crate::screen::Screen;
-use crate::store::{Pages, apps, check_whole, find, open_to_read};
+use crate::store::{Pages, apps, find, load_whole, open_to_read};
 
 pub(super) async fn run(args: Export, screen: &mut Screen) -> Result<(), Fault> {
     let store = open_to_read(&args.store).await?;
@@ -19,17 +20,17 @@ pub(super) async fn run(args: Export, screen: &mut Screen) -> Result<(), Fault> 
         None => Box::new(BufWriter::new(std::io::stdout())),
     };
     let bar = screen.bar("exporting");
+    let mut left_out = LeftOut::default();
     for key in keys {
-        // One that was deleted since the listing is left out.
-        let Some(session) = store.get_session(&key, Default::default()).await? else { continue };
-        check_whole(&session)?;
+        let loaded = load_whole(&*store, &key).await;
+        let Some(session) = left_out.unless_broken(loaded, screen)? else { continue };
         let value = to_camel(&session).map_err(std::io::Error::from)?;
         writeln!(out, "{value}")?;
         bar.inc(1);
     }
     out.flush()?;
     bar.finish_and_clear();
-    Ok(())
+    left_out.check()
 }
 
 /// Makes a file that only its owner can read: sessions hold what their users have said.

@@ -7,6 +7,7 @@ use pleach::{
     ArtifactScope, ArtifactService as _, CreateSession, Event, FileArtifactService, PayloadSessions, SessionKey,
     SessionService as _, SessionServiceExt as _, SystemClock, connect,
 };
+use serde_json::json;
 
 use crate::program::{fill, loaded, pleach, url};
 
@@ -120,7 +121,11 @@ async fn copies_need_the_values_that_are_outside_of_the_database() {
     for refused in [pleach(&["sessions", "export", "--sessions", &from]), pleach(&["migrate", &from, &to])] {
         assert_eq!(refused.code, 1, "{refused:?}");
         assert!(refused.err.contains("shop/ana/s1") && refused.err.contains("--from-payloads"), "{refused:?}");
-        assert_eq!(refused.out, "");
+        assert!(
+            refused.err.contains("left out, because values of them are missing or cannot be read: 1"),
+            "{refused:?}"
+        );
+        assert!(!refused.out.contains("shop"), "{refused:?}");
     }
     let missing = pleach(&["sessions", "export", "--sessions", &from, "--payloads", &format!("{payloads}-2")]);
     assert!(missing.code == 1 && missing.err.contains("payloads-2"), "{missing:?}");
@@ -129,6 +134,32 @@ async fn copies_need_the_values_that_are_outside_of_the_database() {
     assert!(exported.out.contains(&"x".repeat(1000)) && !exported.out.contains("pleach_payload"), "{exported:?}");
     let migrated = pleach(&["migrate", &from, &to, "--from-payloads", payloads]);
     assert_eq!(migrated.code, 0, "{migrated:?}");
+    // Sessions with a payload that is missing, or a list of payloads that someone has forged, do not hold up the others.
+    let mut broken = store.create_session(CreateSession::new("shop", "ben").with_session_id("s2")).await.unwrap();
+    store.append_event(&mut broken, Event::of("y".repeat(1000))).await.unwrap();
+    let (user, third) = (SessionKey::new("shop.payloads", "ben", "s2"), url(folder.path(), "third.db"));
+    let files = FileArtifactService::open(payloads, Arc::new(SystemClock)).await.unwrap();
+    for name in files.list_artifact_keys(&ArtifactScope::session(&user)).await.unwrap() {
+        files.delete_artifact(&ArtifactScope::session(&user).artifact(&name)).await.unwrap();
+    }
+    let plain = connect(&from).await.unwrap();
+    let mut forged = plain.create_session(CreateSession::new("shop", "eve").with_session_id("s3")).await.unwrap();
+    let note = json!({"pleach_payloads": "forged"}).as_object().unwrap().clone();
+    plain.append_event(&mut forged, Event::of(1).with_custom_metadata(note)).await.unwrap();
+    plain.close().await.unwrap();
+    for partial in [
+        pleach(&["sessions", "export", "--sessions", &from, "--payloads", payloads]),
+        pleach(&["migrate", &from, &third, "--from-payloads", payloads]),
+    ] {
+        assert_eq!(partial.code, 1, "{partial:?}");
+        assert!(
+            ["shop/ben/s2", "shop/eve/s3"].iter().all(|key| partial.err.contains(key))
+                && partial.err.contains("cannot be read: 2"),
+            "{partial:?}"
+        );
+        assert!(!partial.err.contains("shop/ana/s1"), "{partial:?}");
+    }
+    assert_eq!(loaded(&third, "shop", "ana", "s1").await.events.len(), 1);
     // The copy does not need the original, nor its payloads.
     let deleted = pleach(&["sessions", "delete", "s1", "--yes", "--sessions", &from, "--payloads", payloads]);
     assert_eq!(deleted.code, 0, "{deleted:?}");
