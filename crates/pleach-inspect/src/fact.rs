@@ -3,6 +3,7 @@
 use pleach_auth::{hide_secrets, hide_secrets_of, hide_secrets_of_call};
 use pleach_context::engine::notes_completed_runs;
 use pleach_core::{Event, FunctionCall, Part};
+use pleach_session::partly_rewound;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -93,10 +94,13 @@ pub enum Fact {
         /// Its text.
         message: String,
     },
-    /// The events from this invocation on do not count any more.
+    /// The events from this invocation on do not count any more, or those from an event in the middle of it on.
     Rewinds {
         /// The invocation.
         invocation: String,
+        /// The id of the first event that does not count, if the invocation keeps those before it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        first: Option<String>,
     },
     /// A summary replaces earlier events in prompts.
     Summarises,
@@ -193,7 +197,8 @@ fn done(event: &Event) -> Vec<Fact> {
     facts.extend(actions.transfer_to_agent().map(|agent| Fact::Transfers { agent: agent.to_owned() }));
     facts.extend((actions.escalate() == Some(true)).then_some(Fact::Escalates));
     let rewound = actions.rewind_before_invocation_id().filter(|invocation| !invocation.is_empty());
-    facts.extend(rewound.map(|invocation| Fact::Rewinds { invocation: invocation.to_owned() }));
+    let first = partly_rewound(event).map(|(_, first)| first.to_string());
+    facts.extend(rewound.map(|invocation| Fact::Rewinds { invocation: invocation.to_owned(), first }));
     facts.extend(actions.compaction().is_some().then_some(Fact::Summarises));
     facts
 }

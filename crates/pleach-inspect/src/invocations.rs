@@ -5,11 +5,9 @@ use std::sync::Arc;
 use foldhash::HashMap;
 use pleach_context::History;
 use pleach_core::{Event, InvocationId, NodePath};
-use pleach_session::{ends_aborted, open_questions};
+use pleach_session::{effective_events_and_rewinds, ends_aborted, open_questions, partly_rewound};
 use pleach_workflow::{RunStatus, run_status};
 use serde::Serialize;
-
-use crate::timeline::live;
 
 /// An invocation of a session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -39,22 +37,25 @@ pub struct InvocationSummary {
 /// Lists the invocations of a session, in the order in which they began. Events without an invocation belong to none.
 #[must_use]
 pub fn invocations(events: &[Arc<Event>]) -> Vec<InvocationSummary> {
-    let live = live(events);
-    let mut found: Vec<(InvocationSummary, Vec<Placed<'_>>)> = Vec::new();
+    let mut found: Vec<(InvocationSummary, Vec<&Arc<Event>>)> = Vec::new();
     let mut places: HashMap<&InvocationId, usize> = HashMap::default();
     for (place, event) in events.iter().enumerate().filter(|(_, event)| !event.invocation_id().is_empty()) {
         let index = *places.entry(event.invocation_id()).or_insert_with(|| {
             found.push((begun(place, event), Vec::new()));
             found.len() - 1
         });
-        let (summary, own) = &mut found[index];
+        let summary = &mut found[index].0;
         summary.ended = event.timestamp();
         summary.events += 1;
-        if live.contains(&Arc::as_ptr(event)) {
-            own.push((place, event));
-        }
         if summary.message.is_empty() && event.is_from_user() {
             summary.message = event.text();
+        }
+    }
+    for event in effective_events_and_rewinds(events) {
+        // A rewind that undid a part of an invocation records which runs of it had completed before.
+        let rewound = partly_rewound(event).map(|(invocation, _)| InvocationId::from(invocation));
+        if let Some(index) = places.get(rewound.as_ref().unwrap_or(event.invocation_id())) {
+            found[*index].1.push(event);
         }
     }
     for question in open_questions(events) {
@@ -64,15 +65,12 @@ pub fn invocations(events: &[Arc<Event>]) -> Vec<InvocationSummary> {
     }
     let completed = found.into_iter().map(|(mut summary, own)| {
         summary.effective = !own.is_empty();
-        summary.aborted = own.iter().any(|(_, event)| ends_aborted(event));
+        summary.aborted = own.iter().any(|event| ends_aborted(event));
         summary.status = status(&summary, &own);
         summary
     });
     completed.collect()
 }
-
-/// An event with its place in the session.
-type Placed<'a> = (usize, &'a Arc<Event>);
 
 fn begun(place: usize, event: &Event) -> InvocationSummary {
     InvocationSummary {
@@ -90,29 +88,28 @@ fn begun(place: usize, event: &Event) -> InvocationSummary {
 }
 
 /// Returns how far an invocation is, by its events that count.
-fn status(summary: &InvocationSummary, own: &[Placed<'_>]) -> RunStatus {
+fn status(summary: &InvocationSummary, own: &[&Arc<Event>]) -> RunStatus {
     if !summary.open.is_empty() {
         return RunStatus::Waiting;
     }
     if summary.aborted {
         return RunStatus::Failed;
     }
-    let last = own.iter().rev().map(|(_, event)| event).find(|event| !event.is_partial());
+    let last = own.iter().rev().find(|event| !event.is_partial());
     // Nodes have paths; an agent of an older google-adk has none.
     match root_status(own) {
         Some(status) => status,
         None if last.is_some_and(|event| event.error_code().is_some()) => RunStatus::Failed,
         None if last.is_some_and(|event| !event.is_from_user() && event.is_final_response()) => RunStatus::Done,
         // A change of the state or a rewind runs nothing.
-        None if own.iter().all(|(_, event)| event.is_from_user() && event.content().is_none()) => RunStatus::Done,
+        None if own.iter().all(|event| event.is_from_user() && event.content().is_none()) => RunStatus::Done,
         None => RunStatus::Started,
     }
 }
 
 /// Returns how far the first run without one above it is, if nodes have run.
-fn root_status(own: &[Placed<'_>]) -> Option<RunStatus> {
-    let events: Vec<&Arc<Event>> = own.iter().map(|(_, event)| *event).collect();
-    let history = History::of(&events);
+fn root_status(own: &[&Arc<Event>]) -> Option<RunStatus> {
+    let history = History::of(own);
     let root = history.children(&NodePath::root()).next()?.path;
     run_status(&history, root)
 }

@@ -7,21 +7,23 @@ mod tally;
 
 use std::sync::Arc;
 
+use foldhash::HashSet;
 use pleach_core::{Event, InvocationId, NodePath};
+use pleach_session::effective_events_of;
 
 pub use model::{Attempt, NodeRun, RunTree, TurnWork, Work};
-
-use crate::timeline::live;
 
 impl RunTree {
     /// Reads the runs of an invocation from the events of its session.
     #[must_use]
     pub fn of(events: &[Arc<Event>], invocation: &InvocationId) -> Self {
-        let live = live(events);
-        let own = || events.iter().enumerate().filter(|(_, event)| event.invocation_id() == invocation);
-        let counting: Vec<_> = own().filter(|(_, event)| live.contains(&Arc::as_ptr(event))).collect();
+        // A rewind that undid a part records which runs had completed before.
+        let counting: HashSet<_> = effective_events_of(events, invocation).into_iter().map(Arc::as_ptr).collect();
+        let counting: Vec<_> =
+            events.iter().enumerate().filter(|(_, event)| counting.contains(&Arc::as_ptr(event))).collect();
         if counting.is_empty() {
-            return build::tree(&own().collect::<Vec<_>>(), invocation, false);
+            let own = events.iter().enumerate().filter(|(_, event)| event.invocation_id() == invocation);
+            return build::tree(&own.collect::<Vec<_>>(), invocation, false);
         }
         build::tree(&counting, invocation, true)
     }

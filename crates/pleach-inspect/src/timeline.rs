@@ -88,6 +88,6 @@ mod tests {
         let effective: Vec<bool> = timeline(&events).iter().map(|entry| entry.effective).collect();
         assert_eq!(effective, [true, false, false, true]);
         let rewind = &timeline(&events)[2].facts;
-        assert_eq!(*rewind, [Fact::Rewinds { invocation: "b".into() }]);
+        assert_eq!(*rewind, [Fact::Rewinds { invocation: "b".into(), first: None }]);
     }
 }

@@ -117,7 +117,10 @@ fn said(fact: &Fact) -> Option<String> {
         Fact::Transfers { agent } => format!("transfers to {}", printable(agent)),
         Fact::Escalates => "escalates".to_owned(),
         Fact::Fails { code, message } => format!("fails with {}: {}", printable(code), short(message, VALUE)),
-        Fact::Rewinds { invocation } => format!("rewinds to before {}", printable(invocation)),
+        Fact::Rewinds { invocation, first: None } => format!("rewinds to before {}", printable(invocation)),
+        Fact::Rewinds { invocation, first: Some(first) } => {
+            format!("rewinds to before event {} of {}", printable(first), printable(invocation))
+        }
         Fact::Summarises => "summarises".to_owned(),
         Fact::Ends => "ends".to_owned(),
         // A question is a call, which is there already; progress is no news.

@@ -1,10 +1,13 @@
 //! Trees of logs that are written as words.
 
+use pleach_context::engine::mark_completed;
 use pleach_core::{Content, FunctionResponse, Map, OutputFor, Part, REQUEST_INPUT, RequestInput};
+use pleach_session::set_rewind_before_event;
 use pleach_workflow::RunStatus;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::{Fact, invocations};
 
 /// Reads a log of words `TIME:WHAT@PATH`: `out` gives an output, `err` fails, `ask` asks `q`, `say` says something; `msg` and `ans` are of the user.
 fn log(words: &str) -> Vec<Arc<Event>> {
@@ -163,4 +166,25 @@ fn an_aborted_invocation_is_named() {
     events.push(Arc::new(end));
     let listed = crate::invocations(&events);
     assert_eq!((listed[0].aborted, listed[0].status), (true, RunStatus::Failed));
+}
+
+/// Issue 15, point 4: the end of a run without a result, which only a rewind records, is one of its invocation.
+#[test]
+fn a_rewind_records_the_ends_of_runs() {
+    let mut events = log("0:msg 1:out@wf@1/a@1 2:out@wf@1/c@1");
+    let mut rewind = Event::from_author("user");
+    rewind.set_id("e3".to_owned());
+    rewind.set_invocation_id("r");
+    rewind.actions_mut().set_rewind_before_invocation_id(Some("i".to_owned()));
+    set_rewind_before_event(&mut rewind, events[2].id());
+    mark_completed(&mut rewind, &[NodePath::from("wf@1/b@1")]);
+    let fact = Fact::Rewinds { invocation: "i".to_owned(), first: Some("e2".to_owned()) };
+    assert_eq!(Fact::of(&rewind), [fact]);
+    events.push(Arc::new(rewind));
+    let tree = RunTree::of(&events, &"i".into());
+    let found: Vec<_> = tree.runs.iter().map(|run| (run.path.as_str(), run.status)).collect();
+    let [started, done] = [RunStatus::Started, RunStatus::Done];
+    assert_eq!(found, [("wf@1", started), ("wf@1/a@1", done), ("wf@1/b@1", done)]);
+    let listed: Vec<_> = invocations(&events).into_iter().map(|one| (one.id.to_string(), one.effective)).collect();
+    assert_eq!(listed, [("i".to_owned(), true), ("r".to_owned(), false)]);
 }
