@@ -45,7 +45,7 @@ fn newest_with_rewinds(events: &[Arc<Event>]) -> impl Iterator<Item = &Arc<Event
 /// Returns the effective events in order; see [`newest_effective_events`].
 #[must_use]
 pub fn effective_events(events: &[Arc<Event>]) -> Vec<&Arc<Event>> {
-    if events.iter().all(|event| rewind_target(event).is_none()) {
+    if !has_rewinds(events) {
         return events.iter().collect();
     }
     let mut live: Vec<_> = newest_effective_events(events).collect();
@@ -66,6 +66,9 @@ pub fn effective_events_of<'a>(events: &'a [Arc<Event>], invocation: &Invocation
 }
 
 fn effective_in(events: &[Arc<Event>], is_wanted: impl Fn(&str) -> bool) -> Vec<&Arc<Event>> {
+    if !has_rewinds(events) {
+        return events.iter().filter(|event| is_wanted(event.invocation_id().as_str())).collect();
+    }
     let counts = |event: &&Arc<Event>| match rewind_target(event) {
         None => is_wanted(event.invocation_id().as_str()),
         Some(target) => rewind_before_event(event).is_some() && is_wanted(target),
@@ -97,6 +100,11 @@ fn first_places(events: &[Arc<Event>]) -> HashMap<&str, usize> {
 /// Returns the position of each event.
 fn places_by_id(events: &[Arc<Event>]) -> HashMap<&EventId, usize> {
     events.iter().enumerate().map(|(place, event)| (event.id(), place)).collect()
+}
+
+/// Returns whether what counts has to be found out: few sessions have rewinds.
+fn has_rewinds(events: &[Arc<Event>]) -> bool {
+    events.iter().any(|event| rewind_target(event).is_some())
 }
 
 fn rewind_target(event: &Event) -> Option<&str> {

@@ -241,12 +241,12 @@ impl History {
             self.signals.keep(event, self.now);
             // The Runner writes that of a rewind.
             if event.actions().rewind_before_invocation_id().is_some() {
-                self.takers = OnceLock::new();
+                self.takers.take();
                 self.add_completed(event);
             }
             return;
         }
-        self.takers = OnceLock::new();
+        self.takers.take();
         if event.custom_metadata().is_some() {
             self.add_notes(event);
         }
