@@ -1,6 +1,6 @@
 //! `pleach migrate`: copies all sessions of a database into another one, and compares them.
 
-use pleach::{SessionKey, SessionService};
+use pleach::{Session, SessionService};
 use serde_json::json;
 
 use crate::args::{Migrate, Whose};
@@ -30,8 +30,9 @@ pub(crate) async fn run(args: Migrate, screen: &mut Screen) -> Result<(), Fault>
         while let Some(sessions) = pages.next().await? {
             for listed in sessions {
                 shared.keep_of(&*from, listed.key()).await?;
-                let copied = one(&*from, &*to, listed.key(), args.skip_existing, &mut counts).await;
-                if left_out.unless_broken(copied, screen)? == Some(false) {
+                let loaded = load_whole(&*from, listed.key()).await;
+                let Some(session) = left_out.unless_broken(loaded, screen)? else { continue };
+                if !one(&session, &*to, args.skip_existing, &mut counts).await? {
                     differences.push(format!("session {}", listed.key()));
                 }
                 bar.inc(1);
@@ -46,23 +47,17 @@ pub(crate) async fn run(args: Migrate, screen: &mut Screen) -> Result<(), Fault>
     if differences.is_empty() { left_out.check() } else { Err(Fault::Differs { differences }) }
 }
 
-/// Copies one session. Returns whether the copy that is read back equals it; `None` when it was deleted since it was listed.
-async fn one(
-    from: &dyn SessionService,
-    to: &dyn SessionService,
-    key: &SessionKey,
-    skips: bool,
-    counts: &mut Counts,
-) -> Result<Option<bool>, Fault> {
-    let Some(session) = load_whole(from, key).await? else { return Ok(None) };
-    match copy(&session, to).await? {
+/// Copies one session. Returns whether the copy that is read back equals it.
+async fn one(session: &Session, to: &dyn SessionService, skips: bool, counts: &mut Counts) -> Result<bool, Fault> {
+    let key = session.key();
+    match copy(session, to).await? {
         Copied::New => counts.sessions += 1,
         Copied::Exists if skips => counts.skipped += 1,
         Copied::Exists => return Err(Fault::Exists(key.clone())),
     }
     counts.events += session.events.len();
     let copied = to.get_session(key, Default::default()).await?;
-    Ok(Some(copied.is_some_and(|copied| are_equal(&session, &copied))))
+    Ok(copied.is_some_and(|copied| are_equal(session, &copied)))
 }
 
 fn report(counts: &Counts, screen: &mut Screen) -> Result<(), Fault> {

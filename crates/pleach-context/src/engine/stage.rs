@@ -83,7 +83,7 @@ impl RunHandle<'_> {
         Ok(Some(Staged { event: Arc::new(event), output_source }))
     }
 
-    /// Makes a new event what the body yields, in its place, because events are large; returns false when nothing is to be sent.
+    /// Fills a new event with what the body yields; returns false when nothing is to be sent. Events are large, and returning one copies it.
     #[inline]
     fn fill(self, event: &mut Event, item: Yield) -> Result<bool, NodeError> {
         match item {
