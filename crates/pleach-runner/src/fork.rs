@@ -16,7 +16,9 @@ use crate::{Run, RunError, RunRequest, Runner, SessionRef};
 impl Runner {
     /// Copies a session, as it was right after one of its events, to a new session of the same user, and returns the new one.
     ///
-    /// The new session has the events that were effective then, with their ids, times and invocations. If the event is in the
+    /// The new session has the events that were effective then, with their ids, times and invocations. In the place of a
+    /// [rewind to before a node run](Runner::rewind_before) it has an event that records the nodes which had completed without a
+    /// result, if there are any. If the event is in the
     /// middle of an invocation, [`Runner::resume`] continues the invocation in the new session, and open questions can be
     /// answered in both. The event may also be one that a later rewind has undone.
     ///
