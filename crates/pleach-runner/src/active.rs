@@ -24,6 +24,8 @@ pub(crate) struct ActiveRun {
     abort: AbortSignal,
     closing: AtomicBool,
     detached: AtomicBool,
+    /// Whether its nodes run: it is neither refused nor answered by what is recorded.
+    executes: AtomicBool,
     streams: AtomicBool,
     summing_up: AtomicBool,
     /// Whether a follower has subscribed; runs without one skip a lock per event.
@@ -65,6 +67,7 @@ impl ActiveRun {
             abort: request.abort.clone(),
             closing: AtomicBool::new(false),
             detached: AtomicBool::new(false),
+            executes: AtomicBool::new(false),
             streams: AtomicBool::new(false),
             summing_up: AtomicBool::new(false),
             followed: AtomicBool::new(false),
@@ -122,6 +125,14 @@ impl ActiveRun {
 
     pub(crate) fn is_detached(&self) -> bool {
         self.detached.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn executes(&self) -> bool {
+        self.executes.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_executes(&self) {
+        self.executes.store(true, Ordering::Release);
     }
 
     /// Asks models for fragments, if the run has not begun.
