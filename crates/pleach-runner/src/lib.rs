@@ -44,6 +44,7 @@ mod redact;
 mod registry;
 mod repeat_filter;
 mod request;
+mod resting_fork;
 mod rewind;
 mod root_driver;
 mod run;

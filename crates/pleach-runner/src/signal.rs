@@ -189,6 +189,7 @@ impl Runner {
             RunProgress::RunsHere | RunProgress::RunsElsewhere => {
                 return Err(RunError::Busy { session: status.session, invocation: Some(invocation) });
             }
+            RunProgress::Changed { error, path } => return Err(RunError::Node { error, path }),
             _ if !rests => return Err(RunError::Unfinished { session: status.session, invocation }),
             RunProgress::Waiting | RunProgress::Failed { .. } | RunProgress::Unfinished => {}
         }

@@ -32,6 +32,8 @@ pub(crate) struct State {
     by_invocation: HashMap<(SessionKey, InvocationId), Vec<Due>>,
     /// The questions that are being answered, or wait for their session.
     firing: HashSet<Due>,
+    /// The overdue questions of forks that rest, and when they are looked at again, in seconds since the epoch.
+    resting: HashMap<Due, f64>,
     /// Whether the inbox is read for the deadlines of others.
     pub(crate) scans: bool,
     pub(crate) has_task: bool,
@@ -72,6 +74,7 @@ impl Timers {
         let mut state = self.shared.state();
         state.closed = true;
         state.due.clear();
+        state.resting.clear();
         state.by_invocation.clear();
         drop(state);
         self.shared.changed.notify_one();
@@ -134,7 +137,18 @@ impl Shared {
     /// Keeps those of these deadlines that are near.
     pub(crate) fn keep_near(&self, now: f64, deadlines: impl Iterator<Item = Due>) {
         let horizon = micros(now + HORIZON.as_secs_f64());
-        self.keep(deadlines.filter(|due| due.at <= horizon));
+        let resting = {
+            let mut state = self.state();
+            state.resting.retain(|_, again| now < *again);
+            state.resting.clone()
+        };
+        self.keep(deadlines.filter(|due| due.at <= horizon && !resting.contains_key(due)));
+    }
+
+    /// Notes that an overdue question is one of a fork that rests, until `again`, in seconds since the epoch. A run that waits for it here
+    /// brings it back before that.
+    pub(crate) fn rest(&self, due: &Due, again: f64) {
+        self.state().resting.insert(due.clone(), again);
     }
 
     /// Notes that a deadline is no longer being answered.

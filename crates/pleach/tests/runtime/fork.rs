@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use pleach::prelude::*;
 use pleach::{
     AppName, ArtifactScope, ArtifactService, BoxError, BoxFuture, CreateSession, GetSessionConfig,
-    InMemoryArtifactService, InMemorySessionService, ListSessions, ListSessionsResponse, Map, Session, SessionError,
-    SessionHead, SessionId, SessionKey, SessionServiceExt, Since, SystemClock, UserId,
+    InMemoryArtifactService, InMemorySessionService, ListSessions, ListSessionsResponse, ListUnfinished, Map, RunProgress,
+    Session, SessionError, SessionHead, SessionId, SessionKey, SessionServiceExt, Since, SystemClock, UserId,
 };
 use serde_json::{Value, json};
 
-use crate::support::{key, runner, trace};
+use crate::support::{key, rerun, runner, trace};
 use crate::world::World;
+
+const HOUR: Duration = Duration::from_secs(3_600);
 
 type Stored<T> = std::result::Result<T, SessionError>;
 
@@ -57,7 +60,11 @@ async fn goes_on_in_both(runner: Runner, calls: &AtomicU32) {
     let fork = runner.fork("ana", "s1", asked.id(), Some("s2".into())).await.unwrap();
     let stored = load(&runner, "s2").await;
     assert_eq!((&fork.events, &fork.state), (&stored.events, &stored.state));
-    assert_eq!(stored.events[..], source.events[..3]);
+    assert_eq!(stored.events[..2], source.events[..2]);
+    let mut last = Event::clone(&stored.events[2]);
+    assert_eq!(last.custom_metadata().unwrap()["pleach_forked_from"], "s1");
+    last.set_custom_metadata(source.events[2].custom_metadata().cloned());
+    assert_eq!(last, *source.events[2]);
     assert_eq!(runner.questions(("ana", "s2")).await.unwrap().len(), 1);
     assert_eq!(trace(runner.answer(("ana", "s2"), "q", "new").unwrap()).await, ["wf@1/done@1: \"new\""]);
     assert_eq!(calls.load(Ordering::Relaxed), 1);
@@ -306,7 +313,10 @@ async fn a_fork_whose_future_is_dropped_is_made_as_a_whole() {
     while sessions.left.load(Ordering::Relaxed) > 5 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(load(&runner, "s2").await.events, load(&runner, "s1").await.events);
+    let ids = async |session| -> Vec<String> {
+        load(&runner, session).await.events.iter().map(|event| event.id().to_string()).collect()
+    };
+    assert_eq!(ids("s2").await, ids("s1").await);
 }
 
 /// The copy is a task of the runtime, which ends before the task begins.
@@ -426,4 +436,76 @@ async fn a_run_is_run_again_in_a_copy() {
     let again = runner.resume("ana", "s1", before.events[0].invocation_id().clone());
     assert_eq!(outputs(again).await, ["wf@1/factor@1: 2", "wf@1/double@1: 42"]);
     assert_eq!(calls.load(Ordering::Relaxed), 2);
+}
+
+/// Issue 15, point 4: a copy does nothing by itself until somebody continues it.
+#[tokio::test(start_paused = true)]
+async fn a_fork_rests_until_it_is_continued() {
+    let effects = Arc::new(AtomicU32::new(0));
+    let world = World::new();
+    let root = || {
+        let effects = Arc::clone(&effects);
+        rerun("wait", move |ctx: Context| {
+            let effects = Arc::clone(&effects);
+            async move {
+                ctx.step("begin", async || Ok(())).await?;
+                let answer: Option<bool> = ctx.ask_within("q", "Well?", HOUR).await?;
+                effects.fetch_add(1, Ordering::Relaxed);
+                Ok(answer.is_some())
+            }
+        })
+    };
+    let runner = world.process(root());
+    runner.start_timers();
+    trace(runner.run("ana", "s1", "go")).await;
+    let source = load(&runner, "s1").await;
+    let invocation = source.events[0].invocation_id().clone();
+    let (begun, asked) = (source.events[1].id().clone(), source.events.last().unwrap().id().clone());
+    for (at, session) in [(&asked, "asked"), (&asked, "answered"), (&begun, "cut"), (&begun, "resumed")] {
+        runner.fork("ana", "s1", at.clone(), Some(session.into())).await.unwrap();
+    }
+    let status = async |session: &str| runner.status(("ana", session)).await.unwrap();
+    assert_eq!(status("asked").await.forked_from, Some("s1".into()));
+    assert_eq!(status("s1").await.forked_from, None);
+    assert!(status("cut").await.progress.can_resume());
+    assert!(runner.unfinished(ListUnfinished::new()).await.unwrap().items.is_empty());
+
+    // The deadline of the source passes, that of its copies does not, however often the inbox is read.
+    tokio::time::sleep(2 * HOUR).await;
+    assert_eq!(effects.load(Ordering::Relaxed), 1);
+    assert!(matches!(status("s1").await.progress, RunProgress::Done));
+    assert!(matches!(status("asked").await.progress, RunProgress::Waiting));
+
+    // A copy that was continued is a session as any other one.
+    runner.answer(("ana", "answered"), "q", true).unwrap().output::<bool>().await.unwrap();
+    trace(runner.resume("ana", "resumed", invocation)).await;
+    assert_eq!((status("resumed").await.forked_from, effects.load(Ordering::Relaxed)), (None, 2));
+    tokio::time::sleep(2 * HOUR).await;
+    assert_eq!(effects.load(Ordering::Relaxed), 3, "the deadline of the resumed copy has passed");
+    assert!(matches!(status("asked").await.progress, RunProgress::Waiting));
+}
+
+/// A run that claims its session and is killed before it has stored anything has continued the copy.
+#[tokio::test]
+async fn a_fork_that_was_claimed_rests_no_more() {
+    let world = World::new();
+    let root = || rerun("hang", async |_: Context| -> Result<()> { std::future::pending().await });
+    let runner = world.process(root());
+    let mut run = runner.run("ana", "s1", "go").detach();
+    run.invocation_id().await.unwrap();
+    run.cut();
+    (&mut run).await.ok();
+    let source = load(&runner, "s1").await;
+    let (at, invocation) = (source.events[0].id().clone(), source.events[0].invocation_id().clone());
+    runner.fork("ana", "s1", at, Some("s2".into())).await.unwrap();
+    assert_eq!(runner.unfinished(ListUnfinished::new()).await.unwrap().items.len(), 1, "the source");
+    let resumed = runner.resume("ana", "s2", invocation).detach();
+    while load(&runner, "s2").await.last_update_time() == source.events[0].timestamp() {
+        tokio::task::yield_now().await;
+    }
+    resumed.cut();
+    resumed.await.ok();
+    assert_eq!(load(&runner, "s2").await.events.len(), 1);
+    let unfinished = runner.unfinished(ListUnfinished::new()).await.unwrap().items;
+    assert_eq!(unfinished.len(), 2, "{unfinished:?}");
 }
