@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use pleach_context::NodeError;
 use pleach_context::engine::WORKFLOW_CHANGED;
+use pleach_context::{NodeError, Outline};
 use pleach_core::{Event, InvocationId, NodePath, Question, Session, SessionId, SessionKey, UserId, micros};
 use pleach_session::{ListCursor, ListSessions, SessionError, effective_events, effective_events_of, open_questions};
 
@@ -249,12 +249,16 @@ impl RunnerParts {
             Some(_) if self.active.of(&key).is_some_and(|run| run.end().is_none()) => (RunProgress::RunsHere, false),
             Some(invocation) => match self.replayed(&key, invocation).await {
                 // The error event may be that of an attempt, behind which another one waits.
-                Ok((RunProgress::Unfinished, _)) => {
-                    (failed(&session.events, invocation).unwrap_or(RunProgress::Unfinished), false)
-                }
+                Ok((RunProgress::Unfinished, _)) => match failed(&session.events, invocation) {
+                    Some((error, path)) => {
+                        let is_final = ends_root(&self.root.outline(), &path);
+                        (RunProgress::Failed { error, path }, is_final)
+                    }
+                    None => (RunProgress::Unfinished, false),
+                },
                 Err(RunError::Node { error, path }) => match failed(&session.events, invocation) {
                     // Recorded, unless the root node is another one now.
-                    Some(failed) => (failed, true),
+                    Some((error, path)) => (RunProgress::Failed { error, path }, true),
                     None if error.class() == WORKFLOW_CHANGED => (RunProgress::Changed { error, path }, false),
                     None => return Err(RunError::Node { error, path }),
                 },
@@ -317,12 +321,23 @@ fn last_invocation(events: &[Arc<Event>]) -> Option<InvocationId> {
     last.map(|event| event.invocation_id().clone())
 }
 
+/// Returns whether a failure at `path` has ended the root node: none of the runs above it is tried again, or has a body that may go past it.
+fn ends_root(root: &Outline, path: &NodePath) -> bool {
+    let mut names = path.segments().map(|segment| segment.rsplit_once('@').map_or(segment, |(name, _)| name));
+    let is_of_root = names.next().is_some_and(|name| root.name == name);
+    let last = names.try_fold(root, |above, name| {
+        let graph = above.graph.as_ref().filter(|_| !above.retries)?;
+        graph.nodes.iter().find(|node| node.name == name)
+    });
+    is_of_root && last.is_some_and(|node| !node.retries)
+}
+
 /// Returns the failure that an unfinished invocation ended with: its last event is an error event.
-fn failed(events: &[Arc<Event>], invocation: &InvocationId) -> Option<RunProgress> {
+fn failed(events: &[Arc<Event>], invocation: &InvocationId) -> Option<(NodeError, NodePath)> {
     let own = effective_events_of(events, invocation);
     let last = without_signals(&own).next()?;
     let error = NodeError::new(last.error_code()?.to_owned(), last.error_message().unwrap_or_default().to_owned());
-    Some(RunProgress::Failed { error, path: last.path().clone() })
+    Some((error, last.path().clone()))
 }
 
 /// Returns whether an error concerns what is stored of one session, and not the storage.

@@ -7,8 +7,9 @@ use std::time::Duration;
 use pleach::prelude::*;
 use pleach::{
     AppName, ArtifactScope, ArtifactService, BoxError, BoxFuture, CreateSession, GetSessionConfig,
-    InMemoryArtifactService, InMemorySessionService, ListSessions, ListSessionsResponse, ListUnfinished, Map, RunProgress,
-    Session, SessionError, SessionHead, SessionId, SessionKey, SessionServiceExt, Since, SystemClock, UserId,
+    InMemoryArtifactService, InMemorySessionService, ListSessions, ListSessionsResponse, ListUnfinished, Map,
+    RunProgress, Session, SessionError, SessionHead, SessionId, SessionKey, SessionServiceExt, Since, SystemClock,
+    UserId,
 };
 use serde_json::{Value, json};
 
@@ -438,7 +439,7 @@ async fn a_run_is_run_again_in_a_copy() {
     assert_eq!(calls.load(Ordering::Relaxed), 2);
 }
 
-/// Issue 15, point 4: a copy does nothing by itself until somebody continues it.
+/// Issue 15, point 4: a copy does nothing by itself until it is continued.
 #[tokio::test(start_paused = true)]
 async fn a_fork_rests_until_it_is_continued() {
     let effects = Arc::new(AtomicU32::new(0));
