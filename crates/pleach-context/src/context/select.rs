@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::IntoFuture;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pleach_core::{BoxFuture, RequestInput, SIGNAL, TIMER};
 use pleach_schema::{AnswerError, check_answer, read_answer};
@@ -132,9 +132,19 @@ impl<'a, T: Send> Select<'a, T> {
 
     /// Adds a time, counted from this call in the execution that stores the select.
     pub fn sleep(self, duration: Duration, then: impl FnOnce() -> T + Send + 'a) -> Self {
-        let mut question = RequestInput::new();
         let now = self.ctx.invocation().engine().services().clock.now();
-        question.deadline = Some(now + duration.as_secs_f64());
+        self.timer(now + duration.as_secs_f64(), then)
+    }
+
+    /// Adds a point in time. One that has passed comes at once, as an answer that is stored.
+    pub fn sleep_until(self, time: SystemTime, then: impl FnOnce() -> T + Send + 'a) -> Self {
+        self.timer(time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64(), then)
+    }
+
+    /// Adds a time in seconds since the epoch.
+    fn timer(self, deadline: f64, then: impl FnOnce() -> T + Send + 'a) -> Self {
+        let mut question = RequestInput::new();
+        question.deadline = Some(deadline);
         self.branch(Kind::Timer, question, |_: Value| then())
     }
 
