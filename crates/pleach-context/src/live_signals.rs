@@ -4,6 +4,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use foldhash::HashSet;
 use pleach_core::Event;
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 
 use crate::history::{KeptSignal, Signals};
 
@@ -12,47 +14,92 @@ use crate::history::{KeptSignal, Signals};
 pub(crate) struct LiveSignals {
     /// Those that were stored while the invocation runs, in that order. A retry may find them in the history, too.
     arrived: Signals,
+    inner: Mutex<Inner>,
+    /// Notified when a signal is stored, or was not.
+    stored: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// The place of the next signal that arrives. It never restarts, so that a signal goes back to a place of its own.
+    next: u32,
     /// The events of those that runs have taken, or are taking.
-    claimed: Mutex<HashSet<String>>,
-    /// The names for which bodies wait, or are about to.
-    awaited: Mutex<HashSet<String>>,
+    claimed: HashSet<String>,
+    /// The names for which bodies wait.
+    awaited: HashSet<String>,
+    /// The name of the signal that is being stored.
+    storing: Option<String>,
 }
 
 impl LiveSignals {
-    /// Keeps a signal that was just stored.
-    pub(crate) fn arrive(&self, event: &Event) {
-        self.arrived.keep_next(event);
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to store a signal for the next wait for its name; `None` when a body waits for the name already.
+    pub(crate) fn store(&self, name: &str) -> Option<StoringSignal<'_>> {
+        let mut inner = self.inner();
+        if inner.awaited.contains(name) {
+            return None;
+        }
+        inner.storing = Some(name.to_owned());
+        Some(StoringSignal(self))
     }
 
     /// Claims the first signal with one of these names: of the history, or of those that have arrived since it was read.
     pub(crate) fn claim(&self, recorded: Option<&Signals>, names: &[String]) -> Option<TakenSignal> {
-        let mut claimed = lock(&self.claimed);
-        let take = |signals: &Signals| signals.take(names, |event| claimed.contains(event));
+        let mut inner = self.inner();
+        let take = |signals: &Signals| signals.take(names, |event| inner.claimed.contains(event));
         let of_history = recorded.and_then(take);
         let has_arrived = of_history.is_none();
         let (time, signal) = of_history.or_else(|| take(&self.arrived))?;
-        claimed.insert(signal.event.clone());
+        inner.claimed.insert(signal.event.clone());
         Some(TakenSignal { time, signal, has_arrived })
     }
 
     /// Gives a claimed signal back.
     pub(crate) fn give_back(&self, recorded: Option<&Signals>, taken: TakenSignal) {
         let TakenSignal { time, signal, has_arrived } = taken;
-        lock(&self.claimed).remove(&signal.event);
+        self.inner().claimed.remove(&signal.event);
         match has_arrived {
             true => self.arrived.put_back(time, signal),
             false => recorded.into_iter().for_each(|recorded| recorded.put_back(time, signal.clone())),
         }
     }
 
-    /// Notes that a body waits for signals of these names.
-    pub(crate) fn wait(&self, names: Vec<String>) {
-        lock(&self.awaited).extend(names);
+    /// Returns a future that ends when a signal has been stored, or could not be, from now on.
+    pub(crate) fn changed(&self) -> Notified<'_> {
+        self.stored.notified()
     }
 
-    /// Returns whether a body waits, or has waited, for signals of this name.
-    pub(crate) fn is_awaited(&self, name: &str) -> bool {
-        lock(&self.awaited).contains(name)
+    /// Notes that a body waits for signals of these names; returns whether it may. Else one of them is being stored.
+    pub(crate) fn wait(&self, names: Vec<String>) -> bool {
+        let mut inner = self.inner();
+        let may = inner.storing.as_ref().is_none_or(|storing| !names.contains(storing));
+        if may {
+            inner.awaited.extend(names);
+        }
+        may
+    }
+}
+
+/// A signal that is being stored: a body that would begin to wait for its name meanwhile looks again afterwards.
+#[derive(Debug)]
+pub struct StoringSignal<'a>(&'a LiveSignals);
+
+impl StoringSignal<'_> {
+    /// Gives the stored signal to the next wait for its name.
+    pub fn stored(self, event: &Event) {
+        let mut inner = self.0.inner();
+        self.0.arrived.keep(event, inner.next);
+        inner.next += 1;
+    }
+}
+
+impl Drop for StoringSignal<'_> {
+    fn drop(&mut self) {
+        self.0.inner().storing = None;
+        self.0.stored.notify_waiters();
     }
 }
 
@@ -62,8 +109,4 @@ pub(crate) struct TakenSignal {
     time: u32,
     pub(crate) signal: KeptSignal,
     has_arrived: bool,
-}
-
-fn lock(names: &Mutex<HashSet<String>>) -> MutexGuard<'_, HashSet<String>> {
-    names.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -21,6 +21,24 @@ impl Event {
         event
     }
 
+    /// Notes on an event that keeps a signal that a run has stored it between its own events: `{"pleach_signal": {…, "by_run": true}}`.
+    #[must_use]
+    pub fn with_signal_stored_by_run(mut self) -> Self {
+        let mut metadata = self.custom_metadata().cloned().unwrap_or_default();
+        if let Some(Value::Object(signal)) = metadata.get_mut(KEPT_SIGNAL) {
+            signal.insert("by_run".to_owned(), true.into());
+        }
+        self.set_custom_metadata(Some(metadata));
+        self
+    }
+
+    /// Returns whether a run has stored the signal that the event keeps: it was at work then.
+    #[must_use]
+    pub fn is_signal_stored_by_run(&self) -> bool {
+        let signal = self.kept_signal().and_then(|_| self.custom_metadata()?.get(KEPT_SIGNAL));
+        signal.and_then(|signal| signal.get("by_run")) == Some(&Value::Bool(true))
+    }
+
     /// Returns the name and the payload of the signal that the event keeps.
     #[must_use]
     pub fn kept_signal(&self) -> Option<(&str, &Value)> {

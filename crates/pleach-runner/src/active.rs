@@ -27,7 +27,7 @@ pub(crate) struct ActiveRun {
     abort: AbortSignal,
     closing: AtomicBool,
     detached: AtomicBool,
-    /// Whether its nodes run: it is neither refused nor answered by what is recorded.
+    /// Whether it has the session to itself: it is neither refused nor answered by what is recorded.
     executes: AtomicBool,
     streams: AtomicBool,
     summing_up: AtomicBool,

@@ -16,6 +16,7 @@ use crate::message::as_user;
 use crate::open::Opening;
 use crate::parts::RunnerParts;
 use crate::progress::Progress;
+use crate::resting_fork::continued;
 use crate::store::Store;
 
 /// An invocation that has begun.
@@ -54,6 +55,7 @@ impl Opening {
             state_delta,
             progress,
             repeats,
+            is_resting_fork,
             runs_elsewhere,
         } = *self;
         let Progress { first_message: original, turn_message, mut history, resumes } = progress;
@@ -84,7 +86,12 @@ impl Opening {
             _ => None,
         };
         let executes = !starts_again && !runs_elsewhere;
-        if executes {
+        if executes && is_resting_fork && !store.has_stored() {
+            let mut event = continued(ic.invocation_id());
+            store.stamp(ic.engine().services(), &mut event);
+            store.append(&ic, Arc::new(event)).await?;
+        }
+        if executes && store.has_stored() {
             parts.active.announce(run);
         }
         run.begin(ic.invocation_id());

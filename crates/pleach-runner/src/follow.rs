@@ -115,8 +115,9 @@ impl RunnerParts {
         check_ids(&key)?;
         // Watched before the active run is looked up, so that no run is missed.
         let later = options.across_pauses.then(|| self.active.watch(&key));
-        let run = self.active.executing(&key);
-        self.follow_log(&key, run, later, options).await
+        // One that is about to begin, too: it is left when it is refused.
+        let run = self.active.executing(&key).or_else(|| self.active.of(&key));
+        self.follow_log(&key, run, later, true, options).await
     }
 
     /// Follows a run whose session is known.
@@ -126,7 +127,7 @@ impl RunnerParts {
         after: Option<EventId>,
     ) -> Result<Follow, RunError> {
         let Some(key) = run.key() else { return Err(RunError::Cut { invocation: run.invocation() }) };
-        self.follow_log(&key, Some(Arc::clone(run)), None, FollowOptions::new().after(after)).await
+        self.follow_log(&key, Some(Arc::clone(run)), None, false, FollowOptions::new().after(after)).await
     }
 
     async fn follow_log(
@@ -134,6 +135,7 @@ impl RunnerParts {
         key: &SessionKey,
         run: Option<Arc<ActiveRun>>,
         later: Option<LaterRuns>,
+        of_session: bool,
         options: FollowOptions,
     ) -> Result<Follow, RunError> {
         // Subscribes before it reads: an event stored in between arrives twice and is recognised by its id.
@@ -156,7 +158,7 @@ impl RunnerParts {
         }
         let log = Log { sessions: Arc::clone(&self.services.sessions), head: session.head, known };
         let followed = Arc::new(Mutex::new(run));
-        let source = Source { parts: Arc::clone(self), log, run: Arc::clone(&followed), later, options };
+        let source = Source { parts: Arc::clone(self), log, run: Arc::clone(&followed), later, of_session, options };
         Ok(Follow { stream: Box::pin(follow(source, session.events, feed)), run: followed })
     }
 
@@ -211,6 +213,8 @@ struct Source {
     run: Arc<Mutex<Option<Arc<ActiveRun>>>>,
     /// The runs that begin later, for a follower that continues across pauses.
     later: Option<LaterRuns>,
+    /// Whether it follows the session, and not one run of it.
+    of_session: bool,
     options: FollowOptions,
 }
 
@@ -246,6 +250,12 @@ impl Source {
                 Err(TryRecvError::Empty | TryRecvError::Closed) => return Some(come),
             }
         }
+    }
+
+    /// Leaves a run of the session that has ended without having run anything: its error is its caller's alone.
+    fn leave_refused(&self) {
+        let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
+        run.take_if(|run| self.of_session && !run.executes());
     }
 
     /// Returns whether the follower continues after the end of the run.
@@ -317,6 +327,7 @@ fn follow(
                 }
                 lagged = true;
             }
+            source.leave_refused();
             if let Some(error) = source.run().and_then(|run| run.followed_error()) {
                 yield Err(error);
                 return;

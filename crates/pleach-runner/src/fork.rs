@@ -23,7 +23,7 @@ impl Runner {
     /// middle of an invocation, [`Runner::resume`] continues the invocation in the new session, and open questions can be
     /// answered in both. The event may also be one that a later rewind has undone.
     ///
-    /// **The copy rests** until a message, an answer, a signal or a resume continues it: [`Runner::unfinished`] leaves it out, and its
+    /// **The copy rests** until a message, an answer, a signal, a resume or a rewind is stored in it: [`Runner::unfinished`] leaves it out, and its
     /// deadlines do not pass. Its open questions are listed by [`Runner::inbox`] beside those of the source. The last copied event
     /// records the source, `{"pleach_forked_from": "<session id>"}` in its `custom_metadata`, and
     /// [`SessionStatus::forked_from`](crate::SessionStatus::forked_from) returns it while the copy rests.

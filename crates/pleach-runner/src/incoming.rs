@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use foldhash::HashSet;
+use tokio::sync::OnceCell;
 use tokio::sync::oneshot::{Receiver, Sender, channel};
 
 use crate::RunError;
@@ -26,6 +28,8 @@ pub(crate) enum Offered {
 #[derive(Default)]
 pub(crate) struct Incoming {
     has_any: AtomicBool,
+    /// The names of the signals for which questions of the session wait that were asked before the run.
+    pub(crate) asked_before: OnceCell<HashSet<String>>,
     queue: Mutex<Queue>,
 }
 

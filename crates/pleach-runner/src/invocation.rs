@@ -79,6 +79,7 @@ impl Invocation {
                         if shown.is_interrupt() {
                             parts.keep_deadlines(ic.session_key(), &shown.questions());
                         }
+                        parts.active.announce(&run);
                         yield Shown::event(shown);
                         // Events that other lanes have queued meanwhile are dropped (R1130).
                         if must_stop(&ic, &run) {
@@ -89,19 +90,21 @@ impl Invocation {
                     if must_stop(&ic, &run) || ended.is_some() {
                         break;
                     }
-                    // The root is not polled in between. Boxed, as everything rare.
-                    while run.incoming.has_any() {
+                    // A root that has ended takes no signal.
+                    while run.incoming.has_any() && !must_stop(&ic, &run) && !root.has_ended().await {
+                        // Boxed, as everything rare.
                         let Some(stored) = Box::pin(keep_next(&run.incoming, &ic, &mut store)).await? else { break };
                         yield Shown::message(stored);
                     }
                     if ic.engine().work_gate().is_wanted() {
                         store.claim(&ic).await?;
+                        parts.active.announce(&run);
                     }
                     match &mut heartbeat {
-                        None => root.step(&ic, &run).await,
+                        None => root.step(&ic, &run, Some(&run.incoming)).await,
                         Some(heartbeat) => {
                             let updated = store.head.last_update_time();
-                            if heartbeat.is_due_before(root.step(&ic, &run), updated).await {
+                            if heartbeat.is_due_before(root.step(&ic, &run, Some(&run.incoming)), updated).await {
                                 root.drive_while(Box::pin(store.beat(&ic)).as_mut()).await?;
                             }
                         }
@@ -133,6 +136,8 @@ impl Invocation {
                 parts.timers.shared.keep_only(ic.session_key(), ic.invocation_id(), open);
                 parts.keep_deadlines(ic.session_key(), open);
             }
+            // Also one that had nothing to do.
+            parts.active.announce(&run);
             let succeeded = !matches!(outcome, Outcome::Aborted | Outcome::Cut(_));
             run.set_outcome(outcome);
             ic.engine().services().plugins.after_run(&ic).await.map_err(RunError::Plugin)?;

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use foldhash::HashSet;
 use pleach_context::InvocationContext;
 use pleach_context::engine::Engine as _;
-use pleach_core::Event;
-use pleach_session::{SessionError, open_questions};
+use pleach_core::{Event, QuestionKind};
+use pleach_session::{GetSessionConfig, SessionError, open_questions};
 
 use crate::RunError;
 use crate::incoming::{Incoming, Offered};
@@ -13,8 +14,6 @@ use crate::sent_signal::Signal;
 use crate::store::Store;
 
 /// Stores the signals that wait, unless a body waits for their names. Returns the first event that was stored; called again, the next one.
-///
-/// The root must not be polled meanwhile: a body that begins to wait in between would not find the signal.
 ///
 /// # Errors
 /// The session is stale: the run has lost it.
@@ -24,7 +23,7 @@ pub(crate) async fn keep_next(
     store: &mut Store,
 ) -> Result<Option<Arc<Event>>, RunError> {
     while let Some((signal, sender)) = incoming.take() {
-        match keep(&signal, ic, store).await {
+        match keep(&signal, incoming, ic, store).await {
             Ok((offered, stored)) => {
                 // The caller may have given up.
                 let _ = sender.send(Ok(offered));
@@ -43,25 +42,43 @@ pub(crate) async fn keep_next(
 /// Stores a signal for the invocation, and returns its event if that is new.
 async fn keep(
     signal: &Signal,
+    incoming: &Incoming,
     ic: &InvocationContext,
     store: &mut Store,
 ) -> Result<(Offered, Option<Arc<Event>>), RunError> {
-    let events = ic.events();
-    if events.iter().any(|event| signal.is_stored_as(event)) {
-        return Ok((Offered::Repeated, None));
-    }
-    let asked = || open_questions(&events).iter().any(|question| signal.is_awaited_by(question));
-    if ic.engine().awaits_signal(&signal.name) || asked() {
+    let asked_before = incoming.asked_before.get_or_try_init(|| asked_before(ic)).await?;
+    if asked_before.contains(&signal.name) {
         return Ok((Offered::Awaited, None));
     }
-    let mut event = signal.event(ic.invocation_id())?;
+    let Some(storing) = ic.engine().store_signal(&signal.name) else { return Ok((Offered::Awaited, None)) };
+    let mut event = signal.event(ic.invocation_id())?.with_signal_stored_by_run();
     store.stamp(ic.engine().services(), &mut event);
-    match store.append(ic, Arc::new(event)).await {
+    let event = Arc::new(event);
+    let stored = match store.append(ic, Arc::clone(&event)).await {
+        // It may be stored: the same event at the same place is stored once.
+        Err(RunError::Session(SessionError::Unavailable { .. } | SessionError::Storage { .. })) => {
+            store.append(ic, event).await
+        }
+        stored => stored,
+    };
+    match stored {
         Ok(stored) => {
-            ic.engine().keep_signal(&stored);
+            storing.stored(&stored);
             Ok((Offered::Kept, Some(stored)))
         }
         Err(RunError::Session(SessionError::EventAlreadyExists { .. })) => Ok((Offered::Repeated, None)),
         Err(error) => Err(error),
     }
+}
+
+/// Returns the names of the signals for which open questions of the session wait: those of this run are known to its invocation.
+async fn asked_before(ic: &InvocationContext) -> Result<HashSet<String>, RunError> {
+    let mut events = ic.events();
+    // The run may have loaded the newest events only.
+    if ic.run_config().get_session_config != GetSessionConfig::all() {
+        let stored = ic.engine().services().sessions.get_session(ic.session_key(), GetSessionConfig::all()).await?;
+        events = stored.map(|session| session.events).unwrap_or(events);
+    }
+    let open = open_questions(&events).into_iter().filter(|question| question.kind == QuestionKind::Signal);
+    Ok(open.map(|question| question.message).collect())
 }

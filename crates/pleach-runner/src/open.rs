@@ -22,6 +22,7 @@ use crate::parts::{RunnerParts, check_id, check_ids};
 use crate::progress::{Progress, is_aborted};
 use crate::repeat_filter::RepeatFilter;
 use crate::request::Refused;
+use crate::resting_fork::resting_source;
 use crate::store::Store;
 use crate::{RunError, RunRequest};
 
@@ -51,6 +52,8 @@ pub(crate) struct Opening {
     pub(crate) progress: Progress,
     /// Drops what a resume would only repeat.
     pub(crate) repeats: RepeatFilter,
+    /// The session is a copy that nothing has continued.
+    pub(crate) is_resting_fork: bool,
     /// Another process stored the same answers while this request was opened, and runs the invocation.
     pub(crate) runs_elsewhere: bool,
 }
@@ -162,6 +165,7 @@ impl RunnerParts {
         let engine = Arc::new(Engine::new());
         let entry = agent_to_run(&*self.root, &session.events, progress.resumes.then_some(&invocation_id));
         let store = Store::new(session.head.clone()).of_run(run);
+        let is_resting_fork = resting_source(&session).is_some();
         let mut setup = self.setup(&request, session, invocation_id, &engine);
         if run.streams() {
             Arc::make_mut(&mut setup.run_config).streaming_mode = StreamingMode::Sse;
@@ -180,6 +184,7 @@ impl RunnerParts {
             state_delta,
             progress,
             repeats,
+            is_resting_fork,
             runs_elsewhere: false,
         };
         Ok(Opened::Own(Box::new(opening)))

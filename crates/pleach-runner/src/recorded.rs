@@ -79,7 +79,7 @@ async fn replay(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Res
     let root_ctx = root_context(Arc::clone(ic));
     let mut root = RootDriver::new(Box::pin(engine.run_root(&root_ctx, &*parts.root, entry, input.clone())));
     while !must_stop(ic, run) && !ic.engine().work_gate().is_wanted() {
-        root.step(ic, run).await;
+        root.step(ic, run, None).await;
         // Events that a replay sends again are already stored.
         while let Some((ticket, event)) = ic.engine().queue().take() {
             ic.engine().queue().acknowledge(ticket, event);
@@ -101,7 +101,7 @@ async fn replay(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Res
 fn failure(parts: &RunnerParts, ic: &InvocationContext) -> Option<RunError> {
     let events = ic.events();
     let own = effective_events_of(&events, ic.invocation_id());
-    let last = without_signals(&own).next()?;
+    let last = last_of_runs(&own)?;
     let is_of_root = last.path().segments().count() == 1 && parts.root.spec().retry.is_none();
     let code = last.error_code().filter(|_| is_of_root)?;
     let error = NodeError::new(code.to_owned(), last.error_message().unwrap_or_default().to_owned());
@@ -130,7 +130,12 @@ fn open_questions_of(ic: &InvocationContext) -> Vec<Question> {
     open
 }
 
+/// Returns the last event of a run or its callers. A signal that a run has stored shows that it was at work.
+pub(crate) fn last_of_runs<'a>(own: &'a [&Arc<Event>]) -> Option<&'a Arc<Event>> {
+    own.iter().rev().copied().find(|event| event.kept_signal().is_none() || event.is_signal_stored_by_run())
+}
+
 /// Iterates over the events of runs and their callers, the newest first: a kept signal says nothing about how far they are.
-pub(crate) fn without_signals<'a>(own: &'a [&Arc<Event>]) -> impl Iterator<Item = &'a Arc<Event>> {
+fn without_signals<'a>(own: &'a [&Arc<Event>]) -> impl Iterator<Item = &'a Arc<Event>> {
     own.iter().rev().copied().filter(|event| event.kept_signal().is_none())
 }

@@ -93,9 +93,12 @@ impl ActiveRuns {
         Ok(Admission::Own(ending))
     }
 
-    /// Notes that the nodes of a run begin, and notifies the watchers of its session. A run that is refused, or that only returns what is
-    /// recorded, is never announced.
+    /// Notes that a run has the session to itself, and notifies the watchers of the session. A run that is refused, loses the session before
+    /// it has stored anything, or only returns what is recorded, is never announced.
     pub(crate) fn announce(&self, run: &Arc<ActiveRun>) {
+        if run.executes() {
+            return;
+        }
         let Some(key) = run.key() else { return };
         let mut inner = self.inner();
         run.set_executes();

@@ -1,9 +1,9 @@
-//! A fork rests until it is continued: the note on its last copied event, and whether anything has come behind it.
+//! A fork rests until it is continued: the note on its last copied event, and the event behind it.
 
 use std::sync::Arc;
 
-use pleach_core::{Event, Session, SessionId, micros};
-use pleach_session::FORKED_FROM;
+use pleach_core::{Event, InvocationId, Map, Session, SessionId};
+use pleach_session::{FORK_CONTINUED, FORKED_FROM};
 use serde_json::Value;
 
 /// Notes on the last event of a copy which session it is a copy of.
@@ -14,10 +14,16 @@ pub(crate) fn note_source(last: &mut Arc<Event>, source: &SessionId) {
     event.set_custom_metadata(Some(notes));
 }
 
-/// Returns the session that this one is a copy of, if it rests: nothing was stored in it since, and no run has claimed it.
+/// Returns the session that this one is a copy of, if it rests: nothing was stored in it since.
 pub(crate) fn resting_source(session: &Session) -> Option<SessionId> {
-    let last = session.events.last()?;
-    let source = last.custom_metadata()?.get(FORKED_FROM)?.as_str()?;
-    let claimed = micros(session.last_update_time()) > micros(last.timestamp());
-    (!claimed).then(|| SessionId::from(source))
+    let source = session.events.last()?.custom_metadata()?.get(FORKED_FROM)?.as_str()?;
+    Some(SessionId::from(source))
+}
+
+/// Makes the event with which a resume that stores nothing else ends the rest of a copy.
+pub(crate) fn continued(invocation: &InvocationId) -> Event {
+    let notes = Map::from_iter([(FORK_CONTINUED.to_owned(), Value::Bool(true))]);
+    let mut event = Event::from_author("user").with_custom_metadata(notes);
+    event.set_invocation_id(invocation.clone());
+    event
 }

@@ -12,6 +12,7 @@ use pleach_context::engine::{Engine as _, RunResult};
 use pleach_core::BoxFuture;
 
 use crate::active::ActiveRun;
+use crate::incoming::Incoming;
 
 /// How often one poll of the run polls the root before it yields to the executor.
 const POLL_BUDGET: usize = 32;
@@ -71,13 +72,14 @@ impl<'a> RootDriver<'a> {
         Self { root: Some(root), ended: None, signal, waker }
     }
 
-    /// Polls until the root has sent an event, waits to run a first body, or has ended, or the run must stop or store a signal.
-    pub(crate) async fn step(&mut self, ic: &InvocationContext, run: &ActiveRun) {
+    /// Polls until the root has sent an event, waits to run a first body, or has ended, or the run must stop or store a signal that is
+    /// `incoming`.
+    pub(crate) async fn step(&mut self, ic: &InvocationContext, run: &ActiveRun, incoming: Option<&Incoming>) {
         // Most steps end in their first poll, and need no future that waits.
         let mut waits = None;
         let calls = || {
             let engine = ic.engine();
-            engine.queue().has_events() || engine.work_gate().is_wanted() || run.incoming.has_any()
+            engine.queue().has_events() || engine.work_gate().is_wanted() || incoming.is_some_and(Incoming::has_any)
         };
         poll_fn(|cx| {
             if must_stop(ic, run) || self.poll_root(cx, calls).is_ready() {
@@ -90,7 +92,7 @@ impl<'a> RootDriver<'a> {
             // Registered last, because it takes a lock and only a waiting run needs it.
             let stops = waits.get_or_insert_with(|| Box::pin(stopped(ic, run))).as_mut().poll(cx);
             // A signal that came before the registration has woken no one.
-            if run.incoming.has_any() { Poll::Ready(()) } else { stops }
+            if incoming.is_some_and(Incoming::has_any) { Poll::Ready(()) } else { stops }
         })
         .await;
     }
@@ -103,6 +105,15 @@ impl<'a> RootDriver<'a> {
                 let _ = self.poll_root(cx, || false);
             }
             result
+        })
+        .await
+    }
+
+    /// Returns whether the root has ended, or ends right now.
+    pub(crate) async fn has_ended(&mut self) -> bool {
+        poll_fn(|cx| {
+            let _ = self.poll_root(cx, || false);
+            Poll::Ready(self.root.is_none())
         })
         .await
     }

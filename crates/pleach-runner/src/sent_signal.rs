@@ -44,7 +44,10 @@ impl SignalOptions {
 pub(crate) struct Signal {
     pub(crate) name: String,
     pub(crate) payload: Value,
-    pub(crate) id: Option<EventId>,
+    /// The id of its event, which shows that it is stored.
+    pub(crate) id: EventId,
+    /// Whether the caller has named it.
+    pub(crate) is_keyed: bool,
     pub(crate) config: RunConfig,
 }
 
@@ -54,18 +57,11 @@ impl Signal {
         question.kind == QuestionKind::Signal && question.message == self.name
     }
 
-    /// Returns whether the event has stored this signal before, under its idempotency key.
-    pub(crate) fn is_stored_as(&self, event: &Event) -> bool {
-        self.id.as_ref() == Some(event.id())
-    }
-
     /// Makes the event that keeps the signal.
     pub(crate) fn event(&self, invocation: &InvocationId) -> Result<Event, RunError> {
         let mut event = Event::keeping_signal(invocation, &self.name, self.payload.clone());
         bound_event(&mut event).map_err(|fault| refused(&self.name, fault))?;
-        if let Some(id) = &self.id {
-            event.set_id(id.clone());
-        }
+        event.set_id(self.id.clone());
         Ok(event)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pleach_context::engine::stable_uuid;
-use pleach_core::{EventId, Question, Session, SessionKey, to_json};
+use pleach_core::{EventId, Question, Session, SessionKey, Uuid, to_json};
 use pleach_session::{SessionError, open_questions};
 use serde::Serialize;
 
@@ -45,7 +45,8 @@ impl Runner {
     /// The call returns once the signal is stored. It waits for a run that already waits for the name in one lane and works in another one,
     /// until that pauses or ends, and for a run that its reader does not poll. Limit the call with a time-out where that may happen, and
     /// have the sender repeat it with an [idempotency key](SignalOptions::idempotency_key): until the call returns, the signal is in memory
-    /// only. A node must not signal the own session under a name for which its run waits.
+    /// only. A node must not signal the own session under a name for which its run waits, and a hook of a
+    /// plugin not at all.
     ///
     /// # Errors
     /// - [`RunError::Message`] for a payload that cannot be written as JSON, or that the type of the run that waits refuses.
@@ -87,7 +88,7 @@ impl Runner {
         options: SignalOptions,
     ) -> Result<SignalOutcome, RunError> {
         let key = self.parts.session_key(&session.into()).await?;
-        let signal = signal_of(&key, name.into(), payload, options)?;
+        let signal = signal_of(&key, name.into(), payload, options, || self.parts.services.ids.uuid())?;
         let _turn = self.parts.signals.of_name(&key, &signal.name).await;
         let mut tries = 1;
         loop {
@@ -97,6 +98,9 @@ impl Runner {
                     Ok(Ok(Offered::Repeated)) => return Ok(SignalOutcome::Repeated),
                     Ok(Ok(Offered::Awaited)) | Err(_) => {}
                     Ok(Err(error)) => return Err(error),
+                }
+                if run.is_summing_up() {
+                    run.cut();
                 }
                 run.ended().await;
                 continue;
@@ -120,8 +124,10 @@ impl Runner {
     /// Returns `None` when the session has changed meanwhile.
     async fn try_signal(&self, key: &SessionKey, signal: &Signal) -> Result<Option<SignalOutcome>, RunError> {
         let session = self.parts.load_all(key).await?;
-        if session.events.iter().any(|event| signal.is_stored_as(event)) {
-            return Ok(Some(SignalOutcome::Repeated));
+        if let Some(event) = session.events.iter().find(|event| *event.id() == signal.id) {
+            // By this very call, whose run has ended behind the append; or by an earlier one with its key.
+            let is_kept = !signal.is_keyed && event.kept_signal().is_some();
+            return Ok(Some(if is_kept { SignalOutcome::Kept } else { SignalOutcome::Repeated }));
         }
         match open_questions(&session.events).into_iter().find(|question| signal.is_awaited_by(question)) {
             Some(question) => self.deliver(key, &question, signal).await,
@@ -137,7 +143,7 @@ impl Runner {
         signal: &Signal,
     ) -> Result<Option<SignalOutcome>, RunError> {
         let (payload, id, config) = (signal.payload.clone(), signal.id.clone(), signal.config.clone());
-        let request = RunRequest::answering_open(key, question, payload, id, config)?;
+        let request = RunRequest::answering_open(key, question, payload, Some(id), config)?;
         let run = Run::new(Arc::clone(&self.parts), request).detach();
         if run.invocation_id().await.is_ok() {
             return Ok(Some(SignalOutcome::Delivered(run)));
@@ -173,25 +179,27 @@ impl Runner {
     }
 }
 
-/// Makes the signal of a call.
+/// Makes the signal of a call, with the id of its event.
 fn signal_of(
     key: &SessionKey,
     name: String,
     payload: impl Serialize,
     options: SignalOptions,
+    new_id: impl FnOnce() -> Uuid,
 ) -> Result<Signal, RunError> {
     check_id("signal", &name)?;
     let payload = to_json(payload).map_err(|error| refused(&name, error))?;
+    let is_keyed = options.idempotency_key.is_some();
     let id = match options.idempotency_key {
-        None => None,
+        None => EventId::from(new_id()),
         Some(own) => {
             check_id("idempotency key of the signal", &own)?;
             let SessionKey { app_name, user_id, session_id } = key;
             let session = [app_name.as_str(), user_id.as_str(), session_id.as_str()];
-            Some(EventId::from(stable_uuid(session.into_iter().chain(["signal", &name, &own]))))
+            EventId::from(stable_uuid(session.into_iter().chain(["signal", &name, &own])))
         }
     };
-    Ok(Signal { name, payload, id, config: options.config })
+    Ok(Signal { name, payload, id, is_keyed, config: options.config })
 }
 
 /// Whether another look at the session may decide otherwise: its events or its runs have changed meanwhile.

@@ -13,7 +13,7 @@ use crate::begin::{Begun, ShownMessage};
 use crate::open::Opened;
 use crate::outcome::Outcome;
 use crate::parts::RunnerParts;
-use crate::recorded::{recorded, rests, without_signals};
+use crate::recorded::{last_of_runs, recorded, rests};
 use crate::resting_fork::resting_source;
 use crate::{RunError, RunRequest, Runner, SessionRef};
 
@@ -244,6 +244,10 @@ impl RunnerParts {
         let key = session.key().clone();
         let invocation = last_invocation(&session.events);
         let forked_from = resting_source(&session);
+        let last_update_time = session.last_update_time();
+        // Redactions aside, a claim is the only change without an event.
+        let claimed = session.events.last().is_none_or(|last| micros(last_update_time) > micros(last.timestamp()));
+        let is_dead = self.heartbeat.is_some() && !self.is_alive(last_update_time);
         let (progress, rests) = match &invocation {
             None => (RunProgress::New, true),
             Some(_) if self.active.of(&key).is_some_and(|run| run.end().is_none()) => (RunProgress::RunsHere, false),
@@ -252,23 +256,26 @@ impl RunnerParts {
                 Ok((RunProgress::Unfinished, _)) => match failed(&session.events, invocation) {
                     Some((error, path)) => {
                         let is_final = ends_root(&self.root.outline(), &path);
-                        (RunProgress::Failed { error, path }, is_final)
+                        (RunProgress::Failed { error, path }, is_final && (!claimed || is_dead))
                     }
                     None => (RunProgress::Unfinished, false),
                 },
+                // Whether another version of the program may try again is not known.
+                Err(RunError::Node { error, path }) if error.class() == WORKFLOW_CHANGED => {
+                    (RunProgress::Changed { error, path }, false)
+                }
                 Err(RunError::Node { error, path }) => match failed(&session.events, invocation) {
-                    // Recorded, unless the root node is another one now.
-                    Some((error, path)) => (RunProgress::Failed { error, path }, true),
-                    None if error.class() == WORKFLOW_CHANGED => (RunProgress::Changed { error, path }, false),
+                    // Recorded.
+                    Some((error, path)) => (RunProgress::Failed { error, path }, !claimed || is_dead),
                     None => return Err(RunError::Node { error, path }),
                 },
                 replayed => replayed?,
             },
         };
         let questions = open_questions(&session.events);
-        let last_update_time = session.last_update_time();
+        // A copy that was not continued is run by no process, however new its events are.
+        let rests = rests || forked_from.is_some();
         // Of a failed run, only heartbeats prove that another attempt waits for its time.
-        let claimed = session.events.last().is_none_or(|last| micros(last_update_time) > micros(last.timestamp()));
         let may_run = !rests && self.is_alive(last_update_time);
         let progress = match progress {
             RunProgress::Failed { .. } if may_run && claimed => RunProgress::RunsElsewhere,
@@ -335,7 +342,7 @@ fn ends_root(root: &Outline, path: &NodePath) -> bool {
 /// Returns the failure that an unfinished invocation ended with: its last event is an error event.
 fn failed(events: &[Arc<Event>], invocation: &InvocationId) -> Option<(NodeError, NodePath)> {
     let own = effective_events_of(events, invocation);
-    let last = without_signals(&own).next()?;
+    let last = last_of_runs(&own)?;
     let error = NodeError::new(last.error_code()?.to_owned(), last.error_message().unwrap_or_default().to_owned());
     Some((error, last.path().clone()))
 }

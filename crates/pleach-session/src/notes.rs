@@ -6,6 +6,9 @@ pub const REWIND_BEFORE_EVENT: &str = "pleach_rewind_before_event";
 /// The session that a copy was made of, on the last copied event: `{"pleach_forked_from": "<session id>"}`.
 pub const FORKED_FROM: &str = "pleach_forked_from";
 
+/// A resume continues the copy of a session: `{"pleach_fork_continued": true}`.
+pub const FORK_CONTINUED: &str = "pleach_fork_continued";
+
 /// The text in the place of a value that was removed.
 pub const REDACTED: &str = "[redacted]";
 

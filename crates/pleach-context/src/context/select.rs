@@ -178,11 +178,17 @@ impl<'a, T: Send> Select<'a, T> {
         if let Some(result) = self.recorded(&select) {
             return Ok(result);
         }
-        if let Some(result) = self.kept(&select).await? {
-            return Ok(result);
+        let signals = self.ctx.invocation().engine().signals();
+        loop {
+            let changed = signals.changed();
+            if let Some(result) = self.kept(&select).await? {
+                return Ok(result);
+            }
+            if signals.wait(self.names()) {
+                break;
+            }
+            changed.await;
         }
-        // Nothing has been polled since the look at the kept signals, so none comes in between.
-        self.ctx.invocation().engine().signals().wait(self.names());
         let questions = self.branches.into_iter().map(|branch| branch.question).collect();
         Err(self.ctx.wait_for(questions, Some(&select)).await)
     }
@@ -286,10 +292,10 @@ async fn take(ctx: &Context, select: &str, again: u32, names: &[String]) -> Resu
             },
         }
     };
-    let signal = claimed.as_ref().map(ClaimedSignal::signal).unwrap_or_default();
-    let taken = ctx.step(Step::new(TAKE_SIGNAL).key(key), async || Ok(signal.clone())).await?;
-    claimed.into_iter().for_each(ClaimedSignal::commit);
-    Ok(Some(taken))
+    let claimed = claimed.as_ref();
+    // The event is sent right behind the closure.
+    let take = async || Ok(claimed.map(ClaimedSignal::commit).unwrap_or_default());
+    Ok(Some(ctx.step(Step::new(TAKE_SIGNAL).key(key), take).await?))
 }
 
 fn check_id(id: Option<&str>, node: &str) -> Result<(), NodeError> {

@@ -1,5 +1,7 @@
 //! [`ClaimedSignal`]: a kept signal on its way to the event that records who took it.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use crate::history::KeptSignal;
 use crate::live_signals::TakenSignal;
 use crate::{Context, History};
@@ -12,30 +14,31 @@ use super::Engine as _;
 #[derive(Debug)]
 pub(crate) struct ClaimedSignal {
     ctx: Context,
-    taken: Option<TakenSignal>,
+    signal: KeptSignal,
+    taken: Mutex<Option<TakenSignal>>,
 }
 
 impl ClaimedSignal {
     /// Claims the first signal that was kept with one of these names.
     pub(crate) fn first(ctx: &Context, history: Option<&History>, names: &[String]) -> Option<Self> {
         let taken = ctx.invocation().engine().signals().claim(history.map(History::signals), names)?;
-        Some(Self { ctx: ctx.clone(), taken: Some(taken) })
+        Some(Self { ctx: ctx.clone(), signal: taken.signal.clone(), taken: Mutex::new(Some(taken)) })
     }
 
-    /// Returns the signal.
-    pub(crate) fn signal(&self) -> KeptSignal {
-        self.taken.as_ref().map(|taken| taken.signal.clone()).unwrap_or_default()
+    /// Takes the signal for good, when the event that records it is sent: it is stored also if the body is dropped then.
+    pub(crate) fn commit(&self) -> KeptSignal {
+        *self.taken() = None;
+        self.signal.clone()
     }
 
-    /// Notes that the event is stored.
-    pub(crate) fn commit(mut self) {
-        self.taken = None;
+    fn taken(&self) -> MutexGuard<'_, Option<TakenSignal>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for ClaimedSignal {
     fn drop(&mut self) {
-        let Some(taken) = self.taken.take() else { return };
+        let Some(taken) = self.taken().take() else { return };
         let ic = self.ctx.invocation().engine();
         ic.signals().give_back(ic.history().as_deref().map(History::signals), taken);
     }

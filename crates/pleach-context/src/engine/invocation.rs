@@ -9,7 +9,7 @@ use super::{EventQueue, InvocationHandle, NodeScheduler, PromptCompaction, Servi
 use crate::contract::HistoryCache;
 use crate::contract::Listed;
 use crate::invocation::lock;
-use crate::live_signals::LiveSignals;
+use crate::live_signals::{LiveSignals, StoringSignal};
 use crate::plugin::apply_plugin_change;
 use crate::{DeadEnd, History, InvocationContext, NodeError, RunConfig, SharedToolset, Tool};
 
@@ -192,15 +192,11 @@ impl<'a> InvocationHandle<'a> {
         &self.0.signals
     }
 
-    /// Keeps a signal, which was just stored for this invocation, for the next wait for its name. For the Runner.
-    pub fn keep_signal(self, event: &Event) {
-        self.signals().arrive(event);
-    }
-
-    /// Returns whether a body waits for a signal of this name, or is about to: it gets the signal as an answer, once the run pauses.
+    /// Begins to store a signal for this invocation; `None` when a body waits for its name: it gets the signal as an answer, once the
+    /// run pauses. For the Runner.
     #[must_use]
-    pub fn awaits_signal(self, name: &str) -> bool {
-        self.signals().is_awaited(name)
+    pub fn store_signal(self, name: &str) -> Option<StoringSignal<'a>> {
+        self.signals().store(name)
     }
 
     /// Reads what this invocation has done so far from its events: before a retry of a node that has children.

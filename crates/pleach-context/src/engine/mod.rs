@@ -53,6 +53,7 @@ pub use crate::history::{
     completed_runs, is_note, is_reported, mark_completed, mark_reported, mark_task_response, notes_completed_runs,
     round_of,
 };
+pub use crate::live_signals::StoringSignal;
 pub use crate::node_end::{NodeEnd, NodeResult, RunResult};
 pub use crate::pool::on_pool;
 pub use crate::queue::{EventQueue, Ticket};

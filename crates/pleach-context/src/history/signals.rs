@@ -37,18 +37,10 @@ impl Signals {
     }
 
     /// Reads an event of the user at a time.
-    pub(super) fn keep(&mut self, event: &Event, now: u32) {
+    pub(crate) fn keep(&self, event: &Event, now: u32) {
         if let Some(kept) = KeptSignal::of(event) {
             self.lock().insert(now, kept);
         }
-    }
-
-    /// Reads an event of the user that comes behind all others.
-    pub(crate) fn keep_next(&self, event: &Event) {
-        let Some(kept) = KeptSignal::of(event) else { return };
-        let mut all = self.lock();
-        let next = all.last_key_value().map_or(0, |(last, _)| last + 1);
-        all.insert(next, kept);
     }
 
     /// Reads the result of a step that may have taken a signal.

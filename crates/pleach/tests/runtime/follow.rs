@@ -461,6 +461,52 @@ async fn a_refused_request_does_not_end_the_followers_of_its_session() {
     assert_eq!(follow.status(), FollowStatus::NotHere);
 }
 
+/// Found by an attacker: of two resumes one loses the session before it has stored anything, which ended the followers in its process.
+#[tokio::test]
+async fn a_resume_that_another_process_was_before_does_not_end_the_followers() {
+    let root = || {
+        let mut wf = Workflow::builder("wf");
+        let first = wf.node("first", async || 1);
+        let work = wf.node("work", async || {
+            tokio::task::yield_now().await;
+            2
+        });
+        wf.edge(START, first).edge(first, work);
+        wf.build_to(work).unwrap()
+    };
+    let (here, shared) = runner(root());
+    let there = Runner::builder("t").root(root()).sessions(Arc::clone(&shared)).build().unwrap();
+    let mut run = here.run("ana", "s1", "go");
+    let invocation = run.next().await.unwrap().unwrap().invocation_id().clone();
+    drop(run);
+    let mut follow = here.follow_with("s1", pleach::FollowOptions::new().across_pauses(true)).await.unwrap();
+    assert_eq!(take(&mut follow, 2).await.len(), 2);
+    // Both have loaded the session before one of them claims it.
+    let ends = futures::future::join(
+        here.resume("ana", "s1", invocation.clone()).output::<i64>(),
+        there.resume("ana", "s1", invocation).output::<i64>(),
+    );
+    let (lost, won) = ends.await;
+    assert_eq!(won.unwrap(), 2);
+    assert!(matches!(lost, Err(RunError::Session(_))), "{lost:?}");
+    assert_eq!(take(&mut follow, 1).await, ["wf@1/work@1: 2"]);
+}
+
+/// Found by an attacker: nothing of a run was shown to who followed it while it was opened.
+#[tokio::test]
+async fn a_run_that_is_being_opened_is_followed() {
+    let (script, runner) = scripted_runner(sessions());
+    let mut run = runner.run("ana", "s1", "go");
+    assert!(futures::poll!(std::pin::pin!(run.next())).is_pending());
+    let gated = runner.run("ana", "s1", "refused");
+    drop(gated);
+    let mut follow = runner.follow("s1", None).await.unwrap();
+    script.later("one");
+    script.end("done");
+    let (lines, events) = futures::join!(rest(&mut follow), trace(run));
+    assert_eq!((lines.len(), events.len()), (3, 2), "{lines:?}");
+}
+
 #[tokio::test]
 async fn d5_checkpoints_and_echoes_are_shown_to_those_who_ask() {
     let mut wf = Workflow::builder("wf");

@@ -486,9 +486,9 @@ async fn a_fork_rests_until_it_is_continued() {
     assert!(matches!(status("asked").await.progress, RunProgress::Waiting));
 }
 
-/// A run that claims its session and is killed before it has stored anything has continued the copy.
+/// A resume that is killed before its node has stored anything has continued the copy.
 #[tokio::test]
-async fn a_fork_that_was_claimed_rests_no_more() {
+async fn a_fork_that_was_resumed_rests_no_more() {
     let world = World::new();
     let root = || rerun("hang", async |_: Context| -> Result<()> { std::future::pending().await });
     let runner = world.process(root());
@@ -501,12 +501,65 @@ async fn a_fork_that_was_claimed_rests_no_more() {
     runner.fork("ana", "s1", at, Some("s2".into())).await.unwrap();
     assert_eq!(runner.unfinished(ListUnfinished::new()).await.unwrap().items.len(), 1, "the source");
     let resumed = runner.resume("ana", "s2", invocation).detach();
-    while load(&runner, "s2").await.last_update_time() == source.events[0].timestamp() {
-        tokio::task::yield_now().await;
-    }
+    resumed.invocation_id().await.unwrap();
     resumed.cut();
     resumed.await.ok();
-    assert_eq!(load(&runner, "s2").await.events.len(), 1);
+    let copy = load(&runner, "s2").await;
+    assert_eq!(
+        (copy.events.len(), &copy.events[1].custom_metadata().unwrap()["pleach_fork_continued"]),
+        (2, &json!(true))
+    );
     let unfinished = runner.unfinished(ListUnfinished::new()).await.unwrap().items;
     assert_eq!(unfinished.len(), 2, "{unfinished:?}");
+}
+
+/// Found by an attacker: the deadline of a copy that was resumed and waits again never passed; a redaction made those of another one pass.
+#[tokio::test(start_paused = true)]
+async fn a_resume_ends_the_rest_of_a_fork_that_waits_and_a_redaction_does_not() {
+    let world = World::new();
+    let root = || rerun("wait", async |ctx: Context| Ok(ctx.ask_within::<bool>("q", "Well?", HOUR).await?.is_some()));
+    let runner = world.process(root());
+    runner.start_timers();
+    trace(runner.run("ana", "s1", "go")).await;
+    let source = load(&runner, "s1").await;
+    let (at, invocation) = (source.events.last().unwrap().id().clone(), source.events[0].invocation_id().clone());
+    for session in ["resumed", "redacted"] {
+        runner.fork("ana", "s1", at.clone(), Some(session.into())).await.unwrap();
+    }
+    trace(runner.resume("ana", "resumed", invocation)).await;
+    let removed = pleach::Redaction::new(["/content"], "a request");
+    runner.redact(("ana", "redacted"), source.events[0].id().clone(), removed).await.unwrap();
+    tokio::time::sleep(2 * HOUR).await;
+    let status = async |session: &str| runner.status(("ana", session)).await.unwrap();
+    assert!(matches!(status("resumed").await.progress, RunProgress::Done));
+    let redacted = status("redacted").await;
+    assert!(matches!(redacted.progress, RunProgress::Waiting), "{redacted:?}");
+    assert_eq!(redacted.forked_from, Some("s1".into()));
+}
+
+/// Found by an attacker: the copy of a session at work counted as at work, and signals to it were refused.
+#[tokio::test(start_paused = true)]
+async fn a_fork_of_a_session_at_work_rests_and_takes_signals() {
+    let world = World::new();
+    let root = rerun("work", async |ctx: Context| {
+        ctx.step("begin", async || Ok(())).await?;
+        ctx.step("slow", async || {
+            tokio::time::sleep(HOUR).await;
+            Ok(())
+        })
+        .await?;
+        Ok(ctx.wait_for_signal::<u32>("parcel").await?)
+    });
+    let runner = world.builder().root(root).heartbeat(Duration::from_secs(20)).build().unwrap();
+    let mut run = runner.run("ana", "s1", "go");
+    run.next().await.unwrap().unwrap();
+    let run = run.detach();
+    let at = load(&runner, "s1").await.events.last().unwrap().id().clone();
+    runner.fork("ana", "s1", at, Some("s2".into())).await.unwrap();
+    let status = runner.status(("ana", "s2")).await.unwrap();
+    assert!(matches!(status.progress, RunProgress::Unfinished), "{status:?}");
+    assert!(matches!(runner.signal(("ana", "s2"), "parcel", 7).await.unwrap(), pleach::SignalOutcome::Kept));
+    let resumed = runner.resume("ana", "s2", status.invocation.unwrap());
+    assert_eq!(resumed.output::<u32>().await.unwrap(), 7);
+    run.cut();
 }

@@ -57,6 +57,7 @@ mod script;
 mod second_answers;
 mod select;
 mod signals;
+mod signals_live;
 mod stalled;
 mod state_rules;
 mod state_writes;

@@ -36,6 +36,12 @@ impl World {
         stored(&self.sessions).await
     }
 
+    /// How many events the session has.
+    pub(crate) async fn stored_events(&self) -> usize {
+        let session = self.sessions.get_session(&key(), Default::default()).await.unwrap();
+        session.map_or(0, |session| session.events.len())
+    }
+
     /// The answers that the session holds.
     pub(crate) async fn answers(&self) -> Vec<Value> {
         let session = self.sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
