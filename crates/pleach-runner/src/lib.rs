@@ -33,6 +33,7 @@ mod invocation;
 mod join;
 mod load;
 mod message;
+mod new_deadlines;
 mod open;
 mod open_task;
 mod outcome;

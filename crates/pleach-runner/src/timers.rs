@@ -6,10 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pleach_core::{InvocationId, NodePath, Question, SessionKey};
+use pleach_session::InboxItem;
 use tokio::sync::Notify;
-
-/// How far ahead deadlines of others are kept in memory; later ones are read again.
-const HORIZON: Duration = Duration::from_secs(600);
 
 /// The deadlines of a Runner, and the task that waits for them. The task begins with the first deadline.
 #[derive(Default)]
@@ -32,8 +30,8 @@ pub(crate) struct State {
     by_invocation: HashMap<(SessionKey, InvocationId), Vec<Due>>,
     /// The questions that are being answered, or wait for their session.
     firing: HashSet<Due>,
-    /// Whether the inbox is read for the deadlines of others.
-    pub(crate) scans: bool,
+    /// Whether a task reads the deadlines of others.
+    pub(crate) reads: bool,
     pub(crate) has_task: bool,
     pub(crate) closed: bool,
 }
@@ -131,10 +129,15 @@ impl Shared {
         }
     }
 
-    /// Keeps those of these deadlines that are near.
-    pub(crate) fn keep_near(&self, now: f64, deadlines: impl Iterator<Item = Due>) {
-        let horizon = micros(now + HORIZON.as_secs_f64());
-        self.keep(deadlines.filter(|due| due.at <= horizon));
+    /// Keeps the deadlines of these questions that come until then, in seconds since the epoch, and has the task look again if one of them is
+    /// the next.
+    pub(crate) fn keep_until(&self, until: f64, questions: &[InboxItem]) {
+        let before = self.next();
+        let due = questions.iter().filter_map(|item| Due::of(&item.session, &item.question));
+        self.keep(due.filter(|due| due.at <= micros(until)));
+        if self.next() != before {
+            self.changed.notify_one();
+        }
     }
 
     /// Notes that a deadline is no longer being answered.

@@ -32,7 +32,7 @@ pub use effective_events::{
 pub use error::{LostPayload, SessionError, SessionResult};
 pub use ext::SessionServiceExt;
 pub use inbox::{
-    Asked, Behind, Gathering, InboxItem, ListQuestions, ListQuestionsResponse, PAGE, PROJECTION, Projected, Projection,
+    Asked, Behind, Gathering, InboxItem, ListQuestions, ListQuestionsResponse, LogPlace, NewDeadlines, PAGE, PROJECTION, Projected, Projection,
     ProjectionError, ProjectionResult, QuestionCursor, QuestionRow, asked_questions, concerns_questions, is_rewind,
     list_projected, refresh_projection,
 };
