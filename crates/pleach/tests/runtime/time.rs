@@ -153,6 +153,35 @@ async fn several_processes_answer_once() {
     assert_eq!(world.stored().await.last().unwrap(), r#"wf@1/wait@1: "nobody answered""#);
 }
 
+/// Asks for as many seconds as the message says.
+fn patient() -> Workflow {
+    rerun("wait", async |ctx: Context| {
+        let limit = ctx.user_content().unwrap().text().parse().unwrap();
+        let answer: Option<bool> = ctx.ask_within("ok", "Pay?", Duration::from_secs(limit)).await?;
+        Ok(answer)
+    })
+}
+
+/// Issue 15: at most two seconds late, as long as one process lives, whoever has asked.
+#[tokio::test(start_paused = true)]
+async fn what_a_process_asks_that_is_gone_is_answered_within_two_seconds() {
+    let world = World::new();
+    let alive = world.process(patient());
+    alive.start_timers();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    for limit in [0, 1, 2, 7, 29, 31, 95, 700] {
+        let (asker, session) = (world.process(patient()), limit.to_string());
+        let before = tokio::time::Instant::now();
+        assert_eq!(trace(asker.run("ana", session.as_str(), limit.to_string())).await, ["wf@1/wait@1: asks ok"]);
+        drop(asker);
+        let waits = async |runner: &Runner| !runner.questions(("ana", session.as_str())).await.unwrap().is_empty();
+        tokio::time::sleep_until(before + Duration::from_secs(limit) - Duration::from_millis(1)).await;
+        assert!(limit == 0 || waits(&alive).await, "{limit} s: not before its time");
+        tokio::time::sleep_until(before + Duration::from_secs(limit + 2)).await;
+        assert!(!waits(&alive).await, "{limit} s: two seconds late");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_deadline_waits_for_the_run_that_has_the_session() {
     let root = rerun("wait", async |ctx: Context| {
