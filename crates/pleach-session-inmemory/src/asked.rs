@@ -70,7 +70,7 @@ mod tests {
         let mut ask = |log: &mut AskedLog, id: &str| {
             let deadline = std::time::UNIX_EPOCH + std::time::Duration::from_secs(9);
             let ask: RequestInput = RequestInput::ask(id, "?").with_deadline(deadline);
-            log.add(&session, &ask.into_event("node"));
+            log.add(&session, &ask.into_event(id));
         };
         (0..KEPT).for_each(|place| ask(&mut log, &place.to_string()));
         let first = log.since(0, &app, Some(&start.place)).unwrap();

@@ -83,3 +83,24 @@ impl SqliteSessionService {
         Ok(NewDeadlines::of_event(session, &event).collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{SqliteLayout, SqliteOptions, SqliteSessionService};
+    use sqlx::{AssertSqlSafe, Row as _};
+
+    /// An index of the app has all its events: a look would grow with their number.
+    #[tokio::test]
+    async fn a_look_reads_the_rows_behind_its_place_only() {
+        for layout in [SqliteLayout::Lite, SqliteLayout::V1] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let options = SqliteOptions::new().with_layout(layout);
+            let service = SqliteSessionService::open_with(folder.path().join("s.db"), options).await.expect("a file");
+            let plan = format!("EXPLAIN QUERY PLAN {}", service.sql.inbox.deadlines);
+            let rows = sqlx::query(AssertSqlSafe(plan)).fetch_all(&service.readers).await.expect("a plan");
+            let steps: Vec<&str> = rows.iter().map(|row| row.get("detail")).collect();
+            let expected = ["SEARCH e USING INTEGER PRIMARY KEY (rowid>?)", "SCALAR SUBQUERY 1", "SEARCH events"];
+            assert_eq!(steps, expected, "{layout:?}");
+        }
+    }
+}
