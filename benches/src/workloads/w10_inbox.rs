@@ -4,7 +4,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use futures_util::future::try_join_all;
 use pleach::{
-    AppName, BoxError, CreateSession, Event, ListQuestions, RequestInput, Session, SessionService, SessionServiceExt as _,
+    AppName, BoxError, CreateSession, Event, ListQuestions, RequestInput, Session, SessionService,
+    SessionServiceExt as _,
 };
 
 use crate::events::event;

@@ -15,6 +15,7 @@ use crate::RunError;
 use crate::answer::{AnswerTarget, check, of_call, several_invocations};
 use crate::asked_calls::{AskedCall, AskedCalls};
 use crate::error::open_ids;
+use crate::firing::has_come;
 use crate::question_ref::{AnswerChecks, QuestionRef};
 
 /// The answers of a message after the checks.
@@ -117,7 +118,7 @@ enum Effect {
     Replaces,
     /// The same answer is stored.
     Same,
-    /// A run that used a different answer has completed, or another question of the same select is answered.
+    /// A run that used a different answer has completed, the deadline has come, or another question of the same select is answered.
     Late,
 }
 
@@ -131,6 +132,7 @@ impl Asked<'_> {
             Earlier::Replaceable(given) | Earlier::Final(given) if self.is_same(asked, call, response, given) => {
                 Effect::Same
             }
+            Earlier::Replaceable(_) if has_come(self.session, self.events, asked, id) => Effect::Late,
             Earlier::Replaceable(_) => Effect::Replaces,
             Earlier::Final(_) | Earlier::Withdrawn => Effect::Late,
         }

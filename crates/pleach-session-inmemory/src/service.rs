@@ -3,9 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use pleach_core::{
-    AppName, BoxFuture, Event, Map, REQUEST_INPUT, Session, SessionHead, SessionId, SessionKey, UserId,
-};
+use pleach_core::{AppName, BoxFuture, Event, Map, REQUEST_INPUT, Session, SessionHead, SessionId, SessionKey, UserId};
 use pleach_session::{
     CreateSession, GetSessionConfig, ListCursor, ListQuestions, ListQuestionsResponse, ListSessions,
     ListSessionsResponse, LogPlace, NewDeadlines, SessionError, SessionResult, SessionService, Since, prepare,

@@ -6,7 +6,8 @@ use std::time::Duration;
 use pleach_core::{AppName, BoxFuture, Event, EventId, Map, Session, SessionHead, SessionId, SessionKey, UserId};
 use pleach_session::{
     CreateSession, GetSessionConfig, ListQuestions, ListQuestionsResponse, ListSessions, ListSessionsResponse,
-    LogPlace, NewDeadlines, SessionError, SessionResult, SessionService, Since, list_projected, prepare, walk_questions,
+    LogPlace, NewDeadlines, SessionError, SessionResult, SessionService, Since, list_projected, prepare,
+    walk_questions,
 };
 
 use crate::address::Address;

@@ -11,8 +11,8 @@ use pleach::{
 };
 use serde_json::{Value, json};
 
+use crate::backends::{Backend, on_backends};
 use crate::support::{key, runner, trace};
-use crate::world::World;
 
 type Stored<T> = std::result::Result<T, SessionError>;
 
@@ -49,7 +49,10 @@ fn asking(calls: &Arc<AtomicU32>) -> impl pleach::Node + use<> {
     wf.build_to(done).unwrap()
 }
 
-async fn goes_on_in_both(runner: Runner, calls: &AtomicU32) {
+async fn an_invocation_goes_on_in_the_fork_and_the_source_stays_as_it_is(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
+    let calls = Arc::default();
+    let runner = place.builder().await.root(asking(&calls)).build().unwrap();
     trace(runner.run("ana", "s1", "go")).await;
     trace(runner.answer(("ana", "s1"), "q", "old").unwrap()).await;
     let source = load(&runner, "s1").await;
@@ -69,29 +72,9 @@ async fn goes_on_in_both(runner: Runner, calls: &AtomicU32) {
     assert_eq!((calls.load(Ordering::Relaxed), load(&runner, "s1").await), (1, source));
 }
 
-#[tokio::test]
-async fn an_invocation_goes_on_in_the_fork_and_the_source_stays_as_it_is() {
-    let calls = Arc::default();
-    let (runner, _) = runner(asking(&calls));
-    goes_on_in_both(runner, &calls).await;
-}
-
-#[cfg(feature = "sqlite")]
-#[tokio::test]
-async fn a_fork_in_sqlite_goes_on_as_well() {
-    for layout in [pleach::SqliteLayout::Lite, pleach::SqliteLayout::V1] {
-        let folder = tempfile::tempdir().unwrap();
-        let options = pleach::SqliteOptions::new().with_layout(layout);
-        let sessions = pleach::SqliteSessionService::open_with(folder.path().join("f.db"), options).await.unwrap();
-        let calls = Arc::default();
-        let runner = Runner::builder("t").root(asking(&calls)).sessions(sessions).build().unwrap();
-        goes_on_in_both(runner, &calls).await;
-    }
-}
-
-#[tokio::test]
-async fn r1141_state_is_that_after_the_event_and_shared_state_stays() {
-    let (runner, _) = runner(asking(&Arc::default()));
+async fn r1141_state_is_that_after_the_event_and_shared_state_stays(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
+    let runner = place.builder().await.root(asking(&Arc::default())).build().unwrap();
     let initial = json!({"init": 1, "later": 1, "app:a": 1, "user:u": 1});
     let deltas = [
         ("i1", json!({"k": 1, "user:u": 2})),
@@ -132,9 +115,9 @@ async fn r1141_state_is_that_after_the_event_and_shared_state_stays() {
     }
 }
 
-#[tokio::test]
-async fn what_no_event_has_changed_keeps_its_value() {
-    let (runner, _) = runner(asking(&Arc::default()));
+async fn what_no_event_has_changed_keeps_its_value(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
+    let runner = place.builder().await.root(asking(&Arc::default())).build().unwrap();
     let deltas = [("i1", json!({"k": 1})), ("i2", json!({"k": 2, "later": 2}))];
     written(&runner, json!({"init": 1, "later": 1}), &deltas).await;
     let fork = runner.fork("ana", "s1", "0", None).await.unwrap();
@@ -144,8 +127,8 @@ async fn what_no_event_has_changed_keeps_its_value() {
     assert_eq!(Value::from(back.actions().state_delta().clone()), json!({"init": null, "k": null}));
 }
 
-#[tokio::test]
-async fn files_are_copied_up_to_the_versions_of_the_copied_events() {
+async fn files_are_copied_up_to_the_versions_of_the_copied_events(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
     let files = Arc::new(InMemoryArtifactService::with_clock(Arc::new(SystemClock)));
     let save = FunctionNode::new("save", async |ctx: Context| -> Result<i64, NodeError> {
         let turn = ctx.invocation().user_content().map(|content| content.text()).unwrap_or_default();
@@ -154,7 +137,7 @@ async fn files_are_copied_up_to_the_versions_of_the_copied_events() {
         }
         Ok(1)
     });
-    let runner = Runner::builder("t").root(save).artifacts(Arc::clone(&files)).build().unwrap();
+    let runner = place.builder().await.root(save).artifacts(Arc::clone(&files)).build().unwrap();
     for turn in ["one", "two", "three"] {
         runner.run("ana", "s1", turn).output::<i64>().await.unwrap();
     }
@@ -179,9 +162,9 @@ async fn files_are_copied_up_to_the_versions_of_the_copied_events() {
     assert_eq!(saved(&plain), saved(&source)[..4]);
 }
 
-#[tokio::test]
-async fn what_is_not_there_or_taken_is_named() {
-    let (runner, sessions) = runner(asking(&Arc::default()));
+async fn what_is_not_there_or_taken_is_named(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
+    let runner = place.builder().await.root(asking(&Arc::default())).build().unwrap();
     let error = async |session: &str, at: &str, new: &str| {
         let error = runner.fork("ana", session, at, Some(new.into())).await.unwrap_err();
         format!("{}: {error}", error.code())
@@ -205,7 +188,7 @@ async fn what_is_not_there_or_taken_is_named() {
     );
     let taken = runner.fork("ana", "s1", "0", Some("s1".into())).await.unwrap_err();
     assert!(matches!(&taken, RunError::Session(SessionError::AlreadyExists(taken)) if *taken == key()), "{taken:?}");
-    assert_eq!(sessions.list_sessions(ListSessions::new("t")).await.unwrap().sessions.len(), 1);
+    assert_eq!(runner.sessions().list_sessions(ListSessions::new("t")).await.unwrap().sessions.len(), 1);
     assert_eq!(load(&runner, "s1").await.events, source.events);
 }
 
@@ -285,7 +268,7 @@ async fn a_fork_that_fails_midway_leaves_nothing() {
     let last = load(&runner, "s1").await.events[3].id().clone();
     let error = runner.fork("ana", "s1", &last, Some("s2".into())).await.unwrap_err();
     assert_eq!((error.code(), sessions.left.load(Ordering::Relaxed)), ("StorageError", 0));
-    assert_eq!(sessions.list_sessions(ListSessions::new("t")).await.unwrap().sessions.len(), 1);
+    assert_eq!(runner.sessions().list_sessions(ListSessions::new("t")).await.unwrap().sessions.len(), 1);
     let scope = ArtifactScope::session(&SessionKey::new("t", "ana", "s2"));
     assert_eq!(files.list_artifact_keys(&scope).await.unwrap(), [] as [&str; 0]);
     sessions.left.store(9, Ordering::Relaxed);
@@ -343,10 +326,10 @@ fn counting(calls: &Arc<AtomicU32>) -> Workflow {
 }
 
 /// Issue 15, point 4: the end of a node without a result, which only a rewind records, is copied, and taken back by a second rewind.
-#[tokio::test]
-async fn r1141_ends_that_a_rewind_records_are_copied_and_taken_back() {
+async fn r1141_ends_that_a_rewind_records_are_copied_and_taken_back(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
     let calls = Arc::default();
-    let runner = World::new().builder().root(counting(&calls)).resumable(true).build().unwrap();
+    let runner = place.builder().await.root(counting(&calls)).resumable(true).build().unwrap();
     trace(runner.run("ana", "s1", "go")).await;
     let invocation = load(&runner, "s1").await.events[0].invocation_id().clone();
     let continues = async |session: &str, expected: u32| {
@@ -366,10 +349,10 @@ async fn r1141_ends_that_a_rewind_records_are_copied_and_taken_back() {
     continues("s1", 3).await;
 }
 
-#[tokio::test]
-async fn a_run_is_run_again_in_a_copy() {
+async fn a_run_is_run_again_in_a_copy(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
     let calls = Arc::default();
-    let runner = World::new().builder().root(counting(&calls)).resumable(true).build().unwrap();
+    let runner = place.builder().await.root(counting(&calls)).resumable(true).build().unwrap();
     trace(runner.run("ana", "s1", "go")).await;
     let before = load(&runner, "s1").await;
     // Checkpoints and echoes left out.
@@ -398,4 +381,15 @@ async fn a_run_is_run_again_in_a_copy() {
     let again = runner.resume("ana", "s1", before.events[0].invocation_id().clone());
     assert_eq!(outputs(again).await, ["wf@1/factor@1: 2", "wf@1/double@1: 42"]);
     assert_eq!(calls.load(Ordering::Relaxed), 2);
+}
+
+on_backends! {
+    #[tokio::test]
+    an_invocation_goes_on_in_the_fork_and_the_source_stays_as_it_is,
+    r1141_state_is_that_after_the_event_and_shared_state_stays,
+    what_no_event_has_changed_keeps_its_value,
+    files_are_copied_up_to_the_versions_of_the_copied_events,
+    what_is_not_there_or_taken_is_named,
+    r1141_ends_that_a_rewind_records_are_copied_and_taken_back,
+    a_run_is_run_again_in_a_copy,
 }

@@ -6,6 +6,7 @@ use pleach::prelude::*;
 use pleach::{RunConfig, RunError, RunProgress, RunRequest, SignalOptions, SignalOutcome};
 use serde_json::{Value, json};
 
+use crate::backends::{Backend, on_backends};
 use crate::support::{rerun, trace};
 use crate::world::World;
 
@@ -162,9 +163,9 @@ async fn a_signal_waits_for_the_run_that_works() {
 }
 
 /// Messages wait for the run that keeps the session busy, in order, and not more of them than are allowed.
-#[tokio::test(start_paused = true)]
-async fn messages_queue_in_order() {
-    let world = World::new();
+async fn messages_queue_in_order(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
+    let world = World::at(&place).await;
     let mut root = Workflow::builder("wf");
     let say = root.node("say", async |Input(text): Input<String>| {
         tokio::time::sleep(Duration::from_secs(60)).await;
@@ -177,7 +178,9 @@ async fn messages_queue_in_order() {
     let first = runner.run("ana", "s1", "one").detach();
     first.invocation_id().await.unwrap();
     let (second, third) = (request("two"), request("three"));
-    tokio::task::yield_now().await;
+    while runner.load().queued < 2 {
+        tokio::task::yield_now().await;
+    }
     let load = runner.load();
     assert_eq!((load.active, load.detached, load.queued), (1, 1, 2));
     let refused = request("four").await.unwrap_err();
@@ -264,9 +267,9 @@ async fn the_metadata_of_a_client_is_no_signal() {
 }
 
 // Found by a reader: a queued run began during the drain, and was cut off by it.
-#[tokio::test(start_paused = true)]
-async fn a_queued_message_ends_with_a_drain_and_stores_nothing() {
-    let world = World::new();
+async fn a_queued_message_ends_with_a_drain_and_stores_nothing(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
+    let world = World::at(&place).await;
     let runner = world.process(rerun("work", async |_: Context| {
         tokio::time::sleep(Duration::from_secs(60)).await;
         Ok("done")
@@ -281,4 +284,10 @@ async fn a_queued_message_ends_with_a_drain_and_stores_nothing() {
     assert_eq!(first.output::<String>().await.unwrap(), "done");
     assert!(matches!(queued.await, Err(RunError::Draining)));
     assert!(world.stored().await.iter().all(|line| !line.contains("two")));
+}
+
+on_backends! {
+    #[tokio::test(start_paused = true)]
+    messages_queue_in_order,
+    a_queued_message_ends_with_a_drain_and_stores_nothing,
 }
