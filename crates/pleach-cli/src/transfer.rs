@@ -7,7 +7,6 @@ use std::sync::Arc;
 use pleach::{AppName, CreateSession, Map, Session, SessionError, SessionKey, SessionService, UserId};
 
 use crate::fault::Fault;
-use crate::store::check_whole;
 
 /// The prefixes of state that the sessions of an app, and those of a user, share.
 const APP: &str = "app:";
@@ -21,12 +20,11 @@ pub(crate) enum Copied {
     Exists,
 }
 
-/// Copies a session with its own state and its events. What they set of its app and user is set, too: see [`Shared`].
+/// Copies a session, which is [whole](crate::store::check_whole), with its own state and its events. What they set of its app and user is set, too: see [`Shared`].
 ///
 /// # Errors
-/// `Outside` for a session with values that are elsewhere; failures of the database, the copy is deleted then.
+/// Failures of the database; the copy is deleted then.
 pub(crate) async fn copy(session: &Session, to: &dyn SessionService) -> Result<Copied, Fault> {
-    check_whole(session)?;
     let key = session.key();
     // What an event sets comes with it.
     let set: HashSet<&str> =

@@ -73,6 +73,9 @@ fn names(known: &[&'static str]) -> Vec<Cow<'static, str>> {
     known.iter().copied().map(Cow::Borrowed).collect()
 }
 
+/// The class of the error for nodes that no longer fit what history recorded of them.
+pub const WORKFLOW_CHANGED: &str = "WorkflowChangedError";
+
 impl NodeError {
     /// Makes an error of `class` with a message.
     pub fn new(class: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {

@@ -10,6 +10,7 @@ use pleach_memory::MemoryService;
 
 use crate::contract::{InvocationSetup, Services};
 use crate::engine::{EventQueue, WorkGate};
+use crate::live_signals::LiveSignals;
 use crate::session_state::SessionState;
 use crate::{AbortSignal, InvocationContext, RunConfig};
 
@@ -34,7 +35,7 @@ impl InvocationSetup {
             state: Mutex::new(SessionState::new(state)),
             events: Mutex::new(events),
             history: Mutex::default(),
-            claimed_signals: Mutex::default(),
+            signals: LiveSignals::default(),
             has_history: AtomicBool::new(false),
             has_background: AtomicBool::new(false),
             llm_calls: AtomicU32::new(0),

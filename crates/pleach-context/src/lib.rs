@@ -17,6 +17,7 @@ mod error;
 mod extract;
 mod history;
 mod invocation;
+mod live_signals;
 mod node;
 mod node_end;
 mod plugin;

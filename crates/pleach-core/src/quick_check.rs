@@ -127,3 +127,22 @@ impl FunctionResponse {
         check.text_of(scheduling) && check.text_of(id) && check.text_of(name) && check.map_of(response.as_ref())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// At every place of texts around the sizes of blocks.
+    #[test]
+    fn a_nul_is_found_at_every_place() {
+        for length in 0..=50 {
+            let clean = "x".repeat(length);
+            assert!(Clean.text(&clean), "{length}");
+            for place in 0..length {
+                let mut text = clean.clone();
+                text.replace_range(place..=place, "\0");
+                assert!(!Clean.text(&text), "{place} of {length}");
+            }
+        }
+    }
+}

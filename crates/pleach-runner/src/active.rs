@@ -7,11 +7,14 @@ use futures_util::task::AtomicWaker;
 use pleach_context::AbortSignal;
 use pleach_context::telemetry::SpanEnd;
 use pleach_core::{Content, Event, InvocationId, Map, SessionKey};
+use tokio::sync::oneshot::Receiver;
 use tokio::sync::{Notify, broadcast};
 
+use crate::incoming::{Incoming, Offered};
 use crate::message::as_user;
 use crate::outcome::{Outcome, RunEnd};
 use crate::seat::{BACKLOG, Seat};
+use crate::sent_signal::Signal;
 use crate::{RunError, RunEvent, RunRequest, SessionRef};
 
 /// The part of a run that its followers, joined callers and stoppers share.
@@ -24,13 +27,17 @@ pub(crate) struct ActiveRun {
     abort: AbortSignal,
     closing: AtomicBool,
     detached: AtomicBool,
+    /// Whether its nodes run: it is neither refused nor answered by what is recorded.
+    executes: AtomicBool,
     streams: AtomicBool,
     summing_up: AtomicBool,
     /// Whether a follower has subscribed; runs without one skip a lock per event.
     followed: AtomicBool,
+    /// The signals that the run stores while it works.
+    pub(crate) incoming: Incoming,
     /// The stream of the run and its readers.
     pub(crate) seat: Arc<Seat>,
-    /// Wakes the run when it must stop while it waits for its root node.
+    /// Wakes the run when it must stop, or store a signal, while it waits for its root node.
     pub(crate) stopper: AtomicWaker,
     inner: Mutex<Inner>,
     changed: Notify,
@@ -65,9 +72,11 @@ impl ActiveRun {
             abort: request.abort.clone(),
             closing: AtomicBool::new(false),
             detached: AtomicBool::new(false),
+            executes: AtomicBool::new(false),
             streams: AtomicBool::new(false),
             summing_up: AtomicBool::new(false),
             followed: AtomicBool::new(false),
+            incoming: Incoming::default(),
             seat: Arc::default(),
             stopper: AtomicWaker::new(),
             inner: Mutex::new(Inner { message, ..Inner::default() }),
@@ -122,6 +131,14 @@ impl ActiveRun {
 
     pub(crate) fn is_detached(&self) -> bool {
         self.detached.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn executes(&self) -> bool {
+        self.executes.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_executes(&self) {
+        self.executes.store(true, Ordering::Release);
     }
 
     /// Asks models for fragments, if the run has not begun.
@@ -236,6 +253,13 @@ impl ActiveRun {
         &self.abort
     }
 
+    /// Has the run store a signal between its events.
+    pub(crate) fn offer(&self, signal: Signal) -> Receiver<Result<Offered, RunError>> {
+        let offered = self.incoming.offer(signal);
+        self.stopper.wake();
+        offered
+    }
+
     /// Sends a stored event, or a fragment, to the followers.
     pub(crate) fn publish(&self, event: &Arc<Event>) {
         // A later follower reads the log after it has subscribed, and finds the event there.
@@ -272,6 +296,7 @@ impl ActiveRun {
 
     /// Ends the run; only the first call has an effect.
     pub(crate) fn finish(&self, end: RunEnd) {
+        self.incoming.close();
         let mut inner = self.inner();
         inner.end.get_or_insert(end);
         let feed = inner.feed.take();

@@ -39,7 +39,7 @@ impl Opening {
     pub(crate) async fn begin(
         self: Box<Self>,
         parts: &RunnerParts,
-        run: &ActiveRun,
+        run: &Arc<ActiveRun>,
         shown: &mut ShownMessage,
     ) -> Result<Begun, RunError> {
         let Self {
@@ -83,6 +83,10 @@ impl Opening {
             }
             _ => None,
         };
+        let executes = !starts_again && !runs_elsewhere;
+        if executes {
+            parts.active.announce(run);
+        }
         run.begin(ic.invocation_id());
         // The agent of a task gets the new message, a resumed node the first one.
         let first = if continues_task { stored.clone() } else { original.or_else(|| stored.clone()) };
@@ -104,10 +108,9 @@ impl Opening {
         }
         let input = input_event.map_or(NodeInput::Null, NodeInput::Content);
         let invocation = Invocation { ic, engine, entry, store, input, user_event: stored, repeats };
-        Ok(if starts_again || runs_elsewhere {
-            Begun::Before { invocation, difference }
-        } else {
-            Begun::Now(invocation)
+        Ok(match executes {
+            true => Begun::Now(invocation),
+            false => Begun::Before { invocation, difference },
         })
     }
 }

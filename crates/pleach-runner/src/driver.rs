@@ -100,7 +100,7 @@ async fn start_again(
     // What was stored meanwhile may be the same answer.
     let key = run.key().ok_or(error)?;
     let mut opened = parts.open_entered(key, request, run).await?;
-    if let Opened::Own(opening, _) = &mut opened {
+    if let Opened::Own(opening) = &mut opened {
         opening.runs_elsewhere = opening.message.is_none();
     }
     begin(parts, opened, run, shown, false).await
@@ -119,13 +119,14 @@ async fn begin(
     shown: &mut ShownMessage,
     retries: bool,
 ) -> Result<Started, Failure> {
-    let (opening, span) = match opened {
-        Opened::Own(opening, span) => (opening, RunSpan::new(span)),
+    let opening = match opened {
+        Opened::Own(opening) => opening,
         Opened::Join(share) => {
             let phase = Phase::Running { stream: Box::pin(joined(share, Arc::clone(run))), ic: None };
             return Ok(Started { span: None, phase: Some(phase) });
         }
     };
+    let span = RunSpan::new(parts.on_span.open(&opening.ic, parts.root.spec(), opening.progress.resumes));
     let begin = pin!(async {
         let (ic, runs_elsewhere) = (Arc::clone(&opening.ic), opening.runs_elsewhere);
         match opening.begin(parts, run, shown).await {

@@ -10,6 +10,7 @@ use pleach_session::{SessionError, effective_events_of, open_questions};
 use tokio::sync::Semaphore;
 
 use crate::parts::RunnerParts;
+use crate::resting_fork::resting_source;
 use crate::run::Run;
 use crate::timers::Due;
 use crate::{RunError, RunRequest};
@@ -74,6 +75,10 @@ async fn answer(parts: &Arc<RunnerParts>, due: &Due, at_once: &Semaphore, stored
     let session = parts.load_all(&due.session).await?;
     if parts.runs_elsewhere(&session).await? {
         return Err(RunError::Busy { session: due.session.clone(), invocation: Some(due.invocation.clone()) });
+    }
+    if resting_source(&session).is_some() {
+        parts.timers.shared.rest(due, parts.services.clock.now() + PAUSES.1.as_secs_f64());
+        return Ok(());
     }
     let questions = open_questions(&session.events);
     let Some(question) = questions.iter().find(|question| Due::of(&due.session, question).as_ref() == Some(due)) else {

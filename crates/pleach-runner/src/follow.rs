@@ -115,7 +115,7 @@ impl RunnerParts {
         check_ids(&key)?;
         // Watched before the active run is looked up, so that no run is missed.
         let later = options.across_pauses.then(|| self.active.watch(&key));
-        let run = self.active.of(&key);
+        let run = self.active.executing(&key);
         self.follow_log(&key, run, later, options).await
     }
 

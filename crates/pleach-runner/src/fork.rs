@@ -10,15 +10,23 @@ use pleach_core::{Event, EventId, InvocationId, Map, NodePath, Scope, Session, S
 use pleach_session::{CreateSession, effective_events_and_rewinds, partly_rewound};
 
 use crate::parts::RunnerParts;
+use crate::resting_fork::note_source;
 use crate::run_place::RunPlace;
 use crate::{Run, RunError, RunRequest, Runner, SessionRef};
 
 impl Runner {
     /// Copies a session, as it was right after one of its events, to a new session of the same user, and returns the new one.
     ///
-    /// The new session has the events that were effective then, with their ids, times and invocations. If the event is in the
+    /// The new session has the events that were effective then, with their ids, times and invocations. In the place of a
+    /// [rewind to before a node run](Runner::rewind_before) it has an event that records the nodes which had completed without a
+    /// result, if there are any. If the event is in the
     /// middle of an invocation, [`Runner::resume`] continues the invocation in the new session, and open questions can be
     /// answered in both. The event may also be one that a later rewind has undone.
+    ///
+    /// **The copy rests** until a message, an answer, a signal or a resume continues it: [`Runner::unfinished`] leaves it out, and its
+    /// deadlines do not pass. Its open questions are listed by [`Runner::inbox`] beside those of the source. The last copied event
+    /// records the source, `{"pleach_forked_from": "<session id>"}` in its `custom_metadata`, and
+    /// [`SessionStatus::forked_from`](crate::SessionStatus::forked_from) returns it while the copy rests.
     ///
     /// **State.** The session's own keys have the values they had after that event. A key that no event changed keeps its
     /// value; a key that only later events changed is left out, because its earlier value is unknown. `app:` and `user:` state
@@ -149,8 +157,9 @@ impl RunnerParts {
     async fn fork(&self, copied: &Copied, key: SessionKey) -> Result<Session, RunError> {
         let Copied { source, end, carried } = copied;
         let effective = effective_events_and_rewinds(&source.events[..*end]).into_iter();
-        let live: Vec<Arc<Event>> =
+        let mut live: Vec<Arc<Event>> =
             effective.filter_map(|event| without_rewind(source, event)).chain(carried.clone()).collect();
+        live.last_mut().into_iter().for_each(|last| note_source(last, source.id()));
         let create = CreateSession::new(key.app_name, key.user_id)
             .with_session_id(key.session_id)
             .with_state(state_before(source, *end, &live))

@@ -17,6 +17,7 @@ use crate::RunError;
 use crate::abort_events::abort_events;
 use crate::active::ActiveRun;
 use crate::heartbeat::Heartbeat;
+use crate::keep_signal::keep_next;
 use crate::outcome::Outcome;
 use crate::parts::RunnerParts;
 use crate::repeat_filter::RepeatFilter;
@@ -87,6 +88,11 @@ impl Invocation {
                     }
                     if must_stop(&ic, &run) || ended.is_some() {
                         break;
+                    }
+                    // The root is not polled in between. Boxed, as everything rare.
+                    while run.incoming.has_any() {
+                        let Some(stored) = Box::pin(keep_next(&run.incoming, &ic, &mut store)).await? else { break };
+                        yield Shown::message(stored);
                     }
                     if ic.engine().work_gate().is_wanted() {
                         store.claim(&ic).await?;

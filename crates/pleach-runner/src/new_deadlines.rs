@@ -88,7 +88,7 @@ impl Reader {
             return list(runner, &self.shared).await;
         };
         self.place = Some(new.place);
-        self.shared.keep_until(now + NEW, &new.items);
+        self.shared.keep_until(now, now + NEW, &new.items);
         if self.next_listing <= now && self.listing.as_ref().is_none_or(JoinHandle::is_finished) {
             self.next_listing = now + LIST.as_secs_f64();
             // New questions are looked for meanwhile.
@@ -109,7 +109,7 @@ async fn list(runner: &RunnerParts, shared: &Shared) -> Result<(), RunError> {
     loop {
         let now = runner.services.clock.now();
         let page = runner.services.sessions.list_questions(request.clone()).await?;
-        shared.keep_until(now + LISTED, &page.items);
+        shared.keep_until(now, now + LISTED, &page.items);
         match page.next {
             Some(next) => request = request.with_after(next),
             None => return Ok(()),

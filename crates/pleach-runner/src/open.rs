@@ -9,7 +9,6 @@ use pleach_core::{Content, EventId, InvocationId, Map, Session, SessionKey, Unst
 use pleach_session::{CreateSession, GetSessionConfig, SessionError, effective_events_of};
 use pleach_workflow::Engine;
 use smol_str::SmolStr;
-use tracing::Span;
 
 use crate::active::ActiveRun;
 use crate::agent_to_run::agent_to_run;
@@ -28,8 +27,8 @@ use crate::{RunError, RunRequest};
 
 /// The result of opening a request.
 pub(crate) enum Opened {
-    /// An invocation to begin, and its span.
-    Own(Box<Opening>, Span),
+    /// An invocation to begin.
+    Own(Box<Opening>),
     /// Another caller's active run of the same invocation.
     Join(Share),
 }
@@ -168,7 +167,6 @@ impl RunnerParts {
             Arc::make_mut(&mut setup.run_config).streaming_mode = StreamingMode::Sse;
         }
         let ic = Arc::new(setup.open());
-        let span = self.on_span.open(&ic, self.root.spec(), progress.resumes);
         let state_delta = request.state_delta;
         let opening = Opening {
             ic,
@@ -184,7 +182,7 @@ impl RunnerParts {
             repeats,
             runs_elsewhere: false,
         };
-        Ok(Opened::Own(Box::new(opening), span))
+        Ok(Opened::Own(Box::new(opening)))
     }
 
     fn setup(

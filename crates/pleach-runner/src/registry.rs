@@ -76,7 +76,7 @@ impl ActiveRuns {
     /// fail.
     pub(crate) fn admit(&self, run: &Arc<ActiveRun>, key: &SessionKey) -> Result<Admission, RunError> {
         let key = stored(key);
-        let mut inner = self.inner();
+        let inner = self.inner();
         let runs = inner.runs.get(&key.session_id).map(Vec::as_slice).unwrap_or_default();
         let others = runs.iter().filter(|other| !Arc::ptr_eq(other, run) && other.is_in(&key));
         let wanted = run.requested_invocation();
@@ -89,9 +89,21 @@ impl ActiveRuns {
         }
         finishing.iter().for_each(|other| other.cut());
         let ending = finishing.into_iter().filter(|other| other.is_detached()).cloned().collect();
-        inner.announce(&key, run);
         run.set_key(key);
         Ok(Admission::Own(ending))
+    }
+
+    /// Notes that the nodes of a run begin, and notifies the watchers of its session. A run that is refused, or that only returns what is
+    /// recorded, is never announced.
+    pub(crate) fn announce(&self, run: &Arc<ActiveRun>) {
+        let Some(key) = run.key() else { return };
+        let mut inner = self.inner();
+        run.set_executes();
+        let Some(watchers) = inner.watchers.get_mut(&key) else { return };
+        watchers.retain(|watcher| run.subscribe().is_some_and(|live| watcher.send((Arc::clone(run), live)).is_ok()));
+        if watchers.is_empty() {
+            inner.watchers.remove(&key);
+        }
     }
 
     /// Finds the run of this Runner that has an invocation; without one, `run` is noted as the one that has it.
@@ -155,11 +167,21 @@ impl ActiveRuns {
 
     /// Returns the run of a session: the detached one, or else the one that began last.
     pub(crate) fn of(&self, key: &SessionKey) -> Option<Arc<ActiveRun>> {
+        self.find(key, |_| true)
+    }
+
+    /// Returns the detached run of a session among those that `counts` selects, or else the one that began last.
+    fn find(&self, key: &SessionKey, counts: impl Fn(&ActiveRun) -> bool) -> Option<Arc<ActiveRun>> {
         let key = stored(key);
         let inner = self.inner();
-        let mut runs = inner.runs.get(&key.session_id)?.iter().filter(|run| run.is_in(&key));
+        let mut runs = inner.runs.get(&key.session_id)?.iter().filter(|run| run.is_in(&key) && counts(run));
         let last = runs.clone().next_back();
         runs.find(|run| run.is_detached()).or(last).cloned()
+    }
+
+    /// Returns the run of a session whose nodes run: the detached one, or else the one that began last.
+    pub(crate) fn executing(&self, key: &SessionKey) -> Option<Arc<ActiveRun>> {
+        self.find(key, ActiveRun::executes)
     }
 
     /// Returns a receiver of the runs that begin in a session from now on.
@@ -191,17 +213,6 @@ impl ActiveRuns {
         let mut inner = self.inner();
         inner.draining = true;
         inner.runs.values().flatten().cloned().collect()
-    }
-}
-
-impl Inner {
-    /// Notifies the watchers of a session about a run that begins there.
-    fn announce(&mut self, key: &SessionKey, run: &Arc<ActiveRun>) {
-        let Some(watchers) = self.watchers.get_mut(key) else { return };
-        watchers.retain(|watcher| run.subscribe().is_some_and(|live| watcher.send((Arc::clone(run), live)).is_ok()));
-        if watchers.is_empty() {
-            self.watchers.remove(key);
-        }
     }
 }
 

@@ -71,11 +71,14 @@ impl<'a> RootDriver<'a> {
         Self { root: Some(root), ended: None, signal, waker }
     }
 
-    /// Polls until the root has sent an event, waits to run a first body, or has ended, or the run must stop.
+    /// Polls until the root has sent an event, waits to run a first body, or has ended, or the run must stop or store a signal.
     pub(crate) async fn step(&mut self, ic: &InvocationContext, run: &ActiveRun) {
         // Most steps end in their first poll, and need no future that waits.
         let mut waits = None;
-        let calls = || ic.engine().queue().has_events() || ic.engine().work_gate().is_wanted();
+        let calls = || {
+            let engine = ic.engine();
+            engine.queue().has_events() || engine.work_gate().is_wanted() || run.incoming.has_any()
+        };
         poll_fn(|cx| {
             if must_stop(ic, run) || self.poll_root(cx, calls).is_ready() {
                 return Poll::Ready(());
@@ -85,7 +88,9 @@ impl<'a> RootDriver<'a> {
                 return Poll::Ready(());
             }
             // Registered last, because it takes a lock and only a waiting run needs it.
-            waits.get_or_insert_with(|| Box::pin(stopped(ic, run))).as_mut().poll(cx)
+            let stops = waits.get_or_insert_with(|| Box::pin(stopped(ic, run))).as_mut().poll(cx);
+            // A signal that came before the registration has woken no one.
+            if run.incoming.has_any() { Poll::Ready(()) } else { stops }
         })
         .await;
     }

@@ -4,53 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pleach_context::engine::stable_uuid;
-use pleach_context::{NodeError, RunConfig};
-use pleach_core::{Event, EventId, InvocationId, Question, QuestionKind, Session, SessionKey, bound_event, to_json};
+use pleach_core::{EventId, Question, Session, SessionKey, to_json};
 use pleach_session::{SessionError, open_questions};
 use serde::Serialize;
-use serde_json::Value;
 
+use crate::incoming::Offered;
 use crate::parts::check_id;
 use crate::run::Run;
+use crate::sent_signal::{Signal, SignalOptions, refused};
 use crate::store::Store;
 use crate::{Detached, RunError, RunProgress, RunRequest, Runner, SessionRef};
 
 /// How often a signal is tried when other processes append to the session at the same time, and the pause between two tries.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(10);
-
-/// The options of [`Runner::signal_with`].
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct SignalOptions {
-    /// Identifies the signal among those of its name in the session: however often it is sent, it is stored once.
-    pub idempotency_key: Option<String>,
-    /// The settings of the run that continues with the signal.
-    pub config: RunConfig,
-}
-
-impl SignalOptions {
-    /// Returns the options of [`Runner::signal`]: none is set.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Identifies the signal among those of its name in the session: however often it is sent, it is stored once. Services that send webhooks give each
-    /// an id for this.
-    #[must_use]
-    pub fn idempotency_key(mut self, key: impl Into<String>) -> Self {
-        self.idempotency_key = Some(key.into());
-        self
-    }
-
-    /// Sets the settings of the run that continues with the signal.
-    #[must_use]
-    pub fn config(mut self, config: RunConfig) -> Self {
-        self.config = config;
-        self
-    }
-}
 
 /// What has become of a signal. It is stored in each case.
 #[derive(Debug)]
@@ -65,31 +32,28 @@ pub enum SignalOutcome {
     Repeated,
 }
 
-/// A signal on its way to a session.
-struct Signal {
-    name: String,
-    payload: Value,
-    id: Option<EventId>,
-    config: RunConfig,
-}
-
 impl Runner {
     /// Sends a signal to a session: to the run that waits for the name, by
     /// [`Context::wait_for_signal`](pleach_context::Context::wait_for_signal) or in a
     /// [`select`](pleach_context::Context::select); to the one whose question is the oldest, if several do. The run continues in the
     /// background.
     ///
-    /// A signal that comes before a run waits for it is kept for the last invocation of the session. Signals of this Runner and its clones
-    /// come one after the other, in the order of the calls. While a run of theirs is active in the session, the call waits until it pauses or
-    /// ends, also when its reader does not poll it: limit the call with a time-out where that may happen, and do not signal the own
-    /// session from a node.
+    /// A signal that comes before a run waits for it is kept for the last invocation of the session, also while a run of this Runner or
+    /// its clones works on it: the run stores the signal between its own events, and its next wait for the name takes it. Signals of one
+    /// name that these Runners send come one after the other, in the order of the calls.
+    ///
+    /// The call returns once the signal is stored. It waits for a run that already waits for the name in one lane and works in another one,
+    /// until that pauses or ends, and for a run that its reader does not poll. Limit the call with a time-out where that may happen, and
+    /// have the sender repeat it with an [idempotency key](SignalOptions::idempotency_key): until the call returns, the signal is in memory
+    /// only. A node must not signal the own session under a name for which its run waits.
     ///
     /// # Errors
     /// - [`RunError::Message`] for a payload that cannot be written as JSON, or that the type of the run that waits refuses.
     /// - [`RunError::NoReceiver`] when no run waits for the name, and the last invocation has ended.
     /// - [`RunError::Unfinished`] when no run waits for the name, and the last invocation, or a lane of it beside its questions, has neither
-    ///   ended nor paused: another process works on it and would lose the session, or it was cut off. Send the signal again later, or to that
-    ///   process. In an app that is not [resumable](crate::App::resumable), a node that completed without a result leaves no trace, and
+    ///   ended nor paused: another process works on it and would lose the session, it was cut off, or it has failed and another process may try
+    ///   again. Send the signal again later, or to that process, or resume the invocation first. A failure that no node above it could try
+    ///   again or catch keeps the signal for the resume. In an app that is not [resumable](crate::App::resumable), a node that completed without a result leaves no trace, and
     ///   counts as one that may work elsewhere.
     /// - [`RunError::Session`] with a stale error when other processes keep appending to the session; those of [`Runner::questions`].
     ///
@@ -123,15 +87,24 @@ impl Runner {
         options: SignalOptions,
     ) -> Result<SignalOutcome, RunError> {
         let key = self.parts.session_key(&session.into()).await?;
-        let signal = Signal::new(&key, name.into(), payload, options)?;
-        let _turn = self.parts.signals.take(&key).await;
+        let signal = signal_of(&key, name.into(), payload, options)?;
+        let _turn = self.parts.signals.of_name(&key, &signal.name).await;
         let mut tries = 1;
         loop {
             if let Some(run) = self.parts.active.of(&key).filter(|run| run.end().is_none()) {
+                match run.offer(signal.clone()).await {
+                    Ok(Ok(Offered::Kept)) => return Ok(SignalOutcome::Kept),
+                    Ok(Ok(Offered::Repeated)) => return Ok(SignalOutcome::Repeated),
+                    Ok(Ok(Offered::Awaited)) | Err(_) => {}
+                    Ok(Err(error)) => return Err(error),
+                }
                 run.ended().await;
                 continue;
             }
-            match self.try_signal(&key, &signal).await {
+            let turn = self.parts.signals.of_session(&key).await;
+            let tried = self.try_signal(&key, &signal).await;
+            drop(turn);
+            match tried {
                 Ok(Some(outcome)) => return Ok(outcome),
                 // Another process has stored an answer at the same time.
                 Ok(None) => {}
@@ -147,11 +120,10 @@ impl Runner {
     /// Returns `None` when the session has changed meanwhile.
     async fn try_signal(&self, key: &SessionKey, signal: &Signal) -> Result<Option<SignalOutcome>, RunError> {
         let session = self.parts.load_all(key).await?;
-        if signal.id.as_ref().is_some_and(|id| session.events.iter().any(|event| event.id() == id)) {
+        if session.events.iter().any(|event| signal.is_stored_as(event)) {
             return Ok(Some(SignalOutcome::Repeated));
         }
-        let is_awaited = |question: &Question| question.kind == QuestionKind::Signal && question.message == signal.name;
-        match open_questions(&session.events).into_iter().find(is_awaited) {
+        match open_questions(&session.events).into_iter().find(|question| signal.is_awaited_by(question)) {
             Some(question) => self.deliver(key, &question, signal).await,
             None => self.keep(session, signal).await.map(Some),
         }
@@ -189,6 +161,7 @@ impl Runner {
             RunProgress::RunsHere | RunProgress::RunsElsewhere => {
                 return Err(RunError::Busy { session: status.session, invocation: Some(invocation) });
             }
+            RunProgress::Changed { error, path } => return Err(RunError::Node { error, path }),
             _ if !rests => return Err(RunError::Unfinished { session: status.session, invocation }),
             RunProgress::Waiting | RunProgress::Failed { .. } | RunProgress::Unfinished => {}
         }
@@ -200,35 +173,25 @@ impl Runner {
     }
 }
 
-impl Signal {
-    fn new(key: &SessionKey, name: String, payload: impl Serialize, options: SignalOptions) -> Result<Self, RunError> {
-        check_id("signal", &name)?;
-        let payload = to_json(payload).map_err(|error| refused(&name, error))?;
-        let id = match options.idempotency_key {
-            None => None,
-            Some(own) => {
-                check_id("idempotency key of the signal", &own)?;
-                let SessionKey { app_name, user_id, session_id } = key;
-                let session = [app_name.as_str(), user_id.as_str(), session_id.as_str()];
-                Some(EventId::from(stable_uuid(session.into_iter().chain(["signal", &name, &own]))))
-            }
-        };
-        Ok(Self { name, payload, id, config: options.config })
-    }
-
-    /// Makes the event that keeps the signal.
-    fn event(&self, invocation: &InvocationId) -> Result<Event, RunError> {
-        let mut event = Event::keeping_signal(invocation, &self.name, self.payload.clone());
-        bound_event(&mut event).map_err(|fault| refused(&self.name, fault))?;
-        if let Some(id) = &self.id {
-            event.set_id(id.clone());
+/// Makes the signal of a call.
+fn signal_of(
+    key: &SessionKey,
+    name: String,
+    payload: impl Serialize,
+    options: SignalOptions,
+) -> Result<Signal, RunError> {
+    check_id("signal", &name)?;
+    let payload = to_json(payload).map_err(|error| refused(&name, error))?;
+    let id = match options.idempotency_key {
+        None => None,
+        Some(own) => {
+            check_id("idempotency key of the signal", &own)?;
+            let SessionKey { app_name, user_id, session_id } = key;
+            let session = [app_name.as_str(), user_id.as_str(), session_id.as_str()];
+            Some(EventId::from(stable_uuid(session.into_iter().chain(["signal", &name, &own]))))
         }
-        Ok(event)
-    }
-}
-
-fn refused(name: &str, fault: impl std::fmt::Display) -> RunError {
-    RunError::Message(NodeError::validation(format!("the payload of signal '{name}' is refused: {fault}")))
+    };
+    Ok(Signal { name, payload, id, config: options.config })
 }
 
 /// Whether another look at the session may decide otherwise: its events or its runs have changed meanwhile.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use pleach_context::NodeError;
+use pleach_context::engine::WORKFLOW_CHANGED;
+use pleach_context::{NodeError, Outline};
 use pleach_core::{Event, InvocationId, NodePath, Question, Session, SessionId, SessionKey, UserId, micros};
 use pleach_session::{ListCursor, ListSessions, SessionError, effective_events, effective_events_of, open_questions};
 
@@ -13,6 +14,7 @@ use crate::open::Opened;
 use crate::outcome::Outcome;
 use crate::parts::RunnerParts;
 use crate::recorded::{recorded, rests, without_signals};
+use crate::resting_fork::resting_source;
 use crate::{RunError, RunRequest, Runner, SessionRef};
 
 /// How many sessions [`Runner::unfinished`] looks at when no limit is set.
@@ -32,6 +34,8 @@ pub struct SessionStatus {
     pub questions: Vec<Question>,
     /// When the last event was stored, in seconds since the epoch.
     pub last_update_time: f64,
+    /// The session that this one is a [copy](Runner::fork) of, as long as it rests: nothing has continued it.
+    pub forked_from: Option<SessionId>,
 }
 
 /// How far an invocation is.
@@ -60,10 +64,26 @@ pub enum RunProgress {
     /// another process works on it; the session does not record which. [`Runner::resume`] continues one that was cut off; one that another
     /// process works on is taken away from that process, which then fails at its next event.
     Unfinished,
+    /// It has not ended, and the root node is no longer the one that was recorded, for example because a node has another name now:
+    /// [`Runner::resume`] fails with this `WorkflowChangedError`. The version of the program that began it can continue it;
+    /// [`Runner::rerun_from`] runs it again from a node that both versions have.
+    Changed {
+        /// What differs.
+        error: NodeError,
+        /// The run that no longer fits.
+        path: NodePath,
+    },
     /// It was aborted, and cannot be resumed.
     Aborted,
     /// It has completed.
     Done,
+}
+
+impl SessionStatus {
+    fn is_unfinished(&self) -> bool {
+        let has_ended = !self.progress.can_resume() && !matches!(self.progress, RunProgress::Changed { .. });
+        !has_ended && self.forked_from.is_none()
+    }
 }
 
 impl RunProgress {
@@ -139,7 +159,7 @@ impl Runner {
     /// Nothing is run and nothing is stored; the root node is replayed against the history. The whole session is read.
     ///
     /// # Errors
-    /// Those of [`Runner::questions`]; a `WorkflowChangedError` when the root node is no longer the one that was recorded.
+    /// Those of [`Runner::questions`].
     ///
     /// # Cancel safety
     /// The call only reads.
@@ -150,7 +170,8 @@ impl Runner {
         self.parts.status(self.parts.load_all(&key).await?).await
     }
 
-    /// Returns the sessions of the app whose last invocation has failed, or has not ended and is not run by this Runner.
+    /// Returns the sessions of the app whose last invocation has failed, or has not ended and is not run by this Runner:
+    /// [`RunProgress::Failed`], [`RunProgress::Unfinished`] and [`RunProgress::Changed`]. [Forks](Runner::fork) that rest are left out.
     ///
     /// Every minute, resume those that have been idle for longer than a step of theirs takes:
     /// ```
@@ -182,8 +203,7 @@ impl Runner {
     /// One page looks at [`ListUnfinished::limit`] sessions and may return none of them. Each is read whole.
     ///
     /// # Errors
-    /// [`RunError::Session`] when the storage fails. A session that cannot be read, or whose history does not fit the root node, is left
-    /// out, with a warning in the log.
+    /// [`RunError::Session`] when the storage fails. A session that cannot be read is left out, with a warning in the log.
     ///
     /// # Cancel safety
     /// The call only reads.
@@ -202,7 +222,7 @@ impl Runner {
             }
             let key = session.key().clone();
             match self.status(&key).await {
-                Ok(status) if status.progress.can_resume() => response.items.push(status),
+                Ok(status) if status.is_unfinished() => response.items.push(status),
                 Ok(_) => {}
                 // Deleted meanwhile.
                 Err(RunError::SessionNotFound(_)) => {}
@@ -223,16 +243,25 @@ impl RunnerParts {
     pub(crate) async fn status_and_rest(self: &Arc<Self>, session: Session) -> Result<(SessionStatus, bool), RunError> {
         let key = session.key().clone();
         let invocation = last_invocation(&session.events);
+        let forked_from = resting_source(&session);
         let (progress, rests) = match &invocation {
             None => (RunProgress::New, true),
             Some(_) if self.active.of(&key).is_some_and(|run| run.end().is_none()) => (RunProgress::RunsHere, false),
             Some(invocation) => match self.replayed(&key, invocation).await {
                 // The error event may be that of an attempt, behind which another one waits.
-                Ok((RunProgress::Unfinished, _)) => {
-                    (failed(&session.events, invocation).unwrap_or(RunProgress::Unfinished), false)
-                }
-                // Recorded, unless the root node is another one now.
-                Err(error @ RunError::Node { .. }) => (failed(&session.events, invocation).ok_or(error)?, true),
+                Ok((RunProgress::Unfinished, _)) => match failed(&session.events, invocation) {
+                    Some((error, path)) => {
+                        let is_final = ends_root(&self.root.outline(), &path);
+                        (RunProgress::Failed { error, path }, is_final)
+                    }
+                    None => (RunProgress::Unfinished, false),
+                },
+                Err(RunError::Node { error, path }) => match failed(&session.events, invocation) {
+                    // Recorded, unless the root node is another one now.
+                    Some((error, path)) => (RunProgress::Failed { error, path }, true),
+                    None if error.class() == WORKFLOW_CHANGED => (RunProgress::Changed { error, path }, false),
+                    None => return Err(RunError::Node { error, path }),
+                },
                 replayed => replayed?,
             },
         };
@@ -246,7 +275,8 @@ impl RunnerParts {
             RunProgress::Unfinished | RunProgress::Waiting if may_run => RunProgress::RunsElsewhere,
             progress => progress,
         };
-        Ok((SessionStatus { session: key, invocation, progress, questions, last_update_time }, rests))
+        let status = SessionStatus { session: key, invocation, progress, questions, last_update_time, forked_from };
+        Ok((status, rests))
     }
 
     /// Replays an invocation without running anything; returns also whether no body would run. The run is no run of the Runner: it is neither
@@ -262,7 +292,7 @@ impl RunnerParts {
             Err(RunError::InvocationAborted { .. }) => return Ok((RunProgress::Aborted, true)),
             opened => opened?,
         };
-        let Opened::Own(mut opening, _) = opened else { return Ok((RunProgress::RunsHere, false)) };
+        let Opened::Own(mut opening) = opened else { return Ok((RunProgress::RunsHere, false)) };
         opening.runs_elsewhere = true;
         let begun = match opening.begin(self, &run, &mut ShownMessage::default()).await? {
             Begun::Before { invocation, .. } | Begun::Now(invocation) => invocation,
@@ -291,12 +321,23 @@ fn last_invocation(events: &[Arc<Event>]) -> Option<InvocationId> {
     last.map(|event| event.invocation_id().clone())
 }
 
+/// Returns whether a failure at `path` has ended the root node: none of the runs above it is tried again, or has a body that may go past it.
+fn ends_root(root: &Outline, path: &NodePath) -> bool {
+    let mut names = path.segments().map(|segment| segment.rsplit_once('@').map_or(segment, |(name, _)| name));
+    let is_of_root = names.next().is_some_and(|name| root.name == name);
+    let last = names.try_fold(root, |above, name| {
+        let graph = above.graph.as_ref().filter(|_| !above.retries)?;
+        graph.nodes.iter().find(|node| node.name == name)
+    });
+    is_of_root && last.is_some_and(|node| !node.retries)
+}
+
 /// Returns the failure that an unfinished invocation ended with: its last event is an error event.
-fn failed(events: &[Arc<Event>], invocation: &InvocationId) -> Option<RunProgress> {
+fn failed(events: &[Arc<Event>], invocation: &InvocationId) -> Option<(NodeError, NodePath)> {
     let own = effective_events_of(events, invocation);
     let last = without_signals(&own).next()?;
     let error = NodeError::new(last.error_code()?.to_owned(), last.error_message().unwrap_or_default().to_owned());
-    Some(RunProgress::Failed { error, path: last.path().clone() })
+    Some((error, last.path().clone()))
 }
 
 /// Returns whether an error concerns what is stored of one session, and not the storage.

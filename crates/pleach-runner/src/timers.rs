@@ -30,6 +30,8 @@ pub(crate) struct State {
     by_invocation: HashMap<(SessionKey, InvocationId), Vec<Due>>,
     /// The questions that are being answered, or wait for their session.
     firing: HashSet<Due>,
+    /// The overdue questions of forks that rest, and when they are looked at again, in seconds since the epoch.
+    resting: HashMap<Due, f64>,
     /// Whether a task reads the deadlines of others.
     pub(crate) reads: bool,
     pub(crate) has_task: bool,
@@ -70,6 +72,7 @@ impl Timers {
         let mut state = self.shared.state();
         state.closed = true;
         state.due.clear();
+        state.resting.clear();
         state.by_invocation.clear();
         drop(state);
         self.shared.changed.notify_one();
@@ -131,13 +134,24 @@ impl Shared {
 
     /// Keeps the deadlines of these questions that come until then, in seconds since the epoch, and has the task look again if one of them is
     /// the next.
-    pub(crate) fn keep_until(&self, until: f64, questions: &[InboxItem]) {
+    pub(crate) fn keep_until(&self, now: f64, until: f64, questions: &[InboxItem]) {
         let before = self.next();
+        let resting = {
+            let mut state = self.state();
+            state.resting.retain(|_, again| now < *again);
+            state.resting.clone()
+        };
         let due = questions.iter().filter_map(|item| Due::of(&item.session, &item.question));
-        self.keep(due.filter(|due| due.at <= micros(until)));
+        self.keep(due.filter(|due| due.at <= micros(until) && !resting.contains_key(due)));
         if self.next() != before {
             self.changed.notify_one();
         }
+    }
+
+    /// Notes that an overdue question is one of a fork that rests, until `again`, in seconds since the epoch. A run that waits for it here
+    /// brings it back before that.
+    pub(crate) fn rest(&self, due: &Due, again: f64) {
+        self.state().resting.insert(due.clone(), again);
     }
 
     /// Notes that a deadline is no longer being answered.

@@ -102,7 +102,7 @@ fn places_by_id(events: &[Arc<Event>]) -> HashMap<&EventId, usize> {
     events.iter().enumerate().map(|(place, event)| (event.id(), place)).collect()
 }
 
-/// Returns whether what counts has to be found out: few sessions have rewinds.
+/// Returns whether an event is a rewind. Without one, all events are effective. Few sessions have one.
 fn has_rewinds(events: &[Arc<Event>]) -> bool {
     events.iter().any(|event| rewind_target(event).is_some())
 }

@@ -36,7 +36,7 @@ pub use inbox::{
     PROJECTION, Projected, Projection, ProjectionError, ProjectionResult, QuestionCursor, QuestionRow, asked_questions,
     concerns_questions, is_rewind, list_projected, refresh_projection,
 };
-pub use notes::{PAYLOADS, REDACTED, REDACTIONS, REWIND_BEFORE_EVENT};
+pub use notes::{FORKED_FROM, PAYLOADS, REDACTED, REDACTIONS, REWIND_BEFORE_EVENT};
 pub use open_questions::{ABORTED, check_stored_answer, ends_aborted, open_questions};
 pub use prompt_size::estimated_tokens;
 pub use redact::{Redaction, check_redacted};

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::args::Import;
 use crate::fault::Fault;
 use crate::screen::Screen;
-use crate::store::open_or_make;
+use crate::store::{check_whole, open_or_make};
 use crate::transfer::{Copied, Shared, copy};
 
 pub(super) async fn run(args: Import, screen: &mut Screen) -> Result<(), Fault> {
@@ -58,6 +58,7 @@ async fn one(
     counts: &mut Counts,
 ) -> Result<(), Fault> {
     let session: Session = serde_json::from_str(line).map_err(|error| Fault::Line { line: number, error })?;
+    check_whole(&session)?;
     // What the database says of its apps and users stays; what it does not know comes from the file.
     shared.keep_of(store, session.key()).await?;
     match copy(&session, store).await? {

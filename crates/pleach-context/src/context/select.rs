@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::IntoFuture;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pleach_core::{BoxFuture, RequestInput, SIGNAL, TIMER};
 use pleach_schema::{AnswerError, check_answer, read_answer};
@@ -132,9 +132,19 @@ impl<'a, T: Send> Select<'a, T> {
 
     /// Adds a time, counted from this call in the execution that stores the select.
     pub fn sleep(self, duration: Duration, then: impl FnOnce() -> T + Send + 'a) -> Self {
-        let mut question = RequestInput::new();
         let now = self.ctx.invocation().engine().services().clock.now();
-        question.deadline = Some(now + duration.as_secs_f64());
+        self.timer(now + duration.as_secs_f64(), then)
+    }
+
+    /// Adds a point in time. One that has passed comes at once, as an answer that is stored.
+    pub fn sleep_until(self, time: SystemTime, then: impl FnOnce() -> T + Send + 'a) -> Self {
+        self.timer(time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64(), then)
+    }
+
+    /// Adds a time in seconds since the epoch.
+    fn timer(self, deadline: f64, then: impl FnOnce() -> T + Send + 'a) -> Self {
+        let mut question = RequestInput::new();
+        question.deadline = Some(deadline);
         self.branch(Kind::Timer, question, |_: Value| then())
     }
 
@@ -171,6 +181,8 @@ impl<'a, T: Send> Select<'a, T> {
         if let Some(result) = self.kept(&select).await? {
             return Ok(result);
         }
+        // Nothing has been polled since the look at the kept signals, so none comes in between.
+        self.ctx.invocation().engine().signals().wait(self.names());
         let questions = self.branches.into_iter().map(|branch| branch.question).collect();
         Err(self.ctx.wait_for(questions, Some(&select)).await)
     }
@@ -223,11 +235,16 @@ impl<'a, T: Send> Select<'a, T> {
         }
     }
 
+    /// Returns the names of the signals for which it waits.
+    fn names(&self) -> Vec<String> {
+        let signals = self.branches.iter().filter(|branch| branch.kind == Kind::Signal);
+        signals.filter_map(|branch| branch.question.message.clone()).collect()
+    }
+
     /// Takes the first signal that was kept for a branch. A step records it, so a resume takes the same one.
     async fn kept(&mut self, select: &str) -> Result<Option<T>, NodeError> {
         let ctx = self.ctx;
-        let signals = self.branches.iter().filter(|branch| branch.kind == Kind::Signal);
-        let names: Vec<String> = signals.filter_map(|branch| branch.question.message.clone()).collect();
+        let names = self.names();
         if names.is_empty() {
             return Ok(None);
         }
@@ -258,11 +275,12 @@ async fn take(ctx: &Context, select: &str, again: u32, names: &[String]) -> Resu
     let key = format!("{select}-{again}");
     let path = ctx.node_path().child(TAKE_SIGNAL, &format!("key-{key}"));
     let claimed = {
-        let Some(history) = ctx.invocation().engine().history() else { return Ok(None) };
-        match history.run(&path).is_some_and(|run| run.output.is_some()) {
+        let history = ctx.invocation().engine().history();
+        let recorded = history.as_deref();
+        match recorded.is_some_and(|history| history.run(&path).is_some_and(|run| run.output.is_some())) {
             true => None,
-            false if history.has_asked(ctx.node_path(), select) => return Ok(None),
-            false => match ClaimedSignal::first(ctx, &history, names) {
+            false if recorded.is_some_and(|history| history.has_asked(ctx.node_path(), select)) => return Ok(None),
+            false => match ClaimedSignal::first(ctx, recorded, names) {
                 None => return Ok(None),
                 claimed => claimed,
             },

@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use foldhash::HashSet;
 use pleach_artifact::ArtifactService;
 use pleach_core::{Clock, Event, IdGen, InvocationId, Map, SessionKey};
 use pleach_memory::MemoryService;
@@ -15,6 +14,7 @@ use super::{CredentialService, Listed, NodeScheduler, PluginManager};
 use crate::compaction::PromptCompaction;
 use crate::credential::KeptCredentials;
 use crate::engine::{EventQueue, WorkGate};
+use crate::live_signals::LiveSignals;
 use crate::session_state::SessionState;
 use crate::{AbortSignal, DeadEnd, History, Provided, RunConfig};
 
@@ -32,8 +32,7 @@ pub struct InvocationContext {
     pub(crate) events: Mutex<Vec<Arc<Event>>>,
     pub(crate) history: Mutex<HistoryCache>,
     pub(crate) has_history: AtomicBool,
-    /// The events of the kept signals that runs of this process take.
-    pub(crate) claimed_signals: Mutex<HashSet<String>>,
+    pub(crate) signals: LiveSignals,
     pub(crate) has_background: AtomicBool,
     pub(crate) llm_calls: AtomicU32,
     pub(crate) metadata: Mutex<Map>,

@@ -1,6 +1,7 @@
 //! [`ClaimedSignal`]: a kept signal on its way to the event that records who took it.
 
 use crate::history::KeptSignal;
+use crate::live_signals::TakenSignal;
 use crate::{Context, History};
 
 use super::Engine as _;
@@ -11,37 +12,31 @@ use super::Engine as _;
 #[derive(Debug)]
 pub(crate) struct ClaimedSignal {
     ctx: Context,
-    time: u32,
-    signal: Option<KeptSignal>,
+    taken: Option<TakenSignal>,
 }
 
 impl ClaimedSignal {
     /// Claims the first signal that was kept with one of these names.
-    pub(crate) fn first(ctx: &Context, history: &History, names: &[String]) -> Option<Self> {
-        let ic = ctx.invocation().engine();
-        let (time, signal) = history.signals().take(names, |event| ic.claimed_signals().contains(event))?;
-        ic.claimed_signals().insert(signal.event.clone());
-        Some(Self { ctx: ctx.clone(), time, signal: Some(signal) })
+    pub(crate) fn first(ctx: &Context, history: Option<&History>, names: &[String]) -> Option<Self> {
+        let taken = ctx.invocation().engine().signals().claim(history.map(History::signals), names)?;
+        Some(Self { ctx: ctx.clone(), taken: Some(taken) })
     }
 
     /// Returns the signal.
     pub(crate) fn signal(&self) -> KeptSignal {
-        self.signal.clone().unwrap_or_default()
+        self.taken.as_ref().map(|taken| taken.signal.clone()).unwrap_or_default()
     }
 
     /// Notes that the event is stored.
     pub(crate) fn commit(mut self) {
-        self.signal = None;
+        self.taken = None;
     }
 }
 
 impl Drop for ClaimedSignal {
     fn drop(&mut self) {
-        let Some(signal) = self.signal.take() else { return };
+        let Some(taken) = self.taken.take() else { return };
         let ic = self.ctx.invocation().engine();
-        ic.claimed_signals().remove(&signal.event);
-        if let Some(history) = ic.history() {
-            history.signals().put_back(self.time, signal);
-        }
+        ic.signals().give_back(ic.history().as_deref().map(History::signals), taken);
     }
 }

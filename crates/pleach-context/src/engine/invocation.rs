@@ -1,15 +1,15 @@
 //! What engines and the Runner do with an invocation.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard};
 
-use foldhash::HashSet;
 use pleach_core::{Event, Map};
 
 use super::{EventQueue, InvocationHandle, NodeScheduler, PromptCompaction, Services, WorkGate};
 use crate::contract::HistoryCache;
 use crate::contract::Listed;
 use crate::invocation::lock;
+use crate::live_signals::LiveSignals;
 use crate::plugin::apply_plugin_change;
 use crate::{DeadEnd, History, InvocationContext, NodeError, RunConfig, SharedToolset, Tool};
 
@@ -188,9 +188,19 @@ impl<'a> InvocationHandle<'a> {
         lock(&self.0.history).history.clone()
     }
 
-    /// The events of the kept signals that runs of this process have taken, or are taking.
-    pub(crate) fn claimed_signals(self) -> MutexGuard<'a, HashSet<String>> {
-        lock(&self.0.claimed_signals)
+    pub(crate) fn signals(self) -> &'a LiveSignals {
+        &self.0.signals
+    }
+
+    /// Keeps a signal, which was just stored for this invocation, for the next wait for its name. For the Runner.
+    pub fn keep_signal(self, event: &Event) {
+        self.signals().arrive(event);
+    }
+
+    /// Returns whether a body waits for a signal of this name, or is about to: it gets the signal as an answer, once the run pauses.
+    #[must_use]
+    pub fn awaits_signal(self, name: &str) -> bool {
+        self.signals().is_awaited(name)
     }
 
     /// Reads what this invocation has done so far from its events: before a retry of a node that has children.

@@ -47,6 +47,7 @@ pub use crate::contract::{InvocationSetup, NodeScheduler, PluginManager, Service
 pub use crate::credential::{
     KeptCredentials, SentCredential, TakenCredentials, accept_credential, credential_question, sent_credential,
 };
+pub use crate::error::WORKFLOW_CHANGED;
 pub use crate::history::{
     AGENT_CALLBACK, AnswerState, PlannedRun, PlannedRuns, RecordedRun, ReplayState, RunKey, RunRecord, caller_of_task,
     completed_runs, is_note, is_reported, mark_completed, mark_reported, mark_task_response, notes_completed_runs,

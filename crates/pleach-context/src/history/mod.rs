@@ -226,7 +226,7 @@ impl History {
     /// Whether nothing has been recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.runs.is_empty()
+        self.runs.is_empty() && self.signals.is_empty()
     }
 
     /// Reads one event more. Plans that were made without it are removed. For engines.

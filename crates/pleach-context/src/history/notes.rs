@@ -5,7 +5,7 @@
 //! traces takes them for the user's.
 
 use pleach_core::{Event, KEPT_SIGNAL, Map, NodePath, Route};
-use pleach_session::{PAYLOADS, REDACTIONS, REWIND_BEFORE_EVENT};
+use pleach_session::{FORKED_FROM, PAYLOADS, REDACTIONS, REWIND_BEFORE_EVENT};
 use serde_json::{Value, json};
 use smol_str::SmolStr;
 
@@ -43,7 +43,7 @@ const TASK_RESPONSE: &str = "_adk_task_response";
 pub fn is_note(key: &str) -> bool {
     let of_runs = [COMPLETED_RUNS, DELEGATIONS, CAUGHT_FAILURES, PENDING_ROUTE];
     let of_agents = [REPORTED_ERROR, AGENT_CALLBACK, LOOP_ROUNDS, TASK_RESPONSE];
-    let of_others = [KEPT_SIGNAL, PAYLOADS, REDACTIONS, REWIND_BEFORE_EVENT];
+    let of_others = [FORKED_FROM, KEPT_SIGNAL, PAYLOADS, REDACTIONS, REWIND_BEFORE_EVENT];
     of_runs.contains(&key) || of_agents.contains(&key) || of_others.contains(&key)
 }
 

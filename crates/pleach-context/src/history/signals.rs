@@ -19,16 +19,36 @@ pub(crate) struct KeptSignal {
     pub(crate) payload: Value,
 }
 
+impl KeptSignal {
+    fn of(event: &Event) -> Option<Self> {
+        let (name, payload) = event.kept_signal()?;
+        Some(Self { event: event.id().to_string(), name: name.to_owned(), payload: payload.clone() })
+    }
+}
+
 /// The signals of an invocation that no run has taken, in the order in which they were stored.
 #[derive(Debug, Default)]
 pub(crate) struct Signals(Mutex<BTreeMap<u32, KeptSignal>>);
 
 impl Signals {
+    /// Returns whether none waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
     /// Reads an event of the user at a time.
     pub(super) fn keep(&mut self, event: &Event, now: u32) {
-        let Some((name, payload)) = event.kept_signal() else { return };
-        let kept = KeptSignal { event: event.id().to_string(), name: name.to_owned(), payload: payload.clone() };
-        self.lock().insert(now, kept);
+        if let Some(kept) = KeptSignal::of(event) {
+            self.lock().insert(now, kept);
+        }
+    }
+
+    /// Reads an event of the user that comes behind all others.
+    pub(crate) fn keep_next(&self, event: &Event) {
+        let Some(kept) = KeptSignal::of(event) else { return };
+        let mut all = self.lock();
+        let next = all.last_key_value().map_or(0, |(last, _)| last + 1);
+        all.insert(next, kept);
     }
 
     /// Reads the result of a step that may have taken a signal.

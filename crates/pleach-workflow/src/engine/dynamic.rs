@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use futures_util::future::Either;
-use pleach_context::engine::{BackgroundChild, Engine as _, NodeEnd, NodeScheduler, RunResult};
+use pleach_context::engine::{BackgroundChild, Engine as _, NodeEnd, NodeScheduler, RunResult, WORKFLOW_CHANGED};
 use pleach_context::{ChildFailure, Context, History, Node, NodeError, NodeInput, NodeKind, NodeSpec, RunOptions};
 use pleach_core::{BoxFuture, Branch, Event, NodePath};
 use smol_str::SmolStr;
@@ -73,7 +73,7 @@ fn fits(node: &dyn Node, root: &NodePath, path: &NodePath, history: &History) ->
             other.path.name(),
             path.name()
         );
-        return Err(NodeError::new("WorkflowChangedError", message));
+        return Err(NodeError::new(WORKFLOW_CHANGED, message));
     }
     node.fits(path, history)
 }

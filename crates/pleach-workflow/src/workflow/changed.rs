@@ -1,6 +1,6 @@
 //! Checks, before a resume runs anything, that the graph still fits the recorded runs.
 
-use pleach_context::engine::RunRecord;
+use pleach_context::engine::{RunRecord, WORKFLOW_CHANGED};
 use pleach_context::{History, Node, NodeError};
 use pleach_core::NodePath;
 
@@ -42,7 +42,7 @@ pub(super) fn changed(name: &str, path: &NodePath, node: &str, what: &str) -> No
     let message = format!(
         "Workflow '{name}' has changed since its run '{path}' was recorded: node '{node}' has run, and {what}. Resume with the workflow that recorded it, or start a new invocation."
     );
-    NodeError::new("WorkflowChangedError", message)
+    NodeError::new(WORKFLOW_CHANGED, message)
 }
 
 /// Returns why a recorded answer, which is the output of its node, does not fit the type that the node declares.

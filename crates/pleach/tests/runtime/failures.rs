@@ -82,6 +82,27 @@ async fn e70_a_retried_parent_replays_the_children_that_completed() {
     );
 }
 
+#[tokio::test]
+async fn r404_a_retry_behind_a_failure_of_its_own_runs_new_children() {
+    let calls = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&calls);
+    let child = FunctionNode::new("child", move || {
+        let call = counted.fetch_add(1, Ordering::Relaxed) + 1;
+        async move { call }
+    });
+    let parent = FunctionNode::new("parent", move |ctx: Context| {
+        let child = child.clone();
+        async move {
+            let call: u32 = ctx.run(&child, ()).await?;
+            if ctx.attempt_count() < 2 { Err(Fail::msg("broken")) } else { Ok(call) }
+        }
+    });
+    let (runner, _) = runner(parent.rerun_on_resume(true).retry(RetryConfig::attempts(2).initial_delay(0.0)));
+    let lines = trace(runner.run("ana", "s1", "go")).await;
+    assert_eq!(lines, ["parent@1/child@1: 1", "parent@1: Exception: broken", "parent@1/child@2: 2", "parent@1: 2"]);
+    assert_eq!(calls.load(Ordering::Relaxed), 2);
+}
+
 /// Each retry reads what the attempt before it has added to the history.
 #[tokio::test]
 async fn e70_every_retry_knows_what_all_attempts_before_it_completed() {

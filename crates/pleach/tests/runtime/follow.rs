@@ -425,6 +425,42 @@ async fn d5_a_follower_goes_on_across_pauses() {
     assert_eq!(rest(&mut here.follow("s1", None).await.unwrap()).await.len(), 8);
 }
 
+/// A request that is refused has run nothing: its error is its caller's alone.
+#[tokio::test]
+async fn a_refused_request_does_not_end_the_followers_of_its_session() {
+    let mut wf = Workflow::builder("wf");
+    let ask = wf.node("ask", async || RequestInput::<bool>::ask("q1", "Fine?"));
+    let last = wf.node("last", async |Input(given): Input<bool>| given);
+    wf.edge(START, ask).edge(ask, last);
+    let (runner, _) = runner(wf.build_to(last).unwrap());
+    let options = pleach::FollowOptions::new().across_pauses(true);
+    let request = |message: &str| RunRequest::new(("ana", "s1")).message(message).invocation_id("i1");
+    trace(runner.start(request("go"))).await;
+    let mut follow = runner.follow_with("s1", options.clone()).await.unwrap();
+    assert_eq!(take(&mut follow, 2).await, [": says go", "wf@1/ask@1: asks q1"]);
+
+    let misfit = runner.answer("s1", "q1", "perhaps").unwrap().detach().await;
+    assert!(matches!(misfit, Err(RunError::Answer { .. })), "{misfit:?}");
+    let unknown = runner.answer("s1", "q9", true).unwrap().detach().await;
+    assert!(matches!(unknown, Err(RunError::UnknownQuestion { .. })), "{unknown:?}");
+    let other = runner.start(request("another message")).detach().await;
+    assert!(matches!(other, Err(RunError::OtherMessage { .. })), "{other:?}");
+    assert!(futures::poll!(std::pin::pin!(follow.next())).is_pending());
+    assert_eq!(follow.status(), FollowStatus::NotHere);
+
+    assert!(runner.answer("s1", "q1", true).unwrap().output::<bool>().await.unwrap());
+    let lines = rest(&mut follow).await;
+    assert_eq!((lines.len(), lines[1].as_str()), (2, "wf@1/last@1: true"), "{lines:?}");
+
+    // Nor does a late answer, or a message that was stored before.
+    let mut follow = runner.follow_with("s1", options.after(ids(&runner).await.pop())).await.unwrap();
+    let late = runner.answer("s1", "q1", false).unwrap().detach().await;
+    assert!(matches!(late, Err(RunError::AlreadyAnswered { .. })), "{late:?}");
+    runner.start(request("go")).detach().await.unwrap();
+    assert!(futures::poll!(std::pin::pin!(follow.next())).is_pending());
+    assert_eq!(follow.status(), FollowStatus::NotHere);
+}
+
 #[tokio::test]
 async fn d5_checkpoints_and_echoes_are_shown_to_those_who_ask() {
     let mut wf = Workflow::builder("wf");

@@ -2,17 +2,22 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use pleach::prelude::*;
 use pleach::{
     AppName, ArtifactScope, ArtifactService, BoxError, BoxFuture, CreateSession, GetSessionConfig,
-    InMemoryArtifactService, InMemorySessionService, ListSessions, ListSessionsResponse, Map, RunProgress, Session,
-    SessionError, SessionHead, SessionId, SessionKey, SessionServiceExt, Since, SystemClock, UserId,
+    InMemoryArtifactService, InMemorySessionService, ListSessions, ListSessionsResponse, ListUnfinished, Map,
+    RunProgress, Session, SessionError, SessionHead, SessionId, SessionKey, SessionServiceExt, Since, SystemClock,
+    UserId,
 };
 use serde_json::{Value, json};
 
 use crate::backends::{Backend, on_backends};
-use crate::support::{key, runner, trace};
+use crate::support::{key, rerun, runner, trace};
+use crate::world::World;
+
+const HOUR: Duration = Duration::from_secs(3_600);
 
 type Stored<T> = std::result::Result<T, SessionError>;
 
@@ -60,7 +65,11 @@ async fn an_invocation_goes_on_in_the_fork_and_the_source_stays_as_it_is(backend
     let fork = runner.fork("ana", "s1", asked.id(), Some("s2".into())).await.unwrap();
     let stored = load(&runner, "s2").await;
     assert_eq!((&fork.events, &fork.state), (&stored.events, &stored.state));
-    assert_eq!(stored.events[..], source.events[..3]);
+    assert_eq!(stored.events[..2], source.events[..2]);
+    let mut last = Event::clone(&stored.events[2]);
+    assert_eq!(last.custom_metadata().unwrap()["pleach_forked_from"], "s1");
+    last.set_custom_metadata(source.events[2].custom_metadata().cloned());
+    assert_eq!(last, *source.events[2]);
     assert_eq!(runner.questions(("ana", "s2")).await.unwrap().len(), 1);
     assert_eq!(trace(runner.answer(("ana", "s2"), "q", "new").unwrap()).await, ["wf@1/done@1: \"new\""]);
     assert_eq!(calls.load(Ordering::Relaxed), 1);
@@ -289,7 +298,10 @@ async fn a_fork_whose_future_is_dropped_is_made_as_a_whole() {
     while sessions.left.load(Ordering::Relaxed) > 5 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(load(&runner, "s2").await.events, load(&runner, "s1").await.events);
+    let ids = async |session| -> Vec<String> {
+        load(&runner, session).await.events.iter().map(|event| event.id().to_string()).collect()
+    };
+    assert_eq!(ids("s2").await, ids("s1").await);
 }
 
 /// The copy is a task of the runtime, which ends before the task begins.
@@ -325,28 +337,56 @@ fn counting(calls: &Arc<AtomicU32>) -> Workflow {
     wf.build().unwrap()
 }
 
-/// Issue 15, point 4: the end of a node without a result, which only a rewind records, is copied, and taken back by a second rewind.
-async fn r1141_ends_that_a_rewind_records_are_copied_and_taken_back(backend: Backend) {
+/// Issue 15, point 4: the first event of `loud` records the end of `quiet`, so a rewind to before `loud` does, and so does a fork.
+async fn r1141_ends_that_a_rewind_records_are_copied(backend: Backend) {
     let Some(place) = backend.place().await else { return };
-    let calls = Arc::default();
-    let runner = place.builder().await.root(counting(&calls)).resumable(true).build().unwrap();
+    let calls = <[Arc<AtomicU32>; 2]>::default();
+    let [quiet, loud] = calls.clone();
+    let quiet = FunctionNode::new("quiet", move |ctx: Context| {
+        quiet.fetch_add(1, Ordering::Relaxed);
+        async move { ctx.emit(Event::message("working")).await }
+    });
+    let loud = FunctionNode::new("loud", move || {
+        loud.fetch_add(1, Ordering::Relaxed);
+        async { 1 }
+    });
+    let parent = FunctionNode::new("parent", move |ctx: Context| {
+        let (quiet, loud) = (quiet.clone(), loud.clone());
+        async move {
+            ctx.run(&quiet, ()).await?;
+            ctx.run(&loud, ()).await
+        }
+    });
+    let runner = place.builder().await.root(parent.rerun_on_resume(true)).resumable(true).build().unwrap();
     trace(runner.run("ana", "s1", "go")).await;
-    let invocation = load(&runner, "s1").await.events[0].invocation_id().clone();
-    let continues = async |session: &str, expected: u32| {
-        let lines = trace(runner.resume("ana", session, invocation.clone())).await;
-        let ends = ["wf@1/factor@1: 2", "wf@1/double@1: 42"];
-        assert!(ends.iter().all(|end| lines.iter().any(|line| line == end)), "{session}: {lines:?}");
-        assert_eq!(calls.load(Ordering::Relaxed), expected, "{session}: {lines:?}");
-        assert!(matches!(runner.status(("ana", session)).await.unwrap().progress, RunProgress::Done), "{session}");
-    };
-    let rewind = runner.rewind_before("s1", "wf@1/factor@1").await.unwrap();
+    let rewind = runner.rewind_before("s1", "parent@1/loud@1").await.unwrap();
     runner.fork("ana", "s1", rewind.id(), Some("s2".into())).await.unwrap();
-    continues("s2", 1).await;
-    let (copy, run) = runner.rerun_from("s1", "wf@1/silent@1", Some("s3".into())).await.unwrap();
-    trace(run).await;
-    assert_eq!((copy.session_id.as_str(), calls.load(Ordering::Relaxed)), ("s3", 2));
-    runner.rewind_before("s1", "wf@1/silent@1").await.unwrap();
-    continues("s1", 3).await;
+    let invocation = load(&runner, "s2").await.events[0].invocation_id().clone();
+    for (session, expected) in [("s1", [1, 2]), ("s2", [1, 3])] {
+        trace(runner.resume("ana", session, invocation.clone())).await;
+        assert_eq!(calls.each_ref().map(|calls| calls.load(Ordering::Relaxed)), expected, "{session}");
+    }
+}
+
+/// Issue 15, point 4: where one event records the ends of two runs, a rewind to before the one records the other, which has no event.
+async fn r1141_a_run_that_only_a_rewind_records_can_be_taken_back(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
+    let runner = place.builder().await.root(counting(&Arc::default())).resumable(true).build().unwrap();
+    let mut session = written(&runner, json!({}), &[("i", json!({})), ("i", json!({})), ("i", json!({}))]).await;
+    let mut both = Event::from_author("wf");
+    both.set_invocation_id("i");
+    both.set_custom_metadata(json!({"_adk_completed_runs": ["wf@1/a@1", "wf@1/b@1"]}).as_object().cloned());
+    let both = runner.sessions().append_event(&mut session, both).await.unwrap();
+    let completed = |event: &Event| event.custom_metadata().unwrap().get("_adk_completed_runs").cloned();
+    let first = runner.rewind_before("s1", "wf@1/b@1").await.unwrap();
+    assert_eq!(completed(&first), Some(json!(["wf@1/a@1"])));
+    let second = runner.rewind_before("s1", "wf@1/a@1").await.unwrap();
+    assert_eq!(completed(&second), None);
+    // What the first has undone stays undone.
+    let undone = second.custom_metadata().unwrap()["pleach_rewind_before_event"].clone();
+    assert_eq!(undone, json!(both.id().to_string()));
+    let again = runner.fork("ana", "s1", second.id(), Some("s2".into())).await.unwrap();
+    assert_eq!(again.events.len(), 3);
 }
 
 async fn a_run_is_run_again_in_a_copy(backend: Backend) {
@@ -383,6 +423,78 @@ async fn a_run_is_run_again_in_a_copy(backend: Backend) {
     assert_eq!(calls.load(Ordering::Relaxed), 2);
 }
 
+/// Issue 15, point 4: a copy does nothing by itself until it is continued.
+#[tokio::test(start_paused = true)]
+async fn a_fork_rests_until_it_is_continued() {
+    let effects = Arc::new(AtomicU32::new(0));
+    let world = World::new();
+    let root = || {
+        let effects = Arc::clone(&effects);
+        rerun("wait", move |ctx: Context| {
+            let effects = Arc::clone(&effects);
+            async move {
+                ctx.step("begin", async || Ok(())).await?;
+                let answer: Option<bool> = ctx.ask_within("q", "Well?", HOUR).await?;
+                effects.fetch_add(1, Ordering::Relaxed);
+                Ok(answer.is_some())
+            }
+        })
+    };
+    let runner = world.process(root());
+    runner.start_timers();
+    trace(runner.run("ana", "s1", "go")).await;
+    let source = load(&runner, "s1").await;
+    let invocation = source.events[0].invocation_id().clone();
+    let (begun, asked) = (source.events[1].id().clone(), source.events.last().unwrap().id().clone());
+    for (at, session) in [(&asked, "asked"), (&asked, "answered"), (&begun, "cut"), (&begun, "resumed")] {
+        runner.fork("ana", "s1", at.clone(), Some(session.into())).await.unwrap();
+    }
+    let status = async |session: &str| runner.status(("ana", session)).await.unwrap();
+    assert_eq!(status("asked").await.forked_from, Some("s1".into()));
+    assert_eq!(status("s1").await.forked_from, None);
+    assert!(status("cut").await.progress.can_resume());
+    assert!(runner.unfinished(ListUnfinished::new()).await.unwrap().items.is_empty());
+
+    // The deadline of the source passes, that of its copies does not, however often the inbox is read.
+    tokio::time::sleep(2 * HOUR).await;
+    assert_eq!(effects.load(Ordering::Relaxed), 1);
+    assert!(matches!(status("s1").await.progress, RunProgress::Done));
+    assert!(matches!(status("asked").await.progress, RunProgress::Waiting));
+
+    // A copy that was continued is a session as any other one.
+    runner.answer(("ana", "answered"), "q", true).unwrap().output::<bool>().await.unwrap();
+    trace(runner.resume("ana", "resumed", invocation)).await;
+    assert_eq!((status("resumed").await.forked_from, effects.load(Ordering::Relaxed)), (None, 2));
+    tokio::time::sleep(2 * HOUR).await;
+    assert_eq!(effects.load(Ordering::Relaxed), 3, "the deadline of the resumed copy has passed");
+    assert!(matches!(status("asked").await.progress, RunProgress::Waiting));
+}
+
+/// A run that claims its session and is killed before it has stored anything has continued the copy.
+#[tokio::test]
+async fn a_fork_that_was_claimed_rests_no_more() {
+    let world = World::new();
+    let root = || rerun("hang", async |_: Context| -> Result<()> { std::future::pending().await });
+    let runner = world.process(root());
+    let mut run = runner.run("ana", "s1", "go").detach();
+    run.invocation_id().await.unwrap();
+    run.cut();
+    (&mut run).await.ok();
+    let source = load(&runner, "s1").await;
+    let (at, invocation) = (source.events[0].id().clone(), source.events[0].invocation_id().clone());
+    runner.fork("ana", "s1", at, Some("s2".into())).await.unwrap();
+    assert_eq!(runner.unfinished(ListUnfinished::new()).await.unwrap().items.len(), 1, "the source");
+    let resumed = runner.resume("ana", "s2", invocation).detach();
+    while load(&runner, "s2").await.last_update_time() == source.events[0].timestamp() {
+        tokio::task::yield_now().await;
+    }
+    resumed.cut();
+    resumed.await.ok();
+    assert_eq!(load(&runner, "s2").await.events.len(), 1);
+    let unfinished = runner.unfinished(ListUnfinished::new()).await.unwrap().items;
+    assert_eq!(unfinished.len(), 2, "{unfinished:?}");
+}
+
 on_backends! {
     #[tokio::test]
     an_invocation_goes_on_in_the_fork_and_the_source_stays_as_it_is,
@@ -390,6 +502,7 @@ on_backends! {
     what_no_event_has_changed_keeps_its_value,
     files_are_copied_up_to_the_versions_of_the_copied_events,
     what_is_not_there_or_taken_is_named,
-    r1141_ends_that_a_rewind_records_are_copied_and_taken_back,
+    r1141_ends_that_a_rewind_records_are_copied,
+    r1141_a_run_that_only_a_rewind_records_can_be_taken_back,
     a_run_is_run_again_in_a_copy,
 }

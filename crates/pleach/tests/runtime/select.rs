@@ -251,3 +251,19 @@ async fn a_question_that_a_select_asks_again_has_a_deadline_of_its_own() {
     tokio::time::sleep(HOUR).await;
     assert_eq!(end(&world, &runner).await, (0, "wf@1/wait@1: [false,1]".to_owned()));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_select_waits_until_a_point_in_time() {
+    for from_now in [HOUR, Duration::ZERO] {
+        let world = World::new();
+        let runner = world.process(rerun("wait", move |ctx: Context| async move {
+            let end = std::time::UNIX_EPOCH + Duration::from_secs(1_800_000_000) + from_now;
+            Ok(ctx.select().ask("ok", "Pay?", |_: bool| "decided").sleep_until(end, || "late").await?)
+        }));
+        trace(runner.run("ana", "s1", "go")).await;
+        tokio::time::sleep(from_now.saturating_sub(Duration::from_secs(60))).await;
+        assert_eq!(world.answers().await.len(), 0, "{from_now:?}");
+        tokio::time::sleep(Duration::from_secs(62)).await;
+        assert_eq!(end(&world, &runner).await, (0, r#"wf@1/wait@1: "late""#.to_owned()), "{from_now:?}");
+    }
+}

@@ -143,23 +143,173 @@ async fn a_signal_for_a_run_elsewhere_is_refused() {
     assert!(matches!(refused, RunError::Unfinished { .. }), "{refused}");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_signal_waits_for_the_run_that_works() {
-    let world = World::new();
-    let runner = world.process(rerun("work", async |ctx: Context| {
+/// A node whose step takes a minute, and which waits for two parcels then.
+fn slow() -> Workflow {
+    rerun("work", async |ctx: Context| {
         ctx.step("slow", async || {
             tokio::time::sleep(Duration::from_secs(60)).await;
             Ok(())
         })
         .await?;
-        Ok(ctx.wait_for_signal::<u32>("parcel").await?)
-    }));
+        let first: u32 = ctx.wait_for_signal("parcel").await?;
+        let second: u32 = ctx.wait_for_signal("parcel").await?;
+        Ok(json!([first, second]))
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_signal_is_stored_while_a_run_works() {
+    let world = World::new();
+    let runner = world.process(slow());
     let run = runner.run("ana", "s1", "go").detach();
     run.invocation_id().await.unwrap();
-    let SignalOutcome::Delivered(run) = runner.signal("s1", "parcel", 7).await.unwrap() else {
-        panic!("not delivered")
+    let begun = tokio::time::Instant::now();
+    assert!(is_kept(&runner.signal("s1", "parcel", 7).await.unwrap()));
+    let once = || SignalOptions::new().idempotency_key("k1");
+    assert!(is_kept(&runner.signal_with("s1", "parcel", 8, once()).await.unwrap()));
+    let again = runner.signal_with("s1", "parcel", 8, once()).await.unwrap();
+    assert!(matches!(again, SignalOutcome::Repeated), "{again:?}");
+    assert!(begun.elapsed() < Duration::from_secs(60));
+    assert_eq!(run.output::<Value>().await.unwrap(), json!([7, 8]));
+    let stored = world.stored().await;
+    assert!(stored.iter().all(|line| !line.contains("asks")), "{stored:?}");
+    let late = runner.signal("s1", "parcel", 9).await.unwrap_err();
+    assert!(matches!(late, RunError::NoReceiver { .. }), "{late}");
+}
+
+/// The process dies behind the signals and before the waits.
+#[tokio::test(start_paused = true)]
+async fn signals_that_came_while_a_run_worked_survive_it() {
+    let world = World::new();
+    let runner = world.process(slow());
+    let run = runner.run("ana", "s1", "go").detach();
+    let invocation = run.invocation_id().await.unwrap();
+    for parcel in [1, 2] {
+        assert!(is_kept(&runner.signal("s1", "parcel", parcel).await.unwrap()));
+    }
+    run.cut();
+    run.await.unwrap();
+    let resumed = world.process(slow()).resume("ana", "s1", invocation);
+    assert_eq!(resumed.output::<Value>().await.unwrap(), json!([1, 2]));
+}
+
+/// A retry reads the history again, which has the signals that came before it.
+#[tokio::test(start_paused = true)]
+async fn a_retry_takes_each_signal_once() {
+    let world = World::new();
+    let mut wf = Workflow::builder("wf");
+    let work = FunctionNode::new("work", async |ctx: Context| {
+        let first: u32 = ctx
+            .step("first", async || {
+                tokio::time::sleep(Duration::from_secs(60)).await;
+                Ok(0)
+            })
+            .await?;
+        let taken: u32 = ctx.wait_for_signal("parcel").await?;
+        if ctx.attempt_count() < 2 {
+            return Err(Fail::msg("broken"));
+        }
+        let other: u32 = ctx.wait_for_signal("parcel").await?;
+        Ok(json!([first, taken, other]))
+    });
+    let work = wf.add(work.rerun_on_resume(true).retry(RetryConfig::attempts(2).initial_delay(0.0)));
+    wf.edge(START, work);
+    let runner = world.process(wf.build().unwrap());
+    let run = runner.run("ana", "s1", "go").detach();
+    run.invocation_id().await.unwrap();
+    for parcel in 1..=3 {
+        assert!(is_kept(&runner.signal("s1", "parcel", parcel).await.unwrap()));
+    }
+    assert_eq!(
+        run.output::<Value>().await.unwrap(),
+        json!([0, 1, 2]),
+        "a step keeps what the failed attempt has taken"
+    );
+}
+
+/// One lane waits for the name, so the signal is its answer, which comes when the other lane has ended.
+#[tokio::test(start_paused = true)]
+async fn a_signal_for_a_lane_that_waits_is_delivered_when_the_run_pauses() {
+    let world = World::new();
+    let mut wf = Workflow::builder("wf");
+    let waits = FunctionNode::new("waits", async |ctx: Context| ctx.wait_for_signal::<u32>("parcel").await);
+    let waits = wf.add(waits.rerun_on_resume(true));
+    let works = wf.node("works", async || {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+    });
+    wf.edge(START, waits).edge(START, works);
+    let runner = world.process(wf.build().unwrap());
+    let run = runner.run("ana", "s1", "go").detach();
+    run.invocation_id().await.unwrap();
+    while runner.questions(("ana", "s1")).await.unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let other = async {
+        // It is not queued behind the one that waits.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(is_kept(&runner.signal("s1", "other", 1).await.unwrap()));
+        assert_eq!(runner.load().active, 1);
     };
-    assert_eq!(run.output::<u32>().await.unwrap(), 7);
+    let (delivered, ()) = tokio::join!(runner.signal("s1", "parcel", 7), other);
+    let SignalOutcome::Delivered(resumed) = delivered.unwrap() else { panic!("not delivered") };
+    resumed.await.unwrap();
+    let stored = world.stored().await;
+    assert!(stored.contains(&"wf@1/waits@1 [waits@1]: 7".to_owned()), "{stored:?}");
+}
+
+/// A failed invocation keeps a signal for its resume, unless another process may be about to try again.
+#[tokio::test]
+async fn a_failed_invocation_keeps_signals() {
+    let is_broken = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let root = |attempts: u32| {
+        let is_broken = std::sync::Arc::clone(&is_broken);
+        let mut wf = Workflow::builder("wf");
+        let work = FunctionNode::new("work", move |ctx: Context| {
+            let is_broken = is_broken.load(std::sync::atomic::Ordering::Relaxed);
+            async move { if is_broken { Err(Fail::msg("broken")) } else { Ok(ctx.wait_for_signal::<u32>("parcel").await?) } }
+        });
+        let work = wf.add(work.rerun_on_resume(true).retry(RetryConfig::attempts(attempts).initial_delay(0.0)));
+        wf.edge(START, work);
+        let mut outer = Workflow::builder("outer");
+        let inner = outer.add(wf.build().unwrap());
+        outer.edge(START, inner);
+        outer.build().unwrap()
+    };
+    let world = World::new();
+    trace(world.process(root(2)).run("ana", "s1", "go")).await;
+    let refused = world.process(root(2)).signal("s1", "parcel", 1).await.unwrap_err();
+    assert!(matches!(refused, RunError::Unfinished { .. }), "{refused}");
+
+    let runner = world.process(root(1));
+    trace(runner.run("ana", "s1", "again")).await;
+    assert!(is_kept(&runner.signal("s1", "parcel", 2).await.unwrap()));
+    let status = runner.status("s1").await.unwrap();
+    assert!(matches!(status.progress, RunProgress::Failed { .. }), "{status:?}");
+    is_broken.store(false, std::sync::atomic::Ordering::Relaxed);
+    let resumed = runner.resume("ana", "s1", status.invocation.unwrap());
+    assert_eq!(resumed.output::<u32>().await.unwrap(), 2);
+}
+
+/// A node may signal its own session under a name for which no lane waits yet.
+#[tokio::test]
+async fn a_node_signals_a_later_one() {
+    let world = World::new();
+    let runner: std::sync::Arc<std::sync::OnceLock<Runner>> = std::sync::Arc::default();
+    let sender = std::sync::Arc::clone(&runner);
+    let mut wf = Workflow::builder("wf");
+    let sends = FunctionNode::new("sends", move |_: Context| {
+        let sender = std::sync::Arc::clone(&sender);
+        async move {
+            let sent = sender.get().unwrap().signal("s1", "parcel", 5).await.map_err(Fail::from)?;
+            Ok::<_, Fail>(is_kept(&sent))
+        }
+    });
+    let sends = wf.add(sends);
+    let waits = FunctionNode::new("waits", async |ctx: Context| ctx.wait_for_signal::<u32>("parcel").await);
+    let waits = wf.add(waits.rerun_on_resume(true));
+    wf.edge(START, sends).edge(sends, waits.dynamic());
+    let runner = runner.get_or_init(|| world.process(wf.build().unwrap()));
+    assert_eq!(trace(runner.run("ana", "s1", "go")).await.last().unwrap(), "wf@1/waits@1: 5");
 }
 
 /// Messages wait for the run that keeps the session busy, in order, and not more of them than are allowed.

@@ -100,15 +100,21 @@ async fn the_status_of_a_session_stores_and_announces_nothing() {
 }
 
 #[tokio::test]
-async fn a_session_without_a_message_is_new_and_another_root_is_an_error() {
+async fn a_session_without_a_message_is_new_and_one_of_another_root_has_changed() {
     let sessions = Sessions::default();
     let runner = process(root(), &sessions, false);
     runner.sessions().create_session(pleach::CreateSession::new("t", "ana").with_session_id("s1")).await.unwrap();
     assert_eq!(status(&runner, "s1").await, "new");
     cut(&runner, "s2").await;
     let other = process(FunctionNode::new("other", async || 1), &sessions, false);
-    let error = other.status(("ana", "s2")).await.unwrap_err();
-    assert_eq!(error.code(), "WorkflowChangedError", "{error}");
+    let RunProgress::Changed { error, path } = other.status(("ana", "s2")).await.unwrap().progress else { panic!() };
+    assert_eq!((error.class(), path.as_str()), ("WorkflowChangedError", "other@1"), "{error}");
+    // It is listed, and no recovery resumes it.
+    let listed = other.unfinished(ListUnfinished::new()).await.unwrap().items;
+    assert!(matches!(&listed[..], [one] if matches!(one.progress, RunProgress::Changed { .. })), "{listed:?}");
+    assert!(!listed[0].progress.can_resume());
+    let signal = other.signal(("ana", "s2"), "x", 1).await.unwrap_err();
+    assert_eq!(signal.code(), "WorkflowChangedError", "{signal}");
 }
 
 /// A process over a clock that a test sets.

@@ -157,3 +157,16 @@ async fn r1130_an_aborted_run_is_cancelled() {
     assert_eq!(recorder.tree(), CANCELLED);
     recorder.assert_over();
 }
+
+/// What only reads a session is no run: it would count as one in metrics.
+#[tokio::test]
+async fn the_status_of_a_session_has_no_span() {
+    let (recorder, _guard) = Recorder::start();
+    let runner = runner(workflow("wf", FunctionNode::new("bad", fails)));
+    finish(runner.run("ana", "s1", "go")).await;
+    let before = recorder.tree();
+    runner.status(("ana", "s1")).await.unwrap();
+    assert_eq!(runner.unfinished(pleach::ListUnfinished::new()).await.unwrap().items.len(), 1);
+    assert_eq!(recorder.tree(), before);
+    recorder.assert_over();
+}

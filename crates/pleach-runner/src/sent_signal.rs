@@ -1,0 +1,75 @@
+//! [`Signal`]: a signal on its way to a session, and its options.
+
+use pleach_context::{NodeError, RunConfig};
+use pleach_core::{Event, EventId, InvocationId, Question, QuestionKind, bound_event};
+use serde_json::Value;
+
+use crate::RunError;
+
+/// The options of [`Runner::signal_with`](crate::Runner::signal_with).
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct SignalOptions {
+    /// Identifies the signal among those of its name in the session: however often it is sent, it is stored once.
+    pub idempotency_key: Option<String>,
+    /// The settings of the run that continues with the signal.
+    pub config: RunConfig,
+}
+
+impl SignalOptions {
+    /// Returns the options of [`Runner::signal`](crate::Runner::signal): none is set.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Identifies the signal among those of its name in the session: however often it is sent, it is stored once. Services that send webhooks give each
+    /// an id for this.
+    #[must_use]
+    pub fn idempotency_key(mut self, key: impl Into<String>) -> Self {
+        self.idempotency_key = Some(key.into());
+        self
+    }
+
+    /// Sets the settings of the run that continues with the signal.
+    #[must_use]
+    pub fn config(mut self, config: RunConfig) -> Self {
+        self.config = config;
+        self
+    }
+}
+
+/// A signal on its way to a session.
+#[derive(Clone)]
+pub(crate) struct Signal {
+    pub(crate) name: String,
+    pub(crate) payload: Value,
+    pub(crate) id: Option<EventId>,
+    pub(crate) config: RunConfig,
+}
+
+impl Signal {
+    /// Returns whether the question is a wait for this signal.
+    pub(crate) fn is_awaited_by(&self, question: &Question) -> bool {
+        question.kind == QuestionKind::Signal && question.message == self.name
+    }
+
+    /// Returns whether the event has stored this signal before, under its idempotency key.
+    pub(crate) fn is_stored_as(&self, event: &Event) -> bool {
+        self.id.as_ref() == Some(event.id())
+    }
+
+    /// Makes the event that keeps the signal.
+    pub(crate) fn event(&self, invocation: &InvocationId) -> Result<Event, RunError> {
+        let mut event = Event::keeping_signal(invocation, &self.name, self.payload.clone());
+        bound_event(&mut event).map_err(|fault| refused(&self.name, fault))?;
+        if let Some(id) = &self.id {
+            event.set_id(id.clone());
+        }
+        Ok(event)
+    }
+}
+
+pub(crate) fn refused(name: &str, fault: impl std::fmt::Display) -> RunError {
+    RunError::Message(NodeError::validation(format!("the payload of signal '{name}' is refused: {fault}")))
+}
