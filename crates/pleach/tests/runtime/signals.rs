@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::backends::{Backend, on_backends};
 use crate::support::{rerun, trace};
 use crate::world::World;
+use pleach_testing::TestClock;
 
 /// Waits for three signals of one name, and before for a person.
 fn parcels() -> Workflow {
@@ -436,8 +437,44 @@ async fn a_queued_message_ends_with_a_drain_and_stores_nothing(backend: Backend)
     assert!(world.stored().await.iter().all(|line| !line.contains("two")));
 }
 
+/// Found by a newcomer: a signal that met another writer waited for a clock that nobody advanced.
+async fn signals_that_meet_each_other_do_not_wait_for_the_clock(backend: Backend) {
+    const SIGNALS: u32 = 12;
+    let Some(place) = backend.place().await else { return };
+    let clock = TestClock::new();
+    let root = || {
+        rerun("wait", async |ctx: Context| {
+            let begin: bool = ctx.ask("begin", "Begin?").await?;
+            let mut parcels = Vec::new();
+            for _ in 0..SIGNALS {
+                parcels.push(ctx.wait_for_signal::<u32>("parcel").await?);
+            }
+            Ok(json!([begin, parcels.len()]))
+        })
+    };
+    let here = place.builder().await.root(root()).clock(clock.clone()).build().unwrap();
+    let there = place.builder().await.root(root()).clock(clock).build().unwrap();
+    trace(here.run("ana", "s1", "go")).await;
+    let sent = (0..SIGNALS).map(|number| {
+        let runner = if number % 2 == 0 { &here } else { &there };
+        // Other names do not wait for each other in one Runner.
+        async move { runner.signal("s1", format!("parcel{}", number % 3), number).await.unwrap() }
+    });
+    let sent = tokio::time::timeout(Duration::from_secs(30), futures::future::join_all(sent)).await;
+    assert!(sent.expect("no signal waits for the clock").iter().all(is_kept));
+}
+
 on_backends! {
-    #[tokio::test(start_paused = true)]
-    messages_queue_in_order,
-    a_queued_message_ends_with_a_drain_and_stores_nothing,
+    #[tokio::test]
+    signals_that_meet_each_other_do_not_wait_for_the_clock,
+}
+
+mod queues {
+    use super::*;
+
+    on_backends! {
+        #[tokio::test(start_paused = true)]
+            messages_queue_in_order,
+        a_queued_message_ends_with_a_drain_and_stores_nothing,
+    }
 }
