@@ -1,10 +1,13 @@
 //! Forks, rewinds, work on the pool and queued messages of processes that are killed in the middle, and the deadlines that they leave.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use pleach::prelude::*;
-use pleach::{Event, FollowOptions, ListUnfinished, RunProgress, Session, SessionError, SessionKey, effective_events};
+use pleach::{
+    Clock as _, Event, FollowOptions, ListUnfinished, RunProgress, Session, SessionError, SessionKey, SystemClock,
+    effective_events,
+};
 use pleach_tests::dice::Dice;
 use pleach_tests::runs::{MESSAGES, chain, compute, computed, continue_run, patient, process, say, session, talk};
 use serde_json::{Value, json};
@@ -97,7 +100,7 @@ pub(crate) async fn a_fork_that_is_killed_leaves_the_source_and_rests(backend: B
     runner.close().await.unwrap();
 }
 
-/// Issue 15, point 4: a rewind is stored whole or not at all, and behind each the run goes on from what counts.
+/// Issue 15, point 4: a rewind is stored whole or not at all, and behind each the run continues from what counts.
 pub(crate) async fn a_rewind_that_is_killed_is_whole_or_absent(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let runner = process(&database.url(), chain().unwrap()).await.unwrap();
@@ -199,7 +202,7 @@ pub(crate) async fn queued_messages_are_stored_in_order_or_lost_with_their_proce
     runner.close().await.unwrap();
 }
 
-/// Issue 15: a deadline comes at most two seconds late while one process lives, whoever has asked. The process that asks is killed before.
+/// Issue 15: a deadline comes at most two seconds late while one process lives. The process that asks is killed before.
 pub(crate) async fn a_deadline_of_a_killed_process_comes_within_two_seconds(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let alive = process(&database.url(), patient().unwrap()).await.unwrap();
@@ -219,7 +222,7 @@ pub(crate) async fn a_deadline_of_a_killed_process_comes_within_two_seconds(back
             }
         };
         assert_eq!(output, json!([null]));
-        late.push(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64() - deadline);
+        late.push(SystemClock.now() - deadline);
         let answers = load(&alive, id).await.unwrap().events;
         assert_eq!(answers.iter().flat_map(|event| event.function_responses()).count(), 1);
     }

@@ -97,7 +97,7 @@ fn hashed(number: u64) -> u64 {
     (0..40_000_u64).fold(number, |hash, round| (hash ^ round).wrapping_mul(0x0100_0000_01B3)) >> 12
 }
 
-/// Says what it is told.
+/// Repeats its message.
 ///
 /// # Errors
 /// None: the graph has no fault.

@@ -16,8 +16,8 @@ use serde_json::Value;
 
 use crate::RunError;
 use crate::asked_calls::AskedCalls;
+use crate::deadline_answer::has_come;
 use crate::error::{open_ids, quoted};
-use crate::firing::has_come;
 
 /// The invocation and lane that a message's function responses belong to.
 #[derive(Debug)]

@@ -14,8 +14,8 @@ use serde_json::Value;
 use crate::RunError;
 use crate::answer::{AnswerTarget, check, of_call, several_invocations};
 use crate::asked_calls::{AskedCall, AskedCalls};
+use crate::deadline_answer::has_come;
 use crate::error::open_ids;
-use crate::firing::has_come;
 use crate::question_ref::{AnswerChecks, QuestionRef};
 
 /// The answers of a message after the checks.

@@ -17,6 +17,7 @@ mod builder;
 mod call_limit;
 mod closing;
 mod compaction;
+mod deadline_answer;
 mod deadlines;
 mod detached;
 mod drain;

@@ -22,7 +22,7 @@ pub(crate) struct Index {
     pub(crate) create: String,
     /// Marks it as whole.
     pub(crate) comment: String,
-    /// What a warning says where it cannot be made.
+    /// The text of the warning where it cannot be made.
     pub(crate) without: &'static str,
 }
 

@@ -59,7 +59,7 @@ fn found(ids: &[&str]) -> Option<Vec<String>> {
     Some(ids.iter().map(ToString::to_string).collect())
 }
 
-/// Each is found once, whoever has asked; what has no deadline, what other apps ask, and what was asked before is not.
+/// Each is found once, also of other processes; what has no deadline, what other apps ask, and what was asked before is not.
 pub async fn deadlines_are_found_since_a_look(service: &dyn SessionService) {
     let other = SessionKey::new("other", "user", "s");
     for key in [&key("s"), &key("t"), &other] {

@@ -437,7 +437,7 @@ async fn a_queued_message_ends_with_a_drain_and_stores_nothing(backend: Backend)
     assert!(world.stored().await.iter().all(|line| !line.contains("two")));
 }
 
-/// Found by a newcomer: a signal that met another writer waited for a clock that nobody advanced.
+/// Found by a newcomer: a signal that met another writer waited for a clock that is not advanced.
 async fn signals_that_meet_each_other_do_not_wait_for_the_clock(backend: Backend) {
     const SIGNALS: u32 = 12;
     let Some(place) = backend.place().await else { return };

@@ -164,7 +164,7 @@ fn patient() -> Workflow {
     })
 }
 
-/// Issue 15: at most two seconds late, as long as one process lives, whoever has asked.
+/// Issue 15: at most two seconds late, as long as one process lives.
 #[tokio::test(start_paused = true)]
 async fn what_a_process_asks_that_is_gone_is_answered_within_two_seconds() {
     let world = World::new();
