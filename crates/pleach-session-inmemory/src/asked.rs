@@ -67,7 +67,7 @@ mod tests {
         let session = SessionKey::new("a", "u", "s");
         let start = log.since(0, &app, None).unwrap();
         assert!(start.items.is_empty());
-        let mut ask = |log: &mut AskedLog, id: &str| {
+        let ask = |log: &mut AskedLog, id: &str| {
             let deadline = std::time::UNIX_EPOCH + std::time::Duration::from_secs(9);
             let ask: RequestInput = RequestInput::ask(id, "?").with_deadline(deadline);
             log.add(&session, &ask.into_event(id));
