@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
+mod cuts;
 mod database;
 mod deadlines;
 mod fence;
@@ -16,9 +17,11 @@ mod own_sessions;
 mod process;
 mod runners;
 mod stored;
+mod talker;
 mod waiting;
 mod waits;
 
+use cuts::*;
 use database::Backend;
 use deadlines::*;
 use fence::*;
@@ -47,6 +50,11 @@ macro_rules! on_durable_backends {
                 a_deadline_outlives_its_process_and_comes_once,
                 one_branch_of_a_select_counts,
                 what_a_run_waits_for_outlives_kills,
+                a_fork_that_is_killed_leaves_the_source_and_rests,
+                a_rewind_that_is_killed_is_whole_or_absent,
+                work_on_the_pool_outlives_kills,
+                queued_messages_are_stored_in_order_or_lost_with_their_process,
+                a_deadline_of_a_killed_process_comes_within_two_seconds,
                 s60_s62_a_database_survives_kills_of_those_who_make_it,
             }
         })*

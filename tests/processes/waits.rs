@@ -1,8 +1,5 @@
 //! Sleeps, selects and signals of a run whose process is killed again and again.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-
 use futures_util::future::join_all;
 use pleach::prelude::*;
 use pleach::{Event, RunError, SessionKey, SignalOptions, SignalOutcome};
@@ -10,43 +7,15 @@ use pleach_tests::dice::Dice;
 use serde_json::{Value, json};
 
 use crate::database::{Backend, Database};
+use crate::talker::Talker;
 use crate::waiting::{pause, process};
 
 const KILLS: usize = 12;
 const SEED: u64 = 20_261_123;
 
 /// The process that runs the session.
-struct RunWorker {
-    child: Child,
-    lines: BufReader<ChildStdout>,
-    wishes: ChildStdin,
-}
-
-impl RunWorker {
-    fn start(database: &Database) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_run-worker"));
-        let mut child = command.arg(database.url()).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let (wishes, lines) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
-        Self { child, lines, wishes }
-    }
-
-    fn send(&mut self, signal: &str) {
-        // It may have come to its end.
-        writeln!(self.wishes, "{signal}").ok();
-    }
-
-    /// The next line.
-    fn hear(&mut self) -> String {
-        let mut line = String::new();
-        self.lines.read_line(&mut line).unwrap();
-        assert!(line.ends_with('\n'), "a worker ended early");
-        line.trim_end().to_owned()
-    }
-
-    fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
+fn start(database: &Database) -> Talker {
+    Talker::start(env!("CARGO_BIN_EXE_run-worker"), [database.url()])
 }
 
 async fn events(database: &Database) -> Vec<std::sync::Arc<Event>> {
@@ -62,7 +31,7 @@ pub(crate) async fn what_a_run_waits_for_outlives_kills(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let mut dice = Dice::new(SEED);
     for kill in 0..KILLS {
-        let mut worker = RunWorker::start(&database);
+        let mut worker = start(&database);
         // A sender repeats itself until it knows that its signal is stored.
         worker.send("scan a 7");
         if kill % 3 == 0 {
@@ -74,15 +43,13 @@ pub(crate) async fn what_a_run_waits_for_outlives_kills(backend: Backend) {
         worker.kill();
         database.settle().await;
     }
-    let mut last = RunWorker::start(&database);
+    let mut last = start(&database);
     last.send("scan a 7");
     last.send("scan b 8");
     let heard: Vec<String> = (0..3).map(|_| last.hear()).collect();
     assert_eq!(heard[0], "repeated");
     assert_eq!(heard[2], r#"done [1,"late",2,7,8,null]"#, "{heard:?}");
-    // It reads its input to the end.
-    drop(last.wishes);
-    assert!(last.child.wait().unwrap().success());
+    last.finish();
 
     let events = events(&database).await;
     let mut answered: Vec<&str> =

@@ -1,10 +1,11 @@
 //! W10: the open questions of an app whose sessions all wait for an answer.
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use futures_util::future::try_join_all;
 use pleach::{
-    BoxError, CreateSession, Event, ListQuestions, RequestInput, Session, SessionService, SessionServiceExt as _,
+    AppName, BoxError, CreateSession, Event, ListQuestions, RequestInput, Session, SessionService,
+    SessionServiceExt as _,
 };
 
 use crate::events::event;
@@ -17,6 +18,8 @@ const PLAIN: usize = 4;
 /// Sessions that are filled at the same time.
 const TOGETHER: usize = 64;
 const PAGE: usize = 20;
+/// Behind every event, in seconds since the epoch.
+const LATER: f64 = 4_000_000_000.0;
 
 pub(super) fn rows() -> Vec<Row> {
     let rows = |backend: Backend| {
@@ -37,6 +40,16 @@ async fn measure(backend: Backend, sessions: usize) -> Result<Vec<Metric>, BoxEr
     let [unchanged] = sample(async || Ok([list(&store, all(), sessions).await?])).await?;
     let [page] = sample(async || Ok([list(&store, all().with_limit(PAGE), PAGE).await?])).await?;
     let [of_assignee] = sample(async || Ok([list(&store, all().with_assignee("lead"), sessions / 100).await?])).await?;
+    // A look for new deadlines that finds none.
+    let app = AppName::from("inbox");
+    let mut place = store.sessions.new_deadlines(&app, None, LATER).await?.ok_or("no place")?.place;
+    let [look] = sample(async || {
+        let begin = now();
+        let new = store.sessions.new_deadlines(&app, Some(&place), LATER).await?.ok_or("the place is unknown")?;
+        place = new.place;
+        Ok([begin.elapsed()])
+    })
+    .await?;
     // One session changes between two calls.
     let mut session = filled.into_iter().next().ok_or("no session")?;
     let (mut appends, mut number) = (Samples::default(), PLAIN);
@@ -56,6 +69,7 @@ async fn measure(backend: Backend, sessions: usize) -> Result<Vec<Metric>, BoxEr
         Metric::micros("page20_median", page.median()),
         Metric::micros("assignee_median", of_assignee.median()),
         Metric::micros("append_median", appends.median()),
+        Metric::micros("look_median", look.median()),
     ])
 }
 
@@ -72,6 +86,7 @@ async fn list(store: &Store, request: ListQuestions, expected: usize) -> Result<
 fn asks(number: usize, assignee: &str) -> Event {
     let plain = event(number);
     let request: RequestInput = RequestInput::ask("manager", "Refund the order?").assign_to(assignee);
+    let request = request.with_deadline(UNIX_EPOCH + Duration::from_secs_f64(LATER));
     let mut event = request.into_event("manager").with_node_path("refunds@1/manager@1");
     event.set_id(plain.id().clone());
     event.set_timestamp(plain.timestamp());

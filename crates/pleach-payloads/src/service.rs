@@ -9,7 +9,7 @@ use pleach_core::{
 };
 use pleach_session::{
     CreateSession, GetSessionConfig, ListQuestions, ListQuestionsResponse, ListSessions, ListSessionsResponse,
-    LostPayload, SessionError, SessionResult, SessionService, Since, prepare,
+    LogPlace, LostPayload, NewDeadlines, SessionError, SessionResult, SessionService, Since, prepare,
 };
 
 use crate::note::{Entry, Note};
@@ -336,6 +336,15 @@ impl SessionService for PayloadSessions {
     /// The questions are in the rows: no payload is read.
     fn list_questions(&self, request: ListQuestions) -> BoxFuture<'_, SessionResult<ListQuestionsResponse>> {
         self.inner.list_questions(request)
+    }
+
+    fn new_deadlines<'a>(
+        &'a self,
+        app_name: &'a AppName,
+        since: Option<&'a LogPlace>,
+        now: f64,
+    ) -> BoxFuture<'a, SessionResult<Option<NewDeadlines>>> {
+        self.inner.new_deadlines(app_name, since, now)
     }
 
     fn find_sessions<'a>(

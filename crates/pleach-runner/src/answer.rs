@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pleach_context::{AnswerType, Node, NodeError};
 use pleach_core::{
     Branch, Content, DEEPEST, Event, FunctionCall, FunctionResponse, InvocationId, Map, NODE_CONFIRMATION, Part,
-    REQUEST_CONFIRMATION, REQUEST_INPUT, ToolConfirmation, Unstorable, check_map, nests_within,
+    REQUEST_CONFIRMATION, REQUEST_INPUT, SessionKey, ToolConfirmation, Unstorable, check_map, nests_within,
 };
 use pleach_schema::{AnswerError, unwrap_response, validate_answer, why_not_enforced};
 use pleach_session::{check_stored_answer, open_questions};
@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::RunError;
 use crate::asked_calls::AskedCalls;
+use crate::deadline_answer::has_come;
 use crate::error::{open_ids, quoted};
 
 /// The invocation and lane that a message's function responses belong to.
@@ -53,9 +54,10 @@ fn result(value: Value) -> Map {
 ///
 /// # Errors
 /// A message that mixes answers with text or contains function calls; answers to unknown calls or several invocations; an
-/// answer that does not fit its question.
+/// answer that does not fit its question, or comes behind its deadline.
 pub(crate) fn resolve(
     content: &Content,
+    session: &SessionKey,
     events: &[Arc<Event>],
     named: Option<&InvocationId>,
     root: &dyn Node,
@@ -113,6 +115,10 @@ pub(crate) fn resolve(
         return Err(several_invocations(invocations));
     }
     for (id, response, event, call) in &calls {
+        if !asked.is_open(id, event.invocation_id()) && has_come(session, events, event, id) {
+            let invocation = event.invocation_id().clone();
+            return Err(RunError::AlreadyAnswered { id: (*id).to_owned(), invocation });
+        }
         check_name(id, response, call)?;
         check(root, id, response, event, call)?;
     }

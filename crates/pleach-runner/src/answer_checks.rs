@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::RunError;
 use crate::answer::{AnswerTarget, check, of_call, several_invocations};
 use crate::asked_calls::{AskedCall, AskedCalls};
+use crate::deadline_answer::has_come;
 use crate::error::open_ids;
 use crate::question_ref::{AnswerChecks, QuestionRef};
 
@@ -117,7 +118,7 @@ enum Effect {
     Replaces,
     /// The same answer is stored.
     Same,
-    /// A run that used a different answer has completed, or another question of the same select is answered.
+    /// A run that used a different answer has completed, the deadline has come, or another question of the same select is answered.
     Late,
 }
 
@@ -131,6 +132,7 @@ impl Asked<'_> {
             Earlier::Replaceable(given) | Earlier::Final(given) if self.is_same(asked, call, response, given) => {
                 Effect::Same
             }
+            Earlier::Replaceable(_) if has_come(self.session, self.events, asked, id) => Effect::Late,
             Earlier::Replaceable(_) => Effect::Replaces,
             Earlier::Final(_) | Earlier::Withdrawn => Effect::Late,
         }

@@ -181,7 +181,8 @@ async fn store_message(
         Seen::AsSent(message) => message,
         Seen::Replaced(message) => {
             if let Some(known) = &answered {
-                answered = resolve(&message, &ic.events(), Some(&known.invocation_id), &*parts.root)?;
+                let (events, named) = (ic.events(), Some(&known.invocation_id));
+                answered = resolve(&message, ic.session_key(), &events, named, &*parts.root)?;
             }
             message
         }

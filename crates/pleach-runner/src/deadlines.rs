@@ -1,7 +1,7 @@
 //! Answers the questions of an app at their deadlines: [`Runner::start_timers`], and the task that waits.
 //!
 //! A deadline is an argument of its question, so the log and the inbox hold all of them. A Runner keeps those of its own runs in
-//! memory; those of other processes are read from the inbox.
+//! memory; those of other processes are [read](crate::new_deadlines).
 
 use std::pin::pin;
 use std::sync::{Arc, Weak};
@@ -9,20 +9,17 @@ use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use pleach_core::{Question, SessionKey};
-use pleach_session::ListQuestions;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
+use crate::Runner;
 use crate::firing::fire;
+use crate::new_deadlines::read_deadlines;
 use crate::parts::RunnerParts;
 use crate::timers::{Due, Shared};
-use crate::{RunError, Runner};
 
-/// How often the inbox is read for deadlines that are not in memory.
-const SCAN: Duration = Duration::from_secs(30);
-
-/// How many questions are read from the inbox at once.
-const PAGE: usize = 500;
+/// How long the task waits at most: the clock may be set.
+const LONGEST: Duration = Duration::from_secs(30);
 
 /// How many questions are answered at once: after a downtime many may be overdue.
 const AT_ONCE: usize = 32;
@@ -31,9 +28,14 @@ impl Runner {
     /// Reads the deadlines of the app's questions and sleeps from the inbox, and answers each question when its time has come,
     /// those that came while no process was up at once. Returns without waiting for that.
     ///
-    /// A server calls it once, when it has started. A Runner without it wakes only what its own runs have begun. All open questions
-    /// of the app are read again every 30 seconds, so that what a process leaves behind is found by another one. It ends with the last
+    /// A server calls it once, when it has started. A Runner without it wakes only what its own runs have begun. It ends with the last
     /// clone of the Runner, or when it is closed or drained.
+    ///
+    /// What other processes ask is found within a second, so that a question is answered at most two seconds after its deadline as long as
+    /// one of the processes lives. Each second costs one query, whose time depends on what was appended since the last one
+    /// ([`SessionService::new_deadlines`](pleach_session::SessionService::new_deadlines)). All open questions are listed at the start and then
+    /// every 30 seconds. With a service that only lists, that is also what happens each second, or less often, so that listing takes at most
+    /// a twentieth of the time.
     ///
     /// Several processes may do so at once: each question is answered once. A deadline waits for a run of this Runner, and, with
     /// [heartbeats](crate::RunnerBuilder::heartbeat), for one of another process. Without them that run fails at its next event, as if the
@@ -43,8 +45,12 @@ impl Runner {
     /// # Panics
     /// Without a tokio runtime.
     pub fn start_timers(&self) {
-        self.parts.timers.shared.state().scans = true;
-        self.parts.run_timers(&Handle::current());
+        let (runtime, shared) = (Handle::current(), &self.parts.timers.shared);
+        let reads = std::mem::replace(&mut shared.state().reads, true);
+        if !reads {
+            drop(runtime.spawn(read_deadlines(Arc::downgrade(&self.parts), Arc::clone(shared))));
+        }
+        self.parts.run_timers(&runtime);
     }
 }
 
@@ -70,20 +76,6 @@ impl RunnerParts {
             false => drop(runtime.spawn(wait(Arc::downgrade(self), Arc::clone(shared)))),
         }
     }
-
-    /// Reads the deadlines that are near from the inbox.
-    async fn scan(&self, now: f64) -> Result<(), RunError> {
-        let mut request = ListQuestions::new(&self.app_name).with_limit(PAGE);
-        loop {
-            let page = self.services.sessions.list_questions(request.clone()).await?;
-            let deadlines = page.items.iter().filter_map(|item| Due::of(&item.session, &item.question));
-            self.timers.shared.keep_near(now, deadlines);
-            match page.next {
-                Some(next) => request = request.with_after(next),
-                None => return Ok(()),
-            }
-        }
-    }
 }
 
 /// The task of a Runner's timers; another one can begin when its tokio runtime has ended it.
@@ -99,19 +91,12 @@ impl Drop for Task {
 async fn wait(parts: Weak<RunnerParts>, shared: Arc<Shared>) {
     let _task = Task(Arc::clone(&shared));
     let at_once = Arc::new(Semaphore::new(AT_ONCE));
-    let (mut woken_for, mut next_scan) = (0.0_f64, 0.0);
+    let mut woken_for = 0.0_f64;
     loop {
         let Some(runner) = parts.upgrade().filter(|_| !shared.state().closed) else { return };
         let clock = Arc::clone(&runner.services.clock);
-        let scans = shared.state().scans;
-        let before = clock.now();
-        if scans && next_scan <= before {
-            next_scan = before + SCAN.as_secs_f64();
-            if let Err(error) = runner.scan(before).await {
-                tracing::warn!(app = %runner.app_name, %error, "the deadlines of questions were not read");
-            }
-        }
-        // A scan takes its time, and a timer may end a little early by the clock.
+        drop(runner);
+        // A timer may end a little early by the clock.
         let now = clock.now().max(std::mem::take(&mut woken_for));
         for due in shared.take_due(now) {
             let (parts, shared, at_once) = (Weak::clone(&parts), Arc::clone(&shared), Arc::clone(&at_once));
@@ -120,16 +105,13 @@ async fn wait(parts: Weak<RunnerParts>, shared: Arc<Shared>) {
                 shared.fired(&due);
             });
         }
-        drop(runner);
-        let scan = scans.then_some(next_scan);
         let changed = pin!(shared.changed.notified());
-        let Some(wake) = shared.next().into_iter().chain(scan).reduce(f64::min) else {
+        let Some(wake) = shared.next() else {
             changed.await;
             continue;
         };
-        // Not for long: the clock may be set.
         let pause = Duration::try_from_secs_f64(wake - now).unwrap_or_default();
-        if let (Either::Left(_), true) = (select(clock.sleep(pause.min(SCAN)), changed).await, pause <= SCAN) {
+        if let (Either::Left(_), true) = (select(clock.sleep(pause.min(LONGEST)), changed).await, pause <= LONGEST) {
             woken_for = wake;
         }
     }

@@ -48,8 +48,8 @@ pub enum RunError {
         /// The invocations that wait.
         invocations: Vec<InvocationId>,
     },
-    /// The question takes no further answer, and nothing was stored. Either a run that used an earlier answer has completed, or another
-    /// question of the same select is answered, or the question is not open and
+    /// The question takes no further answer, and nothing was stored. Either a run that used an earlier answer has completed, or the
+    /// deadline has come, or another question of the same select is answered, or the question is not open and
     /// [`AnswerOptions::only_if_open`](crate::AnswerOptions::only_if_open) is set.
     #[error(
         "question '{id}' of invocation {invocation} is answered already: to answer it otherwise, rewind the session to before the invocation"

@@ -4,11 +4,10 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use pleach_context::RunConfig;
-use pleach_context::engine::stable_uuid;
-use pleach_core::{Event, EventId, SessionKey};
-use pleach_session::{SessionError, effective_events_of, open_questions};
+use pleach_session::{SessionError, open_questions};
 use tokio::sync::Semaphore;
 
+use crate::deadline_answer::event_id;
 use crate::parts::RunnerParts;
 use crate::resting_fork::resting_source;
 use crate::run::Run;
@@ -102,16 +101,4 @@ async fn answer(parts: &Arc<RunnerParts>, due: &Due, at_once: &Semaphore, stored
 async fn resume(parts: &Arc<RunnerParts>, due: &Due) -> Result<(), RunError> {
     let request = RunRequest::new(&due.session).invocation_id(due.invocation.clone());
     Run::new(Arc::clone(parts), request).detach().await
-}
-
-/// Returns the id of the event that answers: the same in every process, so that no session holds two, and another one behind a rewind
-/// that has undone the answer and not the question.
-fn event_id(due: &Due, events: &[Arc<Event>]) -> EventId {
-    let own = effective_events_of(events, &due.invocation);
-    let rewind = own.iter().rev().find(|event| event.actions().rewind_before_invocation_id().is_some());
-    let rewind = rewind.map(|event| event.id().to_string());
-    let SessionKey { app_name, user_id, session_id } = &due.session;
-    let session = [app_name.as_str(), user_id.as_str(), session_id.as_str()];
-    let asked = [due.invocation.as_str(), &due.question, due.path.as_str(), &due.at.to_string()];
-    EventId::from(stable_uuid(session.into_iter().chain(asked).chain(rewind.as_deref())))
 }

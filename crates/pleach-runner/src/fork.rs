@@ -24,8 +24,8 @@ impl Runner {
     /// answered in both. The event may also be one that a later rewind has undone.
     ///
     /// **The copy rests** until a message, an answer, a signal, a resume or a rewind is stored in it: [`Runner::unfinished`] leaves it out, and its
-    /// deadlines do not pass. Its open questions are listed by [`Runner::inbox`] beside those of the source. The last copied event
-    /// records the source, `{"pleach_forked_from": "<session id>"}` in its `custom_metadata`, and
+    /// deadlines do not pass. Its open questions are listed by [`Runner::inbox`] beside those of the source. The copied events
+    /// record the source, `{"pleach_forked_from": "<session id>"}` in their `custom_metadata`, and
     /// [`SessionStatus::forked_from`](crate::SessionStatus::forked_from) returns it while the copy rests.
     ///
     /// **State.** The session's own keys have the values they had after that event. A key that no event changed keeps its
@@ -36,7 +36,7 @@ impl Runner {
     /// references to the old session inside contents, are not copied. The user's files are shared.
     ///
     /// Each event is one append, so others can see the new session while it fills. On an error it is deleted; a process that
-    /// dies meanwhile leaves a partial copy. The new session's last update time is that of its last event. ADK has no such
+    /// dies meanwhile leaves a partial copy, which rests as well: fork again with another id, and delete it. The new session's last update time is that of its last event. ADK has no such
     /// call.
     ///
     /// # Errors
@@ -159,7 +159,8 @@ impl RunnerParts {
         let effective = effective_events_and_rewinds(&source.events[..*end]).into_iter();
         let mut live: Vec<Arc<Event>> =
             effective.filter_map(|event| without_rewind(source, event)).chain(carried.clone()).collect();
-        live.last_mut().into_iter().for_each(|last| note_source(last, source.id()));
+        // On each event: of a fork that is cut off, any of them may be the last.
+        live.iter_mut().for_each(|event| note_source(event, source.id()));
         let create = CreateSession::new(key.app_name, key.user_id)
             .with_session_id(key.session_id)
             .with_state(state_before(source, *end, &live))

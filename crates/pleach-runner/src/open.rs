@@ -231,7 +231,8 @@ impl RunnerParts {
             let (answered, history) = (Some(taken.answered), Some(taken.history));
             return Ok(Checked { message: taken.message, answered, history });
         }
-        let answered = resolve(&message, &session.events, request.invocation_id.as_ref(), &*self.root)?;
+        let (key, named) = (session.head.key(), request.invocation_id.as_ref());
+        let answered = resolve(&message, key, &session.events, named, &*self.root)?;
         if let (Some(answered), Some(named)) = (&answered, &request.invocation_id)
             && answered.invocation_id != *named
         {

@@ -1,4 +1,4 @@
-//! A fork rests until it is continued: the note on its last copied event, and the event behind it.
+//! A fork rests until it is continued: the note on its copied events, and the event behind them.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use pleach_core::{Event, InvocationId, Map, Session, SessionId};
 use pleach_session::{FORK_CONTINUED, FORKED_FROM};
 use serde_json::Value;
 
-/// Notes on the last event of a copy which session it is a copy of.
-pub(crate) fn note_source(last: &mut Arc<Event>, source: &SessionId) {
-    let event = Arc::make_mut(last);
+/// Notes on an event of a copy which session it is a copy of.
+pub(crate) fn note_source(event: &mut Arc<Event>, source: &SessionId) {
+    let event = Arc::make_mut(event);
     let mut notes = event.custom_metadata().cloned().unwrap_or_default();
     notes.insert(FORKED_FROM.to_owned(), Value::from(source.as_str()));
     event.set_custom_metadata(Some(notes));

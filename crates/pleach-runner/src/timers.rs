@@ -6,10 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pleach_core::{InvocationId, NodePath, Question, SessionKey};
+use pleach_session::InboxItem;
 use tokio::sync::Notify;
-
-/// How far ahead deadlines of others are kept in memory; later ones are read again.
-const HORIZON: Duration = Duration::from_secs(600);
 
 /// The deadlines of a Runner, and the task that waits for them. The task begins with the first deadline.
 #[derive(Default)]
@@ -34,8 +32,8 @@ pub(crate) struct State {
     firing: HashSet<Due>,
     /// The overdue questions of forks that rest, and when they are looked at again, in seconds since the epoch.
     resting: HashMap<Due, f64>,
-    /// Whether the inbox is read for the deadlines of others.
-    pub(crate) scans: bool,
+    /// Whether a task reads the deadlines of others.
+    pub(crate) reads: bool,
     pub(crate) has_task: bool,
     pub(crate) closed: bool,
 }
@@ -134,15 +132,20 @@ impl Shared {
         }
     }
 
-    /// Keeps those of these deadlines that are near.
-    pub(crate) fn keep_near(&self, now: f64, deadlines: impl Iterator<Item = Due>) {
-        let horizon = micros(now + HORIZON.as_secs_f64());
+    /// Keeps the deadlines of these questions that come until then, in seconds since the epoch, and has the task look again if one of them is
+    /// the next.
+    pub(crate) fn keep_until(&self, now: f64, until: f64, questions: &[InboxItem]) {
+        let before = self.next();
         let resting = {
             let mut state = self.state();
             state.resting.retain(|_, again| now < *again);
             state.resting.clone()
         };
-        self.keep(deadlines.filter(|due| due.at <= horizon && !resting.contains_key(due)));
+        let due = questions.iter().filter_map(|item| Due::of(&item.session, &item.question));
+        self.keep(due.filter(|due| due.at <= micros(until) && !resting.contains_key(due)));
+        if self.next() != before {
+            self.changed.notify_one();
+        }
     }
 
     /// Notes that an overdue question is one of a fork that rests, until `again`, in seconds since the epoch. A run that waits for it here

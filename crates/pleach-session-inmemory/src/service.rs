@@ -1,15 +1,17 @@
 //! The service: a thin index over the directory and the stored sessions.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use pleach_core::{AppName, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId};
+use pleach_core::{AppName, BoxFuture, Event, Map, REQUEST_INPUT, Session, SessionHead, SessionId, SessionKey, UserId};
 use pleach_session::{
     CreateSession, GetSessionConfig, ListCursor, ListQuestions, ListQuestionsResponse, ListSessions,
-    ListSessionsResponse, SessionError, SessionResult, SessionService, Since, prepare,
+    ListSessionsResponse, LogPlace, NewDeadlines, SessionError, SessionResult, SessionService, Since, prepare,
 };
 
+use crate::asked::AskedLog;
 use crate::directory::Directory;
+use crate::shared::lock;
 use crate::stored::{Appended, StoredSession};
 
 /// A session service in process memory. ADK: `InMemorySessionService`.
@@ -34,6 +36,7 @@ pub struct InMemorySessionService {
     /// Counts creations, so that a session that is deleted and created again never repeats a revision.
     generations: AtomicU32,
     directory: RwLock<Directory>,
+    asked: Mutex<AskedLog>,
 }
 
 impl Default for InMemorySessionService {
@@ -52,6 +55,7 @@ impl InMemorySessionService {
             // Far from the numbers of other services, so that a revision of one never fits a session of another.
             generations: AtomicU32::new(u32::try_from(service % 4096).unwrap_or(0) << 20),
             directory: RwLock::default(),
+            asked: Mutex::default(),
         }
     }
 
@@ -100,6 +104,7 @@ impl InMemorySessionService {
         if let Some(appended) = self.append_by_handle(head, &event) {
             let Appended { event, revision, update_time } = appended?;
             head.advance(revision, update_time);
+            self.note_deadlines(head.key(), &event);
             return Ok(event);
         }
         let stored = self.find(head.key()).ok_or_else(|| SessionError::NotFound(head.key().clone()))?;
@@ -107,7 +112,16 @@ impl InMemorySessionService {
             stored.append(head, &event).unwrap_or_else(|| Err(SessionError::NotFound(head.key().clone())))?;
         head.advance(revision, update_time);
         head.set_handle(Some(stored));
+        self.note_deadlines(head.key(), &event);
         Ok(event)
+    }
+
+    /// Keeps the questions with a deadline that a stored event asks, for those who wait for deadlines.
+    fn note_deadlines(&self, key: &SessionKey, event: &Event) {
+        if event.function_calls().any(|call| call.name.as_deref() == Some(REQUEST_INPUT)) {
+            let trimmed = prepare::trimmed_key(key);
+            lock(&self.asked).add(trimmed.as_ref().unwrap_or(key), event);
+        }
     }
 
     fn claim_now(&self, head: &mut SessionHead, time: f64) -> SessionResult<()> {
@@ -170,6 +184,15 @@ impl SessionService for InMemorySessionService {
             let items = found.iter().flat_map(|stored| stored.questions(&request)).collect();
             Ok(ListQuestionsResponse::page(items, &request))
         })
+    }
+
+    fn new_deadlines<'a>(
+        &'a self,
+        app_name: &'a AppName,
+        since: Option<&'a LogPlace>,
+        _: f64,
+    ) -> BoxFuture<'a, SessionResult<Option<NewDeadlines>>> {
+        Box::pin(async move { Ok(lock(&self.asked).since(self.service, app_name, since)) })
     }
 
     fn find_sessions<'a>(

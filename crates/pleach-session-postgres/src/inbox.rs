@@ -20,8 +20,8 @@ use crate::connect_retry::ConnectRetry;
 use crate::connections::Ask;
 use crate::fault::{Server, Trouble};
 use crate::inbox_fault::outcome;
-use crate::inbox_index;
-use crate::inbox_sql as sql;
+use crate::inbox_index::{self, IndexBuild};
+use crate::inbox_sql::{self as sql, Index};
 use crate::inbox_state::Refresh;
 use crate::inbox_store::Store;
 use crate::load::read_event;
@@ -38,7 +38,7 @@ impl Projection for PostgresSessionService {
             self.make_tables().await?;
         }
         if !found.has_index {
-            self.make_index().await?;
+            self.make_index(&self.inbox.build, &sql::EVENTS).await?;
         }
         self.inbox.is_made.store(true, Ordering::Release);
         Ok(())
@@ -103,25 +103,22 @@ impl PostgresSessionService {
         }
     }
 
-    /// Waits for the index. Who may not make it lists without it, which reads more.
-    async fn make_index(&self) -> ProjectionResult<()> {
+    /// Waits for an index, and returns whether it is there: who may not make it reads more without it.
+    pub(crate) async fn make_index(&self, build: &IndexBuild, index: &'static Index) -> ProjectionResult<bool> {
         let server = self.connections.server();
-        let Some(built) = self.inbox.build.wait(&self.connections).await else {
-            let what = format!("the index of open questions in {server}");
+        let Some(built) = build.wait(&self.connections, index).await else {
+            let what = format!("an index of open questions in {server}");
             let source =
                 "it is being built, which takes as long as reading all events and waits for older transactions";
             return Err(SessionError::Locked { what, source: source.into() }.into());
         };
-        let Err(error) = built else { return Ok(()) };
+        let Err(error) = built else { return Ok(true) };
         match outcome::<()>(error, server) {
             Ok(Err(ProjectionError::Unwritable(reason))) => {
-                tracing::warn!(
-                    %server, %reason,
-                    "listings of open questions read every event: list them once as the owner of the tables"
-                );
-                Ok(())
+                tracing::warn!(%server, %reason, "{}", index.without);
+                Ok(false)
             }
-            Ok(outcome) => outcome,
+            Ok(outcome) => outcome.map(|()| false),
             Err(Trouble::Answer(error)) => Err(error.into()),
             Err(Trouble::Sql(error)) => Err(server.fault(error).into()),
         }
@@ -146,7 +143,7 @@ impl Ask for Look<'_> {
             Ok(row) => row.try_get::<Option<bool>, _>("is_sound")?,
             Err(error) => return outcome(error, self.server),
         };
-        let has_index = inbox_index::find(connection).await? == Some(true);
+        let has_index = inbox_index::find(connection, &sql::EVENTS).await? == Some(true);
         Ok(Ok(Found { has_tables: tables == Some(true), has_index }))
     }
 }

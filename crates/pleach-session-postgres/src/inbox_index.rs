@@ -1,4 +1,4 @@
-//! The index of the events that may concern questions: built beside the writers, on a connection of its own.
+//! The indexes on `events`: built beside the writers, on a connection of their own.
 
 use std::sync::{Mutex as StdMutex, PoisonError};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::{Instant, timeout_at};
 
 use crate::connections::Connections;
-use crate::inbox_sql as sql;
+use crate::inbox_sql::{self as sql, Index};
 
 /// How long to wait before looking again whether another process has built it.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -26,12 +26,12 @@ impl IndexBuild {
     ///
     /// # Errors
     /// What the build failed with.
-    pub(crate) async fn wait(&self, connections: &Connections) -> Option<sqlx::Result<()>> {
+    pub(crate) async fn wait(&self, connections: &Connections, index: &'static Index) -> Option<sqlx::Result<()>> {
         let deadline = Instant::now() + connections.acquire_timeout();
         let mut task = timeout_at(deadline, self.task.lock()).await.ok()?;
         let build = task.get_or_insert_with(|| {
             let own = connections.clone();
-            let build = tokio::spawn(async move { build(&own).await });
+            let build = tokio::spawn(async move { build(&own, index).await });
             *self.abort.lock().unwrap_or_else(PoisonError::into_inner) = Some(build.abort_handle());
             build
         });
@@ -49,17 +49,17 @@ impl IndexBuild {
 }
 
 /// Whether the index is there, as we make it; `None` without one.
-pub(crate) async fn find(connection: &mut PgConnection) -> sqlx::Result<Option<bool>> {
-    let found = sqlx::query(sql::find_index()).fetch_all(connection).await?;
+pub(crate) async fn find(connection: &mut PgConnection, index: &'static Index) -> sqlx::Result<Option<bool>> {
+    let found = sqlx::query(index.find.as_str()).fetch_all(connection).await?;
     found.first().map(|row| row.try_get("is_sound")).transpose()
 }
 
 /// Builds the index unless it is there. Statements that wait hold no snapshot, for which the build would wait.
-async fn build(connections: &Connections) -> sqlx::Result<()> {
+async fn build(connections: &Connections, index: &'static Index) -> sqlx::Result<()> {
     let mut connection = connections.open().await?;
     sqlx::raw_sql(sql::NO_TIMEOUTS).execute(&mut connection).await?;
     loop {
-        if find(&mut connection).await? == Some(true) {
+        if find(&mut connection, index).await? == Some(true) {
             break;
         }
         let lock = sqlx::query(sql::TRY_LOCK).fetch_one(&mut connection).await?;
@@ -69,9 +69,9 @@ async fn build(connections: &Connections) -> sqlx::Result<()> {
             continue;
         }
         // Under the lock: it may have been completed since.
-        if find(&mut connection).await? != Some(true) {
-            for text in [sql::drop_index(), sql::create_index(), sql::comment_index()] {
-                sqlx::raw_sql(text).execute(&mut connection).await?;
+        if find(&mut connection, index).await? != Some(true) {
+            for text in [&index.drop, &index.create, &index.comment] {
+                sqlx::raw_sql(text.as_str()).execute(&mut connection).await?;
             }
         }
         break;

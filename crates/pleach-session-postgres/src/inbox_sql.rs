@@ -4,15 +4,60 @@ use std::sync::LazyLock;
 
 use pleach_session::PROJECTION;
 
-/// What the index says of itself once it is whole.
-const COMMENT: &str = "pleach: the events that may concern open questions";
-
-/// Fills in the version in the names, and which events may concern questions: those that ask, answer, abort or rewind.
+/// Fills in the version in the names, which events may concern questions (those that ask, answer, abort or rewind), and which ask with a
+/// deadline.
 fn filled(text: &str) -> String {
-    text.replace("{v}", &PROJECTION.to_string())
-        .replace("{concerns}", include_str!("../schema/inbox/concerns.sql"))
-        .replace("{comment}", COMMENT)
+    text.replace("{concerns}", include_str!("../schema/inbox/concerns.sql"))
+        .replace("{has_deadline}", include_str!("../schema/inbox/has_deadline.sql").trim_end())
+        .replace("{v}", &PROJECTION.to_string())
 }
+
+/// The texts of an index on `events`.
+pub(crate) struct Index {
+    /// Whether it is there, as we make it.
+    pub(crate) find: String,
+    /// Removes one that was not completed, or is another's. Outside of transactions only.
+    pub(crate) drop: String,
+    /// Makes it while others write. Outside of transactions only.
+    pub(crate) create: String,
+    /// Marks it as whole.
+    pub(crate) comment: String,
+    /// The text of the warning where it cannot be made.
+    pub(crate) without: &'static str,
+}
+
+impl Index {
+    fn of(name: &str, columns_and_condition: &str, comment: &str, without: &'static str) -> Self {
+        let find = include_str!("../schema/inbox/find_index.sql").replace("{comment}", comment);
+        Self {
+            find: filled(&find.replace("{index}", name)),
+            drop: filled(&format!("DROP INDEX CONCURRENTLY IF EXISTS {name}")),
+            create: filled(&format!("CREATE INDEX CONCURRENTLY {name} ON events {columns_and_condition}")),
+            comment: filled(&format!("COMMENT ON INDEX {name} IS '{comment}'")),
+            without,
+        }
+    }
+}
+
+/// The index of the events that may concern questions.
+pub(crate) static EVENTS: LazyLock<Index> = LazyLock::new(|| {
+    Index::of(
+        "pleach_events_{v}",
+        "(app_name, user_id, session_id) WHERE {concerns}",
+        "pleach: the events that may concern open questions",
+        "listings of open questions read every event: list them once as the owner of the tables",
+    )
+});
+
+/// The index of the events that ask with a deadline, by their times.
+pub(crate) static DEADLINES: LazyLock<Index> = LazyLock::new(|| {
+    Index::of(
+        "pleach_deadlines_{v}",
+        "(app_name, \"timestamp\") WHERE {has_deadline}",
+        "pleach: the events that ask questions with a deadline",
+        "deadlines of other processes are found by listing all open questions: start the timers once as the owner of the tables",
+    )
+});
 
 /// Declares texts without further blanks.
 macro_rules! texts {
@@ -30,17 +75,10 @@ texts! {
     /// Makes the tables that are missing.
     create = &include_str!("../schema/inbox/create.sql")
         .replace("{is_sound}", include_str!("../schema/inbox/is_sound.sql"));
-    /// Whether the index is there, as we make it.
-    find_index = include_str!("../schema/inbox/find_index.sql");
-    /// Removes an index that was not completed, or is another's. Outside of transactions only.
-    drop_index = "DROP INDEX CONCURRENTLY IF EXISTS pleach_events_{v}";
-    /// Makes the index while others write. Outside of transactions only.
-    create_index =
-        "CREATE INDEX CONCURRENTLY pleach_events_{v} ON events (app_name, user_id, session_id) WHERE {concerns}";
-    /// Marks the index as whole.
-    comment_index = "COMMENT ON INDEX pleach_events_{v} IS '{comment}'";
     /// The events of sessions that may concern questions.
     events = include_str!("../schema/inbox/events.sql");
+    /// What was asked lately with a deadline.
+    deadlines = include_str!("../schema/inbox/deadlines.sql");
     /// Stores what the rows of sessions are made from.
     upsert = include_str!("../schema/inbox/upsert.sql");
     delete = include_str!("../schema/inbox/delete.sql");

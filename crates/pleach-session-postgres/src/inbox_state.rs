@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pleach_core::{AppName, UserId};
 use pleach_session::ListQuestions;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OnceCell};
 
 use crate::inbox_index::IndexBuild;
 
@@ -15,6 +15,9 @@ pub(crate) struct InboxState {
     pub(crate) is_made: AtomicBool,
     pub(crate) has_warned: AtomicBool,
     pub(crate) build: IndexBuild,
+    /// Whether the index of deadlines is there; none until a process has waited for deadlines.
+    pub(crate) has_deadlines: OnceCell<bool>,
+    pub(crate) deadlines_build: IndexBuild,
     pub(crate) statistics: Statistics,
     /// Counts listings and refreshes, in the order they begin.
     pub(crate) begun: AtomicU64,

@@ -16,6 +16,7 @@ mod claim;
 mod connect_retry;
 mod connections;
 mod create;
+mod deadlines;
 mod fault;
 mod in_flight;
 mod inbox;

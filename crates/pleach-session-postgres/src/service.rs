@@ -6,7 +6,8 @@ use std::time::Duration;
 use pleach_core::{AppName, BoxFuture, Event, EventId, Map, Session, SessionHead, SessionId, SessionKey, UserId};
 use pleach_session::{
     CreateSession, GetSessionConfig, ListQuestions, ListQuestionsResponse, ListSessions, ListSessionsResponse,
-    SessionError, SessionResult, SessionService, Since, list_projected, prepare, walk_questions,
+    LogPlace, NewDeadlines, SessionError, SessionResult, SessionService, Since, list_projected, prepare,
+    walk_questions,
 };
 
 use crate::address::Address;
@@ -56,7 +57,7 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 pub struct PostgresSessionService {
     pub(crate) connections: Connections,
     pub(crate) inbox: Arc<InboxState>,
-    read_only: bool,
+    pub(crate) read_only: bool,
 }
 
 impl PostgresSessionService {
@@ -180,6 +181,15 @@ impl SessionService for PostgresSessionService {
         })
     }
 
+    fn new_deadlines<'a>(
+        &'a self,
+        app_name: &'a AppName,
+        since: Option<&'a LogPlace>,
+        now: f64,
+    ) -> BoxFuture<'a, SessionResult<Option<NewDeadlines>>> {
+        Box::pin(self.deadlines_since(app_name, since, now))
+    }
+
     fn find_sessions<'a>(
         &'a self,
         app_name: &'a AppName,
@@ -236,6 +246,7 @@ impl SessionService for PostgresSessionService {
     fn close(&self) -> BoxFuture<'_, SessionResult<()>> {
         Box::pin(async move {
             self.inbox.build.stop();
+            self.inbox.deadlines_build.stop();
             self.connections.close().await;
             Ok(())
         })

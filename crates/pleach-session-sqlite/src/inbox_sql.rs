@@ -14,6 +14,9 @@ const CONCERNS: &str = "(e.event_data GLOB '*_[rbA][euB][snqfO][pnuoR][oierT]*' 
      AND (e.event_data GLOB '*\"author\":\"user\"*' OR e.event_data GLOB '*\"author\": \"user\"*' \
      OR e.event_data GLOB '*_[rbA][euB][nqfO][nuoR][ierT]*'))";
 
+/// Which documents may ask questions with a deadline.
+const DEADLINES: &str = "(instr(e.event_data, '\"deadline\"') > 0 AND instr(e.event_data, 'adk_request_input') > 0)";
+
 /// The texts of tables and indexes, as SQLite keeps them.
 pub(crate) const OBJECTS: &str =
     "SELECT sql FROM sqlite_master WHERE name LIKE 'pleach%' AND type IN ('table', 'index') AND sql IS NOT NULL";
@@ -29,6 +32,10 @@ pub(crate) struct Inbox {
     pub(crate) add_events: Arc<str>,
     pub(crate) searched: Arc<str>,
     pub(crate) thin: Arc<str>,
+    /// The last event of the log.
+    pub(crate) newest: Arc<str>,
+    /// What may ask questions with a deadline behind a place in the log.
+    pub(crate) deadlines: Arc<str>,
     pub(crate) stale: Arc<str>,
     pub(crate) stale_of_user: Arc<str>,
     pub(crate) events: Arc<str>,
@@ -59,6 +66,8 @@ impl Inbox {
             add_events: versioned(include_str!("../schema/inbox/add_events.sql")).into(),
             searched: versioned(include_str!("../schema/inbox/searched.sql")).into(),
             thin: versioned(include_str!("../schema/inbox/thin.sql")).into(),
+            newest: include_str!("../schema/inbox/newest.sql").into(),
+            deadlines: include_str!("../schema/inbox/deadlines.sql").replace("{deadlines}", DEADLINES).into(),
             stale: stale.replace("{user}", any_user).into(),
             stale_of_user: stale.replace("{user}", "a.user_id = ?2").into(),
             events: versioned(include_str!("../schema/inbox/events.sql")).replace("{tie}", layout.tie()).into(),

@@ -4,6 +4,7 @@
 //! other connections. Merges work on JSON text, so that keys that a delta does not name keep their exact bytes.
 
 mod column;
+mod deadlines;
 mod document;
 mod event_filter;
 mod fault;

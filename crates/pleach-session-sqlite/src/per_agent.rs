@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pleach_core::{AppName, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId};
 use pleach_session::{
     CreateSession, GetSessionConfig, ListQuestions, ListQuestionsResponse, ListSessions, ListSessionsResponse,
-    SessionError, SessionResult, SessionService, Since,
+    LogPlace, NewDeadlines, SessionError, SessionResult, SessionService, Since,
 };
 use tokio::sync::OnceCell;
 
@@ -163,6 +163,20 @@ impl SessionService for PerAgentSessionService {
             match self.service(&request.app_name, false).await? {
                 Some(service) => service.list_questions(request).await,
                 None => Ok(ListQuestionsResponse::default()),
+            }
+        })
+    }
+
+    fn new_deadlines<'a>(
+        &'a self,
+        app_name: &'a AppName,
+        since: Option<&'a LogPlace>,
+        now: f64,
+    ) -> BoxFuture<'a, SessionResult<Option<NewDeadlines>>> {
+        Box::pin(async move {
+            match self.service(app_name, false).await? {
+                Some(service) => service.new_deadlines(app_name, since, now).await,
+                None => Ok(None),
             }
         })
     }

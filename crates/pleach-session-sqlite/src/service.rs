@@ -12,7 +12,7 @@ use pleach_core::{
 use pleach_session::raw_state::RawDelta;
 use pleach_session::{
     CreateSession, GetSessionConfig, ListQuestions, ListQuestionsResponse, ListSessions, ListSessionsResponse,
-    SessionResult, SessionService, Since, list_projected, prepare,
+    LogPlace, NewDeadlines, SessionResult, SessionService, Since, list_projected, prepare,
 };
 use serde_json::Value;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
@@ -279,6 +279,15 @@ impl SessionService for SqliteSessionService {
 
     fn list_questions(&self, request: ListQuestions) -> BoxFuture<'_, SessionResult<ListQuestionsResponse>> {
         Box::pin(async move { list_projected(self, &request).await })
+    }
+
+    fn new_deadlines<'a>(
+        &'a self,
+        app_name: &'a AppName,
+        since: Option<&'a LogPlace>,
+        _: f64,
+    ) -> BoxFuture<'a, SessionResult<Option<NewDeadlines>>> {
+        Box::pin(self.deadlines_since(app_name, since))
     }
 
     fn find_sessions<'a>(

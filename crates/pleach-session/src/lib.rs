@@ -32,9 +32,9 @@ pub use effective_events::{
 pub use error::{LostPayload, SessionError, SessionResult};
 pub use ext::SessionServiceExt;
 pub use inbox::{
-    Asked, Behind, Gathering, InboxItem, ListQuestions, ListQuestionsResponse, PAGE, PROJECTION, Projected, Projection,
-    ProjectionError, ProjectionResult, QuestionCursor, QuestionRow, asked_questions, concerns_questions, is_rewind,
-    list_projected, refresh_projection,
+    Asked, Behind, Gathering, InboxItem, ListQuestions, ListQuestionsResponse, LogPlace, NewDeadlines, PAGE,
+    PROJECTION, Projected, Projection, ProjectionError, ProjectionResult, QuestionCursor, QuestionRow, asked_questions,
+    concerns_questions, is_rewind, list_projected, refresh_projection,
 };
 pub use notes::{FORK_CONTINUED, FORKED_FROM, PAYLOADS, REDACTED, REDACTIONS, REWIND_BEFORE_EVENT};
 pub use open_questions::{ABORTED, check_stored_answer, ends_aborted, open_questions};

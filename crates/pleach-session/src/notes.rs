@@ -3,7 +3,7 @@
 /// The first event which a rewind to before a node run undoes: `{"pleach_rewind_before_event": "<id>"}`.
 pub const REWIND_BEFORE_EVENT: &str = "pleach_rewind_before_event";
 
-/// The session that a copy was made of, on the last copied event: `{"pleach_forked_from": "<session id>"}`.
+/// The session that a copy was made of, on the copied events: `{"pleach_forked_from": "<session id>"}`.
 pub const FORKED_FROM: &str = "pleach_forked_from";
 
 /// A resume continues the copy of a session: `{"pleach_fork_continued": true}`.

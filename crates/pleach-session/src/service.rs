@@ -8,7 +8,7 @@ use pleach_core::{AppName, BoxFuture, Event, EventId, Map, Session, SessionHead,
 
 use crate::{
     CreateSession, GetSessionConfig, InboxItem, ListQuestions, ListQuestionsResponse, ListSessions,
-    ListSessionsResponse, QuestionCursor, SessionError, SessionResult, Since, asked_questions,
+    ListSessionsResponse, LogPlace, NewDeadlines, QuestionCursor, SessionError, SessionResult, Since, asked_questions,
 };
 
 /// Stores sessions and their events. ADK: `BaseSessionService`.
@@ -101,6 +101,28 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
     /// `Corrupt` when the stored data cannot be read.
     fn list_questions(&self, request: ListQuestions) -> BoxFuture<'_, SessionResult<ListQuestionsResponse>> {
         Box::pin(async move { walk_questions(self, &request).await })
+    }
+
+    /// Returns the questions with a deadline that the app's sessions have asked since a place in the log, and the place up to which
+    /// the service has looked; without `since` only that place, which may come with some of the newest questions. Each question comes at
+    /// least once, also when it has been answered meanwhile.
+    ///
+    /// A process that answers questions at their deadlines calls this every second, beside a rare
+    /// [`list_questions`](Self::list_questions): the time of a call depends on what was appended since the last one, not on the number of
+    /// sessions or questions, and it writes nothing. `now` is the caller's clock, in seconds since the epoch.
+    ///
+    /// `None` when the service cannot say: the caller lists all questions then. The default always gives it.
+    ///
+    /// # Errors
+    /// `Corrupt` when the stored data cannot be read.
+    fn new_deadlines<'a>(
+        &'a self,
+        app_name: &'a AppName,
+        since: Option<&'a LogPlace>,
+        now: f64,
+    ) -> BoxFuture<'a, SessionResult<Option<NewDeadlines>>> {
+        let _ = (app_name, since, now);
+        Box::pin(std::future::ready(Ok(None)))
     }
 
     /// Returns the keys of all sessions of the app with this id, at most one per user, ordered by user.
@@ -286,6 +308,15 @@ impl<S: SessionService + ?Sized> SessionService for Arc<S> {
 
     fn list_questions(&self, request: ListQuestions) -> BoxFuture<'_, SessionResult<ListQuestionsResponse>> {
         (**self).list_questions(request)
+    }
+
+    fn new_deadlines<'a>(
+        &'a self,
+        app_name: &'a AppName,
+        since: Option<&'a LogPlace>,
+        now: f64,
+    ) -> BoxFuture<'a, SessionResult<Option<NewDeadlines>>> {
+        (**self).new_deadlines(app_name, since, now)
     }
 
     fn find_sessions<'a>(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pleach_core::{AppName, BoxFuture, Event, EventId, Map, Session, SessionHead, SessionId, SessionKey, UserId};
 use pleach_session::{
     CreateSession, GetSessionConfig, ListQuestions, ListQuestionsResponse, ListSessions, ListSessionsResponse,
-    SessionResult, SessionService, Since,
+    LogPlace, NewDeadlines, SessionResult, SessionService, Since,
 };
 
 use crate::gate::{Call, Gate, Pass};
@@ -164,6 +164,15 @@ impl SessionService for FaultySessions {
 
     fn list_questions(&self, request: ListQuestions) -> BoxFuture<'_, SessionResult<ListQuestionsResponse>> {
         Box::pin(self.of(Operation::ListQuestions, self.inner.list_questions(request)))
+    }
+
+    fn new_deadlines<'a>(
+        &'a self,
+        app_name: &'a AppName,
+        since: Option<&'a LogPlace>,
+        now: f64,
+    ) -> BoxFuture<'a, SessionResult<Option<NewDeadlines>>> {
+        Box::pin(self.of(Operation::NewDeadlines, self.inner.new_deadlines(app_name, since, now)))
     }
 
     fn find_sessions<'a>(

@@ -25,6 +25,8 @@ pub enum Operation {
     ListSessions,
     /// [`SessionService::list_questions`].
     ListQuestions,
+    /// [`SessionService::new_deadlines`].
+    NewDeadlines,
     /// [`SessionService::find_sessions`].
     FindSessions,
     /// [`SessionService::delete_session`].
@@ -51,6 +53,7 @@ impl fmt::Display for Operation {
             Self::Redact => "redact_event",
             Self::ListSessions => "list_sessions",
             Self::ListQuestions => "list_questions",
+            Self::NewDeadlines => "new_deadlines",
             Self::FindSessions => "find_sessions",
             Self::DeleteSession => "delete_session",
             Self::State => "user_state or app_state",

@@ -7,7 +7,7 @@ use pleach_core::{
 };
 use pleach_session::{
     CreateSession, GetSessionConfig, ListQuestions, ListQuestionsResponse, ListSessions, ListSessionsResponse,
-    SessionError, SessionResult, SessionService, Since,
+    LogPlace, NewDeadlines, SessionError, SessionResult, SessionService, Since,
 };
 
 /// Wraps a service so that callers that are sloppy, and backends that rely on what only memory can do, fail early.
@@ -120,6 +120,15 @@ impl<S: SessionService> SessionService for StrictSessionService<S> {
             let ListQuestionsResponse { items, next } = self.inner.list_questions(request).await?;
             Ok(ListQuestionsResponse { items: through_json(&items)?, next: through_json(&next)? })
         })
+    }
+
+    fn new_deadlines<'a>(
+        &'a self,
+        app_name: &'a AppName,
+        since: Option<&'a LogPlace>,
+        now: f64,
+    ) -> BoxFuture<'a, SessionResult<Option<NewDeadlines>>> {
+        self.inner.new_deadlines(app_name, since, now)
     }
 
     fn find_sessions<'a>(

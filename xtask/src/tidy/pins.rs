@@ -9,7 +9,8 @@ use crate::files::read;
 use crate::workspace::Workspace;
 
 /// Folders whose functions are tests without an attribute of their own: tables and macros call them by name.
-const TABLES: &[&str] = &["crates/pleach-testkit/src/contract", "tests", "crates/pleach-artifact/tests"];
+const TABLES: &[&str] =
+    &["crates/pleach-testkit/src/contract", "crates/pleach/tests/runtime", "tests", "crates/pleach-artifact/tests"];
 
 /// The scenarios and tests of the repository.
 pub(super) struct Pins {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use pleach_core::{AppName, SessionId, UserId};
+use pleach_core::{AppName, SessionId, SessionKey, UserId};
 use pleach_session::{Asked, Projected, ProjectionError, ProjectionResult, SessionResult};
 use serde::Serialize;
 use sqlx::sqlite::SqliteRow;
@@ -28,7 +28,7 @@ pub(crate) enum InboxWrite {
 }
 
 /// An event, and the number of its row.
-#[derive(Clone)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EventRow {
     pub(crate) row: i64,
     app: String,
@@ -46,6 +46,11 @@ impl EventRow {
             session: row.try_get("session_id")?,
             event: row.try_get("event_id")?,
         })
+    }
+
+    /// Returns the session of the event, in an app.
+    pub(crate) fn session(&self, app: &AppName) -> SessionKey {
+        SessionKey::new(app, self.user.as_str(), self.session.as_str())
     }
 }
 

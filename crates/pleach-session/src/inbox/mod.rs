@@ -3,11 +3,13 @@
 //! Which questions of one session are open is decided by [`open_questions`](crate::open_questions). Here are the request and
 //! its answer, and what backends share to keep a projection of them.
 
+mod deadlines;
 mod gather;
 mod keep;
 mod project;
 mod request;
 
+pub use deadlines::{LogPlace, NewDeadlines};
 pub use gather::{Gathering, Projected};
 pub use keep::{
     Behind, PAGE, Projection, ProjectionError, ProjectionResult, QuestionRow, list_projected, refresh_projection,

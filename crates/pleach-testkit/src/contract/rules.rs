@@ -165,6 +165,10 @@ macro_rules! session_rules {
                     the_inbox_is_what_the_histories_say,
                     an_inbox_that_is_read_by_many_while_it_changes_ends_right,
                 ]
+                deadlines: [
+                    deadlines_are_found_since_a_look,
+                    deadlines_are_found_behind_deleted_sessions,
+                ]
                 concurrent: [
                     case_9_of_racing_creates_one_wins,
                     case_10_racing_creates_without_id_all_win,

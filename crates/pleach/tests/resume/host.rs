@@ -1,7 +1,6 @@
 //! Where a process keeps its sessions, and how it waits: polling by hand distinguishes a deadlock from a long wait.
 
 use std::future::Future;
-use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +9,7 @@ use std::time::Duration;
 
 use pleach::{InMemorySessionService, SessionService};
 use pleach_testing::{FaultPlan, FaultySessions, Operation};
+use tokio::runtime::Runtime;
 
 /// More polls than any of the small workflows needs for an event.
 const MANY: usize = 20_000;
@@ -21,12 +21,22 @@ const STUCK: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) enum Host {
     Memory(Arc<InMemorySessionService>),
-    #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only SQLite has files"))]
-    File {
-        path: PathBuf,
-        runtime: tokio::runtime::Runtime,
+    #[cfg_attr(not(any(feature = "sqlite", feature = "postgres")), expect(dead_code, reason = "there is no database"))]
+    Database {
+        at: Database,
+        runtime: Runtime,
         observer: Arc<dyn SessionService>,
     },
+}
+
+/// Which database.
+#[derive(Clone, Debug)]
+pub(crate) enum Database {
+    #[cfg(feature = "sqlite")]
+    File(std::path::PathBuf),
+    /// A URL of a server.
+    #[cfg(feature = "postgres")]
+    Server(String),
 }
 
 impl Host {
@@ -34,18 +44,18 @@ impl Host {
         Self::Memory(Arc::default())
     }
 
-    #[cfg(feature = "sqlite")]
-    pub(crate) fn file(path: &Path) -> Self {
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    pub(crate) fn database(at: Database) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let observer = open_file(path, &runtime);
-        Self::File { path: path.to_owned(), runtime, observer }
+        let observer = at.open(&runtime);
+        Self::Database { at, runtime, observer }
     }
 
     /// What a new process opens.
     pub(crate) fn open(&self) -> Arc<dyn SessionService> {
         match self {
             Self::Memory(service) => Arc::clone(service) as _,
-            Self::File { path, runtime, .. } => open_file(path, runtime),
+            Self::Database { at, runtime, .. } => at.open(runtime),
         }
     }
 
@@ -53,7 +63,7 @@ impl Host {
     pub(crate) fn observer(&self) -> &dyn SessionService {
         match self {
             Self::Memory(service) => &**service,
-            Self::File { observer, .. } => &**observer,
+            Self::Database { observer, .. } => &**observer,
         }
     }
 
@@ -61,22 +71,29 @@ impl Host {
     pub(crate) fn wait<F: Future>(&self, future: F) -> F::Output {
         match self {
             Self::Memory(_) => poll_by_hand(future),
-            Self::File { runtime, .. } => runtime
+            Self::Database { runtime, .. } => runtime
                 .block_on(async { tokio::time::timeout(STUCK, future).await })
                 .expect("deadlock: the run does not go on"),
         }
     }
 }
 
-#[cfg(feature = "sqlite")]
-fn open_file(path: &Path, runtime: &tokio::runtime::Runtime) -> Arc<dyn SessionService> {
-    let options = pleach::SqliteOptions::new().with_synchronous(pleach::Synchronous::Normal).with_read_connections(1);
-    Arc::new(runtime.block_on(pleach::SqliteSessionService::open_with(path, options)).unwrap())
-}
-
-#[cfg(not(feature = "sqlite"))]
-fn open_file(_: &Path, _: &tokio::runtime::Runtime) -> Arc<dyn SessionService> {
-    unreachable!("only SQLite has files")
+impl Database {
+    fn open(&self, runtime: &Runtime) -> Arc<dyn SessionService> {
+        match self.clone() {
+            #[cfg(feature = "sqlite")]
+            Self::File(path) => {
+                let options = pleach::SqliteOptions::new().with_synchronous(pleach::Synchronous::Normal);
+                let options = options.with_read_connections(1);
+                Arc::new(runtime.block_on(pleach::SqliteSessionService::open_with(path, options)).unwrap())
+            }
+            #[cfg(feature = "postgres")]
+            Self::Server(url) => {
+                let options = pleach::PostgresOptions::new().with_connections(1);
+                Arc::new(runtime.block_on(pleach::PostgresSessionService::open_with(&url, options)).unwrap())
+            }
+        }
+    }
 }
 
 #[derive(Default)]

@@ -1,11 +1,16 @@
-//! The cases: every kind of app, cut off everywhere, in memory and in SQLite.
+//! The cases: every kind of app, cut off everywhere, in memory, in SQLite and in Postgres.
 
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 use proptest::strategy::{Strategy, Union};
+
+#[cfg(feature = "postgres")]
+use pleach_testkit::Schema;
 
 use crate::cases::check;
 use crate::check::{live, resumed};
 use crate::flow::{Flow, flow, flow_of_agents};
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+use crate::host::Database;
 use crate::host::Host;
 use crate::play::Cut;
 
@@ -81,7 +86,26 @@ fn l120_sqlite_agents_cut_in_every_append() {
     check_on_files("sqlite, agents, appends", 10, flows, cut_in_every_append);
 }
 
-#[cfg(feature = "sqlite")]
+#[cfg(feature = "postgres")]
+#[test]
+fn e193_postgres_cut_after_every_event() {
+    check_on_schemas("postgres", 10, union(flow(false), flow(true)), cut_after_every_event);
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn s14_postgres_cut_in_every_append() {
+    check_on_schemas("postgres, appends", 4, union(flow(false), flow(true)), cut_in_every_append);
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn l120_postgres_agents_cut_after_every_event() {
+    let flows = union(flow_of_agents(false), flow_of_agents(true));
+    check_on_schemas("postgres, agents", 4, flows, cut_after_every_event);
+}
+
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 fn union(
     one: impl Strategy<Value = Flow> + 'static,
     other: impl Strategy<Value = Flow> + 'static,
@@ -96,6 +120,20 @@ fn check_on_files(name: &str, cases: u32, flows: impl Strategy<Value = Flow>, cu
     let count = std::cell::Cell::new(0);
     check(name, cases, flows, |flow| {
         count.set(count.get() + 1);
-        cut(flow, &Host::file(&folder.path().join(format!("{}.db", count.get()))));
+        let file = folder.path().join(format!("{}.db", count.get()));
+        cut(flow, &Host::database(Database::File(file)));
+    });
+}
+
+/// Cuts flows, each in a schema of its own.
+#[cfg(feature = "postgres")]
+fn check_on_schemas(name: &str, cases: u32, flows: impl Strategy<Value = Flow>, cut: impl Fn(&Flow, &Host)) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    if runtime.block_on(Schema::for_test()).is_none() {
+        return;
+    }
+    check(name, cases, flows, |flow| {
+        let schema = runtime.block_on(Schema::for_test()).unwrap();
+        cut(flow, &Host::database(Database::Server(schema.url())));
     });
 }

@@ -13,6 +13,7 @@ use pleach::{
 };
 use serde_json::{Value, json};
 
+use crate::backends::{Backend, on_backends};
 use crate::support::{key, rerun, runner, trace};
 use crate::world::World;
 
@@ -53,7 +54,22 @@ fn asking(calls: &Arc<AtomicU32>) -> impl pleach::Node + use<> {
     wf.build_to(done).unwrap()
 }
 
-async fn goes_on_in_both(runner: Runner, calls: &AtomicU32) {
+/// The events of a fork of `s1` without the notes which say so.
+fn originals(fork: &Session) -> Vec<Arc<Event>> {
+    let original = |event: &Arc<Event>| {
+        let mut event = Event::clone(event);
+        let mut notes = event.custom_metadata().unwrap().clone();
+        assert_eq!(notes.remove("pleach_forked_from").unwrap(), "s1");
+        event.set_custom_metadata(Some(notes).filter(|notes| !notes.is_empty()));
+        Arc::new(event)
+    };
+    fork.events.iter().map(original).collect()
+}
+
+async fn an_invocation_goes_on_in_the_fork_and_the_source_stays_as_it_is(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
+    let calls = Arc::default();
+    let runner = place.builder().await.root(asking(&calls)).build().unwrap();
     trace(runner.run("ana", "s1", "go")).await;
     trace(runner.answer(("ana", "s1"), "q", "old").unwrap()).await;
     let source = load(&runner, "s1").await;
@@ -61,11 +77,7 @@ async fn goes_on_in_both(runner: Runner, calls: &AtomicU32) {
     let fork = runner.fork("ana", "s1", asked.id(), Some("s2".into())).await.unwrap();
     let stored = load(&runner, "s2").await;
     assert_eq!((&fork.events, &fork.state), (&stored.events, &stored.state));
-    assert_eq!(stored.events[..2], source.events[..2]);
-    let mut last = Event::clone(&stored.events[2]);
-    assert_eq!(last.custom_metadata().unwrap()["pleach_forked_from"], "s1");
-    last.set_custom_metadata(source.events[2].custom_metadata().cloned());
-    assert_eq!(last, *source.events[2]);
+    assert_eq!(originals(&stored), source.events[..3]);
     assert_eq!(runner.questions(("ana", "s2")).await.unwrap().len(), 1);
     assert_eq!(trace(runner.answer(("ana", "s2"), "q", "new").unwrap()).await, ["wf@1/done@1: \"new\""]);
     assert_eq!(calls.load(Ordering::Relaxed), 1);
@@ -77,29 +89,9 @@ async fn goes_on_in_both(runner: Runner, calls: &AtomicU32) {
     assert_eq!((calls.load(Ordering::Relaxed), load(&runner, "s1").await), (1, source));
 }
 
-#[tokio::test]
-async fn an_invocation_goes_on_in_the_fork_and_the_source_stays_as_it_is() {
-    let calls = Arc::default();
-    let (runner, _) = runner(asking(&calls));
-    goes_on_in_both(runner, &calls).await;
-}
-
-#[cfg(feature = "sqlite")]
-#[tokio::test]
-async fn a_fork_in_sqlite_goes_on_as_well() {
-    for layout in [pleach::SqliteLayout::Lite, pleach::SqliteLayout::V1] {
-        let folder = tempfile::tempdir().unwrap();
-        let options = pleach::SqliteOptions::new().with_layout(layout);
-        let sessions = pleach::SqliteSessionService::open_with(folder.path().join("f.db"), options).await.unwrap();
-        let calls = Arc::default();
-        let runner = Runner::builder("t").root(asking(&calls)).sessions(sessions).build().unwrap();
-        goes_on_in_both(runner, &calls).await;
-    }
-}
-
-#[tokio::test]
-async fn r1141_state_is_that_after_the_event_and_shared_state_stays() {
-    let (runner, _) = runner(asking(&Arc::default()));
+async fn r1141_state_is_that_after_the_event_and_shared_state_stays(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
+    let runner = place.builder().await.root(asking(&Arc::default())).build().unwrap();
     let initial = json!({"init": 1, "later": 1, "app:a": 1, "user:u": 1});
     let deltas = [
         ("i1", json!({"k": 1, "user:u": 2})),
@@ -140,9 +132,9 @@ async fn r1141_state_is_that_after_the_event_and_shared_state_stays() {
     }
 }
 
-#[tokio::test]
-async fn what_no_event_has_changed_keeps_its_value() {
-    let (runner, _) = runner(asking(&Arc::default()));
+async fn what_no_event_has_changed_keeps_its_value(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
+    let runner = place.builder().await.root(asking(&Arc::default())).build().unwrap();
     let deltas = [("i1", json!({"k": 1})), ("i2", json!({"k": 2, "later": 2}))];
     written(&runner, json!({"init": 1, "later": 1}), &deltas).await;
     let fork = runner.fork("ana", "s1", "0", None).await.unwrap();
@@ -152,8 +144,8 @@ async fn what_no_event_has_changed_keeps_its_value() {
     assert_eq!(Value::from(back.actions().state_delta().clone()), json!({"init": null, "k": null}));
 }
 
-#[tokio::test]
-async fn files_are_copied_up_to_the_versions_of_the_copied_events() {
+async fn files_are_copied_up_to_the_versions_of_the_copied_events(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
     let files = Arc::new(InMemoryArtifactService::with_clock(Arc::new(SystemClock)));
     let save = FunctionNode::new("save", async |ctx: Context| -> Result<i64, NodeError> {
         let turn = ctx.invocation().user_content().map(|content| content.text()).unwrap_or_default();
@@ -162,7 +154,7 @@ async fn files_are_copied_up_to_the_versions_of_the_copied_events() {
         }
         Ok(1)
     });
-    let runner = Runner::builder("t").root(save).artifacts(Arc::clone(&files)).build().unwrap();
+    let runner = place.builder().await.root(save).artifacts(Arc::clone(&files)).build().unwrap();
     for turn in ["one", "two", "three"] {
         runner.run("ana", "s1", turn).output::<i64>().await.unwrap();
     }
@@ -187,9 +179,9 @@ async fn files_are_copied_up_to_the_versions_of_the_copied_events() {
     assert_eq!(saved(&plain), saved(&source)[..4]);
 }
 
-#[tokio::test]
-async fn what_is_not_there_or_taken_is_named() {
-    let (runner, sessions) = runner(asking(&Arc::default()));
+async fn what_is_not_there_or_taken_is_named(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
+    let runner = place.builder().await.root(asking(&Arc::default())).build().unwrap();
     let error = async |session: &str, at: &str, new: &str| {
         let error = runner.fork("ana", session, at, Some(new.into())).await.unwrap_err();
         format!("{}: {error}", error.code())
@@ -213,7 +205,7 @@ async fn what_is_not_there_or_taken_is_named() {
     );
     let taken = runner.fork("ana", "s1", "0", Some("s1".into())).await.unwrap_err();
     assert!(matches!(&taken, RunError::Session(SessionError::AlreadyExists(taken)) if *taken == key()), "{taken:?}");
-    assert_eq!(sessions.list_sessions(ListSessions::new("t")).await.unwrap().sessions.len(), 1);
+    assert_eq!(runner.sessions().list_sessions(ListSessions::new("t")).await.unwrap().sessions.len(), 1);
     assert_eq!(load(&runner, "s1").await.events, source.events);
 }
 
@@ -293,7 +285,7 @@ async fn a_fork_that_fails_midway_leaves_nothing() {
     let last = load(&runner, "s1").await.events[3].id().clone();
     let error = runner.fork("ana", "s1", &last, Some("s2".into())).await.unwrap_err();
     assert_eq!((error.code(), sessions.left.load(Ordering::Relaxed)), ("StorageError", 0));
-    assert_eq!(sessions.list_sessions(ListSessions::new("t")).await.unwrap().sessions.len(), 1);
+    assert_eq!(runner.sessions().list_sessions(ListSessions::new("t")).await.unwrap().sessions.len(), 1);
     let scope = ArtifactScope::session(&SessionKey::new("t", "ana", "s2"));
     assert_eq!(files.list_artifact_keys(&scope).await.unwrap(), [] as [&str; 0]);
     sessions.left.store(9, Ordering::Relaxed);
@@ -354,8 +346,8 @@ fn counting(calls: &Arc<AtomicU32>) -> Workflow {
 }
 
 /// Issue 15, point 4: the first event of `loud` records the end of `quiet`, so a rewind to before `loud` does, and so does a fork.
-#[tokio::test]
-async fn r1141_ends_that_a_rewind_records_are_copied() {
+async fn r1141_ends_that_a_rewind_records_are_copied(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
     let calls = <[Arc<AtomicU32>; 2]>::default();
     let [quiet, loud] = calls.clone();
     let quiet = FunctionNode::new("quiet", move |ctx: Context| {
@@ -373,7 +365,7 @@ async fn r1141_ends_that_a_rewind_records_are_copied() {
             ctx.run(&loud, ()).await
         }
     });
-    let runner = World::new().builder().root(parent.rerun_on_resume(true)).resumable(true).build().unwrap();
+    let runner = place.builder().await.root(parent.rerun_on_resume(true)).resumable(true).build().unwrap();
     trace(runner.run("ana", "s1", "go")).await;
     let rewind = runner.rewind_before("s1", "parent@1/loud@1").await.unwrap();
     runner.fork("ana", "s1", rewind.id(), Some("s2".into())).await.unwrap();
@@ -385,9 +377,9 @@ async fn r1141_ends_that_a_rewind_records_are_copied() {
 }
 
 /// Issue 15, point 4: where one event records the ends of two runs, a rewind to before the one records the other, which has no event.
-#[tokio::test]
-async fn r1141_a_run_that_only_a_rewind_records_can_be_taken_back() {
-    let runner = World::new().builder().root(counting(&Arc::default())).resumable(true).build().unwrap();
+async fn r1141_a_run_that_only_a_rewind_records_can_be_taken_back(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
+    let runner = place.builder().await.root(counting(&Arc::default())).resumable(true).build().unwrap();
     let mut session = written(&runner, json!({}), &[("i", json!({})), ("i", json!({})), ("i", json!({}))]).await;
     let mut both = Event::from_author("wf");
     both.set_invocation_id("i");
@@ -405,10 +397,10 @@ async fn r1141_a_run_that_only_a_rewind_records_can_be_taken_back() {
     assert_eq!(again.events.len(), 3);
 }
 
-#[tokio::test]
-async fn a_run_is_run_again_in_a_copy() {
+async fn a_run_is_run_again_in_a_copy(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
     let calls = Arc::default();
-    let runner = World::new().builder().root(counting(&calls)).resumable(true).build().unwrap();
+    let runner = place.builder().await.root(counting(&calls)).resumable(true).build().unwrap();
     trace(runner.run("ana", "s1", "go")).await;
     let before = load(&runner, "s1").await;
     // Checkpoints and echoes left out.
@@ -426,7 +418,7 @@ async fn a_run_is_run_again_in_a_copy() {
     assert_eq!(calls.load(Ordering::Relaxed), 2);
     // The whole root.
     let fork = runner.fork_before("s1", "wf@1", Some("s4".into())).await.unwrap();
-    assert!(fork.events[0] == before.events[0] && fork.events.iter().all(|event| event.path().is_root()));
+    assert!(originals(&fork)[0] == before.events[0] && fork.events.iter().all(|event| event.path().is_root()));
     assert_eq!(load(&runner, "s1").await, before);
     for path in ["wf@1/none@1", ""] {
         let unknown = runner.fork_before("s1", path, None).await.unwrap_err();
@@ -562,4 +554,16 @@ async fn a_fork_of_a_session_at_work_rests_and_takes_signals() {
     let resumed = runner.resume("ana", "s2", status.invocation.unwrap());
     assert_eq!(resumed.output::<u32>().await.unwrap(), 7);
     run.cut();
+}
+
+on_backends! {
+    #[tokio::test]
+    an_invocation_goes_on_in_the_fork_and_the_source_stays_as_it_is,
+    r1141_state_is_that_after_the_event_and_shared_state_stays,
+    what_no_event_has_changed_keeps_its_value,
+    files_are_copied_up_to_the_versions_of_the_copied_events,
+    what_is_not_there_or_taken_is_named,
+    r1141_ends_that_a_rewind_records_are_copied,
+    r1141_a_run_that_only_a_rewind_records_can_be_taken_back,
+    a_run_is_run_again_in_a_copy,
 }

@@ -15,6 +15,7 @@ mod agent_settings;
 mod agent_tools;
 mod agents;
 mod answer_types;
+mod backends;
 mod changed;
 mod compaction;
 mod credentials;

@@ -11,7 +11,8 @@ use pleach::{
 };
 use serde_json::{Value, json};
 
-use crate::replay::{Sessions, play, process};
+use crate::backends::{Backend, on_backends};
+use crate::replay::play;
 use crate::support::{key, runner, trace};
 
 /// A node that counts its turns in `n`, remembers the last one for the user, and asks `q1` before it ends.
@@ -243,11 +244,11 @@ fn counted(calls: &[Arc<AtomicU32>; 3], asks: bool) -> Workflow {
 }
 
 /// Issue 15, point 4: a run is taken back with what followed it, and what came before does not run again.
-#[tokio::test]
-async fn r1141_a_rewind_before_a_run_keeps_what_came_before_it() {
+async fn r1141_a_rewind_before_a_run_keeps_what_came_before_it(backend: Backend) {
     for resumable in [true, false] {
-        let (calls, sessions) = (<[Arc<AtomicU32>; 3]>::default(), Sessions::default());
-        let runner = process(counted(&calls, false), &sessions, resumable);
+        let Some(place) = backend.place().await else { return };
+        let calls = <[Arc<AtomicU32>; 3]>::default();
+        let runner = place.builder().await.root(counted(&calls, false)).resumable(resumable).build().unwrap();
         play(runner.run("ana", "s1", "go")).await;
         let first = load(&runner).await;
         let event = runner.rewind_before("s1", "wf@1/middle@1").await.unwrap();
@@ -292,33 +293,27 @@ async fn r1141_a_rewind_before_a_run_keeps_what_came_before_it() {
 }
 
 /// Issue 15, point 4: questions of what is taken back are closed, and asked again; on databases the inbox follows.
-#[cfg(feature = "sqlite")]
-#[tokio::test]
-async fn r1141_a_rewind_before_a_run_closes_its_questions() {
-    let folder = tempfile::tempdir().unwrap();
-    for url in ["memory:".to_owned(), format!("sqlite:///{}/s.db", folder.path().display())] {
-        let calls = <[Arc<AtomicU32>; 3]>::default();
-        let sessions = pleach::connect(&url).await.unwrap();
-        let root = counted(&calls, true);
-        let runner = Runner::builder("t").root(root).sessions(sessions).resumable(true).build().unwrap();
-        play(runner.run("ana", "s1", "go")).await;
-        let open = async || runner.inbox("ana").await.unwrap().len();
-        assert_eq!(open().await, 1);
-        runner.rewind_before("s1", "wf@1/last@1").await.unwrap();
-        assert_eq!(open().await, 0);
-        assert!(runner.answer("s1", "q", 7).unwrap().next().await.unwrap().is_err());
-        let invocation = runner.status("s1").await.unwrap().invocation.unwrap();
-        play(runner.resume("ana", "s1", invocation)).await;
-        assert_eq!(open().await, 1);
-        play(runner.answer("s1", "q", 7).unwrap()).await;
-        assert!(matches!(runner.status("s1").await.unwrap().progress, RunProgress::Done));
-        assert_eq!(calls.each_ref().map(|calls| calls.load(Ordering::Relaxed)), [1, 1, 3]);
-    }
+async fn r1141_a_rewind_before_a_run_closes_its_questions(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
+    let calls = <[Arc<AtomicU32>; 3]>::default();
+    let runner = place.builder().await.root(counted(&calls, true)).resumable(true).build().unwrap();
+    play(runner.run("ana", "s1", "go")).await;
+    let open = async || runner.inbox("ana").await.unwrap().len();
+    assert_eq!(open().await, 1);
+    runner.rewind_before("s1", "wf@1/last@1").await.unwrap();
+    assert_eq!(open().await, 0);
+    assert!(runner.answer("s1", "q", 7).unwrap().next().await.unwrap().is_err());
+    let invocation = runner.status("s1").await.unwrap().invocation.unwrap();
+    play(runner.resume("ana", "s1", invocation)).await;
+    assert_eq!(open().await, 1);
+    play(runner.answer("s1", "q", 7).unwrap()).await;
+    assert!(matches!(runner.status("s1").await.unwrap().progress, RunProgress::Done));
+    assert_eq!(calls.each_ref().map(|calls| calls.load(Ordering::Relaxed)), [1, 1, 3]);
 }
 
 /// Issue 15, point 4: the end of a run beside the one that is taken back may be recorded on an event that no longer counts.
-#[tokio::test]
-async fn r1141_a_rewind_before_a_run_keeps_the_ends_of_others() {
+async fn r1141_a_rewind_before_a_run_keeps_the_ends_of_others(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
     let calls = <[Arc<AtomicU32>; 2]>::default();
     let mut wf = Workflow::builder("wf");
     for (name, calls) in ["a", "b"].into_iter().zip(&calls) {
@@ -329,10 +324,17 @@ async fn r1141_a_rewind_before_a_run_keeps_the_ends_of_others() {
         });
         wf.edge(START, node);
     }
-    let runner = process(wf.build().unwrap(), &Sessions::default(), true);
+    let runner = place.builder().await.root(wf.build().unwrap()).resumable(true).build().unwrap();
     play(runner.run("ana", "s1", "go")).await;
     let invocation = load(&runner).await.events[0].invocation_id().clone();
     runner.rewind_before("s1", "wf@1/b@1").await.unwrap();
     play(runner.resume("ana", "s1", invocation)).await;
     assert_eq!(calls.each_ref().map(|calls| calls.load(Ordering::Relaxed)), [1, 2]);
+}
+
+on_backends! {
+    #[tokio::test]
+    r1141_a_rewind_before_a_run_keeps_what_came_before_it,
+    r1141_a_rewind_before_a_run_closes_its_questions,
+    r1141_a_rewind_before_a_run_keeps_the_ends_of_others,
 }

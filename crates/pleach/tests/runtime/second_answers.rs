@@ -7,6 +7,7 @@ use pleach::prelude::*;
 use pleach::{AnswerOptions, App, InMemorySessionService, InvocationId, Node, QuestionRef, RunRequest, SessionKey};
 use serde_json::{Value, json};
 
+use crate::backends::{Backend, on_backends};
 use crate::support::{key, runner, trace};
 
 async fn count(runner: &Runner) -> usize {
@@ -153,8 +154,8 @@ async fn a3_questions_carry_an_assignee_and_a_json_form() {
     assert_eq!(question, inbox[0].question);
 }
 
-#[tokio::test]
-async fn a3_queued_answers_wait_for_a_detached_run_and_take_their_turns() {
+async fn a3_queued_answers_wait_for_a_detached_run_and_take_their_turns(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
     let gate = Arc::new(tokio::sync::Notify::new());
     let opened = Arc::clone(&gate);
     let mut wf = Workflow::builder("wf");
@@ -170,7 +171,7 @@ async fn a3_queued_answers_wait_for_a_detached_run_and_take_their_turns() {
     let third = wf.node("t", async || RequestInput::<i64>::ask("third", "?"));
     let both = wf.join("both", (slow, right, third));
     wf.edge(START, (left, right, third)).edge(left, slow);
-    let (runner, _) = runner(wf.build_to(both).unwrap());
+    let runner = place.builder().await.root(wf.build_to(both).unwrap()).build().unwrap();
     trace(runner.run("ana", "s1", "go")).await;
     let detached = runner.answer("s1", "left", 1).unwrap().detach();
     detached.invocation_id().await.unwrap();
@@ -181,7 +182,9 @@ async fn a3_queued_answers_wait_for_a_detached_run_and_take_their_turns() {
     let dropped = runner.answer_with("s1", [("third", 0)], queue()).unwrap();
     let second = runner.answer_with("s1", [("third", 3)], queue()).unwrap().detach();
     drop(dropped);
-    tokio::task::yield_now().await;
+    while runner.load().queued < 2 {
+        tokio::task::yield_now().await;
+    }
     gate.notify_one();
     assert!(matches!(first.output::<Value>().await, Err(RunError::Waiting(_))));
     assert_eq!(second.output::<Value>().await.unwrap(), json!({"slow": 1, "r": 2, "t": 3}));
@@ -310,4 +313,9 @@ async fn a2_what_completes_in_a_lane_beside_it_does_not_take_an_answer() {
         let output = runner.answer("s1", "left", 3).unwrap().output::<Value>().await.unwrap();
         assert_eq!(output, json!({"take": 3, "beside": 2}), "{resumable}");
     }
+}
+
+on_backends! {
+    #[tokio::test]
+    a3_queued_answers_wait_for_a_detached_run_and_take_their_turns,
 }

@@ -6,8 +6,10 @@ use pleach::prelude::*;
 use pleach::{RunConfig, RunError, RunProgress, RunRequest, SignalOptions, SignalOutcome};
 use serde_json::{Value, json};
 
+use crate::backends::{Backend, on_backends};
 use crate::support::{rerun, trace};
 use crate::world::World;
+use pleach_testing::TestClock;
 
 /// Waits for three signals of one name, and before for a person.
 fn parcels() -> Workflow {
@@ -176,9 +178,9 @@ async fn a_failed_invocation_keeps_signals() {
 }
 
 /// Messages wait for the run that keeps the session busy, in order, and not more of them than are allowed.
-#[tokio::test(start_paused = true)]
-async fn messages_queue_in_order() {
-    let world = World::new();
+async fn messages_queue_in_order(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
+    let world = World::at(&place).await;
     let mut root = Workflow::builder("wf");
     let say = root.node("say", async |Input(text): Input<String>| {
         tokio::time::sleep(Duration::from_secs(60)).await;
@@ -191,7 +193,9 @@ async fn messages_queue_in_order() {
     let first = runner.run("ana", "s1", "one").detach();
     first.invocation_id().await.unwrap();
     let (second, third) = (request("two"), request("three"));
-    tokio::task::yield_now().await;
+    while runner.load().queued < 2 {
+        tokio::task::yield_now().await;
+    }
     let load = runner.load();
     assert_eq!((load.active, load.detached, load.queued), (1, 1, 2));
     let refused = request("four").await.unwrap_err();
@@ -278,9 +282,9 @@ async fn the_metadata_of_a_client_is_no_signal() {
 }
 
 // Found by a reader: a queued run began during the drain, and was cut off by it.
-#[tokio::test(start_paused = true)]
-async fn a_queued_message_ends_with_a_drain_and_stores_nothing() {
-    let world = World::new();
+async fn a_queued_message_ends_with_a_drain_and_stores_nothing(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
+    let world = World::at(&place).await;
     let runner = world.process(rerun("work", async |_: Context| {
         tokio::time::sleep(Duration::from_secs(60)).await;
         Ok("done")
@@ -295,4 +299,46 @@ async fn a_queued_message_ends_with_a_drain_and_stores_nothing() {
     assert_eq!(first.output::<String>().await.unwrap(), "done");
     assert!(matches!(queued.await, Err(RunError::Draining)));
     assert!(world.stored().await.iter().all(|line| !line.contains("two")));
+}
+
+/// Found by a newcomer: a signal that met another writer waited for a clock that is not advanced.
+async fn signals_that_meet_each_other_do_not_wait_for_the_clock(backend: Backend) {
+    const SIGNALS: u32 = 12;
+    let Some(place) = backend.place().await else { return };
+    let clock = TestClock::new();
+    let root = || {
+        rerun("wait", async |ctx: Context| {
+            let begin: bool = ctx.ask("begin", "Begin?").await?;
+            let mut parcels = Vec::new();
+            for _ in 0..SIGNALS {
+                parcels.push(ctx.wait_for_signal::<u32>("parcel").await?);
+            }
+            Ok(json!([begin, parcels.len()]))
+        })
+    };
+    let here = place.builder().await.root(root()).clock(clock.clone()).build().unwrap();
+    let there = place.builder().await.root(root()).clock(clock).build().unwrap();
+    trace(here.run("ana", "s1", "go")).await;
+    let sent = (0..SIGNALS).map(|number| {
+        let runner = if number % 2 == 0 { &here } else { &there };
+        // Other names do not wait for each other in one Runner.
+        async move { runner.signal("s1", format!("parcel{}", number % 3), number).await.unwrap() }
+    });
+    let sent = tokio::time::timeout(Duration::from_secs(30), futures::future::join_all(sent)).await;
+    assert!(sent.expect("no signal waits for the clock").iter().all(is_kept));
+}
+
+on_backends! {
+    #[tokio::test]
+    signals_that_meet_each_other_do_not_wait_for_the_clock,
+}
+
+mod queues {
+    use super::*;
+
+    on_backends! {
+        #[tokio::test(start_paused = true)]
+            messages_queue_in_order,
+        a_queued_message_ends_with_a_drain_and_stores_nothing,
+    }
 }

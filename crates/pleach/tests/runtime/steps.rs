@@ -9,6 +9,7 @@ use pleach::prelude::*;
 use pleach::{Node, RunOptions};
 use serde_json::{Value, json};
 
+use crate::backends::{Backend, on_backends};
 use crate::replay::{Sessions, play, process};
 use crate::support::{rerun, runner, trace};
 
@@ -375,8 +376,8 @@ async fn keys_differ_between_runs_of_a_node() {
     assert_ne!(one.last(), other.last());
 }
 
-#[tokio::test]
-async fn blocking_functions_run_on_the_pool() {
+async fn blocking_functions_run_on_the_pool(backend: Backend) {
+    let Some(place) = backend.place().await else { return };
     let mut wf = Workflow::builder("wf");
     let thread = std::thread::current().id();
     let double = wf.node_blocking("double", move |Input(n): Input<i64>| {
@@ -388,7 +389,7 @@ async fn blocking_functions_run_on_the_pool() {
         ctx.blocking(move || assert!(text != "4", "four")).await
     });
     wf.edge(START, double).edge(double, last);
-    let (runner, _) = runner(wf.build().unwrap());
+    let runner = place.builder().await.root(wf.build().unwrap()).build().unwrap();
     let lines = trace(runner.run("ana", "s1", "2")).await;
     assert_eq!(lines[..2], ["wf@1/double@1: 4", "wf@1/last@1: PanicError: the node panicked: four"]);
 }
@@ -481,4 +482,9 @@ async fn a_step_in_a_callback_of_an_agent_needs_a_key() {
     });
     let lines = trace(runner(agent.build().unwrap()).0.run("ana", "s1", "go")).await;
     assert!(lines.last().unwrap().contains("7 step 's' of node 'clerk' begins in a callback"), "{lines:?}");
+}
+
+on_backends! {
+    #[tokio::test]
+    blocking_functions_run_on_the_pool,
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pleach::prelude::*;
-use pleach::{InMemorySessionService, Node, Run, SessionKey};
+use pleach::{InMemorySessionService, Node, Run, SessionKey, SessionService};
 use pleach_testkit::{FixedClock, SeqIds};
 
 /// A Runner over `root` with sessions in memory, a fixed clock and ids that count.
@@ -68,7 +68,7 @@ pub(crate) fn line(event: &Event) -> String {
 }
 
 /// The stored events of the session `s1` of `ana`, one line each.
-pub(crate) async fn stored(sessions: &InMemorySessionService) -> Vec<String> {
+pub(crate) async fn stored(sessions: &dyn SessionService) -> Vec<String> {
     let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
     session.events.iter().filter(|event| event.author() != "user").map(|event| line(event)).collect()
 }

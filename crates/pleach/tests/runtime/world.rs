@@ -3,23 +3,46 @@
 use std::sync::Arc;
 
 use pleach::prelude::*;
-use pleach::{InMemorySessionService, Node, RunnerBuilder};
+use pleach::{InMemorySessionService, Node, RunnerBuilder, SessionService};
+use pleach_testing::{FaultPlan, FaultySessions, HeldTime};
 use pleach_testkit::{RuntimeClock, SeqIds};
 use serde_json::{Value, json};
 
+use crate::backends::Place;
 use crate::support::{key, stored};
+
+/// Opens a place; the runtime's time does not pass meanwhile, nor while a database works.
+async fn held(place: &Place) -> Arc<dyn SessionService> {
+    let _held = HeldTime::new();
+    let sessions = place.open().await;
+    Arc::new(FaultySessions::new(sessions, FaultPlan::new().holds_time()))
+}
 
 /// Sessions, and a clock and ids that several Runners share.
 #[derive(Clone)]
 pub(crate) struct World {
-    pub(crate) sessions: Arc<InMemorySessionService>,
+    pub(crate) sessions: Arc<dyn SessionService>,
     pub(crate) clock: RuntimeClock,
     ids: SeqIds,
 }
 
 impl World {
     pub(crate) fn new() -> Self {
-        Self { sessions: Arc::default(), clock: RuntimeClock::start(), ids: SeqIds::new() }
+        Self::over(Arc::new(InMemorySessionService::new()))
+    }
+
+    /// A world with sessions in a place.
+    pub(crate) async fn at(place: &Place) -> Self {
+        Self::over(held(place).await)
+    }
+
+    fn over(sessions: Arc<dyn SessionService>) -> Self {
+        Self { sessions, clock: RuntimeClock::start(), ids: SeqIds::new() }
+    }
+
+    /// The same world, seen by a process that has opened the place by itself.
+    pub(crate) async fn elsewhere(&self, place: &Place) -> Self {
+        Self { sessions: held(place).await, ..self.clone() }
     }
 
     /// A new process.

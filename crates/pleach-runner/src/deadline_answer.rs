@@ -1,0 +1,42 @@
+//! The event by which a question is answered at its deadline: its id, and whether it is stored.
+
+use std::sync::Arc;
+
+use pleach_context::engine::stable_uuid;
+use pleach_core::{Event, EventId, SessionKey};
+use pleach_session::effective_events_of;
+
+use crate::timers::Due;
+
+/// Returns the id of the event that answers: the same in every process, so that no session holds two, and another one behind a rewind
+/// that has undone the answer and not the question.
+pub(crate) fn event_id(due: &Due, events: &[Arc<Event>]) -> EventId {
+    let own = effective_events_of(events, &due.invocation);
+    event_id_behind(due, rewinds(&own).last())
+}
+
+/// Whether the question that an event asks under this id has been answered at its deadline. Such an answer is final: what has used it may
+/// have left no trace.
+pub(crate) fn has_come(session: &SessionKey, events: &[Arc<Event>], asked: &Event, question: &str) -> bool {
+    let questions = asked.questions();
+    let Some(due) = questions.iter().find(|one| one.id == question).and_then(|one| Due::of(session, one)) else {
+        return false;
+    };
+    let own = effective_events_of(events, &due.invocation);
+    let ids: Vec<EventId> =
+        std::iter::once(None).chain(rewinds(&own).map(Some)).map(|rewind| event_id_behind(&due, rewind)).collect();
+    own.iter().any(|event| ids.contains(event.id()))
+}
+
+/// Returns the ids of the rewinds among the events of an invocation.
+fn rewinds<'e>(own: &'e [&'e Arc<Event>]) -> impl Iterator<Item = &'e EventId> {
+    own.iter().filter(|event| event.actions().rewind_before_invocation_id().is_some()).map(|event| event.id())
+}
+
+fn event_id_behind(due: &Due, rewind: Option<&EventId>) -> EventId {
+    let SessionKey { app_name, user_id, session_id } = &due.session;
+    let session = [app_name.as_str(), user_id.as_str(), session_id.as_str()];
+    let asked = [due.invocation.as_str(), &due.question, due.path.as_str(), &due.at.to_string()];
+    let rewind = rewind.map(ToString::to_string);
+    EventId::from(stable_uuid(session.into_iter().chain(asked).chain(rewind.as_deref())))
+}

@@ -1,0 +1,83 @@
+//! [`AskedLog`]: the newest questions with a deadline.
+
+use std::collections::VecDeque;
+
+use foldhash::HashMap;
+use pleach_core::{AppName, Event, SessionKey};
+use pleach_session::{InboxItem, LogPlace, NewDeadlines};
+
+/// How many questions of an app are kept: more than are asked between two looks. Who looks later lists all questions.
+const KEPT: usize = 4096;
+
+/// The newest questions with a deadline of each app, in the order asked.
+#[derive(Debug, Default)]
+pub(crate) struct AskedLog {
+    apps: HashMap<AppName, Asked>,
+}
+
+#[derive(Debug, Default)]
+struct Asked {
+    /// How many questions came before the first one here.
+    dropped: usize,
+    newest: VecDeque<InboxItem>,
+}
+
+/// How many questions of an app were seen, in one service.
+struct Seen {
+    service: u64,
+    count: usize,
+}
+
+impl AskedLog {
+    /// Adds the questions of a stored event.
+    pub(crate) fn add(&mut self, session: &SessionKey, event: &Event) {
+        for item in NewDeadlines::of_event(session, event) {
+            let asked = self.apps.entry(session.app_name.clone()).or_default();
+            if asked.newest.len() == KEPT {
+                asked.newest.pop_front();
+                asked.dropped += 1;
+            }
+            asked.newest.push_back(item);
+        }
+    }
+
+    /// Returns what was asked behind a place, or at the end; `None` when some of it is no longer here.
+    pub(crate) fn since(&self, service: u64, app_name: &AppName, since: Option<&LogPlace>) -> Option<NewDeadlines> {
+        let none = Asked::default();
+        let Asked { dropped, newest } = self.apps.get(app_name).unwrap_or(&none);
+        let count = dropped + newest.len();
+        let seen = match since {
+            None => count,
+            Some(place) => place.get::<Seen>().filter(|seen| seen.service == service)?.count,
+        };
+        let items = newest.range(seen.checked_sub(*dropped)?.min(newest.len())..).cloned().collect();
+        Some(NewDeadlines { items, place: LogPlace::new(Seen { service, count }) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pleach_core::RequestInput;
+
+    use super::*;
+
+    #[test]
+    fn who_has_missed_something_is_told() {
+        let (mut log, app) = (AskedLog::default(), AppName::from("a"));
+        let session = SessionKey::new("a", "u", "s");
+        let start = log.since(0, &app, None).unwrap();
+        assert!(start.items.is_empty());
+        let ask = |log: &mut AskedLog, id: &str| {
+            let deadline = std::time::UNIX_EPOCH + std::time::Duration::from_secs(9);
+            let ask: RequestInput = RequestInput::ask(id, "?").with_deadline(deadline);
+            log.add(&session, &ask.into_event(id));
+        };
+        (0..KEPT).for_each(|place| ask(&mut log, &place.to_string()));
+        let first = log.since(0, &app, Some(&start.place)).unwrap();
+        assert_eq!((first.items.len(), first.items[7].question.id.as_str()), (KEPT, "7"));
+        ask(&mut log, "last");
+        assert!(log.since(0, &app, Some(&start.place)).is_none(), "the first one is gone");
+        assert_eq!(log.since(0, &app, Some(&first.place)).unwrap().items[0].question.id, "last");
+        assert!(log.since(1, &app, Some(&first.place)).is_none(), "a place of another service");
+    }
+}

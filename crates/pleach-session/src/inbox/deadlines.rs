@@ -1,0 +1,49 @@
+//! The questions with a deadline that were asked lately: what a process that answers questions at their deadlines asks again and again.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use pleach_core::{Event, SessionKey};
+
+use super::InboxItem;
+
+/// How far a session service has looked for new deadlines. Only the service that has made it can read it.
+#[derive(Clone)]
+pub struct LogPlace(Arc<dyn Any + Send + Sync>);
+
+impl LogPlace {
+    /// Returns a place of a service, in its own type.
+    pub fn new(place: impl Any + Send + Sync) -> Self {
+        Self(Arc::new(place))
+    }
+
+    /// Returns the place, if it is of this type.
+    #[must_use]
+    pub fn get<T: Any>(&self) -> Option<&T> {
+        self.0.downcast_ref()
+    }
+}
+
+impl fmt::Debug for LogPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LogPlace")
+    }
+}
+
+/// The answer of [`SessionService::new_deadlines`](crate::SessionService::new_deadlines).
+#[derive(Clone, Debug)]
+pub struct NewDeadlines {
+    /// Questions with a deadline, whether they are still open or not.
+    pub items: Vec<InboxItem>,
+    /// Where the next call continues.
+    pub place: LogPlace,
+}
+
+impl NewDeadlines {
+    /// Returns the questions with a deadline that an event asks.
+    pub fn of_event<'a>(session: &'a SessionKey, event: &Event) -> impl Iterator<Item = InboxItem> + use<'a> {
+        let asked = event.questions().into_iter().filter(|question| question.deadline.is_some());
+        asked.map(|question| InboxItem { session: session.clone(), question })
+    }
+}

@@ -1,0 +1,104 @@
+//! Works on one session until it is killed.
+//!
+//! `cut-worker URL JOB`, where JOB is
+//! - `fork ID`: copies the session to a new one with that id;
+//! - `rewind`: rewinds the session to before a node and runs it on, again and again;
+//! - `compute`: continues what an earlier process has left, or begins it with the message `7`;
+//! - `queue FROM TO`: continues what an earlier process has left, and then sends the messages with these numbers, all at once: the first one
+//!   keeps the session busy, and the others wait;
+//! - `ask ID`: runs the session of that id to its question.
+//!
+//! It writes a line when it begins and behind each part of its work, and ends when it is done. Exit status 1 and a message on standard error
+//! when anything fails.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use pleach::prelude::*;
+use pleach::{RunProgress, RunRequest, SessionId};
+use pleach_tests::runs::{chain, compute, continue_run, patient, process, say, session, talk};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    match work().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cut-worker: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn work() -> anyhow::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        [url, "fork", id] => fork(process(url, talk()?).await?, id).await,
+        [url, "rewind"] => rewind(process(url, chain()?).await?).await,
+        [url, "compute"] => compute_all(process(url, compute()?).await?).await,
+        [url, "queue", from, to] => queue(process(url, say()?).await?, from.parse()?..=to.parse()?).await,
+        [url, "ask", id] => ask(process(url, patient()?).await?, id).await,
+        _ => anyhow::bail!("name a database and a job"),
+    }
+}
+
+async fn fork(runner: Runner, id: &str) -> anyhow::Result<()> {
+    let source = runner.sessions().get_session(&session(), Default::default()).await?;
+    let last = source.and_then(|source| Some(source.events.last()?.id().clone()));
+    let last = last.ok_or_else(|| anyhow::anyhow!("the session has no event"))?;
+    say_line("begun")?;
+    runner.fork("ana", "s1", last, Some(SessionId::from(id))).await?;
+    say_line("done")
+}
+
+async fn rewind(runner: Runner) -> anyhow::Result<()> {
+    say_line("begun")?;
+    loop {
+        continue_run(&runner).await?;
+        say_line("done")?;
+        runner.rewind_before(session(), "wf@1/middle@1").await?;
+        say_line("rewound")?;
+    }
+}
+
+async fn compute_all(runner: Runner) -> anyhow::Result<()> {
+    say_line("begun")?;
+    let is_new = match runner.status(session()).await {
+        Err(RunError::SessionNotFound(_)) => true,
+        status => matches!(status?.progress, RunProgress::New),
+    };
+    match is_new {
+        true => drop(runner.run("ana", "s1", "7").output::<String>().await?),
+        false => continue_run(&runner).await?,
+    }
+    say_line("done")
+}
+
+async fn queue(runner: Runner, numbers: std::ops::RangeInclusive<usize>) -> anyhow::Result<()> {
+    continue_run(&runner).await?;
+    say_line("begun")?;
+    let queued = |number: usize| RunRequest::new(session()).message(number.to_string()).queue(true);
+    let runs: Vec<_> = numbers.map(|number| (number, runner.start(queued(number)).detach())).collect();
+    for (number, run) in runs {
+        run.invocation_id().await?;
+        say_line(number)?;
+        run.await?;
+    }
+    say_line("done")
+}
+
+async fn ask(runner: Runner, id: &str) -> anyhow::Result<()> {
+    let mut run = runner.run("ana", id, "go");
+    while let Some(event) = run.next().await {
+        event?;
+    }
+    say_line("asked")?;
+    std::future::pending().await
+}
+
+/// Writes a line at once: it is in the pipe as a whole or not at all.
+fn say_line(line: impl std::fmt::Display) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(format!("{line}\n").as_bytes())?;
+    Ok(out.flush()?)
+}
