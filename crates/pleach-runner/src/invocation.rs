@@ -8,6 +8,7 @@ use async_stream::try_stream;
 use futures_util::{Stream, future};
 use pleach_context::engine::{Engine as _, NodeEnd, NodeResult, root_context};
 use pleach_context::{InvocationContext, NodeInput};
+use pleach_core::notes::ENDED_BY_PLUGIN;
 use pleach_core::{Content, Event, Map, Question};
 use pleach_workflow::Engine;
 use serde_json::Value;
@@ -23,9 +24,6 @@ use crate::repeat_filter::RepeatFilter;
 use crate::root_driver::{RootDriver, must_stop, stopped};
 use crate::seat::{Item, Shown};
 use crate::store::{Store, Stored};
-
-/// The event ends an invocation that a plugin's `before_run` hook answered: `{"_adk_ended_by_plugin": true}`.
-const ENDED_BY_PLUGIN: &str = "_adk_ended_by_plugin";
 
 /// An invocation that is ready to run its root node.
 pub(crate) struct Invocation {

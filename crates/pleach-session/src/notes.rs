@@ -1,13 +1,6 @@
-//! The custom metadata of events that the storage reads, and no client may set, and the text of redacted values.
+//! The text of redacted values.
 
-/// The first event which a rewind to before a node run undoes: `{"pleach_rewind_before_event": "<id>"}`.
-pub const REWIND_BEFORE_EVENT: &str = "pleach_rewind_before_event";
+pub use pleach_core::notes::{PAYLOADS, REDACTIONS, REWIND_BEFORE_EVENT};
 
 /// The text in the place of a value that was removed.
 pub const REDACTED: &str = "[redacted]";
-
-/// What was removed from the event: `{"pleach_redactions": [{"paths": [...], "reason": "...", "at": ...}]}`.
-pub const REDACTIONS: &str = "pleach_redactions";
-
-/// Which values of the event are kept as artifacts: `{"pleach_payloads": {"taken": [...]}}`.
-pub const PAYLOADS: &str = "pleach_payloads";

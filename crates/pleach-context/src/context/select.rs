@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::IntoFuture;
 use std::time::Duration;
 
-use pleach_core::{BoxFuture, RequestInput, SIGNAL, TIMER};
+use pleach_core::{BoxFuture, RequestInput, SIGNAL, TAKE_SIGNAL, TIMER};
 use pleach_schema::{AnswerError, check_answer, read_answer};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -15,7 +15,7 @@ use super::{Context, Step, json_schema_of};
 use crate::NodeError;
 use crate::engine::{ClaimedSignal, Engine as _};
 use crate::extract::warn_unread;
-use crate::history::{KeptSignal, TAKE_SIGNAL};
+use crate::history::KeptSignal;
 
 impl Context {
     /// Waits for the first of several answers, times and signals, each a branch of the select. The others are withdrawn: their questions close, and

@@ -48,9 +48,8 @@ pub use crate::credential::{
     KeptCredentials, SentCredential, TakenCredentials, accept_credential, credential_question, sent_credential,
 };
 pub use crate::history::{
-    AGENT_CALLBACK, AnswerState, PlannedRun, PlannedRuns, RecordedRun, ReplayState, RunKey, RunRecord, caller_of_task,
-    completed_runs, is_note, is_reported, mark_completed, mark_reported, mark_task_response, notes_completed_runs,
-    round_of,
+    AnswerState, PlannedRun, PlannedRuns, RecordedRun, ReplayState, RunKey, RunRecord, caller_of_task, completed_runs,
+    is_reported, mark_completed, mark_reported, mark_task_response, notes_completed_runs, round_of,
 };
 pub use crate::node_end::{NodeEnd, NodeResult, RunResult};
 pub use crate::pool::on_pool;

@@ -1,0 +1,119 @@
+//! The keys of `custom_metadata` that the runtime writes and reads: one list for all that must know them.
+
+use serde_json::Value;
+
+use crate::{Event, KEPT_SIGNAL, Map};
+
+/// The runs that have completed since the last such event, in order: `{"_adk_completed_runs": ["wf@1/node@2"]}`.
+pub const COMPLETED_RUNS: &str = "_adk_completed_runs";
+
+/// The runs that have completed and whose output event is a child's: `[{"run": "wf@1/node@2"}]`, with `"output"` where the
+/// run gave another value than that child.
+pub const DELEGATED_RUNS: &str = "_adk_delegated_runs";
+
+/// The failures of children that their callers have caught and gone past:
+/// `[{"run": "wf@1/a@1/b@1", "node": "wf@1/a@1/b@1", "code": "ValueError", "message": "…"}]`, with `"class"`,
+/// `"ancestors"` and `"type"` where the code does not imply them. The causes of the error are not recorded.
+pub const CAUGHT_FAILURES: &str = "_adk_caught_failures";
+
+/// The route that the event's run has set and that comes with its next event: `{"_adk_pending_route": "left"}`.
+pub const PENDING_ROUTE: &str = "_adk_pending_route";
+
+/// The event reports an error, and its run continues: `{"_adk_reported_error": true}`.
+pub const REPORTED_ERROR: &str = "_adk_reported_error";
+
+/// The event holds what a callback around an agent has given: `{"_adk_agent_callback": "before"}`, or `"after"`.
+pub const AGENT_CALLBACK: &str = "_adk_agent_callback";
+
+/// The loops within whose rounds the event is the first of a sub-agent: `{"_adk_loop_rounds": {"polish": 1}}`.
+pub const LOOP_ROUNDS: &str = "_adk_loop_rounds";
+
+/// The event is what a task has given, and no message of the user, in whose name it is: `{"_adk_task_response": "caller"}`.
+pub const TASK_RESPONSE: &str = "_adk_task_response";
+
+/// The event ends an invocation that a plugin's `before_run` hook answered: `{"_adk_ended_by_plugin": true}`.
+pub const ENDED_BY_PLUGIN: &str = "_adk_ended_by_plugin";
+
+/// The first event which a rewind to before a node run undoes: `{"pleach_rewind_before_event": "<id>"}`.
+pub const REWIND_BEFORE_EVENT: &str = "pleach_rewind_before_event";
+
+/// What was removed from the event: `{"pleach_redactions": [{"paths": [...], "reason": "...", "at": ...}]}`, with `"state"`, a list of
+/// the keys of the state delta whose values are not the ones that were set.
+pub const REDACTIONS: &str = "pleach_redactions";
+
+/// Which values of the event are kept as artifacts: `{"pleach_payloads": {"taken": [...]}}`.
+pub const PAYLOADS: &str = "pleach_payloads";
+
+const ALL: [&str; 13] = [
+    COMPLETED_RUNS,
+    DELEGATED_RUNS,
+    CAUGHT_FAILURES,
+    PENDING_ROUTE,
+    REPORTED_ERROR,
+    AGENT_CALLBACK,
+    LOOP_ROUNDS,
+    TASK_RESPONSE,
+    ENDED_BY_PLUGIN,
+    KEPT_SIGNAL,
+    REWIND_BEFORE_EVENT,
+    REDACTIONS,
+    PAYLOADS,
+];
+
+/// Returns whether the runtime reads metadata under this key: a client must not set it.
+#[must_use]
+pub fn is_note(key: &str) -> bool {
+    ALL.contains(&key)
+}
+
+impl Event {
+    /// Returns whether a redaction has removed the value that the event set for a key of the state, or a part of it. The delta then says
+    /// that the key was set, and not to what.
+    #[must_use]
+    pub fn is_state_redacted(&self, key: &str) -> bool {
+        self.redacted_state().any(|redacted| redacted == key)
+    }
+
+    /// Returns the state delta without the keys whose values a redaction has removed; `None` when there are none.
+    #[must_use]
+    pub fn known_state_delta(&self) -> Option<Map> {
+        let delta = self.actions().state_delta();
+        if !self.redacted_state().any(|key| delta.contains_key(key)) {
+            return None;
+        }
+        let mut delta = delta.clone();
+        self.redacted_state().for_each(|key| drop(delta.remove(key)));
+        Some(delta)
+    }
+
+    fn redacted_state(&self) -> impl Iterator<Item = &str> {
+        let redactions = self.custom_metadata().and_then(|metadata| metadata.get(REDACTIONS)).and_then(Value::as_array);
+        let keys = redactions.into_iter().flatten().filter_map(|redaction| redaction.get("state")?.as_array());
+        keys.flatten().filter_map(Value::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_redacted_key_of_the_state_is_not_known() {
+        let object = |value: Value| value.as_object().cloned().unwrap_or_default();
+        let mut event = Event::from_author("a").with_state_map(object(json!({"card": "[redacted]", "sum": 1})));
+        assert_eq!(event.known_state_delta(), None);
+        for (note, expected) in [
+            (json!([]), None),
+            (json!([{"paths": ["/output"]}, 1, {"state": 1}]), None),
+            (json!([{"state": ["other"]}]), None),
+            (json!([{"paths": ["/output"]}, {"state": ["card"]}]), Some(json!({"sum": 1}))),
+            (json!([{"state": ["sum", "other"]}, {"state": ["card"]}]), Some(json!({}))),
+        ] {
+            event.set_custom_metadata(Some(object(json!({ REDACTIONS: note }))));
+            assert_eq!(event.known_state_delta(), expected.map(object), "{note}");
+            assert_eq!(event.is_state_redacted("card"), note.to_string().contains("card"));
+        }
+    }
+}
