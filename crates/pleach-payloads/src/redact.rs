@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use pleach_core::{Event, SessionHead};
-use pleach_session::{GetSessionConfig, SessionError, SessionResult, prepare};
+use pleach_artifact::ArtifactError;
+use pleach_core::{Event, EventId, SessionHead, SessionKey};
+use pleach_session::{SessionError, SessionResult, SessionService as _, prepare};
 
 use crate::PayloadSessions;
 use crate::note::Note;
@@ -11,22 +12,40 @@ use crate::place::large_places;
 
 impl PayloadSessions {
     pub(crate) async fn redact(&self, head: &mut SessionHead, event: Arc<Event>, time: f64) -> SessionResult<()> {
-        let stored = self.inner.get_session(head.key(), GetSessionConfig::all()).await?;
+        let stored = self.inner.session_to_redact(head.key(), event.id()).await?;
         let stored = stored.ok_or_else(|| SessionError::NotFound(head.key().clone()))?;
         let key = Arc::clone(stored.head.shared_key());
         let old = stored.events.iter().find(|stored| stored.id() == event.id()).and_then(|stored| Note::of(stored));
+        let old = match old {
+            Some(note) => self.names_to_delete(&key, event.id(), note).await?,
+            None => Vec::new(),
+        };
         let places = large_places(&event, self.threshold);
-        if places.is_empty() && old.is_none() && !Note::is_on(&event) {
+        if places.is_empty() && old.is_empty() && !Note::is_on(&event) {
             return self.inner.redact_event(head, event, time).await;
         }
         let mut event = Arc::unwrap_or_clone(prepare::event_to_store(&key, event)?);
-        let old = old.into_iter().flat_map(Note::into_names).collect();
         self.take_out(&key, &mut event, places, old).await?;
         let (id, gone) = (event.id().clone(), Note::of(&event).map(|note| note.gone).unwrap_or_default());
         self.inner.redact_event(head, Arc::new(event), time).await?;
-        self.vault.delete(&key, gone).await.map_err(|error| SessionError::Unavailable {
-            what: format!("the folder of the payloads of session {key}, whose event {id} is redacted,"),
-            source: error.into(),
-        })
+        self.vault.delete(&key, gone).await.map_err(|error| left(&key, &id, error))
+    }
+
+    /// Returns the payloads that the stored event refers to, and those that an earlier redaction was to delete and has left.
+    async fn names_to_delete(&self, key: &SessionKey, event: &EventId, note: Note) -> SessionResult<Vec<String>> {
+        let Note { taken, gone, .. } = note;
+        let mut names: Vec<String> = taken.into_iter().map(|entry| entry.artifact).collect();
+        if !gone.is_empty() {
+            let there = self.vault.names(key).await.map_err(|error| left(key, event, error))?;
+            names.extend(gone.into_iter().filter(|name| there.contains(name)));
+        }
+        Ok(names)
+    }
+}
+
+fn left(key: &SessionKey, event: &EventId, error: ArtifactError) -> SessionError {
+    SessionError::Unavailable {
+        what: format!("the folder of the payloads of session {key}, whose event {event} is redacted,"),
+        source: error.into(),
     }
 }

@@ -197,10 +197,11 @@ impl PayloadSessions {
         stream::iter(saves).buffer_unordered(AT_ONCE).try_collect().await
     }
 
-    /// Replaces the references of all events by their values.
-    pub(crate) async fn resolve(&self, mut session: Session) -> SessionResult<Session> {
+    /// Replaces the references of all events, or of one, by their values.
+    pub(crate) async fn resolve(&self, mut session: Session, only: Option<&EventId>) -> SessionResult<Session> {
         let mut wanted = Vec::new();
-        for (number, event) in session.events.iter_mut().enumerate().filter(|(_, event)| Note::is_on(event)) {
+        let is_wanted = |event: &Event| Note::is_on(event) && only.is_none_or(|only| event.id() == only);
+        for (number, event) in session.events.iter_mut().enumerate().filter(|(_, event)| is_wanted(event)) {
             let whole = Arc::make_mut(event);
             let Some(note) = Note::take(whole) else { continue };
             let note = note.map_err(|error| SessionError::Corrupt {
@@ -359,11 +360,14 @@ impl SessionService for PayloadSessions {
         Box::pin(self.append_whole(head, event))
     }
 
-    /// Redacts the event, and then deletes the payloads that it no longer refers to.
+    /// Redacts the event, and then deletes the payloads that it no longer refers to. Only the event's own payloads are read.
+    ///
+    /// What is left of a payload is saved before the event is replaced. When another redaction of the event comes first, that payload stays
+    /// until its session is deleted: it has nothing that was to be removed.
     ///
     /// # Errors
     /// When payloads cannot be deleted, the event is redacted, and the same redaction again deletes what is left. So it does after
-    /// a crash in between.
+    /// a crash in between. When a payload of the event is lost, the event cannot be redacted.
     fn redact_event<'a>(
         &'a self,
         head: &'a mut SessionHead,
@@ -371,6 +375,14 @@ impl SessionService for PayloadSessions {
         time: f64,
     ) -> BoxFuture<'a, SessionResult<()>> {
         Box::pin(self.redact(head, event, time))
+    }
+
+    fn session_to_redact<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        event: &'a EventId,
+    ) -> BoxFuture<'a, SessionResult<Option<Session>>> {
+        Box::pin(self.get_to_redact(key, event))
     }
 
     fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, SessionResult<()>> {

@@ -73,13 +73,10 @@ impl Session {
         self.head.revision()
     }
 
-    /// Applies a stored event: its delta goes into the state, but for values that a redaction has removed, and it becomes the newest event.
+    /// Applies a stored event: its delta goes into the state, and it becomes the newest event.
     // S34
     pub fn apply(&mut self, event: &Arc<Event>) {
-        match event.known_state_delta() {
-            Some(known) => apply(&mut self.state, &known),
-            None => apply(&mut self.state, event.actions().state_delta()),
-        }
+        apply(&mut self.state, event.actions().state_delta());
         self.events.push(Arc::clone(event));
     }
 }
