@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pleach_artifact::ArtifactError;
-use pleach_core::{Event, EventId, SessionHead, SessionKey};
-use pleach_session::{SessionError, SessionResult, SessionService as _, prepare};
+use pleach_core::{Event, EventId, Session, SessionHead, SessionKey};
+use pleach_session::{GetSessionConfig, SessionError, SessionResult, SessionService as _, check_redacted, prepare};
 
 use crate::PayloadSessions;
 use crate::note::Note;
@@ -15,9 +15,24 @@ impl PayloadSessions {
         let stored = self.inner.session_to_redact(head.key(), event.id()).await?;
         let stored = stored.ok_or_else(|| SessionError::NotFound(head.key().clone()))?;
         let key = Arc::clone(stored.head.shared_key());
+        check_current(head, &stored)?;
         let old = stored.events.iter().find(|stored| stored.id() == event.id()).and_then(|stored| Note::of(stored));
         let old = match old {
-            Some(note) => self.names_to_delete(&key, event.id(), note).await?,
+            Some(note) => {
+                // The store below does not see what the references stand for.
+                let whole = match self.resolve(stored, Some(event.id())).await {
+                    Err(error @ SessionError::PayloadLost(_)) => {
+                        // Another redaction may have deleted it meanwhile.
+                        let now = self.inner.get_session(&key, GetSessionConfig::recent(0)).await?;
+                        check_current(head, &now.ok_or_else(|| SessionError::NotFound((*key).clone()))?)?;
+                        return Err(error);
+                    }
+                    resolved => resolved?,
+                };
+                let whole = whole.events.iter().find(|whole| whole.id() == event.id());
+                check_redacted(&key, whole.map(|whole| &**whole), &event)?;
+                self.names_to_delete(&key, event.id(), note).await?
+            }
             None => Vec::new(),
         };
         let places = large_places(&event, self.threshold);
@@ -41,6 +56,12 @@ impl PayloadSessions {
         }
         Ok(names)
     }
+}
+
+/// Refuses a head that another writer has overtaken, before anything is saved.
+fn check_current(head: &SessionHead, stored: &Session) -> SessionResult<()> {
+    let (stored, ours) = (stored.revision(), head.revision());
+    if stored == ours { Ok(()) } else { Err(SessionError::Stale { key: head.key().clone(), stored, ours }) }
 }
 
 fn left(key: &SessionKey, event: &EventId, error: ArtifactError) -> SessionError {

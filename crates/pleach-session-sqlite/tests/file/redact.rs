@@ -77,3 +77,27 @@ async fn documents_of_other_programs_keep_their_other_fields() {
         assert_eq!(after.events[0].timestamp(), before.events[0].timestamp(), "{layout:?}");
     }
 }
+
+/// Of numbers that reading rounds, those that stay keep their digits.
+#[tokio::test]
+async fn integers_of_other_programs_keep_their_digits() {
+    const BIG: &str = "123456789012345678901234567890";
+    for layout in LAYOUTS {
+        let place = Place::of(layout);
+        let service = place.open().await;
+        created(&service, &key("s"), json!({})).await;
+        let time = if layout == LAYOUTS[0] { "1760000001.5" } else { "'2025-10-09 08:53:21.500000'" };
+        place
+            .run(&format!(
+                "INSERT INTO events (id, app_name, user_id, session_id, invocation_id, timestamp, event_data) \
+                 VALUES ('e1', 'app', 'user', 's', 'inv', {time}, '{{\"id\": \"e1\", \"author\": \"a\", \
+                 \"invocation_id\": \"inv\", \"output\": {{\"card\": \"4111\", \"big\": [-{BIG}]}}, \"news\": {BIG}}}')"
+            ))
+            .await;
+        let redaction = Redaction::new(["/output/card"], "r").with_time(1.0);
+        let redacted = service.redact(&key("s"), &"e1".into(), &redaction).await.unwrap();
+        assert!(holds(&place, &format!(r#"{{"big":[-{BIG}],"card":"[redacted]"}}"#)), "{layout:?}");
+        assert!(holds(&place, &format!(r#""news":{BIG}"#)) && !holds(&place, "4111"), "{layout:?}");
+        assert_eq!(*loaded(&service, &key("s")).await.events[0], *redacted);
+    }
+}

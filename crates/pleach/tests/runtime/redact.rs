@@ -4,8 +4,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pleach::model::LlmResponse;
 use pleach::prelude::*;
-use pleach::{InMemorySessionService, Redaction, RedactionFault, RunProgress, RunRequest, Session, SessionError};
+use pleach::{
+    AuthConfig, FunctionCall, InMemorySessionService, Redaction, RedactionFault, RunProgress, RunRequest, Session,
+    SessionError,
+};
 use serde_json::{Value, json};
 
 use crate::support::{key, rerun, runner, trace};
@@ -224,4 +228,72 @@ async fn copies_have_the_state_of_their_source() {
     runner.rewind("ana", "s1", set[2].invocation_id().clone()).await.unwrap();
     let state = session(&sessions).await.state;
     assert_eq!(json!(state), json!({"card": "[redacted]", "one": "one", "two": "two", "three": null}));
+}
+
+/// Calls that wait for a credential are made with their arguments when it comes, and so is one that waits behind them.
+#[tokio::test]
+async fn calls_are_made_with_their_arguments() {
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Pay {
+        card: String,
+    }
+    let pay = |name: &'static str| {
+        let config = AuthConfig::new(json!({
+            "authScheme": {"type": "apiKey", "in": "header", "name": "X-Key"}, "rawAuthCredential": {"authType": "apiKey"},
+        }));
+        tool(name, "Pays.", move |Args(Pay { card }): Args<Pay>, ctx: ToolContext| {
+            let config = config.clone();
+            async move {
+                match ctx.get_auth_response(&config) {
+                    Some(_) => Ok(json!(card)),
+                    None => ctx.request_credential(config).map(|()| json!("no key yet")),
+                }
+            }
+        })
+    };
+    let calls =
+        ["one", "two"].map(|name| FunctionCall::new(name, name, json!({"card": "4111"}).as_object().unwrap().clone()));
+    let model = Arc::new(ScriptedModel::new().then(LlmResponse::calls(calls)).then_text("done"));
+    let agent = LlmAgent::builder("helper").model(Arc::clone(&model)).tool(pay("one")).tool(pay("two"));
+    let (runner, sessions) = runner(agent.build().unwrap());
+    trace(runner.run("ana", "s1", "go")).await;
+    let events = session(&sessions).await.events;
+    let called =
+        events.iter().find(|event| event.function_calls().any(|call| call.id.as_deref() == Some("one"))).unwrap();
+    let args = |part: usize| format!("/content/parts/{part}/function_call/args");
+    for path in ["/content", &args(0), &args(1)] {
+        assert_eq!(fault(&runner, called, path).await, RedactionFault::StillRead, "{path}");
+    }
+    let open = runner.questions(key()).await.unwrap();
+    trace(runner.answer(key(), &open[0], "hush").unwrap()).await;
+    let responses: Vec<_> = session(&sessions)
+        .await
+        .events
+        .iter()
+        .flat_map(|event| event.function_responses().cloned().collect::<Vec<_>>())
+        .collect();
+    assert_eq!(responses.iter().filter(|response| json!(response.response).to_string().contains("4111")).count(), 2);
+    runner.redact("s1", called.id().clone(), Redaction::new([args(0), args(1)], "request 7")).await.unwrap();
+}
+
+/// What the engine has noted of users' data is redacted like their data.
+#[tokio::test]
+async fn what_was_caught_can_be_redacted() {
+    let (runner, sessions) = runner(rerun("outer", async |ctx: Context| {
+        let pay = FunctionNode::new("pay", async || Err::<(), _>(Fail::msg("no card 4111")));
+        let error = ctx.run::<Value>(&pay, ()).await.unwrap_err();
+        let fine: bool = ctx.ask("fine", "Fine?").await?;
+        Ok(json!([error.message(), fine]))
+    }));
+    trace(runner.run("ana", "s1", "go")).await;
+    for event in session(&sessions).await.events {
+        for path in ["/error_message", "/custom_metadata/_adk_caught_failures/0/message"] {
+            let is_there = serde_json::to_value(&*event).unwrap().pointer(path).is_some();
+            let redacted = runner.redact("s1", event.id().clone(), redaction(path)).await;
+            assert_eq!(redacted.is_ok(), is_there, "{path}");
+        }
+    }
+    assert!(!serde_json::to_string(&session(&sessions).await.events).unwrap().contains("4111"));
+    let output: Value = runner.answer("s1", "fine", true).unwrap().output().await.unwrap();
+    assert_eq!(output, json!(["[redacted]", true]));
 }
