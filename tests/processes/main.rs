@@ -14,6 +14,7 @@ mod memory;
 mod one_session;
 mod own_sessions;
 mod process;
+mod redactions;
 mod runners;
 mod stored;
 mod waiting;
@@ -26,6 +27,7 @@ use heartbeats::*;
 use kills::*;
 use one_session::*;
 use own_sessions::*;
+use redactions::*;
 use waits::*;
 
 /// Stamps one named test per rule and backend.
@@ -47,6 +49,7 @@ macro_rules! on_durable_backends {
                 a_deadline_outlives_its_process_and_comes_once,
                 one_branch_of_a_select_counts,
                 what_a_run_waits_for_outlives_kills,
+                a_redaction_outlives_kills,
                 s60_s62_a_database_survives_kills_of_those_who_make_it,
             }
         })*

@@ -8,5 +8,6 @@ pub mod corpus;
 pub mod dice;
 pub mod interop;
 pub mod normalise;
+pub mod redactions;
 pub mod scenario;
 pub mod worker;

@@ -9,6 +9,7 @@ use pleach_session::{GetSessionConfig, SessionError, SessionResult, SessionServi
 use crate::PayloadSessions;
 use crate::note::Note;
 use crate::place::large_places;
+use crate::service::Earlier;
 
 impl PayloadSessions {
     pub(crate) async fn redact(&self, head: &mut SessionHead, event: Arc<Event>, time: f64) -> SessionResult<()> {
@@ -31,12 +32,12 @@ impl PayloadSessions {
                 };
                 let whole = whole.events.iter().find(|whole| whole.id() == event.id());
                 check_redacted(&key, whole.map(|whole| &**whole), &event)?;
-                self.names_to_delete(&key, event.id(), note).await?
+                self.earlier(&key, event.id(), note).await?
             }
-            None => Vec::new(),
+            None => Earlier::default(),
         };
         let places = large_places(&event, self.threshold);
-        if places.is_empty() && old.is_empty() && !Note::is_on(&event) {
+        if places.is_empty() && old.taken.is_empty() && old.left.is_empty() && !Note::is_on(&event) {
             return self.inner.redact_event(head, event, time).await;
         }
         let mut event = Arc::unwrap_or_clone(prepare::event_to_store(&key, event)?);
@@ -46,15 +47,13 @@ impl PayloadSessions {
         self.vault.delete(&key, gone).await.map_err(|error| left(&key, &id, error))
     }
 
-    /// Returns the payloads that the stored event refers to, and those that an earlier redaction was to delete and has left.
-    async fn names_to_delete(&self, key: &SessionKey, event: &EventId, note: Note) -> SessionResult<Vec<String>> {
-        let Note { taken, gone, .. } = note;
-        let mut names: Vec<String> = taken.into_iter().map(|entry| entry.artifact).collect();
-        if !gone.is_empty() {
-            let there = self.vault.names(key).await.map_err(|error| left(key, event, error))?;
-            names.extend(gone.into_iter().filter(|name| there.contains(name)));
+    async fn earlier(&self, key: &SessionKey, event: &EventId, note: Note) -> SessionResult<Earlier> {
+        let taken = note.taken.into_iter().map(|entry| entry.artifact).collect();
+        if note.gone.is_empty() {
+            return Ok(Earlier { taken, left: Vec::new() });
         }
-        Ok(names)
+        let there = self.vault.names(key).await.map_err(|error| left(key, event, error))?;
+        Ok(Earlier { taken, left: note.gone.into_iter().filter(|name| there.contains(name)).collect() })
     }
 }
 

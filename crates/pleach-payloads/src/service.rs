@@ -85,6 +85,15 @@ struct Taken {
     part: Part,
 }
 
+/// The payloads of the stored event that another one takes the place of.
+#[derive(Default)]
+pub(crate) struct Earlier {
+    /// Those that it refers to.
+    pub(crate) taken: Vec<String>,
+    /// Those that an earlier redaction was to delete and has left.
+    pub(crate) left: Vec<String>,
+}
+
 /// A reference of an event.
 struct Reference<'a> {
     key: &'a SessionKey,
@@ -140,7 +149,7 @@ impl PayloadSessions {
         // What no store accepts is refused before anything is saved.
         let mut event = Arc::unwrap_or_clone(prepare::event_to_store(head.key(), event)?);
         let key = self.stored_key(head.key()).await?.ok_or_else(|| SessionError::NotFound(head.key().clone()))?;
-        let restore = self.take_out(&key, &mut event, places, Vec::new()).await?;
+        let restore = self.take_out(&key, &mut event, places, Earlier::default()).await?;
         let stored = match self.inner.append(head, Arc::new(event)).await {
             Ok(stored) => stored,
             Err(error) => {
@@ -160,13 +169,14 @@ impl PayloadSessions {
         Ok(Arc::new(whole))
     }
 
-    /// Takes values out of an event, notes and saves them, and returns them with their places.
+    /// Takes values out of an event, notes and saves them, and returns them with their places. Payloads of the stored event stay, or are
+    /// noted as gone.
     pub(crate) async fn take_out(
         &self,
         key: &SessionKey,
         event: &mut Event,
         places: Vec<Place>,
-        gone: Vec<String>,
+        earlier: Earlier,
     ) -> SessionResult<Vec<(Place, Payload, Shell)>> {
         let mut all = Vec::with_capacity(places.len());
         for place in places {
@@ -174,13 +184,16 @@ impl PayloadSessions {
         }
         let entries: Vec<_> =
             all.iter().map(|taken| Entry::new(taken.place, taken.name.clone(), taken.len, &taken.shell)).collect();
-        let gone = gone.into_iter().filter(|name| entries.iter().all(|entry| entry.artifact != *name)).collect();
+        let Earlier { taken, left } = earlier;
+        let is_gone = |name: &&String| entries.iter().all(|entry| entry.artifact != **name);
+        let gone = taken.iter().chain(&left).filter(is_gone).cloned().collect();
         Note::write(entries, gone, event).map_err(|error| unwritable(key, event, &error))?;
         let (restore, saves): (Vec<_>, Vec<_>) = all
             .into_iter()
             .map(|taken| ((taken.place, taken.payload, taken.shell), (taken.place, taken.name, taken.part)))
             .unzip();
-        self.save_all(key, event.id(), saves).await?;
+        let is_new = |(_, name, _): &(Place, String, Part)| !taken.contains(name);
+        self.save_all(key, event.id(), saves.into_iter().filter(is_new).collect()).await?;
         Ok(restore)
     }
 
