@@ -115,7 +115,7 @@ pub(crate) async fn a_redaction_outlives_kills(backend: Backend) {
     assert!(!held(folder).is_empty());
 
     let mut dice = Dice::new(SEED);
-    let mut done = 0;
+    let (mut done, mut kills, mut unanswered) = (0, 0, 0);
     for _ in 0..KILLS {
         if done == EVENTS {
             break;
@@ -132,7 +132,9 @@ pub(crate) async fn a_redaction_outlives_kills(backend: Backend) {
         assert!(is_redacted[..done].iter().all(|yes| *yes), "what was answered is gone");
         let further = is_redacted[done..].iter().filter(|yes| **yes).count();
         assert!(further <= 1, "{further} redactions without an answer");
+        (kills, unanswered) = (kills + 1, unanswered + further);
     }
+    eprintln!("{kills} kills in {done} redactions, {unanswered} without an answer");
     // All of them again: what a killed process has left goes.
     let all: Vec<_> = (0..EVENTS).map(id).collect();
     let mut last = Redactor::start(&database, folder, &all);
@@ -143,13 +145,18 @@ pub(crate) async fn a_redaction_outlives_kills(backend: Backend) {
     assert_eq!(held(folder), [PathBuf::new(); 0]);
     let [rows] = database.rows(["SELECT CAST(event_data AS text) FROM events"]).await;
     assert_eq!(rows.iter().filter(|row| row[0].contains("4111")).count(), 0);
-    let is_payload = |name: &&str| name.starts_with("payload-");
-    let mut named: Vec<_> = rows.iter().flat_map(|row| row[0].split('"').filter(is_payload)).collect();
+    let taken = |row: &Vec<String>| -> Vec<String> {
+        let event: Value = serde_json::from_str(&row[0]).unwrap();
+        let taken = event["custom_metadata"]["pleach_payloads"]["taken"].as_array().cloned().unwrap_or_default();
+        taken.iter().map(|entry| entry["artifact"].as_str().unwrap().to_owned()).collect()
+    };
+    let mut named: Vec<_> = rows.iter().flat_map(taken).collect();
     named.sort_unstable();
-    named.dedup();
     let found = files(folder);
-    let mut kept: Vec<_> =
-        found.iter().flat_map(|file| file.iter().filter_map(|name| name.to_str()).filter(is_payload)).collect();
+    let mut kept: Vec<_> = found
+        .iter()
+        .flat_map(|file| file.iter().filter_map(|name| name.to_str()).filter(|name| name.starts_with("payload-")))
+        .collect();
     kept.sort_unstable();
     kept.dedup();
     assert_eq!(kept, named, "of payloads only those that an event names are left");
