@@ -142,7 +142,7 @@ pub(crate) async fn a_redaction_outlives_kills(backend: Backend) {
     assert_eq!(answered, all);
     assert!(last.child.wait().unwrap().success());
     assert_eq!(redacted(&database, folder).await, [true; EVENTS]);
-    assert_eq!(held(folder), [PathBuf::new(); 0]);
+    assert_eq!(held(folder), Vec::<PathBuf>::new());
     let [rows] = database.rows(["SELECT CAST(event_data AS text) FROM events"]).await;
     assert_eq!(rows.iter().filter(|row| row[0].contains("4111")).count(), 0);
     let taken = |row: &Vec<String>| -> Vec<String> {
@@ -162,7 +162,7 @@ pub(crate) async fn a_redaction_outlives_kills(backend: Backend) {
     assert_eq!(kept, named, "of payloads only those that an event names are left");
     assert_eq!(named.len(), EVENTS / 3);
     if let Database::Sqlite { folder, .. } = &database {
-        assert_eq!(held(folder.path()), [PathBuf::new(); 0], "the file and its log have no copies");
+        assert_eq!(held(folder.path()), Vec::<PathBuf>::new(), "the file and its log have no copies");
     }
     database.check_integrity().await;
 }

@@ -21,7 +21,6 @@ mod event_depth;
 mod flag;
 mod ids;
 mod json;
-pub mod notes;
 mod owned;
 mod path;
 mod question;
@@ -66,7 +65,7 @@ pub use route::{DEFAULT_ROUTE, Route, RouteKey};
 pub use routes::{AnyRoute, IntoRoute, Routes};
 pub use scope::Scope;
 pub use session::{Revision, Session, SessionHead};
-pub use signal::{KEPT_SIGNAL, TAKE_SIGNAL};
+pub use signal::KEPT_SIGNAL;
 pub use state_op::{StateOp, StateOpError, StateOps, is_same_number};
 pub use uuid::Uuid;
 

@@ -7,9 +7,6 @@ use crate::{Event, InvocationId, Map};
 /// The key of the metadata of an event that keeps a signal.
 pub const KEPT_SIGNAL: &str = "pleach_signal";
 
-/// The name of the step that takes a signal. Its output is `{"event": "<the event that keeps the signal>", "name": "paid", "payload": …}`.
-pub const TAKE_SIGNAL: &str = "pleach_signal";
-
 impl Event {
     /// Makes the event that keeps a signal for an invocation until a run of it waits for the name.
     ///

@@ -20,7 +20,7 @@ impl PayloadSessions {
         let old = stored.events.iter().find(|stored| stored.id() == event.id()).and_then(|stored| Note::of(stored));
         let old = match old {
             Some(note) => {
-                // The store below does not see what the references stand for.
+                // The store below does not see the values behind the references.
                 let whole = match self.resolve(stored, Some(event.id())).await {
                     Err(error @ SessionError::PayloadLost(_)) => {
                         // Another redaction may have deleted it meanwhile.

@@ -87,9 +87,10 @@ impl Opening {
         run.begin(ic.invocation_id());
         // The agent of a task gets the new message, a resumed node the first one.
         let first = if continues_task { stored.clone() } else { original.or_else(|| stored.clone()) };
-        // Joining callers compare messages as sent, and a plugin may have replaced this one.
+        // Joining callers compare messages as sent, and a plugin may have replaced this one, or a redaction a part of it.
         if ic.engine().services().plugins.is_empty() {
-            first.iter().filter_map(|event| event.content()).for_each(|message| run.set_message(message));
+            let as_sent = first.iter().filter(|event| !is_redacted(event));
+            as_sent.filter_map(|event| event.content()).for_each(|message| run.set_message(message));
         }
         let input_event = turn_message.or(first);
         if let Some(event) = &input_event {
@@ -146,9 +147,13 @@ async fn is_other_message(ic: &InvocationContext, new: &Content, first: &Event) 
     Ok(!is_first(replaced.map(as_user).as_ref()))
 }
 
+fn is_redacted(event: &Event) -> bool {
+    event.custom_metadata().is_some_and(|metadata| metadata.contains_key(REDACTIONS))
+}
+
 /// Returns whether a redacted event is what is left of one with other values: these cannot be compared any more.
 fn is_left(redacted: &Event, change: impl FnOnce(&mut Event)) -> bool {
-    if redacted.custom_metadata().is_none_or(|metadata| !metadata.contains_key(REDACTIONS)) {
+    if !is_redacted(redacted) {
         return false;
     }
     let mut original = redacted.clone();

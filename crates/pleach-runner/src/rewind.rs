@@ -8,7 +8,7 @@ use foldhash::{HashMap, HashSet};
 use pleach_artifact::{ArtifactScope, ArtifactService, SaveArtifact, USER_PREFIX, rewind_tombstone};
 use pleach_context::engine::mark_completed;
 use pleach_core::{Event, InvocationId, Map, NodePath, Scope, Session, SessionId, UserId};
-use pleach_session::set_rewind_before_event;
+use pleach_session::{is_state_redacted, set_rewind_before_event};
 use serde_json::Value;
 
 use crate::parts::RunnerParts;
@@ -136,7 +136,7 @@ fn state_delta(session: &Session, place: usize) -> Map {
     let added = session.state.keys().filter(|key| own(key) && !then.contains_key(key.as_str()));
     let mut delta: Map = added.map(|key| (key.clone(), Value::Null)).collect();
     // What a redaction has removed from the event that set it is still in the state, unless it was set again.
-    let is_kept = |key: &str, event: &Event| event.is_state_redacted(key) && !since.contains(key);
+    let is_kept = |key: &str, event: &Event| is_state_redacted(event, key) && !since.contains(key);
     let changed = then
         .into_iter()
         .filter(|(key, (event, value))| session.state.get(*key) != Some(*value) && !is_kept(key, event));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pleach_core::{Event, EventId, Map, Scope, Session, SessionHead};
 
-use crate::{REDACTIONS, SessionResult, SessionService};
+use crate::{REDACTIONS, SessionResult, SessionService, is_state_redacted};
 
 /// The values of a session's own state that redactions have removed from its events, and that are known, because nothing has set
 /// them since.
@@ -26,7 +26,7 @@ impl KnownState {
         }
         let mut known = Self::default();
         for (key, event) in last {
-            let is_lost = event.is_state_redacted(key) && Scope::split(key).0 == Scope::Session;
+            let is_lost = is_state_redacted(event, key) && Scope::split(key).0 == Scope::Session;
             if let Some(value) = session.state.get(key).filter(|_| is_lost) {
                 known.of_events.entry(event.id().clone()).or_default().insert(key.to_owned(), value.clone());
             }

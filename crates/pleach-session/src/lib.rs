@@ -11,7 +11,7 @@ mod error;
 mod ext;
 mod inbox;
 mod known_state;
-mod notes;
+pub mod notes;
 mod open_questions;
 pub mod prepare;
 mod prompt_size;
@@ -38,7 +38,7 @@ pub use inbox::{
     list_projected, refresh_projection,
 };
 pub use known_state::KnownState;
-pub use notes::{PAYLOADS, REDACTED, REDACTIONS, REWIND_BEFORE_EVENT};
+pub use notes::{PAYLOADS, REDACTED, REDACTIONS, REWIND_BEFORE_EVENT, is_state_redacted};
 pub use open_questions::{ABORTED, check_stored_answer, ends_aborted, open_questions};
 pub use prompt_size::estimated_tokens;
 pub use redact::{Redaction, check_redacted, is_left_of, redacted_document};

@@ -2,7 +2,7 @@
 // L134–L136
 
 use pleach_core::Event;
-use pleach_core::notes::AGENT_CALLBACK;
+use pleach_session::notes::AGENT_CALLBACK;
 
 /// The callback around an agent that has given an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

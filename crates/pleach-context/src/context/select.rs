@@ -4,8 +4,9 @@ use std::fmt;
 use std::future::IntoFuture;
 use std::time::Duration;
 
-use pleach_core::{BoxFuture, RequestInput, SIGNAL, TAKE_SIGNAL, TIMER};
+use pleach_core::{BoxFuture, RequestInput, SIGNAL, TIMER};
 use pleach_schema::{AnswerError, check_answer, read_answer};
+use pleach_session::notes::TAKE_SIGNAL;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

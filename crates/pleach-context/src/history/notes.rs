@@ -4,10 +4,10 @@
 //! All of it is in an event's `custom_metadata` under keys of the prefix that ADK keeps for itself, so that no reader of
 //! traces takes them for the user's.
 
-use pleach_core::notes::{
+use pleach_core::{Event, Map, NodePath, Route};
+use pleach_session::notes::{
     CAUGHT_FAILURES, COMPLETED_RUNS, DELEGATED_RUNS, LOOP_ROUNDS, PENDING_ROUTE, REPORTED_ERROR, TASK_RESPONSE,
 };
-use pleach_core::{Event, Map, NodePath, Route};
 use serde_json::{Value, json};
 use smol_str::SmolStr;
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pleach_core::{Event, TAKE_SIGNAL};
+use pleach_core::Event;
+use pleach_session::notes::TAKE_SIGNAL;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

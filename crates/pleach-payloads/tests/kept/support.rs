@@ -26,7 +26,7 @@ pub(crate) struct Watched {
     pub(crate) loads: AtomicUsize,
     open: AtomicUsize,
     pub(crate) most_open: AtomicUsize,
-    /// The next load waits until the test lets it go on.
+    /// The next load waits until the test releases it.
     pub(crate) holds_next: AtomicBool,
     pub(crate) held: Notify,
     pub(crate) released: Notify,

@@ -53,6 +53,17 @@ async fn no_page_keeps_a_copy_of_a_redacted_row() {
     }
 }
 
+/// Stores a document of the event `e1` as another program does.
+async fn insert(place: &Place, document: &str) {
+    let time = if place.layout == LAYOUTS[0] { "1760000001.5" } else { "'2025-10-09 08:53:21.500000'" };
+    place
+        .run(&format!(
+            "INSERT INTO events (id, app_name, user_id, session_id, invocation_id, timestamp, event_data) \
+             VALUES ('e1', 'app', 'user', 's', 'inv', {time}, '{document}')"
+        ))
+        .await;
+}
+
 /// A document that another program has written: unknown fields stay, and the columns rule as they do in a load.
 #[tokio::test]
 async fn documents_of_other_programs_keep_their_other_fields() {
@@ -60,14 +71,7 @@ async fn documents_of_other_programs_keep_their_other_fields() {
         let place = Place::of(layout);
         let service = place.open().await;
         created(&service, &key("s"), json!({})).await;
-        let time = if layout == LAYOUTS[0] { "1760000001.5" } else { "'2025-10-09 08:53:21.500000'" };
-        place
-            .run(&format!(
-                "INSERT INTO events (id, app_name, user_id, session_id, invocation_id, timestamp, event_data) \
-                 VALUES ('e1', 'app', 'user', 's', 'inv', {time}, \
-                 '{{\"author\": \"a\", \"invocation_id\": \"inv\", \"output\": \"4111\", \"news\": {{\"of\": 1}}}}')"
-            ))
-            .await;
+        insert(&place, r#"{"author": "a", "invocation_id": "inv", "output": "4111", "news": {"of": 1}}"#).await;
         let before = loaded(&service, &key("s")).await;
         let redacted = service.redact(&key("s"), &"e1".into(), &Redaction::new(["/output"], "r").with_time(1.0)).await;
         let redacted = serde_json::to_value(&*redacted.unwrap()).unwrap();
@@ -86,14 +90,10 @@ async fn integers_of_other_programs_keep_their_digits() {
         let place = Place::of(layout);
         let service = place.open().await;
         created(&service, &key("s"), json!({})).await;
-        let time = if layout == LAYOUTS[0] { "1760000001.5" } else { "'2025-10-09 08:53:21.500000'" };
-        place
-            .run(&format!(
-                "INSERT INTO events (id, app_name, user_id, session_id, invocation_id, timestamp, event_data) \
-                 VALUES ('e1', 'app', 'user', 's', 'inv', {time}, '{{\"id\": \"e1\", \"author\": \"a\", \
-                 \"invocation_id\": \"inv\", \"output\": {{\"card\": \"4111\", \"big\": [-{BIG}]}}, \"news\": {BIG}}}')"
-            ))
-            .await;
+        let document = format!(
+            r#"{{"author": "a", "invocation_id": "inv", "output": {{"card": "4111", "big": [-{BIG}]}}, "news": {BIG}}}"#
+        );
+        insert(&place, &document).await;
         let redaction = Redaction::new(["/output/card"], "r").with_time(1.0);
         let redacted = service.redact(&key("s"), &"e1".into(), &redaction).await.unwrap();
         assert!(holds(&place, &format!(r#"{{"big":[-{BIG}],"card":"[redacted]"}}"#)), "{layout:?}");

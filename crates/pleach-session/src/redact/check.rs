@@ -3,14 +3,15 @@
 use pleach_core::{Event, Map, SessionKey};
 use serde_json::{Value, json};
 
-use super::{note, places};
+use super::note::{self, Change};
+use super::places;
 use crate::notes::{PAYLOADS, REDACTED, REDACTIONS};
 use crate::{RedactionFault, SessionError, SessionResult};
 
 /// Checks that `redacted` differs from the stored event only in values that may be redacted, that these are what a redaction leaves, and
 /// that it is recorded.
 ///
-/// What a reference of `PayloadSessions` stands for is not known here: in its place any value may be, and another reference.
+/// The value behind a reference of `PayloadSessions` is not known here: in its place any value may be, and another reference.
 ///
 /// # Errors
 /// `Redaction`, also when no event with its id is stored.
@@ -35,15 +36,6 @@ pub fn is_left_of(original: &Event, redacted: &Event) -> bool {
     let json = |event: &Event| serde_json::to_value(event).ok();
     let values = json(original).zip(json(redacted)).and_then(|(old, new)| values_of(original, &old, redacted, &new));
     values.is_some()
-}
-
-/// How the values of an event differ from those of the stored one.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Change {
-    None,
-    Redacted,
-    /// There are references, so that it cannot be seen.
-    Unknown,
 }
 
 /// Compares values; `None` when others differ than those that redactions remove.

@@ -26,7 +26,7 @@ use crate::{RedactionFault, SessionError, SessionResult};
 ///
 /// | path | what is there afterwards |
 /// |---|---|
-/// | `/output`, `/error_message`, `/actions/set_model_response`, `/actions/transfer_reason`, fields that this version does not know | `"[redacted]"` |
+/// | `/output`, `/error_message`, `/actions/set_model_response`, `/actions/transfer_reason`, fields of the event that this version does not know | `"[redacted]"` |
 /// | `/content` | its parts, each as below |
 /// | `/content/parts/0` | everything below that the part has |
 /// | `…/text`, `…/executable_code`, `…/code_execution_result` | `"[redacted]"` as the text, the code, the output |
@@ -39,7 +39,7 @@ use crate::{RedactionFault, SessionError, SessionResult};
 /// | `/actions/render_ui_widgets`, `/actions/requested_tool_confirmations` | their payloads and hints: `"[redacted]"` |
 /// | `/input_transcription`, `/output_transcription`, `/grounding_metadata`, `/citation_metadata`, `/logprobs_result` | nothing |
 ///
-/// What the engine reads stays, and is refused by name: ids, times, names, keys of maps, routes, checkpoints (`agent_state`),
+/// What the engine reads stays, and is refused by name: ids, times, names, keys of maps, fields inside of others that this version does not know, routes, checkpoints (`agent_state`),
 /// `requested_auth_configs`, and of a call that asks a question everything but its message, payload, hint and the arguments of the tool
 /// that needs permission. Of a step that has taken a signal, `/output/payload` may go; of the engine's own metadata, the payload of a kept
 /// signal (`/custom_metadata/pleach_signal`), the messages of `_adk_caught_failures` and the outputs of `_adk_delegated_runs`.

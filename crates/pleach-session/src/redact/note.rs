@@ -2,8 +2,16 @@
 
 use serde_json::{Map, Value, json};
 
-use super::check::Change;
 use crate::notes::REDACTIONS;
+
+/// How the values of an event differ from those of the stored one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Change {
+    None,
+    Redacted,
+    /// There are references, so that it cannot be seen.
+    Unknown,
+}
 
 /// Adds a record to an event; `None` when the metadata has another value where it belongs.
 pub(super) fn add(event: &mut Value, paths: &[String], reason: &str, time: f64, state: Vec<String>) -> Option<()> {

@@ -1,14 +1,11 @@
 //! The values of an event that may be redacted, and what is there afterwards.
 
-use pleach_core::notes::{CAUGHT_FAILURES, DELEGATED_RUNS, is_note};
-use pleach_core::{
-    KEPT_SIGNAL, NodePath, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT, SIGNAL, TAKE_SIGNAL, TIMER,
-};
+use pleach_core::{KEPT_SIGNAL, NodePath, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT, SIGNAL, TIMER};
 use serde_json::{Value, json};
 
 use super::pointer::child;
 use crate::RedactionFault;
-use crate::notes::REDACTED;
+use crate::notes::{CAUGHT_FAILURES, DELEGATED_RUNS, REDACTED, TAKE_SIGNAL, is_note};
 
 type Outcome = Result<(), RedactionFault>;
 

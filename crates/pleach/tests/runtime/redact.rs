@@ -194,6 +194,11 @@ async fn the_request_of_a_redacted_message_can_be_repeated() {
     let other = other.output::<Value>().await.unwrap_err();
     assert!(matches!(other, RunError::OtherMessage { .. }), "{other}");
     assert_eq!(session(&sessions).await.events.len(), before);
+    // So can it while a resume of the run is under way.
+    let mut resumed = runner.answer("s1", "fine", true).unwrap();
+    resumed.next().await.unwrap().unwrap();
+    let joined = start("my card is 4111").output::<Value>().await.unwrap();
+    assert_eq!(joined, json!([{"card": "4111", "sum": 12}, true]));
 }
 
 /// The state keeps what an event has set, and so does the state of a copy, if it can be known.
