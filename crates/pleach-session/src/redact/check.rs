@@ -232,6 +232,8 @@ mod tests {
         let new = |record: Value| json!([old, record]);
         let state = json!({"paths": ["/actions/state_delta/a"], "reason": "r", "at": 1.0, "state": ["a"]});
         check(json!(1), json!([old]), true);
+        let none = |records: Value| note::continues(&json!({}), &json!({"custom_metadata": records}), Change::None);
+        assert!(none(json!({"a": 1})) && !none(json!({ REDACTIONS: [] })) && !none(json!({ REDACTIONS: 1 })));
         check(json!(REDACTED), new(state.clone()), true);
         check(json!(REDACTED), json!([old, state, state]), true);
         let of_output = json!({"paths": ["/output"], "reason": "r", "at": 1.0});

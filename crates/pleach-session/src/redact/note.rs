@@ -44,6 +44,9 @@ pub(super) fn changed_state(stored: &Value, redacted: &Value) -> Vec<String> {
 /// Returns whether the records of an event are those of the stored one and, when a value is redacted, new ones that fit the change.
 pub(super) fn continues(stored: &Value, redacted: &Value, change: Change) -> bool {
     let Some(new) = list(redacted).strip_prefix(list(stored)) else { return false };
+    if new.is_empty() && records(stored) != records(redacted) {
+        return false;
+    }
     let is_named = |key: &String| new.iter().any(|record| texts(record, "state").unwrap_or_default().contains(&&**key));
     let is_recorded = match change {
         Change::None => new.is_empty(),
@@ -66,7 +69,10 @@ fn texts<'r>(record: &'r Value, field: &str) -> Option<Vec<&'r str>> {
     record.get(field)?.as_array()?.iter().map(Value::as_str).collect()
 }
 
+fn records(event: &Value) -> Option<&Value> {
+    event.get("custom_metadata")?.get(REDACTIONS)
+}
+
 fn list(event: &Value) -> &[Value] {
-    let list = event.get("custom_metadata").and_then(|metadata| metadata.get(REDACTIONS)).and_then(Value::as_array);
-    list.map_or(&[], Vec::as_slice)
+    records(event).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
