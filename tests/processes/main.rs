@@ -15,6 +15,7 @@ mod memory;
 mod one_session;
 mod own_sessions;
 mod process;
+mod redactions;
 mod runners;
 mod stored;
 mod talker;
@@ -29,6 +30,7 @@ use heartbeats::*;
 use kills::*;
 use one_session::*;
 use own_sessions::*;
+use redactions::*;
 use waits::*;
 
 /// Stamps one named test per rule and backend.
@@ -55,6 +57,7 @@ macro_rules! on_durable_backends {
                 work_on_the_pool_outlives_kills,
                 queued_messages_are_stored_in_order_or_lost_with_their_process,
                 a_deadline_of_a_killed_process_comes_within_two_seconds,
+                a_redaction_outlives_kills,
                 s60_s62_a_database_survives_kills_of_those_who_make_it,
             }
         })*

@@ -8,6 +8,7 @@ pub mod corpus;
 pub mod dice;
 pub mod interop;
 pub mod normalise;
+pub mod redactions;
 pub mod runs;
 pub mod scenario;
 pub mod worker;

@@ -4,7 +4,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use pleach::{AppName, CreateSession, Map, Session, SessionError, SessionKey, SessionService, UserId};
+use pleach::{AppName, CreateSession, KnownState, Map, Session, SessionError, SessionKey, SessionService, UserId};
 
 use crate::fault::Fault;
 
@@ -41,8 +41,9 @@ pub(crate) async fn copy(session: &Session, to: &dyn SessionService) -> Result<C
         Err(SessionError::AlreadyExists(_)) => return Ok(Copied::Exists),
         Err(error) => return Err(error.into()),
     };
+    let known = KnownState::of(session);
     for event in &session.events {
-        if let Err(error) = to.append(&mut copied.head, Arc::clone(event)).await {
+        if let Err(error) = known.append(to, &mut copied.head, Arc::clone(event)).await {
             to.delete_session(copied.key()).await?;
             return Err(error.into());
         }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use pleach_core::{Content, Map};
 use pleach_session::GetSessionConfig;
-
-use crate::history::is_note;
+use pleach_session::notes::is_note;
 
 /// How model answers are streamed. ADK: `StreamingMode`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,43 +1,61 @@
 //! Loading sessions whose payloads may be deleted meanwhile.
 
-use pleach_core::{Session, SessionHead, SessionKey};
+use std::ops::Range;
+
+use pleach_core::{EventId, Session, SessionHead, SessionKey};
 use pleach_session::{GetSessionConfig, SessionError, SessionResult, Since};
 
 use crate::PayloadSessions;
 
 /// How often a session is loaded when a redaction comes between its events and their payloads.
-const TRIES: usize = 4;
+const TRIES: Range<usize> = 1..4;
 
 impl PayloadSessions {
     pub(crate) async fn get(&self, key: &SessionKey, config: GetSessionConfig) -> SessionResult<Option<Session>> {
-        for left in (0..TRIES).rev() {
-            let Some(session) = self.inner.get_session(key, config).await? else { break };
-            if let Some(whole) = self.resolve_unless_redacted(session, left).await? {
+        let mut tries = TRIES;
+        loop {
+            let Some(session) = self.inner.get_session(key, config).await? else { return Ok(None) };
+            if let Some(whole) = self.resolve_unless_changed(session, None, tries.next().is_some()).await? {
                 return Ok(Some(whole));
             }
         }
-        Ok(None)
+    }
+
+    /// Loads a session with the values of one event.
+    pub(crate) async fn get_to_redact(&self, key: &SessionKey, event: &EventId) -> SessionResult<Option<Session>> {
+        let mut tries = TRIES;
+        loop {
+            let Some(session) = self.inner.session_to_redact(key, event).await? else { return Ok(None) };
+            if let Some(whole) = self.resolve_unless_changed(session, Some(event), tries.next().is_some()).await? {
+                return Ok(Some(whole));
+            }
+        }
     }
 
     pub(crate) async fn since(&self, seen: &SessionHead) -> SessionResult<Option<Since>> {
-        for left in (0..TRIES).rev() {
+        let mut tries = TRIES;
+        loop {
             let session = match self.inner.events_since(seen).await? {
                 Some(Since::Events(session)) => session,
                 other => return Ok(other),
             };
-            if let Some(whole) = self.resolve_unless_redacted(session, left).await? {
+            if let Some(whole) = self.resolve_unless_changed(session, None, tries.next().is_some()).await? {
                 return Ok(Some(Since::Events(whole)));
             }
         }
-        Ok(Some(Since::Unknown))
     }
 
-    /// Replaces the references of all events by their values. `None` when a payload is missing, the session has changed since, so
-    /// that a redaction may have deleted it, and tries are left.
-    async fn resolve_unless_redacted(&self, session: Session, left: usize) -> SessionResult<Option<Session>> {
+    /// Replaces the references of all events, or of one, by their values. `None` when a payload is missing, the session has changed since,
+    /// so that a redaction may have deleted it, and another try is left.
+    async fn resolve_unless_changed(
+        &self,
+        session: Session,
+        only: Option<&EventId>,
+        may_try_again: bool,
+    ) -> SessionResult<Option<Session>> {
         let head = session.head.clone();
-        let error = match self.resolve(session).await {
-            Err(error @ SessionError::PayloadLost(_)) if left > 0 => error,
+        let error = match self.resolve(session, only).await {
+            Err(error @ SessionError::PayloadLost(_)) if may_try_again => error,
             resolved => return resolved.map(Some),
         };
         let now = self.inner.get_session(head.key(), GetSessionConfig::recent(0)).await?;

@@ -73,11 +73,6 @@ impl Note {
         Self::deserialize(event.custom_metadata()?.get(KEY)?).ok()
     }
 
-    /// Returns the names of the payloads that the event refers to, or has referred to.
-    pub(crate) fn into_names(self) -> impl Iterator<Item = String> {
-        self.taken.into_iter().map(|entry| entry.artifact).chain(self.gone)
-    }
-
     /// Writes the note of these references into an event. What its metadata has under the key is kept inside of the note.
     pub(crate) fn write(taken: Vec<Entry>, gone: Vec<String>, event: &mut Event) -> serde_json::Result<()> {
         let own = event.custom_metadata().cloned();

@@ -85,6 +85,15 @@ struct Taken {
     part: Part,
 }
 
+/// The payloads of the stored event that another one takes the place of.
+#[derive(Default)]
+pub(crate) struct Earlier {
+    /// Those that it refers to.
+    pub(crate) taken: Vec<String>,
+    /// Those that an earlier redaction was to delete and has left.
+    pub(crate) left: Vec<String>,
+}
+
 /// A reference of an event.
 struct Reference<'a> {
     key: &'a SessionKey,
@@ -140,7 +149,7 @@ impl PayloadSessions {
         // What no store accepts is refused before anything is saved.
         let mut event = Arc::unwrap_or_clone(prepare::event_to_store(head.key(), event)?);
         let key = self.stored_key(head.key()).await?.ok_or_else(|| SessionError::NotFound(head.key().clone()))?;
-        let restore = self.take_out(&key, &mut event, places, Vec::new()).await?;
+        let restore = self.take_out(&key, &mut event, places, Earlier::default()).await?;
         let stored = match self.inner.append(head, Arc::new(event)).await {
             Ok(stored) => stored,
             Err(error) => {
@@ -160,13 +169,14 @@ impl PayloadSessions {
         Ok(Arc::new(whole))
     }
 
-    /// Takes values out of an event, notes and saves them, and returns them with their places.
+    /// Takes values out of an event, notes and saves them, and returns them with their places. Payloads of the stored event stay, or are
+    /// noted as gone.
     pub(crate) async fn take_out(
         &self,
         key: &SessionKey,
         event: &mut Event,
         places: Vec<Place>,
-        gone: Vec<String>,
+        earlier: Earlier,
     ) -> SessionResult<Vec<(Place, Payload, Shell)>> {
         let mut all = Vec::with_capacity(places.len());
         for place in places {
@@ -174,13 +184,16 @@ impl PayloadSessions {
         }
         let entries: Vec<_> =
             all.iter().map(|taken| Entry::new(taken.place, taken.name.clone(), taken.len, &taken.shell)).collect();
-        let gone = gone.into_iter().filter(|name| entries.iter().all(|entry| entry.artifact != *name)).collect();
+        let Earlier { taken, left } = earlier;
+        let is_gone = |name: &&String| entries.iter().all(|entry| entry.artifact != **name);
+        let gone = taken.iter().chain(&left).filter(is_gone).cloned().collect();
         Note::write(entries, gone, event).map_err(|error| unwritable(key, event, &error))?;
         let (restore, saves): (Vec<_>, Vec<_>) = all
             .into_iter()
             .map(|taken| ((taken.place, taken.payload, taken.shell), (taken.place, taken.name, taken.part)))
             .unzip();
-        self.save_all(key, event.id(), saves).await?;
+        let is_new = |(_, name, _): &(Place, String, Part)| !taken.contains(name);
+        self.save_all(key, event.id(), saves.into_iter().filter(is_new).collect()).await?;
         Ok(restore)
     }
 
@@ -197,10 +210,11 @@ impl PayloadSessions {
         stream::iter(saves).buffer_unordered(AT_ONCE).try_collect().await
     }
 
-    /// Replaces the references of all events by their values.
-    pub(crate) async fn resolve(&self, mut session: Session) -> SessionResult<Session> {
+    /// Replaces the references of all events, or of one, by their values.
+    pub(crate) async fn resolve(&self, mut session: Session, only: Option<&EventId>) -> SessionResult<Session> {
         let mut wanted = Vec::new();
-        for (number, event) in session.events.iter_mut().enumerate().filter(|(_, event)| Note::is_on(event)) {
+        let is_wanted = |event: &Event| Note::is_on(event) && only.is_none_or(|only| event.id() == only);
+        for (number, event) in session.events.iter_mut().enumerate().filter(|(_, event)| is_wanted(event)) {
             let whole = Arc::make_mut(event);
             let Some(note) = Note::take(whole) else { continue };
             let note = note.map_err(|error| SessionError::Corrupt {
@@ -368,11 +382,14 @@ impl SessionService for PayloadSessions {
         Box::pin(self.append_whole(head, event))
     }
 
-    /// Redacts the event, and then deletes the payloads that it no longer refers to.
+    /// Redacts the event, and then deletes the payloads that it no longer refers to. Only the event's own payloads are read.
+    ///
+    /// What is left of a payload is saved before the event is replaced. When another redaction of the event comes first, that payload stays
+    /// until its session is deleted: it has nothing that was to be removed.
     ///
     /// # Errors
     /// When payloads cannot be deleted, the event is redacted, and the same redaction again deletes what is left. So it does after
-    /// a crash in between.
+    /// a crash in between. When a payload of the event is lost, the event cannot be redacted.
     fn redact_event<'a>(
         &'a self,
         head: &'a mut SessionHead,
@@ -380,6 +397,14 @@ impl SessionService for PayloadSessions {
         time: f64,
     ) -> BoxFuture<'a, SessionResult<()>> {
         Box::pin(self.redact(head, event, time))
+    }
+
+    fn session_to_redact<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        event: &'a EventId,
+    ) -> BoxFuture<'a, SessionResult<Option<Session>>> {
+        Box::pin(self.get_to_redact(key, event))
     }
 
     fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, SessionResult<()>> {

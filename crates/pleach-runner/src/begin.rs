@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pleach_context::engine::{Engine as _, TakenCredentials};
 use pleach_context::{InvocationContext, NodeInput};
 use pleach_core::{Content, Event, Map, Scope};
+use pleach_session::{REDACTIONS, is_left_of};
 
 use crate::RunError;
 use crate::active::ActiveRun;
@@ -97,9 +98,10 @@ impl Opening {
         run.begin(ic.invocation_id());
         // The agent of a task gets the new message, a resumed node the first one.
         let first = if continues_task { stored.clone() } else { original.or_else(|| stored.clone()) };
-        // Joining callers compare messages as sent, and a plugin may have replaced this one.
+        // Joining callers compare messages as sent, and a plugin may have replaced this one, or a redaction a part of it.
         if ic.engine().services().plugins.is_empty() {
-            first.iter().filter_map(|event| event.content()).for_each(|message| run.set_message(message));
+            let as_sent = first.iter().filter(|event| !is_redacted(event));
+            as_sent.filter_map(|event| event.content()).for_each(|message| run.set_message(message));
         }
         let input_event = turn_message.or(first);
         if let Some(event) = &input_event {
@@ -134,18 +136,39 @@ async fn difference(
     }
     // What is temporary is not stored.
     let mut kept = state_delta.iter().filter(|(key, _)| Scope::split(key).0 != Scope::Temp).peekable();
-    let stored = first.actions().state_delta();
-    let differs = kept.peek().is_some() && !kept.eq(stored.iter());
-    Ok(differs.then_some(Difference::State))
+    if kept.peek().is_none() {
+        return Ok(None);
+    }
+    let kept: Map = kept.map(|(key, value)| (key.clone(), value.clone())).collect();
+    let is_same = kept == *first.actions().state_delta()
+        || is_left(first, |original| *original.actions_mut().state_delta_mut() = kept);
+    Ok((!is_same).then_some(Difference::State))
 }
 
 /// Returns whether a message differs from the one that started the invocation, which a plugin may have replaced.
 async fn is_other_message(ic: &InvocationContext, new: &Content, first: &Event) -> Result<bool, RunError> {
-    if first.content() == Some(new) {
+    let is_first = |message: Option<&Content>| {
+        first.content() == message || is_left(first, |original| original.set_content(message.cloned()))
+    };
+    if is_first(Some(new)) {
         return Ok(false);
     }
     let replaced = ic.engine().services().plugins.on_user_message(ic, new).await.map_err(RunError::Plugin)?;
-    Ok(replaced.map(as_user).as_ref() != first.content())
+    Ok(!is_first(replaced.map(as_user).as_ref()))
+}
+
+fn is_redacted(event: &Event) -> bool {
+    event.custom_metadata().is_some_and(|metadata| metadata.contains_key(REDACTIONS))
+}
+
+/// Returns whether a redacted event is what is left of one with other values: these cannot be compared any more.
+fn is_left(redacted: &Event, change: impl FnOnce(&mut Event)) -> bool {
+    if !is_redacted(redacted) {
+        return false;
+    }
+    let mut original = redacted.clone();
+    change(&mut original);
+    is_left_of(&original, redacted)
 }
 
 /// Whether the plugins have seen the message of a request, and what they replaced it with. A request that begins again because

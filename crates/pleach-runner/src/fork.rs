@@ -7,7 +7,7 @@ use foldhash::HashSet;
 use pleach_artifact::{ArtifactScope, ArtifactService, SaveArtifact, USER_PREFIX, rewind_tombstone};
 use pleach_context::engine::{completed_runs, mark_completed};
 use pleach_core::{Event, EventId, InvocationId, Map, NodePath, Scope, Session, SessionId, SessionKey, UserId, apply};
-use pleach_session::{CreateSession, effective_events_and_rewinds, partly_rewound};
+use pleach_session::{CreateSession, KnownState, effective_events_and_rewinds, partly_rewound};
 
 use crate::parts::RunnerParts;
 use crate::resting_fork::note_source;
@@ -29,8 +29,9 @@ impl Runner {
     /// [`SessionStatus::forked_from`](crate::SessionStatus::forked_from) returns it while the copy rests.
     ///
     /// **State.** The session's own keys have the values they had after that event. A key that no event changed keeps its
-    /// value; a key that only later events changed is left out, because its earlier value is unknown. `app:` and `user:` state
-    /// is shared and keeps its current values.
+    /// value; a key that only later events changed is left out, because its earlier value is unknown. A value that was
+    /// [redacted](Runner::redact) in the event that set it is copied from the state, and is `"[redacted]"` where a later event has set the key
+    /// again. `app:` and `user:` state is shared and keeps its current values.
     ///
     /// **Files.** The session's files are copied up to the versions that the copied events list. Files that no event lists, and
     /// references to the old session inside contents, are not copied. The user's files are shared.
@@ -167,7 +168,7 @@ impl RunnerParts {
             .with_create_time(live.first().map_or(source.last_update_time(), |event| event.timestamp()));
         let mut fork = self.services.sessions.create_session(create).await?;
         let mut files = Files::between(source, &fork);
-        match self.fill(&mut fork, &live, &mut files).await {
+        match self.fill(&mut fork, &live, &KnownState::of(source), &mut files).await {
             Ok(()) => Ok(fork),
             Err(error) => {
                 self.discard(&fork, &files).await;
@@ -176,15 +177,22 @@ impl RunnerParts {
         }
     }
 
-    async fn fill(&self, fork: &mut Session, live: &[Arc<Event>], files: &mut Files) -> Result<(), RunError> {
+    async fn fill(
+        &self,
+        fork: &mut Session,
+        live: &[Arc<Event>],
+        known: &KnownState,
+        files: &mut Files,
+    ) -> Result<(), RunError> {
         if let Some(artifacts) = &self.services.artifacts {
             for (name, newest) in newest_versions(live) {
                 files.copy(&**artifacts, name, newest).await?;
             }
         }
         for event in live {
-            let stored = self.services.sessions.append(&mut fork.head, files.copied(event)).await?;
+            let stored = known.append(&*self.services.sessions, &mut fork.head, files.copied(event)).await?;
             fork.apply(&stored);
+            fork.state.extend(known.values(stored.id()).cloned().unwrap_or_default());
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use futures_util::{Stream, future};
 use pleach_context::engine::{Engine as _, NodeEnd, NodeResult, root_context};
 use pleach_context::{InvocationContext, NodeInput};
 use pleach_core::{Content, Event, Map, Question};
+use pleach_session::notes::ENDED_BY_PLUGIN;
 use pleach_workflow::Engine;
 use serde_json::Value;
 use smol_str::SmolStr;
@@ -24,9 +25,6 @@ use crate::repeat_filter::RepeatFilter;
 use crate::root_driver::{RootDriver, must_stop, stopped};
 use crate::seat::{Item, Shown};
 use crate::store::{Store, Stored};
-
-/// The event ends an invocation that a plugin's `before_run` hook answered: `{"_adk_ended_by_plugin": true}`.
-const ENDED_BY_PLUGIN: &str = "_adk_ended_by_plugin";
 
 /// An invocation that is ready to run its root node.
 pub(crate) struct Invocation {

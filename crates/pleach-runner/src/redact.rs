@@ -42,7 +42,10 @@ impl Runner {
         redaction: Redaction,
     ) -> Result<Arc<Event>, RunError> {
         let key = self.parts.session_key(&session.into()).await?;
-        let redaction = redaction.or_at(self.parts.services.clock.now());
+        let redaction = match redaction.time() {
+            Some(_) => redaction,
+            None => redaction.with_time(self.parts.services.clock.now()),
+        };
         Ok(self.parts.services.sessions.redact(&key, &event.into(), &redaction).await?)
     }
 }

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 use pleach_artifact::{ArtifactScope, ArtifactService, SaveArtifact, USER_PREFIX, rewind_tombstone};
 use pleach_context::engine::mark_completed;
 use pleach_core::{Event, InvocationId, Map, NodePath, Scope, Session, SessionId, UserId};
-use pleach_session::set_rewind_before_event;
+use pleach_session::{is_state_redacted, set_rewind_before_event};
 use serde_json::Value;
 
 use crate::parts::RunnerParts;
@@ -21,8 +21,8 @@ impl Runner {
     ///
     /// Nothing is deleted. One event is appended, and the events from that invocation up to it are no longer effective: they
     /// are not replayed, and their questions cannot be answered. The session's own state returns to its earlier values; a key
-    /// added since becomes null, and so does a key set only when the session was created, because no event records it. `app:`
-    /// and `user:` state is unchanged. The session's files that were saved since get a new version with the old content, or an
+    /// added since becomes null, and so does a key set only when the session was created, because no event records it; a value that was
+    /// [redacted](Runner::redact) in its event and set again since becomes `"[redacted]"`. `app:` and `user:` state is unchanged. The session's files that were saved since get a new version with the old content, or an
     /// empty version that loads as absent; the user's files are unchanged.
     ///
     /// To undo a rewind, rewind to before the invocation of the returned event.
@@ -119,18 +119,28 @@ impl RunnerParts {
 /// Returns the state delta that restores the session's own state as the events before `place` left it.
 fn state_delta(session: &Session, place: usize) -> Map {
     let own = |key: &str| Scope::split(key).0 == Scope::Session;
-    let mut then: HashMap<&str, &Value> = HashMap::default();
-    for (key, value) in session.events[..place].iter().flat_map(|event| event.actions().state_delta()) {
+    let deltas = |events| -> _ {
+        <[Arc<Event>]>::iter(events).flat_map(|event: &Arc<Event>| {
+            event.actions().state_delta().iter().map(move |(key, value)| (event, key, value))
+        })
+    };
+    let mut then: HashMap<&str, (&Event, &Value)> = HashMap::default();
+    for (event, key, value) in deltas(&session.events[..place]) {
         match value {
             Value::Null => then.remove(key.as_str()),
-            value => then.insert(key, value),
+            value => then.insert(key, (event, value)),
         };
     }
     then.retain(|key, _| own(key));
+    let since: HashSet<&str> = deltas(&session.events[place..]).map(|(_, key, _)| key.as_str()).collect();
     let added = session.state.keys().filter(|key| own(key) && !then.contains_key(key.as_str()));
     let mut delta: Map = added.map(|key| (key.clone(), Value::Null)).collect();
-    let changed = then.into_iter().filter(|(key, value)| session.state.get(*key) != Some(*value));
-    delta.extend(changed.map(|(key, value)| (key.to_owned(), value.clone())));
+    // What a redaction has removed from the event that set it is still in the state, unless it was set again.
+    let is_kept = |key: &str, event: &Event| is_state_redacted(event, key) && !since.contains(key);
+    let changed = then
+        .into_iter()
+        .filter(|(key, (event, value))| session.state.get(*key) != Some(*value) && !is_kept(key, event));
+    delta.extend(changed.map(|(key, (_, value))| (key.to_owned(), value.clone())));
     delta
 }
 

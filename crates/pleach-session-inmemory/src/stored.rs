@@ -176,12 +176,12 @@ impl StoredSession {
 
     /// Advances the revision without an event, to the update time `time`; `None` when the session has been deleted.
     pub(crate) fn claim(&self, ours: Revision, time: f64) -> Option<SessionResult<Renewed>> {
-        Some(self.fenced(ours)?.map(|mut log| self.advance(&mut log, time)))
+        Some(self.lock_at(ours)?.map(|mut log| self.advance(&mut log, time)))
     }
 
     /// Replaces an event and advances the revision; `None` when the session has been deleted.
     pub(crate) fn redact(&self, ours: Revision, event: Arc<Event>, time: f64) -> Option<SessionResult<Renewed>> {
-        Some(self.fenced(ours)?.and_then(|mut log| {
+        Some(self.lock_at(ours)?.and_then(|mut log| {
             let place = log.positions.get(event.id()).copied();
             check_redacted(&self.key, place.map(|place| &*log.events[place]), &event)?;
             if let Some(place) = place {
@@ -193,14 +193,16 @@ impl StoredSession {
     }
 
     /// Locks the log, if its revision is the caller's; `None` when the session has been deleted.
-    fn fenced(&self, ours: Revision) -> Option<SessionResult<MutexGuard<'_, Log>>> {
+    fn lock_at(&self, ours: Revision) -> Option<SessionResult<MutexGuard<'_, Log>>> {
         let log = lock(&self.log);
-        let stored = self.revision(log.changes);
-        match stored == ours {
-            _ if log.deleted => None,
-            true => Some(Ok(log)),
-            false => Some(Err(SessionError::Stale { key: (*self.key).clone(), stored, ours })),
+        if log.deleted {
+            return None;
         }
+        let stored = self.revision(log.changes);
+        if stored == ours {
+            return Some(Ok(log));
+        }
+        Some(Err(SessionError::Stale { key: (*self.key).clone(), stored, ours }))
     }
 
     fn advance(&self, log: &mut Log, time: f64) -> Renewed {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pleach_core::{Event, SessionHead, SessionKey};
-use pleach_session::{SessionError, SessionResult, check_redacted, prepare};
+use pleach_session::{SessionError, SessionResult, check_redacted, prepare, redacted_document};
 use sqlx::{Connection as _, PgConnection, Row as _};
 
 use crate::append::end;
@@ -24,20 +24,20 @@ pub(crate) struct Claim {
     /// The revision that the caller has seen; the fence.
     seen: Seen,
     time: Time,
-    /// The event that takes the place of the stored one, if the claim is for a redaction.
-    redacted: Option<Arc<Event>>,
+}
+
+/// A claim of a session, and the event that takes the place of the stored one with its id.
+pub(crate) struct Redact {
+    pub(crate) claim: Claim,
+    /// The event, prepared for storage.
+    pub(crate) event: Arc<Event>,
 }
 
 impl Claim {
     pub(crate) fn new(head: &SessionHead, time: f64, server: &Server) -> SessionResult<Self> {
         let time = limits::check_time(head.key(), "update_time", prepare::claim_time(head, time))?;
         let seen = Seen { revision: head.revision(), update_time: head.last_update_time() };
-        Ok(Self { key: head.shared_key().clone(), server: server.clone(), seen, time, redacted: None })
-    }
-
-    /// Also replaces a stored event by `event`, which is prepared for storage.
-    pub(crate) fn with_redacted(self, event: Arc<Event>) -> Self {
-        Self { redacted: Some(event), ..self }
+        Ok(Self { key: head.shared_key().clone(), server: server.clone(), seen, time })
     }
 
     async fn claim(&self, connection: &mut PgConnection) -> Result<Seen, Trouble> {
@@ -64,29 +64,46 @@ impl Claim {
         let source = "other writers kept coming first".into();
         Err(SessionError::Locked { what: format!("session {} in {}", self.key, self.server), source }.into())
     }
+}
 
+impl Redact {
     /// Claims the session and replaces the event, in the transaction that `connection` has begun.
-    async fn redact(&self, connection: &mut PgConnection, event: &Event) -> Result<Seen, Trouble> {
-        let seen = self.claim(&mut *connection).await?;
+    async fn execute(&self, connection: &mut PgConnection) -> Result<Seen, Trouble> {
+        let Self { claim, event } = self;
+        let seen = claim.claim(&mut *connection).await?;
         let id = event.id().to_string();
-        let rows = value::query(sql::FIND_STORED, &self.key).bind(Name(&id)).fetch_all(&mut *connection).await?;
-        let stored = rows.first().map(|row| read_event(row, &id, &self.key, &self.server)).transpose()?;
-        check_redacted(&self.key, stored.as_ref(), event)?;
-        let replace = value::query(sql::REPLACE_EVENT, &self.key).bind(Name(&id)).bind(EventText(event));
+        let rows = value::query(sql::FIND_STORED, &claim.key).bind(Name(&id)).fetch_all(&mut *connection).await?;
+        let stored = rows.first().map(|row| read_event(row, &id, &claim.key, &claim.server)).transpose()?;
+        check_redacted(&claim.key, stored.as_ref(), event)?;
+        let document = rows.first().map_or(Ok(None), |row| value::json(row, "data"))?.unwrap_or_default();
+        let corrupt = |error| claim.server.corrupt(format!("event {id} of session {}", claim.key), error);
+        let exact = redacted_document(document, event).map_err(corrupt)?;
+        let replace = value::query(sql::REPLACE_EVENT, &claim.key).bind(Name(&id));
+        let replace = match &exact {
+            Some(text) => replace.bind(text),
+            None => replace.bind(EventText(event)),
+        };
         replace.execute(&mut *connection).await?;
-        value::query(sql::TOUCH_EVENTS, &self.key).bind(Name(&id)).execute(connection).await?;
+        value::query(sql::TOUCH_EVENTS, &claim.key).bind(Name(&id)).execute(connection).await?;
         Ok(seen)
     }
 }
 
+/// A claim whose answer was lost is stale when it is repeated: it looks like another caller's.
 impl Ask for Claim {
     type Answer = Seen;
 
-    /// A claim whose answer was lost is stale when it is repeated: it looks like another caller's.
     async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Seen, Trouble> {
-        let Some(event) = &self.redacted else { return self.claim(connection).await };
+        self.claim(connection).await
+    }
+}
+
+impl Ask for Redact {
+    type Answer = Seen;
+
+    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Seen, Trouble> {
         let mut transaction = connection.begin().await?;
-        let outcome = self.redact(&mut transaction, event).await;
+        let outcome = self.execute(&mut transaction).await;
         end(transaction, outcome, |_| true).await
     }
 }

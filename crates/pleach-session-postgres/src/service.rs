@@ -12,15 +12,16 @@ use pleach_session::{
 
 use crate::address::Address;
 use crate::append::{Append, Appended};
-use crate::claim::Claim;
+use crate::claim::{Claim, Redact};
 use crate::connect_retry::ConnectRetry;
-use crate::connections::Connections;
+use crate::connections::{Ask, Connections};
 use crate::create::{Create, Delete};
 use crate::inbox_state::InboxState;
 use crate::list::{AppState, Apps, Check, Find, List, UserState};
 use crate::load::{HeadBehind, Load, LoadSince};
 use crate::options::PostgresOptions;
 use crate::schema;
+use crate::value::Seen;
 
 /// The time limit of a health check: long enough to replace an idle connection that was closed.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
@@ -120,18 +121,18 @@ impl PostgresSessionService {
     async fn claim(&self, head: &mut SessionHead, time: f64) -> SessionResult<()> {
         self.check_writable()?;
         let claim = Claim::new(head, time, self.connections.server())?;
-        self.ask_claim(head, claim).await
+        self.advance(head, claim).await
     }
 
     async fn redact(&self, head: &mut SessionHead, event: Arc<Event>, time: f64) -> SessionResult<()> {
         self.check_writable()?;
         let event = prepare::event_to_store(head.key(), event)?;
         let claim = Claim::new(head, time, self.connections.server())?;
-        self.ask_claim(head, claim.with_redacted(event)).await
+        self.advance(head, Redact { claim, event }).await
     }
 
-    async fn ask_claim(&self, head: &mut SessionHead, claim: Claim) -> SessionResult<()> {
-        let seen = self.connections.ask_to_the_end(claim).await?;
+    async fn advance(&self, head: &mut SessionHead, ask: impl Ask<Answer = Seen> + 'static) -> SessionResult<()> {
+        let seen = self.connections.ask_to_the_end(ask).await?;
         head.advance(seen.revision, seen.update_time);
         Ok(())
     }

@@ -24,7 +24,7 @@ use crate::layout::SqliteLayout;
 use crate::load::Reader;
 use crate::options::SqliteOptions;
 use crate::sql::{self, Sql};
-use crate::writer::{Append, Appended, Claim, Create, Delete, Message, Redacted, Renewed, WriterHandle};
+use crate::writer::{Append, Appended, Claim, Create, Delete, Message, Redact, Renewed, WriterHandle};
 use crate::{list, load};
 
 /// The minimum timeout for a free read connection.
@@ -159,10 +159,16 @@ impl SqliteSessionService {
         Ok(stored.unwrap_or(event))
     }
 
-    async fn claim(&self, head: &mut SessionHead, time: f64, redacted: Option<Redacted>) -> SessionResult<()> {
+    /// Sends what moves the session's revision on, and updates the head.
+    async fn advance(
+        &self,
+        head: &mut SessionHead,
+        time: f64,
+        message: impl FnOnce(Claim) -> Message,
+    ) -> SessionResult<()> {
         let time = self.layout().time(head.key(), "update_time", prepare::claim_time(head, time))?;
         let (key, seen) = (head.shared_key().clone(), Renewed::seen_by(head));
-        let renewed = self.writer.ask(|reply| Message::Claim(Claim { key, seen, time, redacted, reply })).await?;
+        let renewed = self.writer.ask(|reply| message(Claim { key, seen, time, reply })).await?;
         head.advance(renewed.revision, renewed.update_time);
         Ok(())
     }
@@ -170,7 +176,7 @@ impl SqliteSessionService {
     async fn redact(&self, head: &mut SessionHead, event: Arc<Event>, time: f64) -> SessionResult<()> {
         let event = prepare::event_to_store(head.key(), event)?;
         let data = prepare::event_text(head.key(), &event)?.into();
-        self.claim(head, time, Some(Redacted { event, data })).await
+        self.advance(head, time, |claim| Message::Redact(Box::new(Redact { claim, event, data }))).await
     }
 
     pub(crate) fn reader(&self) -> Reader<'_> {
@@ -308,7 +314,7 @@ impl SessionService for SqliteSessionService {
     }
 
     fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, SessionResult<()>> {
-        Box::pin(self.claim(head, time, None))
+        Box::pin(self.advance(head, time, Message::Claim))
     }
 
     fn redact_event<'a>(

@@ -115,7 +115,7 @@ pub trait SessionServiceExt: SessionService {
     /// Loads the session, and repeats that when another writer comes first. ADK has no such call.
     ///
     /// # Errors
-    /// [`SessionError::Redaction`], naming the path, also when other questions would be open then; `NotFound`;
+    /// [`SessionError::Redaction`], naming the path, also when other questions would be open then, or a run still reads the value; `NotFound`;
     /// those of [`SessionService::redact_event`]. Nothing is changed.
     ///
     /// # Cancel safety
@@ -129,10 +129,10 @@ pub trait SessionServiceExt: SessionService {
         async move {
             let mut tries = 1..REDACTIONS;
             loop {
-                let session = self.get_session(key, GetSessionConfig::all()).await?;
+                let session = self.session_to_redact(key, event).await?;
                 let mut session = session.ok_or_else(|| SessionError::NotFound(key.clone()))?;
                 let redacted = Arc::new(redaction.apply_to(&session, event)?);
-                match self.redact_event(&mut session.head, Arc::clone(&redacted), redaction.time()).await {
+                match self.redact_event(&mut session.head, Arc::clone(&redacted), redaction.time_or_now()).await {
                     Err(error) if error.is_stale() && tries.next().is_some() => {}
                     outcome => return outcome.map(|()| redacted),
                 }

@@ -10,7 +10,8 @@ mod effective_events;
 mod error;
 mod ext;
 mod inbox;
-mod notes;
+mod known_state;
+pub mod notes;
 mod open_questions;
 pub mod prepare;
 mod prompt_size;
@@ -36,10 +37,11 @@ pub use inbox::{
     PROJECTION, Projected, Projection, ProjectionError, ProjectionResult, QuestionCursor, QuestionRow, asked_questions,
     concerns_questions, is_rewind, list_projected, refresh_projection,
 };
-pub use notes::{FORK_CONTINUED, FORKED_FROM, PAYLOADS, REDACTED, REDACTIONS, REWIND_BEFORE_EVENT};
+pub use known_state::KnownState;
+pub use notes::{FORK_CONTINUED, FORKED_FROM, PAYLOADS, REDACTED, REDACTIONS, REWIND_BEFORE_EVENT, is_state_redacted};
 pub use open_questions::{ABORTED, check_stored_answer, ends_aborted, open_questions};
 pub use prompt_size::estimated_tokens;
-pub use redact::{Redaction, check_redacted};
+pub use redact::{Redaction, check_redacted, is_left_of, redacted_document};
 pub use redaction_error::{RedactionError, RedactionFault};
 pub use request::{CreateSession, GetSessionConfig, ListCursor, ListSessions, ListSessionsResponse};
 pub use service::{SessionService, walk_questions};

@@ -169,6 +169,11 @@ impl BigIntegers {
     }
 }
 
+/// Returns whether a JSON text has integers of more than 64 bits.
+pub(crate) fn has_big_integers(text: &str) -> bool {
+    BigIntegers::of(text) > BigIntegers::None
+}
+
 /// Returns the length of the JSON string that a text begins with.
 fn string_length(text: &str) -> usize {
     let mut escaped = false;
@@ -221,7 +226,7 @@ fn merge_strict(stored: &str, delta: &RawObject) -> serde_json::Result<String> {
 }
 
 /// Replaces `NaN`, `Infinity` and `-Infinity` outside strings with `null`.
-fn without_bare_words(text: &str) -> Cow<'_, str> {
+pub(crate) fn without_bare_words(text: &str) -> Cow<'_, str> {
     const WORDS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
     let mut clean = String::new();
     let mut copied = 0;

@@ -33,9 +33,11 @@ pub enum RedactionFault {
     Fixed,
     /// Values of the event are kept as payloads, which are redacted through the service that keeps them.
     Payloads,
-    /// Another question would be open, or none, or it would ask something else: an answer that no longer fits its schema does not
-    /// close its question, a call that waits for permission is made with its arguments, and an answer gives the permission.
+    /// Another question would be open, or another answer would count: one that no longer fits its schema does not close its question, and an
+    /// answer gives a permission, or refuses it.
     ChangesQuestions,
+    /// A run that has not ended still reads the value: the arguments of a call without a response, or code that was not executed.
+    StillRead,
 }
 
 impl fmt::Display for RedactionError {
@@ -52,9 +54,11 @@ impl fmt::Display for RedactionError {
                 )
             }
             RedactionFault::Absent => write!(f, "it has no value at `{path}`; look at the event as it is stored"),
-            RedactionFault::Fixed if path.is_empty() => f.write_str("other values of it are changed, too"),
+            RedactionFault::Fixed if path.is_empty() => {
+                f.write_str("it would differ in other values, or have values that no redaction leaves")
+            }
             RedactionFault::Fixed => {
-                write!(f, "the engine reads `{path}`, or there is no such field; name a value in the content, the output or the state delta")
+                write!(f, "the engine reads `{path}`; name a value in the content, the output or the state delta")
             }
             RedactionFault::Payloads => f.write_str(
                 "values of it are kept outside of the session service; redact it through `PayloadSessions`, or in the command with `--payloads`",
@@ -62,8 +66,11 @@ impl fmt::Display for RedactionError {
             RedactionFault::ChangesQuestions => {
                 write!(
                     f,
-                    "other questions would be open without `{path}`; wait for the answer, or name values inside that keep it valid"
+                    "without `{path}` another answer would count, or another question would be open; name values inside that its schema does not need"
                 )
+            }
+            RedactionFault::StillRead => {
+                write!(f, "a run that has not ended still reads `{path}`; resume or abort the run, and redact it then")
             }
         }
     }

@@ -203,11 +203,12 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         })
     }
 
-    /// Stores `event` in place of the stored event with its id, in which only values that may be redacted differ
-    /// ([`Redaction`](crate::Redaction)), under the fence of `head`; updates `head`. Older heads are stale from then on, as after a
+    /// Stores `event` in place of the stored event with its id, from which it differs only as after a redaction
+    /// ([`Redaction`](crate::Redaction), [`check_redacted`](crate::check_redacted)), under the fence of `head`; updates `head`. Older heads are stale from then on, as after a
     /// [`claim`](Self::claim), and so is a run under way.
     ///
-    /// [`SessionServiceExt::redact`](crate::SessionServiceExt::redact) makes the event. The event keeps its place; states and files
+    /// [`SessionServiceExt::redact`](crate::SessionServiceExt::redact) makes the event, and checks that the rest of the log does not need what
+    /// is removed, such as an answer that closes a question: this call compares the event alone. The event keeps its place; states and files
     /// are not changed. Sessions that were loaded before keep the old values: load them again.
     ///
     /// `time` is that of a claim, in seconds since the epoch. ADK has no such call.
@@ -229,6 +230,25 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         let what = format!("redacting event {} of session {}", event.id(), head.key());
         let reason = "this session service does not implement `redact_event`".to_owned();
         Box::pin(std::future::ready(Err(SessionError::Unsupported { what, reason })))
+    }
+
+    /// Loads the session for a redaction of `event`: all its events, of which only this one has all its values. `None` without the session.
+    ///
+    /// A service that keeps values elsewhere implements it, so that a value of another event that is lost is in no redaction's way. Here it
+    /// is [`get_session`](Self::get_session). ADK has no such call.
+    ///
+    /// # Errors
+    /// Those of [`get_session`](Self::get_session).
+    ///
+    /// # Cancel safety
+    /// The call only reads.
+    fn session_to_redact<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        event: &'a EventId,
+    ) -> BoxFuture<'a, SessionResult<Option<Session>>> {
+        let _ = event;
+        self.get_session(key, GetSessionConfig::all())
     }
 
     /// Returns the user's state across sessions, keys without the `user:` prefix. ADK: `get_user_state`.
@@ -346,6 +366,14 @@ impl<S: SessionService + ?Sized> SessionService for Arc<S> {
         time: f64,
     ) -> BoxFuture<'a, SessionResult<()>> {
         (**self).redact_event(head, event, time)
+    }
+
+    fn session_to_redact<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        event: &'a EventId,
+    ) -> BoxFuture<'a, SessionResult<Option<Session>>> {
+        (**self).session_to_redact(key, event)
     }
 
     fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {

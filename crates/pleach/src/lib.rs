@@ -117,10 +117,10 @@ pub use pleach_runner::{
 };
 pub use pleach_schema::{AnswerError, AnswerType, Field, FieldType, Schema, SchemaError, json_or_text};
 pub use pleach_session::{
-    CreateSession, EventsSummarizer, GetSessionConfig, InboxItem, ListCursor, ListQuestions, ListQuestionsResponse,
-    ListSessions, ListSessionsResponse, LogPlace, LostPayload, NewDeadlines, QuestionCursor, REDACTED, Redaction,
-    RedactionError, RedactionFault, SessionError, SessionResult, SessionService, SessionServiceExt, Since, Summary,
-    effective_events, open_questions, summary_event,
+    CreateSession, EventsSummarizer, GetSessionConfig, InboxItem, KnownState, ListCursor, ListQuestions,
+    ListQuestionsResponse, ListSessions, ListSessionsResponse, LogPlace, LostPayload, NewDeadlines, QuestionCursor,
+    REDACTED, Redaction, RedactionError, RedactionFault, SessionError, SessionResult, SessionService,
+    SessionServiceExt, Since, Summary, effective_events, open_questions, summary_event,
 };
 #[cfg(feature = "inmemory")]
 pub use pleach_session_inmemory::InMemorySessionService;

@@ -1,8 +1,8 @@
 //! [`CallbackNote`]: which callback around an agent has given an event.
 // L134–L136
 
-use pleach_context::engine::AGENT_CALLBACK;
 use pleach_core::Event;
+use pleach_session::notes::AGENT_CALLBACK;
 
 /// The callback around an agent that has given an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -85,6 +85,40 @@ async fn a_database_is_migrated_and_compared() {
     }
 }
 
+// The state keeps what an event has set, also where the event says no more what it was.
+#[tokio::test]
+async fn copies_of_redacted_events_have_the_state_of_their_source() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = url(folder.path(), "from.db");
+    fill(&from).await;
+    let store = connect(&from).await.unwrap();
+    let mut session = loaded(&from, "shop", "ben", "s2").await;
+    for (id, count) in [("e4", 3), ("e5", 4)] {
+        let mut event = Event::from_author("clerk").with_state("count", count).with_state("user:card", "4111");
+        event.set_id(id);
+        store.append_event(&mut session, event).await.unwrap();
+    }
+    store.close().await.unwrap();
+    for (event, path) in [("e4", "/actions/state_delta/count"), ("e5", "/actions/state_delta")] {
+        let start = ["sessions", "redact", "s2", event, "--path", path, "--sessions", &from];
+        let ran = pleach(&[&start[..], &["--app", "shop", "--user", "ben", "--reason", "r", "--yes"]].concat());
+        assert_eq!(ran.code, 0, "{ran:?}");
+    }
+    let original = loaded(&from, "shop", "ben", "s2").await;
+    assert_eq!((&original.state["count"], &original.state["user:card"]), (&json!(4), &json!("4111")));
+    let file = folder.path().join("sessions.jsonl");
+    let (migrated, imported) = (url(folder.path(), "migrated.db"), url(folder.path(), "imported.db"));
+    let ran = pleach(&["migrate", &from, &migrated]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    std::fs::write(&file, pleach(&["sessions", "export", "--sessions", &from]).out).unwrap();
+    let ran = pleach(&["sessions", "import", file.to_str().unwrap(), "--sessions", &imported]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    for to in [migrated, imported] {
+        let copied = loaded(&to, "shop", "ben", "s2").await;
+        assert_eq!((copied.events, copied.state), (original.events.clone(), original.state.clone()), "{to}");
+    }
+}
+
 // Of a copy that was changed since, the comparison says so.
 #[tokio::test]
 async fn a_copy_that_differs_is_named() {

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pleach_core::{BoxFuture, RequestInput, SIGNAL, TIMER};
 use pleach_schema::{AnswerError, check_answer, read_answer};
+use pleach_session::notes::TAKE_SIGNAL;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -15,7 +16,7 @@ use super::{Context, Step, json_schema_of};
 use crate::NodeError;
 use crate::engine::{ClaimedSignal, Engine as _};
 use crate::extract::warn_unread;
-use crate::history::{KeptSignal, TAKE_SIGNAL};
+use crate::history::KeptSignal;
 
 impl Context {
     /// Waits for the first of several answers, times and signals, each a branch of the select. The others are withdrawn: their questions close, and

@@ -24,15 +24,15 @@ use serde_json::Value;
 use smol_str::SmolStr;
 
 pub use answers::AnswerState;
-pub use notes::{
-    AGENT_CALLBACK, caller_of_task, completed_runs, is_note, is_reported, mark_completed, mark_reported,
-    mark_task_response, notes_completed_runs, round_of,
-};
 pub(crate) use notes::{Notes, mark_pending_route, mark_rounds};
+pub use notes::{
+    caller_of_task, completed_runs, is_reported, mark_completed, mark_reported, mark_task_response,
+    notes_completed_runs, round_of,
+};
 pub use planned_runs::{PlannedRun, PlannedRuns, ReplayState};
 pub use record::RunRecord;
 pub use runs::RunKey;
-pub(crate) use signals::{KeptSignal, Signals, TAKE_SIGNAL};
+pub(crate) use signals::{KeptSignal, Signals};
 
 use askers::{Asker, Askers};
 use pleach_session::effective_events_of;

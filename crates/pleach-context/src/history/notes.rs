@@ -4,48 +4,14 @@
 //! All of it is in an event's `custom_metadata` under keys of the prefix that ADK keeps for itself, so that no reader of
 //! traces takes them for the user's.
 
-use pleach_core::{Event, KEPT_SIGNAL, Map, NodePath, Route};
-use pleach_session::{FORK_CONTINUED, FORKED_FROM, PAYLOADS, REDACTIONS, REWIND_BEFORE_EVENT};
+use pleach_core::{Event, Map, NodePath, Route};
+use pleach_session::notes::{
+    CAUGHT_FAILURES, COMPLETED_RUNS, DELEGATED_RUNS, LOOP_ROUNDS, PENDING_ROUTE, REPORTED_ERROR, TASK_RESPONSE,
+};
 use serde_json::{Value, json};
 use smol_str::SmolStr;
 
 use crate::{ChildFailure, NodeError};
-
-/// The runs that have completed since the last such event, in order: `{"_adk_completed_runs": ["wf@1/node@2"]}`.
-const COMPLETED_RUNS: &str = "_adk_completed_runs";
-
-/// The runs that have completed and whose output event is a child's: `[{"run": "wf@1/node@2"}]`, with `"output"` where the
-/// run gave another value than that child.
-const DELEGATIONS: &str = "_adk_delegated_runs";
-
-/// The failures of children that their callers have caught and gone past:
-/// `[{"run": "wf@1/a@1/b@1", "node": "wf@1/a@1/b@1", "code": "ValueError", "message": "…"}]`, with `"class"`,
-/// `"ancestors"` and `"type"` where the code does not imply them. The causes of the error are not recorded.
-const CAUGHT_FAILURES: &str = "_adk_caught_failures";
-
-/// The route that the event's run has set and that comes with its next event: `{"_adk_pending_route": "left"}`.
-const PENDING_ROUTE: &str = "_adk_pending_route";
-
-/// The event reports an error, and its run continues: `{"_adk_reported_error": true}`.
-const REPORTED_ERROR: &str = "_adk_reported_error";
-
-/// The event holds what a callback around an agent has given: `{"_adk_agent_callback": "before"}`, or `"after"`.
-pub const AGENT_CALLBACK: &str = "_adk_agent_callback";
-
-/// The loops within whose rounds the event is the first of a sub-agent: `{"_adk_loop_rounds": {"polish": 1}}`.
-const LOOP_ROUNDS: &str = "_adk_loop_rounds";
-
-/// The event is what a task has given, and no message of the user, in whose name it is: `{"_adk_task_response": "caller"}`.
-const TASK_RESPONSE: &str = "_adk_task_response";
-
-/// Returns whether the engine or the storage reads metadata under this key: a client must not set it.
-#[must_use]
-pub fn is_note(key: &str) -> bool {
-    let of_runs = [COMPLETED_RUNS, DELEGATIONS, CAUGHT_FAILURES, PENDING_ROUTE];
-    let of_agents = [REPORTED_ERROR, AGENT_CALLBACK, LOOP_ROUNDS, TASK_RESPONSE];
-    let of_others = [FORK_CONTINUED, FORKED_FROM, KEPT_SIGNAL, PAYLOADS, REDACTIONS, REWIND_BEFORE_EVENT];
-    of_runs.contains(&key) || of_agents.contains(&key) || of_others.contains(&key)
-}
 
 /// Marks the runs that have completed, in order.
 ///
@@ -112,7 +78,7 @@ impl Notes {
     /// Moves everything onto an event.
     pub(crate) fn write(self, event: &mut Event) {
         mark_completed(event, &self.completed);
-        append(event, DELEGATIONS, self.delegations);
+        append(event, DELEGATED_RUNS, self.delegations);
         append(event, CAUGHT_FAILURES, self.failures);
     }
 }
@@ -127,7 +93,7 @@ fn path(note: &Value, key: &str) -> Option<NodePath> {
 
 /// The runs that the event records as completed behind a delegate, each with the value it gave if that is another.
 pub(super) fn delegations(event: &Event) -> impl Iterator<Item = (NodePath, Option<&Value>)> {
-    list(event, DELEGATIONS).filter_map(|note| Some((path(note, "run")?, note.get("output"))))
+    list(event, DELEGATED_RUNS).filter_map(|note| Some((path(note, "run")?, note.get("output"))))
 }
 
 /// The failed runs that the event records as caught.

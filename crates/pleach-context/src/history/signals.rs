@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pleach_core::Event;
+use pleach_session::notes::TAKE_SIGNAL;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-/// The name of the step that takes a signal.
-pub(crate) const TAKE_SIGNAL: &str = "pleach_signal";
 
 /// A signal that was kept, as the result of the step that takes it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

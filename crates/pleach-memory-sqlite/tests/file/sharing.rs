@@ -82,3 +82,25 @@ async fn s82_other_tables_in_the_file_are_left_alone() {
     let count: i64 = sqlx::query_scalar("SELECT count(*) FROM sessions").fetch_one(&mut other).await.expect("a count");
     assert_eq!(count, 1);
 }
+
+/// What `docs/deleting-data.md` says: the rows of a user can be deleted by SQL, and what is found follows.
+#[tokio::test]
+async fn rows_that_sql_deletes_are_not_found_any_more() {
+    let place = Place::new();
+    let service = place.open().await;
+    add(&service, "s", vec![event("e1", 1.0, "green tea"), event("e2", 2.0, "black tea")]).await;
+    let other_user = AddEvents::new("app", "u2", vec![event("e3", 3.0, "white tea")]);
+    service.add_events_to_memory(other_user).await.expect("remembered");
+    assert_eq!(found(&service, "tea").await.len(), 2);
+    let mut sql = connect(&place).await;
+    sql.execute("DELETE FROM memory_events WHERE app_name = 'app' AND user_id = 'u1'").await.expect("deleted");
+    assert_eq!(found(&service, "tea").await, [""; 0]);
+    for left in ["green", "black", "white"] {
+        let text = "SELECT count(*) FROM memory_events_fts WHERE memory_events_fts MATCH ?1";
+        let count: i64 = sqlx::query_scalar(text).bind(left).fetch_one(&mut sql).await.expect("a count");
+        assert_eq!(count, i64::from(left == "white"), "{left}");
+    }
+    sql.execute("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)").await.expect("cleaned");
+    add(&service, "s", vec![event("e4", 4.0, "new tea")]).await;
+    assert_eq!(found(&service, "tea").await, ["e4"]);
+}

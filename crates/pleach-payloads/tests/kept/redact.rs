@@ -1,12 +1,14 @@
 //! Redactions of values that are payloads.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use pleach_artifact::ArtifactService as _;
 use pleach_core::{Content, Event, Part};
-use pleach_session::{Redaction, SessionError, SessionResult, SessionService as _, SessionServiceExt as _};
+use pleach_session::{Redaction, SessionError, SessionResult, SessionService as _, SessionServiceExt as _, Since};
 use serde_json::json;
 
-use crate::support::{Kept, complete, event, key, long, references};
+use crate::support::{Kept, complete, event, key, long, references, scope_of};
 
 async fn redact(kept: &Kept, path: &str) -> SessionResult<Arc<Event>> {
     kept.sessions.redact(&key(), &"e1".into(), &Redaction::new([path], "a request").with_time(1.0)).await
@@ -42,6 +44,10 @@ async fn a_value_inside_of_a_payload_is_redacted() {
     assert!(new.len() == 1 && new != old, "{new:?}");
     assert_eq!(references(&kept.rows().await[0]), [("output".to_owned(), new[0].clone())]);
     assert_eq!(kept.loaded().await.events[0].output(), Some(&json!({"card": "[redacted]", "text": long(100)})));
+    // What is there already is not saved again.
+    let saves = kept.artifacts.saves.load(Ordering::Relaxed);
+    redact(&kept, "/output/card").await.unwrap();
+    assert_eq!((kept.artifacts.saves.load(Ordering::Relaxed), kept.artifacts.names().await), (saves, new));
     redact(&kept, "/output/text").await.unwrap();
     assert_eq!(kept.artifacts.names().await, [""; 0]);
     assert_eq!(kept.loaded().await.events[0].output(), Some(&json!({"card": "[redacted]", "text": "[redacted]"})));
@@ -55,15 +61,17 @@ async fn a_redaction_that_left_a_payload_is_completed_by_the_same_call() {
     kept.sessions.append_event(&mut session, event("e1", long(100))).await.unwrap();
     // The row alone is redacted, as it is when the process dies behind it.
     let names = kept.artifacts.names().await;
+    let record = json!({"pleach_redactions": [{"paths": ["/output"], "reason": "a request", "at": 1.0}]});
     let whole = Event::clone(&kept.loaded().await.events[0]).with_output(json!("[redacted]"));
+    let whole = whole.with_custom_metadata(record.as_object().unwrap().clone());
     let mut head = kept.loaded().await.head;
-    kept.artifacts.set_down(true);
+    kept.artifacts.keeps_all.store(true, Ordering::Relaxed);
     let error = kept.sessions.redact_event(&mut head, Arc::new(whole), 1.0).await.unwrap_err();
     assert!(
         matches!(&error, SessionError::Unavailable { what, .. } if what.contains("event e1 is redacted")),
         "{error}"
     );
-    kept.artifacts.set_down(false);
+    kept.artifacts.keeps_all.store(false, Ordering::Relaxed);
     assert_eq!(kept.rows().await[0]["output"], "[redacted]");
     assert_eq!(kept.artifacts.names().await, names);
     assert_eq!(kept.loaded().await.events[0].output(), Some(&json!("[redacted]")));
@@ -98,4 +106,65 @@ async fn a_redaction_of_media_can_be_repeated() {
     // Nothing refers to a payload any more, so a service without them redacts the rest.
     let rest = Redaction::new(["/content/parts/0/text"], "a request");
     kept.inner.redact(&key(), &"e1".into(), &rest).await.unwrap();
+}
+
+/// Only the payloads of the event itself are read, so those of others may be lost.
+#[tokio::test]
+async fn a_payload_that_is_lost_is_in_no_other_redactions_way() {
+    let kept = Kept::above(50);
+    let mut session = kept.session().await;
+    for id in ["e0", "e1"] {
+        kept.sessions.append_event(&mut session, event(id, json!({"id": id, "text": long(100)}))).await.unwrap();
+    }
+    let lost = references(&kept.rows().await[0])[0].1.clone();
+    kept.artifacts.delete_artifact(&scope_of("s1").artifact(lost)).await.unwrap();
+    kept.artifacts.loads.store(0, Ordering::Relaxed);
+    let redacted = redact(&kept, "/output/text").await.unwrap();
+    assert_eq!(redacted.output(), Some(&json!({"id": "e1", "text": "[redacted]"})));
+    // To make the redacted event, and to compare it.
+    assert_eq!((kept.artifacts.loads.load(Ordering::Relaxed), kept.artifacts.names().await), (2, Vec::new()));
+    // Of its own payload it is not known what would be left.
+    let redaction = Redaction::new(["/output/text"], "a request");
+    let error = kept.sessions.redact(&key(), &"e0".into(), &redaction).await.unwrap_err();
+    assert!(matches!(error, SessionError::PayloadLost(_)), "{error}");
+}
+
+/// The names of payloads that are deleted do not stay in the event for ever.
+#[tokio::test]
+async fn what_was_deleted_is_not_named_any_more() {
+    let kept = Kept::above(50);
+    let mut session = kept.session().await;
+    kept.sessions.append_event(&mut session, event("e1", json!({"a": long(100), "b": long(100)}))).await.unwrap();
+    let gone = async || kept.rows().await[0]["custom_metadata"]["pleach_payloads"]["gone"].clone();
+    let first = references(&kept.rows().await[0])[0].1.clone();
+    redact(&kept, "/output/a").await.unwrap();
+    assert_eq!(gone().await, json!([first]));
+    let second = references(&kept.rows().await[0])[0].1.clone();
+    redact(&kept, "/output/b").await.unwrap();
+    assert_eq!(gone().await, json!([second]));
+    redact(&kept, "/output").await.unwrap();
+    let metadata = kept.rows().await[0]["custom_metadata"].clone();
+    assert_eq!(metadata.as_object().unwrap().keys().collect::<Vec<_>>(), ["pleach_redactions"]);
+}
+
+/// A redaction deletes a payload between the rows and the artifacts of a load, which loads again.
+#[tokio::test]
+async fn a_load_that_a_redaction_overtakes_gives_what_is_left() {
+    let kept = Kept::above(50);
+    let mut session = kept.session().await;
+    let before = session.head.clone();
+    let output = json!({"a": long(100), "b": long(100)});
+    kept.sessions.append_event(&mut session, event("e1", output)).await.unwrap();
+    let overtaken = async |path| {
+        kept.artifacts.held.notified().await;
+        redact(&kept, path).await.unwrap();
+        kept.artifacts.released.notify_one();
+    };
+    kept.artifacts.holds_next.store(true, Ordering::Relaxed);
+    let (loaded, ()) = tokio::join!(kept.loaded(), overtaken("/output/a"));
+    assert_eq!(loaded.events[0].output(), Some(&json!({"a": "[redacted]", "b": long(100)})));
+    kept.artifacts.holds_next.store(true, Ordering::Relaxed);
+    let (since, ()) = tokio::join!(kept.sessions.events_since(&before), overtaken("/output/b"));
+    let Some(Since::Events(newer)) = since.unwrap() else { panic!("the head is known") };
+    assert_eq!(newer.events[0].output(), Some(&json!({"a": "[redacted]", "b": "[redacted]"})));
 }

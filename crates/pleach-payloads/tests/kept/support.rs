@@ -13,16 +13,23 @@ use pleach_session::{CreateSession, GetSessionConfig, SessionService};
 use pleach_session_inmemory::InMemorySessionService;
 use pleach_testkit::FixedClock;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 /// Artifacts in memory that count, and fail on demand.
 #[derive(Debug)]
 pub(crate) struct Watched {
     inner: InMemoryArtifactService,
     pub(crate) is_down: AtomicBool,
+    /// Nothing can be deleted.
+    pub(crate) keeps_all: AtomicBool,
     pub(crate) saves: AtomicUsize,
     pub(crate) loads: AtomicUsize,
     open: AtomicUsize,
     pub(crate) most_open: AtomicUsize,
+    /// The next load waits until the test releases it.
+    pub(crate) holds_next: AtomicBool,
+    pub(crate) held: Notify,
+    pub(crate) released: Notify,
 }
 
 impl Watched {
@@ -30,10 +37,14 @@ impl Watched {
         Arc::new(Self {
             inner: InMemoryArtifactService::with_clock(Arc::new(FixedClock::at(1.0))),
             is_down: AtomicBool::default(),
+            keeps_all: AtomicBool::default(),
             saves: AtomicUsize::default(),
             loads: AtomicUsize::default(),
             open: AtomicUsize::default(),
             most_open: AtomicUsize::default(),
+            holds_next: AtomicBool::default(),
+            held: Notify::new(),
+            released: Notify::new(),
         })
     }
 
@@ -82,6 +93,10 @@ impl ArtifactService for Watched {
         Box::pin(async move {
             self.up()?;
             self.loads.fetch_add(1, Ordering::Relaxed);
+            if self.holds_next.swap(false, Ordering::Relaxed) {
+                self.held.notify_one();
+                self.released.notified().await;
+            }
             let open = self.open.fetch_add(1, Ordering::Relaxed) + 1;
             self.most_open.fetch_max(open, Ordering::Relaxed);
             tokio::task::yield_now().await;
@@ -101,6 +116,9 @@ impl ArtifactService for Watched {
     fn delete_artifact<'a>(&'a self, key: &'a ArtifactKey) -> BoxFuture<'a, ArtifactResult<()>> {
         Box::pin(async move {
             self.up()?;
+            if self.keeps_all.load(Ordering::Relaxed) {
+                return Err(ArtifactError::Storage { backend: "watched", source: "it cannot delete".into() });
+            }
             self.inner.delete_artifact(key).await
         })
     }

@@ -1,8 +1,8 @@
 //! The events that a new session begins with.
 // H33
 
-use pleach_context::engine::is_note;
 use pleach_core::{Event, EventActions, EventId, IdGen, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT};
+use pleach_session::notes::is_note;
 use serde_json::Value;
 
 use crate::error::ApiError;

@@ -2,7 +2,7 @@
 
 use pleach_core::{Revision, SessionHead, SessionKey};
 use pleach_session::{
-    CreateSession, GetSessionConfig, ListCursor, ListSessions, SessionError, SessionService as _,
+    CreateSession, GetSessionConfig, ListCursor, ListSessions, Redaction, SessionError, SessionService as _,
     SessionServiceExt as _, Since,
 };
 use pleach_testkit::contract::{CREATED, chain, created, event, loaded};
@@ -186,4 +186,22 @@ async fn a_session_with_a_damaged_time_can_be_deleted() {
     database.run("UPDATE sessions SET create_time = 'infinity', update_time = 'infinity'").await;
     service.delete_session(&key("s")).await.unwrap();
     assert!(service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap().is_none());
+}
+
+/// Of numbers that reading rounds, those that a redaction leaves keep their digits.
+#[tokio::test]
+async fn integers_of_other_programs_keep_their_digits_in_a_redaction() {
+    const BIG: &str = "123456789012345678901234567890";
+    let Some(database) = Database::new().await else { return };
+    let service = database.open().await;
+    let mut session = created(&service, &key("s"), json!({})).await;
+    let stored = event("e1", 1.0).with_output(json!({"card": "4111", "big": 1}));
+    service.append_event(&mut session, stored).await.unwrap();
+    database.run(&format!("UPDATE events SET event_data = jsonb_set(event_data, '{{output,big}}', '{BIG}')")).await;
+    let redaction = Redaction::new(["/output/card"], "r").with_time(CREATED + 9.0);
+    service.redact(&key("s"), &"e1".into(), &redaction).await.unwrap();
+    assert_eq!(
+        database.texts("SELECT event_data->>'output' FROM events").await,
+        [format!(r#"{{"big": {BIG}, "card": "[redacted]"}}"#)]
+    );
 }

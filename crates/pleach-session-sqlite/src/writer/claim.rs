@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pleach_core::{Event, SessionKey, next_time};
+use pleach_core::{SessionKey, next_time};
 use pleach_session::{SessionError, SessionResult};
 use sqlx::{AssertSqlSafe, Row as _, SqliteConnection};
 
@@ -21,15 +21,7 @@ pub(crate) struct Claim {
     pub(crate) seen: Renewed,
     /// The new update time as stored in a column, later than the last one.
     pub(crate) time: f64,
-    /// The event that takes the place of the stored one, if the claim is for a redaction.
-    pub(crate) redacted: Option<Redacted>,
     pub(crate) reply: Reply<Renewed>,
-}
-
-/// An event and its JSON text.
-pub(crate) struct Redacted {
-    pub(crate) event: Arc<Event>,
-    pub(crate) data: Arc<str>,
 }
 
 impl Writer {
@@ -38,20 +30,25 @@ impl Writer {
             if let Err(error) = self.connect().await {
                 break Err(error);
             }
-            let tried = match &claim.redacted {
-                None => self.try_claim(&claim).await,
-                Some(redacted) => self.try_redact(&claim, redacted).await,
-            };
-            let error = match tried {
+            match self.try_claim(&claim).await {
                 Ok(outcome) => break outcome,
-                Err(error) => error,
-            };
-            self.roll_back(&error).await;
-            if Fault::of(&error) != Fault::Busy || !self.lock_wait.wait() {
-                break Err(self.file().fault(error));
+                Err(error) => {
+                    if let Err(error) = self.wait_after(error).await {
+                        break Err(error);
+                    }
+                }
             }
         };
         answer(claim.reply, outcome);
+    }
+
+    /// Waits after a transaction that failed because another process holds the file; the error of one that failed otherwise.
+    pub(super) async fn wait_after(&mut self, error: sqlx::Error) -> SessionResult<()> {
+        self.roll_back(&error).await;
+        if Fault::of(&error) != Fault::Busy || !self.lock_wait.wait() {
+            return Err(self.file().fault(error));
+        }
+        Ok(())
     }
 
     /// Claims the session: one transaction in one call.

@@ -24,8 +24,9 @@ use sqlx::{Connection as _, SqliteConnection};
 use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use self::batch::{Append, Appended, Renewed};
-pub(crate) use self::claim::{Claim, Redacted};
+pub(crate) use self::claim::Claim;
 pub(crate) use self::inbox::{EventRow, InboxWrite};
+pub(crate) use self::redact::Redact;
 pub(crate) use self::session::{Create, Delete};
 
 use self::open::Open;
@@ -50,6 +51,7 @@ pub(crate) enum Message {
     Create(Box<Create>),
     Delete(Delete),
     Claim(Claim),
+    Redact(Box<Redact>),
     Inbox(InboxWrite, Reply<ProjectionResult<()>>),
     Flush(oneshot::Sender<()>),
     Close(oneshot::Sender<()>),
@@ -202,6 +204,7 @@ impl Writer {
                 Message::Create(create) => self.create(*create).await,
                 Message::Delete(delete) => self.delete(delete).await,
                 Message::Claim(claim) => self.claim(claim).await,
+                Message::Redact(redact) => self.redact(*redact).await,
                 Message::Inbox(write, reply) => self.write_inbox(write, reply).await,
                 // The receiver may be gone.
                 Message::Flush(done) => drop(done.send(())),

@@ -1,31 +1,63 @@
-//! What must not change.
+//! What a store compares before it replaces an event.
 
-use std::sync::Arc;
+use pleach_core::{Event, Map, SessionKey};
+use serde_json::{Value, json};
 
-use pleach_core::{Event, Map, Question, QuestionKind, SessionKey};
-use serde_json::Value;
+use super::note::{self, Change};
+use super::places;
+use crate::notes::{PAYLOADS, REDACTED, REDACTIONS};
+use crate::{RedactionFault, SessionError, SessionResult};
 
-use super::places::redact_everything;
-use crate::notes::{PAYLOADS, REDACTIONS};
-use crate::{RedactionFault, SessionError, SessionResult, open_questions};
-
-/// Checks that `redacted` differs from the stored event only in values that may be redacted, and in the notes about them.
+/// Checks that `redacted` differs from the stored event only in values that may be redacted, that these are what a redaction leaves, and
+/// that it is recorded.
+///
+/// The value behind a reference of `PayloadSessions` is not known here: in its place any value may be, and another reference.
 ///
 /// # Errors
 /// `Redaction`, also when no event with its id is stored.
 pub fn check_redacted(key: &SessionKey, stored: Option<&Event>, redacted: &Event) -> SessionResult<()> {
     let refused = |fault| Err(SessionError::redaction(key, redacted.id(), "", fault));
-    let Some(stored) = stored else { return refused(RedactionFault::UnknownEvent) };
-    let fixed = |event: &Event| {
-        let mut event = serde_json::to_value(event).ok()?;
-        redact_everything(&mut event);
-        drop_notes(&mut event);
-        Some(event)
-    };
-    match fixed(stored) {
-        Some(stored) if fixed(redacted).as_ref() == Some(&stored) => Ok(()),
-        _ => refused(RedactionFault::Fixed),
+    match stored {
+        None => refused(RedactionFault::UnknownEvent),
+        Some(stored) if is_redaction(stored, redacted) == Some(true) => Ok(()),
+        Some(_) => refused(RedactionFault::Fixed),
     }
+}
+
+fn is_redaction(stored: &Event, redacted: &Event) -> Option<bool> {
+    let (old, new) = (serde_json::to_value(stored).ok()?, serde_json::to_value(redacted).ok()?);
+    let values = values_of(stored, &old, redacted, &new);
+    Some(values.is_some_and(|change| note::continues(&old, &new, change)))
+}
+
+/// Returns whether an event has the values that another one has, or what redactions have left of them. Their records are not compared.
+#[must_use]
+pub fn is_left_of(original: &Event, redacted: &Event) -> bool {
+    let json = |event: &Event| serde_json::to_value(event).ok();
+    let values = json(original).zip(json(redacted)).and_then(|(old, new)| values_of(original, &old, redacted, &new));
+    values.is_some()
+}
+
+/// Compares values; `None` when others differ than those that redactions remove.
+fn values_of(stored: &Event, old: &Value, redacted: &Event, new: &Value) -> Option<Change> {
+    let without_notes = |event: &Value| {
+        let mut event = event.clone();
+        drop_notes(&mut event);
+        event
+    };
+    let least = |event: &Value, read: &Event| {
+        let mut event = event.clone();
+        places::redact_everything(&mut event, read.extra().into_iter().flat_map(Map::keys));
+        event
+    };
+    let (old, new) = (without_notes(old), without_notes(new));
+    let least_of_old = least(&old, stored);
+    let is_left = least(&new, redacted) == least_of_old && is_between(Some(&old), Some(&least_of_old), Some(&new));
+    is_left.then(|| match old == new {
+        true => Change::None,
+        false if holds_reference(&old) || holds_reference(&new) => Change::Unknown,
+        false => Change::Redacted,
+    })
 }
 
 /// Removes the notes that a redaction writes, and metadata that has nothing else.
@@ -38,54 +70,185 @@ fn drop_notes(event: &mut Value) {
     }
 }
 
-/// Returns whether the same questions are open after a redaction, and whether calls that need permission are still those that were
-/// asked about, and decided in the same way.
-pub(super) fn keeps_questions(events: &[Arc<Event>], place: usize, redacted: &Event) -> bool {
-    let mut after = events.to_vec();
-    after[place] = Arc::new(redacted.clone());
-    let decisive = |events: &[Arc<Event>]| {
-        let open = open_questions(events);
-        (waiting_arguments(events, &open), permissions(events), asked(open))
-    };
-    decisive(events) == decisive(&after)
+/// Returns whether a value is the stored one, what is left when all of it is redacted, or something in between.
+fn is_between(stored: Option<&Value>, least: Option<&Value>, new: Option<&Value>) -> bool {
+    if new == stored || new == least || [stored, new].into_iter().flatten().any(has_reference) {
+        return true;
+    }
+    let (Some(stored), Some(least), Some(new)) = (stored, least, new) else { return false };
+    if is_replacement(least) {
+        return is_partly_redacted(stored, new);
+    }
+    match (stored, least, new) {
+        (Value::Object(stored), Value::Object(least), Value::Object(new)) => {
+            let keys = stored.keys().chain(least.keys()).chain(new.keys());
+            keys.into_iter().all(|key| is_between(stored.get(key), least.get(key), new.get(key)))
+        }
+        (Value::Array(stored), Value::Array(least), Value::Array(new)) => {
+            let lengths = stored.len() == least.len() && stored.len() == new.len();
+            let mut values = stored.iter().zip(least).zip(new);
+            lengths && values.all(|((stored, least), new)| is_between(Some(stored), Some(least), Some(new)))
+        }
+        _ => false,
+    }
 }
 
-/// Returns the open questions without what a redaction may remove from them.
-fn asked(mut questions: Vec<Question>) -> Vec<Question> {
-    for question in &mut questions {
-        question.message.clear();
-        match (question.kind, &mut question.payload) {
-            (QuestionKind::Confirmation, Some(Value::Object(payload))) => drop(payload.remove("toolConfirmation")),
-            (QuestionKind::Confirmation, _) => {}
-            _ => question.payload = None,
+/// Returns whether a value is what a redaction puts in the place of another one.
+fn is_replacement(value: &Value) -> bool {
+    *value == REDACTED || *value == json!({}) || *value == json!({ "result": REDACTED })
+}
+
+/// Returns whether values within a stored one are redacted, and nothing else differs.
+fn is_partly_redacted(stored: &Value, new: &Value) -> bool {
+    match (stored, new) {
+        (Value::Object(stored), Value::Object(new)) => {
+            let mut values = stored.iter().zip(new);
+            stored.len() == new.len() && values.all(|(old, new)| old.0 == new.0 && is_partly_redacted(old.1, new.1))
+        }
+        (Value::Array(stored), Value::Array(new)) => {
+            stored.len() == new.len() && stored.iter().zip(new).all(|(stored, new)| is_partly_redacted(stored, new))
+        }
+        _ => new == stored || new == REDACTED && !stored.is_null(),
+    }
+}
+
+/// Returns whether a value is a reference to a payload, or a part of a message whose text is one, or that has no bytes of its media.
+fn has_reference(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.starts_with("[payload payload-"),
+        Value::Object(fields) => {
+            let is_text =
+                |field: &str| fields.get(field).is_some_and(|value| value.is_string() && has_reference(value));
+            is_text("text") || fields.get("pleach_payload").is_some_and(Value::is_string)
+        }
+        _ => false,
+    }
+}
+
+/// Returns whether there is a reference anywhere in a value.
+fn holds_reference(value: &Value) -> bool {
+    let holds = |inner: &Value| match inner {
+        Value::Object(fields) => fields.values().any(holds_reference),
+        Value::Array(list) => list.iter().any(holds_reference),
+        _ => false,
+    };
+    has_reference(value) || holds(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(change: Value, expected: bool) {
+        let stored = json!({
+            "id": "e1", "author": "a", "output": {"card": {"number": "4111"}, "list": [1, null], "ok": true},
+            "content": {"role": "model", "parts": [
+                {"text": "4111", "thought": true, "thought_signature": "NDExMQ=="},
+                {"function_call": {"id": "c1", "name": "pay", "args": {"card": "4111", "sum": 1}}},
+                {"function_response": {"id": "c1", "name": "pay", "response": {"result": "4111", "sum": 1}}},
+                {"inline_data": {"data": "NDExMQ==", "mime_type": "image/png"}},
+            ]},
+            "actions": {"state_delta": {"card": "4111", "sum": 1}}, "news": {"of": "4111"},
+        });
+        let read = |event: Value| serde_json::from_value::<Event>(event).unwrap();
+        let mut redacted = stored.clone();
+        let at = change["at"].as_str().unwrap();
+        match redacted.pointer_mut(at) {
+            Some(value) => *value = change["new"].clone(),
+            None => {
+                let (object, field) = at.rsplit_once('/').unwrap();
+                redacted.pointer_mut(object).unwrap()[field] = change["new"].clone();
+            }
+        }
+        let mut record = json!({"paths": [at], "reason": "r", "at": 1.0});
+        if let Some(key) = at.strip_prefix("/actions/state_delta/") {
+            record["state"] = json!([key]);
+        }
+        redacted["custom_metadata"] = json!({ REDACTIONS: [record] });
+        let checked = check_redacted(&SessionKey::new("a", "u", "s"), Some(&read(stored)), &read(redacted));
+        assert_eq!(checked.is_ok(), expected, "{change}");
+    }
+
+    #[test]
+    fn new_values_are_those_of_a_redaction() {
+        let gone = || json!(REDACTED);
+        let reference = json!({"pleach_payload": "payload-1", "bytes": 7});
+        for (at, new) in [
+            ("/output", gone()),
+            ("/output", reference.clone()),
+            ("/output/card", gone()),
+            ("/output/card/number", gone()),
+            ("/output/list/0", gone()),
+            ("/content/parts/0", json!({"text": REDACTED, "thought": true})),
+            ("/content/parts/0", json!({"text": "4111", "thought": true})),
+            ("/content/parts/1/function_call/args", json!({})),
+            ("/content/parts/1/function_call/args/card", gone()),
+            ("/content/parts/2/function_response/response", json!({"result": REDACTED})),
+            ("/content/parts/2/function_response/response/sum", gone()),
+            ("/content/parts/3", json!({"text": REDACTED})),
+            ("/content/parts/3", json!({"text": "[payload payload-1, 7 bytes]"})),
+            ("/actions/state_delta/card", gone()),
+            ("/news", gone()),
+            ("/news/of", gone()),
+        ] {
+            check(json!({"at": at, "new": new}), true);
+        }
+        for (at, new) in [
+            ("/output", json!("other")),
+            ("/output/card/number", json!("4112")),
+            ("/output/card", json!({})),
+            ("/output/list", json!([1])),
+            ("/output/list/1", gone()),
+            ("/content/parts/0/text", json!("other")),
+            ("/content/parts/1/function_call/args", json!({"card": "4111"})),
+            ("/content/parts/1/function_call/args", json!({"card": "4111", "sum": 1, "more": 1})),
+            ("/content/parts/1/function_call/args/sum", json!(2)),
+            ("/content/parts/1/function_call/name", gone()),
+            ("/content/parts/2/function_response/response", json!({})),
+            ("/content/parts/3/inline_data/data", json!("AAAA")),
+            ("/content/parts/3/inline_data/mime_type", json!("text/plain")),
+            ("/actions/state_delta/card", json!("other")),
+            ("/actions/state_delta/more", gone()),
+            ("/news/more", gone()),
+            ("/more", gone()),
+        ] {
+            check(json!({"at": at, "new": new}), false);
         }
     }
-    questions
-}
 
-/// Returns the arguments of the model's calls that wait for permission: the tools are called with them.
-fn waiting_arguments(events: &[Arc<Event>], open: &[Question]) -> Vec<Option<Map>> {
-    let original = |question: &Question| {
-        question.payload.as_ref()?.pointer("/originalFunctionCall/id")?.as_str().map(str::to_owned)
-    };
-    let ids: Vec<_> = open.iter().filter_map(original).collect();
-    let calls = events.iter().flat_map(|event| event.function_calls());
-    let waiting = calls.filter(|call| call.id.as_ref().is_some_and(|id| ids.contains(id)));
-    waiting.map(|call| call.args.clone()).collect()
-}
-
-/// Returns the answers to requests for permission, without what is only shown.
-fn permissions(events: &[Arc<Event>]) -> Vec<Map> {
-    let questions = events.iter().flat_map(|event| event.questions());
-    let requests = questions.filter(|question| question.kind == QuestionKind::Confirmation);
-    let ids: Vec<String> = requests.map(|question| question.id).collect();
-    let responses = events.iter().flat_map(|event| event.function_responses());
-    let answers = responses.filter(|response| response.id.as_ref().is_some_and(|id| ids.contains(id)));
-    let decided = answers.filter_map(|answer| answer.response.clone());
-    decided
-        .map(|mut response| {
-            response.retain(|field, _| !matches!(field.as_str(), "hint" | "payload"));
-            response
-        })
-        .collect()
+    #[test]
+    fn records_fit_the_change() {
+        let stored =
+            json!({"actions": {"state_delta": {"a": 1}}, "custom_metadata": {REDACTIONS: [{"paths": ["/x"]}]}});
+        let check = |state: Value, records: Value, expected: bool| {
+            let new = json!({"actions": {"state_delta": {"a": state}}, "custom_metadata": {REDACTIONS: records}});
+            assert_eq!(
+                note::continues(&stored, &new, if state == 1 { Change::None } else { Change::Redacted }),
+                expected,
+                "{records}"
+            );
+        };
+        let old = json!({"paths": ["/x"]});
+        let new = |record: Value| json!([old, record]);
+        let state = json!({"paths": ["/actions/state_delta/a"], "reason": "r", "at": 1.0, "state": ["a"]});
+        check(json!(1), json!([old]), true);
+        let none = |records: Value| note::continues(&json!({}), &json!({"custom_metadata": records}), Change::None);
+        assert!(none(json!({"a": 1})) && !none(json!({ REDACTIONS: [] })) && !none(json!({ REDACTIONS: 1 })));
+        check(json!(REDACTED), new(state.clone()), true);
+        check(json!(REDACTED), json!([old, state, state]), true);
+        let of_output = json!({"paths": ["/output"], "reason": "r", "at": 1.0});
+        for (value, records) in [
+            (json!(1), json!([])),
+            (json!(1), new(of_output.clone())),
+            (json!(REDACTED), json!([old])),
+            (json!(REDACTED), json!([state])),
+            (json!(REDACTED), new(of_output)),
+            (json!(REDACTED), new(json!({"paths": [], "reason": "r", "at": 1.0, "state": ["a"]}))),
+            (json!(REDACTED), new(json!({"paths": ["/x"], "reason": "r", "at": "now", "state": ["a"]}))),
+            (json!(REDACTED), new(json!({"paths": ["/x"], "reason": "r", "at": 1.0, "state": ["b"]}))),
+            (json!(REDACTED), new(json!({"paths": ["/x"], "reason": "r", "at": 1.0, "state": ["a"], "by": "me"}))),
+        ] {
+            check(value, records, false);
+        }
+    }
 }

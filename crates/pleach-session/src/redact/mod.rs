@@ -1,16 +1,21 @@
 //! Redaction: values are removed from a stored event, and the log stays valid.
 
 mod check;
+mod document;
+mod log;
+mod note;
 mod places;
 mod pointer;
 
-pub use check::check_redacted;
-use check::keeps_questions;
+pub use check::{check_redacted, is_left_of};
+pub use document::redacted_document;
+
+use std::borrow::Cow;
 
 use pleach_core::{Event, EventId, Session, SessionKey};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::notes::{PAYLOADS, REDACTIONS};
+use crate::notes::PAYLOADS;
 use crate::prepare::system_time;
 use crate::{RedactionFault, SessionError, SessionResult};
 
@@ -21,27 +26,34 @@ use crate::{RedactionFault, SessionError, SessionResult};
 ///
 /// | path | what is there afterwards |
 /// |---|---|
-/// | `/output`, `/error_message`, `/actions/set_model_response` | `"[redacted]"` |
+/// | `/output`, `/error_message`, `/actions/set_model_response`, `/actions/transfer_reason`, fields of the event that this version does not know | `"[redacted]"` |
 /// | `/content` | its parts, each as below |
 /// | `/content/parts/0` | everything below that the part has |
 /// | `…/text`, `…/executable_code`, `…/code_execution_result` | `"[redacted]"` as the text, the code, the output |
 /// | `…/inline_data`, `…/file_data` | no media; the text `"[redacted]"` if the part has none |
 /// | `…/function_call/args`, `…/tool_call/args` | `{}` |
 /// | `…/function_response/response`, `…/tool_response/response` | `{"result": "[redacted]"}` |
-/// | `…/function_response/parts`, `…/thought_signature`, `…/audio_transcription` | nothing |
+/// | `…/function_response/parts`, `…/thought_signature`, `…/audio_transcription` | nothing; with the text of a thought goes its signature |
 /// | `…/part_metadata`, `/actions/state_delta`, `/custom_metadata` | `"[redacted]"` for each key |
 /// | `/actions/compaction/compacted_content` | as `/content` |
 /// | `/actions/render_ui_widgets`, `/actions/requested_tool_confirmations` | their payloads and hints: `"[redacted]"` |
 /// | `/input_transcription`, `/output_transcription`, `/grounding_metadata`, `/citation_metadata`, `/logprobs_result` | nothing |
 ///
-/// What the engine reads stays, and is refused by name: ids, times, names, routes, checkpoints, the engine's own metadata, and of a call
-/// that asks a question everything but its message, payload, hint and the arguments of the tool that needs permission.
+/// What the engine reads stays, and is refused by name: ids, times, names, keys of maps, fields inside of others that this version does not know, routes, checkpoints (`agent_state`),
+/// `requested_auth_configs`, and of a call that asks a question everything but its message, payload, hint and the arguments of the tool
+/// that needs permission. Of a step that has taken a signal, `/output/payload` may go; of the engine's own metadata, the payload of a kept
+/// signal (`/custom_metadata/pleach_signal`), the messages of `_adk_caught_failures` and the outputs of `_adk_delegated_runs`.
+///
+/// What a run that has not ended still reads stays as long: the arguments of calls without a response, code that was not executed, and
+/// of an answer what its question's schema needs.
 ///
 /// The event's `custom_metadata` records what was done:
 ///
 /// ```json
 /// {"pleach_redactions": [{"paths": ["/output/card"], "reason": "a customer's request", "at": 1764000000.0}]}
 /// ```
+///
+/// `"state"` lists the keys of the state delta whose values went, if any: who applies the delta again leaves them out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Redaction {
     paths: Vec<String>,
@@ -62,14 +74,13 @@ impl Redaction {
         self
     }
 
-    /// Sets the time, in seconds since the epoch, unless one is set.
+    /// Returns the time of the redaction, in seconds since the epoch, if it is set.
     #[must_use]
-    pub fn or_at(mut self, time: f64) -> Self {
-        self.time.get_or_insert(time);
-        self
+    pub fn time(&self) -> Option<f64> {
+        self.time
     }
 
-    pub(crate) fn time(&self) -> f64 {
+    pub(crate) fn time_or_now(&self) -> f64 {
         self.time.unwrap_or_else(system_time)
     }
 
@@ -79,10 +90,10 @@ impl Redaction {
         let place = session.events.iter().position(|stored| stored.id() == event);
         let place = place.ok_or_else(|| SessionError::redaction(key, event, "", RedactionFault::UnknownEvent))?;
         let redacted = self.apply(key, &session.events[place])?;
-        if !keeps_questions(&session.events, place, &redacted) {
-            return Err(SessionError::redaction(key, event, &self.paths.join(" "), RedactionFault::ChangesQuestions));
+        match log::check(&session.events, place, &redacted) {
+            Ok(()) => Ok(redacted),
+            Err(fault) => Err(SessionError::redaction(key, event, &self.paths.join(" "), fault)),
         }
-        Ok(redacted)
     }
 
     fn apply(&self, key: &SessionKey, event: &Event) -> SessionResult<Event> {
@@ -101,35 +112,29 @@ impl Redaction {
         let mut redacted = stored.clone();
         for path in &self.paths {
             let tokens = pointer::tokens(path).ok_or_else(|| refused(path, RedactionFault::NoPointer))?;
-            let tokens = pointer::in_snake_case(tokens);
-            let tokens: Vec<_> = tokens.iter().map(|token| &**token).collect();
-            match places::redact(&mut redacted, &tokens) {
+            match redact(&mut redacted, event, tokens) {
                 // Nothing is left of some values.
-                Err(RedactionFault::Absent) if is_recorded(&stored, path) => {}
+                Err(RedactionFault::Absent) if note::names(&stored, path) => {}
                 outcome => outcome.map_err(|fault| refused(path, fault))?,
             }
         }
         if redacted == stored {
             return Ok(event.clone());
         }
-        self.note(&mut redacted).ok_or_else(|| refused("/custom_metadata", RedactionFault::Fixed))?;
+        let state = note::changed_state(&stored, &redacted);
+        note::add(&mut redacted, &self.paths, &self.reason, self.time_or_now(), state)
+            .ok_or_else(|| refused("/custom_metadata", RedactionFault::Fixed))?;
         serde_json::from_value(redacted).map_err(unreadable)
-    }
-
-    /// Records the redaction in the event; `None` when the metadata has another value where it belongs.
-    fn note(&self, event: &mut Value) -> Option<()> {
-        let metadata = event.as_object_mut()?.entry("custom_metadata").or_insert_with(|| json!({})).as_object_mut()?;
-        let list = metadata.entry(REDACTIONS).or_insert_with(|| json!([])).as_array_mut()?;
-        list.push(json!({"paths": self.paths, "reason": self.reason, "at": self.time()}));
-        Some(())
     }
 }
 
-/// Returns whether an earlier redaction of the event has named the path.
-fn is_recorded(event: &Value, path: &str) -> bool {
-    let earlier = event.pointer("/custom_metadata/pleach_redactions").and_then(Value::as_array);
-    let paths = earlier.into_iter().flatten().filter_map(|redaction| redaction.get("paths")?.as_array()).flatten();
-    paths.into_iter().any(|earlier| earlier == path)
+/// Redacts a value of an event that is read as `event`: fields that this version does not know have their own names.
+fn redact(redacted: &mut Value, event: &Event, tokens: Vec<Cow<'_, str>>) -> Result<(), RedactionFault> {
+    let is_unknown =
+        event.extra().is_some_and(|unknown| tokens.first().is_some_and(|name| unknown.contains_key(&**name)));
+    let tokens = if is_unknown { tokens } else { pointer::in_snake_case(tokens) };
+    let tokens: Vec<_> = tokens.iter().map(|token| &**token).collect();
+    if is_unknown { places::replace(redacted, &tokens) } else { places::redact(redacted, &tokens) }
 }
 
 /// Returns whether a list of payloads has any, or is none that this crate can read.

@@ -1,16 +1,16 @@
 //! The values of an event that may be redacted, and what is there afterwards.
 
-use pleach_core::{KEPT_SIGNAL, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT, SIGNAL, TIMER};
+use pleach_core::{KEPT_SIGNAL, NodePath, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT, SIGNAL, TIMER};
 use serde_json::{Value, json};
 
 use super::pointer::child;
 use crate::RedactionFault;
-use crate::notes::REDACTED;
+use crate::notes::{CAUGHT_FAILURES, DELEGATED_RUNS, REDACTED, TAKE_SIGNAL, is_note};
 
 type Outcome = Result<(), RedactionFault>;
 
 /// The paths that together hold every value that may be redacted.
-const EVERYTHING: [&[&str]; 14] = [
+const EVERYTHING: [&[&str]; 15] = [
     &["output"],
     &["error_message"],
     &["content"],
@@ -22,6 +22,7 @@ const EVERYTHING: [&[&str]; 14] = [
     &["logprobs_result"],
     &["actions", "state_delta"],
     &["actions", "set_model_response"],
+    &["actions", "transfer_reason"],
     &["actions", "compaction", "compacted_content"],
     &["actions", "render_ui_widgets"],
     &["actions", "requested_tool_confirmations"],
@@ -43,21 +44,35 @@ const FIELDS: [&str; 12] = [
     "audio_transcription",
 ];
 
-/// How the keys of metadata begin that the engine reads.
-const NOTES: [&str; 2] = ["pleach_", "_adk_"];
-
-/// Redacts every value of an event that may be redacted.
-pub(super) fn redact_everything(event: &mut Value) {
+/// Redacts every value of an event that may be redacted; `unknown` are its fields that this version does not know.
+pub(super) fn redact_everything<'f>(event: &mut Value, unknown: impl IntoIterator<Item = &'f String>) {
     for path in EVERYTHING {
         // An event has few of them.
         let _ = redact(event, path);
     }
+    for field in unknown {
+        let _ = replace(event, &[field]);
+    }
 }
 
-/// Redacts the value of an event at a path.
+/// Redacts the value of an event at a path of fields that are known.
+///
+/// # Errors
+/// `Absent` when there is no value; `Fixed` when it must stay.
 pub(super) fn redact(event: &mut Value, path: &[&str]) -> Outcome {
+    let outcome = redact_known(event, path);
+    // A value that is not there is not read by anything.
+    if outcome == Err(RedactionFault::Fixed) {
+        found(event, path)?;
+    }
+    outcome
+}
+
+fn redact_known(event: &mut Value, path: &[&str]) -> Outcome {
     let (field, rest) = path.split_first().ok_or(RedactionFault::Fixed)?;
     match (*field, rest) {
+        // The engine reads which signal the step has taken.
+        ("output", inner) if takes_signal(event) => self::field(at(event, field)?, "payload", inner),
         ("output", inner) => replace(at(event, field)?, inner),
         ("error_message", []) => replace(at(event, field)?, &[]),
         ("content", inner) => content(at(event, field)?, inner),
@@ -75,9 +90,16 @@ pub(super) fn redact(event: &mut Value, path: &[&str]) -> Outcome {
     }
 }
 
+/// Returns whether the event is the result of a step that has taken a signal.
+fn takes_signal(event: &Value) -> bool {
+    let path = event.pointer("/node_info/path").and_then(Value::as_str);
+    path.is_some_and(|path| NodePath::from(path).name() == TAKE_SIGNAL)
+}
+
 fn of_actions(actions: &mut Value, field: &str, path: &[&str]) -> Outcome {
     match (field, path) {
         ("set_model_response", inner) => replace(at(actions, field)?, inner),
+        ("transfer_reason", []) => replace(at(actions, field)?, &[]),
         ("state_delta", inner) => values(at(actions, field)?, inner),
         ("compaction", ["compacted_content", inner @ ..]) => {
             content(at(at(actions, field)?, "compacted_content")?, inner)
@@ -100,22 +122,32 @@ fn of_actions(actions: &mut Value, field: &str, path: &[&str]) -> Outcome {
 }
 
 fn metadata(metadata: &mut Value, path: &[&str]) -> Outcome {
-    let is_note = |key: &str| NOTES.iter().any(|start| key.starts_with(start));
     match path {
         [] => {
             let keys: Vec<_> = metadata.as_object().into_iter().flat_map(|map| map.keys().cloned()).collect();
-            any(keys, |key| metadata_value(metadata, &key, &[], is_note(&key)))
+            any(keys, |key| metadata_value(metadata, &key, &[]))
         }
-        [key, inner @ ..] => metadata_value(metadata, key, inner, is_note(key)),
+        [key, inner @ ..] => metadata_value(metadata, key, inner),
     }
 }
 
-fn metadata_value(metadata: &mut Value, key: &str, path: &[&str], is_note: bool) -> Outcome {
+/// Redacts metadata under a key. Of what the engine has noted, copies of users' data may go: a node's caller gets them from there.
+fn metadata_value(metadata: &mut Value, key: &str, path: &[&str]) -> Outcome {
     let value = at(metadata, key)?;
+    match key {
+        KEPT_SIGNAL => field(value, "payload", path),
+        CAUGHT_FAILURES => each(value, path, |failure, path| field(failure, "message", path)),
+        DELEGATED_RUNS => each(value, path, |run, path| field(run, "output", path)),
+        key if is_note(key) => Err(RedactionFault::Fixed),
+        _ => replace(value, path),
+    }
+}
+
+/// Redacts the one field of an object that may be redacted; the path may end at the object.
+fn field(object: &mut Value, name: &str, path: &[&str]) -> Outcome {
     match path {
-        path if !is_note => replace(value, path),
-        [] if key == KEPT_SIGNAL => replace(at(value, "payload")?, &[]),
-        ["payload", inner @ ..] if key == KEPT_SIGNAL => replace(at(value, "payload")?, inner),
+        [] => replace(at(object, name)?, &[]),
+        [field, inner @ ..] if *field == name => replace(at(object, name)?, inner),
         _ => Err(RedactionFault::Fixed),
     }
 }
@@ -134,7 +166,14 @@ fn part(part: &mut Value, path: &[&str]) -> Outcome {
         return any(FIELDS, |field| self::part(part, &[field]));
     };
     match (*field, path) {
-        ("text", []) => replace(at(part, field)?, &[]),
+        ("text", []) => {
+            replace(at(part, field)?, &[])?;
+            // The signature of a thought is for its text, which some providers compare, and may contain it.
+            if part.get("thought") == Some(&Value::Bool(true)) {
+                let _ = remove(part, "thought_signature");
+            }
+            Ok(())
+        }
         ("thought_signature" | "audio_transcription", []) => remove(part, field),
         ("inline_data" | "file_data", []) => {
             remove(part, field)?;
@@ -216,7 +255,7 @@ fn values(object: &mut Value, path: &[&str]) -> Outcome {
 }
 
 /// Redacts the value at a path.
-fn replace(value: &mut Value, path: &[&str]) -> Outcome {
+pub(super) fn replace(value: &mut Value, path: &[&str]) -> Outcome {
     put(found(value, path)?, json!(REDACTED))
 }
 
@@ -242,177 +281,4 @@ fn found<'v>(value: &'v mut Value, path: &[&str]) -> Result<&'v mut Value, Redac
 }
 
 #[cfg(test)]
-mod tests {
-    use pleach_core::Event;
-
-    use super::*;
-
-    /// Values of every kind, each with the text `4111` in it.
-    fn everything() -> Value {
-        let text = "4111";
-        let media = json!({"data": "NDExMQ==", "mime_type": "text/4111"});
-        let asks = |name: &str, id: &str, args: Value| json!({"function_call": {"id": id, "name": name, "args": args}});
-        let parts = json!([
-            {"text": text, "thought_signature": "NDExMQ==", "part_metadata": {"a": text, "b": {"c": text}}},
-            {"inline_data": media},
-            {"text": text, "file_data": {"file_uri": text}},
-            {"executable_code": {"code": text, "language": "PYTHON"}},
-            {"code_execution_result": {"output": text, "outcome": "OUTCOME_OK"}},
-            {"function_call": {"id": "c1", "name": "pay", "args": {"a": text, "b": [text]}}},
-            {"function_response": {"id": "c1", "name": "pay", "response": {"a": text}, "parts": [{"inline_data": media}]}},
-            {"tool_call": {"id": "t1", "args": {"a": text}}},
-            {"tool_response": {"id": "t1", "response": {"a": text}}},
-            {"text": "x", "audio_transcription": {"text": text}},
-            asks(REQUEST_INPUT, "q1", json!({"interruptId": "q1", "message": text, "payload": {"a": text}})),
-            asks(REQUEST_CONFIRMATION, "q2", json!({
-                "originalFunctionCall": {"id": "c2", "name": "pay", "args": {"a": text}},
-                "toolConfirmation": {"hint": text, "confirmed": false, "payload": text},
-            })),
-        ]);
-        let content = json!({"role": "model", "parts": parts});
-        let event = json!({
-            "id": "e1", "timestamp": 1.0, "author": "a", "invocation_id": "i", "output": {"a": text, "b": [text]},
-            "error_message": text, "content": content, "custom_metadata": {"a": text, "_adk_x": 1, "pleach_y": 2,
-            "pleach_signal": {"name": "paid", "payload": text}}, "input_transcription": {"text": text},
-            "output_transcription": {"text": text}, "grounding_metadata": {"a": text}, "citation_metadata": {"a": text},
-            "logprobs_result": {"a": text},
-            "actions": {"state_delta": {"a": text, "user:b/c": {"d": text}}, "set_model_response": {"a": text},
-            "compaction": {"start_timestamp": 0.0, "end_timestamp": 1.0, "compacted_content": content},
-            "render_ui_widgets": [{"id": "w", "provider": "mcp", "payload": {"a": text}}],
-            "requested_tool_confirmations": {"c1": {"hint": text, "confirmed": false, "payload": {"a": text}}}},
-        });
-        let event: Event = serde_json::from_value(event).unwrap();
-        serde_json::to_value(event).unwrap()
-    }
-
-    #[test]
-    fn everything_that_may_go_goes_and_the_rest_stays() {
-        let mut event = everything();
-        redact_everything(&mut event);
-        let text = event.to_string();
-        assert!(!text.contains("4111") && !text.contains("NDExMQ"), "{event:#}");
-        let read: Event = serde_json::from_value(event.clone()).unwrap();
-        assert_eq!(serde_json::to_value(read).unwrap(), event);
-        let before = everything();
-        for path in [
-            "/id",
-            "/timestamp",
-            "/content/role",
-            "/custom_metadata/_adk_x",
-            "/custom_metadata/pleach_y",
-            "/custom_metadata/pleach_signal/name",
-            "/content/parts/5/function_call/name",
-            "/content/parts/10/function_call/args/interruptId",
-            "/content/parts/11/function_call/args/originalFunctionCall/name",
-            "/content/parts/11/function_call/args/toolConfirmation/confirmed",
-            "/actions/compaction/end_timestamp",
-            "/actions/requested_tool_confirmations/c1/confirmed",
-            "/actions/render_ui_widgets/0/provider",
-        ] {
-            assert!(before.pointer(path).is_some(), "{path}");
-            assert_eq!(event.pointer(path), before.pointer(path), "{path}");
-        }
-        let again = event.clone();
-        redact_everything(&mut event);
-        assert_eq!(event, again);
-    }
-
-    #[test]
-    fn a_path_to_nothing_that_may_go_is_an_error() {
-        let asks = |name: &str, id: &str, args: Value| json!({"function_call": {"id": id, "name": name, "args": args}});
-        let parts = json!([
-            asks(REQUEST_CREDENTIAL, "q1", json!({"authConfig": {"secret": "4111"}})),
-            asks(REQUEST_INPUT, "pleach_signal:wf@1:1", json!({"message": "paid", "payload": null})),
-            {"text": null, "thought": true},
-        ]);
-        let metadata = json!({"_adk_x": 1, "pleach_y": {"z": 1}});
-        let event = json!({"content": {"parts": parts}, "custom_metadata": metadata, "actions": {"state_delta": {}}});
-        for (path, expected) in [
-            (&["content"][..], RedactionFault::Fixed),
-            (&["content", "parts", "0"], RedactionFault::Fixed),
-            (&["content", "parts", "1", "function_call", "args"], RedactionFault::Fixed),
-            (&["content", "parts", "2"], RedactionFault::Absent),
-            (&["content", "parts", "2", "text"], RedactionFault::Absent),
-            (&["custom_metadata"], RedactionFault::Fixed),
-            (&["actions", "state_delta"], RedactionFault::Absent),
-        ] {
-            let mut redacted = event.clone();
-            assert_eq!(redact(&mut redacted, path), Err(expected), "{path:?}");
-            assert_eq!(redacted, event, "{path:?}");
-        }
-    }
-
-    /// A path redacts the value there, and no other one.
-    #[test]
-    fn a_path_redacts_its_value_only() {
-        let gone = json!(REDACTED);
-        for (path, at, expected) in [
-            ("/output", "/output", Some(gone.clone())),
-            ("/output/b/0", "/output/b/0", Some(gone.clone())),
-            ("/error_message", "/error_message", Some(gone.clone())),
-            ("/input_transcription", "/input_transcription", None),
-            ("/content/parts/0/text", "/content/parts/0/text", Some(gone.clone())),
-            ("/content/parts/0/thought_signature", "/content/parts/0/thought_signature", None),
-            ("/content/parts/0/part_metadata/b/c", "/content/parts/0/part_metadata/b/c", Some(gone.clone())),
-            ("/content/parts/0/part_metadata/b", "/content/parts/0/part_metadata/b", Some(gone.clone())),
-            ("/content/parts/1/inline_data", "/content/parts/1", Some(json!({"text": REDACTED}))),
-            ("/content/parts/2/file_data", "/content/parts/2", Some(json!({"text": "4111"}))),
-            ("/content/parts/3/executable_code", "/content/parts/3/executable_code/code", Some(gone.clone())),
-            (
-                "/content/parts/4/code_execution_result/output",
-                "/content/parts/4/code_execution_result/output",
-                Some(gone.clone()),
-            ),
-            ("/content/parts/5/function_call", "/content/parts/5/function_call/args", Some(json!({}))),
-            ("/content/parts/5/function_call/args/b/0", "/content/parts/5/function_call/args/b/0", Some(gone.clone())),
-            (
-                "/content/parts/6/function_response/response/a",
-                "/content/parts/6/function_response/response/a",
-                Some(gone.clone()),
-            ),
-            ("/content/parts/6/function_response/parts", "/content/parts/6/function_response/parts", None),
-            ("/content/parts/7/tool_call", "/content/parts/7/tool_call/args", Some(json!({}))),
-            (
-                "/content/parts/8/tool_response",
-                "/content/parts/8/tool_response/response",
-                Some(json!({"result": REDACTED})),
-            ),
-            ("/content/parts/9/audio_transcription", "/content/parts/9", Some(json!({"text": "x"}))),
-            (
-                "/content/parts/10/function_call/args/payload/a",
-                "/content/parts/10/function_call/args/payload/a",
-                Some(gone.clone()),
-            ),
-            (
-                "/content/parts/11/function_call/args/originalFunctionCall/args",
-                "/content/parts/11/function_call/args/originalFunctionCall/args",
-                Some(json!({})),
-            ),
-            ("/custom_metadata/pleach_signal/payload", "/custom_metadata/pleach_signal/payload", Some(gone.clone())),
-            ("/actions/state_delta/user:b~1c/d", "/actions/state_delta/user:b~1c/d", Some(gone.clone())),
-            ("/actions/set_model_response/a", "/actions/set_model_response/a", Some(gone.clone())),
-            ("/actions/render_ui_widgets/0/payload/a", "/actions/render_ui_widgets/0/payload/a", Some(gone.clone())),
-            (
-                "/actions/requested_tool_confirmations/c1/hint",
-                "/actions/requested_tool_confirmations/c1/hint",
-                Some(gone),
-            ),
-        ] {
-            let mut event = everything();
-            let tokens = super::super::pointer::tokens(path).unwrap();
-            redact(&mut event, &tokens.iter().map(|token| &**token).collect::<Vec<_>>()).unwrap();
-            assert_eq!(event.pointer(at), expected.as_ref(), "{path}");
-            let _: Event = serde_json::from_value(event.clone()).unwrap();
-            // Put back, nothing else differs.
-            let (mut before, place) = (everything(), at.rsplit_once('/').unwrap());
-            for event in [&mut event, &mut before] {
-                let token = place.1.replace("~1", "/");
-                match event.pointer_mut(place.0).unwrap() {
-                    Value::Object(map) => drop(map.remove(&token)),
-                    list => *list.get_mut(token.parse::<usize>().unwrap()).unwrap() = Value::Null,
-                }
-            }
-            assert_eq!(event, before, "{path}");
-        }
-    }
-}
+mod tests;

@@ -72,7 +72,7 @@ pub async fn a_redaction_replaces_values_and_nothing_else(service: &dyn SessionS
     expected["error_message"] = json!(REDACTED);
     expected["custom_metadata"] = json!({
         "note": REDACTED,
-        "pleach_redactions": [{"paths": paths, "reason": "a customer's request", "at": AT}],
+        "pleach_redactions": [{"paths": paths, "reason": "a customer's request", "at": AT, "state": ["card"]}],
     });
     assert_eq!(redacted, expected);
     let after = loaded(service, &key("s")).await;
@@ -156,7 +156,8 @@ pub async fn a_redaction_of_what_the_engine_reads_is_refused(service: &dyn Sessi
         ("/content/parts/2/function_call/name", RedactionFault::Fixed),
         ("/content/parts/2/function_call/id", RedactionFault::Fixed),
         ("/actions", RedactionFault::Fixed),
-        ("/actions/route", RedactionFault::Fixed),
+        ("/actions/route", RedactionFault::Absent),
+        ("/contents", RedactionFault::Absent),
         ("/custom_metadata/pleach_redactions", RedactionFault::Absent),
         ("/output/none", RedactionFault::Absent),
         ("/output/card/number/0", RedactionFault::Absent),
@@ -200,14 +201,22 @@ pub async fn a_replaced_event_differs_in_values_only(service: &dyn SessionServic
         changed(|event| drop(event.content_mut().unwrap().parts.as_mut().unwrap().pop())),
         changed(|event| drop(event.actions_mut().state_delta_mut().insert("more".to_owned(), json!(1)))),
         changed(|event| event.set_id("e2")),
+        // Values that no redaction leaves, and none that is not recorded.
+        changed(|event| event.set_output(Some(json!("no card")))),
+        changed(|event| event.set_output(Some(json!(REDACTED)))),
+        changed(|event| event.set_custom_metadata(Some(object(json!({"note": "4111", "pleach_redactions": []}))))),
     ] {
         let error = service.redact_event(&mut session.head, event, AT).await.unwrap_err();
         assert!(matches!(error, SessionError::Redaction(_)), "{error}");
     }
     assert_eq!(session.head, before.head);
     assert_eq!(loaded(service, &key("s")).await, before);
-    let shorter = changed(|event| event.set_output(Some(json!("no card"))));
-    service.redact_event(&mut session.head, shorter, AT).await.unwrap();
+    let redacted = changed(|event| {
+        event.set_output(Some(json!(REDACTED)));
+        let record = json!({"paths": ["/output"], "reason": "r", "at": AT});
+        event.set_custom_metadata(Some(object(json!({"note": "4111", "pleach_redactions": [record]}))));
+    });
+    service.redact_event(&mut session.head, redacted, AT).await.unwrap();
     assert_eq!(loaded(service, &key("s")).await.head, session.head);
 }
 
@@ -263,31 +272,10 @@ pub async fn a_redaction_leaves_the_same_questions_open(service: &dyn SessionSer
     assert_eq!(open().await, after);
 }
 
-/// The tool is called with the arguments of the model's call, if the answer permits it.
-pub async fn a_redaction_leaves_permissions_as_they_are(service: &dyn SessionService) {
+/// A part and its author, as the engine stores them in one invocation.
+async fn append_parts(service: &dyn SessionService, parts: impl IntoIterator<Item = (&str, Part)>) {
     let mut session = created(service, &key("s"), json!({})).await;
-    let call = |id: &str, name: &str, args: Value| Part::function_call(FunctionCall::new(id, name, object(args)));
-    let answer = |id: &str, response: Value| {
-        let response = FunctionResponse::new(id, "adk_request_confirmation", object(response));
-        ("user", Part::function_response(response))
-    };
-    let asks = |id: &str, of: &str| {
-        let args = json!({
-            "originalFunctionCall": {"id": of, "name": "pay", "args": {"card": "4111"}},
-            "toolConfirmation": {"hint": "Pay with 4111?", "confirmed": false},
-        });
-        ("agent", call(id, "adk_request_confirmation", args))
-    };
-    for (number, (author, part)) in [
-        ("agent", call("c1", "pay", json!({"card": "4111"}))),
-        asks("q1", "c1"),
-        ("agent", call("c2", "pay", json!({"card": "4111"}))),
-        asks("q2", "c2"),
-        answer("q2", json!({"confirmed": true, "hint": "4111"})),
-    ]
-    .into_iter()
-    .enumerate()
-    {
+    for (number, (author, part)) in parts.into_iter().enumerate() {
         let role = if author == "user" { "user" } else { "model" };
         let asked = part.function_call.as_ref().filter(|call| call.name.as_deref() != Some("pay"));
         let ids: Vec<_> = asked.and_then(|call| call.id.clone()).into_iter().collect();
@@ -297,23 +285,103 @@ pub async fn a_redaction_leaves_permissions_as_they_are(service: &dyn SessionSer
         event.set_timestamp(CREATED + number as f64);
         service.append_event(&mut session, event).await.unwrap();
     }
-    let (args, response) = ("/content/parts/0/function_call/args", "/content/parts/0/function_response/response");
-    for (event, path) in [
-        ("e0", "/content".to_owned()),
-        ("e0", format!("{args}/card")),
-        ("e1", format!("{args}/originalFunctionCall/args")),
-        ("e4", response.to_owned()),
-        ("e4", format!("{response}/confirmed")),
+}
+
+fn call(id: &str, name: &str, args: Value) -> (&'static str, Part) {
+    ("agent", Part::function_call(FunctionCall::new(id, name, object(args))))
+}
+
+fn response(author: &'static str, id: &str, name: &str, response: Value) -> (&'static str, Part) {
+    (author, Part::function_response(FunctionResponse::new(id, name, object(response))))
+}
+
+fn asks(id: &str, of: &str) -> (&'static str, Part) {
+    let args = json!({
+        "originalFunctionCall": {"id": of, "name": "pay", "args": {"card": "4111"}},
+        "toolConfirmation": {"hint": "Pay with 4111?", "confirmed": false},
+    });
+    call(id, "adk_request_confirmation", args)
+}
+
+const ARGS: &str = "/content/parts/0/function_call/args";
+const RESPONSE: &str = "/content/parts/0/function_response/response";
+
+/// The tool is called with the arguments of the model's call, if the answer permits it.
+pub async fn a_redaction_leaves_permissions_as_they_are(service: &dyn SessionService) {
+    let answer = json!({"confirmed": true, "hint": "4111"});
+    let parts = [
+        call("c1", "pay", json!({"card": "4111"})),
+        asks("q1", "c1"),
+        call("c2", "pay", json!({"card": "4111"})),
+        asks("q2", "c2"),
+        response("user", "q2", "adk_request_confirmation", answer),
+        response("agent", "c2", "pay", json!({"paid": "4111"})),
+    ];
+    append_parts(service, parts).await;
+    for (event, path, expected) in [
+        ("e0", "/content".to_owned(), RedactionFault::StillRead),
+        ("e0", format!("{ARGS}/card"), RedactionFault::StillRead),
+        ("e1", format!("{ARGS}/originalFunctionCall/args"), RedactionFault::StillRead),
+        ("e4", RESPONSE.to_owned(), RedactionFault::ChangesQuestions),
+        ("e4", format!("{RESPONSE}/confirmed"), RedactionFault::ChangesQuestions),
     ] {
-        assert_eq!(fault(service, event, &path).await, RedactionFault::ChangesQuestions, "{event} {path}");
+        assert_eq!(fault(service, event, &path).await, expected, "{event} {path}");
     }
     for (event, path) in [
-        ("e1", format!("{args}/toolConfirmation/hint")),
-        ("e2", args.to_owned()),
-        ("e3", format!("{args}/originalFunctionCall/args/card")),
-        ("e4", format!("{response}/hint")),
+        ("e1", format!("{ARGS}/toolConfirmation/hint")),
+        ("e2", ARGS.to_owned()),
+        ("e3", format!("{ARGS}/originalFunctionCall/args/card")),
+        ("e4", format!("{RESPONSE}/hint")),
+        ("e5", RESPONSE.to_owned()),
     ] {
         redact(service, &key("s"), event, &[&path]).await.unwrap();
+    }
+}
+
+/// What a call is made with stays until it has a response, or its invocation is aborted.
+pub async fn a_redaction_leaves_what_is_still_to_be_called(service: &dyn SessionService) {
+    let credential = json!({"functionCallId": "c3", "authConfig": {}});
+    let parts = [
+        call("c1", "pay", json!({"card": "4111"})),
+        response("agent", "c1", "pay", json!({"paid": "4111"})),
+        call("c2", "pay", json!({"card": "4111"})),
+        call("c3", "pay", json!({"card": "4111"})),
+        // google-adk stores a response for a call that asks.
+        response("agent", "c3", "pay", json!({"error": "asks"})),
+        call("q3", "adk_request_credential", credential),
+        call("c4", "pay", json!({"card": "4111"})),
+        asks("q4", "c4"),
+        // The answer is there, and the tool was not called yet.
+        response("user", "q4", "adk_request_confirmation", json!({"confirmed": true})),
+    ];
+    append_parts(service, parts).await;
+    for event in ["e2", "e3", "e6"] {
+        assert_eq!(fault(service, event, ARGS).await, RedactionFault::StillRead, "{event}");
+    }
+    redact(service, &key("s"), "e0", &[ARGS]).await.unwrap();
+    let mut session = loaded(service, &key("s")).await;
+    let mut aborted = event("end", 60.0).with_error("INVOCATION_ABORTED", "aborted");
+    aborted.set_content(None);
+    aborted.set_author("agent");
+    aborted.set_invocation_id("inv-1");
+    service.append_event(&mut session, aborted).await.unwrap();
+    for event in ["e2", "e3", "e6"] {
+        redact(service, &key("s"), event, &[ARGS]).await.unwrap();
+    }
+    assert!(!serde_json::to_string(&loaded(service, &key("s")).await.events[2]).unwrap().contains("4111"));
+}
+
+/// A newer answer counts in place of the one before, as long as it fits.
+pub async fn a_redaction_leaves_the_answer_that_counts(service: &dyn SessionService) {
+    let schema = json!({"type": "object", "properties": {"pay": {"type": "boolean"}}, "required": ["pay"]});
+    let args = json!({"message": "Pay?", "response_schema": schema});
+    let answer = |pay: bool| response("user", "q", "adk_request_input", json!({"pay": pay, "note": "4111"}));
+    append_parts(service, [call("q", "adk_request_input", args), answer(true), answer(false)]).await;
+    for event in ["e1", "e2"] {
+        for path in ["/content", RESPONSE, &format!("{RESPONSE}/pay")] {
+            assert_eq!(fault(service, event, path).await, RedactionFault::ChangesQuestions, "{event} {path}");
+        }
+        redact(service, &key("s"), event, &[&format!("{RESPONSE}/note")]).await.unwrap();
     }
 }
 

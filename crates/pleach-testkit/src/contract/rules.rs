@@ -130,6 +130,8 @@ macro_rules! session_rules {
                     a_replaced_event_differs_in_values_only,
                     a_redaction_leaves_the_same_questions_open,
                     a_redaction_leaves_permissions_as_they_are,
+                    a_redaction_leaves_what_is_still_to_be_called,
+                    a_redaction_leaves_the_answer_that_counts,
                     concurrent_redactions_all_count,
                     the_state_is_not_redacted_with_the_event,
                 ]

@@ -2,12 +2,17 @@
 // Issue 15, point 4
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use pleach::model::LlmResponse;
 use pleach::prelude::*;
-use pleach::{InMemorySessionService, Redaction, RedactionFault, RunProgress, SessionError};
+use pleach::{
+    AuthConfig, FunctionCall, InMemorySessionService, Redaction, RedactionFault, RunProgress, RunRequest, Session,
+    SessionError,
+};
 use serde_json::{Value, json};
 
-use crate::support::{key, runner, trace};
+use crate::support::{key, rerun, runner, trace};
 
 /// Reads a card, asks whether it may be charged, and ends with what it has read.
 fn asks() -> (Runner, Arc<InMemorySessionService>) {
@@ -97,4 +102,204 @@ async fn what_is_refused_is_named() {
     }
     let error = runner.redact("s9", read.as_str(), redaction("/output")).await.unwrap_err();
     assert!(matches!(error, RunError::UnknownSession { .. }), "{error}");
+}
+
+async fn session(sessions: &InMemorySessionService) -> Session {
+    sessions.get_session(&key(), Default::default()).await.unwrap().unwrap()
+}
+
+async fn fault(runner: &Runner, event: &Event, path: &str) -> RedactionFault {
+    let error = runner.redact("s1", event.id().clone(), redaction(path)).await.unwrap_err();
+    let RunError::Session(SessionError::Redaction(error)) = error else { panic!("{path}: {error}") };
+    error.fault
+}
+
+/// The engine reads which signal a step has taken.
+#[tokio::test]
+async fn a_signal_that_was_taken_stays_taken() {
+    let (runner, sessions) = runner(rerun("wait", async |ctx: Context| {
+        let begin: bool = ctx.ask("begin", "Begin?").await?;
+        let first: String = ctx.wait_for_signal("parcel").await?;
+        let fine: bool = ctx.ask("fine", "Fine?").await?;
+        let second: String = ctx.wait_for_signal("parcel").await?;
+        Ok(json!([begin, first, fine, second]))
+    }));
+    trace(runner.run("ana", "s1", "go")).await;
+    for parcel in ["4111", "later"] {
+        runner.signal("s1", "parcel", parcel).await.unwrap();
+    }
+    trace(runner.answer("s1", "begin", true).unwrap()).await;
+    let events = session(&sessions).await.events;
+    let taken = events.iter().find(|event| event.path().name() == "pleach_signal").unwrap();
+    assert_eq!(taken.output().unwrap()["payload"], "4111");
+    for path in ["/output/event", "/output/name"] {
+        assert_eq!(fault(&runner, taken, path).await, RedactionFault::Fixed, "{path}");
+    }
+    // The whole output is what may go of it.
+    let left = runner.redact("s1", taken.id().clone(), redaction("/output")).await.unwrap();
+    assert_eq!(left.output().unwrap()["payload"], "[redacted]");
+    let output: Value = runner.answer("s1", "fine", true).unwrap().output().await.unwrap();
+    assert_eq!(output, json!([true, "[redacted]", true, "later"]));
+}
+
+/// The newest answer that fits counts, until its run has completed.
+#[tokio::test]
+async fn an_answer_that_replaced_another_one_stays_the_one_that_counts() {
+    let is_down = Arc::new(AtomicBool::new(true));
+    let seen = Arc::clone(&is_down);
+    let mut wf = Workflow::builder("wf");
+    let ask = wf.node("ask", async || {
+        let schema = json!({"type": "object", "properties": {"pay": {"type": "boolean"}}, "required": ["pay"]});
+        RequestInput::<Value>::ask("q", "Pay?").with_schema(schema)
+    });
+    let pay = wf.node("pay", move |Input(answer): Input<Value>| {
+        let is_down = seen.load(Ordering::Relaxed);
+        async move { if is_down { Err(Fail::msg("down")) } else { Ok(answer["pay"].clone()) } }
+    });
+    wf.edge(START, ask).edge(ask, pay);
+    let (runner, sessions) = runner(wf.build().unwrap());
+    trace(runner.run("ana", "s1", "go")).await;
+    for answer in [json!({"pay": true, "note": "4111"}), json!({"pay": false, "note": "4111"})] {
+        trace(runner.answer("s1", "q", answer).unwrap()).await;
+    }
+    let events = session(&sessions).await.events;
+    let answers = || events.iter().filter(|event| event.function_responses().next().is_some());
+    let [first, second] = answers().collect::<Vec<_>>()[..] else { panic!("two answers") };
+    let response = "/content/parts/0/function_response/response";
+    for answer in [first, second] {
+        for path in ["/content", response, &format!("{response}/pay")] {
+            assert_eq!(fault(&runner, answer, path).await, RedactionFault::ChangesQuestions, "{path}");
+        }
+        runner.redact("s1", answer.id().clone(), redaction(&format!("{response}/note"))).await.unwrap();
+    }
+    is_down.store(false, Ordering::Relaxed);
+    let output: Value = runner.resume("ana", "s1", events[0].invocation_id()).output().await.unwrap();
+    assert_eq!(output, json!(false));
+}
+
+/// What a client sends again is compared with what is left of its message.
+#[tokio::test]
+async fn the_request_of_a_redacted_message_can_be_repeated() {
+    let (runner, sessions) = asks();
+    let start = |text: &str| runner.start(RunRequest::new(key()).message(text).invocation_id("mine"));
+    trace(start("my card is 4111")).await;
+    let before = session(&sessions).await.events.len();
+    let message = session(&sessions).await.events[0].id().clone();
+    runner.redact("s1", message, redaction("/content/parts/0/text")).await.unwrap();
+    let again = start("my card is 4111").output::<Value>().await.unwrap_err();
+    assert!(matches!(again, RunError::Waiting(_)), "{again}");
+    // A message of another shape is another one.
+    let parts = vec![Part::text("my card is 4111"), Part::text("and my name")];
+    let other = runner.start(RunRequest::new(key()).message(parts).invocation_id("mine"));
+    let other = other.output::<Value>().await.unwrap_err();
+    assert!(matches!(other, RunError::OtherMessage { .. }), "{other}");
+    assert_eq!(session(&sessions).await.events.len(), before);
+    // So can it while a resume of the run is under way.
+    let mut resumed = runner.answer("s1", "fine", true).unwrap();
+    resumed.next().await.unwrap().unwrap();
+    let joined = start("my card is 4111").output::<Value>().await.unwrap();
+    assert_eq!(joined, json!([{"card": "4111", "sum": 12}, true]));
+}
+
+/// The state keeps what an event has set, and so does the state of a copy, if it can be known.
+#[tokio::test]
+async fn copies_have_the_state_of_their_source() {
+    let (runner, sessions) = runner(FunctionNode::new("set", async |ctx: Context, Input(text): Input<String>| {
+        ctx.state().set("card", &text)?;
+        ctx.state().set(&text, &text)?;
+        Ok::<_, Fail>(text)
+    }));
+    for text in ["one", "two", "three"] {
+        trace(runner.run("ana", "s1", text)).await;
+    }
+    let events = session(&sessions).await.events;
+    let set: Vec<_> = events.iter().filter(|event| !event.actions().state_delta().is_empty()).collect();
+    for event in &set[..2] {
+        runner.redact("s1", event.id().clone(), redaction("/actions/state_delta/card")).await.unwrap();
+    }
+    let copy = async |place: usize| runner.fork("ana", "s1", set[place].id().clone(), None).await.unwrap();
+    let all = json!({"card": "three", "one": "one", "two": "two", "three": "three"});
+    assert_eq!(json!(session(&sessions).await.state), all);
+    let whole = copy(2).await;
+    assert_eq!(json!(whole.state), all);
+    let stored = sessions.get_session(whole.key(), Default::default()).await.unwrap().unwrap();
+    assert_eq!((&stored.state, &stored.events), (&whole.state, &whole.events));
+    // What the card was then is not known any more.
+    assert_eq!(json!(copy(1).await.state), json!({"card": "[redacted]", "one": "one", "two": "two"}));
+    // Nothing has set it since, so it is what it is now.
+    runner.redact("s1", set[2].id().clone(), redaction("/actions/state_delta")).await.unwrap();
+    assert_eq!(json!(copy(2).await.state), all);
+    assert_eq!(json!(copy(0).await.state), json!({"card": "[redacted]", "one": "one"}));
+    runner.rewind("ana", "s1", set[2].invocation_id().clone()).await.unwrap();
+    let state = session(&sessions).await.state;
+    assert_eq!(json!(state), json!({"card": "[redacted]", "one": "one", "two": "two", "three": null}));
+}
+
+/// Calls that wait for a credential are made with their arguments when it comes, and so is one that waits behind them.
+#[tokio::test]
+async fn calls_are_made_with_their_arguments() {
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Pay {
+        card: String,
+    }
+    let pay = |name: &'static str| {
+        let config = AuthConfig::new(json!({
+            "authScheme": {"type": "apiKey", "in": "header", "name": "X-Key"}, "rawAuthCredential": {"authType": "apiKey"},
+        }));
+        tool(name, "Pays.", move |Args(Pay { card }): Args<Pay>, ctx: ToolContext| {
+            let config = config.clone();
+            async move {
+                match ctx.get_auth_response(&config) {
+                    Some(_) => Ok(json!(card)),
+                    None => ctx.request_credential(config).map(|()| json!("no key yet")),
+                }
+            }
+        })
+    };
+    let calls =
+        ["one", "two"].map(|name| FunctionCall::new(name, name, json!({"card": "4111"}).as_object().unwrap().clone()));
+    let model = Arc::new(ScriptedModel::new().then(LlmResponse::calls(calls)).then_text("done"));
+    let agent = LlmAgent::builder("helper").model(Arc::clone(&model)).tool(pay("one")).tool(pay("two"));
+    let (runner, sessions) = runner(agent.build().unwrap());
+    trace(runner.run("ana", "s1", "go")).await;
+    let events = session(&sessions).await.events;
+    let called =
+        events.iter().find(|event| event.function_calls().any(|call| call.id.as_deref() == Some("one"))).unwrap();
+    let args = |part: usize| format!("/content/parts/{part}/function_call/args");
+    for path in ["/content", &args(0), &args(1)] {
+        assert_eq!(fault(&runner, called, path).await, RedactionFault::StillRead, "{path}");
+    }
+    let open = runner.questions(key()).await.unwrap();
+    trace(runner.answer(key(), &open[0], "hush").unwrap()).await;
+    let responses: Vec<_> = session(&sessions)
+        .await
+        .events
+        .iter()
+        .flat_map(|event| event.function_responses().cloned().collect::<Vec<_>>())
+        .collect();
+    assert_eq!(responses.iter().filter(|response| json!(response.response).to_string().contains("4111")).count(), 2);
+    runner.redact("s1", called.id().clone(), Redaction::new([args(0), args(1)], "request 7")).await.unwrap();
+}
+
+/// What the engine has noted of users' data is redacted like their data.
+#[tokio::test]
+async fn what_was_caught_can_be_redacted() {
+    let (runner, sessions) = runner(rerun("outer", async |ctx: Context| {
+        let pay = FunctionNode::new("pay", async || Err::<(), _>(Fail::msg("no card 4111")));
+        let error = ctx.run(&pay, ()).await.unwrap_err();
+        let fine: bool = ctx.ask("fine", "Fine?").await?;
+        Ok(json!([error.message(), fine]))
+    }));
+    trace(runner.run("ana", "s1", "go")).await;
+    for event in session(&sessions).await.events {
+        for path in ["/error_message", "/custom_metadata/_adk_caught_failures/0/message"] {
+            let is_there = serde_json::to_value(&*event).unwrap().pointer(path).is_some();
+            let redacted = runner.redact("s1", event.id().clone(), redaction(path)).await;
+            assert_eq!(redacted.is_ok(), is_there, "{path}");
+        }
+    }
+    assert!(!serde_json::to_string(&session(&sessions).await.events).unwrap().contains("4111"));
+    let output: Value = runner.answer("s1", "fine", true).unwrap().output().await.unwrap();
+    assert_eq!(output, json!(["Dynamic node pay failed", true]));
+    assert!(!serde_json::to_string(&session(&sessions).await.events).unwrap().contains("4111"));
 }

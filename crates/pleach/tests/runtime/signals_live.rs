@@ -312,7 +312,7 @@ async fn a_task_that_begins_to_wait_while_a_signal_is_stored_finds_it() {
     assert_eq!(run.output::<u32>().await.unwrap(), 7);
 }
 
-/// Found by an attacker: the healthy run failed as stale, and the sender was told that nothing was stored.
+/// Found by an attacker: the healthy run failed as stale, and the sender got an error for a signal that was stored.
 #[tokio::test(start_paused = true)]
 async fn a_lost_reply_of_a_signal_harms_neither_the_run_nor_its_sender() {
     let world = World::new();
