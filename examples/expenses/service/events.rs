@@ -115,7 +115,8 @@ impl Shown {
             return None;
         }
         let question = event.request.as_deref().cloned();
-        let error = event.error_message().map(str::to_owned);
+        // The class: the text may hold what a bank said.
+        let error = event.error_code().map(str::to_owned);
         let outcome = event.actions().state_delta().get(OUTCOME.name()).cloned();
         let has_news = question.is_some() || error.is_some() || outcome.is_some() || event.output().is_some();
         has_news.then(|| Self { node: event.path().name().to_owned(), question, error, outcome })

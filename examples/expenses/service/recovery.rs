@@ -6,7 +6,7 @@ use pleach::{ListUnfinished, RunError, RunProgress};
 
 use super::Service;
 
-/// How far back to look: an older expense waits for a person, has ended, or needs one.
+/// How far back to look. An expense that was cut off before is not found: this must be longer than the service is ever down.
 const BACK: Duration = Duration::from_secs(7 * 86_400);
 
 /// How often to look again.

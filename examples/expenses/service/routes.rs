@@ -66,7 +66,7 @@ struct Status {
     id: String,
     employee: String,
     progress: &'static str,
-    /// Why it has failed.
+    /// The class of the error with which it has failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     questions: Vec<Question>,
@@ -81,7 +81,8 @@ async fn status(
     let status = service.runner.status((employee.as_str(), id.as_str())).await?;
     let (progress, error) = match &status.progress {
         RunProgress::Waiting => ("waiting", None),
-        RunProgress::Failed { error, .. } => ("failed", Some(error.message().to_owned())),
+        // Its text may hold what a bank said: that is for the log, which has it.
+        RunProgress::Failed { error, .. } => ("failed", Some(error.class().to_owned())),
         RunProgress::Unfinished => ("interrupted", None),
         RunProgress::Done => ("done", None),
         RunProgress::Aborted => ("aborted", None),
@@ -98,12 +99,13 @@ async fn retry(
     Path((employee, id)): Path<(String, String)>,
 ) -> Result<StatusCode, Problem> {
     let status = service.runner.status((employee.as_str(), id.as_str())).await?;
-    match status.invocation.filter(|_| status.progress.can_resume()) {
-        Some(invocation) => {
+    // One that was cut off is continued by itself, and may be at work in another process.
+    match (status.progress, status.invocation) {
+        (RunProgress::Failed { .. }, Some(invocation)) => {
             begun(service.runner.resume(employee, id, invocation).detach()).await?;
             Ok(StatusCode::ACCEPTED)
         }
-        None => Err(Problem::new(StatusCode::CONFLICT, "this expense has not failed")),
+        _ => Err(Problem::new(StatusCode::CONFLICT, "this expense has not failed")),
     }
 }
 
