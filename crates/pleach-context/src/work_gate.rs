@@ -14,17 +14,25 @@ use pleach_core::NodePath;
 #[derive(Debug, Default)]
 pub struct WorkGate {
     closed: AtomicBool,
-    /// The runs whose bodies wait, and how they are woken.
-    waiting: Mutex<Vec<(NodePath, Waker)>>,
+    waiting: Mutex<Vec<Waiting>>,
+}
+
+/// A body that waits.
+#[derive(Debug)]
+struct Waiting {
+    run: NodePath,
+    /// Whether its node always gives a result.
+    gives: bool,
+    waker: Waker,
 }
 
 impl WorkGate {
-    fn waiting(&self) -> MutexGuard<'_, Vec<(NodePath, Waker)>> {
+    fn waiting(&self) -> MutexGuard<'_, Vec<Waiting>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the body of the run at `path` may run; else `cx` is woken once it may. For engines.
-    pub fn poll_pass(&self, path: &NodePath, cx: &TaskContext<'_>) -> Poll<()> {
+    /// Whether the body of the run at `path` may run; else `cx` is woken once it may. `gives` when its node always gives a result. For engines.
+    pub fn poll_pass(&self, path: &NodePath, gives: bool, cx: &TaskContext<'_>) -> Poll<()> {
         if !self.closed.load(Ordering::Acquire) {
             return Poll::Ready(());
         }
@@ -33,7 +41,7 @@ impl WorkGate {
         if !self.closed.load(Ordering::Acquire) {
             return Poll::Ready(());
         }
-        waiting.push((path.clone(), cx.waker().clone()));
+        waiting.push(Waiting { run: path.clone(), gives, waker: cx.waker().clone() });
         Poll::Pending
     }
 
@@ -49,10 +57,10 @@ impl WorkGate {
         self.closed.load(Ordering::Acquire) && !self.waiting().is_empty()
     }
 
-    /// Returns the runs whose bodies wait.
+    /// Returns the runs whose bodies wait, each with whether its node always gives a result.
     #[must_use]
-    pub fn wanted(&self) -> Vec<NodePath> {
-        self.waiting().iter().map(|(path, _)| path.clone()).collect()
+    pub fn wanted(&self) -> Vec<(NodePath, bool)> {
+        self.waiting().iter().map(|waiting| (waiting.run.clone(), waiting.gives)).collect()
     }
 
     /// Holds back every body from now on. For the Runner, before anything runs.
@@ -70,7 +78,7 @@ impl WorkGate {
             self.closed.store(false, Ordering::Release);
             std::mem::take(&mut *waiting)
         };
-        waiting.into_iter().for_each(|(_, waker)| waker.wake());
+        waiting.into_iter().for_each(|waiting| waiting.waker.wake());
     }
 }
 
@@ -81,13 +89,13 @@ mod tests {
     #[test]
     fn a_closed_gate_holds_bodies_back_until_it_is_opened() {
         let (gate, cx) = (WorkGate::default(), TaskContext::from_waker(Waker::noop()));
-        assert!(gate.poll_pass(&NodePath::from("n@1"), &cx).is_ready());
+        assert!(gate.poll_pass(&NodePath::from("n@1"), true, &cx).is_ready());
         gate.close();
         assert!(!gate.is_wanted());
-        assert!(gate.poll_pass(&NodePath::from("n@1"), &cx).is_pending());
+        assert!(gate.poll_pass(&NodePath::from("n@1"), true, &cx).is_pending());
         assert!(gate.is_wanted());
         gate.open();
         assert!(!gate.is_wanted());
-        assert!(gate.poll_pass(&NodePath::from("n@1"), &cx).is_ready());
+        assert!(gate.poll_pass(&NodePath::from("n@1"), true, &cx).is_ready());
     }
 }

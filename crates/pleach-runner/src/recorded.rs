@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use pleach_context::engine::{Engine as _, NodeEnd, NodeResult, RunRecord, root_context};
-use pleach_context::{InvocationContext, NodeError};
+use pleach_context::{History, InvocationContext, NodeError};
 use pleach_core::{Event, NodePath, Question};
 use pleach_session::{effective_events_of, open_questions};
 
@@ -113,7 +113,20 @@ fn failure(parts: &RunnerParts, ic: &InvocationContext) -> Option<RunError> {
 pub(crate) fn rests(ic: &InvocationContext) -> bool {
     let history = ic.engine().history();
     let asks = |run: &NodePath| history.as_ref().and_then(|history| history.run(run)).is_some_and(RunRecord::asks_last);
-    ic.engine().work_gate().wanted().iter().all(asks)
+    ic.engine().work_gate().wanted().iter().all(|(run, _)| asks(run))
+}
+
+/// Returns whether the bodies that a resume would run may have completed before: their nodes may give nothing, so that no event shows it, and
+/// the app does not record it.
+pub(crate) fn may_be_done(ic: &InvocationContext) -> bool {
+    let history = ic.engine().history();
+    let history = history.as_deref();
+    let is_over = |record: &RunRecord| !record.failed && !record.is_open();
+    let may_be_over = |run: &NodePath| history.and_then(|history| history.run(run)).is_none_or(is_over);
+    let wanted = ic.engine().work_gate().wanted();
+    let records_ends = ic.is_resumable() || history.is_some_and(History::records_ends);
+    let is_rewound = ic.events().last().is_some_and(|last| last.actions().rewind_before_invocation_id().is_some());
+    !records_ends && !is_rewound && !wanted.is_empty() && wanted.iter().all(|(run, gives)| !gives && may_be_over(run))
 }
 
 /// Returns whether the last event of an invocation asks: a lane beside the question may have been cut off.

@@ -170,7 +170,7 @@ impl Runner {
             }
             RunProgress::Changed { error, path } => return Err(RunError::Node { error, path }),
             _ if !rests => return Err(RunError::Unfinished { session: status.session, invocation }),
-            RunProgress::Waiting | RunProgress::Failed { .. } | RunProgress::Unfinished => {}
+            RunProgress::Waiting | RunProgress::Failed { .. } | RunProgress::Unfinished | RunProgress::MayBeDone => {}
         }
         let mut event = signal.event(&invocation)?;
         let mut store = Store::new(head);

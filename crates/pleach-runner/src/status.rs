@@ -13,7 +13,7 @@ use crate::begin::{Begun, ShownMessage};
 use crate::open::Opened;
 use crate::outcome::Outcome;
 use crate::parts::RunnerParts;
-use crate::recorded::{last_of_runs, recorded, rests};
+use crate::recorded::{last_of_runs, may_be_done, recorded, rests};
 use crate::resting_fork::resting_source;
 use crate::{RunError, RunRequest, Runner, SessionRef};
 
@@ -73,6 +73,9 @@ pub enum RunProgress {
         /// The run that no longer fits.
         path: NodePath,
     },
+    /// Nothing shows whether its last nodes have run: they may give no result, and the app is not [resumable](crate::App::resumable).
+    /// [`Runner::resume`] runs them, possibly once more.
+    MayBeDone,
     /// It was aborted, and cannot be resumed.
     Aborted,
     /// It has completed.
@@ -87,10 +90,10 @@ impl SessionStatus {
 }
 
 impl RunProgress {
-    /// Returns whether [`Runner::resume`] would continue it: it has failed, or is unfinished.
+    /// Returns whether [`Runner::resume`] would run something: it has failed, is unfinished, or may be done.
     #[must_use]
     pub fn can_resume(&self) -> bool {
-        matches!(self, Self::Failed { .. } | Self::Unfinished)
+        matches!(self, Self::Failed { .. } | Self::Unfinished | Self::MayBeDone)
     }
 }
 
@@ -171,7 +174,8 @@ impl Runner {
     }
 
     /// Returns the sessions of the app whose last invocation has failed, or has not ended and is not run by this Runner:
-    /// [`RunProgress::Failed`], [`RunProgress::Unfinished`] and [`RunProgress::Changed`]. [Forks](Runner::fork) that rest are left out.
+    /// [`RunProgress::Failed`], [`RunProgress::Unfinished`], [`RunProgress::MayBeDone`] and [`RunProgress::Changed`].
+    /// [Forks](Runner::fork) that rest are left out.
     ///
     /// Every minute, resume those that have been idle for longer than a step of theirs takes:
     /// ```
@@ -279,7 +283,9 @@ impl RunnerParts {
         let may_run = !rests && self.is_alive(last_update_time);
         let progress = match progress {
             RunProgress::Failed { .. } if may_run && claimed => RunProgress::RunsElsewhere,
-            RunProgress::Unfinished | RunProgress::Waiting if may_run => RunProgress::RunsElsewhere,
+            RunProgress::Unfinished | RunProgress::Waiting | RunProgress::MayBeDone if may_run => {
+                RunProgress::RunsElsewhere
+            }
             progress => progress,
         };
         let status = SessionStatus { session: key, invocation, progress, questions, last_update_time, forked_from };
@@ -311,6 +317,7 @@ impl RunnerParts {
                 Outcome::Aborted => RunProgress::Aborted,
                 Outcome::Elsewhere { .. } | Outcome::Cut(_) => RunProgress::Unfinished,
             },
+            Err(RunError::Unfinished { .. }) if may_be_done(&begun.ic) => RunProgress::MayBeDone,
             Err(RunError::Unfinished { .. }) => RunProgress::Unfinished,
             Err(error) => return Err(error),
         };

@@ -61,6 +61,8 @@ pub struct History {
     /// The completed runs, once an answer that is not the first one has asked for them.
     takers: OnceLock<Takers>,
     signals: Signals,
+    /// Whether there is a checkpoint of a workflow, which records the runs that have completed.
+    records_ends: bool,
 }
 
 impl fmt::Debug for History {
@@ -213,6 +215,12 @@ impl History {
         self.takers.get_or_init(|| Takers::of(&self.runs, |run| self.completed_at(run)))
     }
 
+    /// Returns whether the app has recorded the runs that completed: it is resumable. For engines.
+    #[must_use]
+    pub fn records_ends(&self) -> bool {
+        self.records_ends
+    }
+
     /// The signals that no run has taken.
     pub(crate) fn signals(&self) -> &Signals {
         &self.signals
@@ -247,6 +255,7 @@ impl History {
             return;
         }
         self.takers.take();
+        self.records_ends |= event.actions().agent_state().is_some_and(|state| state.contains_key("nodes"));
         if event.custom_metadata().is_some() {
             self.add_notes(event);
         }

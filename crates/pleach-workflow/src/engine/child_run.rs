@@ -98,7 +98,7 @@ fn begin<'a>(parent: &'a Context, node: &'a dyn Node, input: NodeInput, mut setu
         }
         // The root counts as a dynamic run: without a recorded outcome it runs again (R1010).
         let rules = ReplayRules::of(spec);
-        let state = match rules.state_of(record, true) {
+        let state = match rules.state_of(record, true, history.records_ends()) {
             ReplayState::CompletedByAnswer if refuses_answer(node, record) => ReplayState::ToRun,
             state => state,
         };

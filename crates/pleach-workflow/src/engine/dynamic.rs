@@ -55,7 +55,8 @@ impl Engine {
             }
             None => run_one(root, node, input, RunSetup { path, ..RunSetup::default() }).await?,
         };
-        if !end.is_done() && root.invocation().is_resumable() && root.invocation().engine().queue().has_notes() {
+        let gives = matches!(&end, NodeEnd::Done(result) if !result.output.is_null());
+        if !gives && root.invocation().is_resumable() && root.invocation().engine().queue().has_notes() {
             // No other event follows that could carry the pending notes.
             let mut event = Event::from_author(&*spec.name);
             event.set_invocation_id(root.invocation().invocation_id().clone());

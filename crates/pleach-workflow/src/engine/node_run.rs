@@ -394,8 +394,10 @@ impl Future for NodeRun<'_> {
             match &mut run.phase {
                 Phase::Finished | Phase::Failed(_) => return Poll::Ready(run.end()),
                 Phase::Start => {
-                    if run.node.spec().kind != NodeKind::Workflow || run.begins_with_hooks() {
-                        ready!(run.ctx.invocation().engine().work_gate().poll_pass(run.ctx.node_path(), cx));
+                    let spec = run.node.spec();
+                    if spec.kind != NodeKind::Workflow || run.begins_with_hooks() {
+                        let gives = spec.always_gives || spec.wait_for_output || spec.kind == NodeKind::Agent;
+                        ready!(run.ctx.invocation().engine().work_gate().poll_pass(run.ctx.node_path(), gives, cx));
                     }
                     if let Err(error) = run.start() {
                         run.fail(error, cx);

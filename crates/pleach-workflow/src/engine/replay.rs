@@ -40,15 +40,20 @@ impl ReplayRules {
         Self { is_workflow: kind == NodeKind::Workflow, is_agent, rerun_on_resume, wait_for_output, always_gives }
     }
 
-    /// Returns what history implies for a recorded run of the self.
-    pub(crate) fn state_of(self, record: &RunRecord, dynamic: bool) -> ReplayState {
+    /// Returns what history implies for a recorded run of the node. `records_ends` when the app recorded each run that has completed.
+    pub(crate) fn state_of(self, record: &RunRecord, dynamic: bool, records_ends: bool) -> ReplayState {
         // The child gave the output, but the run's later steps, such as its route, are unknown.
         let is_cut_off = record.delegated && self.rerun_on_resume && !self.is_workflow && !record.is_open();
-        if is_cut_off { ReplayState::ToRun } else { self.state_behind_delegate(record, dynamic) }
+        match self.state_if_continued(record, dynamic) {
+            _ if is_cut_off => ReplayState::ToRun,
+            // It has sent a message, and its end is not recorded.
+            ReplayState::CompletedEmpty if records_ends && !self.is_agent && !record.completed => ReplayState::ToRun,
+            state => state,
+        }
     }
 
-    /// Returns the state of a run that is known to have continued after its delegate, if it has one.
-    pub(crate) fn state_behind_delegate(self, record: &RunRecord, dynamic: bool) -> ReplayState {
+    /// Returns the state of a run that is known to have continued after its last event.
+    pub(crate) fn state_if_continued(self, record: &RunRecord, dynamic: bool) -> ReplayState {
         if self.is_workflow {
             return ReplayState::ToRun;
         }

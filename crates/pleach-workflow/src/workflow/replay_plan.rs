@@ -26,7 +26,7 @@ impl ReplayPlan {
             // Nodes often run in the order in which they were added.
             let guess = runs.last().map_or(0, |last| last.node + 1);
             let (node, number) = node_and_number(graph, &run.path.as_str()[prefix..], guess).ok_or(run)?;
-            let state = graph.nodes[node as usize].replay.state_of(run.record, false);
+            let state = graph.nodes[node as usize].replay.state_of(run.record, false, history.records_ends());
             let time = completion_time(graph, node as usize, state, run.record);
             runs.push(PlannedRun { node, number, key: run.key, state, time });
             begins[node as usize + 1] += 1;
@@ -50,15 +50,17 @@ impl ReplayPlan {
         history.engine().keep_plan(path, self.0);
     }
 
-    /// Finds runs that must have completed after their delegate although no note records it, as in google-adk's histories.
+    /// Finds runs that must have completed after their last event although no note records it, as in google-adk's histories.
     // R706, R1010
     fn infer_completions(&mut self, graph: &Graph, history: &History, all: bool) {
         for place in 0..self.0.runs.len() {
             let run = self.0.runs[place];
             let (node, record) = (run.node as usize, history.at(run.key).record);
             let rules = graph.nodes[node].replay;
-            let is_unsure =
-                rules.is_workflow || (record.delegated && run.state == ReplayState::ToRun && !record.failed);
+            let is_unsure = rules.is_workflow
+                || (run.state == ReplayState::ToRun
+                    && !record.failed
+                    && rules.state_if_continued(record, false) != ReplayState::ToRun);
             if !is_unsure || !(all || self.is_followed(graph, history, run)) {
                 continue;
             }
@@ -66,7 +68,7 @@ impl ReplayPlan {
                 history.engine().note_complete(run.key);
                 continue;
             }
-            let state = rules.state_behind_delegate(record, false);
+            let state = rules.state_if_continued(record, false);
             let time = completion_time(graph, node, state, record);
             self.0.runs[place] = PlannedRun { state, time, ..run };
         }

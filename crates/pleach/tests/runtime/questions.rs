@@ -278,6 +278,34 @@ async fn a_typed_node_cut_off_after_a_message_runs_again() {
     );
 }
 
+/// Found by a sceptic: a node that was cut off behind a message counted as complete, and its steps never ran.
+#[tokio::test]
+async fn r1010_a_node_that_is_cut_off_behind_a_message_runs_again_in_a_resumable_app() {
+    let mut wf = Workflow::builder("wf");
+    let says = FunctionNode::new("says", async |ctx: Context| {
+        ctx.emit(Event::message("sending")).await?;
+        ctx.step("send", async || Ok(1)).await?;
+        Ok::<_, Fail>(())
+    });
+    let says = wf.add(says.rerun_on_resume(true));
+    let next = wf.node("next", async || 5);
+    wf.edge(START, says).edge(says, next);
+    let sessions = Arc::new(pleach::InMemorySessionService::new());
+    let here = Runner::builder("t").root(wf.build().unwrap()).sessions(Arc::clone(&sessions)).resumable(true).build();
+    let here = here.unwrap();
+    let mut run = here.run("ana", "s1", "go");
+    while !run.next().await.unwrap().unwrap().text().contains("sending") {}
+    drop(run);
+    let status = here.status("s1").await.unwrap();
+    assert!(matches!(status.progress, pleach::RunProgress::Unfinished), "{status:?}");
+    trace(here.resume("ana", "s1", status.invocation.unwrap())).await;
+    let lines = stored(&sessions).await;
+    let count = |line: &str| lines.iter().filter(|stored| *stored == line).count();
+    assert_eq!((count("wf@1/says@1: says sending"), count("wf@1/says@1/send@step-1: 1")), (2, 1), "{lines:?}");
+    // Once more: all of it is recorded.
+    assert!(matches!(here.status("s1").await.unwrap().progress, pleach::RunProgress::Done));
+}
+
 #[tokio::test]
 async fn a_session_id_of_two_users_must_be_named_with_its_user() {
     let (runner, _) = simple(&Arc::default());

@@ -169,3 +169,23 @@ async fn a_process_resumes_what_was_cut_off_and_has_been_idle() {
     }
     assert_eq!([status(&runner, "a").await, status(&runner, "b").await], ["done", "unfinished"]);
 }
+
+/// Found by a sceptic: recovery loops ran nodes without a result again and again, because nothing shows that they have completed.
+#[tokio::test]
+async fn what_may_be_done_is_not_taken_for_cut_off() {
+    for (resumable, expected) in [(false, "maybedone"), (true, "done")] {
+        let sessions = Sessions::default();
+        let mut quiet = Workflow::builder("wf");
+        let (a, b) = (quiet.node("a", async || 1), quiet.node("b", async || ()));
+        quiet.edge(START, a).edge(a, b);
+        let quiet = process(quiet.build().unwrap(), &sessions, resumable);
+        play(quiet.run("ana", "quiet", "go")).await;
+        assert_eq!(status(&quiet, "quiet").await, expected);
+        let says = async |ctx: Context| ctx.emit(Event::message("hi")).await;
+        let says = process(FunctionNode::new("says", says), &sessions, resumable);
+        play(says.run("ana", "says", "go")).await;
+        assert_eq!(status(&says, "says").await, expected);
+        let listed = says.unfinished(ListUnfinished::new()).await.unwrap().items;
+        assert!(listed.iter().all(|item| !matches!(item.progress, RunProgress::Unfinished)), "{listed:?}");
+    }
+}

@@ -65,7 +65,7 @@ fn decided(spec: NodeSpec, events: &str, dynamic: bool) -> String {
     let history = history(events);
     let record = history.run(&NodePath::from(RUN)).unwrap();
     let rules = ReplayRules::of(&spec);
-    match decide(&Stub(spec), rules, rules.state_of(record, dynamic), record).unwrap() {
+    match decide(&Stub(spec), rules, rules.state_of(record, dynamic, false), record).unwrap() {
         Decision::Run(None) => "run".to_owned(),
         Decision::Run(Some(answers)) => format!("run with {}", Value::Object((*answers).clone())),
         Decision::Replay(NodeEnd::Interrupted(ids)) => format!("waits for {}", ids.join(" ")),
@@ -160,6 +160,6 @@ fn r706_a_run_that_is_known_to_have_continued_behind_its_delegate_is_complete() 
     let history = history("child");
     let record = history.run(&NodePath::from(RUN)).unwrap();
     let rules = ReplayRules::of(&reruns());
-    assert_eq!(rules.state_of(record, false), ReplayState::ToRun);
-    assert_eq!(rules.state_behind_delegate(record, false), ReplayState::Completed);
+    assert_eq!(rules.state_of(record, false, false), ReplayState::ToRun);
+    assert_eq!(rules.state_if_continued(record, false), ReplayState::Completed);
 }
