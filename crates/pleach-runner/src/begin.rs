@@ -11,6 +11,7 @@ use pleach_session::{REDACTIONS, is_left_of};
 use crate::RunError;
 use crate::active::ActiveRun;
 use crate::answer::{AnswerTarget, resolve};
+use crate::deadline_answer::note_deadline;
 use crate::invocation::Invocation;
 use crate::join::Difference;
 use crate::message::as_user;
@@ -51,6 +52,7 @@ impl Opening {
             mut store,
             message,
             message_id,
+            by_deadline,
             answered,
             task,
             state_delta,
@@ -78,6 +80,9 @@ impl Opening {
                 let mut event = Event::from_author("user").with_state_map(state_delta);
                 event.set_isolation_scope(scope);
                 message_id.into_iter().for_each(|id| event.set_id(id));
+                if by_deadline {
+                    note_deadline(&mut event);
+                }
                 Some(store_message(parts, &ic, &mut store, message, answered, event).await?)
             }
             _ if !state_delta.is_empty() && !starts_again => {
@@ -225,7 +230,8 @@ async fn store_message(
 // R1107
 async fn store_user_event(ic: &InvocationContext, store: &mut Store, mut event: Event) -> Result<Arc<Event>, RunError> {
     event.set_invocation_id(ic.invocation_id().clone());
-    let metadata: Map = ic.custom_metadata();
+    let mut metadata: Map = ic.custom_metadata();
+    metadata.extend(event.custom_metadata().cloned().unwrap_or_default());
     if !metadata.is_empty() {
         event.set_custom_metadata(Some(metadata));
     }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use pleach_context::engine::stable_uuid;
-use pleach_core::{Event, EventId, SessionKey};
-use pleach_session::effective_events_of;
+use pleach_core::{Event, EventId, Map, SessionKey};
+use pleach_session::{BY_DEADLINE, effective_events_of};
+use serde_json::Value;
 
 use crate::timers::Due;
 
@@ -25,7 +26,18 @@ pub(crate) fn has_come(session: &SessionKey, events: &[Arc<Event>], asked: &Even
     let own = effective_events_of(events, &due.invocation);
     let ids: Vec<EventId> =
         std::iter::once(None).chain(rewinds(&own).map(Some)).map(|rewind| event_id_behind(&due, rewind)).collect();
-    own.iter().any(|event| ids.contains(event.id()))
+    let answers = |event: &Event| event.function_responses().any(|response| response.id.as_deref() == Some(question));
+    // In a copy, the id is that of another session. The events of earlier versions have no note.
+    own.iter().any(|event| ids.contains(event.id()) || (has_note(event) && answers(event)))
+}
+
+/// Notes on the answer of a deadline that no person has given it.
+pub(crate) fn note_deadline(event: &mut Event) {
+    event.set_custom_metadata(Some(Map::from_iter([(BY_DEADLINE.to_owned(), Value::Bool(true))])));
+}
+
+fn has_note(event: &Event) -> bool {
+    event.custom_metadata().is_some_and(|notes| notes.contains_key(BY_DEADLINE))
 }
 
 /// Returns the ids of the rewinds among the events of an invocation.

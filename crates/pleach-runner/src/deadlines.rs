@@ -32,7 +32,7 @@ impl Runner {
     /// clone of the Runner, or when it is closed or drained.
     ///
     /// What other processes ask is found within a second, so that a question is answered at most two seconds after its deadline as long as
-    /// one of the processes lives. Each second costs one query, whose time depends on what was appended since the last one
+    /// one of the processes lives. Each second costs one query, whose time depends on what was appended lately
     /// ([`SessionService::new_deadlines`](pleach_session::SessionService::new_deadlines)). All open questions are listed at the start and then
     /// every 30 seconds. With a service that only lists, that is also what happens each second, or less often, so that listing takes at most
     /// a twentieth of the time.

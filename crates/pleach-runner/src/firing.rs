@@ -84,7 +84,8 @@ async fn answer(parts: &Arc<RunnerParts>, due: &Due, at_once: &Semaphore, stored
         return Ok(());
     };
     let (answer, id) = (question.default.clone().unwrap_or_default(), Some(event_id(due, &session.events)));
-    let request = RunRequest::answering_open(&due.session, question, answer, id, RunConfig::default())?;
+    let mut request = RunRequest::answering_open(&due.session, question, answer, id, RunConfig::default())?;
+    request.by_deadline = true;
     let mut run = Run::new(Arc::clone(parts), request).detach();
     // Awaiting the run gives its error.
     run.invocation_id().await.ok();

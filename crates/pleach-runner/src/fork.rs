@@ -158,10 +158,8 @@ impl RunnerParts {
     async fn fork(&self, copied: &Copied, key: SessionKey) -> Result<Session, RunError> {
         let Copied { source, end, carried } = copied;
         let effective = effective_events_and_rewinds(&source.events[..*end]).into_iter();
-        let mut live: Vec<Arc<Event>> =
+        let live: Vec<Arc<Event>> =
             effective.filter_map(|event| without_rewind(source, event)).chain(carried.clone()).collect();
-        // On each event: of a fork that is cut off, any of them may be the last.
-        live.iter_mut().for_each(|event| note_source(event, source.id()));
         let create = CreateSession::new(key.app_name, key.user_id)
             .with_session_id(key.session_id)
             .with_state(state_before(source, *end, &live))
@@ -190,7 +188,10 @@ impl RunnerParts {
             }
         }
         for event in live {
-            let stored = known.append(&*self.services.sessions, &mut fork.head, files.copied(event)).await?;
+            let mut event = files.copied(event);
+            // On each event: of a fork that is cut off, any of them may be the last.
+            note_source(&mut event, &files.source);
+            let stored = known.append(&*self.services.sessions, &mut fork.head, event).await?;
             fork.apply(&stored);
             fork.state.extend(known.values(stored.id()).cloned().unwrap_or_default());
         }
@@ -261,6 +262,7 @@ fn newest_versions(events: &[Arc<Event>]) -> BTreeMap<&str, i64> {
 
 /// The files of a session while they are copied to another one.
 struct Files {
+    source: SessionId,
     from: ArtifactScope,
     to: ArtifactScope,
     /// The names that the new session did not have before the copy.
@@ -271,8 +273,9 @@ struct Files {
 
 impl Files {
     fn between(from: &Session, to: &Session) -> Self {
+        let source = from.id().clone();
         let (from, to) = (ArtifactScope::session(from.key()), ArtifactScope::session(to.key()));
-        Self { from, to, begun: Vec::new(), renumbered: BTreeMap::new() }
+        Self { source, from, to, begun: Vec::new(), renumbered: BTreeMap::new() }
     }
 
     /// Copies the versions of a file up to `newest`.

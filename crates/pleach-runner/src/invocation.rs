@@ -91,7 +91,8 @@ impl Invocation {
                     // A root that has ended takes no signal.
                     while run.incoming.has_any() && !must_stop(&ic, &run) && !root.has_ended().await {
                         // Boxed, as everything rare.
-                        let Some(stored) = Box::pin(keep_next(&run.incoming, &ic, &mut store)).await? else { break };
+                        let keeping = Box::pin(keep_next(&run.incoming, &ic, &mut store));
+                        let Some(stored) = root.drive_while(std::pin::Pin::new(&mut { keeping })).await? else { break };
                         yield Shown::message(stored);
                     }
                     if ic.engine().work_gate().is_wanted() {

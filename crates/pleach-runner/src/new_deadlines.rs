@@ -6,7 +6,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use pleach_session::{ListQuestions, LogPlace};
+use pleach_session::{ListQuestions, LogPlace, NewDeadlines};
 use tokio::task::JoinHandle;
 
 use crate::RunError;
@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// How often all questions are listed.
 const LIST: Duration = Duration::from_secs(30);
 
-/// Looks take at most one of so many parts of the time.
+/// The listings of a service that only lists take at most one of so many parts of the time.
 const PARTS: u32 = 20;
 
 /// How far ahead new deadlines are kept in memory, in seconds; later ones are listed before. Most questions are answered early, and what is in
@@ -29,8 +29,8 @@ const NEW: f64 = 90.0;
 /// How far ahead listed deadlines are kept, in seconds.
 const LISTED: f64 = 600.0;
 
-/// How many questions are listed at once.
-const PAGE: usize = 500;
+/// How many questions are listed at once. Each page costs the backend a look at all sessions that have ever asked.
+const PAGE: usize = 10_000;
 
 /// Keeps near deadlines of the app's questions, as long as the Runner lives.
 pub(crate) async fn read_deadlines(parts: Weak<RunnerParts>, shared: Arc<Shared>) {
@@ -41,17 +41,12 @@ pub(crate) async fn read_deadlines(parts: Weak<RunnerParts>, shared: Arc<Shared>
         let clock = Arc::clone(&runner.services.clock);
         let before = clock.now();
         let looked = reader.look(&runner, before).await;
-        match &looked {
-            Ok(()) => reader.fails = false,
-            // A storage that is down for long is logged once.
-            Err(error) if !std::mem::replace(&mut reader.fails, true) => {
-                tracing::warn!(app = %runner.app_name, %error, "the deadlines of questions are not read");
-            }
-            Err(error) => tracing::debug!(app = %runner.app_name, %error, "the deadlines of questions are not read"),
-        }
-        drop(runner);
         let took = Duration::try_from_secs_f64(clock.now() - before).unwrap_or_default();
-        clock.sleep((took * PARTS).clamp(LOOK, LIST)).await;
+        // A service that only lists is asked less often, the longer that takes.
+        let pause = if reader.place.is_some() || looked.is_err() { LOOK } else { (took * PARTS).clamp(LOOK, LIST) };
+        reader.report(&runner, looked);
+        drop(runner);
+        clock.sleep(pause).await;
     }
 }
 
@@ -70,36 +65,63 @@ struct Reader {
     place: Option<LogPlace>,
     /// When all questions are listed again, in seconds since the epoch.
     next_listing: f64,
-    listing: Option<JoinHandle<()>>,
+    listing: Option<JoinHandle<Result<(), RunError>>>,
     fails: bool,
 }
 
 impl Reader {
+    /// Looks for new questions, and lists all when it is time. A failed look does not keep the listing back.
     async fn look(&mut self, runner: &Arc<RunnerParts>, now: f64) -> Result<(), RunError> {
-        let sessions = &runner.services.sessions;
-        let mut new = sessions.new_deadlines(&runner.app_name, self.place.as_ref(), now).await?;
-        if new.is_none() && self.place.take().is_some() {
-            // What the service does not know any more is listed, behind the new place.
-            new = sessions.new_deadlines(&runner.app_name, None, now).await?;
+        let new = self.new_deadlines(runner, now).await;
+        let lists_only = matches!(new, Ok(None));
+        if let Ok(Some(new)) = &new {
+            self.shared.keep_until(now, now + NEW, &new.items);
+        }
+        let listed = match self.listing.take() {
+            Some(listing) if !listing.is_finished() => {
+                self.listing = Some(listing);
+                Ok(())
+            }
+            Some(listing) => listing.await.unwrap_or(Ok(())),
+            None => Ok(()),
+        };
+        if listed.is_err() {
             self.next_listing = now;
         }
-        let Some(new) = new else {
+        if lists_only {
             self.next_listing = now + LIST.as_secs_f64();
             return list(runner, &self.shared).await;
-        };
-        self.place = Some(new.place);
-        self.shared.keep_until(now, now + NEW, &new.items);
-        if self.next_listing <= now && self.listing.as_ref().is_none_or(JoinHandle::is_finished) {
+        }
+        if self.next_listing <= now && self.listing.is_none() {
             self.next_listing = now + LIST.as_secs_f64();
             // New questions are looked for meanwhile.
             let (runner, shared) = (Arc::clone(runner), Arc::clone(&self.shared));
-            self.listing = Some(tokio::spawn(async move {
-                if let Err(error) = list(&runner, &shared).await {
-                    tracing::warn!(app = %runner.app_name, %error, "the deadlines of questions were not listed");
-                }
-            }));
+            self.listing = Some(tokio::spawn(async move { list(&runner, &shared).await }));
         }
-        Ok(())
+        self.place = new?.map(|new| new.place);
+        listed
+    }
+
+    async fn new_deadlines(&mut self, runner: &RunnerParts, now: f64) -> Result<Option<NewDeadlines>, RunError> {
+        let sessions = &runner.services.sessions;
+        let new = sessions.new_deadlines(&runner.app_name, self.place.as_ref(), now).await?;
+        if new.is_some() || self.place.take().is_none() {
+            return Ok(new);
+        }
+        // What the service does not know any more is listed, behind the new place.
+        self.next_listing = now;
+        Ok(sessions.new_deadlines(&runner.app_name, None, now).await?)
+    }
+
+    /// Logs an error; of a storage that is down for long the first one.
+    fn report(&mut self, runner: &RunnerParts, looked: Result<(), RunError>) {
+        match looked {
+            Ok(()) => self.fails = false,
+            Err(error) if !std::mem::replace(&mut self.fails, true) => {
+                tracing::warn!(app = %runner.app_name, %error, "the deadlines of questions are not read");
+            }
+            Err(error) => tracing::debug!(app = %runner.app_name, %error, "the deadlines of questions are not read"),
+        }
     }
 }
 

@@ -44,6 +44,8 @@ pub(crate) struct Opening {
     pub(crate) message: Option<Content>,
     /// The id of the message's event; `None` for a new one.
     pub(crate) message_id: Option<EventId>,
+    /// The message is the answer of a deadline.
+    pub(crate) by_deadline: bool,
     /// The question that the message answers.
     pub(crate) answered: Option<AnswerTarget>,
     /// The task that the message continues.
@@ -179,6 +181,7 @@ impl RunnerParts {
             store,
             message,
             message_id: request.message_id,
+            by_deadline: request.by_deadline,
             answered,
             task,
             state_delta,

@@ -57,6 +57,8 @@ pub struct RunRequest {
     pub queue: bool,
     /// The id of the message's event; `None` for a new one.
     pub(crate) message_id: Option<EventId>,
+    /// The message is the answer of a deadline.
+    pub(crate) by_deadline: bool,
     /// The checks of a message from [`Runner::answer`](crate::Runner::answer).
     pub(crate) answer_checks: Option<AnswerChecks>,
     /// The fault of a message or state that was too deep and was removed from the request.
@@ -84,6 +86,7 @@ impl RunRequest {
             abort: AbortSignal::new(),
             queue: false,
             message_id: None,
+            by_deadline: false,
             answer_checks: None,
             refused: None,
         }

@@ -16,8 +16,10 @@ pub(crate) fn note_source(event: &mut Arc<Event>, source: &SessionId) {
 
 /// Returns the session that this one is a copy of, if it rests: nothing was stored in it since.
 pub(crate) fn resting_source(session: &Session) -> Option<SessionId> {
-    let source = session.events.last()?.custom_metadata()?.get(FORKED_FROM)?.as_str()?;
-    Some(SessionId::from(source))
+    let source = |event: &Event| Some(SessionId::from(event.custom_metadata()?.get(FORKED_FROM)?.as_str()?));
+    let last = session.events.last().and_then(|last| source(last))?;
+    // Another program may store an event with a time before those that were copied.
+    session.events.iter().all(|event| source(event).is_some()).then_some(last)
 }
 
 /// Makes the event with which a resume that stores nothing else ends the rest of a copy.

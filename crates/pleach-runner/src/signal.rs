@@ -58,7 +58,10 @@ impl Runner {
     ///   counts as one that may work elsewhere.
     /// - [`RunError::Session`] with a stale error when other processes keep appending to the session; those of [`Runner::questions`].
     ///
-    /// Nothing is stored then.
+    /// - [`RunError::Node`] with a `WorkflowChangedError` when the last invocation is [`RunProgress::Changed`].
+    ///
+    /// Nothing is stored then, but for an error of a storage that does not answer: the signal may be stored, and
+    /// [`SignalOptions::idempotency_key`] makes sending it again safe.
     ///
     /// # Cancel safety
     /// When the future is dropped, the signal is stored whole or not at all; [`SignalOptions::idempotency_key`] makes sending it again safe.
@@ -165,9 +168,10 @@ impl Runner {
         let invocation = status.invocation.clone().ok_or_else(no_receiver)?;
         match status.progress {
             RunProgress::New | RunProgress::Aborted | RunProgress::Done => return Err(no_receiver()),
-            RunProgress::RunsHere | RunProgress::RunsElsewhere => {
+            RunProgress::RunsHere => {
                 return Err(RunError::Busy { session: status.session, invocation: Some(invocation) });
             }
+            RunProgress::RunsElsewhere => return Err(RunError::Unfinished { session: status.session, invocation }),
             RunProgress::Changed { error, path } => return Err(RunError::Node { error, path }),
             _ if !rests => return Err(RunError::Unfinished { session: status.session, invocation }),
             RunProgress::Waiting | RunProgress::Failed { .. } | RunProgress::Unfinished | RunProgress::MayBeDone => {}
@@ -207,7 +211,16 @@ fn signal_of(
 fn is_passing(error: &RunError) -> bool {
     match error {
         RunError::Busy { .. } | RunError::AlreadyAnswered { .. } => true,
-        RunError::Session(error) => error.is_stale() || matches!(error, SessionError::EventAlreadyExists { .. }),
+        RunError::Session(error) => {
+            // Of a storage that does not answer, the event may be there.
+            error.is_stale()
+                || matches!(
+                    error,
+                    SessionError::EventAlreadyExists { .. }
+                        | SessionError::Unavailable { .. }
+                        | SessionError::Storage { .. }
+                )
+        }
         _ => false,
     }
 }

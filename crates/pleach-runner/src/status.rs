@@ -5,8 +5,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use pleach_context::engine::WORKFLOW_CHANGED;
 use pleach_context::{NodeError, Outline};
-use pleach_core::{Event, InvocationId, NodePath, Question, Session, SessionId, SessionKey, UserId, micros};
-use pleach_session::{ListCursor, ListSessions, SessionError, effective_events, effective_events_of, open_questions};
+use pleach_core::{Event, InvocationId, NodePath, Question, Session, SessionId, SessionKey, UserId, micros, next_time};
+use pleach_session::{
+    ListCursor, ListSessions, SessionError, effective_events, effective_events_of, open_questions, redacted_at,
+};
 
 use crate::active::ActiveRun;
 use crate::begin::{Begun, ShownMessage};
@@ -249,8 +251,9 @@ impl RunnerParts {
         let invocation = last_invocation(&session.events);
         let forked_from = resting_source(&session);
         let last_update_time = session.last_update_time();
-        // Redactions aside, a claim is the only change without an event.
-        let claimed = session.events.last().is_none_or(|last| micros(last_update_time) > micros(last.timestamp()));
+        // A claim and a redaction are the only changes without an event.
+        let changed = session.events.last().map(|last| changed_at(last.timestamp(), &session.events));
+        let claimed = changed.is_none_or(|changed| micros(last_update_time) > micros(changed));
         let is_dead = self.heartbeat.is_some() && !self.is_alive(last_update_time);
         let (progress, rests) = match &invocation {
             None => (RunProgress::New, true),
@@ -333,6 +336,12 @@ fn last_invocation(events: &[Arc<Event>]) -> Option<InvocationId> {
         .rev()
         .find(|event| !event.invocation_id().is_empty() && (!event.is_from_user() || event.content().is_some()));
     last.map(|event| event.invocation_id().clone())
+}
+
+/// Returns the update time of a session that nothing has claimed since its last event, in seconds since the epoch.
+fn changed_at(last: f64, events: &[Arc<Event>]) -> f64 {
+    let redacted = events.iter().filter_map(|event| redacted_at(event)).reduce(f64::max);
+    redacted.map_or(last, |redacted| redacted.max(next_time(last)))
 }
 
 /// Returns whether a failure at `path` has ended the root node: none of the runs above it is tried again, or has a body that may go past it.

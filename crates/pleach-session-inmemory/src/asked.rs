@@ -19,7 +19,8 @@ pub(crate) struct AskedLog {
 struct Asked {
     /// How many questions came before the first one here.
     dropped: usize,
-    newest: VecDeque<InboxItem>,
+    /// `None` where a session was deleted or redacted: what it asked is not kept here.
+    newest: VecDeque<Option<InboxItem>>,
 }
 
 /// How many questions of an app were seen, in one service.
@@ -37,7 +38,15 @@ impl AskedLog {
                 asked.newest.pop_front();
                 asked.dropped += 1;
             }
-            asked.newest.push_back(item);
+            asked.newest.push_back(Some(item));
+        }
+    }
+
+    /// Removes what a session has asked.
+    pub(crate) fn forget(&mut self, session: &SessionKey) {
+        let Some(asked) = self.apps.get_mut(&session.app_name) else { return };
+        for item in &mut asked.newest {
+            item.take_if(|item| item.session == *session);
         }
     }
 
@@ -50,7 +59,7 @@ impl AskedLog {
             None => count,
             Some(place) => place.get::<Seen>().filter(|seen| seen.service == service)?.count,
         };
-        let items = newest.range(seen.checked_sub(*dropped)?.min(newest.len())..).cloned().collect();
+        let items = newest.range(seen.checked_sub(*dropped)?.min(newest.len())..).flatten().cloned().collect();
         Some(NewDeadlines { items, place: LogPlace::new(Seen { service, count }) })
     }
 }
@@ -79,5 +88,7 @@ mod tests {
         assert!(log.since(0, &app, Some(&start.place)).is_none(), "the first one is gone");
         assert_eq!(log.since(0, &app, Some(&first.place)).unwrap().items[0].question.id, "last");
         assert!(log.since(1, &app, Some(&first.place)).is_none(), "a place of another service");
+        log.forget(&session);
+        assert!(log.since(0, &app, Some(&first.place)).unwrap().items.is_empty(), "nothing is kept of it");
     }
 }

@@ -93,6 +93,7 @@ impl InMemorySessionService {
         let removed = write(&self.directory).remove(trimmed.as_ref().unwrap_or(key));
         if let Some(stored) = removed {
             stored.mark_deleted();
+            lock(&self.asked).forget(trimmed.as_ref().unwrap_or(key));
         }
     }
 
@@ -140,6 +141,7 @@ impl InMemorySessionService {
             .redact(head.revision(), event, prepare::claim_time(head, time))
             .unwrap_or_else(|| Err(SessionError::NotFound(head.key().clone())))?;
         head.advance(revision, update_time);
+        lock(&self.asked).forget(head.key());
         Ok(())
     }
 

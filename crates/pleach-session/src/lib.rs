@@ -38,7 +38,10 @@ pub use inbox::{
     concerns_questions, is_rewind, list_projected, refresh_projection,
 };
 pub use known_state::KnownState;
-pub use notes::{FORK_CONTINUED, FORKED_FROM, PAYLOADS, REDACTED, REDACTIONS, REWIND_BEFORE_EVENT, is_state_redacted};
+pub use notes::{
+    BY_DEADLINE, FORK_CONTINUED, FORKED_FROM, PAYLOADS, REDACTED, REDACTIONS, REWIND_BEFORE_EVENT, is_state_redacted,
+    redacted_at,
+};
 pub use open_questions::{ABORTED, check_stored_answer, ends_aborted, open_questions};
 pub use prompt_size::estimated_tokens;
 pub use redact::{Redaction, check_redacted, is_left_of, redacted_document};

@@ -9,6 +9,9 @@ pub const FORKED_FROM: &str = "pleach_forked_from";
 /// A resume continues the copy of a session: `{"pleach_fork_continued": true}`.
 pub const FORK_CONTINUED: &str = "pleach_fork_continued";
 
+/// The event is the answer of a deadline, which no person has given: `{"pleach_by_deadline": true}`.
+pub const BY_DEADLINE: &str = "pleach_by_deadline";
+
 /// The text in the place of a value that was removed.
 pub const REDACTED: &str = "[redacted]";
 
@@ -55,7 +58,8 @@ pub const PAYLOADS: &str = "pleach_payloads";
 /// The name of the step that takes a signal. Its output is `{"event": "<the event that keeps the signal>", "name": "paid", "payload": …}`.
 pub const TAKE_SIGNAL: &str = "pleach_signal";
 
-const ALL: [&str; 15] = [
+const ALL: [&str; 16] = [
+    BY_DEADLINE,
     COMPLETED_RUNS,
     DELEGATED_RUNS,
     CAUGHT_FAILURES,
@@ -86,6 +90,13 @@ pub fn is_state_redacted(event: &Event, key: &str) -> bool {
     let redactions = event.custom_metadata().and_then(|metadata| metadata.get(REDACTIONS)).and_then(Value::as_array);
     let keys = redactions.into_iter().flatten().filter_map(|redaction| redaction.get("state")?.as_array());
     keys.flatten().any(|redacted| redacted == key)
+}
+
+/// Returns when a value of the event was redacted last, in seconds since the epoch.
+#[must_use]
+pub fn redacted_at(event: &Event) -> Option<f64> {
+    let redactions = event.custom_metadata()?.get(REDACTIONS)?.as_array()?;
+    redactions.iter().filter_map(|redaction| redaction.get("at")?.as_f64()).reduce(f64::max)
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ impl fmt::Display for RedactionError {
                 )
             }
             RedactionFault::StillRead => {
-                write!(f, "a run that has not ended still reads `{path}`; resume or abort the run, and redact it then")
+                write!(f, "a run that has not ended still reads `{path}`; let the run end, or rewind its invocation, and redact it then")
             }
         }
     }

@@ -108,7 +108,7 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
     /// least once, also when it has been answered meanwhile.
     ///
     /// A process that answers questions at their deadlines calls this every second, beside a rare
-    /// [`list_questions`](Self::list_questions): the time of a call depends on what was appended since the last one, not on the number of
+    /// [`list_questions`](Self::list_questions): the time of a call depends on what was appended since the last one or in the last minute, not on the number of
     /// sessions or questions, and it writes nothing. `now` is the caller's clock, in seconds since the epoch.
     ///
     /// `None` when the service cannot say: the caller lists all questions then. The default always gives it.

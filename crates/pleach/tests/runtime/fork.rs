@@ -529,6 +529,35 @@ async fn a_resume_ends_the_rest_of_a_fork_that_waits_and_a_redaction_does_not() 
     assert_eq!(redacted.forked_from, Some("s1".into()));
 }
 
+/// Found by a sceptic: in a copy, a late answer took the place of what the deadline had answered, and the node ran again.
+#[tokio::test(start_paused = true)]
+async fn what_a_deadline_has_answered_is_final_in_a_fork_as_well() {
+    let world = World::new();
+    let runs = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&runs);
+    let runner = world.process(rerun("wait", move |ctx: Context| {
+        let runs = Arc::clone(&counted);
+        async move {
+            let _ = ctx.ask_within::<bool>("q", "Well?", HOUR).await?;
+            runs.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        }
+    }));
+    runner.start_timers();
+    trace(runner.run("ana", "s1", "go")).await;
+    tokio::time::sleep(2 * HOUR).await;
+    let source = load(&runner, "s1").await;
+    let last = source.events.last().unwrap();
+    assert_eq!(last.custom_metadata().unwrap()["pleach_by_deadline"], json!(true));
+    runner.fork("ana", "s1", last.id().clone(), Some("s2".into())).await.unwrap();
+    runner.fork("ana", "s2", last.id().clone(), Some("s3".into())).await.unwrap();
+    for session in ["s1", "s2", "s3"] {
+        let late = runner.answer(("ana", session), "q", true).unwrap().detach().await.unwrap_err();
+        assert!(matches!(late, pleach::RunError::AlreadyAnswered { .. }), "{session}: {late}");
+    }
+    assert_eq!(runs.load(Ordering::Relaxed), 1);
+}
+
 /// Found by an attacker: the copy of a session at work counted as at work, and signals to it were refused.
 #[tokio::test(start_paused = true)]
 async fn a_fork_of_a_session_at_work_rests_and_takes_signals() {

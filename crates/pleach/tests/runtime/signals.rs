@@ -177,6 +177,51 @@ async fn a_failed_invocation_keeps_signals() {
     assert_eq!(resumed.output::<u32>().await.unwrap(), 2);
 }
 
+/// Found by readers: a signal took a failed invocation away from the process that had resumed it, and was refused behind a redaction.
+#[tokio::test(start_paused = true)]
+async fn a_failed_invocation_that_is_resumed_elsewhere_keeps_no_signal() {
+    let world = World::new();
+    let is_broken = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let process = || {
+        let is_broken = std::sync::Arc::clone(&is_broken);
+        let root = rerun("work", move |ctx: Context| {
+            let is_broken = is_broken.load(std::sync::atomic::Ordering::Relaxed);
+            async move {
+                if is_broken {
+                    return Err(Fail::msg("broken"));
+                }
+                ctx.step("slow", async || {
+                    tokio::time::sleep(Duration::from_secs(30)).await;
+                    Ok(())
+                })
+                .await?;
+                Ok(ctx.wait_for_signal::<u32>("parcel").await?)
+            }
+        });
+        world.builder().root(root).heartbeat(Duration::from_secs(20)).build().unwrap()
+    };
+    let (here, there) = (process(), process());
+    trace(here.run("ana", "s1", "go")).await;
+    let message = here.sessions().get_session(&crate::support::key(), Default::default()).await.unwrap().unwrap();
+    let removed = pleach::Redaction::new(["/content"], "a request");
+    here.redact("s1", message.events[0].id().clone(), removed).await.unwrap();
+    assert!(is_kept(&here.signal("s1", "other", 1).await.unwrap()), "a redaction is no run");
+
+    is_broken.store(false, std::sync::atomic::Ordering::Relaxed);
+    let invocation = here.status("s1").await.unwrap().invocation.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let resumed = there.resume("ana", "s1", invocation).detach();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let status = here.status("s1").await.unwrap();
+    assert!(matches!(status.progress, RunProgress::RunsElsewhere), "{status:?}");
+    let refused = here.signal("s1", "parcel", 1).await.unwrap_err();
+    assert!(matches!(refused, RunError::Unfinished { .. }), "{refused}");
+    assert!(is_kept(&there.signal("s1", "parcel", 2).await.unwrap()));
+    let refused = here.signal("s1", "parcel", 1).await.unwrap_err();
+    assert!(matches!(refused, RunError::Unfinished { .. }), "{refused}");
+    assert_eq!(resumed.output::<u32>().await.unwrap(), 2);
+}
+
 /// Messages wait for the run that keeps the session busy, in order, and not more of them than are allowed.
 async fn messages_queue_in_order(backend: Backend) {
     let Some(place) = backend.place().await else { return };
