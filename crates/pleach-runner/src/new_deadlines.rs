@@ -70,36 +70,35 @@ struct Reader {
 }
 
 impl Reader {
-    /// Looks for new questions, and lists all when it is time. A failed look does not keep the listing back.
+    /// Lists all questions when it is time, and looks for new ones meanwhile: a look that waits or fails does not keep the listing back.
     async fn look(&mut self, runner: &Arc<RunnerParts>, now: f64) -> Result<(), RunError> {
-        let new = self.new_deadlines(runner, now).await;
-        let lists_only = matches!(new, Ok(None));
-        if let Ok(Some(new)) = &new {
-            self.shared.keep_until(now, now + NEW, &new.items);
+        let mut listed = Ok(());
+        if let Some(listing) = self.listing.take_if(|listing| listing.is_finished()) {
+            listed = listing.await.unwrap_or(Ok(()));
         }
-        let listed = match self.listing.take() {
-            Some(listing) if !listing.is_finished() => {
-                self.listing = Some(listing);
-                Ok(())
-            }
-            Some(listing) => listing.await.unwrap_or(Ok(())),
-            None => Ok(()),
-        };
         if listed.is_err() {
             self.next_listing = now;
         }
-        if lists_only {
-            self.next_listing = now + LIST.as_secs_f64();
-            return list(runner, &self.shared).await;
-        }
         if self.next_listing <= now && self.listing.is_none() {
             self.next_listing = now + LIST.as_secs_f64();
-            // New questions are looked for meanwhile.
             let (runner, shared) = (Arc::clone(runner), Arc::clone(&self.shared));
             self.listing = Some(tokio::spawn(async move { list(&runner, &shared).await }));
         }
-        self.place = new?.map(|new| new.place);
-        listed
+        match self.new_deadlines(runner, now).await? {
+            Some(new) => {
+                self.shared.keep_until(now, now + NEW, &new.items);
+                self.place = Some(new.place);
+                listed
+            }
+            // The service only lists: as often as the pause allows.
+            None => {
+                self.next_listing = now;
+                match self.listing.take() {
+                    Some(listing) => listing.await.unwrap_or(Ok(())),
+                    None => listed,
+                }
+            }
+        }
     }
 
     async fn new_deadlines(&mut self, runner: &RunnerParts, now: f64) -> Result<Option<NewDeadlines>, RunError> {
