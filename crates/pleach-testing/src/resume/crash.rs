@@ -59,6 +59,24 @@ pub(super) struct Write {
     pub(super) event: Option<TraceEntry>,
 }
 
+impl Write {
+    /// What two runs have in common that play the same: who writes, and what kind of thing, without the values.
+    pub(super) fn shape(&self) -> (Operation, Option<(&str, &str, Vec<&str>)>) {
+        let event = self.event.as_ref().map(|event| {
+            let kinds = event.does.iter().map(|does| does.split(' ').next().unwrap_or_default());
+            (event.author.as_str(), event.path.as_str(), kinds.collect())
+        });
+        (self.operation, event)
+    }
+}
+
+impl fmt::Display for Write {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.operation)?;
+        self.event.as_ref().map_or(Ok(()), |event| write!(f, " of `{event}`"))
+    }
+}
+
 /// What the processes of a case have written.
 #[derive(Debug, Default)]
 pub(super) struct Written {
