@@ -61,12 +61,10 @@ pub(super) struct Write {
 
 impl Write {
     /// What two runs have in common that play the same: who writes, and what kind of thing, without the values.
-    pub(super) fn shape(&self) -> (Operation, Option<(&str, &str, Vec<&str>)>) {
-        let event = self.event.as_ref().map(|event| {
-            let kinds = event.does.iter().map(|does| does.split(' ').next().unwrap_or_default());
-            (event.author.as_str(), event.path.as_str(), kinds.collect())
-        });
-        (self.operation, event)
+    pub(super) fn shape(&self) -> String {
+        let Some(event) = &self.event else { return self.operation.to_string() };
+        let kinds: Vec<&str> = event.does.iter().filter_map(|does| does.split(' ').next()).collect();
+        format!("{} of {} ({}): {}", self.operation, event.path, event.author, kinds.join("; "))
     }
 }
 
