@@ -216,6 +216,13 @@ impl RunnerBuilder {
         self
     }
 
+    /// Turns heartbeats off, which is the default: for a builder that was made elsewhere. See [`heartbeat`](Self::heartbeat).
+    #[must_use]
+    pub fn no_heartbeat(mut self) -> Self {
+        self.heartbeat = None;
+        self
+    }
+
     /// Sets a hook that receives the span of every invocation that starts or resumes, before the span is entered; disabled
     /// spans are skipped. An exporter uses it to put all parts of an invocation into one trace: see `docs/tracing.md`. A later
     /// call replaces the hook.

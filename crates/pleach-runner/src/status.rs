@@ -280,8 +280,8 @@ impl RunnerParts {
             },
         };
         let questions = open_questions(&session.events);
-        // A copy that was not continued is run by no process, however new its events are.
-        let rests = rests || forked_from.is_some();
+        // A copy that was not continued is run by no process, however new its events are; nor is one whose heartbeats have ended.
+        let rests = rests || forked_from.is_some() || is_dead;
         // Of a failed run, only heartbeats prove that another attempt waits for its time.
         let may_run = !rests && self.is_alive(last_update_time);
         let progress = match progress {

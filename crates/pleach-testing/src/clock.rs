@@ -1,6 +1,7 @@
 //! [`TestClock`]: a clock that a test advances, and that several Runners share.
 
 use std::collections::BTreeSet;
+use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,6 +12,15 @@ use tokio::time::Instant;
 /// 2027-01-15, 08:00 UTC, in seconds since the epoch.
 const START: Duration = Duration::from_secs(1_800_000_000);
 
+/// The end of time, 9999-12-31: no clock shows more, and a sleep until then or later does not end.
+const LAST: Duration = Duration::from_secs(253_402_300_799);
+
+/// How much time [`TestClock::run`] lets pass, each time after [`PACE`].
+const STRIDE: Duration = Duration::from_secs(1);
+
+/// How long a second takes in [`TestClock::run`]: long enough for a database to answer within the time-outs of steps.
+const PACE: Duration = Duration::from_millis(20);
+
 /// How often the other tasks are polled after the clock was advanced. A run in memory needs a few of them for each event.
 const POLLS: usize = 64;
 
@@ -20,7 +30,8 @@ const POLLS: usize = 64;
 /// shows the time of tokio's runtime, which passes by itself: with `#[tokio::test(start_paused = true)]` no real time passes, and
 /// the runtime advances it whenever every task waits. It can be advanced, too.
 ///
-/// Time-outs, retries, sleeps and deadlines of runs wait by the clock of their Runner.
+/// Time-outs, retries, sleeps and deadlines of runs wait by the clock of their Runner. So do [`Runner::drain`](pleach_runner::Runner::drain) and
+/// followers that read what other processes store: beside them the clock must be advanced, as [`run`](TestClock::run) does.
 ///
 /// ```
 /// use std::time::Duration;
@@ -83,15 +94,17 @@ impl TestClock {
         Self::with(START, Pace::Runtime(Instant::now()))
     }
 
-    /// Sets the time that the clock shows, before anything sleeps by it. Times before 1970 count as 1970.
+    /// Returns a clock that shows `time` until it is advanced. Times before 1970 count as 1970, times after 9999 as the end of 9999.
     #[must_use]
-    pub fn starting_at(self, time: SystemTime) -> Self {
-        let shown = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let pace = match self.shared.pace {
-            Pace::Runtime(_) => Pace::Runtime(Instant::now()),
-            pace => pace,
-        };
-        Self::with(shown, pace)
+    pub fn starting_at(time: SystemTime) -> Self {
+        Self::with(since_epoch(time), Pace::Nothing)
+    }
+
+    /// Returns a clock that shows `time`, and from there measures the time of tokio's runtime. Times are limited as in
+    /// [`starting_at`](Self::starting_at).
+    #[must_use]
+    pub fn running_from(time: SystemTime) -> Self {
+        Self::with(since_epoch(time), Pace::Runtime(Instant::now()))
     }
 
     /// Returns a clock that shows the same time until a sleep ends: what does not sleep takes no time, also where time is not paused.
@@ -116,21 +129,44 @@ impl TestClock {
         self.shared.state().sleeps.len()
     }
 
-    /// Advances the clock, and ends the sleeps until then, in the order of their times: each when the clock shows its time.
+    /// Advances the clock, and ends the sleeps until then, in the order of their times: each when the clock shows its time. It does not pass
+    /// the end of the year 9999.
     ///
-    /// In between the other tasks of the runtime are polled, so that what wakes can sleep again. Work that waits for a database
-    /// or another thread may take longer: wait for it, or use [`advance_to_next_sleep`](Self::advance_to_next_sleep).
+    /// In between the other tasks of the runtime are polled, so that what wakes can sleep again. This needs a current-thread runtime, the
+    /// default of `#[tokio::test]`: on one of several threads nothing shows when the others have been polled, and sleeps may begin late.
+    /// Work that waits for a database or another thread may take longer, too: wait for it, or use [`run`](Self::run) or
+    /// [`advance_to_next_sleep`](Self::advance_to_next_sleep).
     ///
     /// # Cancel safety
     /// When the future is dropped, the clock shows a time in between.
     pub async fn advance(&self, by: Duration) {
-        let target = self.shared.since_epoch() + by;
+        let target = self.shared.since_epoch().saturating_add(by).min(LAST);
         while let Some(next) = self.shared.next(Some(target)) {
             self.shared.set(next);
             others().await;
         }
         self.shared.set(target);
         others().await;
+    }
+
+    /// Waits for a future while the clock runs: a second of it passes in each 20 ms of tokio's time. For what wakes at a time, and for what
+    /// other processes store, which a follower or an outcome reads again and again by the clock; databases answer meanwhile, within the
+    /// time-outs of steps. Where tokio's time is paused, the clock runs as fast as everything else.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the one that it waits for, and the clock shows the time that has passed.
+    pub async fn run<T>(&self, future: impl Future<Output = T>) -> T {
+        let running = async {
+            loop {
+                tokio::time::sleep(PACE).await;
+                self.advance(STRIDE).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            done = future => done,
+            never = running => never,
+        }
     }
 
     /// Waits until something sleeps, advances the clock to the earliest end of a sleep, and returns by how much.
@@ -175,6 +211,9 @@ impl Clock for TestClock {
         let mut changed = self.shared.changed.subscribe();
         let sleep = Sleep::begin(&self.shared, duration);
         Box::pin(async move {
+            if sleep.until.0 >= LAST {
+                std::future::pending::<()>().await;
+            }
             loop {
                 let left = sleep.until.0.saturating_sub(sleep.clock.since_epoch());
                 if left.is_zero() {
@@ -197,7 +236,7 @@ impl Shared {
     }
 
     fn since_epoch(&self) -> Duration {
-        self.state().shown + self.passed()
+        self.state().shown.saturating_add(self.passed()).min(LAST)
     }
 
     /// What has passed by itself.
@@ -232,7 +271,7 @@ impl Shared {
         let now = self.since_epoch();
         let state = self.state();
         let next = state.sleeps.range((now, u64::MAX)..).map(|(until, _)| *until).next();
-        next.filter(|next| last.is_none_or(|last| *next <= last))
+        next.filter(|next| *next < LAST && last.is_none_or(|last| *next <= last))
     }
 }
 
@@ -244,7 +283,7 @@ struct Sleep {
 
 impl Sleep {
     fn begin(clock: &Arc<Shared>, duration: Duration) -> Self {
-        let end = clock.since_epoch().saturating_add(duration);
+        let end = clock.since_epoch().saturating_add(duration).min(LAST);
         let mut state = clock.state();
         state.begun += 1;
         let until = (end, state.begun);
@@ -259,6 +298,10 @@ impl Drop for Sleep {
     fn drop(&mut self) {
         self.clock.state().sleeps.remove(&self.until);
     }
+}
+
+fn since_epoch(time: SystemTime) -> Duration {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().min(LAST)
 }
 
 /// Lets the other tasks of the runtime do what they can do without waiting.

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pleach_context::engine::stable_uuid;
 use pleach_core::{Event, NodePath, SessionKey};
 
+use crate::trace::{is_stable, uuids};
+
 /// Records what the code under test does to the world outside: payments, mails, requests.
 ///
 /// Nodes, steps and tools of a test call [`record`](Self::record) where the real ones call a service. Clones record together.
@@ -40,7 +42,8 @@ impl Effects {
         Self::default()
     }
 
-    /// Records that `what` was done. `key` is `ctx.idempotency_key()`, taken where it is done.
+    /// Records that `what` was done. `key` is `ctx.idempotency_key()`, taken where it is done, or a text that contains it. The property
+    /// refuses other keys: it could not see which result confirms them.
     pub fn record(&self, what: impl Into<String>, key: impl Into<String>) {
         let effect = (what.into(), key.into());
         let mut done = self.done();
@@ -76,6 +79,14 @@ impl Effects {
         self.done().repeated.clone()
     }
 
+    /// What was recorded under keys that contain no key of a run, each once.
+    pub(crate) fn foreign(&self) -> Vec<String> {
+        let done = self.done();
+        let is_foreign = |key: &str| uuids(key).iter().all(|(_, id)| !is_stable(*id));
+        let foreign: BTreeSet<_> = done.all.iter().filter(|(_, key)| is_foreign(key)).collect();
+        foreign.into_iter().map(|(what, key)| format!("{what} ({key})")).collect()
+    }
+
     /// Forgets everything, for another case.
     pub(crate) fn clear(&self) {
         *self.done() = Done::default();
@@ -96,7 +107,8 @@ impl Effects {
             path = run.parent().filter(|parent| !parent.is_root());
         }
         let mut done = self.done();
-        let confirmed: Vec<_> = done.all.iter().filter(|(_, key)| keys.contains(key)).cloned().collect();
+        let is_of = |key: &str| uuids(key).iter().any(|(place, _)| keys.contains(&key[place.clone()]));
+        let confirmed: Vec<_> = done.all.iter().filter(|(_, key)| is_of(key)).cloned().collect();
         done.confirmed.extend(confirmed);
     }
 

@@ -20,6 +20,8 @@ pub struct FaultPlan {
     faults: BTreeMap<(Operation, usize), Fault>,
     /// From which call on every one fails.
     gone_from: BTreeMap<Operation, usize>,
+    /// From which call of all operations on every one fails.
+    all_gone_from: Option<usize>,
     /// How likely each call fails before it is made, and each write behind it.
     rates: (f64, f64),
     /// At most so many times a call lets others go first, before and behind what it does.
@@ -53,6 +55,7 @@ impl FaultPlan {
         Self {
             faults: BTreeMap::new(),
             gone_from: BTreeMap::new(),
+            all_gone_from: None,
             rates: (0.0, 0.0),
             yields: 0,
             holds_time: false,
@@ -62,19 +65,41 @@ impl FaultPlan {
     }
 
     /// Fails a call with [`SessionError::Unavailable`]. Nothing is stored.
+    ///
+    /// # Panics
+    /// For call 0: calls are counted from 1.
     #[must_use]
     pub fn fail(self, operation: Operation, call: usize) -> Self {
         self.fail_with(operation, call, move || unavailable(operation, "it was not made"))
     }
 
     /// Fails a call and every later one with [`SessionError::Unavailable`]: the store is gone. A fault of one call precedes it.
+    ///
+    /// # Panics
+    /// For call 0: calls are counted from 1.
     #[must_use]
     pub fn fail_from(mut self, operation: Operation, call: usize) -> Self {
+        assert_call(call);
         self.gone_from.insert(operation, call);
         self
     }
 
+    /// Fails the call with this number among those of all operations, and every later one, with [`SessionError::Unavailable`]: the store is
+    /// gone for everything. A fault of one call precedes it.
+    ///
+    /// # Panics
+    /// For call 0: calls are counted from 1.
+    #[must_use]
+    pub fn fail_all_from(mut self, call: usize) -> Self {
+        assert_call(call);
+        self.all_gone_from = Some(call);
+        self
+    }
+
     /// Fails a call with an error of your own. Nothing is stored.
+    ///
+    /// # Panics
+    /// For call 0: calls are counted from 1.
     #[must_use]
     pub fn fail_with(
         self,
@@ -86,18 +111,27 @@ impl FaultPlan {
     }
 
     /// Makes a call and loses its answer: the caller gets [`SessionError::Unavailable`], and what was to be stored is stored.
+    ///
+    /// # Panics
+    /// For call 0: calls are counted from 1.
     #[must_use]
     pub fn lose_reply(self, operation: Operation, call: usize) -> Self {
         self.fault(operation, call, Fault::LoseReply)
     }
 
     /// Answers an append as if it were made, and does not make it: a broken service, for tests of checks.
+    ///
+    /// # Panics
+    /// For call 0: calls are counted from 1.
     #[must_use]
     pub fn lose_append(self, call: usize) -> Self {
         self.fault(Operation::Append, call, Fault::LoseWrite)
     }
 
     /// Makes a call later, by the plan's clock.
+    ///
+    /// # Panics
+    /// For call 0: calls are counted from 1.
     #[must_use]
     pub fn delay(self, operation: Operation, call: usize, by: Duration) -> Self {
         self.fault(operation, call, Fault::Delay(by))
@@ -118,9 +152,15 @@ impl FaultPlan {
     }
 
     /// Fails calls by chance with [`SessionError::Unavailable`]: each before it is made with the probability `before`, and each write
-    /// (append, claim, create, delete) whose turn has come behind it with the probability `behind`, so that it is stored. Between 0 and 1.
+    /// (append, claim, redact, create, delete) whose turn has come behind it with the probability `behind`, so that it is stored. Between 0 and 1.
+    ///
+    /// # Panics
+    /// For a probability that is not between 0 and 1.
     #[must_use]
     pub fn rates(mut self, before: f64, behind: f64) -> Self {
+        for rate in [before, behind] {
+            assert!((0.0..=1.0).contains(&rate), "a probability is between 0 and 1, not {rate}");
+        }
         self.rates = (before, behind);
         self
     }
@@ -141,6 +181,7 @@ impl FaultPlan {
     }
 
     fn fault(mut self, operation: Operation, call: usize, fault: Fault) -> Self {
+        assert_call(call);
         self.faults.insert((operation, call), fault);
         self
     }
@@ -167,7 +208,9 @@ impl FaultPlan {
         let count = state.calls.entry(operation).or_default();
         *count += 1;
         let count = *count;
-        let is_gone = self.gone_from.get(&operation).is_some_and(|first| *first <= count);
+        let all: usize = state.calls.values().sum();
+        let is_gone = self.gone_from.get(&operation).is_some_and(|first| *first <= count)
+            || self.all_gone_from.is_some_and(|first| first <= all);
         let fault = self.faults.get(&(operation, count)).cloned().or_else(|| {
             if is_gone || state.seed.chance(self.rates.0) {
                 return Some(Fault::Fail(Arc::new(move || unavailable(operation, "it was not made"))));
@@ -210,6 +253,13 @@ impl Gate for FaultPlan {
     fn faults(&self) -> usize {
         self.state().struck
     }
+
+    fn unused(&self) -> Vec<(Operation, usize)> {
+        let state = self.state();
+        let has_come = |operation, call| state.calls.get(&operation).is_some_and(|calls| *calls >= call);
+        let gone = self.gone_from.iter().map(|(operation, call)| (*operation, *call));
+        self.faults.keys().copied().chain(gone).filter(|(operation, call)| !has_come(*operation, *call)).collect()
+    }
 }
 
 impl Default for FaultPlan {
@@ -223,6 +273,10 @@ impl fmt::Debug for FaultPlan {
         let faults: Vec<_> = self.faults.keys().collect();
         f.debug_struct("FaultPlan").field("faults", &faults).field("rates", &self.rates).finish_non_exhaustive()
     }
+}
+
+fn assert_call(call: usize) {
+    assert!(call > 0, "calls are counted from 1: there is no call 0");
 }
 
 fn unavailable(operation: Operation, what: &str) -> SessionError {

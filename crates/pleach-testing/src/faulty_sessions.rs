@@ -56,6 +56,14 @@ impl FaultySessions {
     pub fn faults(&self) -> usize {
         self.gate.faults()
     }
+
+    /// Returns the faults of the plan whose calls have not come: the operations, and the numbers of their calls. A test that counts on its
+    /// faults asserts that there are none. Those of [`rates`](FaultPlan::rates) and of [`fail_all_from`](FaultPlan::fail_all_from) are not
+    /// among them.
+    #[must_use]
+    pub fn unused(&self) -> Vec<(Operation, usize)> {
+        self.gate.unused()
+    }
 }
 
 impl FaultySessions {
@@ -213,14 +221,14 @@ impl SessionService for FaultySessions {
     }
 
     fn health_check(&self) -> BoxFuture<'_, SessionResult<()>> {
-        self.inner.health_check()
+        Box::pin(self.of(Operation::HealthCheck, self.inner.health_check()))
     }
 
     fn flush(&self) -> BoxFuture<'_, SessionResult<()>> {
-        self.inner.flush()
+        Box::pin(self.of(Operation::Flush, self.inner.flush()))
     }
 
     fn close(&self) -> BoxFuture<'_, SessionResult<()>> {
-        self.inner.close()
+        Box::pin(self.of(Operation::Close, self.inner.close()))
     }
 }

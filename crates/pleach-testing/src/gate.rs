@@ -40,4 +40,9 @@ pub(crate) trait Gate: fmt::Debug + Send + Sync + 'static {
 
     /// How many faults have struck.
     fn faults(&self) -> usize;
+
+    /// The planned faults whose calls have not come.
+    fn unused(&self) -> Vec<(Operation, usize)> {
+        Vec::new()
+    }
 }

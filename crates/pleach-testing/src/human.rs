@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pleach_core::{Question, QuestionKind};
+use pleach_core::{Question, QuestionKind, SIGNAL};
 use pleach_runner::{RunError, RunRequest, Runner, SessionRef};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -27,6 +27,7 @@ const MANY: usize = 10_000;
 ///     .answers_each("date", ["monday", "tuesday"])
 ///     .answers_function("ship_parcel", "shipped") // the result of a long-running tool
 ///     .confirms("pay", true) // a call of the tool `pay`
+///     .signals("parcel", "arrived") // a wait for a signal
 ///     .leaves_open("lawyer");
 /// # drop(human);
 /// ```
@@ -62,8 +63,10 @@ enum Fits {
     /// Ids; `*` is any text.
     Id(String),
     Function(String),
-    /// A confirmation of a call of this tool or node.
+    /// A confirmation of a call of this tool, or of a node.
     Confirmation(String),
+    /// A wait for the signal of this name.
+    Signal(String),
 }
 
 #[derive(Clone)]
@@ -98,7 +101,8 @@ impl ScriptedHuman {
         Self::default()
     }
 
-    /// Answers questions with this id, in which `*` is any text.
+    /// Answers questions with this id, in which `*` is any text. Waits for signals fit only patterns that begin with `pleach_signal:`; see
+    /// [`signals`](Self::signals).
     ///
     /// # Panics
     /// The answer has no JSON form.
@@ -137,13 +141,22 @@ impl ScriptedHuman {
         self.rule(Fits::Function(function.into()), Says::Each(vec![json_of(result)]))
     }
 
-    /// Allows or refuses calls of a tool or a node that ask for confirmation.
+    /// Ends waits for a signal, as [`Runner::signal`] would with this payload while the run waits.
+    ///
+    /// # Panics
+    /// The payload has no JSON form.
+    #[must_use]
+    pub fn signals(self, name: impl Into<String>, payload: impl Serialize) -> Self {
+        self.rule(Fits::Signal(name.into()), Says::Each(vec![json_of(payload)]))
+    }
+
+    /// Allows or refuses calls of a tool that ask for confirmation. The name of a node counts for confirmations that name no tool.
     #[must_use]
     pub fn confirms(self, name: impl Into<String>, allowed: bool) -> Self {
         self.rule(Fits::Confirmation(name.into()), Says::Each(vec![json!({"confirmed": allowed})]))
     }
 
-    /// Leaves questions with this id open: until their deadline, or for ever.
+    /// Leaves questions with this id open: until their deadline, or for ever. Waits for signals fit as in [`answers`](Self::answers).
     #[must_use]
     pub fn leaves_open(self, id: impl Into<String>) -> Self {
         self.rule(Fits::Id(id.into()), Says::Nothing)
@@ -237,11 +250,16 @@ impl ScriptedHuman {
 impl Fits {
     fn question(&self, question: &Question) -> bool {
         match self {
+            // A person sends no signals: a pattern that fits everything must not end the wait for one.
+            Self::Id(pattern) if question.kind == QuestionKind::Signal => {
+                pattern.starts_with(SIGNAL) && fits(pattern, &question.id)
+            }
             Self::Id(pattern) => fits(pattern, &question.id),
+            Self::Signal(name) => question.kind == QuestionKind::Signal && question.message == *name,
             Self::Function(function) => question.function == *function,
             Self::Confirmation(name) => {
                 question.kind == QuestionKind::Confirmation
-                    && (question.node_path.name() == name || called(question) == Some(name))
+                    && called(question).unwrap_or_else(|| question.node_path.name()) == name
             }
         }
     }
@@ -291,7 +309,17 @@ pub(crate) fn unanswered(question: &Question) -> String {
                 "the script has no result for the long-running tool '{function}' (call '{id}' of {node_path}): add `.answers_function(\"{function}\", …)`"
             );
         }
-        QuestionKind::Confirmation => "confirmation",
+        QuestionKind::Signal => {
+            return format!(
+                "the script does not send the signal '{message}' that {node_path} waits for: add `.signals(\"{message}\", …)`, or `.leaves_open(\"{id}\")`"
+            );
+        }
+        QuestionKind::Confirmation => {
+            let name = called(question).unwrap_or_else(|| node_path.name());
+            return format!(
+                "the script has no answer to the confirmation '{id}' of {node_path} (\"{message}\"): add `.confirms(\"{name}\", …)`, or `.leaves_open(\"{id}\")`"
+            );
+        }
         QuestionKind::Credential => "credential",
         _ => "question",
     };

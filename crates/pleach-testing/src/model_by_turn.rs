@@ -21,7 +21,7 @@ use serde_json::Value;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct ModelByTurn {
-    replies: Vec<LlmResponse>,
+    replies: Vec<Result<LlmResponse, String>>,
     repeats: bool,
 }
 
@@ -38,10 +38,14 @@ impl ModelByTurn {
         self.then(LlmResponse::text(text))
     }
 
-    /// Calls a tool next. Arguments that are no object count as none.
+    /// Calls a tool next. Arguments that are not an object fail the call of the model.
     #[must_use]
-    pub fn then_call(self, name: impl Into<String>, args: Value) -> Self {
-        let Value::Object(args) = args else { return self.then_call(name, Value::Object(Default::default())) };
+    pub fn then_call(mut self, name: impl Into<String>, args: Value) -> Self {
+        let name = name.into();
+        let Value::Object(args) = args else {
+            self.replies.push(Err(format!("the arguments of the scripted call of `{name}` are not an object")));
+            return self;
+        };
         // Without an id, as most models do: the runtime makes one.
         let mut call = FunctionCall::new("", name, args);
         call.id = None;
@@ -51,7 +55,7 @@ impl ModelByTurn {
     /// Answers so next.
     #[must_use]
     pub fn then(mut self, reply: impl Into<LlmResponse>) -> Self {
-        self.replies.push(reply.into());
+        self.replies.push(Ok(reply.into()));
         self
     }
 
@@ -74,6 +78,9 @@ impl Model for ModelByTurn {
         let reply = self.replies.get(said).or(last).cloned().ok_or_else(|| {
             let message = format!("turn {} of a script of {}", said + 1, self.replies.len());
             ModelError::new(self.name(), ModelErrorKind::ScriptExhausted).with_message(message)
+        });
+        let reply = reply.and_then(|reply| {
+            reply.map_err(|fault| ModelError::new(self.name(), ModelErrorKind::InvalidRequest).with_message(fault))
         });
         stream::iter([reply]).boxed()
     }

@@ -5,7 +5,7 @@ use std::fmt;
 #[cfg(doc)]
 use pleach_session::SessionService;
 
-/// An operation of a [`SessionService`].
+/// An operation of a [`SessionService`]. Some stand for two calls, which are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Operation {
@@ -13,7 +13,7 @@ pub enum Operation {
     CreateSession,
     /// [`SessionService::get_session`].
     GetSession,
-    /// [`SessionService::events_since`].
+    /// [`SessionService::events_since`] and [`SessionService::head_behind`].
     EventsSince,
     /// [`SessionService::append`], of complete events.
     Append,
@@ -21,7 +21,7 @@ pub enum Operation {
     Claim,
     /// [`SessionService::redact_event`].
     Redact,
-    /// [`SessionService::list_sessions`].
+    /// [`SessionService::list_sessions`] and [`SessionService::list_apps`].
     ListSessions,
     /// [`SessionService::list_questions`].
     ListQuestions,
@@ -33,6 +33,12 @@ pub enum Operation {
     DeleteSession,
     /// [`SessionService::user_state`] and [`SessionService::app_state`].
     State,
+    /// [`SessionService::health_check`].
+    HealthCheck,
+    /// [`SessionService::flush`].
+    Flush,
+    /// [`SessionService::close`].
+    Close,
 }
 
 impl Operation {
@@ -57,6 +63,9 @@ impl fmt::Display for Operation {
             Self::FindSessions => "find_sessions",
             Self::DeleteSession => "delete_session",
             Self::State => "user_state or app_state",
+            Self::HealthCheck => "health_check",
+            Self::Flush => "flush",
+            Self::Close => "close",
         })
     }
 }

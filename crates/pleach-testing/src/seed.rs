@@ -48,7 +48,8 @@ impl Seed {
     }
 }
 
-/// Runs a test with the seeds from 0 up to `count`, or with the one that the environment variable `PLEACH_TEST_SEED` names. When the
+/// Runs a test with the seeds from 0 up to `count`, or with the one that the environment variable `PLEACH_TEST_SEED` names, as every
+/// other test of seeds does then: name the test, too. When the
 /// test panics, standard error names the seed.
 ///
 /// ```
@@ -61,11 +62,12 @@ impl Seed {
 /// ```
 ///
 /// # Panics
-/// When the test does, and when the variable is no number.
+/// When the test does, when `count` is 0, and when the variable is no number.
 ///
 /// # Cancel safety
 /// Dropping the future drops the test of the current seed.
 pub async fn each_seed<F: Future<Output = ()>>(count: u64, test: impl Fn(u64) -> F) {
+    assert!(count > 0, "`each_seed` needs at least one seed");
     let chosen = std::env::var(SEED_VARIABLE).ok().filter(|text| !text.is_empty());
     let chosen = chosen.map(|text| text.parse::<u64>().expect("PLEACH_TEST_SEED is a number"));
     let seeds = chosen.map_or(0..count, |seed| seed..seed.saturating_add(1));
@@ -82,7 +84,7 @@ impl Drop for Named {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let seed = self.0;
-            eprintln!("failed with seed {seed}: {SEED_VARIABLE}={seed} runs it alone");
+            eprintln!("failed with seed {seed}: {SEED_VARIABLE}={seed} runs every test of seeds with this one alone");
         }
     }
 }

@@ -12,10 +12,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use names::Names;
-pub(crate) use names::uuids;
+pub(crate) use names::{is_stable, uuids};
 
 /// The events of a session as text that equal runs make equal: ids become counted names, times are left out, secrets of
-/// credentials are hidden. For `insta::assert_snapshot!(trace)`, or `assert_yaml_snapshot!`.
+/// credentials are hidden. A question with a deadline shows what was left when it was asked, which differs where a deadline is a fixed time and
+/// the Runner has the machine's clock: give it a [`TestClock`](crate::TestClock). For `insta::assert_snapshot!(trace)`, or `assert_yaml_snapshot!`.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -78,7 +79,9 @@ impl Trace {
             return self;
         }
         for entry in &mut self.entries {
+            entry.author = entry.author.replace(text, name);
             entry.path = entry.path.replace(text, name);
+            entry.branch = entry.branch.take().map(|branch| branch.replace(text, name));
             entry.does.iter_mut().for_each(|does| *does = does.replace(text, name));
         }
         self

@@ -5,7 +5,7 @@
 //!
 //! ```toml
 //! [dev-dependencies]
-//! pleach = { version = "0.1", features = ["testkit"] }
+//! pleach = { path = "../pleach/crates/pleach", features = ["testkit"] }
 //! ```
 //!
 //! ```

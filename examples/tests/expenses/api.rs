@@ -60,9 +60,9 @@ pub(crate) async fn an_expense_that_no_manager_answers_is_rejected_at_its_deadli
     let client = place.start().await;
     client.submit("e1", 48_000).await;
     client.asks("e1").await;
-    place.clock.advance(LIMIT - Duration::from_secs(1));
+    place.clock.advance(LIMIT - Duration::from_secs(1)).await;
     assert_eq!(client.status("e1").await["progress"], "waiting");
-    place.clock.advance(Duration::from_secs(1));
+    place.clock.advance(Duration::from_secs(1)).await;
     let outcome = json!({"result": "rejected", "by": null, "note": "no manager has answered in time"});
     assert_eq!(place.clock.run(client.outcome("e1")).await, outcome);
     assert_eq!(client.answer("e1", json!({"approved": true})).await.0, StatusCode::CONFLICT);
@@ -161,7 +161,7 @@ pub(crate) async fn the_inbox_has_pages(backend: Backend) {
     for number in 1..=5 {
         client.submit(&format!("e{number}"), 48_000).await;
         client.asks(&format!("e{number}")).await;
-        place.clock.advance(Duration::from_secs(1));
+        place.clock.advance(Duration::from_secs(1)).await;
     }
     client.answer("e3", json!({"approved": false})).await;
     let (mut seen, mut after) = (Vec::new(), String::new());

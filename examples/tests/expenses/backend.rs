@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use pleach::SessionService;
 use pleach::prelude::connect;
+use pleach::testkit::TestClock;
 use pleach_testkit::Schema;
 use tempfile::TempDir;
 
 use crate::client::Client;
-use crate::clock::TestClock;
 use crate::service::{Bank, Policy, Service, recover_always};
 
 /// How long managers may take.

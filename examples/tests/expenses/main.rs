@@ -4,7 +4,6 @@
 mod api;
 mod backend;
 mod client;
-mod clock;
 #[cfg(unix)]
 #[expect(dead_code, reason = "a test has a temporary folder here, for its database and its ledger")]
 #[path = "../example/mod.rs"]

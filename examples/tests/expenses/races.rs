@@ -48,7 +48,7 @@ pub(crate) async fn an_answer_and_the_deadline_at_once_pay_at_most_once(backend:
     let client = place.start().await;
     client.submit("e1", 48_000).await;
     client.asks("e1").await;
-    place.clock.advance(LIMIT);
+    place.clock.advance(LIMIT).await;
     let (status, _) = client.answer("e1", json!({"approved": true})).await;
     let outcome: Value = place.clock.run(client.outcome("e1")).await;
     match status {

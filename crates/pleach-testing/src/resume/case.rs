@@ -36,6 +36,8 @@ pub(super) struct Played {
     pub(super) outcome: Outcome,
     pub(super) trace: Trace,
     pub(super) writes: Vec<Write>,
+    /// Whether anything is recorded in the effects of the property.
+    pub(super) has_effects: bool,
     /// The error of the first message that failed.
     pub(super) failure: Option<String>,
 }
@@ -71,12 +73,13 @@ impl<'a> Case<'a> {
                 Some(fault) => fault,
                 None => {
                     let settings = self.settings;
-                    let outcome = Outcome::of(&session, &talk.ends, &settings.effects, &settings.ignored);
+                    let outcome = Outcome::of(&session, &talk.ends, settings);
                     let failure = talk.ends.values().find_map(|end| match end {
                         End::Failed(error) => Some(error.clone()),
                         _ => None,
                     });
-                    return Ok(Played { outcome, trace, writes: self.written.writes(), failure });
+                    let has_effects = !settings.effects.all().is_empty();
+                    return Ok(Played { outcome, trace, writes: self.written.writes(), has_effects, failure });
                 }
             },
             (Err(fault), _) | (Ok(()), Err(fault)) => fault,
@@ -89,6 +92,10 @@ impl<'a> Case<'a> {
         let repeated = self.settings.effects.repeated();
         if !repeated.is_empty() {
             return Some(ResumeFault::Repeated(repeated));
+        }
+        let foreign = self.settings.effects.foreign();
+        if !foreign.is_empty() {
+            return Some(ResumeFault::ForeignKeys(foreign));
         }
         let stored = self.written.stored();
         let is_lost = |id: &EventId| session.events.iter().all(|event| event.id() != id);
@@ -103,8 +110,8 @@ impl<'a> Case<'a> {
     /// Plays to the end, in as many processes as it takes.
     async fn processes(&self, point: Option<&CrashPoint>, talk: &mut Talk) -> Result<(), ResumeFault> {
         let mut point = point;
-        let mut process = self.process(self.gate(point)).await?;
-        let mut next = Next::Look;
+        let mut process = self.first(self.gate(point)).await?;
+        let mut next = Next::Send(0);
         for _ in 0..MANY {
             if let Next::Fire(question) = &next {
                 // The Runner that has asked would fire, too, in a task of its own. Sleeps last longer than processes.
@@ -147,11 +154,32 @@ impl<'a> Case<'a> {
         Arc::new(CrashGate::new(&self.written, point, self.settings.open.is_some()))
     }
 
+    /// The first process, which must find an empty store: else it would take the session of an earlier check for its own.
+    async fn first(&self, gate: Arc<CrashGate>) -> Result<Process, ResumeFault> {
+        let store = self.open().await.map_err(ResumeFault::Setup)?;
+        let found = {
+            let _held = self.settings.open.is_some().then(HeldTime::new);
+            store.get_session(&self.key, GetSessionConfig::recent(0)).await
+        };
+        if found.map_err(|error| ResumeFault::Setup(error.into()))?.is_some() {
+            let key = &self.key;
+            return Err(ResumeFault::Setup(
+                format!("the store is not empty, it has the session {key}: use a new one for each check").into(),
+            ));
+        }
+        self.assemble(store, gate)
+    }
+
     async fn process(&self, gate: Arc<CrashGate>) -> Result<Process, ResumeFault> {
         let store = self.open().await.map_err(ResumeFault::Setup)?;
+        self.assemble(store, gate)
+    }
+
+    fn assemble(&self, store: Arc<dyn SessionService>, gate: Arc<CrashGate>) -> Result<Process, ResumeFault> {
         let gated = FaultySessions { inner: store, gate: Arc::clone(&gate) as _ };
         let builder = (self.settings.app)(AppName::clone(&self.key.app_name)).sessions(gated);
-        let built = builder.clock(self.clock.clone()).ids(self.ids.clone()).build();
+        // A process is gone when the next one begins, so none has to see that another one works.
+        let built = builder.clock(self.clock.clone()).ids(self.ids.clone()).no_heartbeat().build();
         let runner = built.map_err(|error| ResumeFault::Setup(error.into()))?;
         if *runner.app_name() != self.key.app_name {
             return Err(ResumeFault::Setup("the app has another name than the one that its function got".into()));
@@ -217,7 +245,7 @@ impl<'a> Case<'a> {
                     let mut run = process.runner.follow(&self.key, None).await.map_err(ResumeFault::Run)?;
                     while run.next().await.is_some() {}
                 }
-                Ok(Turn::found(&status, messages))
+                Turn::found(&status, messages)
             }
             Err(RunError::SessionNotFound(_)) => Ok(Turn::next(0, Next::Send(0))),
             Err(error) => Err(ResumeFault::Run(error)),

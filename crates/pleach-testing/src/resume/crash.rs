@@ -59,6 +59,22 @@ pub(super) struct Write {
     pub(super) event: Option<TraceEntry>,
 }
 
+impl Write {
+    /// What two runs have in common that play the same: who writes, and what kind of thing, without the values.
+    pub(super) fn shape(&self) -> String {
+        let Some(event) = &self.event else { return self.operation.to_string() };
+        let kinds: Vec<&str> = event.does.iter().filter_map(|does| does.split(' ').next()).collect();
+        format!("{} of {} ({}): {}", self.operation, event.path, event.author, kinds.join("; "))
+    }
+}
+
+impl fmt::Display for Write {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.operation)?;
+        self.event.as_ref().map_or(Ok(()), |event| write!(f, " of `{event}`"))
+    }
+}
+
 /// What the processes of a case have written.
 #[derive(Debug, Default)]
 pub(super) struct Written {

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use pleach_core::{BoxError, Question, with_causes};
+use pleach_context::NodeError;
+use pleach_core::{BoxError, NodePath, Question, with_causes};
 use pleach_runner::RunError;
 
 use super::crash::CrashPoint;
@@ -26,7 +27,7 @@ pub struct ResumeFailure {
 pub enum ResumeFault {
     /// A message failed with this error, and [`ResumeProperty::may_fail`](crate::ResumeProperty::may_fail) is not set.
     Failed(String),
-    /// Two runs that nothing cut off differ.
+    /// Two runs that nothing cut off differ, or a run that was to be cut off differs before that.
     NotReproducible(Vec<Difference>),
     /// The run that was cut off and continued ends in another way than the one that was not.
     Differs(Vec<Difference>),
@@ -34,13 +35,24 @@ pub enum ResumeFault {
     Repeated(Vec<String>),
     /// These runs of nodes gave more than one output.
     SeveralOutputs(Vec<String>),
+    /// These effects were recorded under keys of your own, so that no repetition could be found: `what (key)`.
+    ForeignKeys(Vec<String>),
+    /// [`ResumeProperty::effects`](crate::ResumeProperty::effects) is set, and the run that nothing cut off has recorded nothing in it.
+    NoEffects,
     /// The store has acknowledged these events and does not hold them.
     Lost(Vec<String>),
     /// The script has no answer to a question.
     NoAnswer(Box<Question>),
     /// A run failed otherwise than by its nodes.
     Run(RunError),
-    /// The store cannot be opened, or the app cannot be built.
+    /// A new Runner does not know the root of the run: the app is another one in each process.
+    Changed {
+        /// What differs.
+        error: NodeError,
+        /// The run that no longer fits.
+        path: NodePath,
+    },
+    /// The store cannot be opened, holds the session already or is not used at all; or the app cannot be built.
     Setup(BoxError),
     /// The conversation does not end.
     NoEnd,
@@ -110,10 +122,25 @@ impl fmt::Display for ResumeFault {
                     "done again, although the log has a later event of the same run: {effects}; do it in a step: `ctx.step(…)`"
                 )
             }
+            Self::ForeignKeys(effects) => {
+                let effects = effects.join(", ");
+                writeln!(
+                    f,
+                    "recorded under keys that are not of the run: {effects}; record with `ctx.idempotency_key()`, or with a key that contains it"
+                )
+            }
+            Self::NoEffects => writeln!(
+                f,
+                "nothing is recorded in the effects of the property: the code under test must record in a clone of them"
+            ),
             Self::SeveralOutputs(paths) => writeln!(f, "more than one output of {}", paths.join(", ")),
             Self::Lost(events) => writeln!(f, "the store has acknowledged and lost: {}", events.join(", ")),
             Self::NoAnswer(question) => writeln!(f, "{}", unanswered(question)),
             Self::Run(error) => writeln!(f, "{}: {error}", error.code()),
+            Self::Changed { error, path } => {
+                let (class, message) = (error.class(), error.message());
+                writeln!(f, "the app has changed between two processes: {class} of {path}: {message}")
+            }
             Self::Setup(error) => writeln!(f, "it cannot start: {}", with_causes(&**error)),
             Self::NoEnd => writeln!(f, "the conversation does not end: does a loop of it?"),
         }

@@ -3,16 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pleach_core::{Event, Session};
+use pleach_core::{Event, Question, Session};
 use serde_json::Value;
 
 use super::failure::Difference;
+use super::settings::Settings;
 use super::talk::End;
-use crate::trace::uuids;
-use crate::{CountedIds, Effects};
-
-/// The version of the UUIDs that idempotency keys are.
-const STABLE: usize = 8;
+use crate::CountedIds;
+use crate::trace::{is_stable, uuids};
 
 /// What a conversation has come to, by places that a failure names; several values of one place in lines.
 #[derive(Debug, Default, PartialEq)]
@@ -21,8 +19,9 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// Reads a stored session. `ignored` are places as `ResumeProperty::ignore` names them.
-    pub(super) fn of(session: &Session, ends: &BTreeMap<usize, End>, effects: &Effects, ignored: &[String]) -> Self {
+    /// Reads a stored session.
+    pub(super) fn of(session: &Session, ends: &BTreeMap<usize, End>, settings: &Settings) -> Self {
+        let Settings { effects, ignored, .. } = settings;
         let mut places = BTreeMap::new();
         for (message, end) in ends {
             places.insert(format!("end of message {}", message + 1), end.to_string());
@@ -37,13 +36,23 @@ impl Outcome {
         for (key, value) in session.state.iter().filter(|(key, _)| !ignored.contains(&format!("state:{key}"))) {
             places.insert(format!("state '{key}'"), pretty(value));
         }
-        let asked: BTreeSet<String> = session.events.iter().flat_map(|event| event.questions()).map(|q| q.id).collect();
-        places.insert("questions".to_owned(), asked.into_iter().collect::<Vec<_>>().join("\n"));
+        let app = session.app_name().as_str();
+        for (place, asked) in questions(&session.events, app) {
+            let is_it = |id: &str| place == format!("question '{id}'");
+            if !ignored.iter().filter_map(|place| place.strip_prefix("question:")).any(is_it) {
+                places.insert(place, asked);
+            }
+        }
+        for (path, taken) in routes(&session.events) {
+            places.insert(format!("route of {path}"), taken);
+        }
+        for (path, count) in runs(&session.events) {
+            places.insert(format!("runs of {path}"), count.to_string());
+        }
         for (what, count) in effects.counts() {
             let times = if count == 1 { "done once".to_owned() } else { format!("done {count} times") };
             places.insert(format!("effect '{what}'"), times);
         }
-        let app = session.app_name().as_str();
         let stable = |(place, text): (String, String)| (stable(&place, app), stable(&text, app));
         Self { places: places.into_iter().map(stable).collect() }
     }
@@ -80,6 +89,63 @@ fn outputs(events: &[Arc<Event>]) -> BTreeMap<String, Vec<String>> {
     outputs
 }
 
+/// The questions by their ids, each with a line for each time that a run asked it: a run that begins again and asks again asks once.
+fn questions(events: &[Arc<Event>], app: &str) -> BTreeMap<String, String> {
+    let mut asked = BTreeMap::new();
+    for question in events.iter().flat_map(|event| event.questions()) {
+        let run = (question.invocation_id.clone(), question.node_path.clone(), question.id.clone());
+        asked.insert(run, question);
+    }
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for question in asked.values() {
+        // Equal for all whose ids are counted.
+        let place = stable(&format!("question '{}'", question.id), app);
+        places.entry(place).or_default().push(stable(&asks(question), app));
+    }
+    // Lanes that run side by side ask in any order.
+    places.values_mut().for_each(|asks| asks.sort_unstable());
+    places.into_iter().map(|(place, asks)| (place, asks.join("\n"))).collect()
+}
+
+/// What a person sees of a question. Its deadline follows the clock, so that only whether there is one is the same in each run.
+fn asks(question: &Question) -> String {
+    let mut text = format!("{}: {:?}", question.node_path.static_path(), question.message);
+    if let Some(payload) = &question.payload {
+        text.push_str(&format!(", with {payload}"));
+    }
+    if let Some(assignee) = &question.assignee {
+        text.push_str(&format!(", of {assignee}"));
+    }
+    if question.deadline.is_some() {
+        text.push_str(", with a deadline");
+    }
+    text
+}
+
+/// The routes by paths without run ids.
+fn routes(events: &[Arc<Event>]) -> BTreeMap<String, String> {
+    let mut routes: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for event in events {
+        let Some(route) = event.actions().route() else { continue };
+        // A route always has a JSON form.
+        let route = serde_json::to_string(route).unwrap_or_default();
+        routes.entry(event.path().static_path()).or_default().push(route);
+    }
+    routes.values_mut().for_each(|routes| routes.sort_unstable());
+    routes.into_iter().map(|(path, routes)| (path, routes.join("\n"))).collect()
+}
+
+/// How many runs of each path have written something other than errors.
+fn runs(events: &[Arc<Event>]) -> BTreeMap<String, usize> {
+    let written = events.iter().filter(|event| !event.is_from_user() && event.error_code().is_none());
+    let runs: BTreeSet<_> = written.map(|event| (event.invocation_id(), event.path())).collect();
+    let mut counts = BTreeMap::new();
+    for (_, path) in runs {
+        *counts.entry(path.static_path()).or_default() += 1;
+    }
+    counts
+}
+
 /// Whether an event gives the output of the run that wrote it.
 fn gives(event: &Event) -> bool {
     let has_output = event.output().is_some() || event.node_info().message_as_output() == Some(true);
@@ -96,7 +162,7 @@ fn stable(text: &str, app: &str) -> String {
     let mut stable = String::with_capacity(text.len());
     let mut end = 0;
     for (place, id) in uuids(text) {
-        if CountedIds::is_counted(id) || id.get_version_num() == STABLE {
+        if CountedIds::is_counted(id) || is_stable(id) {
             stable.push_str(&text[end..place.start]);
             stable.push_str("<id>");
             end = place.end;

@@ -10,8 +10,8 @@ use pleach_runner::{Message, RunnerBuilder};
 use pleach_session::SessionService;
 
 use super::case::{Case, Played};
-use super::crash::{CrashPoint, CrashTime};
-use super::failure::{ResumeFailure, ResumeFault};
+use super::crash::{CrashPoint, CrashTime, Write};
+use super::failure::{Difference, ResumeFailure, ResumeFault};
 use super::settings::Settings;
 use crate::{Effects, ScriptedHuman, Trace};
 
@@ -24,18 +24,19 @@ use crate::{Effects, ScriptedHuman, Trace};
 ///
 /// - how each message of the user ended: done, waiting, or failed with which error;
 /// - the outputs of every node and step, and the state;
-/// - the questions that were asked;
+/// - the questions that were asked: how often, with which text, payload and assignee, and whether with a deadline;
+/// - the routes that were taken, and the runs of nodes and steps that wrote something;
 /// - the [`Effects`], each of which may be done again only until its result is stored.
 ///
 /// No run may give two outputs, and the store must hold each event that it has acknowledged. Two runs that nothing cuts off are
-/// compared first: a handler that uses chance or the machine's clock outside of a step shows there.
+/// compared first, with their writes: a handler that uses chance or the machine's clock outside of a step shows there.
 ///
 /// The clock of the runs shows the same time until something has waited by it. Pauses between retries, and time-outs, last as long as tokio's runtime
 /// makes them: with `#[tokio::test(start_paused = true)]` they take no real time. Sleeps of the run, and deadlines of questions that the person leaves
 /// open, take none in any case.
 ///
 /// The model of an agent must answer by what it is asked, because a process that is cut off asks it again:
-/// [`ScriptedReply::with`](pleach_model::ScriptedReply::with), or a type of your own.
+/// [`ModelByTurn`](crate::ModelByTurn), `ScriptedModel::new().then(ScriptedReply::with(f)).repeating()`, or a type of your own.
 pub struct ResumeProperty {
     settings: Settings,
 }
@@ -58,7 +59,7 @@ impl ResumeProperty {
     }
 
     /// The property of an app. The function makes the builder of each process, with the app's name that it gets. What it sets of
-    /// sessions, clock and ids is replaced.
+    /// sessions, clock and ids is replaced, and heartbeats are off: there is one process at a time.
     ///
     /// ```
     /// # use pleach_context::Node;
@@ -94,10 +95,12 @@ impl ResumeProperty {
         self
     }
 
-    /// Sets where the code under test records what it does. It is empty when each run begins.
+    /// Sets where the code under test records what it does. It is empty when each run begins. The run that nothing cuts off must record
+    /// something in it, else the check fails with [`ResumeFault::NoEffects`].
     #[must_use]
     pub fn effects(mut self, effects: &Effects) -> Self {
         self.settings.effects = effects.clone();
+        self.settings.reads_effects = true;
         self
     }
 
@@ -125,8 +128,8 @@ impl ResumeProperty {
         self
     }
 
-    /// Does not compare the outputs of a node or step, named by its path without run ids, such as `shop/order/charge`, nor a state key, such as
-    /// `state:token`: what differs in each run on purpose.
+    /// Does not compare the outputs of a node or step, named by its path without run ids, such as `shop/order/charge`, a state key, such as
+    /// `state:token`, or a question, such as `question:ship`: what differs in each run on purpose.
     #[must_use]
     pub fn ignore(mut self, place: impl Into<String>) -> Self {
         self.settings.ignored.push(place.into());
@@ -149,8 +152,19 @@ impl ResumeProperty {
         if let Some(error) = live.failure.clone().filter(|_| !self.settings.may_fail) {
             return Err(ResumeFailure::new(None, ResumeFault::Failed(error), live.trace));
         }
+        if live.writes.is_empty() {
+            let fault = ResumeFault::Setup("the run has written nothing to its store".into());
+            return Err(ResumeFailure::new(None, fault, live.trace));
+        }
+        if self.settings.reads_effects && !live.has_effects {
+            return Err(ResumeFailure::new(None, ResumeFault::NoEffects, live.trace));
+        }
         let again = self.play(1, None).await?;
-        let differences = live.outcome.differences(&again.outcome);
+        let mut differences = live.outcome.differences(&again.outcome);
+        if differences.is_empty() {
+            let count = live.writes.len().max(again.writes.len());
+            differences.extend((1..=count).find_map(|write| unlike(write, &live.writes, &again.writes)));
+        }
         if !differences.is_empty() {
             return Err(ResumeFailure::new(None, ResumeFault::NotReproducible(differences), again.trace));
         }
@@ -169,6 +183,11 @@ impl ResumeProperty {
     /// Plays a case that is cut off, and compares it.
     async fn crash(&self, live: &Played, point: &CrashPoint, number: usize) -> Result<(), ResumeFailure> {
         let played = self.play(number, Some(point)).await?;
+        if let Some(difference) = unlike(point.write, &live.writes, &played.writes) {
+            // Nothing was cut off, or another write.
+            let fault = ResumeFault::NotReproducible(vec![difference]);
+            return Err(ResumeFailure::new(None, fault, played.trace));
+        }
         let differences = live.outcome.differences(&played.outcome);
         match differences.is_empty() {
             true => Ok(()),
@@ -181,6 +200,16 @@ impl ResumeProperty {
         let case = Case::new(&self.settings, number);
         case.play(point).await
     }
+}
+
+/// How a write of one run, counted from 1, differs from that of another one.
+fn unlike(write: usize, expected: &[Write], found: &[Write]) -> Option<Difference> {
+    let (expected, found) = (expected.get(write - 1), found.get(write - 1));
+    (expected.map(Write::shape) != found.map(Write::shape)).then(|| Difference {
+        place: format!("write {write}"),
+        expected: expected.map(Write::to_string),
+        found: found.map(Write::to_string),
+    })
 }
 
 impl fmt::Debug for ResumeProperty {

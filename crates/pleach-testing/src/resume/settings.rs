@@ -17,6 +17,8 @@ pub(super) struct Settings {
     pub(super) inputs: Vec<Message>,
     pub(super) human: ScriptedHuman,
     pub(super) effects: Effects,
+    /// Whether the test has set the effects.
+    pub(super) reads_effects: bool,
     /// Process memory without it.
     pub(super) open: Option<Open>,
     /// The places that are not compared.
@@ -32,6 +34,7 @@ impl Settings {
             inputs: Vec::new(),
             human: ScriptedHuman::new(),
             effects: Effects::new(),
+            reads_effects: false,
             open: None,
             ignored: Vec::new(),
             may_fail: false,

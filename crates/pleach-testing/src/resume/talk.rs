@@ -6,6 +6,8 @@ use std::fmt;
 use pleach_core::{InvocationId, Question};
 use pleach_runner::{RunEnd, RunProgress, SessionStatus};
 
+use super::failure::ResumeFault;
+
 /// How the ids of invocations begin: `message-1`, `message-2`, …
 const PREFIX: &str = "message-";
 
@@ -95,21 +97,24 @@ impl Turn {
     }
 
     /// What a new process finds.
-    pub(super) fn found(status: &SessionStatus, messages: usize) -> Self {
+    pub(super) fn found(status: &SessionStatus, messages: usize) -> Result<Self, ResumeFault> {
         let Some((invocation, message)) = status.invocation.as_ref().and_then(|id| Some((id, place(id)?))) else {
-            return Self::next(0, Next::Send(0));
+            return Ok(Self::next(0, Next::Send(0)));
         };
-        match &status.progress {
+        Ok(match &status.progress {
             RunProgress::Done => Self::ended(message, End::Done, messages),
             RunProgress::Aborted => Self::ended(message, End::Aborted, messages),
             RunProgress::Waiting => Self::next(message, Next::Answer),
             // The error may be that of an attempt behind which there is another one.
-            RunProgress::Failed { .. } | RunProgress::Unfinished => {
+            RunProgress::Failed { .. } | RunProgress::Unfinished | RunProgress::MayBeDone => {
                 Self::next(message, Next::Resume(invocation.clone()))
+            }
+            RunProgress::Changed { error, path } => {
+                return Err(ResumeFault::Changed { error: error.clone(), path: path.clone() });
             }
             // Fired by the Runner at a deadline.
             _ => Self::next(message, Next::Look),
-        }
+        })
     }
 }
 

@@ -38,6 +38,11 @@ impl Names {
     }
 }
 
+/// Whether an id is one that idempotency keys are: it follows from what it names.
+pub(crate) fn is_stable(id: Uuid) -> bool {
+    id.get_version_num() == 8
+}
+
 /// The UUIDs of a text, with their places.
 pub(crate) fn uuids(text: &str) -> Vec<(Range<usize>, Uuid)> {
     let mut found = Vec::new();

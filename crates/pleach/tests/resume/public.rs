@@ -40,8 +40,9 @@ fn holds(flow: &Flow) {
         let world = worlds.lock().unwrap().entry(name.to_string()).or_default().clone();
         Runner::builder(name).root(root(&own, &world)).resumable(own.resumable)
     });
-    let property =
-        property.input("go").human(&ScriptedHuman::new().leaves_open(format!("*{OPEN}")).answers_with("*", answer));
+    let human = ScriptedHuman::new().leaves_open(format!("*{OPEN}")).leaves_open(format!("pleach_signal:*{OPEN}"));
+    let human = human.answers_with("*", answer).answers_with("pleach_signal:*", answer);
+    let property = property.input("go").human(&human);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     if let Err(failure) = runtime.block_on(property.check()) {
         panic!("{failure}");

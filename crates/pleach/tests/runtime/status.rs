@@ -189,3 +189,20 @@ async fn what_may_be_done_is_not_taken_for_cut_off() {
         assert!(listed.iter().all(|item| !matches!(item.progress, RunProgress::Unfinished)), "{listed:?}");
     }
 }
+
+/// Found by a newcomer: a run that was cut off before its join might have been done, so that no recovery continued it.
+#[tokio::test]
+async fn a_run_that_is_cut_off_before_its_join_is_unfinished() {
+    let sessions = Sessions::default();
+    let mut wf = Workflow::builder("wf");
+    let (a, b) = (wf.node("a", async || 1), wf.node("b", async || 2));
+    let both = wf.join("both", (a, b));
+    wf.edge(START, (a, b));
+    let runner = process(wf.build_to(both).unwrap(), &sessions, false);
+    let mut run = runner.run("ana", "s1", "go");
+    for _ in 0..2 {
+        run.next().await.unwrap().unwrap();
+    }
+    drop(run);
+    assert_eq!(status(&runner, "s1").await, "unfinished");
+}

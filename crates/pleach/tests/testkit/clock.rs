@@ -1,5 +1,6 @@
 //! The clock and the ids, shared by several Runners.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -145,17 +146,15 @@ async fn two_runners_share_ids() {
     other.run("ana", "s1", "b").output::<String>().await.unwrap();
     let key = SessionKey::new("t", "ana", "s1");
     let session = world.sessions.get_session(&key, Default::default()).await.unwrap().unwrap();
-    let mut ids: Vec<String> = session.events.iter().map(|event| event.id().to_string()).collect();
+    let ids: Vec<String> = session.events.iter().map(|event| event.id().to_string()).collect();
     assert!(ids.iter().all(|id| id.starts_with("00000000-0000-4000-8000-0000000000")), "{ids:?}");
-    let count = ids.len();
-    ids.dedup();
-    assert_eq!(ids.len(), count);
+    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "{ids:?}");
 }
 
 #[tokio::test]
 async fn sleeps_wake_in_the_order_of_their_times_each_at_its_own() {
     let start = SystemTime::UNIX_EPOCH + Duration::from_secs(100);
-    let clock = TestClock::new().starting_at(start);
+    let clock = TestClock::starting_at(start);
     let woken = Arc::new(std::sync::Mutex::new(Vec::new()));
     for seconds in [5_u64, 1, 3, 9] {
         let (clock, woken) = (clock.clone(), Arc::clone(&woken));
@@ -175,4 +174,44 @@ async fn sleeps_wake_in_the_order_of_their_times_each_at_its_own() {
     assert_eq!(clock.sleeping(), 1);
     clock.advance(Duration::MAX / 4).await;
     assert_eq!((woken.lock().unwrap().len(), clock.sleeping()), (4, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn endless_sleeps_and_durations_are_no_mistake() {
+    for clock in [TestClock::new(), TestClock::running()] {
+        let endless = tokio::spawn(clock.sleep(Duration::MAX));
+        let sleep = tokio::spawn(clock.sleep(Duration::from_secs(60)));
+        tokio::task::yield_now().await;
+        assert_eq!(clock.advance_to_next_sleep().await, Duration::from_secs(60));
+        clock.advance(Duration::MAX).await;
+        clock.advance(Duration::MAX).await;
+        assert!(sleep.is_finished() && !endless.is_finished());
+        assert!(clock.time() > UNIX_EPOCH);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_runs_beside_a_future() {
+    let clock = TestClock::new();
+    let sleep = clock.sleep(Duration::from_secs(90));
+    clock.run(sleep).await;
+    assert_eq!(clock.now(), 1_800_000_090.0);
+    // What ends at once takes no time.
+    assert_eq!(clock.run(async { 7 }).await, 7);
+    assert_eq!(clock.now(), 1_800_000_090.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_ends_while_the_clock_runs() {
+    let world = World::new(TestClock::new());
+    let runner = world.process(alone(async |_: Context, _: String| {
+        std::future::pending::<()>().await;
+        Ok(())
+    }));
+    let mut run = runner.run("ana", "s1", "go");
+    let reads = tokio::spawn(async move { while run.next().await.is_some() {} });
+    tokio::task::yield_now().await;
+    let drained = world.clock.run(runner.drain(Duration::from_secs(30))).await;
+    assert_eq!(drained.runs.len(), 1);
+    reads.await.unwrap();
 }

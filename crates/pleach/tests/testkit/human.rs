@@ -121,3 +121,45 @@ async fn a_node_that_asks_for_confirmation_is_confirmed_by_its_name() {
     assert!(human.converse(&runner, request.clone()).await.unwrap().is_empty());
     assert_eq!(runner.start(request).output::<String>().await.unwrap(), "paid");
 }
+
+#[tokio::test]
+async fn an_agent_with_the_name_of_a_tool_confirms_nothing() {
+    let erase = tool("erase", "Erases.", async || Ok::<_, NodeError>("erased")).require_confirmation();
+    let model = ModelByTurn::new().then_call("erase", json!({}));
+    let agent = LlmAgent::builder("pay").model(model).tool(erase).build().unwrap();
+    let runner = Runner::builder("t").root(agent).build().unwrap();
+    let error = ScriptedHuman::new().confirms("pay", true).converse(&runner, request()).await.unwrap_err();
+    assert!(matches!(&error, HumanError::NoAnswer(question) if question.kind == QuestionKind::Confirmation), "{error}");
+    assert!(error.to_string().contains("`.confirms(\"erase\", …)`"), "{error}");
+}
+
+#[tokio::test]
+async fn a_wait_for_a_signal_is_answered_by_rules_of_signals_only() {
+    let runner = || {
+        let root =
+            alone(async |ctx: Context, _: String| ctx.wait_for_signal::<String>("parcel").await.map_err(Into::into));
+        Runner::builder("t").root(root).build().unwrap()
+    };
+    for human in [ScriptedHuman::new().answers("*", "x"), ScriptedHuman::new().answers_with("*", |_| "x".into())] {
+        let error = human.converse(&runner(), request()).await.unwrap_err();
+        assert!(error.to_string().contains("signal 'parcel'"), "{error}");
+    }
+    let script = || ScriptedHuman::new().answers("*", "x").signals("other", "y");
+    for human in [script().answers("pleach_signal:*", "arrived"), script().signals("parcel", "arrived")] {
+        let runner = runner();
+        assert!(human.converse(&runner, request()).await.unwrap().is_empty());
+        assert_eq!(output(&runner).await, json!("arrived"));
+    }
+    let open = script().leaves_open("*").leaves_open("pleach_signal:*").converse(&runner(), request()).await.unwrap();
+    assert_eq!(open[0].kind, QuestionKind::Signal);
+}
+
+#[tokio::test]
+async fn arguments_that_are_no_object_fail_the_call_of_the_model() {
+    let weather = tool("weather", "Weather.", async || Ok::<_, NodeError>("sunny"));
+    let model = ModelByTurn::new().then_call("weather", json!("Oslo")).then_text("Sunny.");
+    let agent = LlmAgent::builder("helper").model(model).tool(weather).build().unwrap();
+    let runner = Runner::builder("t").root(agent).build().unwrap();
+    let error = runner.start(request()).output::<String>().await.unwrap_err();
+    assert!(error.to_string().contains("`weather` are not an object"), "{error}");
+}

@@ -3,10 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics says what is wrong")]
 
 mod clock;
+mod faults;
 mod human;
 mod interleavings;
 mod payloads;
 mod resume;
+mod resume_checks;
 mod stores;
 mod support;
 mod traces;

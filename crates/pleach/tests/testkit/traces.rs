@@ -99,3 +99,14 @@ fn a_trace_is_a_serde_value() {
     let expected = json!([{"invocation": 1, "author": "shop", "path": "shop@1/price@1", "does": ["gives 12"]}]);
     assert_eq!(serde_json::to_value(&trace).unwrap(), expected);
 }
+
+#[test]
+fn a_text_is_redacted_everywhere() {
+    let event = Event::from_author("otter-ltd")
+        .with_node_path("otter-ltd@1")
+        .with_branch("otter-ltd@1")
+        .with_output("otter-ltd");
+    let trace = Trace::of(&[Arc::new(event)]).redact("otter-ltd", "<customer>");
+    let text = serde_json::to_string(&trace).unwrap();
+    assert!(!text.contains("otter-ltd"), "{text}");
+}
