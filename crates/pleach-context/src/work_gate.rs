@@ -21,7 +21,7 @@ pub struct WorkGate {
 #[derive(Debug)]
 struct Waiting {
     run: NodePath,
-    /// Whether its node always gives a result.
+    /// Whether its node gives results.
     gives: bool,
     waker: Waker,
 }
@@ -31,7 +31,7 @@ impl WorkGate {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the body of the run at `path` may run; else `cx` is woken once it may. `gives` when its node always gives a result. For engines.
+    /// Whether the body of the run at `path` may run; else `cx` is woken once it may. `gives` when its node gives results. For engines.
     pub fn poll_pass(&self, path: &NodePath, gives: bool, cx: &TaskContext<'_>) -> Poll<()> {
         if !self.closed.load(Ordering::Acquire) {
             return Poll::Ready(());
@@ -57,7 +57,7 @@ impl WorkGate {
         self.closed.load(Ordering::Acquire) && !self.waiting().is_empty()
     }
 
-    /// Returns the runs whose bodies wait, each with whether its node always gives a result.
+    /// Returns the runs whose bodies wait, each with whether its node gives results.
     #[must_use]
     pub fn wanted(&self) -> Vec<(NodePath, bool)> {
         self.waiting().iter().map(|waiting| (waiting.run.clone(), waiting.gives)).collect()

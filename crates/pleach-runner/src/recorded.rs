@@ -116,8 +116,8 @@ pub(crate) fn rests(ic: &InvocationContext) -> bool {
     ic.engine().work_gate().wanted().iter().all(|(run, _)| asks(run))
 }
 
-/// Returns whether the bodies that a resume would run may have completed before: their nodes may give nothing, so that no event shows it, and
-/// the app does not record it.
+/// Returns whether the bodies that a resume would run may have completed before: their nodes give nothing, so that no event shows it, and the
+/// app does not record it.
 pub(crate) fn may_be_done(ic: &InvocationContext) -> bool {
     let history = ic.engine().history();
     let history = history.as_deref();

@@ -75,7 +75,7 @@ pub enum RunProgress {
         /// The run that no longer fits.
         path: NodePath,
     },
-    /// Nothing shows whether its last nodes have run: they may give no result, and the app is not [resumable](crate::App::resumable).
+    /// Nothing shows whether its last nodes have run: they give no result (`()`), and the app is not [resumable](crate::App::resumable).
     /// [`Runner::resume`] runs them, possibly once more.
     MayBeDone,
     /// It was aborted, and cannot be resumed.

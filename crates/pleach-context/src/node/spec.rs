@@ -78,6 +78,8 @@ pub struct NodeSpec {
     pub takes: InputKind,
     /// Whether every completed run gives an output: a run without one was cut off, and runs again on resume.
     pub always_gives: bool,
+    /// Whether no completed run gives an output.
+    pub never_gives: bool,
     /// Which runs of the node a person approves before its body runs.
     pub confirmation: Confirmation,
     /// When a failed attempt is tried again.
@@ -134,6 +136,7 @@ impl NodeSpec {
             levels: 0,
             takes: InputKind::Anything,
             always_gives: false,
+            never_gives: false,
             confirmation: Confirmation::Never,
             retry: None,
             timeout: None,

@@ -396,8 +396,7 @@ impl Future for NodeRun<'_> {
                 Phase::Start => {
                     let spec = run.node.spec();
                     if spec.kind != NodeKind::Workflow || run.begins_with_hooks() {
-                        let may_be_silent = matches!(spec.kind, NodeKind::Function | NodeKind::Tool);
-                        let gives = !may_be_silent || spec.always_gives || spec.wait_for_output;
+                        let gives = !spec.never_gives || spec.wait_for_output;
                         ready!(run.ctx.invocation().engine().work_gate().poll_pass(run.ctx.node_path(), gives, cx));
                     }
                     if let Err(error) = run.start() {

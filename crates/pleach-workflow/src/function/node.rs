@@ -61,6 +61,7 @@ impl<In, Out> FunctionNode<In, Out> {
         let mut spec = NodeSpec::new(name).kind(NodeKind::Function);
         spec.takes = InputKind::of::<In>();
         spec.always_gives = always_gives::<Out>();
+        spec.never_gives = TypeId::of::<Out>() == TypeId::of::<()>();
         let mut needs = Vec::new();
         handler.needs(&mut needs);
         handler.state_params(&mut spec.state_params);
