@@ -136,13 +136,14 @@ impl Shared {
     /// the next.
     pub(crate) fn keep_until(&self, now: f64, until: f64, questions: &[InboxItem]) {
         let before = self.next();
-        let resting = {
-            let mut state = self.state();
-            state.resting.retain(|_, again| now < *again);
-            state.resting.clone()
-        };
         let due = questions.iter().filter_map(|item| Due::of(&item.session, &item.question));
-        self.keep(due.filter(|due| due.at <= micros(until) && !resting.contains_key(due)));
+        let mut near: Vec<Due> = due.filter(|due| due.at <= micros(until)).collect();
+        {
+            let resting = &mut self.state().resting;
+            resting.retain(|_, again| now < *again);
+            near.retain(|due| !resting.contains_key(due));
+        }
+        self.keep(near.into_iter());
         if self.next() != before {
             self.changed.notify_one();
         }
