@@ -1,8 +1,8 @@
 //! [`Fact`]: one thing that an event says or does.
 
 use pleach_auth::{hide_secrets, hide_secrets_of, hide_secrets_of_call};
-use pleach_context::engine::notes_completed_runs;
 use pleach_core::{Event, FunctionCall, Part};
+use pleach_session::notes::notes_completed_runs;
 use pleach_session::partly_rewound;
 use serde::Serialize;
 use serde_json::{Value, json};

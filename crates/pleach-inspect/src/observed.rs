@@ -39,7 +39,6 @@ fn outline(name: &str, graph: Option<GraphOutline>) -> Outline {
         kind,
         rerun_on_resume: false,
         wait_for_output: false,
-        retries: false,
         graph,
     }
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use pleach_context::engine::notes_completed_runs;
 use pleach_core::{Event, EventId, OutputFor};
+use pleach_session::notes::notes_completed_runs;
 
 /// Which events a follower receives, and when it ends.
 #[derive(Clone, Debug)]

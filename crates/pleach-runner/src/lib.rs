@@ -63,6 +63,7 @@ mod status;
 mod store;
 mod timers;
 mod trace;
+mod unfinished;
 
 pub use answer_event::answer_event;
 pub use app::App;
@@ -83,4 +84,5 @@ pub use run_event::RunEvent;
 pub use runner::Runner;
 pub use sent_signal::SignalOptions;
 pub use signal::SignalOutcome;
-pub use status::{ListUnfinished, ListUnfinishedResponse, RunProgress, SessionStatus};
+pub use status::{RunProgress, SessionStatus};
+pub use unfinished::{ListUnfinished, ListUnfinishedResponse};

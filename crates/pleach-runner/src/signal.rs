@@ -52,12 +52,13 @@ impl Runner {
     /// - [`RunError::Message`] for a payload that cannot be written as JSON, or that the type of the run that waits refuses.
     /// - [`RunError::NoReceiver`] when no run waits for the name, and the last invocation has ended.
     /// - [`RunError::Unfinished`] when no run waits for the name, and the last invocation, or a lane of it beside its questions, has neither
-    ///   ended nor paused: another process works on it and would lose the session, it was cut off, or it has failed and another process may try
-    ///   again. Send the signal again later, or to that process, or resume the invocation first. A failure that no node above it could try
-    ///   again or catch keeps the signal for the resume. In an app that is not [resumable](crate::App::resumable), a node that completed without a result leaves no trace, and
-    ///   counts as one that may work elsewhere.
+    ///   ended nor paused: another process works on it and would lose the session, or it was cut off, also between two attempts. Send the signal
+    ///   again later, or to that process, or resume the invocation first. An invocation that has failed for good keeps the signal for its
+    ///   resume; one whose last failure is that of a child or a step which a body has run does so only once it has been silent for three
+    ///   [heartbeats](crate::RunnerBuilder::heartbeat), because the body may have caught the failure and be at work. In an app that is not
+    ///   [resumable](crate::App::resumable), a node that completed without a result leaves no trace, and counts as one that may work elsewhere.
+    /// - [`RunError::Busy`] when runs of this Runner keep beginning in the session.
     /// - [`RunError::Session`] with a stale error when other processes keep appending to the session; those of [`Runner::questions`].
-    ///
     /// - [`RunError::Node`] with a `WorkflowChangedError` when the last invocation is [`RunProgress::Changed`].
     ///
     /// Nothing is stored then, but for an error of a storage that does not answer: the signal may be stored, and
@@ -109,7 +110,7 @@ impl Runner {
                 continue;
             }
             let turn = self.parts.signals.of_session(&key).await;
-            let tried = self.try_signal(&key, &signal).await;
+            let tried = self.try_signal(&key, &signal, looked_again).await;
             drop(turn);
             match tried {
                 Ok(Some(outcome)) => return Ok(outcome),
@@ -127,10 +128,21 @@ impl Runner {
         }
     }
 
-    /// Returns `None` when the session has changed meanwhile.
-    async fn try_signal(&self, key: &SessionKey, signal: &Signal) -> Result<Option<SignalOutcome>, RunError> {
+    /// Returns `None` when the session has changed meanwhile. `may_be_stored` is set when the storage has not answered this call before.
+    async fn try_signal(
+        &self,
+        key: &SessionKey,
+        signal: &Signal,
+        may_be_stored: bool,
+    ) -> Result<Option<SignalOutcome>, RunError> {
         let session = self.parts.load_all(key).await?;
         if let Some(event) = session.events.iter().find(|event| *event.id() == signal.id) {
+            if may_be_stored && event.kept_signal().is_none() {
+                // The run that stored it as its answer has failed with the answer of the storage.
+                let SessionKey { user_id, session_id, .. } = key.clone();
+                let run = self.resume(user_id, session_id, event.invocation_id().clone()).detach();
+                return Ok(Some(SignalOutcome::Delivered(run)));
+            }
             // By this very call, whose run has ended behind the append; or by an earlier one with its key.
             let is_kept = !signal.is_keyed && event.kept_signal().is_some();
             return Ok(Some(if is_kept { SignalOutcome::Kept } else { SignalOutcome::Repeated }));

@@ -1,14 +1,12 @@
-//! [`Runner::status`] and [`Runner::unfinished`]: how far sessions are, for operators and for the start of a process.
+//! [`Runner::status`]: how far a session is.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use pleach_context::engine::WORKFLOW_CHANGED;
 use pleach_context::{NodeError, Outline};
-use pleach_core::{Event, InvocationId, NodePath, Question, Session, SessionId, SessionKey, UserId, micros, next_time};
-use pleach_session::{
-    ListCursor, ListSessions, SessionError, effective_events, effective_events_of, open_questions, redacted_at,
-};
+use pleach_core::{Event, InvocationId, NodePath, Question, Session, SessionId, SessionKey, micros, next_time};
+use pleach_session::notes::is_tried_again;
+use pleach_session::{effective_events, effective_events_of, open_questions, redacted_at};
 
 use crate::active::ActiveRun;
 use crate::begin::{Begun, ShownMessage};
@@ -18,9 +16,6 @@ use crate::parts::RunnerParts;
 use crate::recorded::{last_of_runs, may_be_done, recorded, rests};
 use crate::resting_fork::resting_source;
 use crate::{RunError, RunRequest, Runner, SessionRef};
-
-/// How many sessions [`Runner::unfinished`] looks at when no limit is set.
-const PAGE: usize = 100;
 
 /// How far a session is. See [`Runner::status`].
 #[derive(Clone, Debug)]
@@ -85,7 +80,8 @@ pub enum RunProgress {
 }
 
 impl SessionStatus {
-    fn is_unfinished(&self) -> bool {
+    /// Returns whether [`Runner::unfinished`] lists it.
+    pub(crate) fn is_unfinished(&self) -> bool {
         let has_ended = !self.progress.can_resume() && !matches!(self.progress, RunProgress::Changed { .. });
         !has_ended && self.forked_from.is_none()
     }
@@ -97,65 +93,6 @@ impl RunProgress {
     pub fn can_resume(&self) -> bool {
         matches!(self, Self::Failed { .. } | Self::Unfinished | Self::MayBeDone)
     }
-}
-
-/// Which sessions [`Runner::unfinished`] looks at.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct ListUnfinished {
-    /// Starts behind this position: the `next` of the page before.
-    pub after: Option<ListCursor>,
-    /// Only sessions whose last event is older, in seconds since the epoch.
-    pub idle_since: Option<f64>,
-    /// How many sessions are looked at; 100 when absent.
-    pub limit: Option<usize>,
-}
-
-impl ListUnfinished {
-    /// Returns a request for all sessions, in the order of their last events.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Leaves out sessions whose last event is older than `time`.
-    #[must_use]
-    pub fn since(mut self, time: SystemTime) -> Self {
-        let update_time = seconds(time);
-        self.after = Some(ListCursor { update_time, user_id: UserId::from(""), session_id: SessionId::from("") });
-        self
-    }
-
-    /// Leaves out sessions whose last change is newer than `time`: another process may work on them.
-    #[must_use]
-    pub fn idle_since(mut self, time: SystemTime) -> Self {
-        self.idle_since = Some(seconds(time));
-        self
-    }
-
-    /// Continues behind a page.
-    #[must_use]
-    pub fn after(mut self, cursor: ListCursor) -> Self {
-        self.after = Some(cursor);
-        self
-    }
-
-    /// Looks at no more than `limit` sessions.
-    #[must_use]
-    pub fn limit(mut self, limit: usize) -> Self {
-        self.limit = Some(limit);
-        self
-    }
-}
-
-/// The sessions whose last invocation can be resumed.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct ListUnfinishedResponse {
-    /// The sessions, in the order of their last events.
-    pub items: Vec<SessionStatus>,
-    /// The start of the next page, for [`ListUnfinished::after`]; `None` on the last page.
-    pub next: Option<ListCursor>,
 }
 
 impl Runner {
@@ -173,70 +110,6 @@ impl Runner {
     pub async fn status(&self, session: impl Into<SessionRef>) -> Result<SessionStatus, RunError> {
         let key = self.parts.session_key(&session.into()).await?;
         self.parts.status(self.parts.load_all(&key).await?).await
-    }
-
-    /// Returns the sessions of the app whose last invocation has failed, or has not ended and is not run by this Runner:
-    /// [`RunProgress::Failed`], [`RunProgress::Unfinished`], [`RunProgress::MayBeDone`] and [`RunProgress::Changed`].
-    /// [Forks](Runner::fork) that rest are left out.
-    ///
-    /// Every minute, resume those that have been idle for longer than a step of theirs takes:
-    /// ```
-    /// # use std::time::{Duration, SystemTime};
-    /// # use pleach_runner::{ListUnfinished, Runner, RunError, RunProgress};
-    /// # async fn recover(runner: Runner, now: SystemTime) -> Result<(), RunError> {
-    /// let (day, minute) = (Duration::from_secs(86_400), Duration::from_secs(60));
-    /// let mut list = ListUnfinished::new().since(now - day).idle_since(now - minute);
-    /// loop {
-    ///     let page = runner.unfinished(list.clone()).await?;
-    ///     for cut in page.items {
-    ///         if let (RunProgress::Unfinished, Some(invocation)) = (cut.progress, cut.invocation) {
-    ///             drop(runner.resume(cut.session.user_id, cut.session.session_id, invocation).detach());
-    ///         }
-    ///     }
-    ///     match page.next {
-    ///         Some(next) => list = list.after(next),
-    ///         None => break,
-    ///     }
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    /// Several processes may do so at once: each run claims its session before it executes anything, and all but one fail with
-    /// [`SessionError::Stale`](pleach_session::SessionError::Stale). With [heartbeats](crate::RunnerBuilder::heartbeat), sessions that another
-    /// process works on are left out, and `idle_since` is not needed. Without them no store knows whether another process still works on a
-    /// session that is idle for long: it loses the session to the resume, and its step runs twice.
-    ///
-    /// One page looks at [`ListUnfinished::limit`] sessions and may return none of them. Each is read whole.
-    ///
-    /// # Errors
-    /// [`RunError::Session`] when the storage fails. A session that cannot be read is left out, with a warning in the log.
-    ///
-    /// # Cancel safety
-    /// The call only reads.
-    ///
-    /// ADK: none.
-    pub async fn unfinished(&self, request: ListUnfinished) -> Result<ListUnfinishedResponse, RunError> {
-        let mut list = ListSessions::new(self.app_name().clone()).with_limit(request.limit.unwrap_or(PAGE).max(1));
-        list.after = request.after;
-        let page = self.sessions().list_sessions(list).await?;
-        let mut response = ListUnfinishedResponse { items: Vec::new(), next: page.next };
-        for session in page.sessions {
-            if request.idle_since.is_some_and(|time| session.last_update_time() > time) {
-                // They come in the order of their last events.
-                response.next = None;
-                break;
-            }
-            let key = session.key().clone();
-            match self.status(&key).await {
-                Ok(status) if status.is_unfinished() => response.items.push(status),
-                Ok(_) => {}
-                // Deleted meanwhile.
-                Err(RunError::SessionNotFound(_)) => {}
-                Err(RunError::Session(error)) if !is_of_one_session(&error) => return Err(RunError::Session(error)),
-                Err(error) => tracing::warn!(session = %key, %error, "the status of a session is not known"),
-            }
-        }
-        Ok(response)
     }
 }
 
@@ -259,7 +132,6 @@ impl RunnerParts {
             None => (RunProgress::New, true),
             Some(_) if self.active.of(&key).is_some_and(|run| run.end().is_none()) => (RunProgress::RunsHere, false),
             Some(invocation) => match self.replayed(&key, invocation).await {
-                // The error event may be that of an attempt, behind which another one waits.
                 Ok((RunProgress::Unfinished, _)) => match failed(&session.events, invocation) {
                     Some((error, path)) => {
                         let is_final = ends_root(&self.root.outline(), &path);
@@ -267,7 +139,6 @@ impl RunnerParts {
                     }
                     None => (RunProgress::Unfinished, false),
                 },
-                // Whether another version of the program may try again is not known.
                 Err(RunError::Node { error, path }) if error.class() == WORKFLOW_CHANGED => {
                     (RunProgress::Changed { error, path }, false)
                 }
@@ -344,30 +215,18 @@ fn changed_at(last: f64, events: &[Arc<Event>]) -> f64 {
     redacted.map_or(last, |redacted| redacted.max(next_time(last)))
 }
 
-/// Returns whether a failure at `path` has ended the root node: none of the runs above it is tried again, or has a body that may go past it.
+/// Returns whether a failure at `path` has ended the root node: none of the runs above it has a body that may go past it.
 fn ends_root(root: &Outline, path: &NodePath) -> bool {
     let mut names = path.segments().map(|segment| segment.rsplit_once('@').map_or(segment, |(name, _)| name));
     let is_of_root = names.next().is_some_and(|name| root.name == name);
-    let last = names.try_fold(root, |above, name| {
-        let graph = above.graph.as_ref().filter(|_| !above.retries)?;
-        graph.nodes.iter().find(|node| node.name == name)
-    });
-    is_of_root && last.is_some_and(|node| !node.retries)
+    let last = names.try_fold(root, |above, name| above.graph.as_ref()?.nodes.iter().find(|node| node.name == name));
+    is_of_root && last.is_some()
 }
 
-/// Returns the failure that an unfinished invocation ended with: its last event is an error event.
+/// Returns the failure that an unfinished invocation ended with: its last event is an error event, and no attempt was to follow it.
 fn failed(events: &[Arc<Event>], invocation: &InvocationId) -> Option<(NodeError, NodePath)> {
     let own = effective_events_of(events, invocation);
-    let last = last_of_runs(&own)?;
+    let last = last_of_runs(&own).filter(|last| !is_tried_again(last))?;
     let error = NodeError::new(last.error_code()?.to_owned(), last.error_message().unwrap_or_default().to_owned());
     Some((error, last.path().clone()))
-}
-
-/// Returns whether an error concerns what is stored of one session, and not the storage.
-fn is_of_one_session(error: &SessionError) -> bool {
-    matches!(error, SessionError::Corrupt { .. } | SessionError::PayloadLost(_))
-}
-
-fn seconds(time: SystemTime) -> f64 {
-    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }

@@ -33,6 +33,9 @@ pub const PENDING_ROUTE: &str = "_adk_pending_route";
 /// The event reports an error, and its run continues: `{"_adk_reported_error": true}`.
 pub const REPORTED_ERROR: &str = "_adk_reported_error";
 
+/// The error event is that of an attempt which another one follows: `{"_adk_tried_again": true}`.
+pub const TRIED_AGAIN: &str = "_adk_tried_again";
+
 /// The event holds what a callback around an agent has given: `{"_adk_agent_callback": "before"}`, or `"after"`.
 pub const AGENT_CALLBACK: &str = "_adk_agent_callback";
 
@@ -58,13 +61,14 @@ pub const PAYLOADS: &str = "pleach_payloads";
 /// The name of the step that takes a signal. Its output is `{"event": "<the event that keeps the signal>", "name": "paid", "payload": …}`.
 pub const TAKE_SIGNAL: &str = "pleach_signal";
 
-const ALL: [&str; 16] = [
+const ALL: [&str; 17] = [
     BY_DEADLINE,
     COMPLETED_RUNS,
     DELEGATED_RUNS,
     CAUGHT_FAILURES,
     PENDING_ROUTE,
     REPORTED_ERROR,
+    TRIED_AGAIN,
     AGENT_CALLBACK,
     LOOP_ROUNDS,
     TASK_RESPONSE,
@@ -81,6 +85,22 @@ const ALL: [&str; 16] = [
 #[must_use]
 pub fn is_note(key: &str) -> bool {
     ALL.contains(&key)
+}
+
+/// Returns whether the event notes completed runs.
+#[must_use]
+pub fn notes_completed_runs(event: &Event) -> bool {
+    has_note(event, COMPLETED_RUNS)
+}
+
+/// Returns whether another attempt was to follow the error event: its invocation has not ended with it.
+#[must_use]
+pub fn is_tried_again(event: &Event) -> bool {
+    has_note(event, TRIED_AGAIN)
+}
+
+fn has_note(event: &Event, key: &str) -> bool {
+    event.custom_metadata().is_some_and(|metadata| metadata.contains_key(key))
 }
 
 /// Returns whether a redaction has removed the value that an event set for a key of the state, or a part of it. The delta then says

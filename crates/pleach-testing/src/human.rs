@@ -16,7 +16,8 @@ const MANY: usize = 10_000;
 ///
 /// The first rule that fits a question gives the answer. A rule with several answers gives them to the questions that it fits,
 /// one after the other, and its last one to every further question. The same question gets the same answer when it is asked again.
-/// Clones are one person.
+/// Clones are one person. Of a [select](pleach_context::Context::select), the first branch that a rule fits counts; branches without a rule are
+/// passed over if another one has one.
 ///
 /// ```
 /// use pleach_testing::ScriptedHuman;
@@ -87,7 +88,7 @@ struct Told {
 
 /// What a script says about a question.
 #[derive(Debug)]
-pub(crate) enum Reply {
+enum Reply {
     Answer(Value),
     /// It stays open on purpose.
     Open,
@@ -184,18 +185,11 @@ impl ScriptedHuman {
         let session = session.into();
         let mut last = String::new();
         for _ in 0..MANY {
-            let mut open = Vec::new();
-            let mut answer = None;
-            for question in runner.questions(session.clone()).await.map_err(HumanError::Run)? {
-                match self.reply(&question) {
-                    Reply::Answer(value) if answer.is_none() => answer = Some((question, value)),
-                    Reply::NoRule if answer.is_none() => return Err(HumanError::NoAnswer(Box::new(question))),
-                    _ => open.push(question),
-                }
-            }
-            let Some((question, value)) = answer else { return Ok(open) };
+            let open = runner.questions(session.clone()).await.map_err(HumanError::Run)?;
+            let unanswered = |question: &Question| HumanError::NoAnswer(Box::new(question.clone()));
+            let Some((question, value)) = self.first_answer(&open).map_err(unanswered)? else { return Ok(open) };
             last.clone_from(&question.id);
-            let run = runner.answer(session.clone(), &question, value).map_err(HumanError::Run)?;
+            let run = runner.answer(session.clone(), question, value).map_err(HumanError::Run)?;
             finish(run).await.map_err(HumanError::Run)?;
         }
         Err(HumanError::NoEnd(last))
@@ -220,14 +214,37 @@ impl ScriptedHuman {
         Self { rules: Arc::clone(&self.rules), told: Arc::default() }
     }
 
-    /// What the script says about a question.
-    pub(crate) fn reply(&self, question: &Question) -> Reply {
+    /// Returns the first question that the script answers, with its answer.
+    ///
+    /// # Errors
+    /// A question before it that no rule fits, unless one fits another branch of its select.
+    pub(crate) fn first_answer<'q>(&self, open: &'q [Question]) -> Result<Option<(&'q Question, Value)>, &'q Question> {
+        for question in open {
+            let is_branch = |other: &&Question| {
+                let run = |question: &Question| (question.invocation_id.clone(), question.node_path.clone());
+                question.select.is_some() && other.select == question.select && run(other) == run(question)
+            };
+            match self.reply(question) {
+                Reply::Answer(value) => return Ok(Some((question, value))),
+                Reply::NoRule if !open.iter().filter(is_branch).any(|other| self.rule_for(other).is_some()) => {
+                    return Err(question);
+                }
+                Reply::NoRule | Reply::Open => {}
+            }
+        }
+        Ok(None)
+    }
+
+    fn rule_for(&self, question: &Question) -> Option<(usize, &Rule)> {
+        let is_timer = question.kind == QuestionKind::Timer;
+        self.rules.iter().enumerate().find(|(_, rule)| !is_timer && rule.fits.question(question))
+    }
+
+    fn reply(&self, question: &Question) -> Reply {
         if question.kind == QuestionKind::Timer {
             return Reply::Open;
         }
-        let Some((place, rule)) = self.rules.iter().enumerate().find(|(_, rule)| rule.fits.question(question)) else {
-            return Reply::NoRule;
-        };
+        let Some((place, rule)) = self.rule_for(question) else { return Reply::NoRule };
         let asked = [question.invocation_id.to_string(), question.id.clone(), question.node_path.to_string()];
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(said) = told.answers.get(&asked) {

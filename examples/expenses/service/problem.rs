@@ -39,6 +39,8 @@ impl From<RunError> for Problem {
             // The last one: another process has answered at the same moment.
             RunError::AlreadyAnswered { .. }
             | RunError::OtherMessage { .. }
+            | RunError::InvocationAborted { .. }
+            | RunError::NoReceiver { .. }
             | RunError::Busy { .. }
             | RunError::Unfinished { .. }
             | RunError::Session(SessionError::Stale { .. }) => StatusCode::CONFLICT,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pleach::{ListUnfinished, RunError, RunProgress};
+use pleach::{ListUnfinished, RunError};
 
 use super::Service;
 
@@ -26,22 +26,11 @@ pub(crate) async fn recover_always(service: Service, idle: Duration) {
     stopping.run_until_cancelled(look).await;
 }
 
-/// Continues the expenses that nothing has happened to for longer than `idle`, which must be longer than a payment takes: another
+/// Continues the expenses that nothing has happened to for longer than `idle`, which must be longer than a payment takes, and than a pause between
+/// two attempts: another
 /// process may be at work on others. Failed ones are left to `retry`.
 async fn recover(service: &Service, idle: Duration) -> Result<(), RunError> {
-    let (runner, now) = (&service.runner, service.now());
-    let mut list = ListUnfinished::new().since(now - BACK).idle_since(now - idle);
-    loop {
-        let page = runner.unfinished(list.clone()).await?;
-        for cut in page.items {
-            if let (RunProgress::Unfinished, Some(invocation)) = (cut.progress, cut.invocation) {
-                tracing::info!(session = %cut.session, "an expense was cut off and continues");
-                drop(runner.resume(cut.session.user_id, cut.session.session_id, invocation).detach());
-            }
-        }
-        match page.next {
-            Some(next) => list = list.after(next),
-            None => return Ok(()),
-        }
-    }
+    let now = service.now();
+    let list = ListUnfinished::new().since(now - BACK).idle_since(now - idle);
+    service.runner.resume_unfinished(list).await.map(drop)
 }

@@ -8,7 +8,7 @@ use smol_str::SmolStr;
 use super::InvocationContext;
 use crate::engine::{ChildCounters, GraphNames, GraphPosition, OwnLane, RunState};
 use crate::queue::LatestTicket;
-use crate::{NodeKind, Schema};
+use crate::{NodeKind, RetryConfig, Schema};
 
 /// The context of one node run. Cheap to clone: clones are the same run.
 ///
@@ -49,6 +49,8 @@ pub(crate) struct ContextInner {
     pub(crate) kind: NodeKind,
     pub(crate) rerun_on_resume: bool,
     pub(crate) attempt: u32,
+    /// When a failed attempt is tried again.
+    pub(crate) retry: Option<Arc<RetryConfig>>,
     /// How many runs are above this one.
     pub(crate) depth: u32,
     pub(crate) output_schema: Option<Schema>,

@@ -50,7 +50,7 @@ pub use crate::credential::{
 pub use crate::error::WORKFLOW_CHANGED;
 pub use crate::history::{
     AnswerState, PlannedRun, PlannedRuns, RecordedRun, ReplayState, RunKey, RunRecord, caller_of_task, completed_runs,
-    is_reported, mark_completed, mark_reported, mark_task_response, notes_completed_runs, round_of,
+    is_reported, mark_completed, mark_reported, mark_task_response, round_of,
 };
 pub use crate::live_signals::StoringSignal;
 pub use crate::node_end::{NodeEnd, NodeResult, RunResult};

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use pleach_core::{Branch, Event, OutputFor, RequestInput, SIGNAL, TIMER, nests_within};
 use pleach_schema::validate_answer;
+use pleach_session::notes::TRIED_AGAIN;
 use serde_json::Value;
 
 use super::deltas::{has_changes, take_deltas};
 use super::{Engine as _, Output, OutputSource, RunHandle, RunState, Transfer, asked_in_background, output_twice};
-use crate::history::{mark_pending_route, mark_reported, mark_rounds};
+use crate::history::{mark, mark_pending_route, mark_reported, mark_rounds};
 use crate::{Context, NodeError, NodeInput, NodeKind, Yield};
 
 /// An output of so few levels makes no event too deep.
@@ -156,6 +157,11 @@ impl RunHandle<'_> {
         take_deltas(self.0, &mut cell, &mut event);
         drop(cell);
         wakers.into_iter().for_each(std::task::Waker::wake);
+        // A body above it may also catch the failure: either way the invocation continues.
+        let mut runs = std::iter::successors(Some(self.0), |run| run.inner.parent.as_ref()).map(|run| &run.inner);
+        if runs.any(|run| run.retry.as_ref().is_some_and(|policy| policy.retries(error, run.attempt))) {
+            mark(&mut event, TRIED_AGAIN, Value::Bool(true));
+        }
         Staged { event: Arc::new(event), output_source: OutputSource::None }
     }
 

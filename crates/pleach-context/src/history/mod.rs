@@ -24,10 +24,9 @@ use serde_json::Value;
 use smol_str::SmolStr;
 
 pub use answers::AnswerState;
-pub(crate) use notes::{Notes, mark_pending_route, mark_rounds};
+pub(crate) use notes::{Notes, mark, mark_pending_route, mark_rounds};
 pub use notes::{
-    caller_of_task, completed_runs, is_reported, mark_completed, mark_reported, mark_task_response,
-    notes_completed_runs, round_of,
+    caller_of_task, completed_runs, is_reported, mark_completed, mark_reported, mark_task_response, round_of,
 };
 pub use planned_runs::{PlannedRun, PlannedRuns, ReplayState};
 pub use record::RunRecord;

@@ -109,12 +109,6 @@ pub fn completed_runs(event: &Event) -> impl Iterator<Item = NodePath> {
     list(event, COMPLETED_RUNS).filter_map(|run| run.as_str().map(NodePath::from))
 }
 
-/// Whether the event notes completed runs. For readers of a log.
-#[must_use]
-pub fn notes_completed_runs(event: &Event) -> bool {
-    event.custom_metadata().is_some_and(|metadata| metadata.contains_key(COMPLETED_RUNS))
-}
-
 /// Marks the route that the run's next event carries, so that a run interrupted in between keeps it.
 pub(crate) fn mark_pending_route(event: &mut Event, route: &Route) {
     if let Ok(route) = serde_json::to_value(route) {
@@ -151,7 +145,7 @@ fn append(event: &mut Event, key: &str, notes: impl IntoIterator<Item = Value>) 
     }
 }
 
-fn mark(event: &mut Event, key: &str, value: Value) {
+pub(crate) fn mark(event: &mut Event, key: &str, value: Value) {
     let mut metadata = event.custom_metadata().cloned().unwrap_or_else(Map::new);
     metadata.insert(key.to_owned(), value);
     event.set_custom_metadata(Some(metadata));

@@ -18,8 +18,6 @@ pub struct Outline {
     pub rerun_on_resume: bool,
     /// Whether a run without output leaves the node waiting.
     pub wait_for_output: bool,
-    /// Whether a failed run is tried again.
-    pub retries: bool,
     /// The graph of a workflow.
     pub graph: Option<GraphOutline>,
 }
@@ -53,7 +51,6 @@ impl Outline {
             kind: spec.kind,
             rerun_on_resume: spec.rerun_on_resume,
             wait_for_output: spec.wait_for_output,
-            retries: spec.retry.as_ref().is_some_and(|retry| retry.max_attempts > 1),
             graph: None,
         }
     }

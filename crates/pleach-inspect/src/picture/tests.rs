@@ -9,15 +9,7 @@ use super::*;
 
 fn outline(name: &str, kind: NodeKind, graph: Option<GraphOutline>) -> Outline {
     let description = String::new();
-    Outline {
-        name: name.into(),
-        description,
-        kind,
-        rerun_on_resume: false,
-        wait_for_output: false,
-        retries: false,
-        graph,
-    }
+    Outline { name: name.into(), description, kind, rerun_on_resume: false, wait_for_output: false, graph }
 }
 
 fn triage() -> Outline {

@@ -14,7 +14,6 @@ use super::outcome::{Outcome, several_outputs};
 use super::settings::Settings;
 use super::talk::{End, Next, Talk, Turn, invocation};
 use crate::held_time::HeldTime;
-use crate::human::Reply;
 use crate::{CountedIds, FaultySessions, ScriptedHuman, TestClock, Trace};
 
 /// More steps than a conversation of a test has.
@@ -287,15 +286,10 @@ impl<'a> Case<'a> {
     /// Answers the first question to which the script has an answer.
     async fn answer(&self, process: &Process) -> Result<Answered, ResumeFault> {
         let open = process.runner.questions(&self.key).await.map_err(ResumeFault::Run)?;
-        for question in &open {
-            match self.human.reply(question) {
-                Reply::Answer(answer) => {
-                    let run = process.runner.answer(&self.key, question, answer).map_err(ResumeFault::Run)?;
-                    return Ok(Answered::By(Box::new(run)));
-                }
-                Reply::NoRule => return Err(ResumeFault::NoAnswer(Box::new(question.clone()))),
-                Reply::Open => {}
-            }
+        let unanswered = |question: &Question| ResumeFault::NoAnswer(Box::new(question.clone()));
+        if let Some((question, answer)) = self.human.first_answer(&open).map_err(unanswered)? {
+            let run = process.runner.answer(&self.key, question, answer).map_err(ResumeFault::Run)?;
+            return Ok(Answered::By(Box::new(run)));
         }
         let due = |question: &&Question| question.deadline.is_some();
         let first = open

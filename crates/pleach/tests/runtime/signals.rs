@@ -144,8 +144,8 @@ async fn a_signal_for_a_run_elsewhere_is_refused() {
     assert!(matches!(refused, RunError::Unfinished { .. }), "{refused}");
 }
 
-/// A failed invocation keeps a signal for its resume, unless another process may be about to try again.
-#[tokio::test]
+/// A failed invocation keeps a signal for its resume, unless another process is about to try again.
+#[tokio::test(start_paused = true)]
 async fn a_failed_invocation_keeps_signals() {
     let is_broken = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
     let root = |attempts: u32| {
@@ -155,7 +155,8 @@ async fn a_failed_invocation_keeps_signals() {
             let is_broken = is_broken.load(std::sync::atomic::Ordering::Relaxed);
             async move { if is_broken { Err(Fail::msg("broken")) } else { Ok(ctx.wait_for_signal::<u32>("parcel").await?) } }
         });
-        let work = wf.add(work.rerun_on_resume(true).retry(RetryConfig::attempts(attempts).initial_delay(0.0)));
+        let policy = RetryConfig::attempts(attempts).initial_delay(60.0).jitter(0.0);
+        let work = wf.add(work.rerun_on_resume(true).retry(policy));
         wf.edge(START, work);
         let mut outer = Workflow::builder("outer");
         let inner = outer.add(wf.build().unwrap());
@@ -163,12 +164,15 @@ async fn a_failed_invocation_keeps_signals() {
         outer.build().unwrap()
     };
     let world = World::new();
-    trace(world.process(root(2)).run("ana", "s1", "go")).await;
+    let first = world.process(root(2));
+    let waits = first.run("ana", "s1", "go").detach();
+    waits.invocation_id().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
     let refused = world.process(root(2)).signal("s1", "parcel", 1).await.unwrap_err();
     assert!(matches!(refused, RunError::Unfinished { .. }), "{refused}");
+    waits.await.unwrap_err();
 
-    let runner = world.process(root(1));
-    trace(runner.run("ana", "s1", "again")).await;
+    let runner = world.process(root(2));
     assert!(is_kept(&runner.signal("s1", "parcel", 2).await.unwrap()));
     let status = runner.status("s1").await.unwrap();
     assert!(matches!(status.progress, RunProgress::Failed { .. }), "{status:?}");

@@ -367,3 +367,22 @@ async fn a_signal_behind_the_end_of_the_root_is_refused() {
     assert!(matches!(late, RunError::NoReceiver { .. }), "{late}");
     assert_eq!(world.stored_events().await, 2);
 }
+
+/// The answer of a run that waits is stored, and its run continues although the store did not answer.
+#[tokio::test(start_paused = true)]
+async fn a_lost_reply_of_a_delivered_signal_does_not_stop_the_run() {
+    let world = World::new();
+    let plan = FaultPlan::new().lose_reply(Operation::Append, 3);
+    let sessions = FaultySessions::new(Arc::clone(&world.sessions), plan);
+    let root = rerun("work", async |ctx: Context| Ok(ctx.wait_for_signal::<u32>("parcel").await?));
+    let runner = world.builder().sessions(sessions.clone()).root(root).build().unwrap();
+    trace(runner.run("ana", "s1", "go")).await;
+    let options = || pleach::SignalOptions::new().idempotency_key("k");
+    match runner.signal_with("s1", "parcel", 7, options()).await.unwrap() {
+        SignalOutcome::Delivered(run) => assert_eq!(run.output::<u32>().await.unwrap(), 7),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(sessions.faults(), 1);
+    let again = runner.signal_with("s1", "parcel", 7, options()).await.unwrap();
+    assert!(matches!(again, SignalOutcome::Repeated), "{again:?}");
+}

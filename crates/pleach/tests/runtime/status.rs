@@ -162,12 +162,13 @@ async fn a_process_resumes_what_was_cut_off_and_has_been_idle() {
     }
     assert_eq!((pages.len(), pages.iter().sum::<usize>()), (6, 4));
 
-    for cut in runner.unfinished(ListUnfinished::new().idle_since(at(1_500))).await.unwrap().items {
-        if let (RunProgress::Unfinished, Some(invocation)) = (cut.progress, cut.invocation) {
-            runner.resume(cut.session.user_id, cut.session.session_id, invocation).detach().await.unwrap();
-        }
+    let resumed = runner.resume_unfinished(ListUnfinished::new().idle_since(at(1_500)).limit(1)).await.unwrap();
+    assert_eq!(resumed.len(), 1);
+    for run in resumed {
+        run.await.unwrap();
     }
     assert_eq!([status(&runner, "a").await, status(&runner, "b").await], ["done", "unfinished"]);
+    assert!(status(&runner, "a-fail").await.starts_with("failed"));
 }
 
 /// Found by a sceptic: recovery loops ran nodes without a result again and again, because nothing shows that they have completed.
@@ -205,4 +206,56 @@ async fn a_run_that_is_cut_off_before_its_join_is_unfinished() {
     }
     drop(run);
     assert_eq!(status(&runner, "s1").await, "unfinished");
+}
+
+/// A node that fails in a step, with policies for both.
+fn failing(node: Option<RetryConfig>, step: Option<RetryConfig>) -> Workflow {
+    let node = node.unwrap_or_else(|| RetryConfig::attempts(1));
+    let step = step.map_or_else(|| Step::new("charge"), |policy| Step::new("charge").retry(policy));
+    let mut wf = Workflow::builder("wf");
+    let work = FunctionNode::new("work", move |ctx: Context| {
+        let step = step.clone();
+        async move { Ok::<i64, Fail>(ctx.step(step, async || Err(Fail::msg("broken"))).await?) }
+    });
+    let work = wf.add(work.rerun_on_resume(true).retry(node));
+    wf.edge(START, work);
+    wf.build().unwrap()
+}
+
+/// Found by a newcomer: a process that was killed between two attempts left a failed session, which no recovery continued.
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_cut_off_between_two_attempts_is_unfinished() {
+    let policy = || Some(RetryConfig::attempts(2).initial_delay(60.0).jitter(0.0));
+    let roots: [(&str, &dyn Fn() -> Workflow); 2] =
+        [("of a step", &|| failing(None, policy())), ("of its caller", &|| failing(policy(), None))];
+    for (what, root) in roots {
+        let sessions = Sessions::default();
+        let runner = process(root(), &sessions, false);
+        let mut run = runner.run("ana", "s1", "go");
+        assert!(run.next().await.unwrap().unwrap().error_code().is_some(), "{what}");
+        drop(run);
+        let there = process(root(), &sessions, false);
+        assert_eq!(status(&there, "s1").await, "unfinished", "{what}");
+        let mut resumed = there.resume_unfinished(ListUnfinished::new()).await.unwrap();
+        resumed.pop().unwrap().await.unwrap_err();
+        // Now all attempts have failed.
+        assert_eq!(status(&there, "s1").await, "failed wf@1/work@1/charge@step-1: broken", "{what}");
+        assert!(there.resume_unfinished(ListUnfinished::new()).await.unwrap().is_empty(), "{what}");
+    }
+}
+
+/// A run that leaves no trace is resumed once by a call, however often it is unfinished again.
+#[tokio::test]
+async fn a_call_resumes_no_session_twice() {
+    let sessions = Sessions::default();
+    let runner = process(FunctionNode::new("quiet", async || None::<u32>), &sessions, false);
+    for session in ["a", "b"] {
+        trace(runner.run("ana", session, "go")).await;
+        assert_eq!(status(&runner, session).await, "unfinished");
+    }
+    let resumed = runner.resume_unfinished(ListUnfinished::new().limit(1)).await.unwrap();
+    assert_eq!(resumed.len(), 2);
+    for run in resumed {
+        run.await.unwrap();
+    }
 }

@@ -163,3 +163,30 @@ async fn arguments_that_are_no_object_fail_the_call_of_the_model() {
     let error = runner.start(request()).output::<String>().await.unwrap_err();
     assert!(error.to_string().contains("`weather` are not an object"), "{error}");
 }
+
+/// Found by a newcomer: a branch without a rule, before the one with a rule, was an error.
+#[tokio::test]
+async fn of_a_select_the_branch_with_a_rule_counts() {
+    let root = || {
+        alone(async |ctx: Context, _: String| {
+            let days = std::time::Duration::from_secs(86_400);
+            let select = ctx.select().ask("first", "?", |_: u32| "first").ask("second", "?", |_: u32| "second");
+            Ok(select.signal("paid", |(): ()| "paid").sleep(days, || "late").await?)
+        })
+    };
+    let runner = || Runner::builder("t").root(root()).build().unwrap();
+    for (human, expected) in [
+        (ScriptedHuman::new().answers("second", 1), "second"),
+        (ScriptedHuman::new().signals("paid", ()), "paid"),
+        (ScriptedHuman::new().signals("paid", ()).answers("*", 1), "first"),
+    ] {
+        let runner = runner();
+        assert!(human.converse(&runner, request()).await.unwrap().is_empty());
+        assert_eq!(output(&runner).await, json!(expected));
+    }
+    let runner = runner();
+    let error = ScriptedHuman::new().answers("third", 1).converse(&runner, request()).await.unwrap_err();
+    assert!(matches!(&error, HumanError::NoAnswer(question) if question.id == "first"), "{error}");
+    let open = ScriptedHuman::new().leaves_open("second").answer_all(&runner, "s1").await.unwrap();
+    assert_eq!(open.len(), 4);
+}

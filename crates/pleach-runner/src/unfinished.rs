@@ -1,0 +1,168 @@
+//! [`Runner::unfinished`] and [`Runner::resume_unfinished`]: what a process continues that others have left.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use pleach_core::{SessionId, UserId};
+use pleach_session::{ListCursor, ListSessions, SessionError};
+
+use crate::{Detached, RunError, RunProgress, Runner, SessionStatus};
+
+/// How many sessions a page looks at when no limit is set.
+const PAGE: usize = 100;
+
+/// Which sessions [`Runner::unfinished`] looks at.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ListUnfinished {
+    /// Starts behind this position: the `next` of the page before.
+    pub after: Option<ListCursor>,
+    /// Only sessions whose last event is older, in seconds since the epoch.
+    pub idle_since: Option<f64>,
+    /// How many sessions are looked at; 100 when absent.
+    pub limit: Option<usize>,
+}
+
+impl ListUnfinished {
+    /// Returns a request for all sessions, in the order of their last events.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Leaves out sessions whose last event is older than `time`.
+    #[must_use]
+    pub fn since(mut self, time: SystemTime) -> Self {
+        let update_time = seconds(time);
+        self.after = Some(ListCursor { update_time, user_id: UserId::from(""), session_id: SessionId::from("") });
+        self
+    }
+
+    /// Leaves out sessions whose last change is newer than `time`: another process may work on them.
+    #[must_use]
+    pub fn idle_since(mut self, time: SystemTime) -> Self {
+        self.idle_since = Some(seconds(time));
+        self
+    }
+
+    /// Continues behind a page.
+    #[must_use]
+    pub fn after(mut self, cursor: ListCursor) -> Self {
+        self.after = Some(cursor);
+        self
+    }
+
+    /// Looks at no more than `limit` sessions.
+    #[must_use]
+    pub fn limit(mut self, limit: usize) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+}
+
+/// The sessions whose last invocation can be resumed.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ListUnfinishedResponse {
+    /// The sessions, in the order of their last events.
+    pub items: Vec<SessionStatus>,
+    /// The start of the next page, for [`ListUnfinished::after`]; `None` on the last page.
+    pub next: Option<ListCursor>,
+}
+
+impl Runner {
+    /// Returns the sessions of the app whose last invocation has failed, or has not ended and is not run by this Runner:
+    /// [`RunProgress::Failed`], [`RunProgress::Unfinished`], [`RunProgress::MayBeDone`] and [`RunProgress::Changed`].
+    /// [Forks](Runner::fork) that rest are left out.
+    ///
+    /// [`resume_unfinished`](Self::resume_unfinished) resumes those that were cut off.
+    ///
+    /// One page looks at [`ListUnfinished::limit`] sessions and may return none of them. Each is read whole.
+    ///
+    /// # Errors
+    /// [`RunError::Session`] when the storage fails. A session that cannot be read is left out, with a warning in the log.
+    ///
+    /// # Cancel safety
+    /// The call only reads.
+    ///
+    /// ADK: none.
+    pub async fn unfinished(&self, request: ListUnfinished) -> Result<ListUnfinishedResponse, RunError> {
+        let mut list = ListSessions::new(self.app_name().clone()).with_limit(request.limit.unwrap_or(PAGE).max(1));
+        list.after = request.after;
+        let page = self.sessions().list_sessions(list).await?;
+        let mut response = ListUnfinishedResponse { items: Vec::new(), next: page.next };
+        for session in page.sessions {
+            if request.idle_since.is_some_and(|time| session.last_update_time() > time) {
+                // They come in the order of their last events.
+                response.next = None;
+                break;
+            }
+            let key = session.key().clone();
+            match self.status(&key).await {
+                Ok(status) if status.is_unfinished() => response.items.push(status),
+                Ok(_) => {}
+                // Deleted meanwhile.
+                Err(RunError::SessionNotFound(_)) => {}
+                Err(RunError::Session(error)) if !is_of_one_session(&error) => return Err(RunError::Session(error)),
+                Err(error) => tracing::warn!(session = %key, %error, "the status of a session is not known"),
+            }
+        }
+        Ok(response)
+    }
+
+    /// Resumes the sessions of all pages that are [`RunProgress::Unfinished`], and returns their runs, which work in the background: await the
+    /// handles, or drop them.
+    ///
+    /// Call it when a process starts, and each minute: what a process that was just killed has left is not idle for long enough when the next one
+    /// starts.
+    /// ```
+    /// # use std::time::{Duration, SystemTime};
+    /// # use pleach_runner::{ListUnfinished, Runner, RunError};
+    /// # async fn recover(runner: Runner, now: SystemTime) -> Result<(), RunError> {
+    /// let (day, minute) = (Duration::from_secs(86_400), Duration::from_secs(60));
+    /// let resumed = runner.resume_unfinished(ListUnfinished::new().since(now - day).idle_since(now - minute)).await?;
+    /// tracing::info!(runs = resumed.len(), "resumed what was cut off");
+    /// # Ok(())
+    /// # }
+    /// ```
+    /// Several processes may do so at once: each run claims its session before it executes anything, and all but one fail with
+    /// [`SessionError::Stale`](pleach_session::SessionError::Stale). With [heartbeats](crate::RunnerBuilder::heartbeat), sessions that another
+    /// process works on are left out, and `idle_since` is not needed. Without them no store knows whether another process still works on a
+    /// session that is idle for long: it loses the session to the resume, and its step runs twice. So choose a time that is longer than a step, and
+    /// than the pause between two attempts of a retry policy.
+    ///
+    /// What has failed, may be done or has changed is left out: a failure that was not mended would be repeated each time. Take
+    /// [`unfinished`](Self::unfinished) to decide for yourself, or to resume only so many at once.
+    ///
+    /// # Errors
+    /// Those of [`unfinished`](Self::unfinished). What was resumed before continues. The error of a run is in its handle and in the log.
+    ///
+    /// # Cancel safety
+    /// The runs that were resumed continue.
+    ///
+    /// ADK: none.
+    pub async fn resume_unfinished(&self, request: ListUnfinished) -> Result<Vec<Detached>, RunError> {
+        // Not what these runs leave behind.
+        let idle_since = request.idle_since.unwrap_or_else(|| self.parts.services.clock.now());
+        let (mut runs, mut next) = (Vec::new(), Some(ListUnfinished { idle_since: Some(idle_since), ..request }));
+        while let Some(request) = next.take() {
+            let page = self.unfinished(request.clone()).await?;
+            next = page.next.map(|cursor| request.after(cursor));
+            for cut in page.items {
+                if let (RunProgress::Unfinished, Some(invocation)) = (cut.progress, cut.invocation) {
+                    tracing::info!(session = %cut.session, %invocation, "a run that was cut off continues");
+                    runs.push(self.resume(cut.session.user_id, cut.session.session_id, invocation).detach());
+                }
+            }
+        }
+        Ok(runs)
+    }
+}
+
+/// Returns whether an error concerns what is stored of one session, and not the storage.
+fn is_of_one_session(error: &SessionError) -> bool {
+    matches!(error, SessionError::Corrupt { .. } | SessionError::PayloadLost(_))
+}
+
+fn seconds(time: SystemTime) -> f64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
