@@ -77,6 +77,11 @@ impl<T> Ends<T> {
         completes.then_some(time)
     }
 
+    /// Makes room for executed runs that have ended: thousands may end at once.
+    pub(super) fn reserve(&mut self, runs: usize) {
+        self.new.reserve(runs);
+    }
+
     /// Adds an executed run that has ended; `seq` is its start number.
     pub(super) fn executed(&mut self, order: CompletionOrder, seq: u64, end: T) {
         self.new.push((order, seq, end));

@@ -320,6 +320,7 @@ impl<'a> Orchestration<'a> {
         if self.ends.is_unsure() {
             self.ctx.engine().take_executing().iter().for_each(|path| self.ends.executes(path));
         }
+        self.ends.reserve(self.finished.len());
         for finished in self.finished.drain(..) {
             let (seq, order) = (finished.seq, finished.order);
             if self.ends.is_unsure() && order.has_own() && !self.graph.nodes[finished.node].replay.is_workflow {
