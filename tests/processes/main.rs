@@ -56,7 +56,8 @@ macro_rules! on_durable_backends {
                 a_rewind_that_is_killed_is_whole_or_absent,
                 work_on_the_pool_outlives_kills,
                 queued_messages_are_stored_in_order_or_lost_with_their_process,
-                a_deadline_of_a_killed_process_comes_within_two_seconds,
+                a_run_that_is_killed_between_two_attempts_is_resumed,
+                a_deadline_of_a_killed_process_is_found_without_a_listing,
                 a_redaction_outlives_kills,
                 s60_s62_a_database_survives_kills_of_those_who_make_it,
             }

@@ -123,6 +123,30 @@ pub fn patient() -> Result<Workflow, BuildError> {
     wf.build()
 }
 
+/// Charges in a step, whose result is its idempotency key. A bank that does not work writes the key to standard output and fails, and the next
+/// attempt is an hour away.
+///
+/// # Errors
+/// None: the graph has no fault.
+pub fn charge(bank_works: bool) -> Result<Workflow, BuildError> {
+    let mut wf = Workflow::builder("wf");
+    let charge = FunctionNode::new("charge", move |ctx: Context| async move {
+        let step = Step::new("pay").retry(RetryConfig::attempts(2).initial_delay(3_600.0).jitter(0.0));
+        let pay = async || {
+            let key = ctx.idempotency_key().to_string();
+            if bank_works {
+                return Ok(key);
+            }
+            println!("{key}");
+            Err(Fail::msg("the bank is closed"))
+        };
+        Ok::<String, Fail>(ctx.step(step, pay).await?)
+    });
+    let charge = wf.add(charge.rerun_on_resume(true));
+    wf.edge(START, charge);
+    wf.build()
+}
+
 /// Continues what a process has left of the session, to its end or its next pause.
 ///
 /// # Errors

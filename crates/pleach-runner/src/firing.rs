@@ -38,6 +38,10 @@ pub(crate) async fn fire(parts: Weak<RunnerParts>, due: &Due, at_once: &Semaphor
             Err(error) if is_passing(&error, stored) => {
                 tracing::debug!(session = %due.session, question = due.question, %error, "a deadline is tried again");
             }
+            Err(error) if !stored && is_refused(&error) => {
+                tracing::warn!(session = %due.session, question = due.question, %error, "a deadline cannot be answered");
+                return;
+            }
             Err(error) => {
                 // Deleted or aborted meanwhile, or the run behind it has failed, which is logged as for every detached run.
                 tracing::debug!(session = %due.session, question = due.question, %error, "a deadline is over");
@@ -65,6 +69,11 @@ fn is_passing(error: &RunError, stored: bool) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether the stored default is no answer, for example because a new version of the program asks for another type: the question stays open.
+fn is_refused(error: &RunError) -> bool {
+    matches!(error, RunError::Answer { .. } | RunError::Node { .. })
 }
 
 /// Stores the answer and runs what follows; `stored` when the invocation has begun, so that a resume continues it.

@@ -3,9 +3,10 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use pleach_context::engine::{Engine as _, NodeEnd, NodeResult, RunRecord, root_context};
+use pleach_context::engine::{Engine as _, NodeEnd, NodeResult, RunRecord, is_reported, root_context};
 use pleach_context::{History, InvocationContext, NodeError};
 use pleach_core::{Event, NodePath, Question};
+use pleach_session::notes::is_tried_again;
 use pleach_session::{effective_events_of, open_questions};
 
 use crate::RunError;
@@ -59,7 +60,7 @@ pub(crate) async fn recorded(
         None if must_stop(ic, run) => run.set_outcome(Outcome::Aborted),
         None => {
             let (session, invocation) = name();
-            if let Some(error) = failure(parts, ic) {
+            if let Some(error) = failure(ic) {
                 return Err(error);
             }
             let open = if rests(ic) || asked_last(ic) { open_questions_of(ic) } else { Vec::new() };
@@ -95,17 +96,19 @@ async fn replay(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Res
 
 /// Returns the failure of the invocation, if history proves that it ended with one.
 ///
-/// Failed attempts and caught failures of children leave error events, too. Only the error event of a root without retries
-/// proves the end.
+/// Failed attempts and caught failures of children leave error events, too. Only the error event of the root's last attempt proves the end.
 // R404
-fn failure(parts: &RunnerParts, ic: &InvocationContext) -> Option<RunError> {
+fn failure(ic: &InvocationContext) -> Option<RunError> {
     let events = ic.events();
-    let own = effective_events_of(&events, ic.invocation_id());
-    let last = last_of_runs(&own)?;
-    let is_of_root = last.path().segments().count() == 1 && parts.root.spec().retry.is_none();
-    let code = last.error_code().filter(|_| is_of_root)?;
-    let error = NodeError::new(code.to_owned(), last.error_message().unwrap_or_default().to_owned());
-    Some(RunError::Node { error, path: last.path().clone() })
+    let (error, path) = last_failure(&effective_events_of(&events, ic.invocation_id()))?;
+    (path.segments().count() == 1).then_some(RunError::Node { error, path })
+}
+
+/// Returns the failure that is the last event of an invocation, unless another attempt was to follow it.
+pub(crate) fn last_failure(own: &[&Arc<Event>]) -> Option<(NodeError, NodePath)> {
+    let last = last_of_runs(own).filter(|last| !is_tried_again(last) && !is_reported(last))?;
+    let error = NodeError::new(last.error_code()?.to_owned(), last.error_message().unwrap_or_default().to_owned());
+    Some((error, last.path().clone()))
 }
 
 /// Returns whether the replay of an invocation found no body that would do anything but ask. One that has asked after its last answer runs
@@ -144,7 +147,7 @@ fn open_questions_of(ic: &InvocationContext) -> Vec<Question> {
 }
 
 /// Returns the last event of a run or its callers. A signal that a run has stored shows that it was at work.
-pub(crate) fn last_of_runs<'a>(own: &'a [&Arc<Event>]) -> Option<&'a Arc<Event>> {
+fn last_of_runs<'a>(own: &'a [&Arc<Event>]) -> Option<&'a Arc<Event>> {
     own.iter().rev().copied().find(|event| event.kept_signal().is_none() || event.is_signal_stored_by_run())
 }
 

@@ -110,7 +110,7 @@ impl Runner {
                 continue;
             }
             let turn = self.parts.signals.of_session(&key).await;
-            let tried = self.try_signal(&key, &signal, looked_again).await;
+            let tried = self.try_signal(&key, &signal).await;
             drop(turn);
             match tried {
                 Ok(Some(outcome)) => return Ok(outcome),
@@ -128,21 +128,10 @@ impl Runner {
         }
     }
 
-    /// Returns `None` when the session has changed meanwhile. `may_be_stored` is set when the storage has not answered this call before.
-    async fn try_signal(
-        &self,
-        key: &SessionKey,
-        signal: &Signal,
-        may_be_stored: bool,
-    ) -> Result<Option<SignalOutcome>, RunError> {
+    /// Returns `None` when the session has changed meanwhile.
+    async fn try_signal(&self, key: &SessionKey, signal: &Signal) -> Result<Option<SignalOutcome>, RunError> {
         let session = self.parts.load_all(key).await?;
         if let Some(event) = session.events.iter().find(|event| *event.id() == signal.id) {
-            if may_be_stored && event.kept_signal().is_none() {
-                // The run that stored it as its answer has failed with the answer of the storage.
-                let SessionKey { user_id, session_id, .. } = key.clone();
-                let run = self.resume(user_id, session_id, event.invocation_id().clone()).detach();
-                return Ok(Some(SignalOutcome::Delivered(run)));
-            }
             // By this very call, whose run has ended behind the append; or by an earlier one with its key.
             let is_kept = !signal.is_keyed && event.kept_signal().is_some();
             return Ok(Some(if is_kept { SignalOutcome::Kept } else { SignalOutcome::Repeated }));
@@ -170,8 +159,19 @@ impl Runner {
         match run.await {
             Ok(()) => Ok(None),
             Err(RunError::Answer { reason, .. }) => Err(refused(&signal.name, reason)),
+            Err(error) if is_unclear(&error) => self.continue_delivered(key, signal).await.map(Some).ok_or(error),
             Err(error) => Err(error),
         }
+    }
+
+    /// Continues the run whose answer is stored although the storage did not respond; `None` when it is not, or when another process has
+    /// stored something behind it.
+    async fn continue_delivered(&self, key: &SessionKey, signal: &Signal) -> Option<SignalOutcome> {
+        let session = self.parts.load_all(key).await.ok()?;
+        let stored = session.events.last().filter(|last| *last.id() == signal.id)?;
+        let request = RunRequest::new(key).invocation_id(stored.invocation_id().clone());
+        let config = signal.config.clone();
+        Some(SignalOutcome::Delivered(Run::new(Arc::clone(&self.parts), request.config(config)).detach()))
     }
 
     /// Keeps a signal for the last invocation of a session.

@@ -13,7 +13,7 @@ use crate::begin::{Begun, ShownMessage};
 use crate::open::Opened;
 use crate::outcome::Outcome;
 use crate::parts::RunnerParts;
-use crate::recorded::{last_of_runs, may_be_done, recorded, rests};
+use crate::recorded::{last_failure, may_be_done, recorded, rests};
 use crate::resting_fork::resting_source;
 use crate::{RunError, RunRequest, Runner, SessionRef};
 
@@ -29,7 +29,7 @@ pub struct SessionStatus {
     pub progress: RunProgress,
     /// The open questions of all invocations, in the order asked.
     pub questions: Vec<Question>,
-    /// When the last event was stored, in seconds since the epoch.
+    /// When the session was changed last, in seconds since the epoch: by an event, a claim, a heartbeat or a redaction.
     pub last_update_time: f64,
     /// The session that this one is a [copy](Runner::fork) of, as long as it rests: nothing has continued it.
     pub forked_from: Option<SessionId>,
@@ -46,7 +46,8 @@ pub enum RunProgress {
     /// It waits for answers: [`SessionStatus::questions`]. Also when a lane beside the question was cut off before it stored anything:
     /// the answer continues both.
     Waiting,
-    /// It has failed, and nothing of it has run since. [`Runner::resume`] continues it.
+    /// Its last event is a failure, and no attempt was to follow it. [`Runner::resume`] continues it. A body that has caught the failure of a child
+    /// or a step, and has stored nothing since, looks the same: it may be at work in another process, or was cut off.
     Failed {
         /// The error, without its causes.
         error: NodeError,
@@ -54,10 +55,10 @@ pub enum RunProgress {
         path: NodePath,
     },
     /// Another process works on it, as far as the store shows: it has not ended, and its session changed within the last three
-    /// [heartbeats](crate::RunnerBuilder::heartbeat). It may also wait for answers ([`SessionStatus::questions`]), or, from its first
-    /// heartbeat on, for its next attempt. A run that was cut off counts as such until then. Never returned without heartbeats.
+    /// [heartbeats](crate::RunnerBuilder::heartbeat). It may also wait for answers ([`SessionStatus::questions`]) or for its next attempt. A run
+    /// that was cut off counts as such until then. Never returned without heartbeats.
     RunsElsewhere,
-    /// It has not ended, and no run of this Runner works on it: it was cut off, or, without [heartbeats](crate::RunnerBuilder::heartbeat),
+    /// It has not ended, and no run of this Runner works on it: it was cut off, also between two attempts, or, without [heartbeats](crate::RunnerBuilder::heartbeat),
     /// another process works on it; the session does not record which. [`Runner::resume`] continues one that was cut off; one that another
     /// process works on is taken away from that process, which then fails at its next event.
     Unfinished,
@@ -132,7 +133,7 @@ impl RunnerParts {
             None => (RunProgress::New, true),
             Some(_) if self.active.of(&key).is_some_and(|run| run.end().is_none()) => (RunProgress::RunsHere, false),
             Some(invocation) => match self.replayed(&key, invocation).await {
-                Ok((RunProgress::Unfinished, _)) => match failed(&session.events, invocation) {
+                Ok((RunProgress::Unfinished, _)) => match failed(&self.root.outline(), &session.events, invocation) {
                     Some((error, path)) => {
                         let is_final = ends_root(&self.root.outline(), &path);
                         (RunProgress::Failed { error, path }, is_final && (!claimed || is_dead))
@@ -142,18 +143,20 @@ impl RunnerParts {
                 Err(RunError::Node { error, path }) if error.class() == WORKFLOW_CHANGED => {
                     (RunProgress::Changed { error, path }, false)
                 }
-                Err(RunError::Node { error, path }) => match failed(&session.events, invocation) {
-                    // Recorded.
-                    Some((error, path)) => (RunProgress::Failed { error, path }, !claimed || is_dead),
-                    None => return Err(RunError::Node { error, path }),
-                },
+                Err(RunError::Node { error, path }) => {
+                    match failed(&self.root.outline(), &session.events, invocation) {
+                        // Recorded.
+                        Some((error, path)) => (RunProgress::Failed { error, path }, !claimed || is_dead),
+                        None => return Err(RunError::Node { error, path }),
+                    }
+                }
                 replayed => replayed?,
             },
         };
         let questions = open_questions(&session.events);
         // A copy that was not continued is run by no process, however new its events are; nor is one whose heartbeats have ended.
         let rests = rests || forked_from.is_some() || is_dead;
-        // Of a failed run, only heartbeats prove that another attempt waits for its time.
+        // Of a failed run, only heartbeats prove that a body has caught the failure and is at work.
         let may_run = !rests && self.is_alive(last_update_time);
         let progress = match progress {
             RunProgress::Failed { .. } if may_run && claimed => RunProgress::RunsElsewhere,
@@ -223,10 +226,14 @@ fn ends_root(root: &Outline, path: &NodePath) -> bool {
     is_of_root && last.is_some()
 }
 
-/// Returns the failure that an unfinished invocation ended with: its last event is an error event, and no attempt was to follow it.
-fn failed(events: &[Arc<Event>], invocation: &InvocationId) -> Option<(NodeError, NodePath)> {
+/// Returns the failure that an unfinished invocation ended with: its last event is an error event, and no attempt was to follow it. Attempts of other
+/// lanes may fail at the same moment, and are stored behind the failure that has ended the root node.
+fn failed(root: &Outline, events: &[Arc<Event>], invocation: &InvocationId) -> Option<(NodeError, NodePath)> {
     let own = effective_events_of(events, invocation);
-    let last = last_of_runs(&own).filter(|last| !is_tried_again(last))?;
-    let error = NodeError::new(last.error_code()?.to_owned(), last.error_message().unwrap_or_default().to_owned());
-    Some((error, last.path().clone()))
+    let attempts = own.iter().rev().take_while(|event| is_tried_again(event)).count();
+    let (before, attempts) = own.split_at(own.len() - attempts);
+    let (error, path) = last_failure(before)?;
+    let is_beside = |event: &&Arc<Event>| *event.path() != path && !event.path().is_descendant_of(&path);
+    let is_end = attempts.is_empty() || (ends_root(root, &path) && attempts.iter().all(is_beside));
+    is_end.then_some((error, path))
 }

@@ -16,9 +16,9 @@ const PAGE: usize = 100;
 pub struct ListUnfinished {
     /// Starts behind this position: the `next` of the page before.
     pub after: Option<ListCursor>,
-    /// Only sessions whose last event is older, in seconds since the epoch.
+    /// Only sessions whose last change is older, in seconds since the epoch.
     pub idle_since: Option<f64>,
-    /// How many sessions are looked at; 100 when absent.
+    /// How many sessions a page looks at; 100 when absent.
     pub limit: Option<usize>,
 }
 
@@ -29,7 +29,7 @@ impl ListUnfinished {
         Self::default()
     }
 
-    /// Leaves out sessions whose last event is older than `time`.
+    /// Leaves out sessions whose last change is older than `time`.
     #[must_use]
     pub fn since(mut self, time: SystemTime) -> Self {
         let update_time = seconds(time);
@@ -51,7 +51,7 @@ impl ListUnfinished {
         self
     }
 
-    /// Looks at no more than `limit` sessions.
+    /// Looks at no more than `limit` sessions for one page. [`Runner::resume_unfinished`] reads all pages.
     #[must_use]
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = Some(limit);
@@ -109,8 +109,8 @@ impl Runner {
         Ok(response)
     }
 
-    /// Resumes the sessions of all pages that are [`RunProgress::Unfinished`], and returns their runs, which work in the background: await the
-    /// handles, or drop them.
+    /// Resumes the sessions of all pages that are [`RunProgress::Unfinished`], all at once, and returns their runs, which work in the background:
+    /// await the handles, or drop them.
     ///
     /// Call it when a process starts, and each minute: what a process that was just killed has left is not idle for long enough when the next one
     /// starts.
@@ -118,8 +118,8 @@ impl Runner {
     /// # use std::time::{Duration, SystemTime};
     /// # use pleach_runner::{ListUnfinished, Runner, RunError};
     /// # async fn recover(runner: Runner, now: SystemTime) -> Result<(), RunError> {
-    /// let (day, minute) = (Duration::from_secs(86_400), Duration::from_secs(60));
-    /// let resumed = runner.resume_unfinished(ListUnfinished::new().since(now - day).idle_since(now - minute)).await?;
+    /// let (day, minutes) = (Duration::from_secs(86_400), Duration::from_secs(120));
+    /// let resumed = runner.resume_unfinished(ListUnfinished::new().since(now - day).idle_since(now - minutes)).await?;
     /// tracing::info!(runs = resumed.len(), "resumed what was cut off");
     /// # Ok(())
     /// # }

@@ -16,8 +16,8 @@ const MANY: usize = 10_000;
 ///
 /// The first rule that fits a question gives the answer. A rule with several answers gives them to the questions that it fits,
 /// one after the other, and its last one to every further question. The same question gets the same answer when it is asked again.
-/// Clones are one person. Of a [select](pleach_context::Context::select), the first branch that a rule fits counts; branches without a rule are
-/// passed over if another one has one.
+/// Clones are one person. Of a [select](pleach_context::Context::select), the first branch that a rule answers counts; branches without a
+/// rule are passed over if another one has one.
 ///
 /// ```
 /// use pleach_testing::ScriptedHuman;

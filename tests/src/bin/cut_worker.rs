@@ -6,7 +6,8 @@
 //! - `compute`: continues what an earlier process has left, or begins it with the message `7`;
 //! - `queue FROM TO`: continues what an earlier process has left, and then sends the messages with these numbers, all at once: the first one
 //!   keeps the session busy, and the others wait;
-//! - `ask ID`: runs the session of that id to its question.
+//! - `ask ID`: runs the session of that id to its question;
+//! - `charge`: charges at a bank that does not work, and waits for the next attempt.
 //!
 //! It writes a line when it begins and behind each part of its work, and ends when it is done. Exit status 1 and a message on standard error
 //! when anything fails.
@@ -16,7 +17,7 @@ use std::process::ExitCode;
 
 use pleach::prelude::*;
 use pleach::{RunProgress, RunRequest, SessionId};
-use pleach_tests::runs::{chain, compute, continue_run, patient, process, say, session, talk};
+use pleach_tests::runs::{chain, charge, compute, continue_run, patient, process, say, session, talk};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
@@ -38,6 +39,7 @@ async fn work() -> anyhow::Result<()> {
         [url, "compute"] => compute_all(process(url, compute()?).await?).await,
         [url, "queue", from, to] => queue(process(url, say()?).await?, from.parse()?..=to.parse()?).await,
         [url, "ask", id] => ask(process(url, patient()?).await?, id).await,
+        [url, "charge"] => charge_in_vain(process(url, charge(false)?).await?).await,
         _ => anyhow::bail!("name a database and a job"),
     }
 }
@@ -94,6 +96,14 @@ async fn ask(runner: Runner, id: &str) -> anyhow::Result<()> {
     }
     say_line("asked")?;
     std::future::pending().await
+}
+
+async fn charge_in_vain(runner: Runner) -> anyhow::Result<()> {
+    let mut run = runner.run("ana", "s1", "go");
+    while let Some(event) = run.next().await {
+        say_line(event?.error_code().unwrap_or_default())?;
+    }
+    say_line("done")
 }
 
 /// Writes a line at once: it is in the pipe as a whole or not at all.

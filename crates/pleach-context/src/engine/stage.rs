@@ -157,9 +157,7 @@ impl RunHandle<'_> {
         take_deltas(self.0, &mut cell, &mut event);
         drop(cell);
         wakers.into_iter().for_each(std::task::Waker::wake);
-        // A body above it may also catch the failure: either way the invocation continues.
-        let mut runs = std::iter::successors(Some(self.0), |run| run.inner.parent.as_ref()).map(|run| &run.inner);
-        if runs.any(|run| run.retry.as_ref().is_some_and(|policy| policy.retries(error, run.attempt))) {
+        if self.is_tried_again(error) {
             mark(&mut event, TRIED_AGAIN, Value::Bool(true));
         }
         Staged { event: Arc::new(event), output_source: OutputSource::None }

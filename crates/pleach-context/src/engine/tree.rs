@@ -8,7 +8,7 @@ use smol_str::SmolStr;
 use super::{ChildCounters, GraphNames, GraphPosition, RunHandle, RunState};
 use crate::contract::ContextInner;
 use crate::queue::LatestTicket;
-use crate::{Context, InvocationContext, NodeError, NodeKind, NodeSpec};
+use crate::{Context, InvocationContext, NodeError, NodeKind, NodeSpec, RetryConfig};
 
 /// How deep runs may be nested: a child is polled inside its parent, on one stack. As many workflows as a graph may nest, and a
 /// node in the innermost.
@@ -39,6 +39,8 @@ pub struct ChildSetup {
     /// Whether the run is a background child.
     // R643
     pub background: bool,
+    /// When a failed attempt of the run is tried again; `None` for a context in which no attempt is made.
+    pub retry: Option<Arc<RetryConfig>>,
 }
 
 impl Context {
@@ -106,7 +108,7 @@ impl<'a> RunHandle<'a> {
                 kind: spec.kind,
                 rerun_on_resume: spec.rerun_on_resume,
                 attempt: 1,
-                retry: spec.retry.clone().map(Arc::new),
+                retry: setup.retry,
                 depth: parent.depth + 1,
                 output_schema: spec.output_schema.clone().filter(|_| !is_workflow),
                 state_schema: spec.state_schema.clone().or_else(|| parent.state_schema.clone()),
@@ -177,6 +179,24 @@ impl<'a> RunHandle<'a> {
     pub fn task(self) -> Option<&'a Content> {
         let mut runs = std::iter::successors(Some(self.0), |run| run.inner.parent.as_ref());
         runs.find_map(|run| run.inner.task.get()).map(|task| &**task)
+    }
+
+    /// Returns whether another attempt follows the failed one of this run: of the run itself, or of one above it. A body above it may also catch
+    /// the failure: either way the invocation continues.
+    pub(super) fn is_tried_again(self, error: &NodeError) -> bool {
+        let mut in_background = false;
+        let mut runs = std::iter::successors(Some(self.0), |run| run.inner.parent.as_ref());
+        runs.any(|run| {
+            let (inner, state) = (&run.inner, run.cell());
+            // The failure of a background child goes to its workflow, past the run that has started it.
+            if in_background && !inner.background && state.background.is_none() {
+                return false;
+            }
+            in_background = inner.background;
+            // A run that has ended may have runs below it: those that its agent transfers to.
+            let is_under_way = std::ptr::eq(run, self.0) || !state.has_ended();
+            is_under_way && inner.retry.as_ref().is_some_and(|policy| policy.retries(error, inner.attempt))
+        })
     }
 
     /// The context of the run that runs this one; the root has none.

@@ -383,6 +383,15 @@ async fn a_lost_reply_of_a_delivered_signal_does_not_stop_the_run() {
         other => panic!("{other:?}"),
     }
     assert_eq!(sessions.faults(), 1);
+
+    // Found by a sceptic: a sender that repeats itself took the session away from the process that had the signal.
+    let plan = FaultPlan::new().fail(Operation::GetSession, 1);
+    let sessions = FaultySessions::new(Arc::clone(&world.sessions), plan);
+    let there =
+        world.builder().sessions(sessions.clone()).root(rerun("work", async |_: Context| Ok(()))).build().unwrap();
+    let again = there.signal_with("s1", "parcel", 7, options()).await.unwrap();
+    assert!(matches!(again, SignalOutcome::Repeated), "{again:?}");
+    assert_eq!(sessions.faults(), 1);
     let again = runner.signal_with("s1", "parcel", 7, options()).await.unwrap();
     assert!(matches!(again, SignalOutcome::Repeated), "{again:?}");
 }

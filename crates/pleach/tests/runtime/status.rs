@@ -259,3 +259,66 @@ async fn a_call_resumes_no_session_twice() {
         run.await.unwrap();
     }
 }
+
+/// Found by a sceptic: the attempt of a lane that failed at the same moment hid the failure that has ended the run.
+#[tokio::test(start_paused = true)]
+async fn a_failure_is_final_although_another_lane_is_in_a_pause() {
+    let sessions = Sessions::default();
+    let root = || {
+        let fails = || async || Err::<i64, _>(Fail::msg("broken"));
+        let policy = |attempts| RetryConfig::attempts(attempts).initial_delay(60.0).jitter(0.0);
+        let mut wf = Workflow::builder("wf");
+        let a = wf.add(FunctionNode::new("a", fails()).retry(policy(1)));
+        let b = wf.add(FunctionNode::new("b", fails()).retry(policy(2)));
+        wf.edge(START, (a, b));
+        wf.build().unwrap()
+    };
+    let runner = process(root(), &sessions, false);
+    let events = trace(runner.run("ana", "s1", "go")).await;
+    assert!(events.iter().filter(|event| event.contains("broken")).count() >= 2, "{events:?}");
+    assert_eq!(status(&runner, "s1").await, "failed wf@1/a@1: broken");
+    assert!(runner.resume_unfinished(ListUnfinished::new()).await.unwrap().is_empty());
+}
+
+/// Found by a sceptic: the failure of a background child is that of its workflow, whatever its caller's policy.
+#[tokio::test(start_paused = true)]
+async fn the_policy_of_a_caller_does_not_cover_its_background_children() {
+    let sessions = Sessions::default();
+    let caller = FunctionNode::new("caller", async |ctx: Context| {
+        ctx.run_in_background(FunctionNode::new("child", async || Err::<i64, _>(Fail::msg("broken"))), ())?;
+        Ok::<i64, Fail>(1)
+    });
+    let mut wf = Workflow::builder("wf");
+    let caller = wf.add(caller.rerun_on_resume(true).retry(RetryConfig::attempts(3).initial_delay(0.0)));
+    wf.edge(START, caller);
+    let runner = process(wf.build().unwrap(), &sessions, false);
+    let mut run = runner.run("ana", "s1", "go");
+    let mut notes = Vec::new();
+    while let Some(Ok(event)) = run.next().await {
+        notes.extend(event.error_code().map(|_| event.custom_metadata().cloned()));
+    }
+    assert_eq!(notes, [None], "no attempt follows");
+}
+
+/// Found by a sceptic: an agent that has transferred does not try again what its sub-agent failed in.
+#[tokio::test(start_paused = true)]
+async fn the_policy_of_an_agent_does_not_cover_those_that_it_transfers_to() {
+    let boss = || {
+        let helper = LlmAgent::builder("helper").model(ScriptedModel::new()).build().unwrap();
+        let model =
+            ScriptedModel::calling("transfer_to_agent", serde_json::json!({"agent_name": "helper"})).repeating();
+        let policy = RetryConfig::attempts(3).initial_delay(0.0);
+        LlmAgent::builder("boss").model(model).sub_agent(helper).retry(policy).build().unwrap()
+    };
+    let mut wf = Workflow::builder("wf");
+    let agent = wf.add(boss());
+    wf.edge(START, agent);
+    let sessions = Sessions::default();
+    let roots = [process(boss(), &sessions, false), process(wf.build().unwrap(), &sessions, false)];
+    for (place, runner) in roots.into_iter().enumerate() {
+        let session = format!("s{place}");
+        trace(runner.run("ana", &*session, "go")).await;
+        let status = status(&runner, &session).await;
+        assert!(status.starts_with("failed") && status.contains("helper@1"), "{status}");
+    }
+}
