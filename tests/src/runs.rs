@@ -1,6 +1,7 @@
 //! Workflows of processes that are killed in the middle of their work, and how the next process continues: shared by the program
 //! `cut-worker` and the tests that kill it.
 
+use std::io::Write as _;
 use std::time::Duration;
 
 use pleach::prelude::*;
@@ -137,7 +138,7 @@ pub fn charge(bank_works: bool) -> Result<Workflow, BuildError> {
             if bank_works {
                 return Ok(key);
             }
-            println!("{key}");
+            writeln!(std::io::stdout(), "{key}")?;
             Err(Fail::msg("the bank is closed"))
         };
         Ok::<String, Fail>(ctx.step(step, pay).await?)

@@ -16,6 +16,7 @@ use pleach_workflow::{BuildError, Fault};
 
 use crate::agent_names::warn_of_repeated_names;
 use crate::call_limit;
+use crate::ended_sessions::EndedSessions;
 use crate::open_task::may_open_tasks;
 use crate::parts::{Closing, RunnerParts};
 use crate::registry::ActiveRuns;
@@ -321,6 +322,7 @@ impl RunnerBuilder {
             max_queued_runs: self.max_queued_runs,
             heartbeat: self.heartbeat,
             active: ActiveRuns::default(),
+            ended: EndedSessions::default(),
             signals: SignalTurns::default(),
             timers: Timers::default(),
             on_span: self.on_span,

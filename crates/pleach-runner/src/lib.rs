@@ -22,6 +22,7 @@ mod deadlines;
 mod detached;
 mod drain;
 mod driver;
+mod ended_sessions;
 mod enter;
 mod error;
 mod firing;

@@ -142,6 +142,21 @@ impl RunnerParts {
                 Err(Ended) => {}
             }
         };
+        Ok(Opened::Own(self.open_checked(key, request, run, session, checked)?))
+    }
+
+    /// Opens a session that is loaded, for a request that fits it.
+    ///
+    /// # Errors
+    /// [`RunError::UnknownInvocation`] and [`RunError::InvocationAborted`].
+    fn open_checked(
+        &self,
+        key: SessionKey,
+        request: Box<RunRequest>,
+        run: &Arc<ActiveRun>,
+        session: Session,
+        checked: Checked,
+    ) -> Result<Box<Opening>, RunError> {
         let Checked { message, answered, history } = checked;
         let is_free = message.is_some() && answered.is_none() && request.invocation_id.is_none();
         let task = if is_free && self.may_open_tasks { open_task(&session.events) } else { None };
@@ -174,7 +189,7 @@ impl RunnerParts {
         }
         let ic = Arc::new(setup.open());
         let state_delta = request.state_delta;
-        let opening = Opening {
+        Ok(Box::new(Opening {
             ic,
             engine,
             entry,
@@ -189,8 +204,20 @@ impl RunnerParts {
             repeats,
             is_resting_fork,
             runs_elsewhere: false,
-        };
-        Ok(Opened::Own(Box::new(opening)))
+        }))
+    }
+
+    /// Opens an invocation of a session that is loaded, for a request without a message.
+    ///
+    /// # Errors
+    /// [`RunError::UnknownInvocation`] and [`RunError::InvocationAborted`].
+    pub(crate) fn open_loaded(
+        &self,
+        session: Session,
+        request: Box<RunRequest>,
+        run: &Arc<ActiveRun>,
+    ) -> Result<Box<Opening>, RunError> {
+        self.open_checked(session.key().clone(), request, run, session, Checked::default())
     }
 
     fn setup(

@@ -8,6 +8,7 @@ use pleach_context::{Node, SharedToolset};
 use pleach_core::{AppName, Session, SessionKey};
 use pleach_session::GetSessionConfig;
 
+use crate::ended_sessions::EndedSessions;
 use crate::registry::ActiveRuns;
 use crate::signal_turns::SignalTurns;
 use crate::timers::Timers;
@@ -31,6 +32,7 @@ pub(crate) struct RunnerParts {
     pub(crate) max_queued_runs: usize,
     pub(crate) compaction: Option<Arc<EventsCompactionConfig>>,
     pub(crate) active: ActiveRuns,
+    pub(crate) ended: EndedSessions,
     /// The signals on their way.
     pub(crate) signals: SignalTurns,
     /// The deadlines of questions.

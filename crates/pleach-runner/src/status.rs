@@ -10,7 +10,6 @@ use pleach_session::{effective_events, effective_events_of, open_questions, reda
 
 use crate::active::ActiveRun;
 use crate::begin::{Begun, ShownMessage};
-use crate::open::Opened;
 use crate::outcome::Outcome;
 use crate::parts::RunnerParts;
 use crate::recorded::{last_failure, may_be_done, recorded, rests};
@@ -99,7 +98,7 @@ impl RunProgress {
 impl Runner {
     /// Returns how far a session is: its last invocation, as a resume would find it, and all open questions.
     ///
-    /// Nothing is run and nothing is stored; the root node is replayed against the history. The whole session is read.
+    /// Nothing is run and nothing is stored; the root node is replayed against the history. The whole session is read, once.
     ///
     /// # Errors
     /// Those of [`Runner::questions`].
@@ -132,7 +131,7 @@ impl RunnerParts {
         let (progress, rests) = match &invocation {
             None => (RunProgress::New, true),
             Some(_) if self.active.of(&key).is_some_and(|run| run.end().is_none()) => (RunProgress::RunsHere, false),
-            Some(invocation) => match self.replayed(&key, invocation).await {
+            Some(invocation) => match self.replayed(session.clone(), invocation).await {
                 Ok((RunProgress::Unfinished, _)) => match failed(&self.root.outline(), &session.events, invocation) {
                     Some((error, path)) => {
                         let is_final = ends_root(&self.root.outline(), &path);
@@ -173,16 +172,15 @@ impl RunnerParts {
     /// followed nor joined.
     async fn replayed(
         self: &Arc<Self>,
-        key: &SessionKey,
+        session: Session,
         invocation: &InvocationId,
     ) -> Result<(RunProgress, bool), RunError> {
-        let request = Box::new(RunRequest::new(key).invocation_id(invocation.clone()));
+        let request = Box::new(RunRequest::new(session.key()).invocation_id(invocation.clone()));
         let run = Arc::new(ActiveRun::new(&request));
-        let opened = match self.open_entered(key.clone(), request, &run).await {
+        let mut opening = match self.open_loaded(session, request, &run) {
             Err(RunError::InvocationAborted { .. }) => return Ok((RunProgress::Aborted, true)),
-            opened => opened?,
+            opening => opening?,
         };
-        let Opened::Own(mut opening) = opened else { return Ok((RunProgress::RunsHere, false)) };
         opening.runs_elsewhere = true;
         let begun = match opening.begin(self, &run, &mut ShownMessage::default()).await? {
             Begun::Before { invocation, .. } | Begun::Now(invocation) => invocation,

@@ -1,10 +1,12 @@
 //! [`Runner::unfinished`] and [`Runner::resume_unfinished`]: what a process continues that others have left.
 
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use pleach_core::{SessionId, UserId};
+use pleach_core::{SessionHead, SessionId, UserId};
 use pleach_session::{ListCursor, ListSessions, SessionError};
 
+use crate::parts::RunnerParts;
 use crate::{Detached, RunError, RunProgress, Runner, SessionStatus};
 
 /// How many sessions a page looks at when no limit is set.
@@ -76,7 +78,8 @@ impl Runner {
     ///
     /// [`resume_unfinished`](Self::resume_unfinished) resumes those that were cut off.
     ///
-    /// One page looks at [`ListUnfinished::limit`] sessions and may return none of them. Each is read whole.
+    /// One page looks at [`ListUnfinished::limit`] sessions and may return none of them. Each is read whole, once: the Runner and its clones
+    /// remember 10,000 sessions that have ended or wait, and read them again when they have changed.
     ///
     /// # Errors
     /// [`RunError::Session`] when the storage fails. A session that cannot be read is left out, with a warning in the log.
@@ -96,10 +99,12 @@ impl Runner {
                 response.next = None;
                 break;
             }
-            let key = session.key().clone();
-            match self.status(&key).await {
-                Ok(status) if status.is_unfinished() => response.items.push(status),
-                Ok(_) => {}
+            if self.parts.ended.has(&session.head) {
+                continue;
+            }
+            let key = session.key();
+            match self.parts.status_unless_ended(&session.head).await {
+                Ok(status) => response.items.extend(status.filter(SessionStatus::is_unfinished)),
                 // Deleted meanwhile.
                 Err(RunError::SessionNotFound(_)) => {}
                 Err(RunError::Session(error)) if !is_of_one_session(&error) => return Err(RunError::Session(error)),
@@ -155,6 +160,24 @@ impl Runner {
             }
         }
         Ok(runs)
+    }
+}
+
+impl RunnerParts {
+    /// Returns the status of a listed session; `None` when it has ended or waits, which is noted.
+    async fn status_unless_ended(self: &Arc<Self>, listed: &SessionHead) -> Result<Option<SessionStatus>, RunError> {
+        let session = self.load_all(listed.key()).await?;
+        // A session service whose listings have no revisions would not show a change.
+        let same = session.head.revision() == listed.revision();
+        let (status, _) = self.status_and_rest(session).await?;
+        let works = matches!(status.progress, RunProgress::RunsHere | RunProgress::RunsElsewhere);
+        if works || status.is_unfinished() {
+            return Ok(Some(status));
+        }
+        if same {
+            self.ended.note(listed);
+        }
+        Ok(None)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use pleach::prelude::*;
+use pleach::testkit::{FaultPlan, FaultySessions, Operation};
 use pleach::{ListUnfinished, Node, RunProgress};
 use pleach_testkit::FixedClock;
 
@@ -321,4 +322,23 @@ async fn the_policy_of_an_agent_does_not_cover_those_that_it_transfers_to() {
         let status = status(&runner, &session).await;
         assert!(status.starts_with("failed") && status.contains("helper@1"), "{status}");
     }
+}
+
+/// Found by a sceptic: each look for unfinished sessions read all of them again.
+#[tokio::test]
+async fn what_has_ended_is_read_once_until_it_changes() {
+    let sessions = Sessions::default();
+    let first = process(root(), &sessions, false);
+    play(first.run("ana", "done", "go")).await;
+    play(first.run("ana", "ask", "ask")).await;
+    let plan = FaultPlan::new().fail_from(Operation::GetSession, 4);
+    let faulty = FaultySessions::new(std::sync::Arc::clone(&sessions.stored), plan);
+    let runner = Runner::builder("t").root(root()).sessions(faulty).build().unwrap();
+    for _ in 0..3 {
+        assert!(runner.unfinished(ListUnfinished::new()).await.unwrap().items.is_empty());
+    }
+    // The third read is that of a session that has changed.
+    cut(&first, "done").await;
+    assert_eq!(runner.unfinished(ListUnfinished::new()).await.unwrap().items.len(), 1);
+    runner.unfinished(ListUnfinished::new()).await.unwrap_err();
 }
