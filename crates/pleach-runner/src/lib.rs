@@ -3,6 +3,7 @@
 //! This crate owns the order of steps in one invocation ([`Runner`], [`Run`]): store an event, yield it, then let its node
 //! continue. Nodes are run by `pleach-workflow`, and events are stored by a session service.
 
+mod abort;
 mod abort_events;
 mod active;
 mod agent_names;

@@ -15,7 +15,7 @@ use crate::sent_signal::{Signal, SignalOptions, refused};
 use crate::store::Store;
 use crate::{Detached, RunError, RunProgress, RunRequest, Runner, SessionRef};
 
-/// How often a signal is tried when other processes append to the session at the same time, and the pause between two tries.
+/// How often a signal or an abort is tried when other processes append to the session at the same time, and the pause between two tries.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -116,11 +116,7 @@ impl Runner {
                 Ok(Some(outcome)) => return Ok(outcome),
                 // Another process has stored an answer at the same time.
                 Ok(None) => {}
-                Err(error) if is_passing(&error) && tries < TRIES => {
-                    // Between processes, so not by the clock of the Runner, which a test may hold; nor by tokio's, which may be off.
-                    on_pool(move || std::thread::sleep(PAUSE * tries)).await;
-                    tries += 1;
-                }
+                Err(error) if is_passing(&error) && pause_before(&mut tries).await => {}
                 // It may be stored: another look shows that.
                 Err(error) if is_unclear(&error) && !looked_again => looked_again = true,
                 Err(error) => return Err(error),
@@ -196,6 +192,18 @@ impl Runner {
         self.sessions().append(&mut store.head, Arc::new(event)).await?;
         Ok(SignalOutcome::Kept)
     }
+}
+
+/// Waits a moment before a session is tried again that others append to at the same time; returns false after the last try.
+pub(crate) async fn pause_before(tries: &mut u32) -> bool {
+    let pause = PAUSE * *tries;
+    *tries += 1;
+    if *tries > TRIES {
+        return false;
+    }
+    // Between processes, so not by the clock of the Runner, which a test may hold; nor by tokio's, which may be off.
+    on_pool(move || std::thread::sleep(pause)).await;
+    true
 }
 
 /// Makes the signal of a call, with the id of its event.

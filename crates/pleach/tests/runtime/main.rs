@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics says what is wrong")]
 
+mod abort;
 mod actions;
 mod agent_calls;
 mod agent_code;
