@@ -100,7 +100,9 @@ impl Opening {
         if executes && store.has_stored() {
             parts.active.announce(run);
         }
-        run.begin(ic.invocation_id());
+        if difference.is_none() {
+            run.begin(ic.invocation_id());
+        }
         // The agent of a task gets the new message, a resumed node the first one.
         let first = if continues_task { stored.clone() } else { original.or_else(|| stored.clone()) };
         // Joining callers compare messages as sent, and a plugin may have replaced this one, or a redaction a part of it.

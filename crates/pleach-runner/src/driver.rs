@@ -142,6 +142,8 @@ async fn begin(
                     }
                     recorded => recorded?,
                 }
+                // Another message begins nothing, unless the invocation is done.
+                run.begin(invocation.ic.invocation_id());
                 Ok(None)
             }
             Err(error) if retries && is_stale(&error) => Err(error),

@@ -130,6 +130,10 @@ impl RunnerParts {
     ) -> Result<Opened, RunError> {
         let (session, checked) = loop {
             let session = self.load(&key, &request).await?;
+            let stored = session.head.revision();
+            if let Some(ours) = request.at.filter(|at| *at != stored) {
+                return Err(SessionError::Stale { key, stored, ours }.into());
+            }
             let checked = self.check(&request, &session)?;
             let Some(answered) = &checked.answered else { break (session, checked) };
             if checked.message.is_some() {

@@ -127,9 +127,17 @@ pub(crate) fn may_be_done(ic: &InvocationContext) -> bool {
     let is_over = |record: &RunRecord| !record.failed && !record.is_open();
     let may_be_over = |run: &NodePath| history.and_then(|history| history.run(run)).is_none_or(is_over);
     let wanted = ic.engine().work_gate().wanted();
+    let events = ic.events();
+    let own = effective_events_of(&events, ic.invocation_id());
+    // The next attempt would have left an event.
+    let in_pause = last_of_runs(&own).is_some_and(|last| is_tried_again(last));
     let records_ends = ic.is_resumable() || history.is_some_and(History::records_ends);
-    let is_rewound = ic.events().last().is_some_and(|last| last.actions().rewind_before_invocation_id().is_some());
-    !records_ends && !is_rewound && !wanted.is_empty() && wanted.iter().all(|(run, gives)| !gives && may_be_over(run))
+    let is_rewound = events.last().is_some_and(|last| last.actions().rewind_before_invocation_id().is_some());
+    !records_ends
+        && !is_rewound
+        && !in_pause
+        && !wanted.is_empty()
+        && wanted.iter().all(|(run, gives)| !gives && may_be_over(run))
 }
 
 /// Returns whether the last event of an invocation asks: a lane beside the question may have been cut off.

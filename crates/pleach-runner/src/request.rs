@@ -4,7 +4,8 @@ use std::fmt;
 
 use pleach_context::{AbortSignal, RunConfig};
 use pleach_core::{
-    Content, Event, EventId, InvocationId, Map, Part, Question, SessionId, SessionKey, Unstorable, UserId, bound_event,
+    Content, Event, EventId, InvocationId, Map, Part, Question, Revision, SessionId, SessionKey, Unstorable, UserId,
+    bound_event,
 };
 use serde_json::Value;
 
@@ -59,6 +60,8 @@ pub struct RunRequest {
     pub(crate) message_id: Option<EventId>,
     /// The message is the answer of a deadline.
     pub(crate) by_deadline: bool,
+    /// Only while the session is as it was at this revision.
+    pub(crate) at: Option<Revision>,
     /// The checks of a message from [`Runner::answer`](crate::Runner::answer).
     pub(crate) answer_checks: Option<AnswerChecks>,
     /// The fault of a message or state that was too deep and was removed from the request.
@@ -87,6 +90,7 @@ impl RunRequest {
             queue: false,
             message_id: None,
             by_deadline: false,
+            at: None,
             answer_checks: None,
             refused: None,
         }

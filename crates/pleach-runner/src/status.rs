@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use pleach_context::engine::WORKFLOW_CHANGED;
 use pleach_context::{NodeError, Outline};
-use pleach_core::{Event, InvocationId, NodePath, Question, Session, SessionId, SessionKey, micros, next_time};
+use pleach_core::{
+    Event, InvocationId, NodePath, Question, Revision, Session, SessionId, SessionKey, micros, next_time,
+};
 use pleach_session::notes::is_tried_again;
 use pleach_session::{effective_events, effective_events_of, open_questions, redacted_at};
 
@@ -32,6 +34,8 @@ pub struct SessionStatus {
     pub last_update_time: f64,
     /// The session that this one is a [copy](Runner::fork) of, as long as it rests: nothing has continued it.
     pub forked_from: Option<SessionId>,
+    /// The revision of the session that was looked at.
+    pub(crate) revision: Revision,
 }
 
 /// How far an invocation is.
@@ -123,7 +127,7 @@ impl RunnerParts {
         let key = session.key().clone();
         let invocation = last_invocation(&session.events);
         let forked_from = resting_source(&session);
-        let last_update_time = session.last_update_time();
+        let (last_update_time, revision) = (session.last_update_time(), session.head.revision());
         // A claim and a redaction are the only changes without an event.
         let changed = session.events.last().map(|last| changed_at(last.timestamp(), &session.events));
         let claimed = changed.is_none_or(|changed| micros(last_update_time) > micros(changed));
@@ -132,7 +136,7 @@ impl RunnerParts {
             None => (RunProgress::New, true),
             Some(_) if self.active.of(&key).is_some_and(|run| run.end().is_none()) => (RunProgress::RunsHere, false),
             Some(invocation) => match self.replayed(session.clone(), invocation).await {
-                Ok((RunProgress::Unfinished, _)) => match failed(&self.root.outline(), &session.events, invocation) {
+                Ok((RunProgress::Unfinished, _)) => match failed(&session.events, invocation) {
                     Some((error, path)) => {
                         let is_final = ends_root(&self.root.outline(), &path);
                         (RunProgress::Failed { error, path }, is_final && (!claimed || is_dead))
@@ -143,7 +147,7 @@ impl RunnerParts {
                     (RunProgress::Changed { error, path }, false)
                 }
                 Err(RunError::Node { error, path }) => {
-                    match failed(&self.root.outline(), &session.events, invocation) {
+                    match failed(&session.events, invocation) {
                         // Recorded.
                         Some((error, path)) => (RunProgress::Failed { error, path }, !claimed || is_dead),
                         None => return Err(RunError::Node { error, path }),
@@ -164,7 +168,8 @@ impl RunnerParts {
             }
             progress => progress,
         };
-        let status = SessionStatus { session: key, invocation, progress, questions, last_update_time, forked_from };
+        let status =
+            SessionStatus { session: key, invocation, progress, questions, last_update_time, forked_from, revision };
         Ok((status, rests))
     }
 
@@ -225,13 +230,12 @@ fn ends_root(root: &Outline, path: &NodePath) -> bool {
 }
 
 /// Returns the failure that an unfinished invocation ended with: its last event is an error event, and no attempt was to follow it. Attempts of other
-/// lanes may fail at the same moment, and are stored behind the failure that has ended the root node.
-fn failed(root: &Outline, events: &[Arc<Event>], invocation: &InvocationId) -> Option<(NodeError, NodePath)> {
+/// lanes may fail at the same moment, and are stored behind it.
+fn failed(events: &[Arc<Event>], invocation: &InvocationId) -> Option<(NodeError, NodePath)> {
     let own = effective_events_of(events, invocation);
     let attempts = own.iter().rev().take_while(|event| is_tried_again(event)).count();
     let (before, attempts) = own.split_at(own.len() - attempts);
     let (error, path) = last_failure(before)?;
     let is_beside = |event: &&Arc<Event>| *event.path() != path && !event.path().is_descendant_of(&path);
-    let is_end = attempts.is_empty() || (ends_root(root, &path) && attempts.iter().all(is_beside));
-    is_end.then_some((error, path))
+    attempts.iter().all(is_beside).then_some((error, path))
 }

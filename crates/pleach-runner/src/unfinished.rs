@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use foldhash::HashSet;
 use pleach_core::{SessionHead, SessionId, UserId};
 use pleach_session::{ListCursor, ListSessions, SessionError};
 
 use crate::parts::RunnerParts;
-use crate::{Detached, RunError, RunProgress, Runner, SessionStatus};
+use crate::{Detached, RunError, RunProgress, RunRequest, Runner, SessionStatus};
 
 /// How many sessions a page looks at when no limit is set.
 const PAGE: usize = 100;
@@ -129,7 +130,7 @@ impl Runner {
     /// # Ok(())
     /// # }
     /// ```
-    /// Several processes may do so at once: each run claims its session before it executes anything, and all but one fail with
+    /// Several processes may do so at once: each run claims its session as it was looked at before it executes anything, and all but one fail with
     /// [`SessionError::Stale`](pleach_session::SessionError::Stale). With [heartbeats](crate::RunnerBuilder::heartbeat), sessions that another
     /// process works on are left out, and `idle_since` is not needed. Without them no store knows whether another process still works on a
     /// session that is idle for long: it loses the session to the resume, and its step runs twice. So choose a time that is longer than a step, and
@@ -146,16 +147,19 @@ impl Runner {
     ///
     /// ADK: none.
     pub async fn resume_unfinished(&self, request: ListUnfinished) -> Result<Vec<Detached>, RunError> {
-        // Not what these runs leave behind.
-        let idle_since = request.idle_since.unwrap_or_else(|| self.parts.services.clock.now());
-        let (mut runs, mut next) = (Vec::new(), Some(ListUnfinished { idle_since: Some(idle_since), ..request }));
+        let (mut runs, mut next) = (Vec::new(), Some(request));
+        // What a run leaves behind comes again at the end of the list.
+        let mut resumed = HashSet::default();
         while let Some(request) = next.take() {
             let page = self.unfinished(request.clone()).await?;
             next = page.next.map(|cursor| request.after(cursor));
             for cut in page.items {
-                if let (RunProgress::Unfinished, Some(invocation)) = (cut.progress, cut.invocation) {
+                if let (RunProgress::Unfinished, Some(invocation)) = (cut.progress, cut.invocation)
+                    && resumed.insert(cut.session.clone())
+                {
                     tracing::info!(session = %cut.session, %invocation, "a run that was cut off continues");
-                    runs.push(self.resume(cut.session.user_id, cut.session.session_id, invocation).detach());
+                    let request = RunRequest::new(&cut.session).invocation_id(invocation);
+                    runs.push(self.start(RunRequest { at: Some(cut.revision), ..request }).detach());
                 }
             }
         }

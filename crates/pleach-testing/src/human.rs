@@ -82,8 +82,8 @@ enum Says {
 struct Told {
     /// How often each rule was used.
     used: BTreeMap<usize, usize>,
-    /// By invocation, id and run.
-    answers: BTreeMap<[String; 3], Value>,
+    /// By invocation, id, run and select: each select asks anew.
+    answers: BTreeMap<[String; 4], Value>,
 }
 
 /// What a script says about a question.
@@ -245,7 +245,8 @@ impl ScriptedHuman {
             return Reply::Open;
         }
         let Some((place, rule)) = self.rule_for(question) else { return Reply::NoRule };
-        let asked = [question.invocation_id.to_string(), question.id.clone(), question.node_path.to_string()];
+        let select = question.select.clone().unwrap_or_default();
+        let asked = [question.invocation_id.to_string(), question.id.clone(), question.node_path.to_string(), select];
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(said) = told.answers.get(&asked) {
             return Reply::Answer(said.clone());

@@ -35,10 +35,16 @@ impl From<RunError> for Problem {
             | RunError::UnknownQuestion { .. }
             | RunError::UnknownInvocation { .. } => StatusCode::NOT_FOUND,
             RunError::Answer { .. } => StatusCode::UNPROCESSABLE_ENTITY,
-            RunError::Message(_) | RunError::BlankId(_) | RunError::UnknownEvent { .. } => StatusCode::BAD_REQUEST,
+            RunError::Message(_)
+            | RunError::BlankId(_)
+            | RunError::UnknownEvent { .. }
+            | RunError::UnknownRun { .. }
+            | RunError::AmbiguousSession { .. }
+            | RunError::AmbiguousQuestion { .. } => StatusCode::BAD_REQUEST,
             // The last one: another process has answered at the same moment.
             RunError::AlreadyAnswered { .. }
             | RunError::OtherMessage { .. }
+            | RunError::OtherState { .. }
             | RunError::InvocationAborted { .. }
             | RunError::NoReceiver { .. }
             | RunError::Busy { .. }

@@ -144,10 +144,10 @@ impl RunHandle<'_> {
         rest
     }
 
-    /// Ends the body of a failed attempt and makes its error event.
+    /// Ends the body of a failed attempt and makes its error event; `retries` when another attempt follows.
     // R415
     #[must_use]
-    pub fn fail(self, error: &NodeError) -> Staged {
+    pub fn fail(self, error: &NodeError, retries: bool) -> Staged {
         let mut event = Event::new().with_error(error.code(), error.message());
         let mut cell = self.0.cell();
         let wakers = cell.end();
@@ -157,7 +157,7 @@ impl RunHandle<'_> {
         take_deltas(self.0, &mut cell, &mut event);
         drop(cell);
         wakers.into_iter().for_each(std::task::Waker::wake);
-        if self.is_tried_again(error) {
+        if retries || self.is_tried_again_above(error) {
             mark(&mut event, TRIED_AGAIN, Value::Bool(true));
         }
         Staged { event: Arc::new(event), output_source: OutputSource::None }

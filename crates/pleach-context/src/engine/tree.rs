@@ -181,11 +181,11 @@ impl<'a> RunHandle<'a> {
         runs.find_map(|run| run.inner.task.get()).map(|task| &**task)
     }
 
-    /// Returns whether another attempt follows the failed one of this run: of the run itself, or of one above it. A body above it may also catch
-    /// the failure: either way the invocation continues.
-    pub(super) fn is_tried_again(self, error: &NodeError) -> bool {
-        let mut in_background = false;
-        let mut runs = std::iter::successors(Some(self.0), |run| run.inner.parent.as_ref());
+    /// Returns whether another attempt of a run above this one follows its failure. A body above it may also catch the failure: either way the
+    /// invocation continues.
+    pub(super) fn is_tried_again_above(self, error: &NodeError) -> bool {
+        let mut in_background = self.0.inner.background;
+        let mut runs = std::iter::successors(self.parent(), |run| run.inner.parent.as_ref());
         runs.any(|run| {
             let (inner, state) = (&run.inner, run.cell());
             // The failure of a background child goes to its workflow, past the run that has started it.
@@ -194,8 +194,7 @@ impl<'a> RunHandle<'a> {
             }
             in_background = inner.background;
             // A run that has ended may have runs below it: those that its agent transfers to.
-            let is_under_way = std::ptr::eq(run, self.0) || !state.has_ended();
-            is_under_way && inner.retry.as_ref().is_some_and(|policy| policy.retries(error, inner.attempt))
+            !state.has_ended() && inner.retry.as_ref().is_some_and(|policy| policy.retries(error, inner.attempt))
         })
     }
 

@@ -7,9 +7,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as TaskContext, Poll, Wake, Waker, ready};
+use std::time::Duration;
 
 use futures_util::stream::BoxStream;
-use pleach_context::{ChildFailure, Context, Flow, Node, NodeError, NodeInput, NodeKind, NodeSpec, RetryConfig, Yield};
+use pleach_context::{ChildFailure, Context, Flow, Node, NodeError, NodeInput, NodeKind, NodeSpec, Yield};
 use pleach_core::{BoxFuture, Branch, Event};
 
 use super::panic::guarded;
@@ -77,7 +78,8 @@ enum Phase<'a> {
 enum Then {
     Items(BoxStream<'static, Result<Yield, NodeError>>),
     Finish,
-    Failed(Box<ChildFailure>),
+    /// With the pause before the next attempt, if one follows.
+    Failed(Box<ChildFailure>, Option<Duration>),
     End,
 }
 
@@ -197,7 +199,7 @@ impl<'a> NodeRun<'a> {
                 return;
             }
             Then::Finish => {}
-            Then::Failed(failure) => return self.retry_or_end(failure),
+            Then::Failed(failure, delay) => return self.retry_or_end(failure, delay),
             Then::End => {
                 self.phase = Phase::Finished;
                 return;
@@ -227,46 +229,49 @@ impl<'a> NodeRun<'a> {
     /// Sends the error event of a failed attempt, then retries or fails.
     // R404
     fn record_failure(&mut self, error: NodeError, cx: &TaskContext<'_>) {
+        let cause = error.child_failure().map_or(&error, |failure| &failure.error);
+        // Decided once: a condition may answer differently when it is asked again.
+        let delay = self.delay_after(cause);
+        let retries = delay.is_some();
         // The child has recorded its failure; this run fails with the same error.
-        if let Some(failure) = error.child_failure().filter(|failure| !self.must_record(failure)) {
+        if let Some(failure) = error.child_failure().filter(|failure| !self.must_record(failure, retries)) {
             let rest = self.ctx.engine().finish();
             debug_assert!(
                 rest.is_none() || self.node.spec().kind != NodeKind::Workflow,
                 "a workflow has nothing pending"
             );
-            return self.retry_or_end(Box::new(failure.clone()));
+            return self.retry_or_end(Box::new(failure.clone()), delay);
         }
         let rethrown = error.child_failure().cloned();
         let failure = rethrown.unwrap_or_else(|| ChildFailure { error, path: self.ctx.node_path().clone() });
         if self.ctx.engine().fails_silently() {
             drop(self.ctx.engine().finish());
-            return self.retry_or_end(Box::new(failure));
+            return self.retry_or_end(Box::new(failure), delay);
         }
-        let staged = self.ctx.engine().fail(&failure.error);
-        self.send(staged, Then::Failed(Box::new(failure)), cx);
+        let staged = self.ctx.engine().fail(&failure.error, retries);
+        self.send(staged, Then::Failed(Box::new(failure), delay), cx);
     }
 
     /// Returns whether this run must record a child's failure as well. An attempt that continued after a caught failure and
     /// then fails needs its own error event: without it, a resume would replay the caught failure while a retry does not.
-    fn must_record(&self, failure: &ChildFailure) -> bool {
-        self.ctx.engine().has_caught(failure)
-            || (self.ctx.engine().has_caught_failures() && self.policy_for(&failure.error).is_some())
+    fn must_record(&self, failure: &ChildFailure, retries: bool) -> bool {
+        self.ctx.engine().has_caught(failure) || (self.ctx.engine().has_caught_failures() && retries)
     }
 
-    /// Returns the retry policy if it allows another attempt after this error.
-    fn policy_for(&self, error: &NodeError) -> Option<&'a RetryConfig> {
+    /// Returns the pause before the next attempt; `None` when none follows this error.
+    fn delay_after(&self, error: &NodeError) -> Option<Duration> {
         let attempt = self.ctx.attempt_count();
-        self.node.spec().retry.as_ref().filter(|policy| policy.retries(error, attempt))
+        let policy = self.node.spec().retry.as_ref().filter(|policy| policy.retries(error, attempt))?;
+        Some(policy.delay(attempt, self.ctx.invocation().engine().services().ids.uniform()))
     }
 
-    fn retry_or_end(&mut self, failure: Box<ChildFailure>) {
+    fn retry_or_end(&mut self, failure: Box<ChildFailure>, delay: Option<Duration>) {
         let error = failure.error.clone();
         let spec = self.node.spec();
         let attempt = self.ctx.attempt_count();
-        match self.policy_for(&error) {
-            Some(policy) => {
+        match delay {
+            Some(delay) => {
                 let services = self.ctx.invocation().engine().services();
-                let delay = policy.delay(attempt, services.ids.uniform());
                 self.span.in_scope(
                     || tracing::warn!(node = %self.ctx.node_path(), attempt, error = %error, "node failed and is tried again"),
                 );

@@ -342,3 +342,126 @@ async fn what_has_ended_is_read_once_until_it_changes() {
     assert_eq!(runner.unfinished(ListUnfinished::new()).await.unwrap().items.len(), 1);
     runner.unfinished(ListUnfinished::new()).await.unwrap_err();
 }
+
+/// Found by an attacker: between the look and the resume another process had begun, and lost the session.
+#[tokio::test(start_paused = true)]
+async fn of_two_recoveries_at_once_one_continues_a_session() {
+    let (sessions, calls) = (Sessions::default(), std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0)));
+    let root = || {
+        let calls = std::sync::Arc::clone(&calls);
+        let mut wf = Workflow::builder("wf");
+        let first = wf.node("first", async |Input(word): Input<String>| word);
+        let second = wf.node("second", move |Input(word): Input<String>| {
+            let calls = std::sync::Arc::clone(&calls);
+            async move {
+                if word == "hang" {
+                    calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    tokio::time::sleep(Duration::from_secs(60)).await;
+                }
+                word
+            }
+        });
+        wf.edge(START, first).edge(first, second);
+        wf.build().unwrap()
+    };
+    let clock = pleach_testkit::RuntimeClock::start();
+    let process = |sessions: std::sync::Arc<dyn pleach::SessionService>| {
+        let runner = Runner::builder("t").root(root()).sessions(sessions).clock(clock);
+        runner.heartbeat(Duration::from_secs(20)).build().unwrap()
+    };
+    let stored = || std::sync::Arc::clone(&sessions.stored) as std::sync::Arc<dyn pleach::SessionService>;
+    let quick = process(stored());
+    cut(&quick, "a").await;
+    cut(&quick, "b").await;
+    calls.store(0, std::sync::atomic::Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_secs(90)).await;
+    let plan = FaultPlan::new().clock(clock).delay(Operation::GetSession, 2, Duration::from_secs(5));
+    let slow = process(std::sync::Arc::new(FaultySessions::new(stored(), plan)));
+    let (late, resumed) = tokio::join!(slow.resume_unfinished(ListUnfinished::new()), async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        quick.resume_unfinished(ListUnfinished::new()).await
+    });
+    let late = late.unwrap();
+    assert_eq!(late.len(), 1, "the other one was claimed before it was looked at");
+    for run in late {
+        let stale = run.await.unwrap_err();
+        assert!(matches!(&stale, RunError::Session(error) if error.is_stale()), "{stale}");
+    }
+    for run in resumed.unwrap() {
+        run.await.unwrap();
+    }
+    assert_eq!(calls.load(std::sync::atomic::Ordering::Relaxed), 2);
+}
+
+/// Found by an attacker: a node without a result that was cut off in the pause of a step might have been done.
+#[tokio::test(start_paused = true)]
+async fn a_node_without_a_result_is_unfinished_in_the_pause_of_its_step() {
+    let sessions = Sessions::default();
+    let mut wf = Workflow::builder("wf");
+    let work = FunctionNode::new("work", async |ctx: Context| {
+        let step = Step::new("charge").retry(RetryConfig::attempts(2).initial_delay(60.0));
+        ctx.step(step, async || Err::<(), _>(Fail::msg("broken"))).await
+    });
+    let work = wf.add(work.rerun_on_resume(true));
+    wf.edge(START, work);
+    let runner = process(wf.build().unwrap(), &sessions, false);
+    let mut run = runner.run("ana", "s1", "go");
+    run.next().await.unwrap().unwrap();
+    drop(run);
+    assert_eq!(status(&runner, "s1").await, "unfinished");
+}
+
+/// Found by an attacker: a condition that answers differently when it is asked again made fewer attempts.
+#[tokio::test(start_paused = true)]
+async fn a_condition_is_asked_once_for_each_failure() {
+    let asked = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
+    let count = std::sync::Arc::clone(&asked);
+    let policy = RetryConfig::attempts(10)
+        .initial_delay(0.0)
+        .when(move |_| count.fetch_add(1, std::sync::atomic::Ordering::Relaxed) < 3);
+    let sessions = Sessions::default();
+    let node = FunctionNode::new("node", async || Err::<i64, _>(Fail::msg("broken"))).retry(policy);
+    let runner = process(node, &sessions, false);
+    let events = trace(runner.run("ana", "s1", "go")).await;
+    assert_eq!(events.iter().filter(|event| event.starts_with("node@1")).count(), 4, "{events:?}");
+    assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), 4);
+    assert_eq!(status(&runner, "s1").await, "failed node@1: broken");
+}
+
+/// Found by a newcomer: a client got 202 for another message under the id of an unfinished invocation.
+#[tokio::test]
+async fn another_message_of_an_unfinished_invocation_has_not_begun() {
+    let sessions = Sessions::default();
+    let runner = process(root(), &sessions, false);
+    let request = |text: &str| pleach::RunRequest::new(("ana", "s1")).message(text).invocation_id("e-1");
+    let mut run = runner.start(request("hang"));
+    run.next().await.unwrap().unwrap();
+    drop(run);
+    let other = runner.start(request("go")).detach();
+    other.invocation_id().await.unwrap_err();
+    assert!(matches!(other.await, Err(RunError::OtherMessage { .. })));
+    let same = runner.start(request("hang")).detach();
+    assert_eq!(same.invocation_id().await.unwrap().as_str(), "e-1");
+    assert!(matches!(same.await, Err(RunError::Unfinished { .. })));
+}
+
+/// A shell agent at the root fails without an event, as in google-adk; in a workflow the failure is stored.
+#[tokio::test]
+async fn a_shell_agent_in_a_workflow_has_failed() {
+    let shell = || {
+        let agent = LlmAgent::builder("writer").model(ScriptedModel::new()).build().unwrap();
+        pleach::SequentialAgent::builder("shell").sub_agent(agent).build().unwrap()
+    };
+    let mut wf = Workflow::builder("wf");
+    let node = wf.add(shell());
+    wf.edge(START, node);
+    let sessions = Sessions::default();
+    let roots = [(process(shell(), &sessions, false), "a"), (process(wf.build().unwrap(), &sessions, false), "b")];
+    let mut found = Vec::new();
+    for (runner, session) in roots {
+        trace(runner.run("ana", session, "go")).await;
+        found.push(status(&runner, session).await);
+    }
+    assert_eq!(found[0], "unfinished");
+    assert!(found[1].starts_with("failed"), "{found:?}");
+}

@@ -190,3 +190,19 @@ async fn of_a_select_the_branch_with_a_rule_counts() {
     let open = ScriptedHuman::new().leaves_open("second").answer_all(&runner, "s1").await.unwrap();
     assert_eq!(open.len(), 4);
 }
+
+/// Found by an attacker: a loop of selects got the first of several answers for ever.
+#[tokio::test]
+async fn each_select_of_a_loop_gets_the_next_answer() {
+    let root = alone(async |ctx: Context, _: String| {
+        let mut rounds = Vec::new();
+        while rounds.last() != Some(&3) {
+            rounds.push(ctx.select().ask("round", "?", |answer: u32| answer).await?);
+        }
+        Ok(rounds)
+    });
+    let runner = Runner::builder("t").root(root).build().unwrap();
+    let human = ScriptedHuman::new().answers_each("round", [1, 2, 3]);
+    assert!(human.converse(&runner, request()).await.unwrap().is_empty());
+    assert_eq!(output(&runner).await, json!([1, 2, 3]));
+}
