@@ -252,6 +252,9 @@ pub(crate) struct Inbox {
     /// At most this many of each app.
     #[arg(long)]
     pub(crate) limit: Option<usize>,
+    /// Also sleeps and waits for signals, which no person answers.
+    #[arg(long)]
+    pub(crate) all: bool,
 }
 
 #[derive(Debug, clap::Args)]

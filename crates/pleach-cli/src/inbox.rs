@@ -1,6 +1,6 @@
 //! `pleach inbox`: the open questions of a database.
 
-use pleach::{InboxItem, ListQuestions};
+use pleach::{InboxItem, ListQuestions, QuestionKind};
 
 use crate::args::Inbox;
 use crate::fault::Fault;
@@ -18,15 +18,27 @@ pub(crate) async fn run(args: Inbox, screen: &mut Screen) -> Result<(), Fault> {
         request.user_id = args.whose.user.as_deref().map(Into::into);
         request.assignee = args.assignee.clone();
         request.limit = args.limit;
-        for item in store.list_questions(request).await?.items {
-            count += 1;
-            if screen.is_json { screen.value(&item)? } else { screen.line(line(&item))? }
+        let mut left = args.limit.unwrap_or(usize::MAX);
+        loop {
+            let page = store.list_questions(request.clone()).await?;
+            for item in page.items.iter().filter(|item| args.all || is_for_people(item)).take(left) {
+                (count, left) = (count + 1, left - 1);
+                if screen.is_json { screen.value(item)? } else { screen.line(line(item))? }
+            }
+            request.after = page.next;
+            if left == 0 || request.after.is_none() {
+                break;
+            }
         }
     }
     if count == 0 && !screen.is_json {
         screen.line("no open question")?;
     }
     Ok(())
+}
+
+fn is_for_people(item: &InboxItem) -> bool {
+    !matches!(item.question.kind, QuestionKind::Timer | QuestionKind::Signal)
 }
 
 fn line(item: &InboxItem) -> String {

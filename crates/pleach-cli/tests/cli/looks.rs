@@ -1,6 +1,7 @@
 //! Commands that only read.
 
-use pleach::{CreateSession, Event, SessionService as _, SessionServiceExt as _, connect};
+use pleach::prelude::*;
+use pleach::{CreateSession, SessionServiceExt as _};
 use serde_json::json;
 
 use crate::program::{fill, pleach, url};
@@ -157,4 +158,26 @@ async fn a_graph_that_is_too_large_says_so() {
         let ran = pleach(&["graph", "s1", "--format", format, "--sessions", &url]);
         assert!(ran.code == 3 && ran.err.contains("more than 1000 nodes"), "{ran:?}");
     }
+}
+
+/// Found by a newcomer: sleeps and waits for signals, which no person answers, were listed as well.
+#[tokio::test]
+async fn sleeps_and_waits_for_signals_are_listed_when_they_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = url(folder.path(), "a.db");
+    let wait = FunctionNode::new("wait", async |ctx: Context| -> Result<u32> {
+        let select = ctx.select().signal("paid", |(): ()| 1).sleep(std::time::Duration::from_secs(60), || 2);
+        Ok(select.ask("ok", "Pay?", |_: bool| 3).await?)
+    });
+    let sessions = pleach::connect(&url).await.unwrap();
+    let runner = Runner::builder("shop").root(wait.rerun_on_resume(true)).sessions(sessions).build().unwrap();
+    for session in ["s1", "s2"] {
+        runner.run("ana", session, "go").output::<u32>().await.unwrap_err();
+    }
+    runner.close().await.unwrap();
+    let lines = |args: &[&str]| pleach(&[&["inbox", "--sessions", &url], args].concat()).out.lines().count();
+    assert_eq!(
+        (lines(&[]), lines(&["--limit", "1"]), lines(&["--all"]), lines(&["--all", "--limit", "4"])),
+        (2, 1, 6, 4)
+    );
 }

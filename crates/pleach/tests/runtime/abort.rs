@@ -9,6 +9,7 @@ use crate::backends::{Backend, on_backends};
 use crate::support::{rerun, trace};
 use crate::world::World;
 
+const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3_600);
 
 /// Waits for one of several things, fails or works for ever, as the message says.
@@ -19,7 +20,7 @@ fn root() -> impl Node {
         match word.as_str() {
             "ask" => {
                 let select = ctx.select().ask("q", "?", |_: bool| "answered").signal("paid", |(): ()| "paid");
-                return Ok(select.sleep(HOUR, || "late").await?.to_owned());
+                return Ok(select.sleep(MINUTE, || "late").await?.to_owned());
             }
             "fail" => return Err(Fail::msg("broken")),
             "hang" => std::future::pending().await,
@@ -74,7 +75,7 @@ async fn an_invocation_is_aborted_wherever_it_is(backend: Backend) {
     here.answer(("ana", "ask"), "q", true).unwrap().output::<String>().await.unwrap_err();
     let late = here.signal(("ana", "ask"), "paid", ()).await.unwrap_err();
     assert!(matches!(late, RunError::NoReceiver { .. }), "{late}");
-    tokio::time::sleep(HOUR * 2).await;
+    tokio::time::sleep(MINUTE * 2).await;
     assert!(matches!(progress(&here, "ask").await, RunProgress::Aborted));
 
     // The next message begins anew.
