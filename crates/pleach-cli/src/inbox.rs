@@ -1,6 +1,6 @@
 //! `pleach inbox`: the open questions of a database.
 
-use pleach::{InboxItem, ListQuestions, QuestionKind};
+use pleach::{InboxItem, ListQuestions};
 
 use crate::args::Inbox;
 use crate::fault::Fault;
@@ -21,7 +21,7 @@ pub(crate) async fn run(args: Inbox, screen: &mut Screen) -> Result<(), Fault> {
         let mut left = args.limit.unwrap_or(usize::MAX);
         loop {
             let page = store.list_questions(request.clone()).await?;
-            for item in page.items.iter().filter(|item| args.all || is_for_people(item)).take(left) {
+            for item in page.items.iter().filter(|item| args.all || item.question.kind.is_for_people()).take(left) {
                 (count, left) = (count + 1, left - 1);
                 if screen.is_json { screen.value(item)? } else { screen.line(line(item))? }
             }
@@ -35,10 +35,6 @@ pub(crate) async fn run(args: Inbox, screen: &mut Screen) -> Result<(), Fault> {
         screen.line("no open question")?;
     }
     Ok(())
-}
-
-fn is_for_people(item: &InboxItem) -> bool {
-    !matches!(item.question.kind, QuestionKind::Timer | QuestionKind::Signal)
 }
 
 fn line(item: &InboxItem) -> String {

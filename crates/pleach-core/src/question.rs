@@ -84,6 +84,14 @@ pub enum QuestionKind {
     Signal,
 }
 
+impl QuestionKind {
+    /// Returns whether people answer questions of this kind: not sleeps, nor waits for signals.
+    #[must_use]
+    pub fn is_for_people(self) -> bool {
+        !matches!(self, Self::Timer | Self::Signal)
+    }
+}
+
 impl Event {
     /// Returns the questions this event asks, in the order of its calls.
     ///

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use lru::LruCache;
 use pleach_core::{Revision, SessionHead, SessionKey};
 
-/// How many sessions are remembered: about 2 MB.
+/// How many sessions are remembered.
 const MOST: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
 
 /// Sessions at the revision at which they had ended, or waited. Those that are looked at least recently are forgotten first.

@@ -1,6 +1,6 @@
 //! The open questions of a session, a user or an app.
 
-use pleach_core::{Question, QuestionKind, UserId};
+use pleach_core::{Question, UserId};
 use pleach_session::{InboxItem, ListQuestions, ListQuestionsResponse, open_questions};
 
 use crate::{RunError, Runner, SessionRef};
@@ -92,7 +92,7 @@ impl Runner {
     /// The call only reads.
     pub async fn inbox_page(&self, request: ListQuestions) -> Result<ListQuestionsResponse, RunError> {
         let mut page = self.parts.services.sessions.list_questions(request).await?;
-        page.items.retain(|item| !matches!(item.question.kind, QuestionKind::Timer | QuestionKind::Signal));
+        page.items.retain(|item| item.question.kind.is_for_people());
         Ok(page)
     }
 

@@ -146,13 +146,11 @@ impl RunnerParts {
                 Err(RunError::Node { error, path }) if error.class() == WORKFLOW_CHANGED => {
                     (RunProgress::Changed { error, path }, false)
                 }
-                Err(RunError::Node { error, path }) => {
-                    match failed(&session.events, invocation) {
-                        // Recorded.
-                        Some((error, path)) => (RunProgress::Failed { error, path }, !claimed || is_dead),
-                        None => return Err(RunError::Node { error, path }),
-                    }
-                }
+                Err(RunError::Node { error, path }) => match failed(&session.events, invocation) {
+                    // Recorded.
+                    Some((error, path)) => (RunProgress::Failed { error, path }, !claimed || is_dead),
+                    None => return Err(RunError::Node { error, path }),
+                },
                 replayed => replayed?,
             },
         };

@@ -26,9 +26,8 @@ pub(crate) async fn recover_always(service: Service, idle: Duration) {
     stopping.run_until_cancelled(look).await;
 }
 
-/// Continues the expenses that nothing has happened to for longer than `idle`, which must be longer than a payment takes, and than a pause between
-/// two attempts: another
-/// process may be at work on others. Failed ones are left to `retry`.
+/// Continues the expenses that nothing has happened to for longer than `idle`, which must be longer than a payment takes, and than a pause
+/// between two attempts: another process may be at work on others. Failed ones are left to `retry`.
 async fn recover(service: &Service, idle: Duration) -> Result<(), RunError> {
     let now = service.now();
     let list = ListUnfinished::new().since(now - BACK).idle_since(now - idle);

@@ -187,14 +187,18 @@ impl<'a> RunHandle<'a> {
         let mut in_background = self.0.inner.background;
         let mut runs = std::iter::successors(self.parent(), |run| run.inner.parent.as_ref());
         runs.any(|run| {
-            let (inner, state) = (&run.inner, run.cell());
+            let inner = &run.inner;
+            let (owns_background, has_ended) = {
+                let state = run.cell();
+                (state.background.is_some(), state.has_ended())
+            };
             // The failure of a background child goes to its workflow, past the run that has started it.
-            if in_background && !inner.background && state.background.is_none() {
+            if in_background && !inner.background && !owns_background {
                 return false;
             }
             in_background = inner.background;
             // A run that has ended may have runs below it: those that its agent transfers to.
-            !state.has_ended() && inner.retry.as_ref().is_some_and(|policy| policy.retries(error, inner.attempt))
+            !has_ended && inner.retry.as_ref().is_some_and(|policy| policy.retries(error, inner.attempt))
         })
     }
 

@@ -78,6 +78,13 @@ async fn an_invocation_is_aborted_wherever_it_is(backend: Backend) {
     tokio::time::sleep(MINUTE * 2).await;
     assert!(matches!(progress(&here, "ask").await, RunProgress::Aborted));
 
+    // A queued message follows.
+    let busy = here.run("ana", "queue", "hang").detach();
+    busy.invocation_id().await.unwrap();
+    let queued = here.start(pleach::RunRequest::new(("ana", "queue")).message("go").queue(true)).detach();
+    assert!(here.abort(("ana", "queue")).await.unwrap());
+    assert_eq!(queued.output::<String>().await.unwrap(), "go");
+
     // The next message begins anew.
     assert_eq!(here.run("ana", "ask", "go").output::<String>().await.unwrap(), "go");
     assert!(!here.abort(("ana", "ask")).await.unwrap());
