@@ -1,7 +1,6 @@
 //! [`NodeEnd`]: how the run of a node ended. The root node, dynamic children, graph nodes and replayed runs share it.
 
 use pleach_core::{Branch, Route};
-use smol_str::SmolStr;
 
 use crate::{ChildFailure, NodeInput};
 
@@ -26,11 +25,11 @@ pub struct NodeResult {
     /// The output; null when there is none.
     pub output: NodeInput,
     /// The route that the run chose.
-    pub route: Option<Route>,
+    pub route: Option<Box<Route>>,
     /// The branch that the run ended on; `None` is the root branch.
     pub branch: Option<Branch>,
     /// The agent that an agent transfers to.
-    pub transfer_to_agent: Option<SmolStr>,
+    pub transfer_to_agent: Option<Box<str>>,
 }
 
 impl NodeEnd {
@@ -60,7 +59,7 @@ mod tests {
     #[test]
     fn r307_a_node_that_waits_for_output_is_done_with_an_output_or_a_route() {
         let output = || NodeInput::json(json!(1));
-        let route = || Some(Route::from("on"));
+        let route = || Some(Box::new(Route::from("on")));
         for (output, route, wait_for_output, done) in [
             (NodeInput::Null, None, false, true),
             (output(), None, false, true),

@@ -16,7 +16,7 @@ impl Context {
             self.invocation().session_state().fill(actions.state_delta_mut(), delta);
         }
         if cell.route_pending {
-            actions.set_route(cell.route.clone());
+            actions.set_route(cell.route.as_deref().cloned());
         }
         actions
     }
@@ -44,7 +44,7 @@ impl Context {
         let mut cell = self.cell();
         self.state().change(&mut cell, state, ops)?;
         if before.route() != after.route() {
-            cell.route = after.route().cloned();
+            cell.route = after.route().cloned().map(Box::new);
             cell.route_pending = after.route().is_some();
         }
         cell.lane.actions.replay(&before, after);

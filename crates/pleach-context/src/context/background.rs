@@ -64,12 +64,12 @@ impl Context {
             ))
         };
         let mut around = std::iter::successors(self.engine().parent(), |run| run.engine().parent());
-        let owner = around.find(|run| run.cell().background.is_some()).ok_or_else(no_workflow)?;
+        let owner = around.find(|run| run.run_state().workflow.is_some()).ok_or_else(no_workflow)?;
         let scheduler = Arc::clone(self.invocation().engine().scheduler());
         let child = scheduler.run_in_background(self.clone(), node, input.into(), options)?;
         let path = child.path.clone();
         // It may have ended meanwhile, when this is called in a task of its own.
-        owner.cell().background.as_mut().ok_or_else(no_workflow)?.push(child);
+        owner.run_state().workflow.as_mut().ok_or_else(no_workflow)?.background.push(child);
         self.invocation().note_background();
         // When called in another task, only this wakes the workflow.
         let body = owner.cell().body.take();

@@ -66,14 +66,14 @@ impl Context {
         let mut cell = self.cell();
         self.record_caught_failures(&mut cell);
         if options.use_as_output {
-            if cell.has_delegate {
+            if cell.delegate.is_some() {
                 return Err(NodeError::value(format!(
                     "Node {} already has a use_as_output delegate.",
                     self.node_path()
                 ))
                 .with_hint("let one child at most run with `use_as_output`"));
             }
-            cell.has_delegate = true;
+            cell.delegate = Some(Box::default());
             cell.delegated = true;
         }
         Ok(())

@@ -126,7 +126,7 @@ impl RunState {
     // R706, better than ADK
     fn adopt_delegate_output(&mut self, output: &NodeInput) {
         if !self.output.is_set() && !output.is_null() {
-            self.delegate_output = Some(output.clone());
+            self.delegate.get_or_insert_default().output = Some(output.clone());
         }
     }
 }

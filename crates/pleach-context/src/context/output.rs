@@ -43,7 +43,7 @@ impl Context {
     /// The route so far.
     #[must_use]
     pub fn route(&self) -> Option<Route> {
-        self.cell().route.clone()
+        self.cell().route.as_deref().cloned()
     }
 
     /// Sets the route; the last one wins. After the end of the run and in a step it has no effect but a warning in the log;
@@ -57,7 +57,7 @@ impl Context {
             tracing::warn!(path = %self.node_path(), %error, "a route is ignored");
             return;
         }
-        cell.route = Some(route);
+        cell.route = Some(Box::new(route));
         cell.route_pending = true;
     }
 

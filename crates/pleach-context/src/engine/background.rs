@@ -14,12 +14,12 @@ pub fn asked_in_background() -> NodeError {
 impl RunHandle<'_> {
     /// Makes this run, a workflow's, accept background children.
     pub fn accept_background(self) {
-        self.0.cell().background = Some(Vec::new());
+        self.0.run_state().workflow = Some(Box::default());
     }
 
     /// Makes this run refuse further background children.
     pub fn refuse_background(self) {
-        let left = self.0.cell().background.take();
+        let left = self.0.run_state().workflow.take();
         // They hold contexts, so they go when the lock is free.
         drop(left);
     }
@@ -33,6 +33,6 @@ impl RunHandle<'_> {
     /// Takes the background children that have arrived since the last call.
     #[must_use]
     pub fn take_background(self) -> Vec<BackgroundChild> {
-        self.0.cell().background.as_mut().map(std::mem::take).unwrap_or_default()
+        self.0.run_state().workflow.as_mut().map(|part| std::mem::take(&mut part.background)).unwrap_or_default()
     }
 }

@@ -20,12 +20,14 @@ impl Context {
     /// The run has completed: without a record of that, a resume could not distinguish it from one interrupted after the
     /// child whose event is its output.
     pub(crate) fn record_delegation(&self, cell: &mut RunState) {
-        let completes = cell.has_delegate && cell.error.is_none() && cell.interrupts.is_none();
-        if !completes || std::mem::replace(&mut cell.delegation_recorded, true) {
+        let completes = cell.error.is_none() && cell.interrupts.is_none();
+        let Some(delegate) = cell.delegate.as_deref_mut().filter(|delegate| completes && !delegate.is_recorded) else {
             return;
-        }
+        };
+        delegate.is_recorded = true;
+        let has_output = delegate.output.is_some();
         let unrecorded = cell.unrecorded_output();
-        if cell.delegate_output.is_some() || unrecorded.is_some() {
+        if has_output || unrecorded.is_some() {
             self.invocation().engine().queue().note_delegated(self.node_path(), unrecorded.cloned());
         }
     }
@@ -90,11 +92,12 @@ impl RunHandle<'_> {
 impl RunState {
     /// The output, if it is not the one of the delegate's event: the body's own, or the answer to the delegate's question.
     fn unrecorded_output(&self) -> Option<&Value> {
-        let recorded = match &self.delegate_output {
+        let delegate_output = self.delegate.as_ref().and_then(|delegate| delegate.output.as_ref());
+        let recorded = match delegate_output {
             Some(NodeInput::Output(event)) => event.output(),
             _ => None,
         };
-        let output = match (&self.output, &self.delegate_output) {
+        let output = match (&self.output, delegate_output) {
             (Output::Pending(value), _) => Some(value),
             (Output::Stored(output), _) => output.value(),
             (Output::Unset | Output::Sending, Some(NodeInput::Json(answer))) => Some(&**answer),

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pleach_core::{Branch, Content, NodePath};
 use smol_str::SmolStr;
 
-use super::{Lane, OwnLane, RunHandle, RunState, Transfer};
+use super::{AgentPart, Lane, OwnLane, RunHandle, RunState, Transfer};
 use crate::Context;
 
 /// The state of a run, as one of its calls sees it: with its own lane in the place of the body's.
@@ -96,18 +96,22 @@ impl RunHandle<'_> {
     #[must_use]
     pub fn lane(self, setup: LaneSetup) -> Context {
         let cell = self.0.cell();
+        let around = cell.lane.agent.as_deref();
+        let rounds = around.and_then(|part| part.rounds.as_ref());
+        let agent = AgentPart {
+            event_path: setup.event_path.or_else(|| cell.lane.event_path().cloned()),
+            transfer: None,
+            since: setup.since.or_else(|| around.map(|part| part.since)).unwrap_or_default(),
+            rounds: match setup.round {
+                Some(round) => Some(rounds.iter().flat_map(|rounds| rounds.iter().cloned()).chain([round]).collect()),
+                None => rounds.cloned(),
+            },
+        };
         let lane = Lane {
             branch: setup.branch.or_else(|| cell.lane.branch.clone()),
             isolation_scope: cell.lane.isolation_scope.clone(),
             author: setup.author.or_else(|| cell.lane.author.clone()),
-            event_path: setup.event_path.or_else(|| cell.lane.event_path.clone()),
-            since: setup.since.unwrap_or(cell.lane.since),
-            rounds: match setup.round {
-                Some(round) => {
-                    Some(cell.lane.rounds.iter().flat_map(|rounds| rounds.iter().cloned()).chain([round]).collect())
-                }
-                None => cell.lane.rounds.clone(),
-            },
+            agent: Some(Box::new(agent)),
             ..Lane::default()
         };
         drop(cell);
@@ -118,13 +122,13 @@ impl RunHandle<'_> {
     /// Returns the path on the events of this call.
     #[must_use]
     pub fn event_path(self) -> NodePath {
-        self.0.cell().lane.event_path.clone().unwrap_or_else(|| self.0.node_path().clone())
+        self.0.cell().lane.event_path().unwrap_or_else(|| self.0.node_path()).clone()
     }
 
     /// Returns from which event of the session on the events of this call are.
     #[must_use]
     pub fn since(self) -> usize {
-        self.0.cell().lane.since
+        self.0.cell().lane.agent.as_ref().map_or(0, |part| part.since)
     }
 
     /// Returns whether an event of this call has asked the loop around it to end.
@@ -163,20 +167,20 @@ impl RunHandle<'_> {
     /// Returns whether an event of this call transfers to another agent.
     #[must_use]
     pub fn transfers(self) -> bool {
-        self.0.cell().lane.transfer.is_some()
+        self.0.cell().lane.agent.as_ref().is_some_and(|part| part.transfer.is_some())
     }
 
     /// Takes the agent that an event of this call transfers to, and from which event of the session on that agent runs, if the
     /// transfer is a recorded one.
     #[must_use]
     pub fn take_transfer(self) -> Option<(SmolStr, Option<usize>)> {
-        let transfer = self.0.cell().lane.transfer.take()?;
+        let transfer = self.0.cell().lane.agent.as_mut()?.transfer.take()?;
         Some((transfer.agent, transfer.since))
     }
 
     /// Notes that the event before the session's event `since` transfers to an agent.
     pub fn transfer_to(self, agent: SmolStr, since: usize) {
-        self.0.cell().lane.transfer = Some(Box::new(Transfer { agent, since: Some(since) }));
+        self.0.cell().lane.agent_part().transfer = Some(Transfer { agent, since: Some(since) });
     }
 
     /// Lets a failure of this run leave no event.

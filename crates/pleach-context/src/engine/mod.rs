@@ -64,7 +64,9 @@ pub use pleach_auth::credential_key;
 pub(crate) use claimed_signal::ClaimedSignal;
 pub(crate) use deliver::Sending;
 pub(crate) use parking::InFlightCall;
-pub(crate) use run_state::{ChildCounters, Lane, LaneWork, Output, OwnLane, RunState, Transfer, output_twice};
+pub(crate) use run_state::{
+    AgentPart, ChildCounters, Lane, LaneWork, Output, OwnLane, RunState, Transfer, output_twice,
+};
 pub(crate) use stage::{check_reserved, question_event};
 pub(crate) use tree::{MAX_DEPTH, too_deep};
 

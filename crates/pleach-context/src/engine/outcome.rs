@@ -13,7 +13,9 @@ impl RunHandle<'_> {
             return NodeEnd::Interrupted(interrupts.iter().cloned().collect());
         }
         let output = match std::mem::take(&mut cell.output) {
-            Output::Unset | Output::Sending => cell.delegate_output.take().unwrap_or_default(),
+            Output::Unset | Output::Sending => {
+                cell.delegate.as_mut().and_then(|delegate| delegate.output.take()).unwrap_or_default()
+            }
             Output::Pending(value) => NodeInput::json(value),
             Output::Stored(output) => output,
         };
@@ -21,7 +23,12 @@ impl RunHandle<'_> {
             output,
             route: cell.route.take(),
             branch: cell.lane.branch.clone(),
-            transfer_to_agent: cell.lane.transfer.take().map(|transfer| transfer.agent),
+            transfer_to_agent: cell
+                .lane
+                .agent
+                .as_mut()
+                .and_then(|part| part.transfer.take())
+                .map(|to| to.agent.as_str().into()),
         };
         NodeEnd::of_body(result, wait_for_output)
     }

@@ -128,7 +128,7 @@ impl RunHandle<'_> {
     #[must_use]
     pub fn wait_reason(self, waker: &Waker) -> WaitReason {
         let mut cell = self.0.run_state();
-        if cell.background.as_ref().is_some_and(|children| !children.is_empty()) {
+        if cell.workflow.as_ref().is_some_and(|part| !part.background.is_empty()) {
             // They came from another thread, while the body was polled.
             return WaitReason::PollAgain;
         }

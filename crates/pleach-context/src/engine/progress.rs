@@ -25,7 +25,7 @@ impl RunHandle<'_> {
             NodeInput::Json(_) => {
                 let cell = self.0.cell();
                 // Next to a delegate's event the value has a note of its own.
-                cell.output_in_message || cell.has_delegate
+                cell.output_in_message || cell.delegate.is_some()
             }
             NodeInput::Output(event) | NodeInput::Content(event) => {
                 event.path() == self.0.node_path() || event.is_output_for(self.0.node_path())
@@ -38,7 +38,9 @@ impl RunHandle<'_> {
         let mut run = self.0;
         while !std::mem::replace(&mut run.cell().executes, true) {
             let Some(parent) = run.engine().parent() else { return };
-            parent.cell().executing.push(run.node_path().clone());
+            if let Some(executing) = parent.run_state().workflow.as_mut().and_then(|part| part.executing.as_mut()) {
+                executing.push(run.node_path().clone());
+            }
             run = parent;
         }
     }
@@ -49,15 +51,31 @@ impl RunHandle<'_> {
         self.0.cell().executes
     }
 
+    /// Makes this run, a workflow's, keep which of its children begin to be executed, for [`take_executing`](Self::take_executing).
+    pub fn watch_executing(self) {
+        if let Some(part) = &mut self.0.run_state().workflow {
+            part.executing.get_or_insert_default();
+        }
+    }
+
+    /// Undoes [`watch_executing`](Self::watch_executing).
+    pub fn ignore_executing(self) {
+        if let Some(part) = &mut self.0.run_state().workflow {
+            part.executing = None;
+        }
+    }
+
     /// The children that have begun to be executed since this was last asked.
     #[must_use]
     pub fn take_executing(self) -> Vec<NodePath> {
-        std::mem::take(&mut self.0.cell().executing)
+        let mut state = self.0.run_state();
+        state.workflow.as_mut().and_then(|part| part.executing.as_mut()).map(std::mem::take).unwrap_or_default()
     }
 
     /// Whether there are such children.
     #[must_use]
     pub fn has_executing(self) -> bool {
-        !self.0.cell().executing.is_empty()
+        let state = self.0.run_state();
+        state.workflow.as_ref().and_then(|part| part.executing.as_ref()).is_some_and(|executing| !executing.is_empty())
     }
 }

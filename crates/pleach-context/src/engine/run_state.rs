@@ -27,13 +27,9 @@ pub(crate) struct RunState {
     /// An event that another run sent, or will send, is this run's output event.
     // R706, R411
     pub(crate) delegated: bool,
-    /// A child was asked to give this run's output.
-    pub(crate) has_delegate: bool,
-    /// It is recorded that this run has completed behind that child.
-    pub(crate) delegation_recorded: bool,
-    /// What that child gave; the run's output unless the body gives another.
-    pub(crate) delegate_output: Option<NodeInput>,
-    pub(crate) route: Option<Route>,
+    /// The child that was asked to give this run's output.
+    pub(crate) delegate: Option<Box<Delegate>>,
+    pub(crate) route: Option<Box<Route>>,
     /// No event carries the route yet.
     pub(crate) route_pending: bool,
     /// A failure leaves no event of the run.
@@ -44,8 +40,6 @@ pub(crate) struct RunState {
     pub(crate) error: Option<Box<ChildFailure>>,
     /// The run, or a run below it, is executed and not only answered from history.
     pub(crate) executes: bool,
-    /// The children that have begun to do so since this was last asked.
-    pub(crate) executing: Vec<NodePath>,
     /// The waker of the task that polls the body, while the body is pending: calls in other tasks wake it when they wait.
     pub(crate) body: Option<Waker>,
     pub(crate) parking: Parking,
@@ -57,8 +51,8 @@ pub(crate) struct RunState {
     pub(crate) waits: u32,
     /// The calls that agents have made which share the run.
     pub(crate) calls: Option<Box<SharedCalls>>,
-    /// Background children that the run has not taken yet; `None` when it takes none.
-    pub(crate) background: Option<Vec<BackgroundChild>>,
+    /// `None` when the run is not a workflow's, or that of one that has ended.
+    pub(crate) workflow: Option<Box<WorkflowPart>>,
     /// The failures of children that the body has got.
     pub(crate) failures: Option<Box<Failures>>,
     /// This attempt, or a run below it that did not complete, has gone past failures, and no error event ends that yet.
@@ -72,24 +66,49 @@ pub(crate) struct Lane {
     pub(crate) actions: EventActions,
     pub(crate) branch: Option<Branch>,
     pub(crate) isolation_scope: Option<Arc<str>>,
+    /// The author on its events, if it is not the run's.
     pub(crate) author: Option<SmolStr>,
-    /// The path on its events, if it is not the run's.
-    pub(crate) event_path: Option<NodePath>,
-    /// The transfer on its last event.
-    pub(crate) transfer: Option<Box<Transfer>>,
     /// One of its events asks the loop around it to end.
     pub(crate) escalated: bool,
     /// It waits for an answer.
     pub(crate) waits: bool,
-    /// From which event of the session on its own events are.
-    pub(crate) since: usize,
-    /// The loops around it with their rounds, until an event notes them.
-    pub(crate) rounds: Option<Arc<[(SmolStr, u32)]>>,
+    pub(crate) agent: Option<Box<AgentPart>>,
     pub(crate) tool: Option<Box<ToolPart>>,
     /// What the call is waiting for, if it counts as a call of its run.
     pub(crate) work: Option<LaneWork>,
     /// The call is over: what it changes now would be lost.
     pub(crate) ended: bool,
+}
+
+/// A child that was asked to give the output of the run that has started it.
+#[derive(Debug, Default)]
+pub(crate) struct Delegate {
+    /// What it gave; the run's output unless the body gives another.
+    pub(crate) output: Option<NodeInput>,
+    /// It is recorded that the run has completed behind it.
+    pub(crate) is_recorded: bool,
+}
+
+/// What only the runs of workflows have.
+#[derive(Debug, Default)]
+pub(crate) struct WorkflowPart {
+    /// Background children that the workflow has not taken yet.
+    pub(crate) background: Vec<BackgroundChild>,
+    /// The children that have begun to be executed since the workflow last asked; `None` unless it wants to know.
+    pub(crate) executing: Option<Vec<NodePath>>,
+}
+
+/// What only the calls of agents have.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AgentPart {
+    /// The path on the events of the call, if it is not the run's.
+    pub(crate) event_path: Option<NodePath>,
+    /// The transfer on the last event of the call.
+    pub(crate) transfer: Option<Transfer>,
+    /// From which event of the session on the events of the call are.
+    pub(crate) since: usize,
+    /// The loops around the call with their rounds, until an event notes them.
+    pub(crate) rounds: Option<Arc<[(SmolStr, u32)]>>,
 }
 
 /// How many children of each name a run has started.
@@ -116,7 +135,7 @@ pub(crate) struct OwnLane {
 }
 
 /// A transfer to another agent.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Transfer {
     pub(crate) agent: SmolStr,
     /// From which event of the session on the agent runs, if that is known.
@@ -128,6 +147,17 @@ pub(crate) struct Transfer {
 pub(crate) struct LaneWork {
     pub(crate) in_flight: u32,
     pub(crate) parked: u32,
+}
+
+impl Lane {
+    pub(crate) fn agent_part(&mut self) -> &mut AgentPart {
+        self.agent.get_or_insert_default()
+    }
+
+    /// Returns the path on the events of the call; `None` for the run's.
+    pub(crate) fn event_path(&self) -> Option<&NodePath> {
+        self.agent.as_ref()?.event_path.as_ref()
+    }
 }
 
 impl LaneWork {
@@ -266,9 +296,7 @@ impl RunState {
             output_in_message: false,
             sent: false,
             delegated: false,
-            has_delegate: false,
-            delegation_recorded: false,
-            delegate_output: None,
+            delegate: None,
             route: None,
             route_pending: false,
             fails_silently: false,
@@ -276,7 +304,6 @@ impl RunState {
             lane: Lane { branch, isolation_scope, ..Lane::default() },
             error: None,
             executes: false,
-            executing: Vec::new(),
             body: None,
             parking: Parking::default(),
             replay_order: None,
@@ -284,7 +311,7 @@ impl RunState {
             steps: None,
             waits: 0,
             calls: None,
-            background: None,
+            workflow: None,
             failures: None,
             has_caught: false,
         }

@@ -62,7 +62,7 @@ impl RunHandle<'_> {
         }
         self.0.enrich(&mut cell, &mut event);
         if let (true, Some(route)) =
-            (cell.route_pending && (output_source != OutputSource::None || cell.has_delegate), &cell.route)
+            (cell.route_pending && (output_source != OutputSource::None || cell.delegate.is_some()), &cell.route)
         {
             // The output completes the run, and the route comes with the next event (R412).
             mark_pending_route(&mut event, route);
@@ -70,12 +70,12 @@ impl RunHandle<'_> {
         cell.sent = true;
         if !event.is_partial() {
             take_deltas(self.0, &mut cell, &mut event);
-            if let Some(rounds) = cell.lane.rounds.take() {
+            if let Some(rounds) = cell.lane.agent.as_mut().and_then(|part| part.rounds.take()) {
                 mark_rounds(&mut event, &rounds);
             }
             cell.lane.escalated |= event.actions().escalate() == Some(true);
             if let Some(target) = event.actions().transfer_to_agent() {
-                cell.lane.transfer = Some(Box::new(Transfer { agent: target.into(), since: None }));
+                cell.lane.agent_part().transfer = Some(Transfer { agent: target.into(), since: None });
             }
         }
         if event.node_info().message_as_output() == Some(true) {
@@ -230,7 +230,7 @@ impl Context {
         }
         let own = event.author().is_empty() || event.author() == self.node_name();
         if let Some(route) = event.actions().route().filter(|_| own) {
-            cell.route = Some(route.clone());
+            cell.route = Some(Box::new(route.clone()));
             cell.route_pending = false;
         }
         Ok(output_source)
@@ -240,7 +240,7 @@ impl Context {
     fn enrich(&self, cell: &mut RunState, event: &mut Event) {
         event.set_author(self.author_in(cell));
         event.set_invocation_id(self.invocation().invocation_id().clone());
-        event.set_path(cell.lane.event_path.as_ref().unwrap_or_else(|| self.node_path()).clone());
+        event.set_path(cell.lane.event_path().unwrap_or_else(|| self.node_path()).clone());
         match event.branch() {
             None => event.set_branch(cell.lane.branch.clone()),
             Some(branch) if branch.as_str().is_empty() => {
@@ -305,7 +305,7 @@ impl Context {
             output_source = OutputSource::Output;
         }
         if cell.route_pending {
-            event.actions_mut().set_route(cell.route.clone());
+            event.actions_mut().set_route(cell.route.as_deref().cloned());
             cell.route_pending = false;
         }
         self.enrich(cell, &mut event);

@@ -188,12 +188,12 @@ impl<'a> RunHandle<'a> {
         let mut runs = std::iter::successors(self.parent(), |run| run.inner.parent.as_ref());
         runs.any(|run| {
             let inner = &run.inner;
-            let (owns_background, has_ended) = {
+            let (is_workflow, has_ended) = {
                 let state = run.cell();
-                (state.background.is_some(), state.has_ended())
+                (state.workflow.is_some(), state.has_ended())
             };
             // The failure of a background child goes to its workflow, past the run that has started it.
-            if in_background && !inner.background && !owns_background {
+            if in_background && !inner.background && !is_workflow {
                 return false;
             }
             in_background = inner.background;

@@ -7,7 +7,6 @@ use pleach_context::engine::{NodeEnd, NodeResult, ReplayState, RunRecord};
 use pleach_context::{Node, NodeError, NodeInput, NodeKind, NodeSpec, json_or_text};
 use pleach_core::Map;
 use serde_json::Value;
-use smol_str::SmolStr;
 
 /// What a resume does with a run.
 #[derive(Debug)]
@@ -109,8 +108,8 @@ pub(crate) fn decide(
         ReplayState::CompletedByAnswer => answer_as_output(record),
         ReplayState::Completed => recorded_output(node, record)?,
     };
-    let route = record.result_route(rules.rerun_on_resume).cloned();
-    let transfer_to_agent = record.transfer_to_agent().filter(|_| node.agent().is_some()).map(SmolStr::new);
+    let route = record.result_route(rules.rerun_on_resume).cloned().map(Box::new);
+    let transfer_to_agent = record.transfer_to_agent().filter(|_| node.agent().is_some()).map(Box::from);
     Ok(Decision::Replay(NodeEnd::Done(NodeResult { output, route, branch: record.branch.clone(), transfer_to_agent })))
 }
 

@@ -257,7 +257,10 @@ impl<'a> Orchestration<'a> {
                 let isolation_scope = record.isolation_scope().cloned();
                 let path = path.clone();
                 match *time {
-                    Some(time) => self.ends.nested(path.clone(), time),
+                    Some(time) => {
+                        self.ctx.engine().watch_executing();
+                        self.ends.nested(path.clone(), time);
+                    }
                     None => self.ctx.engine().note_execution(),
                 }
                 return Ok(Some(RunSetup { path, branch, isolation_scope, resume_inputs, ..RunSetup::default() }));
@@ -317,7 +320,8 @@ impl<'a> Orchestration<'a> {
     /// Adds the finished runs to the ends to be handled; returns whether one of them freed a slot.
     fn collect(&mut self, schedule: &mut Schedule) -> bool {
         let mut room = false;
-        if self.ends.is_unsure() {
+        let was_unsure = self.ends.is_unsure();
+        if was_unsure {
             self.ctx.engine().take_executing().iter().for_each(|path| self.ends.executes(path));
         }
         self.ends.reserve(self.finished.len());
@@ -342,6 +346,9 @@ impl<'a> Orchestration<'a> {
                 }
                 None => self.ends.executed(order, seq, completion),
             }
+        }
+        if was_unsure && !self.ends.is_unsure() {
+            self.ctx.engine().ignore_executing();
         }
         room
     }
@@ -399,7 +406,7 @@ impl<'a> Orchestration<'a> {
             let completed = std::mem::take(&mut self.completed);
             self.outgoing.push(checkpoint::echo(&self.ctx, path, branch, &output, &completed));
         }
-        schedule.completed(self.graph, node, output, route.as_ref(), branch);
+        schedule.completed(self.graph, node, output, route.as_deref(), branch);
         if ran {
             self.checkpoint(schedule);
         }
