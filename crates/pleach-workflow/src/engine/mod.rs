@@ -25,5 +25,7 @@ pub(crate) use node_run::NodeRun;
 pub(crate) use panic::panic_error;
 pub(crate) use replay::{Decision, ReplayRules, decide};
 pub(crate) use replay_gate::ReplayGate;
-pub(crate) use run_set::{CompletionOrder, Finished, RunSet};
+#[cfg(test)]
+pub(crate) use run_set::CompletionOrder;
+pub(crate) use run_set::{Executed, Finished, RunSet};
 pub(crate) use run_setup::RunSetup;

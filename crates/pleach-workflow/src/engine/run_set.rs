@@ -22,16 +22,23 @@ use super::transfer::follow_in_graph;
 /// A run that has ended.
 #[derive(Debug)]
 pub(crate) struct Finished {
-    /// Its start number.
-    pub(crate) seq: u64,
     /// The graph node that ran.
     pub(crate) node: usize,
     /// Its context.
     pub(crate) ctx: Context,
     /// Its result.
     pub(crate) end: RunResult,
+}
+
+/// An end of an executed run, with what decides when it is handled.
+#[derive(Debug)]
+pub(crate) struct Executed<T> {
     /// Its position in the order of completions.
     pub(crate) order: CompletionOrder,
+    /// The run's start number.
+    pub(crate) seq: u64,
+    /// The end.
+    pub(crate) end: T,
 }
 
 /// The position of a completion among the events of its invocation: the run's own last event or, without one, the next
@@ -68,7 +75,7 @@ pub(crate) struct RunSet<'a> {
     fresh: VecDeque<usize>,
     shared: Arc<Shared>,
     running: usize,
-    finished: Vec<Finished>,
+    finished: Vec<Executed<Finished>>,
     polled: Vec<usize>,
     /// Whether to yield once before the first run is polled.
     yields: bool,
@@ -187,7 +194,7 @@ impl<'a> RunSet<'a> {
     }
 
     /// Waits until a run ends, the set is empty or `stop` returns true, and moves the ended runs to `batch`.
-    pub(crate) async fn next_batch(&mut self, batch: &mut Vec<Finished>, stop: impl Fn() -> bool) {
+    pub(crate) async fn next_batch(&mut self, batch: &mut Vec<Executed<Finished>>, stop: impl Fn() -> bool) {
         poll_fn(|cx| {
             self.poll_all(cx);
             let over = !self.finished.is_empty() || self.is_empty() || stop();
@@ -198,13 +205,13 @@ impl<'a> RunSet<'a> {
     }
 
     /// Polls every woken run once, without waiting, and moves the ended runs to `batch`.
-    pub(crate) async fn pass(&mut self, batch: &mut Vec<Finished>) {
+    pub(crate) async fn pass(&mut self, batch: &mut Vec<Executed<Finished>>) {
         poll_fn(|cx| if self.poll_all(cx) { Poll::Ready(()) } else { Poll::Pending }).await;
         self.take_finished(batch);
     }
 
     /// Polls the new runs for the first time, and moves the ended runs to `batch`.
-    pub(crate) async fn begin(&mut self, batch: &mut Vec<Finished>) {
+    pub(crate) async fn begin(&mut self, batch: &mut Vec<Executed<Finished>>) {
         poll_fn(|cx| {
             self.shared.parent.register(cx.waker());
             while let Some(index) = self.fresh.pop_front() {
@@ -217,7 +224,7 @@ impl<'a> RunSet<'a> {
     }
 
     /// Moves the ended runs to `batch`. An empty one is exchanged for them: thousands may end at once.
-    fn take_finished(&mut self, batch: &mut Vec<Finished>) {
+    fn take_finished(&mut self, batch: &mut Vec<Executed<Finished>>) {
         match batch.is_empty() {
             true => std::mem::swap(batch, &mut self.finished),
             false => batch.append(&mut self.finished),
@@ -286,7 +293,7 @@ impl<'a> RunSet<'a> {
         let Poll::Ready(end) = entry.run.poll(&mut TaskContext::from_waker(&slot.waker)) else { return };
         let (seq, node, ctx) = (entry.seq, entry.node, entry.run.context().clone());
         slot.run = None;
-        self.finished.push(Finished { seq, node, end, order: CompletionOrder::of(&ctx), ctx });
+        self.finished.push(Executed { order: CompletionOrder::of(&ctx), seq, end: Finished { node, ctx, end } });
         self.free.push(index);
         self.running -= 1;
     }

@@ -23,10 +23,33 @@ pub(super) enum EndedRun {
     Executed(NodePath),
 }
 
+/// An end that is not handled yet.
+pub(super) enum PendingEnd {
+    /// Of a run that was answered from history.
+    Replayed(Completion),
+    /// Of a run that was executed.
+    Executed(Finished),
+}
+
+impl From<Finished> for PendingEnd {
+    fn from(finished: Finished) -> Self {
+        Self::Executed(finished)
+    }
+}
+
+impl PendingEnd {
+    /// Returns what the workflow handles.
+    pub(super) fn into_completion(self, graph: &Graph) -> Completion {
+        match self {
+            Self::Replayed(completion) => completion,
+            Self::Executed(finished) => Completion::executed(graph, finished),
+        }
+    }
+}
+
 impl Completion {
-    /// Returns the end of a run that was executed.
-    pub(super) fn executed(graph: &Graph, finished: Finished) -> Self {
-        let Finished { node, ctx, end, .. } = finished;
+    fn executed(graph: &Graph, finished: Finished) -> Self {
+        let Finished { node, ctx, end } = finished;
         // A nested workflow recomputes its output by replaying.
         let is_workflow = graph.nodes[node].replay.is_workflow;
         let needs_echo = match &end {

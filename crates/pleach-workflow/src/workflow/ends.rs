@@ -10,25 +10,25 @@ use std::collections::VecDeque;
 use foldhash::HashMap;
 use pleach_core::NodePath;
 
-use crate::engine::{CompletionOrder, ReplayGate};
+use crate::engine::{Executed, ReplayGate};
 
-/// The ends of runs that a workflow has not handled yet.
+/// The ends of runs that a workflow has not handled yet; `F` are those of executed runs.
 #[derive(Debug)]
-pub(super) struct Ends<T> {
+pub(super) struct Ends<T, F> {
     gate: ReplayGate<T>,
     /// Nested workflows that have only replayed so far, with their recorded completion times.
     nested: HashMap<NodePath, u32>,
     /// Runs that wait and therefore trigger nothing.
     waiting: Vec<T>,
     /// Executed runs; in reverse order when `sorted`.
-    new: Vec<(CompletionOrder, u64, T)>,
+    new: Vec<Executed<F>>,
     sorted: bool,
     /// Chosen to be handled, before the `due` last ones of `new`.
     chosen: VecDeque<T>,
     due: usize,
 }
 
-impl<T> Ends<T> {
+impl<T, F: Into<T>> Ends<T, F> {
     /// Starts with the completion times that history records.
     pub(super) fn new(times: Vec<u32>) -> Self {
         Self {
@@ -77,14 +77,18 @@ impl<T> Ends<T> {
         completes.then_some(time)
     }
 
-    /// Makes room for executed runs that have ended: thousands may end at once.
-    pub(super) fn reserve(&mut self, runs: usize) {
-        self.new.reserve(runs);
+    /// Adds an executed run that has ended.
+    pub(super) fn executed(&mut self, run: Executed<F>) {
+        self.new.push(run);
+        self.sorted = false;
     }
 
-    /// Adds an executed run that has ended; `seq` is its start number.
-    pub(super) fn executed(&mut self, order: CompletionOrder, seq: u64, end: T) {
-        self.new.push((order, seq, end));
+    /// Adds executed runs that have ended. Thousands may end at once, so they are moved one by one only behind others.
+    pub(super) fn all_executed(&mut self, runs: &mut Vec<Executed<F>>) {
+        match self.new.is_empty() {
+            true => std::mem::swap(&mut self.new, runs),
+            false => self.new.append(runs),
+        }
         self.sorted = false;
     }
 
@@ -144,18 +148,18 @@ impl<T> Ends<T> {
             return Some(end);
         }
         self.due = self.due.checked_sub(1)?;
-        self.new.pop().map(|(.., end)| end)
+        self.new.pop().map(|run| run.end.into())
     }
 
     /// Takes the remaining executed runs in their order, when the workflow waits for nothing more.
     pub(super) fn rest(&mut self) -> Vec<T> {
         self.sort();
-        self.new.drain(..).rev().map(|(.., end)| end).collect()
+        self.new.drain(..).rev().map(|run| run.end.into()).collect()
     }
 
     fn sort(&mut self) {
         if !std::mem::replace(&mut self.sorted, true) {
-            self.new.sort_unstable_by_key(|(order, seq, _)| Reverse((*order, *seq)));
+            self.new.sort_unstable_by_key(|run| Reverse((run.order, run.seq)));
         }
     }
 }

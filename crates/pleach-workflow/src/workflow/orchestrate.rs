@@ -10,13 +10,13 @@ use pleach_context::{ChildFailure, Context, Flow, NodeError, NodeInput, NodeSpec
 use pleach_core::{BoxFuture, Branch, Event, NodePath};
 
 use super::checkpoint;
-use super::completion::{Completion, EndedRun};
+use super::completion::{Completion, EndedRun, PendingEnd};
 use super::ends::Ends;
 use super::replay_plan::needs_no_room;
 use super::schedule::{Room, Schedule};
 use super::triggers::Trigger;
 use super::workflow_replay::WorkflowReplay;
-use crate::engine::{Decision, Finished, NodeRun, RunSet, RunSetup, conform, decide};
+use crate::engine::{Decision, Executed, Finished, NodeRun, RunSet, RunSetup, conform, decide};
 use crate::graph::Graph;
 
 /// One run of a workflow.
@@ -26,9 +26,9 @@ pub(super) struct Orchestration<'a> {
     limit: Option<usize>,
     ctx: Context,
     runs: RunSet<'a>,
-    finished: Vec<Finished>,
+    finished: Vec<Executed<Finished>>,
     replay: Option<WorkflowReplay>,
-    ends: Ends<Completion>,
+    ends: Ends<PendingEnd, Finished>,
     /// The runs that have completed since the last checkpoint; empty unless the app is resumable.
     completed: Vec<NodePath>,
     /// The error of a node that could not start because its schema refuses its input.
@@ -143,15 +143,15 @@ impl<'a> Orchestration<'a> {
         if !self.runs.is_empty() {
             return false;
         }
-        let Some(completion) = self.ends.next_replayed() else { return false };
-        self.handle(schedule, completion);
+        let Some(end) = self.ends.next_replayed() else { return false };
+        self.handle(schedule, end);
         true
     }
 
     #[inline(never)]
     fn handle_next(&mut self, schedule: &mut Schedule, failed: &mut Option<Box<ChildFailure>>) -> bool {
-        let Some(completion) = self.ends.next_chosen() else { return false };
-        if let Some(failure) = self.handle(schedule, completion) {
+        let Some(end) = self.ends.next_chosen() else { return false };
+        if let Some(failure) = self.handle(schedule, end) {
             failed.get_or_insert_with(|| Box::new(failure));
         }
         true
@@ -190,8 +190,8 @@ impl<'a> Orchestration<'a> {
     /// Handles the runs that ended together with a failure. Dropping the run set cancels the others.
     // R640
     async fn handle_rest(&mut self, schedule: &mut Schedule) {
-        for completion in self.ends.rest() {
-            self.handle(schedule, completion);
+        for end in self.ends.rest() {
+            self.handle(schedule, end);
             self.send_outgoing().await;
         }
     }
@@ -282,11 +282,11 @@ impl<'a> Orchestration<'a> {
         };
         schedule.replays(node);
         let waits = matches!(end, NodeEnd::Interrupted(_));
-        let completion = Completion { node, run, end: Ok(end), needs_echo: true };
+        let pending = PendingEnd::Replayed(Completion { node, run, end: Ok(end), needs_echo: true });
         if waits {
-            self.ends.waiting(completion);
+            self.ends.waiting(pending);
         } else {
-            self.ends.replayed(time.unwrap_or_else(|| record.completed_at()), completion);
+            self.ends.replayed(time.unwrap_or_else(|| record.completed_at()), pending);
         }
         Ok(None)
     }
@@ -319,35 +319,30 @@ impl<'a> Orchestration<'a> {
 
     /// Adds the finished runs to the ends to be handled; returns whether one of them freed a slot.
     fn collect(&mut self, schedule: &mut Schedule) -> bool {
-        let mut room = false;
-        let was_unsure = self.ends.is_unsure();
-        if was_unsure {
-            self.ctx.engine().take_executing().iter().for_each(|path| self.ends.executes(path));
+        if !self.ends.is_unsure() {
+            self.ends.all_executed(&mut self.finished);
+            return false;
         }
-        self.ends.reserve(self.finished.len());
-        for finished in self.finished.drain(..) {
-            let (seq, order) = (finished.seq, finished.order);
-            if self.ends.is_unsure() && order.has_own() && !self.graph.nodes[finished.node].replay.is_workflow {
-                self.ends.executes(finished.ctx.node_path());
+        let mut room = false;
+        self.ctx.engine().take_executing().iter().for_each(|path| self.ends.executes(path));
+        for run in self.finished.drain(..) {
+            let Finished { node, ctx, end } = &run.end;
+            if self.ends.is_unsure() && run.order.has_own() && !self.graph.nodes[*node].replay.is_workflow {
+                self.ends.executes(ctx.node_path());
                 self.ctx.engine().note_execution();
             }
-            let completion = Completion::executed(self.graph, finished);
-            let completes = completion.end.as_ref().is_ok_and(NodeEnd::is_done);
-            let replayed = match &completion.run {
-                EndedRun::Executed(path) => self.ends.nested_ended(path, completes),
-                EndedRun::Replayed(_) => None,
-            };
-            match replayed {
+            let completes = end.as_ref().is_ok_and(NodeEnd::is_done);
+            match self.ends.nested_ended(ctx.node_path(), completes) {
                 Some(time) => {
                     // It only replayed, so it does not count against the limit; runs that wait for the limit may start.
-                    schedule.replays(completion.node);
+                    schedule.replays(*node);
                     room = true;
-                    self.ends.replayed(time, completion);
+                    self.ends.replayed(time, run.end.into());
                 }
-                None => self.ends.executed(order, seq, completion),
+                None => self.ends.executed(run),
             }
         }
-        if was_unsure && !self.ends.is_unsure() {
+        if !self.ends.is_unsure() {
             self.ctx.engine().ignore_executing();
         }
         room
@@ -368,8 +363,8 @@ impl<'a> Orchestration<'a> {
     }
 
     /// Handles an end: triggers successors and queues the workflow's own events. Returns the failure of a failed run.
-    fn handle(&mut self, schedule: &mut Schedule, completion: Completion) -> Option<ChildFailure> {
-        let Completion { node, run, end, needs_echo } = completion;
+    fn handle(&mut self, schedule: &mut Schedule, end: PendingEnd) -> Option<ChildFailure> {
+        let Completion { node, run, end, needs_echo } = end.into_completion(self.graph);
         let ran = matches!(run, EndedRun::Executed(_));
         match end {
             Err(failure) => {
