@@ -1,4 +1,4 @@
-//! Opens an invocation: loads the session and checks the request against it. Nothing is stored.
+//! Opens an invocation: loads the session and checks the request against it. No event is stored; a new session is.
 // R1103–R1105
 
 use std::sync::Arc;
