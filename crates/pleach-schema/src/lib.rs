@@ -14,6 +14,7 @@ mod answer;
 mod answer_error;
 mod answer_type;
 mod coerce;
+mod compiled;
 mod declared;
 mod field_type;
 mod measure;
