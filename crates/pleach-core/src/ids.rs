@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
+use uuid::fmt::Hyphenated;
 
 use crate::text::Text;
 
@@ -112,6 +113,18 @@ text_id! {
 text_id! {
     /// Names one user turn; all its events share it. Cloning is cheap.
     InvocationId
+}
+
+impl From<Uuid> for InvocationId {
+    /// Makes the id of a new invocation: `e-` and the UUID. ADK: `new_invocation_context_id`.
+    fn from(uuid: Uuid) -> Self {
+        const PREFIX: &[u8; 2] = b"e-";
+        let mut id = [0; PREFIX.len() + Hyphenated::LENGTH];
+        let (prefix, digits) = id.split_at_mut(PREFIX.len());
+        prefix.copy_from_slice(PREFIX);
+        uuid.hyphenated().encode_lower(digits);
+        Self::from(&*String::from_utf8_lossy(&id))
+    }
 }
 
 /// The identity of a session: the same [`SessionId`] under another user or app is another session.
@@ -287,10 +300,17 @@ impl<'de> Deserialize<'de> for EventId {
 mod tests {
     use std::collections::{BTreeSet, HashMap};
 
-    use super::{AppName, EventId, SessionKey};
+    use super::{AppName, EventId, InvocationId, SessionKey};
     use crate::Uuid;
 
     const CANONICAL: &str = "89fe0000-0000-4000-8000-00000000000a";
+
+    // R1103
+    #[test]
+    fn the_id_of_an_invocation_is_a_uuid_with_a_prefix() {
+        let uuid = Uuid::from_u128(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);
+        assert_eq!(InvocationId::from(uuid), "e-01234567-89ab-cdef-0123-456789abcdef");
+    }
 
     #[test]
     fn event_ids_keep_their_text() {

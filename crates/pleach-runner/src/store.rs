@@ -161,7 +161,7 @@ impl Store {
     ) -> Result<Arc<Event>, RunError> {
         let services = ic.engine().services();
         if summary.invocation_id().is_empty() {
-            summary.set_invocation_id(format!("e-{}", services.ids.uuid()));
+            summary.set_invocation_id(services.ids.uuid());
         }
         self.stamp(services, &mut summary);
         self.append(ic, Arc::new(summary)).await
