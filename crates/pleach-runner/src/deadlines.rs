@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use pleach_core::{Question, SessionKey};
+use pleach_core::{Event, Question, SessionKey};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
@@ -55,6 +55,13 @@ impl Runner {
 }
 
 impl RunnerParts {
+    /// Keeps the deadlines of the questions that an event asks. Most questions have none, and are not read.
+    pub(crate) fn keep_deadlines_of(self: &Arc<Self>, session: &SessionKey, event: &Event) {
+        if event.function_calls().any(|call| call.args.as_ref().is_some_and(|args| args.contains_key("deadline"))) {
+            self.keep_deadlines(session, &event.questions());
+        }
+    }
+
     /// Keeps the deadlines of the questions for which a run waits.
     pub(crate) fn keep_deadlines(self: &Arc<Self>, session: &SessionKey, questions: &[Question]) {
         if questions.iter().all(|question| question.deadline.is_none()) {

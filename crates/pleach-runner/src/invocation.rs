@@ -75,7 +75,7 @@ impl Invocation {
                         }
                         let Stored { shown, original } = root.drive_while(pin!(store.take(&ic, event))).await?;
                         if shown.is_interrupt() {
-                            parts.keep_deadlines(ic.session_key(), &shown.questions());
+                            parts.keep_deadlines_of(ic.session_key(), &shown);
                         }
                         parts.active.announce(&run);
                         yield Shown::event(shown);

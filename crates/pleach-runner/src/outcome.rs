@@ -1,11 +1,12 @@
 //! How a run ends: [`Outcome`] with the output, and the public [`RunEnd`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use pleach_context::engine::{Engine as _, NodeEnd, NodeResult};
 use pleach_context::telemetry::SpanEnd;
 use pleach_context::{DeadEnd, InvocationContext, NodeInput};
-use pleach_core::{InvocationId, Question, SessionKey};
+use pleach_core::{Event, InvocationId, Question, SessionKey};
 
 use crate::RunError;
 
@@ -67,11 +68,8 @@ impl Outcome {
             NodeEnd::Done(NodeResult { output, .. }) => Self::Done(output, ic.engine().dead_ends()),
             NodeEnd::Waiting => Self::Waiting(Vec::new()),
             NodeEnd::Interrupted(ids) => {
-                let own = ic.events().into_iter().filter(|event| event.invocation_id() == ic.invocation_id());
-                // If a question was asked again, the last one counts.
-                let newest: HashMap<String, Question> =
-                    own.flat_map(|event| event.questions()).map(|question| (question.id.clone(), question)).collect();
-                Self::Waiting(ids.iter().filter_map(|id| newest.get(id).cloned()).collect())
+                let questions = ic.engine().with_events(|events| last_asked(events, ic.invocation_id(), &ids));
+                Self::Waiting(questions)
             }
         }
     }
@@ -111,6 +109,24 @@ impl Outcome {
             Self::Cut(invocation) => Err(RunError::Cut { invocation }),
         }
     }
+}
+
+/// Returns the questions with these ids that an invocation has asked; of one that was asked again, the last. They were asked a
+/// short while ago, in most cases, so events are read from the end.
+fn last_asked(events: &[Arc<Event>], invocation: &InvocationId, ids: &[String]) -> Vec<Question> {
+    let mut missing: HashSet<&str> = ids.iter().map(String::as_str).collect();
+    let mut found: HashMap<String, Question> = HashMap::new();
+    for event in events.iter().rev().filter(|event| event.invocation_id() == invocation) {
+        for question in event.questions().into_iter().rev() {
+            if missing.remove(question.id.as_str()) {
+                found.insert(question.id.clone(), question);
+            }
+        }
+        if missing.is_empty() {
+            break;
+        }
+    }
+    ids.iter().filter_map(|id| found.remove(id)).collect()
 }
 
 #[cfg(test)]

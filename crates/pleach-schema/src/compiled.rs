@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
+use foldhash::fast::RandomState;
 use jsonschema::{PatternOptions, Validator};
 use lru::LruCache;
 use serde_json::{Value, json};
@@ -37,7 +38,8 @@ pub(crate) struct Compiled {
 /// A compiled schema, or why it is not enforced.
 type Compilation = Result<Arc<Compiled>, Arc<str>>;
 
-static KEPT: LazyLock<Mutex<LruCache<Value, Compilation>>> = LazyLock::new(|| Mutex::new(LruCache::new(MOST_KEPT)));
+static KEPT: LazyLock<Mutex<LruCache<Value, Compilation, RandomState>>> =
+    LazyLock::new(|| Mutex::new(LruCache::with_hasher(MOST_KEPT, RandomState::default())));
 
 /// Returns the validator of a schema.
 ///
