@@ -126,12 +126,12 @@ impl<'s> Pages<'s> {
         Self { store, app, user: whose.user.clone(), left, after: None, is_over: left == 0 }
     }
 
-    /// Returns the next sessions, without events.
+    /// Returns the next sessions, without state and events.
     pub(crate) async fn next(&mut self) -> Result<Option<Vec<Session>>, Fault> {
         if self.is_over {
             return Ok(None);
         }
-        let mut request = ListSessions::new(self.app.clone()).with_limit(PAGE.min(self.left));
+        let mut request = ListSessions::new(self.app.clone()).with_limit(PAGE.min(self.left)).without_state();
         request.user_id = self.user.as_deref().map(Into::into);
         request.after = self.after.take();
         let page = self.store.list_sessions(request).await?;

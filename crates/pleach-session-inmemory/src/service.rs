@@ -84,7 +84,11 @@ impl InMemorySessionService {
         let found = read(&self.directory).sessions(&request.app_name, request.user_id.as_ref());
         let places = found.into_iter().map(|stored| (stored.place(), stored)).collect();
         let (page, next) = ListCursor::page(places, request.after.as_ref(), request.limit);
-        let sessions = page.iter().map(|(_, stored)| stored.load(&GetSessionConfig::recent(0))).collect();
+        let session = |(_, stored): &(ListCursor, Arc<StoredSession>)| match request.with_state {
+            true => stored.load(&GetSessionConfig::recent(0)),
+            false => stored.without_state(),
+        };
+        let sessions = page.iter().map(session).collect();
         ListSessionsResponse { sessions, next }
     }
 

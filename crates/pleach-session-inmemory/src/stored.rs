@@ -105,6 +105,11 @@ impl StoredSession {
         self.view(&log, wanted(&log.events, config))
     }
 
+    /// Returns a session object without state and events.
+    pub(crate) fn without_state(self: &Arc<Self>) -> Session {
+        Session { head: self.head(&lock(&self.log)), state: Map::new(), events: Vec::new() }
+    }
+
     /// Returns the events that were appended after a revision of this session.
     pub(crate) fn since(self: &Arc<Self>, revision: Revision) -> Since {
         let log = lock(&self.log);
@@ -129,9 +134,11 @@ impl StoredSession {
     fn view(self: &Arc<Self>, log: &Log, events: &[Arc<Event>]) -> Session {
         let events = events.to_vec();
         let state = merge_view(log.state.clone(), &lock(&self.app), &lock(&self.user));
-        let revision = self.revision(log.changes);
-        let head = SessionHead::new(self.key.clone(), revision, log.update_time);
-        Session { head: head.with_handle(self.clone()), state, events }
+        Session { head: self.head(log), state, events }
+    }
+
+    fn head(self: &Arc<Self>, log: &Log) -> SessionHead {
+        SessionHead::new(self.key.clone(), self.revision(log.changes), log.update_time).with_handle(self.clone())
     }
 
     /// Appends after the revision of the caller's head; `None` when the session has been deleted.

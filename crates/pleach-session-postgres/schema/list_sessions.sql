@@ -1,6 +1,6 @@
--- A page of sessions (kind 0), the state of the app (1) and of the users on the page (2).
+-- A page of sessions (kind 0), the state of the app (1) and of the users on the page (2); no states without `$8`.
 WITH page AS (
-    SELECT user_id, id, update_time, state FROM sessions
+    SELECT user_id, id, update_time, CASE WHEN $8::bool THEN state ELSE '{}' END AS state FROM sessions
     WHERE app_name = $1 AND ($7::bool OR user_id = $2)
         AND ($3::timestamp IS NULL OR (update_time, user_id, id) > ($3, $4, $5))
     ORDER BY update_time, user_id, id LIMIT $6
@@ -12,7 +12,7 @@ SELECT 0 AS kind, row_number() OVER (ORDER BY update_time, user_id, id) AS place
         WHERE t.app_name = $1 AND t.user_id = page.user_id AND t.session_id = page.id)) AS ties
 FROM page
 UNION ALL
-SELECT 1, 0, NULL, NULL, NULL, state, 0 FROM app_states WHERE app_name = $1
+SELECT 1, 0, NULL, NULL, NULL, state, 0 FROM app_states WHERE $8 AND app_name = $1
 UNION ALL
 SELECT 2, 0, user_id, NULL, NULL, state, 0 FROM user_states
-WHERE app_name = $1 AND user_id IN (SELECT user_id FROM page)
+WHERE $8 AND app_name = $1 AND user_id IN (SELECT user_id FROM page)

@@ -35,6 +35,7 @@ impl Ask for List<'_> {
             .bind(after.map(|after| Name(after.session_id.as_str())))
             .bind(limit)
             .bind(request.user_id.is_none())
+            .bind(request.with_state)
             .fetch_all(connection)
             .await?;
         let states = self.shared_states(&rows)?;

@@ -28,6 +28,7 @@ pub(crate) async fn sessions(reader: Reader<'_>, request: &ListSessions) -> Sess
     let ids: Vec<_> = page.iter().map(|(place, _)| (&place.user_id, &place.session_id)).collect();
     let ids = serde_json::to_string(&ids).expect("texts can always be written as JSON");
     let rows = sqlx::query(AssertSqlSafe(sql.list_states.clone())).bind(app.as_str()).bind(ids).bind(user);
+    let rows = rows.bind(request.with_state);
     let rows = rows.fetch_all(pool).await.map_err(|error| file.fault(error))?;
     let states = States::read(&rows, app, file, sql)?;
     let sessions = page.into_iter().enumerate().filter_map(|(slot, (place, ()))| {

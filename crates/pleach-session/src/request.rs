@@ -95,12 +95,21 @@ pub struct ListSessions {
     pub after: Option<ListCursor>,
     /// At most this many sessions; all when absent.
     pub limit: Option<usize>,
+    /// Whether the sessions have their merged state; `true` in ADK. Without it, states are not read: they may be large, and one that is
+    /// damaged fails a listing with states as a whole.
+    pub with_state: bool,
 }
 
 impl ListSessions {
     /// Every session of the app.
     pub fn new(app_name: impl Into<AppName>) -> Self {
-        Self { app_name: app_name.into(), user_id: None, after: None, limit: None }
+        Self { app_name: app_name.into(), user_id: None, after: None, limit: None, with_state: true }
+    }
+
+    /// Leaves the states out: the sessions have an empty one. See [`with_state`](Self::with_state).
+    pub fn without_state(mut self) -> Self {
+        self.with_state = false;
+        self
     }
 
     /// Lists only this user's sessions.

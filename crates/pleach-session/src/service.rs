@@ -85,7 +85,7 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         Box::pin(std::future::ready(Err(SessionError::Unsupported { what, reason })))
     }
 
-    /// Lists sessions without events, with merged state, oldest activity first.
+    /// Lists sessions without events, with merged state unless it is left out, oldest activity first.
     ///
     /// # Errors
     /// `Corrupt` when the stored data cannot be read.
@@ -414,7 +414,7 @@ pub async fn walk_questions<S: SessionService + ?Sized>(
     sessions: &S,
     request: &ListQuestions,
 ) -> SessionResult<ListQuestionsResponse> {
-    let mut wanted = ListSessions::new(request.app_name.clone()).with_limit(SESSIONS_PER_PAGE);
+    let mut wanted = ListSessions::new(request.app_name.clone()).with_limit(SESSIONS_PER_PAGE).without_state();
     wanted.user_id.clone_from(&request.user_id);
     let mut items = Vec::new();
     // A session that is appended to concurrently moves to the end of the list: it may be listed twice, and is never missed.

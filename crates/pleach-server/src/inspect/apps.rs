@@ -41,7 +41,7 @@ async fn may_see(api: &Api, caller: &Caller, app: &AppName) -> Result<bool, ApiE
     match caller {
         Caller::Anyone => Ok(true),
         Caller::User(user) => {
-            let wanted = ListSessions::new(app.clone()).with_user(user.clone()).with_limit(1);
+            let wanted = ListSessions::new(app.clone()).with_user(user.clone()).with_limit(1).without_state();
             Ok(!api.sessions.list_sessions(wanted).await?.sessions.is_empty())
         }
         Caller::Unknown => Ok(false),

@@ -56,7 +56,7 @@ async fn newest(
 ) -> Result<(VecDeque<Value>, usize), ApiError> {
     let (mut kept, mut total, mut after) = (VecDeque::new(), 0, None);
     loop {
-        let mut wanted = ListSessions::new(app.clone()).with_limit(PAGE);
+        let mut wanted = ListSessions::new(app.clone()).with_limit(PAGE).without_state();
         wanted.user_id.clone_from(&user);
         wanted.after = after;
         let page = api.sessions.list_sessions(wanted).await?;

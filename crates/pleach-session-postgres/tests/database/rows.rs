@@ -70,7 +70,7 @@ async fn case_74_75_76_77_columns_fill_and_override_documents() {
 }
 
 #[tokio::test]
-async fn case_88_a_state_that_is_no_object_is_damaged_and_named() {
+async fn case_88_s32_a_state_that_is_no_object_is_damaged_and_named() {
     let Some(database) = Database::new().await else { return };
     let service = database.open().await;
     for (table, whose, delta) in [
@@ -83,6 +83,10 @@ async fn case_88_a_state_that_is_no_object_is_damaged_and_named() {
             database.run(&format!("UPDATE {table} SET state = '{bad}'")).await;
             let error = service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap_err();
             assert!(matches!(&error, SessionError::Corrupt { what, .. } if what.contains(whose)), "{error}");
+            let error = service.list_sessions(ListSessions::new("app")).await.unwrap_err();
+            assert!(matches!(&error, SessionError::Corrupt { what, .. } if what.contains(whose)), "{error}");
+            let listed = service.list_sessions(ListSessions::new("app").without_state()).await.unwrap();
+            assert_eq!((listed.sessions.len(), listed.sessions[0].state.len()), (1, 0));
             let before = session.clone();
             let error = service.append_event(&mut session, event("e1", 1.0).with_state(delta, 1)).await.unwrap_err();
             assert!(matches!(&error, SessionError::Corrupt { what, .. } if what.contains(whose)), "{error}");

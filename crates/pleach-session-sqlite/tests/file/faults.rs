@@ -3,7 +3,9 @@
 use std::process::Command;
 use std::time::Duration;
 
-use pleach_session::{CreateSession, GetSessionConfig, SessionError, SessionService as _, SessionServiceExt as _};
+use pleach_session::{
+    CreateSession, GetSessionConfig, ListSessions, SessionError, SessionService as _, SessionServiceExt as _,
+};
 use pleach_session_sqlite::{SqliteOptions, SqliteSessionService};
 use pleach_testkit::contract::{chain, created, event, loaded};
 use serde_json::json;
@@ -229,7 +231,7 @@ async fn a_closed_service_says_so() {
 }
 
 #[tokio::test]
-async fn case_88_a_state_that_is_no_object_is_damaged_and_named() {
+async fn case_88_s32_a_state_that_is_no_object_is_damaged_and_named() {
     let bad = ["null", "[]", "", "{bad", "\"x\""];
     for (layout, bad) in LAYOUTS.into_iter().flat_map(|layout| bad.map(|bad| (layout, bad))) {
         let place = Place::of(layout);
@@ -239,6 +241,12 @@ async fn case_88_a_state_that_is_no_object_is_damaged_and_named() {
         place.run(&format!("UPDATE sessions SET state = '{bad}' WHERE id = 's'")).await;
         let error = service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap_err();
         assert!(matches!(&error, SessionError::Corrupt { what, .. } if what.contains("app/user/s")), "{error}");
+        let all = ListSessions::new("app");
+        let error = service.list_sessions(all.clone()).await.unwrap_err();
+        assert!(matches!(&error, SessionError::Corrupt { what, .. } if what.contains("app/user/s")), "{error}");
+        // As recovery lists them.
+        let listed = service.list_sessions(all.without_state()).await.unwrap();
+        assert_eq!(listed.sessions.iter().map(|session| session.id().as_str()).collect::<Vec<_>>(), ["other", "s"]);
         // Appends of others share the transaction and do not notice.
         let (broken, sound) = tokio::join!(
             service.append_event(&mut session, event("e1", 1.0).with_state("k", 1)),

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use pleach_core::{Session, SessionId, SessionKey};
-use pleach_session::{GetSessionConfig, ListSessions, SessionService, SessionServiceExt as _};
+use pleach_session::{GetSessionConfig, ListSessions, ListSessionsResponse, SessionService, SessionServiceExt as _};
 use serde_json::json;
 
 use super::{CREATED, created, event, ids, key, loaded, object};
@@ -107,6 +107,13 @@ pub async fn case_48_sessions_are_listed_oldest_activity_first(service: &dyn Ses
     assert_eq!(listed.sessions[2].last_update_time(), CREATED + 5.0);
     let request = ListSessions::new("app").with_user("u2");
     assert_eq!(service.list_sessions(request).await.unwrap().sessions.len(), 1);
+    let without = service.list_sessions(ListSessions::new("app").without_state()).await.unwrap();
+    assert!(without.sessions.iter().all(|session| session.state.is_empty()));
+    let heads = |listed: &ListSessionsResponse| -> Vec<_> {
+        let head = |session: &Session| (session.key().clone(), session.revision(), session.last_update_time());
+        listed.sessions.iter().map(head).collect()
+    };
+    assert_eq!(heads(&without), heads(&listed));
 }
 
 /// Pages join up to the whole list.
