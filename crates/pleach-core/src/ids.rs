@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
-use uuid::fmt::Hyphenated;
 
 use crate::text::Text;
 
@@ -118,12 +117,7 @@ text_id! {
 impl From<Uuid> for InvocationId {
     /// Makes the id of a new invocation: `e-` and the UUID. ADK: `new_invocation_context_id`.
     fn from(uuid: Uuid) -> Self {
-        const PREFIX: &[u8; 2] = b"e-";
-        let mut id = [0; PREFIX.len() + Hyphenated::LENGTH];
-        let (prefix, digits) = id.split_at_mut(PREFIX.len());
-        prefix.copy_from_slice(PREFIX);
-        uuid.hyphenated().encode_lower(digits);
-        Self::from(&*String::from_utf8_lossy(&id))
+        Self::from(format!("e-{uuid}"))
     }
 }
 

@@ -51,17 +51,11 @@ impl RunHandle<'_> {
         self.0.cell().executes
     }
 
-    /// Makes this run, a workflow's, keep which of its children begin to be executed, for [`take_executing`](Self::take_executing).
-    pub fn watch_executing(self) {
+    /// Sets whether this run, a workflow's, keeps which of its children begin to be executed, for
+    /// [`take_executing`](Self::take_executing).
+    pub fn watch_executing(self, watches: bool) {
         if let Some(part) = &mut self.0.run_state().workflow {
-            part.executing.get_or_insert_default();
-        }
-    }
-
-    /// Undoes [`watch_executing`](Self::watch_executing).
-    pub fn ignore_executing(self) {
-        if let Some(part) = &mut self.0.run_state().workflow {
-            part.executing = None;
+            part.executing = watches.then(|| part.executing.take().unwrap_or_default());
         }
     }
 

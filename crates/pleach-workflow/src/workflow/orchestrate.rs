@@ -258,7 +258,7 @@ impl<'a> Orchestration<'a> {
                 let path = path.clone();
                 match *time {
                     Some(time) => {
-                        self.ctx.engine().watch_executing();
+                        self.ctx.engine().watch_executing(true);
                         self.ends.nested(path.clone(), time);
                     }
                     None => self.ctx.engine().note_execution(),
@@ -343,7 +343,7 @@ impl<'a> Orchestration<'a> {
             }
         }
         if !self.ends.is_unsure() {
-            self.ctx.engine().ignore_executing();
+            self.ctx.engine().watch_executing(false);
         }
         room
     }
