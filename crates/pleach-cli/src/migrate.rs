@@ -29,7 +29,8 @@ pub(crate) async fn run(args: Migrate, screen: &mut Screen) -> Result<(), Fault>
         let mut pages = Pages::new(&*from, app, &whose, None);
         while let Some(sessions) = pages.next().await? {
             for listed in sessions {
-                shared.keep_of(&*from, listed.key()).await?;
+                let kept = shared.keep_of(&*from, listed.key()).await.map(Some);
+                let Some(()) = left_out.unless_broken(kept, screen)? else { continue };
                 let loaded = load_whole(&*from, listed.key()).await;
                 let Some(session) = left_out.unless_broken(loaded, screen)? else { continue };
                 if !one(&session, &*to, args.skip_existing, &mut counts).await? {

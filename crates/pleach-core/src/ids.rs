@@ -114,9 +114,10 @@ text_id! {
     InvocationId
 }
 
-impl From<Uuid> for InvocationId {
+impl InvocationId {
     /// Makes the id of a new invocation: `e-` and the UUID. ADK: `new_invocation_context_id`.
-    fn from(uuid: Uuid) -> Self {
+    #[must_use]
+    pub fn of_uuid(uuid: Uuid) -> Self {
         Self::from(format!("e-{uuid}"))
     }
 }
@@ -303,7 +304,7 @@ mod tests {
     #[test]
     fn the_id_of_an_invocation_is_a_uuid_with_a_prefix() {
         let uuid = Uuid::from_u128(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);
-        assert_eq!(InvocationId::from(uuid), "e-01234567-89ab-cdef-0123-456789abcdef");
+        assert_eq!(InvocationId::of_uuid(uuid), "e-01234567-89ab-cdef-0123-456789abcdef");
     }
 
     #[test]

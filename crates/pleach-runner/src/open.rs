@@ -182,7 +182,7 @@ impl RunnerParts {
             true => RepeatFilter::resume(&own, &self.root.spec().name, answered.is_some()),
             false => RepeatFilter::default(),
         };
-        let invocation_id = known.unwrap_or_else(|| InvocationId::from(self.services.ids.uuid()));
+        let invocation_id = known.unwrap_or_else(|| InvocationId::of_uuid(self.services.ids.uuid()));
         let engine = Arc::new(Engine::new());
         let entry = agent_to_run(&*self.root, &session.events, progress.resumes.then_some(&invocation_id));
         let store = Store::new(session.head.clone()).of_run(run);

@@ -111,8 +111,8 @@ impl Outcome {
     }
 }
 
-/// Returns the questions with these ids that an invocation has asked; of one that was asked again, the last. They were asked a
-/// short while ago, in most cases, so events are read from the end.
+/// Returns the questions with these ids that an invocation has asked; of one that was asked again, the last. Most were asked a short
+/// while ago, so events are read from the end.
 fn last_asked(events: &[Arc<Event>], invocation: &InvocationId, ids: &[String]) -> Vec<Question> {
     let mut missing: HashSet<&str> = ids.iter().map(String::as_str).collect();
     let mut found: HashMap<String, Question> = HashMap::new();
@@ -131,7 +131,7 @@ fn last_asked(events: &[Arc<Event>], invocation: &InvocationId, ids: &[String]) 
 
 #[cfg(test)]
 mod tests {
-    use pleach_core::{NodePath, Question};
+    use pleach_core::{NodePath, Question, RequestInput};
     use serde_json::json;
 
     use super::*;
@@ -156,6 +156,24 @@ mod tests {
         ] {
             assert_eq!(outcome.end(), end);
         }
+    }
+
+    // R141
+    #[test]
+    fn of_a_question_that_was_asked_again_the_last_one_counts() {
+        let ask = |invocation: &str, id: &str, message: &str| {
+            let ask: RequestInput = RequestInput::ask(id, message);
+            let mut event = ask.into_event(id);
+            event.set_invocation_id(invocation);
+            Arc::new(event)
+        };
+        let mut log =
+            vec![ask("i", "a", "first"), ask("i", "b", "once"), ask("i", "a", "again"), ask("j", "b", "other")];
+        log.push(Arc::new(Event::message("no question")));
+        let ids = ["b", "a", "unknown"].map(str::to_owned);
+        let asked = last_asked(&log, &"i".into(), &ids);
+        let asked: Vec<_> = asked.iter().map(|question| (&*question.id, &*question.message)).collect();
+        assert_eq!(asked, [("b", "once"), ("a", "again")]);
     }
 
     #[test]

@@ -100,7 +100,7 @@ impl RunnerParts {
         note: impl FnOnce(&mut Event),
     ) -> Result<Arc<Event>, RunError> {
         let mut event = Event::from_author("user").with_state_map(state_delta(&session, place));
-        event.set_invocation_id(self.services.ids.uuid());
+        event.set_invocation_id(InvocationId::of_uuid(self.services.ids.uuid()));
         event.actions_mut().set_rewind_before_invocation_id(Some(invocation.to_string()));
         if let Some(artifacts) = &self.services.artifacts {
             let scope = ArtifactScope::session(session.key());

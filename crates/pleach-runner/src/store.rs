@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pleach_context::InvocationContext;
 use pleach_context::engine::{Engine as _, Services};
-use pleach_core::{DISTINCT_TIMES, Event, EventId, SessionHead, micros, next_time, seconds, take_temp};
+use pleach_core::{DISTINCT_TIMES, Event, EventId, InvocationId, SessionHead, micros, next_time, seconds, take_temp};
 
 use pleach_session::Since;
 
@@ -161,7 +161,7 @@ impl Store {
     ) -> Result<Arc<Event>, RunError> {
         let services = ic.engine().services();
         if summary.invocation_id().is_empty() {
-            summary.set_invocation_id(services.ids.uuid());
+            summary.set_invocation_id(InvocationId::of_uuid(services.ids.uuid()));
         }
         self.stamp(services, &mut summary);
         self.append(ic, Arc::new(summary)).await

@@ -12,9 +12,11 @@ use crate::measure::{chain_of, is_too_deep};
 
 /// How many schemas are kept. A program asks few kinds of questions, and compiling a schema takes longer than running a node.
 const MOST_KEPT: NonZeroUsize = NonZeroUsize::MIN.saturating_add(63);
-/// The size of a schema that is kept, in bytes: its texts, and [`VALUE`] for each of its values.
+/// The size of a schema that is kept, in bytes, as [`is_kept`] counts it.
 const MAX_KEPT: usize = 1 << 16;
 const VALUE: usize = size_of::<Value>();
+/// How often a validator has the path of each part of its schema.
+const PATHS: usize = 3;
 /// The size of a compiled pattern, in bytes.
 const MAX_PATTERN: usize = 1 << 20;
 /// The ranges of the formats of Rust's integers; schemars writes bounds for the small ones only.
@@ -53,25 +55,24 @@ pub(crate) fn compiled(schema: &Value) -> Compilation {
     if let Some(known) = kept().get(schema) {
         return known.clone();
     }
-    // Compiled without the lock: it takes a while.
+    // Compiled, and dropped, without the lock: both take a while.
     let new = compile(schema);
-    kept().put(schema.clone(), new.clone());
+    let replaced = kept().push(schema.clone(), new.clone());
+    drop(replaced);
     new
 }
 
 /// Returns whether a schema takes little memory as a validator: it is small and has no patterns, each of which may take
 /// [`MAX_PATTERN`] when it is compiled.
 fn is_kept(schema: &Value) -> bool {
-    let (mut next, mut size) = (vec![schema], 0);
-    while let Some(value) = next.pop() {
-        size += VALUE;
+    // With the length of the path to each value.
+    let (mut next, mut size) = (vec![(schema, 0)], 0);
+    while let Some((value, path)) = next.pop() {
+        size += VALUE + PATHS * path;
         match value {
             Value::Object(map) if map.contains_key("pattern") || map.contains_key("patternProperties") => return false,
-            Value::Object(map) => {
-                size += map.keys().map(String::len).sum::<usize>();
-                next.extend(map.values());
-            }
-            Value::Array(items) => next.extend(items),
+            Value::Object(map) => next.extend(map.iter().map(|(key, value)| (value, path + key.len() + 1))),
+            Value::Array(items) => next.extend(items.iter().map(|item| (item, path + 2))),
             Value::String(text) => size += text.len(),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
@@ -148,7 +149,8 @@ mod tests {
             ("many texts", json!({"enum": vec!["a"; 1_000]}), true),
             ("too many texts", json!({"enum": vec!["a"; 3_000]}), false),
             ("a long text", json!({"title": "a".repeat(70_000)}), false),
-            ("a long name", json!({"properties": {"a".repeat(70_000): true}}), false),
+            ("a long name", json!({"properties": {"a".repeat(30_000): true}}), false),
+            ("a long name above many values", json!({"properties": {"a".repeat(1_000): vec![true; 100]}}), false),
             ("a pattern", json!({"properties": {"id": {"pattern": "^a"}}}), false),
             ("patterns of names", json!({"items": {"patternProperties": {"^[0-9]+$": {}}}}), false),
             ("too deep", nested, false),

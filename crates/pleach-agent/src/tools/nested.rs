@@ -99,7 +99,7 @@ enum Next {
 fn open(agent: &dyn Node, ctx: &ToolContext, engine: &Arc<Engine>) -> Arc<InvocationContext> {
     let outer = ctx.invocation();
     let services = outer.engine().services();
-    let invocation_id = InvocationId::from(services.ids.uuid());
+    let invocation_id = InvocationId::of_uuid(services.ids.uuid());
     let mut config = outer.run_config().clone();
     config.streaming_mode = StreamingMode::None;
     let state: Map = ctx.state().to_map().into_iter().filter(|(key, _)| !key.starts_with("_adk")).collect();

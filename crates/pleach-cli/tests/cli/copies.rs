@@ -119,6 +119,43 @@ async fn copies_of_redacted_events_have_the_state_of_their_source() {
     }
 }
 
+// Sessions with a state that cannot be read do not hold up the others, be it their own or their user's.
+#[tokio::test]
+async fn what_is_damaged_is_left_out_of_copies() {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, to) = (url(folder.path(), "from.db"), url(folder.path(), "to.db"));
+    let store = connect(&from).await.unwrap();
+    for (user, id, state) in [
+        ("ana", "s1", json!({"whole": 1})),
+        ("ana", "s2", json!({"damaged": 1})),
+        ("ben", "s3", json!({"user:damaged": 1})),
+    ] {
+        let session =
+            CreateSession::new("shop", user).with_session_id(id).with_state(state.as_object().unwrap().clone());
+        store.create_session(session).await.unwrap();
+    }
+    store.close().await.unwrap();
+    let file = folder.path().join("from.db");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let object = br#"{"damaged""#;
+    for start in 0..bytes.len() - object.len() {
+        if bytes[start..].starts_with(object) {
+            bytes[start] = b'[';
+        }
+    }
+    std::fs::write(&file, bytes).unwrap();
+
+    let listed = pleach(&["sessions", "list", "--sessions", &from]);
+    assert!(listed.code == 0 && listed.out.lines().count() == 3, "{listed:?}");
+    let exported = pleach(&["sessions", "export", "--sessions", &from]);
+    assert!(exported.out.contains("whole") && !exported.out.contains("damaged"), "{exported:?}");
+    for ran in [exported, pleach(&["migrate", &from, &to])] {
+        assert!(ran.code == 1 && ran.err.contains("cannot be read: 2"), "{ran:?}");
+        assert!(["shop/ana/s2", "shop/ben"].iter().all(|key| ran.err.contains(key)), "{ran:?}");
+    }
+    assert_eq!(loaded(&to, "shop", "ana", "s1").await.state, json!({"whole": 1}).as_object().unwrap().clone());
+}
+
 // Of a copy that was changed since, the comparison says so.
 #[tokio::test]
 async fn a_copy_that_differs_is_named() {

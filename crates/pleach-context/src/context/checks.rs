@@ -66,6 +66,9 @@ impl Context {
         let mut cell = self.cell();
         self.record_caught_failures(&mut cell);
         if options.use_as_output {
+            if cell.has_ended() {
+                return Err(self.has_ended());
+            }
             if cell.delegate.is_some() {
                 return Err(NodeError::value(format!(
                     "Node {} already has a use_as_output delegate.",

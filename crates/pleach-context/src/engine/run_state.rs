@@ -51,7 +51,7 @@ pub(crate) struct RunState {
     pub(crate) waits: u32,
     /// The calls that agents have made which share the run.
     pub(crate) calls: Option<Box<SharedCalls>>,
-    /// `None` when the run is not a workflow's, or that of one that has ended.
+    /// `None` unless this is the run of a workflow that has not ended.
     pub(crate) workflow: Option<Box<WorkflowPart>>,
     /// The failures of children that the body has got.
     pub(crate) failures: Option<Box<Failures>>,
@@ -99,7 +99,7 @@ pub(crate) struct WorkflowPart {
 }
 
 /// What only the calls of agents have.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct AgentPart {
     /// The path on the events of the call, if it is not the run's.
     pub(crate) event_path: Option<NodePath>,
@@ -135,7 +135,7 @@ pub(crate) struct OwnLane {
 }
 
 /// A transfer to another agent.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Transfer {
     pub(crate) agent: SmolStr,
     /// From which event of the session on the agent runs, if that is known.

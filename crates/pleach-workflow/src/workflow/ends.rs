@@ -83,8 +83,11 @@ impl<T, F: Into<T>> Ends<T, F> {
         self.sorted = false;
     }
 
-    /// Adds executed runs that have ended. Thousands may end at once, so they are moved one by one only behind others.
+    /// Adds executed runs that have ended. Thousands may end at once, so they are copied only behind others.
     pub(super) fn all_executed(&mut self, runs: &mut Vec<Executed<F>>) {
+        if runs.is_empty() {
+            return;
+        }
         match self.new.is_empty() {
             true => std::mem::swap(&mut self.new, runs),
             false => self.new.append(runs),

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use pleach::prelude::*;
-use pleach::{CreateSession, InMemorySessionService, Key, Map, Node, RetryConfig, Schema, SessionService, StateOp};
+use pleach::{
+    CreateSession, InMemorySessionService, Key, Map, Node, RetryConfig, RunOptions, Schema, SessionService, StateOp,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::{Barrier, Notify};
@@ -290,10 +292,12 @@ async fn b3_writes_after_the_end_of_the_run_are_errors() {
         *keep.lock().unwrap() = Some(ctx);
         async {}
     });
-    let (runner, sessions) = runner(node);
+    let (runner, sessions) = runner(node.rerun_on_resume(true));
     trace(runner.run("ana", "s1", "go")).await;
     let ctx = kept.lock().unwrap().take().unwrap();
+    let child = FunctionNode::new("child", async || 1);
     let refused = [
+        ctx.run_node(&child, json!(null), RunOptions::default().use_as_output(true)).await.map(drop),
         ctx.state().set("k", 1),
         ctx.state().update(object(json!({"k": 1}))),
         ctx.state().modify("k", |value| *value = json!(1)),
