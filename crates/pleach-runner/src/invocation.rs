@@ -61,10 +61,9 @@ impl Invocation {
                 'run: loop {
                     while let Some((ticket, event)) = ic.engine().queue().take() {
                         if is_summary(&event) {
-                            let summary = Arc::unwrap_or_clone(event);
                             // Boxed, as everything rare: the stream of each run is as large as its largest part.
-                            let stored = root.drive_while(Box::pin(store.append_summary(&ic, summary)).as_mut()).await?;
-                            ic.engine().queue().acknowledge(ticket, stored);
+                            let stored = Box::pin(store.append_summary(&ic, Arc::unwrap_or_clone(event)));
+                            ic.engine().queue().acknowledge(ticket, root.drive_while(pin!(stored)).await?);
                             continue;
                         }
                         let Some((ticket, event)) = repeats.pass(ic.engine().queue(), ticket, event) else { continue };
@@ -90,20 +89,19 @@ impl Invocation {
                     }
                     // A root that has ended takes no signal.
                     while run.incoming.has_any() && !must_stop(&ic, &run) && !root.has_ended().await {
-                        // Boxed, as everything rare.
-                        let keeping = Box::pin(keep_next(&run.incoming, &ic, &mut store));
-                        let Some(stored) = root.drive_while(std::pin::Pin::new(&mut { keeping })).await? else { break };
+                        let kept = Box::pin(keep_next(&run.incoming, &ic, &mut store));
+                        let Some(stored) = root.drive_while(pin!(kept)).await? else { break };
                         yield Shown::message(stored);
                     }
                     if ic.engine().work_gate().is_wanted() {
                         store.claim(&ic).await?;
                         parts.active.announce(&run);
                     }
+                    let step = root.step(&ic, &run, Some(&run.incoming));
                     match &mut heartbeat {
-                        None => root.step(&ic, &run, Some(&run.incoming)).await,
+                        None => step.await,
                         Some(heartbeat) => {
-                            let updated = store.head.last_update_time();
-                            if heartbeat.is_due_before(root.step(&ic, &run, Some(&run.incoming)), updated).await {
+                            if heartbeat.is_due_before(step, store.head.last_update_time()).await {
                                 root.drive_while(Box::pin(store.beat(&ic)).as_mut()).await?;
                             }
                         }
@@ -123,18 +121,11 @@ impl Invocation {
                 }
             }
             let outcome = match ended {
-                Some(ended) if !cut && !aborted => Outcome::of(&ic, ended.map_err(RunError::from)?),
                 _ if cut => Outcome::Cut(Some(ic.invocation_id().clone())),
+                Some(ended) if !aborted => Outcome::of(&ic, ended.map_err(RunError::from)?),
                 _ => Outcome::Aborted,
             };
-            if !cut && !matches!(outcome, Outcome::Waiting(_)) {
-                ic.engine().services().sent_credentials.forget(ic.session_key(), ic.invocation_id());
-            }
-            if !cut {
-                let open: &[Question] = if let Outcome::Waiting(questions) = &outcome { questions } else { &[] };
-                parts.timers.shared.keep_only(ic.session_key(), ic.invocation_id(), open);
-                parts.keep_deadlines(ic.session_key(), open);
-            }
+            keep_what_waits(&parts, &ic, &outcome);
             // Also one that had nothing to do.
             parts.active.announce(&run);
             let succeeded = !matches!(outcome, Outcome::Aborted | Outcome::Cut(_));
@@ -148,6 +139,22 @@ impl Invocation {
             }
         }
     }
+}
+
+/// Keeps the deadlines of the questions that an invocation waits for, and forgets those that are answered. Of one that does not
+/// wait, forgets the credentials, too. One that was cut off keeps all: it is continued.
+fn keep_what_waits(parts: &Arc<RunnerParts>, ic: &InvocationContext, outcome: &Outcome) {
+    let (session, invocation) = (ic.session_key(), ic.invocation_id());
+    let open: &[Question] = match outcome {
+        Outcome::Cut(_) => return,
+        Outcome::Waiting(questions) => questions,
+        _ => {
+            ic.engine().services().sent_credentials.forget(session, invocation);
+            &[]
+        }
+    };
+    parts.timers.shared.keep_only(session, invocation, open);
+    parts.keep_deadlines(session, open);
 }
 
 /// Returns whether an event is a summary that was made before a prompt: it is no node's.
