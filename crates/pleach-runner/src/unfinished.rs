@@ -90,8 +90,8 @@ impl Runner {
     ///
     /// ADK: none.
     pub async fn unfinished(&self, request: ListUnfinished) -> Result<ListUnfinishedResponse, RunError> {
-        let mut list = ListSessions::new(self.app_name().clone()).without_state();
-        list.limit = Some(request.limit.unwrap_or(PAGE).max(1));
+        let looks_at = request.limit.unwrap_or(PAGE).max(1);
+        let mut list = ListSessions::new(self.app_name().clone()).with_limit(looks_at).without_state();
         list.after = request.after;
         let page = self.sessions().list_sessions(list).await?;
         let mut response = ListUnfinishedResponse { items: Vec::new(), next: page.next };

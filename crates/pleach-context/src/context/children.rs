@@ -125,8 +125,8 @@ impl RunState {
     /// The output of a delegate is this run's output too, unless the run gave one itself.
     // R706, better than ADK
     fn adopt_delegate_output(&mut self, output: &NodeInput) {
-        if !self.output.is_set() && !output.is_null() {
-            self.delegate.get_or_insert_default().output = Some(output.clone());
+        if let Some(delegate) = self.delegate.as_mut().filter(|_| !self.output.is_set() && !output.is_null()) {
+            delegate.output = Some(output.clone());
         }
     }
 }

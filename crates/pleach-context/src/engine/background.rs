@@ -12,8 +12,8 @@ pub fn asked_in_background() -> NodeError {
 }
 
 impl RunHandle<'_> {
-    /// Makes this run, a workflow's, accept background children, until [`refuse_background`](Self::refuse_background). Call it once, before
-    /// [`watch_executing`](Self::watch_executing).
+    /// Makes this run, a workflow's, accept background children, until [`refuse_background`](Self::refuse_background), and keep which of its
+    /// children begin to be executed, for [`take_executing`](Self::take_executing). Call it once.
     pub fn accept_background(self) {
         self.0.run_state().workflow = Some(Box::default());
     }

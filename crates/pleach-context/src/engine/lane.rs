@@ -174,7 +174,7 @@ impl RunHandle<'_> {
     /// transfer is a recorded one.
     #[must_use]
     pub fn take_transfer(self) -> Option<(SmolStr, Option<usize>)> {
-        let transfer = self.0.cell().lane.agent.as_mut()?.transfer.take()?;
+        let transfer = self.0.cell().lane.take_transfer()?;
         Some((transfer.agent, transfer.since))
     }
 

@@ -23,12 +23,7 @@ impl RunHandle<'_> {
             output,
             route: cell.route.take(),
             branch: cell.lane.branch.clone(),
-            transfer_to_agent: cell
-                .lane
-                .agent
-                .as_mut()
-                .and_then(|part| part.transfer.take())
-                .map(|to| to.agent.as_str().into()),
+            transfer_to_agent: cell.lane.take_transfer().map(|transfer| transfer.agent.as_str().into()),
         };
         NodeEnd::of_body(result, wait_for_output)
     }

@@ -38,8 +38,8 @@ impl RunHandle<'_> {
         let mut run = self.0;
         while !std::mem::replace(&mut run.cell().executes, true) {
             let Some(parent) = run.engine().parent() else { return };
-            if let Some(executing) = parent.run_state().workflow.as_mut().and_then(|part| part.executing.as_mut()) {
-                executing.push(run.node_path().clone());
+            if let Some(part) = &mut parent.run_state().workflow {
+                part.executing.push(run.node_path().clone());
             }
             run = parent;
         }
@@ -51,25 +51,15 @@ impl RunHandle<'_> {
         self.0.cell().executes
     }
 
-    /// Sets whether this run, a workflow's, keeps which of its children begin to be executed, for
-    /// [`take_executing`](Self::take_executing).
-    pub fn watch_executing(self, watches: bool) {
-        if let Some(part) = &mut self.0.run_state().workflow {
-            part.executing = watches.then(|| part.executing.take().unwrap_or_default());
-        }
-    }
-
-    /// The children that have begun to be executed since this was last asked.
+    /// The children of this run, a workflow's, that have begun to be executed since this was last asked.
     #[must_use]
     pub fn take_executing(self) -> Vec<NodePath> {
-        let mut state = self.0.run_state();
-        state.workflow.as_mut().and_then(|part| part.executing.as_mut()).map(std::mem::take).unwrap_or_default()
+        self.0.run_state().workflow.as_mut().map(|part| std::mem::take(&mut part.executing)).unwrap_or_default()
     }
 
     /// Whether there are such children.
     #[must_use]
     pub fn has_executing(self) -> bool {
-        let state = self.0.run_state();
-        state.workflow.as_ref().and_then(|part| part.executing.as_ref()).is_some_and(|executing| !executing.is_empty())
+        self.0.run_state().workflow.as_ref().is_some_and(|part| !part.executing.is_empty())
     }
 }

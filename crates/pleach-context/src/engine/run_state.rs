@@ -94,8 +94,8 @@ pub(crate) struct Delegate {
 pub(crate) struct WorkflowPart {
     /// Background children that the workflow has not taken yet.
     pub(crate) background: Vec<BackgroundChild>,
-    /// The children that have begun to be executed since the workflow last asked; `None` unless it wants to know.
-    pub(crate) executing: Option<Vec<NodePath>>,
+    /// The children that have begun to be executed since the workflow last asked.
+    pub(crate) executing: Vec<NodePath>,
 }
 
 /// What only the calls of agents have.
@@ -152,6 +152,10 @@ pub(crate) struct LaneWork {
 impl Lane {
     pub(crate) fn agent_part(&mut self) -> &mut AgentPart {
         self.agent.get_or_insert_default()
+    }
+
+    pub(crate) fn take_transfer(&mut self) -> Option<Transfer> {
+        self.agent.as_mut()?.transfer.take()
     }
 
     /// Returns the path on the events of the call; `None` for the run's.

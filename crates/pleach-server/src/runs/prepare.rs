@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::{HeaderMap, StatusCode};
 use pleach_context::{RunConfig, StreamingMode};
-use pleach_core::{Content, InvocationId, SIGNAL, SessionKey, TIMER};
+use pleach_core::{Content, InvocationId, SIGNAL, SessionKey, TIMER, Uuid};
 use pleach_runner::{Message, Run, RunRequest, Runner};
 use pleach_session::GetSessionConfig;
 use sha2::{Digest as _, Sha256};
@@ -206,9 +206,9 @@ fn invocation_of(session: &SessionKey, key: &str) -> InvocationId {
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text.as_bytes());
     }
-    let digest = hash.finalize();
-    let hex: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    InvocationId::from(format!("e-{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]))
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hash.finalize()[..16]);
+    InvocationId::of_uuid(Uuid::from_bytes(bytes))
 }
 
 #[cfg(test)]
@@ -220,6 +220,8 @@ mod tests {
         let id = |user: &str, session: &str, key| invocation_of(&SessionKey::new("app", user, session), key);
         assert_eq!(id("u", "s", "k"), id("u", "s", "k"));
         assert_eq!(id("u", "s", "k").as_str().len(), "e-".len() + 36);
+        // A client may repeat a request behind an update of the server.
+        assert_eq!(id("u", "s", "k"), "e-ef9df835-a293-2f4b-2b33-7a454c76b93b");
         let ids = [id("u", "s", "k"), id("us", "", "k"), id("u", "sk", ""), id("u", "s", "k2"), id("v", "s", "k")];
         let distinct: std::collections::HashSet<_> = ids.iter().collect();
         assert_eq!(distinct.len(), ids.len());

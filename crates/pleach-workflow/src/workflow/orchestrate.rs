@@ -1,12 +1,14 @@
 //! The loop of a workflow run: start ready nodes, wait for runs to end, trigger successors.
 //!
 //! [`Schedule`] decides which nodes are ready and what a completion triggers; the engine's replay rules decide what a
-//! resume replays. This file starts runs and reports their ends.
+//! resume replays. This file starts runs and reports their ends; `finish.rs` ends the workflow.
+
+mod finish;
 
 use std::sync::Arc;
 
 use pleach_context::engine::{Engine as _, GraphPosition, NodeEnd, NodeResult, PlannedRun, RecordedRun, RunRecord};
-use pleach_context::{ChildFailure, Context, Flow, NodeError, NodeInput, NodeSpec, Yield};
+use pleach_context::{ChildFailure, Context, Flow, NodeError, NodeInput, NodeSpec};
 use pleach_core::{BoxFuture, Branch, Event, NodePath};
 
 use super::checkpoint;
@@ -157,45 +159,6 @@ impl<'a> Orchestration<'a> {
         true
     }
 
-    /// Checks for errors after all runs have ended.
-    fn check_end(&mut self) -> Result<(), NodeError> {
-        self.check_divergence()?;
-        let Some(error) = self.runs.take_background_failure() else { return Ok(()) };
-        let failure = error.child_failure().cloned();
-        Err(failure.map_or(error, |failure| NodeError::child(&self.spec.name, failure)))
-    }
-
-    /// Fails because a node's schema refused its input. The nodes that became ready together with it start first, as in ADK.
-    fn refuse<'s>(&'s mut self, schedule: &'s mut Schedule) -> BoxFuture<'s, Result<Flow, NodeError>> {
-        let refused = self.refused.take().map_or(Ok(Flow::NOTHING), Err);
-        Box::pin(async move {
-            self.runs.begin(&mut self.finished).await;
-            self.collect(schedule);
-            self.handle_rest(schedule).await;
-            refused
-        })
-    }
-
-    fn fail<'s>(
-        &'s mut self,
-        schedule: &'s mut Schedule,
-        failure: Box<ChildFailure>,
-    ) -> BoxFuture<'s, Result<Flow, NodeError>> {
-        Box::pin(async move {
-            self.handle_rest(schedule).await;
-            Err(NodeError::child(&self.spec.name, *failure))
-        })
-    }
-
-    /// Handles the runs that ended together with a failure. Dropping the run set cancels the others.
-    // R640
-    async fn handle_rest(&mut self, schedule: &mut Schedule) {
-        for end in self.ends.rest() {
-            self.handle(schedule, end);
-            self.send_outgoing().await;
-        }
-    }
-
     /// Returns the next run to start.
     fn next(&self, schedule: &mut Schedule) -> Option<(usize, Trigger, u32)> {
         let replay = self.replay.as_ref().filter(|_| self.limit.is_some() && self.ends.is_replaying());
@@ -257,10 +220,7 @@ impl<'a> Orchestration<'a> {
                 let isolation_scope = record.isolation_scope().cloned();
                 let path = path.clone();
                 match *time {
-                    Some(time) => {
-                        self.ctx.engine().watch_executing(true);
-                        self.ends.nested(path.clone(), time);
-                    }
+                    Some(time) => self.ends.nested(path.clone(), time),
                     None => self.ctx.engine().note_execution(),
                 }
                 return Ok(Some(RunSetup { path, branch, isolation_scope, resume_inputs, ..RunSetup::default() }));
@@ -319,12 +279,15 @@ impl<'a> Orchestration<'a> {
 
     /// Adds the finished runs to the ends to be handled; returns whether one of them freed a slot.
     fn collect(&mut self, schedule: &mut Schedule) -> bool {
+        if self.replay.is_some() {
+            // Taken in any case: the list must not grow with the rounds of a loop.
+            self.ctx.engine().take_executing().iter().for_each(|path| self.ends.executes(path));
+        }
         if !self.ends.is_unsure() {
             self.ends.all_executed(&mut self.finished);
             return false;
         }
         let mut room = false;
-        self.ctx.engine().take_executing().iter().for_each(|path| self.ends.executes(path));
         for run in self.finished.drain(..) {
             let Finished { node, ctx, end } = &run.end;
             if self.ends.is_unsure() && run.order.has_own() && !self.graph.nodes[*node].replay.is_workflow {
@@ -342,24 +305,7 @@ impl<'a> Orchestration<'a> {
                 None => self.ends.executed(run),
             }
         }
-        if !self.ends.is_unsure() {
-            self.ctx.engine().watch_executing(false);
-        }
         room
-    }
-
-    /// Returns an error when held completions wait for a recorded run that this workflow never starts.
-    fn check_divergence(&self) -> Result<(), NodeError> {
-        let (Some(time), Some(replay)) = (self.ends.stuck_at(), &self.replay) else { return Ok(()) };
-        let times = |run: &RunRecord| [run.completed_at(), run.asked_at(), run.ended_at()];
-        let mut runs = replay.history.children(self.ctx.node_path());
-        let awaited = runs.find(|run| times(run.record).contains(&time));
-        let awaited = awaited.map_or("", |run| run.path.as_str());
-        let message = format!(
-            "Replay divergence detected: history continues with '{awaited}', which this workflow does not reach."
-        );
-        let hint = "resume with the workflow that recorded it, or start a new invocation";
-        Err(NodeError::new("WorkflowInvariantError", message).with_hint(hint))
     }
 
     /// Handles an end: triggers successors and queues the workflow's own events. Returns the failure of a failed run.
@@ -429,59 +375,6 @@ impl<'a> Orchestration<'a> {
         if !known {
             self.completed.push(path.clone());
         }
-    }
-
-    /// Ends the workflow with the output of its terminal nodes.
-    // R641, R642
-    fn finish<'s>(&'s mut self, schedule: &'s Schedule) -> BoxFuture<'s, Result<Flow, NodeError>> {
-        Box::pin(self.finish_now(schedule))
-    }
-
-    async fn finish_now(&mut self, schedule: &Schedule) -> Result<Flow, NodeError> {
-        if self.ctx.is_aborted() {
-            return Ok(Flow::NOTHING);
-        }
-        let interrupts = schedule.interrupts();
-        if !interrupts.is_empty() {
-            self.ctx.engine().add_interrupts(&interrupts);
-            return Ok(Flow::NOTHING);
-        }
-        let mut outputs = schedule.terminal_outputs(self.graph);
-        if outputs.len() > 1 {
-            let (name, count) = (&self.spec.name, outputs.len());
-            let message = format!(
-                "Workflow {name}: multiple terminal nodes produced output ({count}). A workflow must have at most one terminal output."
-            );
-            let hint = "join the nodes, or let only one of them return a value";
-            return Err(NodeError::new("WorkflowConfigurationError", message).with_hint(hint));
-        }
-        let last = match outputs.pop() {
-            Some(output) => {
-                let output = match &self.spec.output_schema {
-                    Some(schema) => output.conform(schema)?,
-                    None => output,
-                };
-                Some(Yield::Delegated(output))
-            }
-            None => None,
-        };
-        self.report_dead_ends(schedule);
-        if self.ctx.invocation().is_resumable() {
-            self.outgoing.push(checkpoint::end_of_agent(&self.ctx));
-            self.send_outgoing().await;
-        }
-        Ok(Flow::Done(last))
-    }
-
-    fn report_dead_ends(&self, schedule: &Schedule) {
-        let ends = schedule.dead_ends(self.graph, self.ctx.node_path());
-        if ends.is_empty() {
-            return;
-        }
-        for end in &ends {
-            tracing::warn!("{end}");
-        }
-        self.ctx.invocation().engine().note_dead_ends(ends);
     }
 
     fn checkpoint(&mut self, schedule: &Schedule) {
