@@ -105,6 +105,18 @@ impl Event {
         self.function_calls().filter_map(|call| self.question(call, &interrupts)).collect()
     }
 
+    /// Returns the questions this event asks that have a deadline. Calls without one are not read, and most have none.
+    pub fn questions_with_deadline(&self) -> Vec<Question> {
+        let has_deadline = |call: &FunctionCall| call.args.as_ref().is_some_and(|args| args.contains_key("deadline"));
+        if !self.function_calls().any(has_deadline) {
+            return Vec::new();
+        }
+        let interrupts = self.interrupt_ids();
+        let calls = self.function_calls().filter(|call| has_deadline(call));
+        let questions = calls.filter_map(|call| self.question(call, &interrupts));
+        questions.filter(|question| question.deadline.is_some()).collect()
+    }
+
     fn question(&self, call: &FunctionCall, interrupts: &BTreeSet<&str>) -> Option<Question> {
         let args = call.args.as_ref();
         let argument = |name: &str| args?.get(name).filter(|value| !value.is_null());
@@ -188,6 +200,20 @@ mod tests {
         assert_eq!(serde_json::from_value::<Question>(json).unwrap(), expected);
         assert_eq!(event.questions(), [expected]);
         assert_eq!(Event::message("x").questions(), []);
+    }
+
+    #[test]
+    fn questions_without_a_deadline_are_left_out() {
+        let deadline = std::time::UNIX_EPOCH + std::time::Duration::from_secs(9);
+        let timed = RequestInput::<Value>::ask("timed", "when?").with_deadline(deadline).into_event("timed");
+        assert_eq!(timed.questions_with_deadline(), timed.questions());
+        assert!(RequestInput::<Value>::ask("q", "why?").into_event("q").questions_with_deadline().is_empty());
+        // An argument of a tool with that name is no deadline.
+        let args = serde_json::Map::from_iter([("deadline".to_owned(), json!(9))]);
+        let call = Part::function_call(FunctionCall::new("call", "ship", args));
+        let mut tool = Event::from_author("agent").with_content(Content::new("model", [call]));
+        tool.set_long_running_tool_ids(Some(["call".to_owned()].into()));
+        assert_eq!((tool.questions().len(), tool.questions_with_deadline().len()), (1, 0));
     }
 
     fn check(function: &str, id: &str, args: Value, asked: Option<(QuestionKind, &str, Value)>) {

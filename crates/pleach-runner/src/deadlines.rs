@@ -55,11 +55,9 @@ impl Runner {
 }
 
 impl RunnerParts {
-    /// Keeps the deadlines of the questions that an event asks. Most questions have none, and are not read.
+    /// Keeps the deadlines of the questions that an event asks.
     pub(crate) fn keep_deadlines_of(self: &Arc<Self>, session: &SessionKey, event: &Event) {
-        if event.function_calls().any(|call| call.args.as_ref().is_some_and(|args| args.contains_key("deadline"))) {
-            self.keep_deadlines(session, &event.questions());
-        }
+        self.keep_deadlines(session, &event.questions_with_deadline());
     }
 
     /// Keeps the deadlines of the questions for which a run waits.

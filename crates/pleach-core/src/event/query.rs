@@ -67,16 +67,23 @@ impl Event {
         if let Some(ids) = self.long_running_tool_ids() {
             return ids.iter().map(String::as_str).collect();
         }
+        self.reserved_call_ids().collect()
+    }
+
+    /// Returns the ids of the calls that ask for input or a credential.
+    fn reserved_call_ids(&self) -> impl Iterator<Item = &str> {
         self.function_calls()
             .filter(|call| matches!(call.name.as_deref(), Some(REQUEST_INPUT | REQUEST_CREDENTIAL)))
             .filter_map(|call| call.id.as_deref())
-            .collect()
     }
 
     /// Returns whether the event asks the outside world a question.
     // R141
     pub fn is_interrupt(&self) -> bool {
-        (self.content.is_some() || self.long_running_tool_ids.is_some()) && !self.interrupt_ids().is_empty()
+        match self.long_running_tool_ids() {
+            Some(ids) => !ids.is_empty(),
+            None => self.reserved_call_ids().next().is_some(),
+        }
     }
 
     /// Returns whether this is a final response: the agent that wrote it has nothing to add.

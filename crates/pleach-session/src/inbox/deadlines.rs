@@ -43,7 +43,7 @@ pub struct NewDeadlines {
 impl NewDeadlines {
     /// Returns the questions with a deadline that an event asks.
     pub fn of_event<'a>(session: &'a SessionKey, event: &Event) -> impl Iterator<Item = InboxItem> + use<'a> {
-        let asked = event.questions().into_iter().filter(|question| question.deadline.is_some());
+        let asked = event.questions_with_deadline().into_iter();
         asked.map(|question| InboxItem { session: session.clone(), question })
     }
 }
