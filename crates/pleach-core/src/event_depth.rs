@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::check::{check_ops, find};
 use crate::depth::limited::{DEEP, DepthBudget};
 use crate::depth::{bounded, discard, fits};
-use crate::quick_check::Depth;
-use crate::{Event, StateOp, Unstorable};
+use crate::quick_check::{Depth, QUICK, QuickCheck as _};
+use crate::{Content, Event, Map, StateOp, Unstorable};
 
 /// Refuses an event whose values nest more than 127 levels deep. Such an event is freed level by level where possible, else
 /// passed to [`discard`], and a new one is left in its place.
@@ -17,6 +17,22 @@ use crate::{Event, StateOp, Unstorable};
 /// [`Unstorable`], which names the value.
 pub fn bound_event(event: &mut Event) -> Result<(), Unstorable> {
     check_ops(event).and_then(|()| check(event)).inspect_err(|_| free(std::mem::take(event)))
+}
+
+/// Refuses a message and changes of state that nest too deep for their event, like [`bound_event`], and leaves neither.
+///
+/// # Errors
+/// [`Unstorable`], which names the value.
+pub fn bound_message(message: &mut Option<Content>, state: &mut Map) -> Result<(), Unstorable> {
+    if message.as_ref().is_none_or(|message| message.passes(&Depth)) && Depth.members(state, QUICK) {
+        return Ok(());
+    }
+    let mut event = Event::new().with_state_map(std::mem::take(state));
+    event.set_content(message.take());
+    bound_event(&mut event)?;
+    *message = event.take_content().map(|content| *content);
+    *state = event.into_actions().take_state_delta().unwrap_or_default();
+    Ok(())
 }
 
 fn check(event: &Event) -> Result<(), Unstorable> {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
+use uuid::fmt::Hyphenated;
 
 use crate::text::Text;
 
@@ -118,7 +119,10 @@ impl InvocationId {
     /// Makes the id of a new invocation: `e-` and the UUID. ADK: `new_invocation_context_id`.
     #[must_use]
     pub fn of_uuid(uuid: Uuid) -> Self {
-        Self::from(format!("e-{uuid}"))
+        let mut text = String::with_capacity(2 + Hyphenated::LENGTH);
+        text.push_str("e-");
+        text.push_str(uuid.hyphenated().encode_lower(&mut Uuid::encode_buffer()));
+        Self::from(text)
     }
 }
 

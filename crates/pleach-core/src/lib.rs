@@ -54,7 +54,7 @@ pub use delta::{ScopedDelta, apply, merge_view, split_delta, take_temp};
 pub use depth::limited::DEEPEST;
 pub use depth::{bounded, discard, into_json, is_bounded, nests_within, to_json};
 pub use event::{Event, ModelInfo, NodeInfo, OutputFor};
-pub use event_depth::{bound_event, discard_event};
+pub use event_depth::{bound_event, bound_message, discard_event};
 pub use flag::to_bool;
 pub use ids::{AppName, EventId, InvocationId, SessionId, SessionKey, UserId};
 pub use owned::{AuthConfig, AuthDocument, Owned};

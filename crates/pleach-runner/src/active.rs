@@ -35,7 +35,7 @@ pub(crate) struct ActiveRun {
     followed: AtomicBool,
     /// The signals that the run stores while it works.
     pub(crate) incoming: Incoming,
-    /// The stream of the run and its readers.
+    /// What polls the run, and its readers.
     pub(crate) seat: Arc<Seat>,
     /// Wakes the run when it must stop, or store a signal, while it waits for its root node.
     pub(crate) stopper: AtomicWaker,
@@ -52,7 +52,7 @@ struct Inner {
     /// The invocation that its answers belong to, before it begins.
     answered: Option<InvocationId>,
     /// The message that started the invocation, if known.
-    message: Option<Content>,
+    message: Option<FirstMessage>,
     /// The run that this one joined.
     leader: Option<Arc<ActiveRun>>,
     outcome: Option<Outcome>,
@@ -61,10 +61,20 @@ struct Inner {
     end: Option<RunEnd>,
 }
 
+/// The message that started an invocation.
+enum FirstMessage {
+    Sent(Content),
+    Stored(Arc<Event>),
+}
+
 impl ActiveRun {
-    pub(crate) fn new(request: &RunRequest) -> Self {
+    /// `has_plugins` when plugins may replace the message before it is stored.
+    pub(crate) fn new(request: &RunRequest, has_plugins: bool) -> Self {
         let answers = request.answers();
-        let message = request.message.clone().filter(|_| !answers).map(as_user);
+        // The stored one will do where no plugin replaces it and no caller can join before it is stored.
+        let is_compared = !answers && (has_plugins || request.invocation_id.is_some());
+        let message = request.message.as_ref().filter(|_| is_compared);
+        let message = message.map(|message| FirstMessage::Sent(as_user(message.clone())));
         Self {
             session: request.session.clone(),
             requested_invocation: request.invocation_id.clone().filter(|_| !answers),
@@ -199,12 +209,15 @@ impl ActiveRun {
 
     /// The message that started the invocation, if known.
     pub(crate) fn message(&self) -> Option<Content> {
-        self.inner().message.clone()
+        match self.inner().message.as_ref()? {
+            FirstMessage::Sent(message) => Some(message.clone()),
+            FirstMessage::Stored(event) => event.content().cloned(),
+        }
     }
 
-    /// Sets the message that started the invocation, unless this run's caller sent it.
-    pub(crate) fn set_message(&self, message: &Content) {
-        self.inner().message.get_or_insert_with(|| message.clone());
+    /// Sets the event of the message that started the invocation, unless this run's caller sent the message.
+    pub(crate) fn set_message(&self, event: &Arc<Event>) {
+        self.inner().message.get_or_insert_with(|| FirstMessage::Stored(Arc::clone(event)));
     }
 
     /// Returns the invocation under which the caller can join another run.

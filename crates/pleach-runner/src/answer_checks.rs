@@ -26,7 +26,7 @@ pub(crate) struct AcceptedAnswers {
     /// The answers to store; `None` when all are stored already.
     pub(crate) message: Option<Content>,
     /// The history of the invocation that asked.
-    pub(crate) history: History,
+    pub(crate) history: Box<History>,
 }
 
 /// What answers are checked against.
@@ -58,7 +58,7 @@ pub(crate) fn resolve_answers(
         return Err(several_invocations(invocations));
     };
     let invocation = first.invocation_id();
-    let history = History::of_root(&effective_events_of(events, invocation), root);
+    let history = Box::new(History::of_root(&effective_events_of(events, invocation), root));
     let mut parts = Vec::new();
     for ((event, call), part) in asked.iter().zip(message.parts()) {
         let Some(response) = &part.function_response else { continue };
@@ -71,7 +71,7 @@ pub(crate) fn resolve_answers(
         let already = || RunError::AlreadyAnswered { id: id.to_owned(), invocation: invocation.clone() };
         match effect {
             Effect::New => {}
-            _ if answer_checks.options.only_if_open => return Err(already()),
+            _ if answer_checks.only_if_open => return Err(already()),
             Effect::Replaces => {}
             Effect::Same => continue,
             Effect::Late => return Err(already()),

@@ -10,7 +10,7 @@ use pleach_session::{REDACTIONS, is_left_of};
 
 use crate::RunError;
 use crate::active::ActiveRun;
-use crate::answer::{AnswerTarget, resolve};
+use crate::answer::resolve;
 use crate::deadline_answer::note_deadline;
 use crate::invocation::Invocation;
 use crate::join::Difference;
@@ -19,15 +19,14 @@ use crate::open::Opening;
 use crate::parts::RunnerParts;
 use crate::progress::Progress;
 use crate::resting_fork::continued;
-use crate::store::Store;
 
 /// An invocation that has begun.
 pub(crate) enum Begun {
     /// The root node runs now.
-    Now(Invocation),
+    Now(Box<Invocation>),
     /// The invocation was started or answered before, so its recorded result is returned.
     Before {
-        invocation: Invocation,
+        invocation: Box<Invocation>,
         /// What it was started with otherwise.
         difference: Option<Difference>,
     },
@@ -40,94 +39,150 @@ impl Opening {
     /// An error of a plugin or the session service, or an answer that does not fit after a plugin replaced it. Nothing is
     /// stored then.
     pub(crate) async fn begin(
-        self: Box<Self>,
+        mut self: Box<Self>,
         parts: &RunnerParts,
         run: &Arc<ActiveRun>,
         shown: &mut ShownMessage,
     ) -> Result<Begun, RunError> {
-        let Self {
-            ic,
-            engine,
-            entry,
-            mut store,
-            message,
-            message_id,
-            by_deadline,
-            answered,
-            task,
-            state_delta,
-            progress,
-            repeats,
-            is_resting_fork,
-            runs_elsewhere,
-        } = *self;
-        let Progress { first_message: original, turn_message, mut history, resumes } = progress;
-        let turn_message = turn_message.filter(|_| message.is_none());
-        let continues_task = task.is_some();
-        let takes_message = answered.is_some() || continues_task || original.is_none();
-        let starts_again = !takes_message && message.is_some();
-        let difference = match (&message, &original) {
-            (Some(message), Some(original)) if starts_again => difference(&ic, message, &state_delta, original).await?,
-            _ => None,
-        };
-        let stored = match message {
-            Some(message) if takes_message => {
-                let scope = match &answered {
-                    Some(answered) => answered.isolation_scope.clone(),
-                    None => task.map(|task| task.scope),
-                };
-                let message = shown.show(&ic, message).await?;
-                let mut event = Event::from_author("user").with_state_map(state_delta);
-                event.set_isolation_scope(scope);
-                message_id.into_iter().for_each(|id| event.set_id(id));
-                if by_deadline {
-                    note_deadline(&mut event);
-                }
-                Some(store_message(parts, &ic, &mut store, message, answered, event).await?)
-            }
-            _ if !state_delta.is_empty() && !starts_again => {
-                store_user_event(&ic, &mut store, Event::from_author("user").with_state_map(state_delta)).await?;
+        let continues_task = self.task.is_some();
+        let takes_message = self.answered.is_some() || continues_task || self.progress.first_message.is_none();
+        let starts_again = !takes_message && self.message.is_some();
+        let turn_message = self.progress.turn_message.take().filter(|_| self.message.is_none());
+        // Boxed, as everything rare: the future of each run is as large as its largest part.
+        let difference = if starts_again { Box::pin(self.difference()).await? } else { None };
+        let stored = match self.message.take() {
+            Some(message) if takes_message => Some(self.store_message(parts, message, shown).await?),
+            _ if !self.state_delta.is_empty() && !starts_again => {
+                let event = Event::from_author("user").with_state_map(std::mem::take(&mut self.state_delta));
+                let event = self.invocation.user_event(event);
+                self.invocation.store(event).await?;
                 None
             }
             _ => None,
         };
-        let executes = !starts_again && !runs_elsewhere;
-        if executes && is_resting_fork && !store.has_stored() {
-            let mut event = continued(ic.invocation_id());
-            store.stamp(ic.engine().services(), &mut event);
-            store.append(&ic, Arc::new(event)).await?;
+        let executes = !starts_again && !self.runs_elsewhere;
+        if executes && self.is_resting_fork && !self.invocation.store.has_stored() {
+            let event = self.invocation.continued_event();
+            self.invocation.store(event).await?;
         }
+        let Self { mut invocation, progress: Progress { first_message: original, history, .. }, .. } = *self;
+        let Invocation { ic, store, .. } = &mut *invocation;
         if executes && store.has_stored() {
             parts.active.announce(run);
-        }
-        if difference.is_none() {
-            run.begin(ic.invocation_id());
         }
         // The agent of a task gets the new message, a resumed node the first one.
         let first = if continues_task { stored.clone() } else { original.or_else(|| stored.clone()) };
         // Joining callers compare messages as sent, and a plugin may have replaced this one, or a redaction a part of it.
         if ic.engine().services().plugins.is_empty() {
-            let as_sent = first.iter().filter(|event| !is_redacted(event));
-            as_sent.filter_map(|event| event.content()).for_each(|message| run.set_message(message));
+            first.iter().filter(|event| !is_redacted(event)).for_each(|event| run.set_message(event));
+        }
+        if difference.is_none() {
+            run.begin(ic.invocation_id());
         }
         let input_event = turn_message.or(first);
         if let Some(event) = &input_event {
             ic.engine().set_user_event(Arc::clone(event));
         }
-        if resumes {
-            stored.iter().for_each(|event| history.add(event));
-            ic.engine().set_history(history);
-        }
-        if resumes && !starts_again && !store.has_stored() {
+        if history.is_some() && !starts_again && !store.has_stored() {
             // Nothing is stored yet, so the first body must claim the session: of several resumes only one runs.
             ic.engine().work_gate().close();
         }
-        let input = input_event.map_or(NodeInput::Null, NodeInput::Content);
-        let invocation = Invocation { ic, engine, entry, store, input, user_event: stored, repeats };
+        if let Some(mut history) = history {
+            stored.iter().for_each(|event| history.add(event));
+            ic.engine().set_history(*history);
+        }
+        invocation.input = input_event.map_or(NodeInput::Null, NodeInput::Content);
+        invocation.user_event = stored;
         Ok(match executes {
             true => Begun::Now(invocation),
             false => Begun::Before { invocation, difference },
         })
+    }
+
+    /// Finds what a request that starts the invocation again asks for otherwise than the message that started it.
+    async fn difference(&self) -> Result<Option<Difference>, RunError> {
+        let (Some(message), Some(original)) = (&self.message, &self.progress.first_message) else { return Ok(None) };
+        difference(&self.invocation.ic, message, &self.state_delta, original).await
+    }
+
+    /// Stores a message after the plugins have seen it.
+    async fn store_message(
+        &mut self,
+        parts: &RunnerParts,
+        message: Content,
+        shown: &mut ShownMessage,
+    ) -> Result<Arc<Event>, RunError> {
+        let message = shown.show(&self.invocation.ic, message).await?;
+        let (event, sent) = self.message_event(parts, message)?;
+        let stored = self.invocation.store(event).await?;
+        // Only after the append: of two concurrent answers, the stored one counts.
+        let ic = &self.invocation.ic;
+        ic.engine().services().sent_credentials.keep(ic.session_key(), ic.invocation_id(), sent);
+        Ok(stored)
+    }
+
+    /// Puts a message into its event, without the credentials in it, which are returned.
+    fn message_event(
+        &mut self,
+        parts: &RunnerParts,
+        message: Seen,
+    ) -> Result<(Arc<Event>, TakenCredentials), RunError> {
+        let ic = &self.invocation.ic;
+        let scope = match &self.answered {
+            Some(answered) => answered.isolation_scope.clone(),
+            None => self.task.take().map(|task| task.scope),
+        };
+        let mut answered = self.answered.take();
+        let mut message = match message {
+            Seen::AsSent(message) => message,
+            Seen::Replaced(message) => {
+                if let Some(known) = &answered {
+                    let (events, named) = (ic.events(), Some(&known.invocation_id));
+                    answered = resolve(&message, ic.session_key(), &events, named, &*parts.root)?;
+                }
+                message
+            }
+        };
+        let sent = TakenCredentials::take_from(&mut message, || ic.events());
+        let mut event = Event::from_author("user").with_state_map(std::mem::take(&mut self.state_delta));
+        event.set_isolation_scope(scope);
+        event.set_content(Some(message));
+        self.message_id.take().into_iter().for_each(|id| event.set_id(id));
+        if self.by_deadline {
+            note_deadline(&mut event);
+        }
+        if let Some(answered) = answered {
+            event.set_branch(answered.branch);
+        }
+        Ok((self.invocation.user_event(event), sent))
+    }
+}
+
+impl Invocation {
+    /// Stores a user's event, without the `on_event` hooks.
+    // R1107
+    async fn store(&mut self, event: Arc<Event>) -> Result<Arc<Event>, RunError> {
+        self.store.append(&self.ic, event).await
+    }
+
+    /// Completes a user's event.
+    fn user_event(&mut self, mut event: Event) -> Arc<Event> {
+        let ic = &self.ic;
+        event.set_invocation_id(ic.invocation_id().clone());
+        let mut metadata: Map = ic.custom_metadata();
+        metadata.extend(event.custom_metadata().cloned().unwrap_or_default());
+        if !metadata.is_empty() {
+            event.set_custom_metadata(Some(metadata));
+        }
+        self.store.stamp(ic.engine().services(), &mut event);
+        Arc::new(event)
+    }
+
+    /// Returns the event that continues a copied session.
+    fn continued_event(&mut self) -> Arc<Event> {
+        let mut event = continued(self.ic.invocation_id());
+        self.store.stamp(self.ic.engine().services(), &mut event);
+        Arc::new(event)
     }
 }
 
@@ -191,52 +246,10 @@ enum Seen {
 
 impl ShownMessage {
     async fn show(&mut self, ic: &InvocationContext, message: Content) -> Result<Seen, RunError> {
+        let plugins = &ic.engine().services().plugins;
         if self.0.is_none() {
-            let plugins = &ic.engine().services().plugins;
             self.0 = Some(plugins.on_user_message(ic, &message).await.map_err(RunError::Plugin)?.map(as_user));
         }
         Ok(self.0.iter().flatten().next().cloned().map_or(Seen::AsSent(message), Seen::Replaced))
     }
-}
-
-async fn store_message(
-    parts: &RunnerParts,
-    ic: &InvocationContext,
-    store: &mut Store,
-    message: Seen,
-    mut answered: Option<AnswerTarget>,
-    mut event: Event,
-) -> Result<Arc<Event>, RunError> {
-    let mut message = match message {
-        Seen::AsSent(message) => message,
-        Seen::Replaced(message) => {
-            if let Some(known) = &answered {
-                let (events, named) = (ic.events(), Some(&known.invocation_id));
-                answered = resolve(&message, ic.session_key(), &events, named, &*parts.root)?;
-            }
-            message
-        }
-    };
-    let sent = TakenCredentials::take_from(&mut message, || ic.events());
-    event.set_content(Some(message));
-    if let Some(answered) = answered {
-        event.set_branch(answered.branch);
-    }
-    let stored = store_user_event(ic, store, event).await?;
-    // Only after the append: of two concurrent answers, the stored one counts.
-    ic.engine().services().sent_credentials.keep(ic.session_key(), ic.invocation_id(), sent);
-    Ok(stored)
-}
-
-/// Stores a user's event, without the `on_event` hooks.
-// R1107
-async fn store_user_event(ic: &InvocationContext, store: &mut Store, mut event: Event) -> Result<Arc<Event>, RunError> {
-    event.set_invocation_id(ic.invocation_id().clone());
-    let mut metadata: Map = ic.custom_metadata();
-    metadata.extend(event.custom_metadata().cloned().unwrap_or_default());
-    if !metadata.is_empty() {
-        event.set_custom_metadata(Some(metadata));
-    }
-    store.stamp(ic.engine().services(), &mut event);
-    store.append(ic, Arc::new(event)).await
 }

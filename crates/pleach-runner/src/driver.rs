@@ -1,10 +1,9 @@
 //! [`Driver`]: polls a run from the request to the end, inside the span of its invocation.
 
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, ready};
 
-use futures_util::Stream;
 use pleach_context::InvocationContext;
 use pleach_context::engine::Engine as _;
 use pleach_core::BoxFuture;
@@ -17,7 +16,7 @@ use crate::open::Opened;
 use crate::outcome::{Outcome, RunEnd};
 use crate::parts::RunnerParts;
 use crate::recorded::recorded;
-use crate::seat::{Item, PollRun};
+use crate::seat::PollRun;
 use crate::trace::RunSpan;
 use crate::{RunError, RunRequest};
 
@@ -26,13 +25,13 @@ pub(crate) struct Driver {
     phase: Phase,
     /// `None` before the invocation is known, and for a run that joined another one.
     span: Option<RunSpan>,
-    /// Declared after the stream so that it is dropped when nothing runs any more.
+    /// Declared after the phase so that it is dropped when nothing runs any more.
     registration: Registration,
 }
 
 enum Phase {
     Starting(BoxFuture<'static, Result<Started, Failure>>),
-    Running { stream: Pin<Box<dyn Stream<Item = Item> + Send>>, ic: Option<Arc<InvocationContext>> },
+    Running { work: BoxFuture<'static, Result<(), RunError>>, ic: Option<Arc<InvocationContext>> },
     Failing(BoxFuture<'static, RunError>),
 }
 
@@ -60,23 +59,9 @@ async fn start(parts: Arc<RunnerParts>, request: Box<RunRequest>, run: Arc<Activ
     if run.is_closing() {
         return Ok(Started { span: None, phase: None });
     }
-    let again = request.answer_checks.is_some().then(|| request.clone());
     // Of a deadline, or of a signal with a key, which other processes answer by the same event.
     let is_shared = request.message_id.is_some();
-    let started = match parts.open(request, &run).await {
-        Ok(opened) => {
-            let mut shown = ShownMessage::default();
-            match (begin(&parts, opened, &run, &mut shown, again.is_some()).await, again) {
-                (Err(stale), Some(request)) if is_stale(&stale.error) => {
-                    // Boxed: this is rare and must not enlarge the future of all runs.
-                    Box::pin(start_again(&parts, request, &run, &mut shown, stale)).await
-                }
-                (begun, _) => begun,
-            }
-        }
-        Err(error) => Err(error.into()),
-    };
-    match started {
+    match open_and_begin(&parts, request, &run).await {
         // Answered meanwhile. Followers of the session must not take that for a failure.
         Err(Failure { error: RunError::AlreadyAnswered { invocation, .. }, span }) if is_shared => {
             if let Some(session) = run.key() {
@@ -85,6 +70,23 @@ async fn start(parts: Arc<RunnerParts>, request: Box<RunRequest>, run: Arc<Activ
             Ok(Started { span, phase: None })
         }
         started => started,
+    }
+}
+
+async fn open_and_begin(
+    parts: &Arc<RunnerParts>,
+    request: Box<RunRequest>,
+    run: &Arc<ActiveRun>,
+) -> Result<Started, Failure> {
+    let again = request.answer_checks.is_some().then(|| request.clone());
+    let opened = parts.open(request, run).await?;
+    let mut shown = ShownMessage::default();
+    match (begin(parts, opened, run, &mut shown, again.is_some()).await, again) {
+        (Err(stale), Some(request)) if is_stale(&stale.error) => {
+            // Boxed, as everything rare: the future of each run is as large as its largest part.
+            Box::pin(start_again(parts, request, run, &mut shown, stale)).await
+        }
+        (begun, _) => begun,
     }
 }
 
@@ -122,38 +124,52 @@ async fn begin(
     let opening = match opened {
         Opened::Own(opening) => opening,
         Opened::Join(share) => {
-            let phase = Phase::Running { stream: Box::pin(joined(share, Arc::clone(run))), ic: None };
+            let phase = Phase::Running { work: Box::pin(joined(share, Arc::clone(run))), ic: None };
             return Ok(Started { span: None, phase: Some(phase) });
         }
     };
-    let span = RunSpan::new(parts.on_span.open(&opening.ic, parts.root.spec(), opening.progress.resumes));
+    let span = RunSpan::new(parts.on_span.open(&opening.invocation.ic, parts.root.spec(), opening.progress.resumes()));
     let begin = pin!(async {
-        let (ic, runs_elsewhere) = (Arc::clone(&opening.ic), opening.runs_elsewhere);
+        let (ic, runs_elsewhere) = (Arc::clone(&opening.invocation.ic), opening.runs_elsewhere);
         match opening.begin(parts, run, shown).await {
             Ok(Begun::Now(invocation)) => {
-                let stream = Box::pin(invocation.run(Arc::clone(parts), Arc::clone(run)));
-                Ok(Some(Phase::Running { stream, ic: Some(ic) }))
-            }
-            Ok(Begun::Before { invocation, difference }) => {
-                match recorded(parts, &invocation, difference, run).await {
-                    // The answers are stored, and that was all there was to do.
-                    Err(RunError::Unfinished { session, invocation }) if runs_elsewhere => {
-                        run.set_outcome(Outcome::Elsewhere { session, invocation });
-                    }
-                    recorded => recorded?,
-                }
-                // Another message begins nothing, unless the invocation is done.
-                run.begin(invocation.ic.invocation_id());
-                Ok(None)
+                let work = Box::pin(invocation.run(Arc::clone(parts), Arc::clone(run)));
+                Ok(Some(Phase::Running { work, ic: Some(ic) }))
             }
             Err(error) if retries && is_stale(&error) => Err(error),
-            Err(error) => Err(report(ic, error).await),
+            // Boxed, as everything rare: the future of each run is as large as its largest part.
+            before => Box::pin(end_at_once(parts, ic, before, runs_elsewhere, run)).await.map(|()| None),
         }
     });
     match span.around(begin).await {
         Ok(phase) => Ok(Started { span: Some(span), phase }),
         Err(error) => Err(Failure { error, span: Some(span) }),
     }
+}
+
+/// Ends a run whose root node does not run: with the recorded result of its invocation, or with the error of its begin.
+async fn end_at_once(
+    parts: &RunnerParts,
+    ic: Arc<InvocationContext>,
+    begun: Result<Begun, RunError>,
+    runs_elsewhere: bool,
+    run: &ActiveRun,
+) -> Result<(), RunError> {
+    let (invocation, difference) = match begun {
+        Ok(Begun::Now(invocation)) => (invocation, None),
+        Ok(Begun::Before { invocation, difference }) => (invocation, difference),
+        Err(error) => return Err(report(ic, error).await),
+    };
+    match recorded(parts, &invocation, difference, run).await {
+        // The answers are stored, and that was all there was to do.
+        Err(RunError::Unfinished { session, invocation }) if runs_elsewhere => {
+            run.set_outcome(Outcome::Elsewhere { session, invocation });
+        }
+        recorded => recorded?,
+    }
+    // Another message begins nothing, unless the invocation is done.
+    run.begin(ic.invocation_id());
+    Ok(())
 }
 
 /// Notifies the plugins of a failure.
@@ -168,35 +184,32 @@ impl Driver {
         Self { phase, span: None, registration: Registration { parts, run, state: RegistrationState::New } }
     }
 
-    fn poll_phase(&mut self, cx: &mut TaskContext<'_>) -> Poll<Option<Item>> {
+    fn poll_phase(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<(), RunError>> {
         loop {
             let (span, next) = (&self.span, &mut self.phase);
             match next {
                 Phase::Starting(starting) => match ready!(starting.as_mut().poll(cx)) {
                     Ok(Started { span, phase }) => {
                         self.span = span;
-                        let Some(phase) = phase else { return Poll::Ready(None) };
+                        let Some(phase) = phase else { return Poll::Ready(Ok(())) };
                         self.phase = phase;
                     }
                     Err(Failure { error, span }) => {
                         self.span = span;
-                        return Poll::Ready(Some(Err(error)));
+                        return Poll::Ready(Err(error));
                     }
                 },
-                Phase::Running { stream, ic } => {
-                    let polled = ready!(RunSpan::within(span.as_ref(), || stream.as_mut().poll_next(cx)));
-                    match (polled, ic.take()) {
+                Phase::Running { work, ic } => {
+                    let ended = ready!(RunSpan::within(span.as_ref(), || work.as_mut().poll(cx)));
+                    match (ended, ic.take()) {
                         // Replacing the phase cancels the nodes before the plugins are notified.
-                        (Some(Err(error)), Some(ic)) => self.phase = Phase::Failing(Box::pin(report(ic, error))),
-                        (polled, known) => {
-                            *ic = known;
-                            return Poll::Ready(polled);
-                        }
+                        (Err(error), Some(ic)) => self.phase = Phase::Failing(Box::pin(report(ic, error))),
+                        (ended, _) => return Poll::Ready(ended),
                     }
                 }
                 Phase::Failing(failing) => {
                     let error = ready!(RunSpan::within(span.as_ref(), || failing.as_mut().poll(cx)));
-                    return Poll::Ready(Some(Err(error)));
+                    return Poll::Ready(Err(error));
                 }
             }
         }
@@ -208,24 +221,23 @@ impl PollRun for Driver {
         self.registration.enter()
     }
 
-    fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<Option<Item>> {
+    fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<(), RunError>> {
         if let Err(error) = self.registration.enter() {
-            return Poll::Ready(Some(Err(error)));
+            return Poll::Ready(Err(error));
         }
-        let polled = ready!(self.poll_phase(cx));
-        match &polled {
-            Some(Ok(_)) => return Poll::Ready(polled),
-            Some(Err(error)) => {
+        let ended = ready!(self.poll_phase(cx));
+        match &ended {
+            Err(error) => {
                 self.span.take().into_iter().for_each(|span| span.fail(error));
                 self.registration.end(Some(error));
             }
-            None => {
+            Ok(()) => {
                 let (end, questions) = self.registration.run.span_end();
                 self.span.take().into_iter().for_each(|span| span.end(end, questions));
                 self.registration.end(None);
             }
         }
-        Poll::Ready(polled)
+        Poll::Ready(ended)
     }
 }
 
@@ -274,5 +286,23 @@ impl Drop for Registration {
             self.parts.active.leave(&self.run);
             self.run.finish(RunEnd::Cut);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::invocation::Invocation;
+
+    fn size<A, B, C, F>(_: impl FnOnce(A, B, C) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// Every run allocates both. What is larger than 1,032 bytes does not come from the cache of glibc's allocator, and has it
+    /// consolidate what is free.
+    #[test]
+    fn the_futures_of_a_run_are_small() {
+        let sizes = [size(start), size(Invocation::run)];
+        assert!(sizes.iter().all(|size| *size <= 1_032), "{sizes:?}");
     }
 }

@@ -5,14 +5,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use async_stream::stream;
-use futures_util::Stream;
 use pleach_core::{InvocationId, SessionKey};
 
 use crate::RunError;
 use crate::active::ActiveRun;
 use crate::outcome::Outcome;
-use crate::seat::Item;
 
 /// A joined caller's place among the readers of a run. Dropping it leaves the run.
 pub(crate) struct Share {
@@ -65,45 +62,46 @@ impl Difference {
     }
 }
 
-/// Returns the stream of the joined run for the caller `run`.
-pub(crate) fn joined(share: Share, run: Arc<ActiveRun>) -> impl Stream<Item = Item> + Send {
-    stream! {
-        let leader = Arc::clone(share.leader());
-        let mut begun = Some(Box::pin({
-            let leader = Arc::clone(&leader);
-            async move { leader.begun().await }
-        }));
-        let signal = run.abort_signal().clone();
-        let mut aborted = Some(Box::pin(async move { signal.aborted().await }));
-        loop {
-            let next = std::future::poll_fn(|cx| {
-                run.stopper.register(cx.waker());
-                if run.is_closing() {
-                    run.set_outcome(Outcome::Cut(leader.invocation()));
-                    return Poll::Ready(None);
-                }
-                if let Some(asked) = &mut aborted
-                    && asked.as_mut().poll(cx).is_ready()
-                {
-                    aborted = None;
-                    leader.abort();
-                }
-                let next = leader.seat.poll_next(share.reader, cx);
-                if let Some(known) = &mut begun
-                    && pin!(known).poll(cx).is_ready()
-                {
-                    begun = None;
-                    leader.invocation().iter().for_each(|id| run.begin(id));
-                }
-                next
-            });
-            match next.await {
-                Some(item) => yield item,
-                None => break,
+/// Yields the events of the joined run to the reader of the caller's `run`.
+///
+/// # Errors
+/// The error of the joined run.
+pub(crate) async fn joined(share: Share, run: Arc<ActiveRun>) -> Result<(), RunError> {
+    let leader = share.leader();
+    let mut begun = Some(Box::pin(leader.begun()));
+    let signal = run.abort_signal().clone();
+    let mut aborted = Some(Box::pin(signal.aborted()));
+    loop {
+        let next = std::future::poll_fn(|cx| {
+            run.stopper.register(cx.waker());
+            if run.is_closing() {
+                run.set_outcome(Outcome::Cut(leader.invocation()));
+                return Poll::Ready(None);
             }
-        }
-        if !run.is_closing() && let Some(outcome) = leader.outcome() {
-            run.set_outcome(outcome);
+            if let Some(asked) = &mut aborted
+                && asked.as_mut().poll(cx).is_ready()
+            {
+                aborted = None;
+                leader.abort();
+            }
+            let next = leader.seat.poll_next(share.reader, cx);
+            if let Some(known) = &mut begun
+                && pin!(known).poll(cx).is_ready()
+            {
+                begun = None;
+                leader.invocation().iter().for_each(|id| run.begin(id));
+            }
+            next
+        });
+        match next.await {
+            Some(item) => run.seat.show(item?).await,
+            None => break,
         }
     }
+    if !run.is_closing()
+        && let Some(outcome) = leader.outcome()
+    {
+        run.set_outcome(outcome);
+    }
+    Ok(())
 }

@@ -53,6 +53,7 @@ mod request;
 mod resting_fork;
 mod rewind;
 mod root_driver;
+mod root_events;
 mod run;
 mod run_event;
 mod run_place;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use pleach_context::engine::InvocationSetup;
-use pleach_context::{History, InvocationContext, StreamingMode};
+use pleach_context::{History, StreamingMode};
 use pleach_core::{Content, EventId, InvocationId, Map, Session, SessionKey, Unstorable};
 use pleach_session::{CreateSession, GetSessionConfig, SessionError, effective_events_of};
 use pleach_workflow::Engine;
@@ -15,11 +15,13 @@ use crate::agent_to_run::agent_to_run;
 use crate::answer::{AnswerTarget, resolve, unstorable_answer};
 use crate::answer_checks::{Asked, resolve_answers};
 use crate::enter::Ended;
+use crate::invocation::Invocation;
 use crate::join::Share;
 use crate::message::as_user;
 use crate::open_task::{OpenTask, open_task};
 use crate::parts::{RunnerParts, check_id, check_ids};
 use crate::progress::{Progress, is_aborted};
+use crate::question_ref::AnswerChecks;
 use crate::repeat_filter::RepeatFilter;
 use crate::request::Refused;
 use crate::resting_fork::resting_source;
@@ -36,11 +38,8 @@ pub(crate) enum Opened {
 
 /// An opened invocation: its session is loaded and its request is checked.
 pub(crate) struct Opening {
-    pub(crate) ic: Arc<InvocationContext>,
-    pub(crate) engine: Arc<Engine>,
-    /// The way from the root agent to the agent that runs.
-    pub(crate) entry: Vec<SmolStr>,
-    pub(crate) store: Store,
+    /// What runs when the message is stored.
+    pub(crate) invocation: Box<Invocation>,
     pub(crate) message: Option<Content>,
     /// The id of the message's event; `None` for a new one.
     pub(crate) message_id: Option<EventId>,
@@ -52,8 +51,6 @@ pub(crate) struct Opening {
     pub(crate) task: Option<OpenTask>,
     pub(crate) state_delta: Map,
     pub(crate) progress: Progress,
-    /// Drops what a resume would only repeat.
-    pub(crate) repeats: RepeatFilter,
     /// The session is a copy that nothing has continued.
     pub(crate) is_resting_fork: bool,
     /// Another process stored the same answers while this request was opened, and runs the invocation.
@@ -66,7 +63,7 @@ struct Checked {
     message: Option<Content>,
     answered: Option<AnswerTarget>,
     /// The history of the answered invocation, if the check has read it.
-    history: Option<History>,
+    history: Option<Box<History>>,
 }
 
 impl RunnerParts {
@@ -77,7 +74,8 @@ impl RunnerParts {
     pub(crate) async fn open(&self, request: Box<RunRequest>, run: &Arc<ActiveRun>) -> Result<Opened, RunError> {
         let key = self.session_key(&request.session).await?;
         check_ids(&key)?;
-        if let Some(Refused { answer, fault }) = request.refused {
+        if let Some(refused) = request.refused {
+            let Refused { answer, fault } = *refused;
             return Err(match answer {
                 Some(id) => unstorable_answer(&id, &Unstorable { field: "response".to_owned(), ..fault }),
                 None => SessionError::Unstorable { key, field: fault.field, reason: fault.reason }.into(),
@@ -113,7 +111,7 @@ impl RunnerParts {
     /// Joins the detached run of a session for answers that are stored already.
     async fn join_repeated(&self, request: &RunRequest, run: &Arc<ActiveRun>, key: &SessionKey) -> Option<Share> {
         let session = self.load(key, request).await.ok()?;
-        let checked = self.check(request, &session).ok()?;
+        let checked = self.check_answers(request, request.answer_checks.as_ref()?, &session).ok()?;
         let answered = checked.answered.filter(|_| checked.message.is_none())?;
         self.join_answered(run, key, &answered.invocation_id).await.ok()?
     }
@@ -125,7 +123,7 @@ impl RunnerParts {
     pub(crate) async fn open_entered(
         &self,
         key: SessionKey,
-        request: Box<RunRequest>,
+        mut request: Box<RunRequest>,
         run: &Arc<ActiveRun>,
     ) -> Result<Opened, RunError> {
         let (session, checked) = loop {
@@ -134,7 +132,10 @@ impl RunnerParts {
             if let Some(ours) = request.at.filter(|at| *at != stored) {
                 return Err(SessionError::Stale { key, stored, ours }.into());
             }
-            let checked = self.check(&request, &session)?;
+            let checked = match &request.answer_checks {
+                Some(answer_checks) => self.check_answers(&request, answer_checks, &session)?,
+                None => self.check_message(request.message.take(), &request, &session)?,
+            };
             let Some(answered) = &checked.answered else { break (session, checked) };
             if checked.message.is_some() {
                 run.set_answered(&answered.invocation_id);
@@ -156,7 +157,7 @@ impl RunnerParts {
     fn open_checked(
         &self,
         key: SessionKey,
-        request: Box<RunRequest>,
+        mut request: Box<RunRequest>,
         run: &Arc<ActiveRun>,
         session: Session,
         checked: Checked,
@@ -169,7 +170,7 @@ impl RunnerParts {
         // Of a rewound invocation no event counts (R1141).
         let own = known.as_ref().map(|id| effective_events_of(&session.events, id)).unwrap_or_default();
         let progress = Progress::of(&own, &self.root, history);
-        if let (Some(named), None, false) = (&request.invocation_id, &message, progress.resumes) {
+        if let (Some(named), None, false) = (&request.invocation_id, &message, progress.resumes()) {
             return Err(RunError::UnknownInvocation { session: key, invocation: named.to_string() });
         }
         // Sending the starting message again returns the recorded end, also of an aborted invocation.
@@ -177,27 +178,24 @@ impl RunnerParts {
         if let Some(event) = own.last().filter(|_| continues && is_aborted(&own)) {
             return Err(RunError::InvocationAborted { invocation: event.invocation_id().clone() });
         }
-        let drops_repeats = progress.resumes && message.is_none() && request.state_delta.is_empty();
+        let drops_repeats = progress.resumes() && message.is_none() && request.state_delta.is_empty();
         let repeats = match drops_repeats {
             true => RepeatFilter::resume(&own, &self.root.spec().name, answered.is_some()),
             false => RepeatFilter::default(),
         };
         let invocation_id = known.unwrap_or_else(|| InvocationId::of_uuid(self.services.ids.uuid()));
         let engine = Arc::new(Engine::new());
-        let entry = agent_to_run(&*self.root, &session.events, progress.resumes.then_some(&invocation_id));
+        let entry = agent_to_run(&*self.root, &session.events, progress.resumes().then_some(&invocation_id));
         let store = Store::new(session.head.clone()).of_run(run);
         let is_resting_fork = resting_source(&session).is_some();
-        let mut setup = self.setup(&request, session, invocation_id, &engine);
+        let mut setup = self.setup(&mut request, session, invocation_id, &engine);
         if run.streams() {
             Arc::make_mut(&mut setup.run_config).streaming_mode = StreamingMode::Sse;
         }
         let ic = Arc::new(setup.open());
         let state_delta = request.state_delta;
         Ok(Box::new(Opening {
-            ic,
-            engine,
-            entry,
-            store,
+            invocation: Box::new(Invocation::new(ic, engine, entry, store, repeats)),
             message,
             message_id: request.message_id,
             by_deadline: request.by_deadline,
@@ -205,7 +203,6 @@ impl RunnerParts {
             task,
             state_delta,
             progress,
-            repeats,
             is_resting_fork,
             runs_elsewhere: false,
         }))
@@ -224,14 +221,15 @@ impl RunnerParts {
         self.open_checked(session.key().clone(), request, run, session, Checked::default())
     }
 
+    /// Takes the settings from the request.
     fn setup(
         &self,
-        request: &RunRequest,
+        request: &mut RunRequest,
         session: Session,
         invocation_id: InvocationId,
         engine: &Arc<Engine>,
     ) -> InvocationSetup {
-        let mut run_config = request.config.clone();
+        let mut run_config = std::mem::take(&mut request.config);
         run_config.max_llm_calls.get_or_insert(self.max_llm_calls);
         InvocationSetup {
             // The stored key: a backend may trim the session id.
@@ -251,20 +249,32 @@ impl RunnerParts {
         }
     }
 
-    /// Finds the question that the message answers, and checks the answer.
-    fn check(&self, request: &RunRequest, session: &Session) -> Result<Checked, RunError> {
+    /// Checks the answers of a request from [`Runner::answer`](crate::Runner::answer).
+    fn check_answers(
+        &self,
+        request: &RunRequest,
+        answer_checks: &AnswerChecks,
+        session: &Session,
+    ) -> Result<Checked, RunError> {
         let Some(message) = request.message.clone().map(as_user) else { return Ok(Checked::default()) };
-        if let Some(answer_checks) = &request.answer_checks {
-            let asked = Asked {
-                session: session.head.shared_key(),
-                events: &session.events,
-                root: &self.root,
-                credentials: &self.services.sent_credentials,
-            };
-            let taken = resolve_answers(&message, answer_checks, &asked)?;
-            let (answered, history) = (Some(taken.answered), Some(taken.history));
-            return Ok(Checked { message: taken.message, answered, history });
-        }
+        let asked = Asked {
+            session: session.head.shared_key(),
+            events: &session.events,
+            root: &self.root,
+            credentials: &self.services.sent_credentials,
+        };
+        let taken = resolve_answers(&message, answer_checks, &asked)?;
+        Ok(Checked { message: taken.message, answered: Some(taken.answered), history: Some(taken.history) })
+    }
+
+    /// Finds the question that a message answers, and checks the answer.
+    fn check_message(
+        &self,
+        message: Option<Content>,
+        request: &RunRequest,
+        session: &Session,
+    ) -> Result<Checked, RunError> {
+        let Some(message) = message.map(as_user) else { return Ok(Checked::default()) };
         let (key, named) = (session.head.key(), request.invocation_id.as_ref());
         let answered = resolve(&message, key, &session.events, named, &*self.root)?;
         if let (Some(answered), Some(named)) = (&answered, &request.invocation_id)

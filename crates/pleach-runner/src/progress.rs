@@ -13,20 +13,23 @@ pub(crate) struct Progress {
     pub(crate) first_message: Option<Arc<Event>>,
     /// The message that began the last turn, unless the turn began with answers.
     pub(crate) turn_message: Option<Arc<Event>>,
-    pub(crate) history: History,
-    /// Whether the session has any event of it.
-    pub(crate) resumes: bool,
+    /// `None` when the session has no event of it.
+    pub(crate) history: Option<Box<History>>,
 }
 
 impl Progress {
     /// Reads the effective events of an invocation, whose history may have been read before.
-    pub(crate) fn of(own: &[&Arc<Event>], root: &Arc<dyn Node>, history: Option<History>) -> Self {
+    pub(crate) fn of(own: &[&Arc<Event>], root: &Arc<dyn Node>, history: Option<Box<History>>) -> Self {
         Self {
             first_message: first_message(own),
             turn_message: message_of_turn(own),
-            history: history.unwrap_or_else(|| History::of_root(own, root)),
-            resumes: !own.is_empty(),
+            history: history.or_else(|| (!own.is_empty()).then(|| Box::new(History::of_root(own, root)))),
         }
+    }
+
+    /// Returns whether the session has any event of it.
+    pub(crate) fn resumes(&self) -> bool {
+        self.history.is_some()
     }
 }
 

@@ -116,5 +116,5 @@ impl AnswerOptions {
 pub(crate) struct AnswerChecks {
     /// The questions, in the order of the message's parts.
     pub(crate) questions: Vec<QuestionRef>,
-    pub(crate) options: AnswerOptions,
+    pub(crate) only_if_open: bool,
 }

@@ -249,7 +249,7 @@ mod tests {
             Some(id) => request.invocation_id(id),
             None => request,
         };
-        let run = Arc::new(ActiveRun::new(&request));
+        let run = Arc::new(ActiveRun::new(&request, false));
         registry.enter(&run).unwrap();
         run
     }
@@ -317,7 +317,7 @@ mod tests {
         let registry = ActiveRuns::default();
         let first = run(&registry, None);
         assert!(registry.drain().iter().all(|active| Arc::ptr_eq(active, &first)));
-        let late = Arc::new(ActiveRun::new(&RunRequest::new(("ana", "s1"))));
+        let late = Arc::new(ActiveRun::new(&RunRequest::new(("ana", "s1")), false));
         assert!(matches!(registry.enter(&late), Err(RunError::Draining)));
     }
 

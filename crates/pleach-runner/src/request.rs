@@ -4,8 +4,8 @@ use std::fmt;
 
 use pleach_context::{AbortSignal, RunConfig};
 use pleach_core::{
-    Content, Event, EventId, InvocationId, Map, Part, Question, Revision, SessionId, SessionKey, Unstorable, UserId,
-    bound_event,
+    Content, EventId, InvocationId, Map, Part, Question, Revision, SessionId, SessionKey, Unstorable, UserId,
+    bound_message,
 };
 use serde_json::Value;
 
@@ -65,7 +65,7 @@ pub struct RunRequest {
     /// The checks of a message from [`Runner::answer`](crate::Runner::answer).
     pub(crate) answer_checks: Option<AnswerChecks>,
     /// The fault of a message or state that was too deep and was removed from the request.
-    pub(crate) refused: Option<Refused>,
+    pub(crate) refused: Option<Box<Refused>>,
 }
 
 /// The fault of a message or state that cannot be stored.
@@ -101,11 +101,11 @@ impl RunRequest {
         session: impl Into<SessionRef>,
         questions: Vec<QuestionRef>,
         parts: Vec<Part>,
-        mut options: AnswerOptions,
+        options: AnswerOptions,
     ) -> Self {
-        let config = std::mem::take(&mut options.config);
-        let mut request = Self::new(session).message(of_parts(parts)).config(config).queue(options.queue);
-        request.answer_checks = (!questions.is_empty()).then_some(AnswerChecks { questions, options });
+        let AnswerOptions { only_if_open, queue, config } = options;
+        let mut request = Self::new(session).message(of_parts(parts)).config(config).queue(queue);
+        request.answer_checks = (!questions.is_empty()).then_some(AnswerChecks { questions, only_if_open });
         request
     }
 
@@ -132,14 +132,8 @@ impl RunRequest {
             self.invocation_id = self.invocation_id.filter(|id| !id.as_str().trim().is_empty());
         }
         let answer = self.message.as_ref().and_then(too_deep_answer);
-        let mut event = Event::new().with_state_map(std::mem::take(&mut self.state_delta));
-        event.set_content(self.message.take());
-        match bound_event(&mut event) {
-            Ok(()) => {
-                self.message = event.take_content().map(|content| *content);
-                self.state_delta = event.into_actions().take_state_delta().unwrap_or_default();
-            }
-            Err(fault) => self.refused = Some(Refused { answer, fault }),
+        if let Err(fault) = bound_message(&mut self.message, &mut self.state_delta) {
+            self.refused = Some(Box::new(Refused { answer, fault }));
         }
         self
     }
@@ -154,7 +148,7 @@ impl RunRequest {
     pub fn message(mut self, message: impl Into<Message>) -> Self {
         let (content, fault) = message.into().into_parts();
         self.message = Some(content);
-        self.refused = fault.map(|fault| Refused { answer: None, fault });
+        self.refused = fault.map(|fault| Box::new(Refused { answer: None, fault }));
         self
     }
 

@@ -118,6 +118,11 @@ impl<'a> RootDriver<'a> {
         .await
     }
 
+    /// Returns the result of the root, once it has ended.
+    pub(crate) fn result(&self) -> Option<&RunResult> {
+        self.ended.as_ref()
+    }
+
     /// Takes the result of the root, once it has ended.
     pub(crate) fn take_end(&mut self) -> Option<RunResult> {
         self.ended.take()

@@ -58,7 +58,8 @@ pub struct Run {
 impl Run {
     pub(crate) fn new(parts: Arc<RunnerParts>, request: RunRequest) -> Self {
         let request = Box::new(request.bounded());
-        let (run, echo) = (Arc::new(ActiveRun::new(&request)), request.yield_user_message);
+        let run = Arc::new(ActiveRun::new(&request, !parts.services.plugins.is_empty()));
+        let echo = request.yield_user_message;
         let reader = run.seat.open(Driver::new(Arc::clone(&parts), request, Arc::clone(&run)));
         Self { run, parts, reader, echo, over: false, fragments_of: HashSet::new(), reply: String::new() }
     }

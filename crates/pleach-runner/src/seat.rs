@@ -1,17 +1,18 @@
-//! [`Seat`]: the stream of a run and its readers.
+//! [`Seat`]: a run and its readers.
 //!
-//! The reader that asks for the next event polls the stream. Its events are queued for the other readers, so a run makes
+//! The reader that asks for the next event polls the run. Its events are queued for the other readers, so a run makes
 //! progress while any reader polls it, and is cancelled when the last one leaves.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 
+use futures_util::pending;
 use pleach_core::Event;
 
 use crate::RunError;
 
-/// An event that the stream of a run yields.
+/// An event that a run yields.
 #[derive(Clone, Debug)]
 pub(crate) struct Shown {
     pub(crate) event: Arc<Event>,
@@ -39,8 +40,9 @@ pub(crate) trait PollRun: Send {
     /// [`RunError::Draining`].
     fn enter(&mut self) -> Result<(), RunError>;
 
-    /// Polls for the next event. Not called again after an error or the end.
-    fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<Option<Item>>;
+    /// Polls the run until it has ended, or is pending: with an event that it has yielded ([`Seat::show`]), or because it waits. Not called
+    /// again after the end.
+    fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<(), RunError>>;
 }
 
 /// The number of events that are queued for a reader or follower. Beyond it a reader misses fragments, and a follower reads
@@ -58,6 +60,8 @@ struct Inner {
     /// `None` while a reader polls it, and after the end.
     driver: Option<Box<dyn PollRun>>,
     over: bool,
+    /// The event that the run yields, until the poll that it ends has passed it on.
+    yielded: Option<Shown>,
     /// The complete events so far, for callers that join.
     shown: Vec<Shown>,
     readers: Vec<Reader>,
@@ -119,6 +123,13 @@ impl Seat {
         inner.add(VecDeque::new())
     }
 
+    /// Yields an event to the readers; completes when one of them asks for the next event. For the future that the driver
+    /// polls, and no future beside it.
+    pub(crate) async fn show(&self, event: Shown) {
+        self.inner().yielded = Some(event);
+        pending!();
+    }
+
     /// Adds a reader, which gets all complete events from the beginning. Returns `None` when the run is over.
     pub(crate) fn join(&self) -> Option<u32> {
         let mut inner = self.inner();
@@ -159,7 +170,7 @@ impl Seat {
         } else {
             None
         };
-        // The stream may hold only the waker of the reader that has left.
+        // The run may hold only the waker of the reader that has left.
         let wakers = inner.take_wakers();
         drop(inner);
         drop(driver);
@@ -197,8 +208,7 @@ impl Seat {
             let waker = Waker::from(Arc::new(WakeAll(Arc::downgrade(self))));
             poll.poll(&mut TaskContext::from_waker(&waker))
         };
-        poll.end(alone, &polled, cx.waker());
-        polled
+        poll.end(alone, polled, cx.waker())
     }
 }
 
@@ -210,22 +220,26 @@ struct ActivePoll<'a> {
 }
 
 impl ActivePoll<'_> {
-    fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<Option<Item>> {
-        self.driver.as_mut().map_or(Poll::Ready(None), |driver| driver.poll(cx))
+    fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<(), RunError>> {
+        self.driver.as_mut().map_or(Poll::Ready(Ok(())), |driver| driver.poll(cx))
     }
 
-    /// Puts the driver back unless the run has ended, and queues the item for the other readers.
-    fn end(mut self, alone: bool, polled: &Poll<Option<Item>>, waker: &Waker) {
+    /// Puts the driver back unless the run has ended, and queues what it has yielded for the other readers. Returns it for this one.
+    fn end(mut self, alone: bool, polled: Poll<Result<(), RunError>>, waker: &Waker) -> Poll<Option<Item>> {
         let driver = self.driver.take();
         let mut inner = self.seat.inner();
-        let wakers = match polled {
+        let item = match polled {
+            Poll::Ready(ended) => Poll::Ready(ended.err().map(Err)),
+            Poll::Pending => inner.yielded.take().map_or(Poll::Pending, |shown| Poll::Ready(Some(Ok(shown)))),
+        };
+        let wakers = match &item {
             Poll::Pending => {
                 inner.driver = driver;
                 if alone {
-                    // Once another reader joins and polls, the stream no longer holds this reader's waker.
+                    // Once another reader joins and polls, the run no longer holds this reader's waker.
                     inner.wait(self.reader, waker);
                 }
-                // The stream does not hold the waker of a reader that has joined meanwhile.
+                // The run does not hold the waker of a reader that has joined meanwhile.
                 if alone && inner.readers.len() > 1 { inner.take_wakers() } else { Vec::new() }
             }
             Poll::Ready(Some(Ok(shown))) => {
@@ -250,11 +264,12 @@ impl ActivePoll<'_> {
         };
         drop(inner);
         wakers.into_iter().for_each(Waker::wake);
+        item
     }
 }
 
 impl Drop for ActivePoll<'_> {
-    /// A panic in the stream ends the run for all readers.
+    /// A panic in the run ends the run for all readers.
     fn drop(&mut self) {
         let Some(driver) = self.driver.take() else { return };
         let mut inner = self.seat.inner();
@@ -280,39 +295,48 @@ impl Wake for WakeAll {
 
 #[cfg(test)]
 mod tests {
+    use std::future::Future as _;
+    use std::pin::pin;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
 
     /// Yields events of these authors, then an error if there is one, then the end. Counts drops.
-    struct Script(VecDeque<&'static str>, Option<RunError>, Arc<AtomicUsize>);
+    struct Script {
+        seat: Weak<Seat>,
+        authors: VecDeque<&'static str>,
+        error: Option<RunError>,
+        drops: Arc<AtomicUsize>,
+    }
 
     impl PollRun for Script {
         fn enter(&mut self) -> Result<(), RunError> {
             Ok(())
         }
 
-        fn poll(&mut self, _: &mut TaskContext<'_>) -> Poll<Option<Item>> {
-            match self.0.pop_front() {
-                Some("pending") => Poll::Pending,
-                Some("fragment") => {
-                    Poll::Ready(Some(Ok(Shown::event(Arc::new(Event::from_author("fragment").with_partial(true))))))
-                }
-                Some(author) => Poll::Ready(Some(Ok(Shown::event(Arc::new(Event::from_author(author)))))),
-                None => Poll::Ready(self.1.take().map(Err)),
+        fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<(), RunError>> {
+            let Some(author) = self.authors.pop_front() else {
+                return Poll::Ready(self.error.take().map_or(Ok(()), Err));
+            };
+            if author != "pending" {
+                let event = Event::from_author(author).with_partial(author == "fragment");
+                let seat = self.seat.upgrade().unwrap();
+                assert!(pin!(seat.show(Shown::event(Arc::new(event)))).poll(cx).is_pending());
             }
+            Poll::Pending
         }
     }
 
     impl Drop for Script {
         fn drop(&mut self) {
-            self.2.fetch_add(1, Ordering::Relaxed);
+            self.drops.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     fn run(authors: &[&'static str], error: Option<RunError>) -> (Arc<Seat>, u32, Arc<AtomicUsize>) {
         let (seat, drops) = (Arc::new(Seat::default()), Arc::new(AtomicUsize::new(0)));
-        let reader = seat.open(Script(authors.iter().copied().collect(), error, Arc::clone(&drops)));
+        let (authors, weak) = (authors.iter().copied().collect(), Arc::downgrade(&seat));
+        let reader = seat.open(Script { seat: weak, authors, error, drops: Arc::clone(&drops) });
         (seat, reader, drops)
     }
 

@@ -179,7 +179,7 @@ impl RunnerParts {
         invocation: &InvocationId,
     ) -> Result<(RunProgress, bool), RunError> {
         let request = Box::new(RunRequest::new(session.key()).invocation_id(invocation.clone()));
-        let run = Arc::new(ActiveRun::new(&request));
+        let run = Arc::new(ActiveRun::new(&request, false));
         let mut opening = match self.open_loaded(session, request, &run) {
             Err(RunError::InvocationAborted { .. }) => return Ok((RunProgress::Aborted, true)),
             opening => opening?,

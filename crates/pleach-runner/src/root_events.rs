@@ -1,0 +1,181 @@
+//! [`RootEvents`]: runs the root node of an invocation and stores the events that it sends.
+// R1107, R1108, R1130
+
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::sync::Arc;
+
+use pleach_context::InvocationContext;
+use pleach_context::engine::{Engine as _, RunResult, Ticket};
+use pleach_core::{BoxFuture, Event};
+
+use crate::RunError;
+use crate::active::ActiveRun;
+use crate::heartbeat::Heartbeat;
+use crate::keep_signal::keep_next;
+use crate::parts::RunnerParts;
+use crate::repeat_filter::RepeatFilter;
+use crate::root_driver::{RootDriver, must_stop};
+use crate::seat::Shown;
+use crate::store::{Store, Stored};
+
+/// The root node while it runs, and what stores its events.
+pub(crate) struct RootEvents<'a> {
+    ic: &'a InvocationContext,
+    parts: &'a Arc<RunnerParts>,
+    run: &'a Arc<ActiveRun>,
+    store: &'a mut Store,
+    repeats: &'a mut RepeatFilter,
+    root: RootDriver<'a>,
+    heartbeat: Option<Box<Heartbeat>>,
+    /// The events to store next. Those without a ticket were held back, and their nodes have continued.
+    next: VecDeque<(Option<Ticket>, Arc<Event>)>,
+    /// The event that was returned last, as its node receives it.
+    returned: Option<(Ticket, Arc<Event>)>,
+}
+
+impl<'a> RootEvents<'a> {
+    pub(crate) fn new(
+        ic: &'a InvocationContext,
+        parts: &'a Arc<RunnerParts>,
+        run: &'a Arc<ActiveRun>,
+        store: &'a mut Store,
+        repeats: &'a mut RepeatFilter,
+        root: BoxFuture<'a, RunResult>,
+    ) -> Self {
+        let heartbeat = parts.heartbeat.map(|period| Box::new(Heartbeat::new(&parts.services.clock, period)));
+        Self {
+            ic,
+            parts,
+            run,
+            store,
+            repeats,
+            root: RootDriver::new(root),
+            heartbeat,
+            next: VecDeque::new(),
+            returned: None,
+        }
+    }
+
+    /// Returns the next stored event; the node that sent the one before continues. `None` when the root has ended or the run must stop.
+    ///
+    /// # Errors
+    /// The error of a plugin or the session service; nothing of the event is stored then.
+    pub(crate) async fn next(&mut self) -> Result<Option<Shown>, RunError> {
+        if let Some((ticket, event)) = self.returned.take() {
+            // Events that other lanes have queued meanwhile are dropped (R1130).
+            if self.must_stop() {
+                return Ok(None);
+            }
+            self.ic.engine().queue().acknowledge(ticket, event);
+        }
+        loop {
+            if let Some(shown) = self.store_next().await? {
+                return Ok(Some(shown));
+            }
+            if self.must_stop() || self.root.result().is_some() {
+                if let Some(Ok(end)) = self.root.result() {
+                    let held = self.repeats.end(!end.is_done());
+                    self.put_next(held);
+                }
+                if self.next.is_empty() {
+                    return Ok(None);
+                }
+                continue;
+            }
+            // A root that has ended takes no signal.
+            if self.run.incoming.has_any() && !self.root.has_ended().await {
+                let kept = Box::pin(keep_next(&self.run.incoming, self.ic, self.store));
+                if let Some(stored) = self.root.drive_while(pin!(kept)).await? {
+                    return Ok(Some(Shown::message(stored)));
+                }
+            }
+            if self.ic.engine().work_gate().is_wanted() {
+                self.store.claim(self.ic).await?;
+                self.parts.active.announce(self.run);
+            }
+            self.step().await?;
+        }
+    }
+
+    /// Takes the result of the root, once it has ended.
+    pub(crate) fn into_end(mut self) -> Option<RunResult> {
+        self.root.take_end()
+    }
+
+    fn must_stop(&self) -> bool {
+        must_stop(self.ic, self.run)
+    }
+
+    /// Takes the next event to store, without a ticket if its node has continued.
+    fn next_event(&mut self) -> Option<(Option<Ticket>, Arc<Event>)> {
+        loop {
+            if let Some(next) = self.next.pop_front() {
+                return Some(next);
+            }
+            let queue = self.ic.engine().queue();
+            let (ticket, event) = queue.take()?;
+            if is_summary(&event) {
+                return Some((Some(ticket), event));
+            }
+            let Some((ticket, event)) = self.repeats.pass(queue, ticket, event) else { continue };
+            let held = self.repeats.release();
+            if held.is_empty() {
+                return Some((Some(ticket), event));
+            }
+            self.put_next(held);
+            self.next.push_back((Some(ticket), event));
+        }
+    }
+
+    /// Takes in events that were held back and are to be stored next.
+    fn put_next(&mut self, held: Vec<Arc<Event>>) {
+        self.next.extend(held.into_iter().map(|event| (None, event)));
+    }
+
+    /// Stores the next event while the root makes progress. `None` when no event is left to store.
+    async fn store_next(&mut self) -> Result<Option<Shown>, RunError> {
+        loop {
+            let Some((ticket, event)) = self.next_event() else { return Ok(None) };
+            let queue = self.ic.engine().queue();
+            if is_summary(&event) {
+                // Boxed, as everything rare: the future of each run is as large as its largest part.
+                let stored = Box::pin(self.store.append_summary(self.ic, Arc::unwrap_or_clone(event)));
+                let stored = self.root.drive_while(pin!(stored)).await?;
+                ticket.into_iter().for_each(|ticket| queue.acknowledge(ticket, Arc::clone(&stored)));
+                continue;
+            }
+            let Stored { shown, original } = self.root.drive_while(pin!(self.store.take(self.ic, event))).await?;
+            match ticket {
+                None => queue.release(),
+                Some(ticket) => {
+                    if shown.is_interrupt() {
+                        self.parts.keep_deadlines_of(self.ic.session_key(), &shown);
+                    }
+                    self.parts.active.announce(self.run);
+                    self.returned = Some((ticket, original));
+                }
+            }
+            return Ok(Some(Shown::event(shown)));
+        }
+    }
+
+    /// Polls the root until there is something to do for it.
+    async fn step(&mut self) -> Result<(), RunError> {
+        let step = self.root.step(self.ic, self.run, Some(&self.run.incoming));
+        match &mut self.heartbeat {
+            None => step.await,
+            Some(heartbeat) => {
+                if heartbeat.is_due_before(step, self.store.head.last_update_time()).await {
+                    self.root.drive_while(Box::pin(self.store.beat(self.ic)).as_mut()).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether an event is a summary that was made before a prompt: it is no node's.
+fn is_summary(event: &Event) -> bool {
+    event.path().is_root() && event.actions().compaction().is_some()
+}
