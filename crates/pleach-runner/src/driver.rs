@@ -73,6 +73,7 @@ async fn start(parts: Arc<RunnerParts>, request: Box<RunRequest>, run: Arc<Activ
     }
 }
 
+/// Opens and begins; once more for answers whose session another writer has changed meanwhile.
 async fn open_and_begin(
     parts: &Arc<RunnerParts>,
     request: Box<RunRequest>,
@@ -81,7 +82,7 @@ async fn open_and_begin(
     let again = request.answer_checks.is_some().then(|| request.clone());
     let opened = parts.open(request, run).await?;
     let mut shown = ShownMessage::default();
-    match (begin(parts, opened, run, &mut shown, again.is_some()).await, again) {
+    match (begin_opened(parts, opened, run, &mut shown, again.is_some()).await, again) {
         (Err(stale), Some(request)) if is_stale(&stale.error) => {
             // Boxed, as everything rare: the future of each run is as large as its largest part.
             Box::pin(start_again(parts, request, run, &mut shown, stale)).await
@@ -105,7 +106,7 @@ async fn start_again(
     if let Opened::Own(opening) = &mut opened {
         opening.runs_elsewhere = opening.message.is_none();
     }
-    begin(parts, opened, run, shown, false).await
+    begin_opened(parts, opened, run, shown, false).await
 }
 
 /// Returns whether another writer was first. Of the same event some backends see the id first.
@@ -114,7 +115,7 @@ fn is_stale(error: &RunError) -> bool {
 }
 
 /// Begins the invocation that was opened. `retries` when the caller tries again after a stale session.
-async fn begin(
+async fn begin_opened(
     parts: &Arc<RunnerParts>,
     opened: Opened,
     run: &Arc<ActiveRun>,
