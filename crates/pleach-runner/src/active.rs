@@ -71,7 +71,7 @@ impl ActiveRun {
     /// `has_plugins` when plugins may replace the message before it is stored.
     pub(crate) fn new(request: &RunRequest, has_plugins: bool) -> Self {
         let answers = request.answers();
-        // The stored one will do where no plugin replaces it and no caller can join before it is stored.
+        // Where no plugin replaces it and no caller can join before it is stored, the stored one is compared: stores keep messages.
         let is_compared = !answers && (has_plugins || request.invocation_id.is_some());
         let message = request.message.as_ref().filter(|_| is_compared);
         let message = message.map(|message| FirstMessage::Sent(as_user(message.clone())));

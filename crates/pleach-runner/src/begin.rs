@@ -54,8 +54,8 @@ impl Opening {
             Some(message) if takes_message => Some(self.store_message(parts, message, shown).await?),
             _ if !self.state_delta.is_empty() && !starts_again => {
                 let event = Event::from_author("user").with_state_map(std::mem::take(&mut self.state_delta));
-                let event = self.invocation.user_event(event);
-                self.invocation.store(event).await?;
+                let event = self.invocation.completed(event);
+                self.invocation.append(event).await?;
                 None
             }
             _ => None,
@@ -63,7 +63,7 @@ impl Opening {
         let executes = !starts_again && !self.runs_elsewhere;
         if executes && self.is_resting_fork && !self.invocation.store.has_stored() {
             let event = self.invocation.continued_event();
-            self.invocation.store(event).await?;
+            self.invocation.append(event).await?;
         }
         let Self { mut invocation, progress: Progress { first_message: original, history, .. }, .. } = *self;
         let Invocation { ic, store, .. } = &mut *invocation;
@@ -114,7 +114,7 @@ impl Opening {
     ) -> Result<Arc<Event>, RunError> {
         let message = shown.show(&self.invocation.ic, message).await?;
         let (event, sent) = self.message_event(parts, message)?;
-        let stored = self.invocation.store(event).await?;
+        let stored = self.invocation.append(event).await?;
         // Only after the append: of two concurrent answers, the stored one counts.
         let ic = &self.invocation.ic;
         ic.engine().services().sent_credentials.keep(ic.session_key(), ic.invocation_id(), sent);
@@ -154,19 +154,19 @@ impl Opening {
         if let Some(answered) = answered {
             event.set_branch(answered.branch);
         }
-        Ok((self.invocation.user_event(event), sent))
+        Ok((self.invocation.completed(event), sent))
     }
 }
 
 impl Invocation {
-    /// Stores a user's event, without the `on_event` hooks.
+    /// Appends an event to the session, without the `on_event` hooks.
     // R1107
-    async fn store(&mut self, event: Arc<Event>) -> Result<Arc<Event>, RunError> {
+    async fn append(&mut self, event: Arc<Event>) -> Result<Arc<Event>, RunError> {
         self.store.append(&self.ic, event).await
     }
 
-    /// Completes a user's event.
-    fn user_event(&mut self, mut event: Event) -> Arc<Event> {
+    /// Completes a user's event: its invocation, the metadata of the run, its id and time.
+    fn completed(&mut self, mut event: Event) -> Arc<Event> {
         let ic = &self.ic;
         event.set_invocation_id(ic.invocation_id().clone());
         let mut metadata: Map = ic.custom_metadata();

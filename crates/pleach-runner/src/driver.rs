@@ -11,7 +11,8 @@ use pleach_session::SessionError;
 
 use crate::active::ActiveRun;
 use crate::begin::{Begun, ShownMessage};
-use crate::join::joined;
+use crate::invocation::Invocation;
+use crate::join::{Difference, joined};
 use crate::open::Opened;
 use crate::outcome::{Outcome, RunEnd};
 use crate::parts::RunnerParts;
@@ -139,7 +140,10 @@ async fn begin_opened(
             }
             Err(error) if retries && is_stale(&error) => Err(error),
             // Boxed, as everything rare: the future of each run is as large as its largest part.
-            before => Box::pin(end_at_once(parts, ic, before, runs_elsewhere, run)).await.map(|()| None),
+            Ok(Begun::Before { invocation, difference }) => {
+                Box::pin(return_recorded(parts, &invocation, difference, runs_elsewhere, run)).await.map(|()| None)
+            }
+            Err(error) => Err(Box::pin(report(ic, error)).await),
         }
     });
     match span.around(begin).await {
@@ -148,20 +152,15 @@ async fn begin_opened(
     }
 }
 
-/// Ends a run whose root node does not run: with the recorded result of its invocation, or with the error of its begin.
-async fn end_at_once(
+/// Ends a run with the recorded result of its invocation, which was started or answered before.
+async fn return_recorded(
     parts: &RunnerParts,
-    ic: Arc<InvocationContext>,
-    begun: Result<Begun, RunError>,
+    begun: &Invocation,
+    difference: Option<Difference>,
     runs_elsewhere: bool,
     run: &ActiveRun,
 ) -> Result<(), RunError> {
-    let (invocation, difference) = match begun {
-        Ok(Begun::Now(invocation)) => (invocation, None),
-        Ok(Begun::Before { invocation, difference }) => (invocation, difference),
-        Err(error) => return Err(report(ic, error).await),
-    };
-    match recorded(parts, &invocation, difference, run).await {
+    match recorded(parts, begun, difference, run).await {
         // The answers are stored, and that was all there was to do.
         Err(RunError::Unfinished { session, invocation }) if runs_elsewhere => {
             run.set_outcome(Outcome::Elsewhere { session, invocation });
@@ -169,7 +168,7 @@ async fn end_at_once(
         recorded => recorded?,
     }
     // Another message begins nothing, unless the invocation is done.
-    run.begin(ic.invocation_id());
+    run.begin(begun.ic.invocation_id());
     Ok(())
 }
 
@@ -203,7 +202,7 @@ impl Driver {
                 Phase::Running { work, ic } => {
                     let ended = ready!(RunSpan::within(span.as_ref(), || work.as_mut().poll(cx)));
                     match (ended, ic.take()) {
-                        // Replacing the phase cancels the nodes before the plugins are notified.
+                        // The future has ended, so the nodes are cancelled before the plugins are notified.
                         (Err(error), Some(ic)) => self.phase = Phase::Failing(Box::pin(report(ic, error))),
                         (ended, _) => return Poll::Ready(ended),
                     }
@@ -293,7 +292,6 @@ impl Drop for Registration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::invocation::Invocation;
 
     fn size<A, B, C, F>(_: impl FnOnce(A, B, C) -> F) -> usize {
         size_of::<F>()

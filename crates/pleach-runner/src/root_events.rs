@@ -28,10 +28,12 @@ pub(crate) struct RootEvents<'a> {
     repeats: &'a mut RepeatFilter,
     root: RootDriver<'a>,
     heartbeat: Option<Box<Heartbeat>>,
-    /// The events to store next. Those without a ticket were held back, and their nodes have continued.
-    next: VecDeque<(Option<Ticket>, Arc<Event>)>,
+    /// Those without a ticket were held back, and their nodes have continued.
+    to_store: VecDeque<(Option<Ticket>, Arc<Event>)>,
     /// The event that was returned last, as its node receives it.
-    returned: Option<(Ticket, Arc<Event>)>,
+    unacknowledged: Option<(Ticket, Arc<Event>)>,
+    /// Whether a signal was returned last: further ones come before the events that the root has sent meanwhile.
+    keeps_signals: bool,
 }
 
 impl<'a> RootEvents<'a> {
@@ -52,8 +54,9 @@ impl<'a> RootEvents<'a> {
             repeats,
             root: RootDriver::new(root),
             heartbeat,
-            next: VecDeque::new(),
-            returned: None,
+            to_store: VecDeque::new(),
+            unacknowledged: None,
+            keeps_signals: false,
         }
     }
 
@@ -62,12 +65,18 @@ impl<'a> RootEvents<'a> {
     /// # Errors
     /// The error of a plugin or the session service; nothing of the event is stored then.
     pub(crate) async fn next(&mut self) -> Result<Option<Shown>, RunError> {
-        if let Some((ticket, event)) = self.returned.take() {
+        if let Some((ticket, event)) = self.unacknowledged.take() {
             // Events that other lanes have queued meanwhile are dropped (R1130).
             if self.must_stop() {
                 return Ok(None);
             }
             self.ic.engine().queue().acknowledge(ticket, event);
+        }
+        if self.keeps_signals
+            && !self.must_stop()
+            && let Some(signal) = self.keep_signal().await?
+        {
+            return Ok(Some(signal));
         }
         loop {
             if let Some(shown) = self.store_next().await? {
@@ -76,19 +85,15 @@ impl<'a> RootEvents<'a> {
             if self.must_stop() || self.root.result().is_some() {
                 if let Some(Ok(end)) = self.root.result() {
                     let held = self.repeats.end(!end.is_done());
-                    self.put_next(held);
+                    self.store_held(held);
                 }
-                if self.next.is_empty() {
+                if self.to_store.is_empty() {
                     return Ok(None);
                 }
                 continue;
             }
-            // A root that has ended takes no signal.
-            if self.run.incoming.has_any() && !self.root.has_ended().await {
-                let kept = Box::pin(keep_next(&self.run.incoming, self.ic, self.store));
-                if let Some(stored) = self.root.drive_while(pin!(kept)).await? {
-                    return Ok(Some(Shown::message(stored)));
-                }
+            if let Some(signal) = self.keep_signal().await? {
+                return Ok(Some(signal));
             }
             if self.ic.engine().work_gate().is_wanted() {
                 self.store.claim(self.ic).await?;
@@ -110,7 +115,7 @@ impl<'a> RootEvents<'a> {
     /// Takes the next event to store, without a ticket if its node has continued.
     fn next_event(&mut self) -> Option<(Option<Ticket>, Arc<Event>)> {
         loop {
-            if let Some(next) = self.next.pop_front() {
+            if let Some(next) = self.to_store.pop_front() {
                 return Some(next);
             }
             let queue = self.ic.engine().queue();
@@ -123,14 +128,14 @@ impl<'a> RootEvents<'a> {
             if held.is_empty() {
                 return Some((Some(ticket), event));
             }
-            self.put_next(held);
-            self.next.push_back((Some(ticket), event));
+            self.store_held(held);
+            self.to_store.push_back((Some(ticket), event));
         }
     }
 
-    /// Takes in events that were held back and are to be stored next.
-    fn put_next(&mut self, held: Vec<Arc<Event>>) {
-        self.next.extend(held.into_iter().map(|event| (None, event)));
+    /// Takes in events that were held back and have to be stored now.
+    fn store_held(&mut self, held: Vec<Arc<Event>>) {
+        self.to_store.extend(held.into_iter().map(|event| (None, event)));
     }
 
     /// Stores the next event while the root makes progress. `None` when no event is left to store.
@@ -153,11 +158,22 @@ impl<'a> RootEvents<'a> {
                         self.parts.keep_deadlines_of(self.ic.session_key(), &shown);
                     }
                     self.parts.active.announce(self.run);
-                    self.returned = Some((ticket, original));
+                    self.unacknowledged = Some((ticket, original));
                 }
             }
             return Ok(Some(Shown::event(shown)));
         }
+    }
+
+    /// Stores the next signal that waits, if a root that has not ended can take it.
+    async fn keep_signal(&mut self) -> Result<Option<Shown>, RunError> {
+        let mut kept = None;
+        if self.run.incoming.has_any() && !self.root.has_ended().await {
+            let keeping = Box::pin(keep_next(&self.run.incoming, self.ic, self.store));
+            kept = self.root.drive_while(pin!(keeping)).await?;
+        }
+        self.keeps_signals = kept.is_some();
+        Ok(kept.map(Shown::message))
     }
 
     /// Polls the root until there is something to do for it.

@@ -60,7 +60,7 @@ struct Inner {
     /// `None` while a reader polls it, and after the end.
     driver: Option<Box<dyn PollRun>>,
     over: bool,
-    /// The event that the run yields, until the poll that it ends has passed it on.
+    /// What the run yields in this poll; taken when the poll ends.
     yielded: Option<Shown>,
     /// The complete events so far, for callers that join.
     shown: Vec<Shown>,
@@ -123,8 +123,8 @@ impl Seat {
         inner.add(VecDeque::new())
     }
 
-    /// Yields an event to the readers; completes when one of them asks for the next event. For the future that the driver
-    /// polls, and no future beside it.
+    /// Yields an event to the readers; completes when one of them asks for the next event. Only the future that the driver polls may
+    /// call it, and not inside of a `select`: nothing but the next poll of the run wakes it.
     pub(crate) async fn show(&self, event: Shown) {
         self.inner().yielded = Some(event);
         pending!();

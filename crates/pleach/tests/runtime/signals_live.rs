@@ -12,7 +12,7 @@ use pleach::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{rerun, trace};
+use crate::support::{key, rerun, trace};
 use crate::world::World;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -366,6 +366,31 @@ async fn a_signal_behind_the_end_of_the_root_is_refused() {
     let late = runner.signal("s1", "parcel", 1).await.unwrap_err();
     assert!(matches!(late, RunError::NoReceiver { .. }), "{late}");
     assert_eq!(world.stored_events().await, 2);
+}
+
+/// Found by a sceptic: the second one was refused, because the last event of the root came before it.
+#[tokio::test(start_paused = true)]
+async fn signals_that_wait_are_stored_before_an_event_that_was_sent_meanwhile() {
+    let world = World::new();
+    let plan = FaultPlan::new().clock(world.clock).delay(Operation::Append, 2, 3 * MINUTE);
+    let sessions = FaultySessions::new(Arc::clone(&world.sessions), plan);
+    let root = FunctionNode::new("one", async || {
+        tokio::time::sleep(2 * MINUTE).await;
+        1
+    });
+    let runner = world.builder().sessions(sessions).root(root).build().unwrap();
+    let run = runner.run("ana", "s1", "go").detach();
+    run.invocation_id().await.unwrap();
+    let second = async {
+        tokio::time::sleep(MINUTE).await;
+        runner.signal("s1", "b", 2).await
+    };
+    let (first, second) = futures::join!(runner.signal("s1", "a", 1), second);
+    assert!(is_kept(&first.unwrap()) && is_kept(&second.unwrap()));
+    assert_eq!(run.output::<u32>().await.unwrap(), 1);
+    let session = world.sessions.get_session(&key(), GetSessionConfig::all()).await.unwrap().unwrap();
+    let of_user: Vec<bool> = session.events.iter().map(|event| event.is_from_user()).collect();
+    assert_eq!(of_user, [true, true, true, false], "message, signals, output");
 }
 
 /// The answer of a run that waits is stored, and its run continues although the store did not answer.
