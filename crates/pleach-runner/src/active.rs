@@ -51,8 +51,8 @@ struct Inner {
     invocation: Option<InvocationId>,
     /// The invocation that its answers belong to, before it begins.
     answered: Option<InvocationId>,
-    /// The message that started the invocation, if known.
-    message: Option<FirstMessage>,
+    /// The request that started the invocation, if known.
+    first: Option<First>,
     /// The run that this one joined.
     leader: Option<Arc<ActiveRun>>,
     outcome: Option<Outcome>,
@@ -61,10 +61,22 @@ struct Inner {
     end: Option<RunEnd>,
 }
 
-/// The message that started an invocation.
-enum FirstMessage {
+/// The request that started an invocation.
+enum First {
+    /// That of the run, with this message.
     Sent(Content),
-    Stored(Arc<Event>),
+    Stored {
+        event: Arc<Event>,
+        /// No plugin can have replaced the message.
+        as_sent: bool,
+    },
+}
+
+/// What the request that started an invocation has asked for.
+pub(crate) struct FirstRequest {
+    /// `None` when a plugin may have replaced it.
+    pub(crate) message: Option<Content>,
+    pub(crate) state_delta: Map,
 }
 
 impl ActiveRun {
@@ -74,7 +86,7 @@ impl ActiveRun {
         // Where no plugin replaces it and no caller can join before it is stored, the stored one is compared: stores keep messages.
         let is_compared = !answers && (has_plugins || request.invocation_id.is_some());
         let message = request.message.as_ref().filter(|_| is_compared);
-        let message = message.map(|message| FirstMessage::Sent(as_user(message.clone())));
+        let first = message.map(|message| First::Sent(as_user(message.clone())));
         Self {
             session: request.session.clone(),
             requested_invocation: request.invocation_id.clone().filter(|_| !answers),
@@ -89,7 +101,7 @@ impl ActiveRun {
             incoming: Incoming::default(),
             seat: Arc::default(),
             stopper: AtomicWaker::new(),
-            inner: Mutex::new(Inner { message, ..Inner::default() }),
+            inner: Mutex::new(Inner { first, ..Inner::default() }),
             changed: Notify::new(),
         }
     }
@@ -207,17 +219,30 @@ impl ActiveRun {
         self.outcome().unwrap_or_else(|| Outcome::Cut(self.invocation()))
     }
 
-    /// The message that started the invocation, if known.
-    pub(crate) fn message(&self) -> Option<Content> {
-        match self.inner().message.as_ref()? {
-            FirstMessage::Sent(message) => Some(message.clone()),
-            FirstMessage::Stored(event) => event.content().cloned(),
+    /// Returns the message of a request that may join another run.
+    pub(crate) fn sent_message(&self) -> Option<Content> {
+        match self.inner().first.as_ref()? {
+            First::Sent(message) => Some(message.clone()),
+            First::Stored { .. } => None,
         }
     }
 
-    /// Sets the event of the message that started the invocation, unless this run's caller sent the message.
-    pub(crate) fn set_message(&self, event: &Arc<Event>) {
-        self.inner().message.get_or_insert_with(|| FirstMessage::Stored(Arc::clone(event)));
+    /// Returns what the request that started the invocation has asked for, if known.
+    pub(crate) fn first_request(&self) -> Option<FirstRequest> {
+        Some(match self.inner().first.as_ref()? {
+            First::Sent(message) => {
+                FirstRequest { message: Some(message.clone()), state_delta: self.state_delta.clone() }
+            }
+            First::Stored { event, as_sent } => FirstRequest {
+                message: event.content().filter(|_| *as_sent).cloned(),
+                state_delta: event.actions().state_delta().clone(),
+            },
+        })
+    }
+
+    /// Sets the event of the message that started the invocation; `as_sent` when no plugin can have replaced the message.
+    pub(crate) fn set_first(&self, event: &Arc<Event>, as_sent: bool) {
+        self.inner().first = Some(First::Stored { event: Arc::clone(event), as_sent });
     }
 
     /// Returns the invocation under which the caller can join another run.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pleach_context::engine::{Engine as _, TakenCredentials};
 use pleach_context::{InvocationContext, NodeInput};
-use pleach_core::{Content, Event, Map, Scope};
+use pleach_core::{Content, Event, Map};
 use pleach_session::{REDACTIONS, is_left_of};
 
 use crate::RunError;
@@ -13,7 +13,7 @@ use crate::active::ActiveRun;
 use crate::answer::resolve;
 use crate::deadline_answer::note_deadline;
 use crate::invocation::Invocation;
-use crate::join::Difference;
+use crate::join::{Difference, kept};
 use crate::message::as_user;
 use crate::open::Opening;
 use crate::parts::RunnerParts;
@@ -44,8 +44,8 @@ impl Opening {
         run: &Arc<ActiveRun>,
         shown: &mut ShownMessage,
     ) -> Result<Begun, RunError> {
-        let continues_task = self.task.is_some();
-        let takes_message = self.answered.is_some() || continues_task || self.progress.first_message.is_none();
+        let (answers, continues_task) = (self.answered.is_some(), self.task.is_some());
+        let takes_message = answers || continues_task || self.progress.first_message.is_none();
         let starts_again = !takes_message && self.message.is_some();
         let turn_message = self.progress.turn_message.take().filter(|_| self.message.is_none());
         // Boxed, as everything rare: the future of each run is as large as its largest part.
@@ -70,12 +70,15 @@ impl Opening {
         if executes && store.has_stored() {
             parts.active.announce(run);
         }
+        // Callers that join compare their requests with the first one, unless a redaction has removed a part of it. Of a run that starts
+        // the invocation, a plugin may have replaced the message, and the run has it as it was sent.
+        let has_plugins = !ic.engine().services().plugins.is_empty();
+        let starting = stored.as_ref().filter(|_| !answers && !continues_task && !has_plugins);
+        if let Some(event) = original.as_ref().or(starting).filter(|event| !is_redacted(event)) {
+            run.set_first(event, !has_plugins);
+        }
         // The agent of a task gets the new message, a resumed node the first one.
         let first = if continues_task { stored.clone() } else { original.or_else(|| stored.clone()) };
-        // Joining callers compare messages as sent, and a plugin may have replaced this one, or a redaction a part of it.
-        if ic.engine().services().plugins.is_empty() {
-            first.iter().filter(|event| !is_redacted(event)).for_each(|event| run.set_message(event));
-        }
         if difference.is_none() {
             run.begin(ic.invocation_id());
         }
@@ -196,12 +199,10 @@ async fn difference(
     if is_other_message(ic, message, first).await? {
         return Ok(Some(Difference::Message));
     }
-    // What is temporary is not stored.
-    let mut kept = state_delta.iter().filter(|(key, _)| Scope::split(key).0 != Scope::Temp).peekable();
-    if kept.peek().is_none() {
+    let kept = kept(state_delta);
+    if kept.is_empty() {
         return Ok(None);
     }
-    let kept: Map = kept.map(|(key, value)| (key.clone(), value.clone())).collect();
     let is_same = kept == *first.actions().state_delta()
         || is_left(first, |original| *original.actions_mut().state_delta_mut() = kept);
     Ok((!is_same).then_some(Difference::State))

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use pleach_core::{InvocationId, SessionKey};
+use pleach_core::{InvocationId, Map, Scope, SessionKey};
 
 use crate::RunError;
 use crate::active::ActiveRun;
@@ -43,15 +43,21 @@ pub(crate) enum Difference {
 }
 
 impl Difference {
-    /// Finds what a run that wants to join another one asks for otherwise. A plugin may have replaced the message that is known
-    /// of a run that was resumed.
+    /// Finds what a run that wants to join another one asks for otherwise, as far as is known. A request with a message starts the
+    /// invocation again, one without repeats the request of the run that it joins.
     pub(crate) fn between(leader: &ActiveRun, run: &ActiveRun) -> Option<Self> {
-        if let (Some(first), Some(message)) = (leader.message(), run.message())
-            && first != message
-        {
-            return Some(Self::Message);
-        }
-        (!run.state_delta().is_empty() && run.state_delta() != leader.state_delta()).then_some(Self::State)
+        let state = kept(run.state_delta());
+        let first_state = match run.sent_message() {
+            Some(message) => {
+                let first = leader.first_request()?;
+                if first.message.is_some_and(|first| first != message) {
+                    return Some(Self::Message);
+                }
+                first.state_delta
+            }
+            None => leader.state_delta().clone(),
+        };
+        (!state.is_empty() && state != kept(&first_state)).then_some(Self::State)
     }
 
     pub(crate) fn error(self, session: SessionKey, invocation: InvocationId) -> RunError {
@@ -62,10 +68,16 @@ impl Difference {
     }
 }
 
+/// Returns the changes of state that are stored: not those that are temporary.
+pub(crate) fn kept(state_delta: &Map) -> Map {
+    let kept = state_delta.iter().filter(|(key, _)| Scope::split(key).0 != Scope::Temp);
+    kept.map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
 /// Yields the events of the joined run to the reader of the caller's `run`.
 ///
 /// # Errors
-/// The error of the joined run.
+/// The error of the joined run; [`Difference::error`] when it has begun with another request.
 pub(crate) async fn joined(share: Share, run: Arc<ActiveRun>) -> Result<(), RunError> {
     let leader = share.leader();
     let mut begun = Some(Box::pin(leader.begun()));
@@ -89,7 +101,13 @@ pub(crate) async fn joined(share: Share, run: Arc<ActiveRun>) -> Result<(), RunE
                 && pin!(known).poll(cx).is_ready()
             {
                 begun = None;
-                leader.invocation().iter().for_each(|id| run.begin(id));
+                if let (Some(session), Some(invocation)) = (leader.key(), leader.invocation()) {
+                    // What a resumed invocation was started with was unknown when the caller joined.
+                    if let Some(difference) = Difference::between(leader, &run) {
+                        return Poll::Ready(Some(Err(difference.error(session, invocation))));
+                    }
+                    run.begin(&invocation);
+                }
             }
             next
         });

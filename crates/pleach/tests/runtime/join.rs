@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::future::join_all;
+use pleach::model::{LlmResponse, ScriptedModel};
 use pleach::prelude::*;
 use pleach::{
-    AbortSignal, Detached, InMemorySessionService, Node, Run, RunEnd, RunRequest, SessionError, SessionService,
+    AbortSignal, AgentMode, Detached, FunctionCall, InMemorySessionService, LlmAgent, Node, Run, RunEnd, RunRequest,
+    SessionError, SessionService,
 };
 use pleach_testkit::{FixedClock, SeqIds};
 use serde_json::json;
@@ -462,6 +464,74 @@ async fn c7_other_state_under_the_same_id_is_refused() {
     assert_eq!(begin(json!({"a": 2})).output::<String>().await.unwrap(), "done");
     let session = runner.sessions().get_session(&key(), Default::default()).await.unwrap().unwrap();
     assert_eq!((session.events.len(), json!(session.state)), (before, json!({"a": 1, "b": 1})));
+}
+
+/// Found by an attacker: the state of the first request was compared with that of the resume, which sets none.
+#[tokio::test]
+async fn r1103_a_repeated_start_joins_the_run_that_resumes_its_invocation() {
+    let (script, runner) = scripted_runner(InMemorySessionService::new());
+    let begin = |text: &str, state: serde_json::Value| {
+        let state = state.as_object().unwrap().clone();
+        runner.start(RunRequest::new(("ana", "s1")).message(text).invocation_id("mine").state_delta(state))
+    };
+    let mut first = begin("go", json!({"a": 1}));
+    script.later("one");
+    first.next().await.unwrap().unwrap();
+    drop(first);
+    let mut resumed = runner.resume("ana", "s1", "mine");
+    script.later("two");
+    assert_eq!(resumed.next().await.unwrap().unwrap().text(), "two");
+    let mut again = begin("go", json!({"a": 1}));
+    assert_eq!(again.next().await.unwrap().unwrap().text(), "two");
+    let other = begin("other", json!({})).output::<String>().await.unwrap_err();
+    assert!(matches!(&other, RunError::OtherMessage { .. }), "{other:?}");
+    let other = begin("go", json!({"a": 2})).output::<String>().await.unwrap_err();
+    assert!(matches!(&other, RunError::OtherState { .. }), "{other:?}");
+    script.end("done");
+    let outputs = futures::join!(again.output::<String>(), resumed.output::<String>());
+    assert_eq!((outputs.0.unwrap(), outputs.1.unwrap()), ("done".into(), "done".into()));
+}
+
+/// Found by an attacker: while a resume loads its session, its first message is not known yet. Another one was joined to it, and lost.
+#[tokio::test]
+async fn r1103_another_message_does_not_join_a_resume_that_is_opened() {
+    let (sessions, bodies) = (Gated::new(), Arc::new(AtomicUsize::new(0)));
+    let root = FunctionNode::new("n", move || {
+        let count = bodies.fetch_add(1, Ordering::Relaxed);
+        async move { if count == 0 { Err(Fail::msg("no")) } else { Ok(count) } }
+    });
+    let runner = over(root, sessions.clone());
+    start(&runner, "go").output::<usize>().await.unwrap_err();
+    let held = sessions.after.acquire().await.unwrap();
+    let requests = [runner.resume("ana", "s1", "mine"), start(&runner, "other"), start(&runner, "go")];
+    let mut runs = Vec::new();
+    for request in requests {
+        runs.push(tokio::spawn(request.output::<usize>()));
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+    }
+    drop(held);
+    let [resumed, other, same] = join_all(runs).await.try_into().unwrap();
+    assert_eq!((resumed.unwrap().unwrap(), same.unwrap().unwrap()), (1, 1));
+    let other = other.unwrap().unwrap_err();
+    assert!(matches!(&other, RunError::OtherMessage { .. }), "{other:?}");
+}
+
+/// Found by an attacker: it was compared with the message that continues the task.
+#[tokio::test]
+async fn r1103_a_repeated_start_joins_the_run_that_continues_its_task() {
+    let says = |name: &str, model: ScriptedModel| LlmAgent::builder(name).model(model.repeating());
+    let task = says("task", ScriptedModel::saying("Which?")).mode(AgentMode::Task).description("t").build().unwrap();
+    let call = FunctionCall::new("1", "task", pleach::Map::from_iter([("request".to_owned(), json!("it"))]));
+    let calls = ScriptedModel::new().then(LlmResponse::calls([call]));
+    let runner = over(says("caller", calls).sub_agent(task).build().unwrap(), InMemorySessionService::new());
+    trace(start(&runner, "go")).await;
+    let mut leader = runner.run("ana", "s1", "more");
+    assert_eq!(leader.next().await.unwrap().unwrap().text(), "Which?");
+    assert_eq!(start(&runner, "go").next().await.unwrap().unwrap().text(), "Which?");
+    let other = start(&runner, "more").next().await.unwrap().unwrap_err();
+    assert!(matches!(&other, RunError::OtherMessage { .. }), "{other:?}");
 }
 
 #[tokio::test]
