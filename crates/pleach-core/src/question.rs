@@ -98,23 +98,25 @@ impl Event {
     /// A long-running id without a call is not a question: it cannot be answered.
     // R141, R901
     pub fn questions(&self) -> Vec<Question> {
-        if self.function_calls().next().is_none() {
-            return Vec::new();
-        }
-        let interrupts = self.interrupt_ids();
-        self.function_calls().filter_map(|call| self.question(call, &interrupts)).collect()
+        self.questions_of(|_| true)
     }
 
     /// Returns the questions this event asks that have a deadline. Calls without one are not read, and most have none.
     pub fn questions_with_deadline(&self) -> Vec<Question> {
         let has_deadline = |call: &FunctionCall| call.args.as_ref().is_some_and(|args| args.contains_key("deadline"));
-        if !self.function_calls().any(has_deadline) {
+        let mut questions = self.questions_of(has_deadline);
+        questions.retain(|question| question.deadline.is_some());
+        questions
+    }
+
+    /// Returns the questions of these calls.
+    fn questions_of(&self, is_wanted: impl Fn(&FunctionCall) -> bool) -> Vec<Question> {
+        let mut calls = self.function_calls().filter(|call| is_wanted(call)).peekable();
+        if calls.peek().is_none() {
             return Vec::new();
         }
         let interrupts = self.interrupt_ids();
-        let calls = self.function_calls().filter(|call| has_deadline(call));
-        let questions = calls.filter_map(|call| self.question(call, &interrupts));
-        questions.filter(|question| question.deadline.is_some()).collect()
+        calls.filter_map(|call| self.question(call, &interrupts)).collect()
     }
 
     fn question(&self, call: &FunctionCall, interrupts: &BTreeSet<&str>) -> Option<Question> {

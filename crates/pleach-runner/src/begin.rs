@@ -248,8 +248,10 @@ enum Seen {
 impl ShownMessage {
     async fn show(&mut self, ic: &InvocationContext, message: Content) -> Result<Seen, RunError> {
         let plugins = &ic.engine().services().plugins;
-        if self.0.is_none() {
-            self.0 = Some(plugins.on_user_message(ic, &message).await.map_err(RunError::Plugin)?.map(as_user));
+        if self.0.is_none() && !plugins.is_empty() {
+            // Boxed: the future of each run is as large as its largest part.
+            let replaced = Box::pin(plugins.on_user_message(ic, &message)).await;
+            self.0 = Some(replaced.map_err(RunError::Plugin)?.map(as_user));
         }
         Ok(self.0.iter().flatten().next().cloned().map_or(Seen::AsSent(message), Seen::Replaced))
     }

@@ -139,11 +139,10 @@ async fn begin_opened(
                 Ok(Some(Phase::Running { work, ic: Some(ic) }))
             }
             Err(error) if retries && is_stale(&error) => Err(error),
-            // Boxed, as everything rare: the future of each run is as large as its largest part.
             Ok(Begun::Before { invocation, difference }) => {
-                Box::pin(return_recorded(parts, &invocation, difference, runs_elsewhere, run)).await.map(|()| None)
+                return_recorded(parts, &invocation, difference, runs_elsewhere, run).await.map(|()| None)
             }
-            Err(error) => Err(Box::pin(report(ic, error)).await),
+            Err(error) => Err(report(ic, error).await),
         }
     });
     match span.around(begin).await {

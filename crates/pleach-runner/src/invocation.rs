@@ -1,6 +1,7 @@
 //! [`Invocation`]: the steps of one run, from the message to the end.
 // R1103, R1107, R1108, R1130
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::future;
@@ -77,8 +78,7 @@ impl Invocation {
         if matches!(outcome, Outcome::Aborted) {
             let events = abort_events(&ic.events(), ic.invocation_id(), &parts.root.spec().name);
             for event in events.into_iter().map(Arc::new) {
-                // Boxed, as everything rare: the future of each run is as large as its largest part.
-                let stored = Box::pin(store.close(ic, event)).await?;
+                let stored = store.close(ic, event).await?;
                 run.seat.show(Shown::event(stored)).await;
             }
         }
@@ -90,7 +90,7 @@ impl Invocation {
 async fn stop_early(ic: &InvocationContext, store: &mut Store) -> Result<Option<Arc<Event>>, RunError> {
     let content = ic.engine().services().plugins.before_run(ic).await.map_err(RunError::Plugin)?;
     let Some(content) = content else { return Ok(None) };
-    Ok(Some(Box::pin(store.take(ic, early_exit(ic, content))).await?.shown))
+    Ok(Some(store.take(ic, early_exit(ic, content)).await?.shown))
 }
 
 /// Returns how a run ends, whose root has ended with a result unless the run had to stop.
@@ -120,7 +120,7 @@ async fn finish(
         run.set_summing_up();
         // After an abort a later invocation makes the summary.
         let compacting = Box::pin(config.compact(ic, store));
-        future::select(compacting, Box::pin(stopped(ic, run))).await;
+        future::select(compacting, pin!(stopped(ic, run))).await;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use pleach_core::{InvocationId, Map, Scope, SessionKey};
+use pleach_core::{InvocationId, Map, SessionKey, take_temp};
 
 use crate::RunError;
 use crate::active::ActiveRun;
@@ -70,8 +70,9 @@ impl Difference {
 
 /// Returns the changes of state that are stored: not those that are temporary.
 pub(crate) fn kept(state_delta: &Map) -> Map {
-    let kept = state_delta.iter().filter(|(key, _)| Scope::split(key).0 != Scope::Temp);
-    kept.map(|(key, value)| (key.clone(), value.clone())).collect()
+    let mut kept = state_delta.clone();
+    take_temp(&mut kept);
+    kept
 }
 
 /// Yields the events of the joined run to the reader of the caller's `run`.

@@ -147,7 +147,9 @@ impl<'a> RootEvents<'a> {
                 // Boxed, as everything rare: the future of each run is as large as its largest part.
                 let stored = Box::pin(self.store.append_summary(self.ic, Arc::unwrap_or_clone(event)));
                 let stored = self.root.drive_while(pin!(stored)).await?;
-                ticket.into_iter().for_each(|ticket| queue.acknowledge(ticket, Arc::clone(&stored)));
+                if let Some(ticket) = ticket {
+                    queue.acknowledge(ticket, stored);
+                }
                 continue;
             }
             let Stored { shown, original } = self.root.drive_while(pin!(self.store.take(self.ic, event))).await?;

@@ -61,17 +61,10 @@ impl PluginManager {
         ic: &InvocationContext,
         message: &Content,
     ) -> Result<Option<Content>, NodeError> {
-        if self.is_empty() {
-            return Ok(None);
-        }
-        let hooks = async {
-            let other = self.first("on_user_message_callback", |plugin| plugin.on_user_message(ic, message)).await?;
-            let last = other.as_ref().unwrap_or(message);
-            self.observe("on_user_message", |plugin| plugin.on_user_message(ic, last)).await;
-            Ok(other)
-        };
-        // Boxed, as are other hooks of a run: the future of each run is as large as its largest part.
-        Box::pin(hooks).await
+        let other = self.first("on_user_message_callback", |plugin| plugin.on_user_message(ic, message)).await?;
+        let last = other.as_ref().unwrap_or(message);
+        self.observe("on_user_message", |plugin| plugin.on_user_message(ic, last)).await;
+        Ok(other)
     }
 
     /// Asks the plugins whether the run ends before it begins.
@@ -82,10 +75,7 @@ impl PluginManager {
     /// # Cancel safety
     /// Dropping the future drops the hook that runs; later plugins are not asked.
     pub async fn before_run(&self, ic: &InvocationContext) -> Result<Option<Content>, NodeError> {
-        if self.is_empty() {
-            return Ok(None);
-        }
-        Box::pin(self.decided("before_run_callback", |plugin| plugin.before_run(ic))).await
+        self.decided("before_run_callback", |plugin| plugin.before_run(ic)).await
     }
 
     /// Asks the plugins for changes of an event. Observers see the changed one: see [`observe_event`](Self::observe_event).
@@ -304,18 +294,12 @@ impl PluginManager {
     /// # Cancel safety
     /// Dropping the future drops the hook that runs; later plugins are not notified.
     pub async fn after_run(&self, ic: &InvocationContext) -> Result<(), NodeError> {
-        if self.is_empty() {
-            return Ok(());
+        for plugin in &*self.plugins {
+            let told = call(|| plugin.after_run(ic)).await;
+            told.map_err(|error| hook_error(&**plugin, "after_run_callback", error))?;
         }
-        let hooks = async {
-            for plugin in &*self.plugins {
-                let called = call(|| plugin.after_run(ic)).await;
-                called.map_err(|error| hook_error(&**plugin, "after_run_callback", error))?;
-            }
-            self.observe("after_run", |plugin| plugin.after_run(ic)).await;
-            Ok(())
-        };
-        Box::pin(hooks).await
+        self.observe("after_run", |plugin| plugin.after_run(ic)).await;
+        Ok(())
     }
 
     /// Notifies all plugins that the run has failed; failures of the hooks are logged.
