@@ -5,6 +5,15 @@ use pleach_core::{AppName, SessionId, UserId};
 
 use crate::{ArtifactError, ArtifactResult, ArtifactScope};
 
+/// The longest segment of an id or a name, in bytes: file systems have no longer names.
+const LONGEST_SEGMENT: usize = 255;
+
+/// The longest id, in bytes. Three ids, a name and the root of a store fit into the longest path of Linux, 4,096 bytes.
+const LONGEST_ID: usize = 512;
+
+/// The longest name, in bytes.
+const LONGEST_NAME: usize = 1_024;
+
 /// Words that separate the ids in paths and references.
 pub(crate) const RESERVED: [&str; 5] = ["apps", "users", "sessions", "artifacts", "versions"];
 
@@ -28,7 +37,28 @@ pub(crate) fn session(session_id: &SessionId) -> ArtifactResult<()> {
 fn id(field: &'static str, value: &str) -> ArtifactResult<()> {
     match fault(value) {
         None => Ok(()),
-        Some(reason) => Err(ArtifactError::InvalidId { field, value: value.to_owned(), reason }),
+        Some(reason) => Err(ArtifactError::InvalidId { field, value: shortened(value), reason }),
+    }
+}
+
+/// Checks how long the name of an artifact is.
+pub(crate) fn name_length(filename: &str) -> ArtifactResult<()> {
+    let reason = if filename.len() > LONGEST_NAME {
+        "is longer than 1,024 bytes: use a shorter name"
+    } else if filename.split(['/', '\\']).any(|segment| segment.len() > LONGEST_SEGMENT) {
+        "has a part of more than 255 bytes: use shorter names between its slashes"
+    } else {
+        return Ok(());
+    };
+    Err(ArtifactError::InvalidFilename { filename: shortened(filename), reason })
+}
+
+/// Returns the beginning of a text, for an error.
+fn shortened(text: &str) -> String {
+    const SHOWN: usize = 80;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
 
@@ -46,7 +76,13 @@ fn fault(value: &str) -> Option<&'static str> {
     if has_drive(value) {
         return Some("must not start with a drive letter");
     }
+    if value.len() > LONGEST_ID {
+        return Some("must not be longer than 512 bytes");
+    }
     let mut segments = value.split(['/', '\\']);
+    if segments.clone().any(|s| s.len() > LONGEST_SEGMENT) {
+        return Some("must not have more than 255 bytes between its slashes");
+    }
     if segments.clone().any(|s| s == "..") {
         return Some("must not contain `..`");
     }
@@ -80,6 +116,20 @@ pub(crate) fn folded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ids_and_names_that_no_file_system_takes_are_refused() {
+        let long = "ü".repeat(128);
+        for good in ["a".repeat(255), format!("{}/{}", "a".repeat(255), "b".repeat(255))] {
+            assert_eq!(fault(&good), None);
+            name_length(&good).unwrap();
+        }
+        for bad in [&long, &format!("a/{long}"), &"a/".repeat(600)] {
+            assert!(fault(bad).is_some(), "{bad}");
+            let error = name_length(bad).unwrap_err().to_string();
+            assert!(error.contains(": use ") && error.len() < 300, "{error}");
+        }
+    }
 
     #[test]
     fn s77_ids_that_could_leave_their_folder_are_refused() {

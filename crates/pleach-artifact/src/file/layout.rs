@@ -113,6 +113,7 @@ pub(super) fn refuse_reserved(filename: &str) -> ArtifactResult<()> {
 
 /// Splits a name at `/` and `\`. An empty name means `artifact`.
 fn parts(filename: &str) -> ArtifactResult<Vec<String>> {
+    validate::name_length(filename)?;
     let name = filename.strip_prefix(USER_PREFIX).unwrap_or(filename).trim_matches(is_blank);
     if name.starts_with(['/', '\\']) || has_drive(name) {
         return Err(invalid(
