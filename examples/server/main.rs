@@ -67,7 +67,7 @@ async fn run() -> std::result::Result<(), BoxError> {
         server = server.max_llm_calls(calls);
     }
     if let Some(traces) = traces {
-        server = server.traces(traces);
+        server = server.dev(true).traces(traces);
     }
     if let Some(folder) = args.ui {
         let ui = DevUi::new(folder);

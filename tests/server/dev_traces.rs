@@ -20,7 +20,7 @@ fn record(traces: &Traces) -> DefaultGuard {
 async fn recorded() -> (Served, DefaultGuard) {
     let traces = Traces::new();
     let guard = record(&traces);
-    (serve(apps().traces(traces)).await, guard)
+    (serve(apps().dev(true).traces(traces)).await, guard)
 }
 
 async fn spans(served: &Served, app: &str, session: &str) -> Vec<Value> {
@@ -108,7 +108,7 @@ async fn h110_h112_traces_have_what_the_plugins_of_an_app_have_left() {
     let traces = Traces::new();
     let _guard = record(&traces);
     let app = App::new("shop", crate::demo::agent().unwrap()).unwrap().plugin(Redactor);
-    let served = serve(apps().app(app).traces(traces)).await;
+    let served = serve(apps().app(app).dev(true).traces(traces)).await;
     served.session("shop", "s").await;
     let events = served.post("/run", message("shop", "s", "weather")).await.json();
     assert_eq!(events[1]["actions"]["stateDelta"]["seen"], true);
@@ -161,7 +161,7 @@ async fn h111_a_trace_continues_with_the_answer_and_has_what_is_around_its_runs(
 async fn h111_the_spans_of_one_user_are_not_anothers() {
     let traces = Traces::new();
     let _guard = record(&traces);
-    let server = apps().traces(traces).caller(|request| match request.headers.get("x-user") {
+    let server = apps().dev(true).traces(traces).caller(|request| match request.headers.get("x-user") {
         Some(user) => Caller::User(user.to_str().unwrap().into()),
         None => Caller::Anyone,
     });
@@ -182,7 +182,7 @@ async fn h111_the_spans_of_one_user_are_not_anothers() {
 async fn h110_the_oldest_spans_are_dropped() {
     let traces = Traces::new().limits(6, 1 << 20);
     let _guard = record(&traces);
-    let served = serve(apps().traces(traces)).await;
+    let served = serve(apps().dev(true).traces(traces)).await;
     for session in ["a", "b"] {
         served.session("demo", session).await;
         served.post("/run", message("demo", session, "weather")).await;
@@ -201,4 +201,10 @@ async fn h112_media_and_credentials_are_not_recorded() {
     assert_eq!(served.post("/run", body).await.status, 200);
     let text = serde_json::to_string(&spans(&served, "demo", "s").await).unwrap();
     assert!(text.contains("image/png") && !text.contains("U0VDUkVUMTIzNDU2"), "{text}");
+}
+
+#[test]
+fn traces_without_a_development_server_are_refused() {
+    let error = apps().traces(Traces::new()).build().unwrap_err();
+    assert_eq!(error.to_string(), "the server has traces, which only the development server shows: call `.dev(true)`");
 }

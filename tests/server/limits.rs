@@ -1,10 +1,14 @@
 //! Limits, each with an answer that names it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use pleach::server::ServerLimits;
+use pleach::{FileArtifactService, SystemClock};
 use pleach_testkit::HeldClock;
 use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use crate::client::Ask;
 use crate::gate::Gate;
@@ -89,4 +93,48 @@ async fn a_run_that_takes_too_long_is_aborted() {
     let events = served.get("/apps/gate/users/u/sessions/s").await.json();
     let codes = events["events"].as_array().unwrap().iter().filter(|event| event["errorCode"] == "INVOCATION_ABORTED");
     assert_eq!(codes.count(), 2);
+}
+
+#[tokio::test]
+async fn a_server_with_all_its_connections_open_says_that_it_is_alive() {
+    let served = serve(apps().limits(ServerLimits::new().connections(2))).await;
+    served.session("demo", "s").await;
+    let idle: Vec<TcpStream> = {
+        let mut idle = Vec::new();
+        for _ in 0..2 {
+            let mut connection = TcpStream::connect(served.address).await.unwrap();
+            connection.write_all(b"GET /list-apps HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+            assert_ne!(connection.read(&mut [0; 64]).await.unwrap(), 0);
+            idle.push(connection);
+        }
+        idle
+    };
+    assert_eq!(served.get("/health").await.status, 200);
+    for reply in [served.post("/run", message("demo", "s", "hi")).await, served.get("/list-apps").await] {
+        assert_eq!(reply.status, 503, "{reply:?}");
+        assert!(reply.detail().contains("as many connections open as it allows"), "{reply:?}");
+    }
+    assert_eq!(served.get("/health").await.status, 200);
+    drop(idle);
+    // The server hears of the end of a connection some time later.
+    while served.get("/list-apps").await.status != 200 {}
+    assert_eq!(served.post("/run", message("demo", "s", "hi")).await.status, 200);
+}
+
+#[tokio::test]
+async fn an_artifact_whose_name_no_file_can_have_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let served =
+        serve(apps().artifacts(FileArtifactService::open(folder.path(), Arc::new(SystemClock)).await.unwrap())).await;
+    served.session("demo", "s").await;
+    let artifacts = "/apps/demo/users/u/sessions/s/artifacts";
+    for name in ["x".repeat(256), format!("a/{}", "y".repeat(256)), "a/".repeat(600)] {
+        let saved = served.post(artifacts, json!({"filename": name, "artifact": {"text": "hi"}})).await;
+        assert_eq!(saved.status, 400, "{saved:?}");
+        assert!(saved.detail().contains("bytes: use") && saved.detail().len() < 300, "{saved:?}");
+        assert_eq!(served.get(&format!("{artifacts}/{name}")).await.status, 400);
+    }
+    let long = "x".repeat(255);
+    assert_eq!(served.post(artifacts, json!({"filename": long, "artifact": {"text": "hi"}})).await.status, 200);
+    assert_eq!(served.get(&format!("{artifacts}/{long}")).await.status, 200);
 }

@@ -4,6 +4,7 @@
 mod callers;
 mod client;
 mod conversation;
+mod description;
 mod dev_apps;
 mod dev_guard;
 mod dev_traces;

@@ -4,24 +4,14 @@ use std::fmt;
 use std::future::{Future, pending};
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use pleach_runner::{DrainOptions, Runner};
-use tokio::net::{TcpListener, TcpStream, ToSocketAddrs};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use tokio::task::JoinSet;
+use tokio::net::{TcpListener, ToSocketAddrs};
+use tokio::sync::watch;
 
+use crate::connections::Connections;
 use crate::{ApiServer, ServerError};
-
-/// How long the server waits when the system gives it no connection, for want of files.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How long connections may take to send what they have, once all runs have ended.
-const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// A server that listens at an address. It speaks HTTP/1.1; a proxy in front adds TLS.
 pub struct BoundServer {
@@ -65,13 +55,7 @@ impl BoundServer {
             server.api().runners.values().for_each(Runner::start_timers);
         }
         let (closing, closed) = watch::channel(false);
-        let mut connections = Connections {
-            router: server.router_at(address),
-            request_time: server.api().limits.request_time,
-            places: Arc::new(Semaphore::new(server.api().limits.connections.min(Semaphore::MAX_PERMITS))),
-            closed,
-            open: JoinSet::new(),
-        };
+        let mut connections = Connections::new(server.router_at(address), &server.api().limits, closed);
         let mut stop = pin!(stop);
         loop {
             tokio::select! {
@@ -112,79 +96,5 @@ impl ApiServer {
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let local = listener.local_addr().map_err(failed)?;
         Ok(BoundServer { server: self, listener, address: local })
-    }
-}
-
-/// Waits until the connections are to end.
-async fn until(closed: &mut watch::Receiver<bool>) {
-    // An error means that the server was dropped.
-    closed.wait_for(|closed| *closed).await.ok();
-}
-
-/// The open connections.
-struct Connections {
-    router: Router,
-    request_time: Duration,
-    places: Arc<Semaphore>,
-    closed: watch::Receiver<bool>,
-    open: JoinSet<()>,
-}
-
-impl Connections {
-    /// Accepts one connection, as soon as there is a place for it.
-    ///
-    /// # Cancel safety
-    /// Dropping the future loses no connection.
-    async fn accept(&mut self, listener: &TcpListener) {
-        // The semaphore is never closed.
-        let Ok(place) = Arc::clone(&self.places).acquire_owned().await else { return };
-        match listener.accept().await {
-            Ok((stream, peer)) => self.open(stream, peer, place),
-            Err(error) => {
-                tracing::warn!(%error, "no connection could be accepted");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-            }
-        }
-        while self.open.try_join_next().is_some() {}
-    }
-
-    #[cfg_attr(
-        not(feature = "dev"),
-        expect(unused_variables, reason = "only routes of the development server ask for the peer")
-    )]
-    fn open(&mut self, stream: TcpStream, peer: SocketAddr, place: OwnedSemaphorePermit) {
-        // An event is sent when it comes, however small it is.
-        stream.set_nodelay(true).ok();
-        let router = self.router.clone();
-        #[cfg(feature = "dev")]
-        let router = tower::Layer::layer(&axum::Extension(crate::peer::Peer(peer)), router);
-        let service = TowerToHyperService::new(router);
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(self.request_time)
-            .serve_connection(TokioIo::new(stream), service);
-        let mut closed = self.closed.clone();
-        self.open.spawn(async move {
-            let mut connection = pin!(connection);
-            let ended = tokio::select! {
-                ended = connection.as_mut() => ended,
-                () = until(&mut closed) => {
-                    connection.as_mut().graceful_shutdown();
-                    connection.await
-                }
-            };
-            if let Err(error) = ended {
-                tracing::debug!(%error, "a connection has ended with an error");
-            }
-            drop(place);
-        });
-    }
-
-    /// Waits for the connections to end, and cuts off those that take too long.
-    async fn finish(mut self) {
-        let ended = async { while self.open.join_next().await.is_some() {} };
-        if tokio::time::timeout(LAST_WORDS, ended).await.is_err() {
-            self.open.shutdown().await;
-        }
     }
 }

@@ -21,9 +21,10 @@ use crate::error::{ApiError, text_response};
 use crate::guard::{Bind, check};
 #[cfg(feature = "dev")]
 use crate::names::not_served;
+use crate::routes::service::HEALTH;
 
 /// The paths that every caller may ask for.
-const PUBLIC: &[&str] = &["/health"];
+const PUBLIC: &[&str] = &[HEALTH];
 
 /// The entry of a server that listens at an address.
 #[derive(Clone)]

@@ -14,7 +14,9 @@ mod base;
 mod body;
 mod bound_server;
 mod caller;
+mod connections;
 mod cors;
+mod description;
 #[cfg(feature = "dev")]
 mod dev;
 mod entry;

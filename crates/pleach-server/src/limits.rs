@@ -21,7 +21,7 @@ pub struct ServerLimits {
     /// How long a client may leave an event of its stream unread: five minutes by default. Then it counts as gone. A request waits as
     /// long for other runs of its session, and is answered with 409 then.
     pub client_patience: Duration,
-    /// How many connections are open at once: 10,000 by default. Others wait to be accepted.
+    /// How many connections are open at once: 10,000 by default. A request on a further one is answered with 503, but for `/health`.
     pub connections: usize,
 }
 

@@ -214,12 +214,11 @@ impl Server {
         self
     }
 
-    /// Shows the spans of runs in the routes of the development server. A layer of the program's subscriber records them: see
-    /// [`Traces`](crate::Traces).
+    /// Shows the spans of runs in the routes of the development server, which [`dev`](Self::dev) or [`dev_ui`](Self::dev_ui) turns on. A
+    /// layer of the program's subscriber records them: see [`Traces`](crate::Traces).
     // H110, H111
     #[cfg(feature = "dev")]
     pub fn traces(mut self, traces: crate::Traces) -> Self {
-        self.is_dev = true;
         self.traces = Some(traces);
         self
     }
@@ -271,6 +270,10 @@ impl Server {
         let default_app = self.default_app.or_else(|| std::env::var(DEFAULT_APP).ok().filter(|name| !name.is_empty()));
         if let Some(unknown) = default_app.as_ref().filter(|name| !runners.contains_key(*name)) {
             return Err(ServerError::UnknownDefaultApp(unknown.clone()));
+        }
+        #[cfg(feature = "dev")]
+        if self.traces.is_some() && !self.is_dev {
+            return Err(ServerError::TracesWithoutDev);
         }
         #[cfg(feature = "dev")]
         if let Some(ui) = self.dev_ui.as_ref().filter(|ui| !ui.folder.is_dir()) {

@@ -21,6 +21,9 @@ pub enum ServerError {
     /// The folder of the browser UI is not there.
     #[error("the folder of the browser UI is not there: {}; name one that has its files", .0.display())]
     NoUi(PathBuf),
+    /// The server has traces and no routes that show them.
+    #[error("the server has traces, which only the development server shows: call `.dev(true)`")]
+    TracesWithoutDev,
     /// An app cannot be run.
     #[error(transparent)]
     App(BuildError),

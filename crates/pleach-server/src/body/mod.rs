@@ -6,6 +6,7 @@ mod event_words;
 mod problem;
 mod read;
 mod requests;
+mod schema;
 mod shape;
 mod tables;
 mod typed;
@@ -19,5 +20,6 @@ pub(crate) use requests::TelemetryBody;
 pub(crate) use requests::{ArtifactBody, CreateBody, MemoryBody, RunBody, StateBody, UpdateBody};
 #[cfg(feature = "inspect")]
 pub(crate) use requests::{ForkBody, MoveBody};
+pub(crate) use schema::{reference, schemas};
 #[cfg(feature = "dev")]
 pub(crate) use unkept::Unkept;

@@ -47,7 +47,7 @@ pub(super) static ARTIFACT: Shape =
 
 pub(super) static CONTENT: Shape = Shape::closed(&[optional("parts", List(&Model(&PART))), optional("role", Text)]);
 
-static PART: Shape = Shape::closed(&[
+pub(super) static PART: Shape = Shape::closed(&[
     optional("mediaResolution", Object),
     optional("codeExecutionResult", Model(&CODE_RESULT)),
     optional("executableCode", Model(&CODE)),
@@ -67,17 +67,19 @@ static PART: Shape = Shape::closed(&[
     optional("speechMetadata", Object),
 ]);
 
-static CODE_RESULT: Shape = Shape::closed(&[optional("outcome", Text), optional("output", Text), optional("id", Text)]);
+pub(super) static CODE_RESULT: Shape =
+    Shape::closed(&[optional("outcome", Text), optional("output", Text), optional("id", Text)]);
 
-static CODE: Shape = Shape::closed(&[optional("code", Text), optional("language", Text), optional("id", Text)]);
+pub(super) static CODE: Shape =
+    Shape::closed(&[optional("code", Text), optional("language", Text), optional("id", Text)]);
 
-static FILE: Shape =
+pub(super) static FILE: Shape =
     Shape::closed(&[optional("displayName", Text), optional("fileUri", Text), optional("mimeType", Text)]);
 
-static BLOB: Shape =
+pub(super) static BLOB: Shape =
     Shape::closed(&[optional("data", Bytes), optional("displayName", Text), optional("mimeType", Text)]);
 
-static CALL: Shape = Shape::closed(&[
+pub(super) static CALL: Shape = Shape::closed(&[
     optional("id", Text),
     optional("args", Object),
     optional("name", Text),
@@ -85,7 +87,7 @@ static CALL: Shape = Shape::closed(&[
     optional("willContinue", Flag),
 ]);
 
-static PARTIAL_ARG: Shape = Shape::closed(&[
+pub(super) static PARTIAL_ARG: Shape = Shape::closed(&[
     optional("boolValue", Flag),
     optional("jsonPath", Text),
     optional("nullValue", Text),
@@ -94,7 +96,7 @@ static PARTIAL_ARG: Shape = Shape::closed(&[
     optional("willContinue", Flag),
 ]);
 
-static RESPONSE: Shape = Shape::closed(&[
+pub(super) static RESPONSE: Shape = Shape::closed(&[
     optional("willContinue", Flag),
     optional("scheduling", Text),
     optional("parts", List(&Model(&RESPONSE_PART))),
@@ -103,21 +105,22 @@ static RESPONSE: Shape = Shape::closed(&[
     optional("response", Object),
 ]);
 
-static RESPONSE_PART: Shape = Shape::closed(&[
+pub(super) static RESPONSE_PART: Shape = Shape::closed(&[
     optional("inlineData", Model(&BLOB)),
     optional("fileData", Model(&FILE)),
     optional("mediaProcessing", Any),
 ]);
 
-static VIDEO: Shape =
+pub(super) static VIDEO: Shape =
     Shape::closed(&[optional("endOffset", Text), optional("fps", Number), optional("startOffset", Text)]);
 
-static TOOL_CALL: Shape = Shape::closed(&[optional("id", Text), optional("toolType", Text), optional("args", Object)]);
+pub(super) static TOOL_CALL: Shape =
+    Shape::closed(&[optional("id", Text), optional("toolType", Text), optional("args", Object)]);
 
-static TOOL_RESPONSE: Shape =
+pub(super) static TOOL_RESPONSE: Shape =
     Shape::closed(&[optional("id", Text), optional("toolType", Text), optional("response", Object)]);
 
-static EVENT: Shape = Shape::open(&[
+pub(super) static EVENT: Shape = Shape::open(&[
     optional("modelVersion", Text),
     optional("content", Model(&CONTENT)),
     optional("groundingMetadata", Object),
@@ -155,10 +158,10 @@ static EVENT: Shape = Shape::open(&[
     defaulted("timestamp", Number),
 ]);
 
-static NODE: Shape =
+pub(super) static NODE: Shape =
     Shape::open(&[defaulted("path", Text), optional("outputFor", List(&Text)), optional("messageAsOutput", Flag)]);
 
-static ACTIONS: Shape = Shape::closed(&[
+pub(super) static ACTIONS: Shape = Shape::closed(&[
     optional("skipSummarization", Flag),
     defaulted("stateDelta", Object),
     defaulted("artifactDelta", Object),

@@ -20,13 +20,16 @@ use http::header::LOCATION;
 use http::{HeaderValue, StatusCode};
 
 use crate::api::Api;
+use crate::description;
 use crate::error::ApiError;
 
 /// Returns all routes.
 pub(crate) fn router() -> Router<Arc<Api>> {
     let routes = Routes(Router::new())
-        .at("/health", get(service::health))
+        .at(service::HEALTH, get(service::health))
         .at("/version", get(service::version))
+        .at("/openapi.json", get(description::openapi))
+        .at("/docs", get(description::docs))
         .at("/list-apps", get(service::list_apps))
         .at("/agent-identity/finalize", post(service::finalize))
         .at("/apps/{app}/app-info", get(app_info::app_info))

@@ -16,6 +16,9 @@ use crate::query;
 /// The language of apps, out of those that clients of google-adk know.
 pub(super) const APP_LANGUAGE: &str = "python";
 
+/// The path of [`health`].
+pub(crate) const HEALTH: &str = "/health";
+
 // H20
 pub(crate) async fn health() -> Response {
     plain(&json!({ "status": "ok" }))

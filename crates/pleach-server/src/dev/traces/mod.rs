@@ -42,7 +42,7 @@ const BYTES: usize = 64 << 20;
 ///
 /// let traces = Traces::new();
 /// let subscriber = tracing_subscriber::registry().with(traces.layer());
-/// let server = Server::new().traces(traces);
+/// let server = Server::new().dev(true).traces(traces);
 /// # drop((subscriber, server));
 /// ```
 ///
