@@ -7,8 +7,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
-use crate::adk::run;
 use crate::debian;
+use crate::python::run;
 
 /// The variables under which tests find the browser, its driver, and the folder of google-adk's UI.
 pub(crate) const CHROMIUM_VARIABLE: &str = "PLEACH_TEST_CHROMIUM";

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::ensure;
 
-use crate::adk::run;
+use crate::python::run;
 
 /// The variable that names a folder to use, and under which tests find theirs.
 pub(crate) const SERVERS_VARIABLE: &str = "PLEACH_TEST_MCP_SERVERS";

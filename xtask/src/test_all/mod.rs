@@ -33,6 +33,7 @@ pub(crate) fn run(args: &mut lexopt::Parser) -> anyhow::Result<bool> {
                 Need::Postgres => reports.extend(run.obtain_postgres(&options)),
                 Need::Adk => reports.extend(run.obtain_adk()),
                 Need::McpServers => reports.extend(run.obtain_mcp_servers()),
+                Need::Schemathesis => reports.extend(run.obtain_schemathesis()),
                 Need::Browser => reports.extend(run.obtain_browser()),
             }
         }

@@ -10,6 +10,7 @@ use crate::browser::{self, Browser, CHROMIUM_VARIABLE, DRIVER_VARIABLE};
 use crate::mcp_servers::{self, SERVERS_VARIABLE};
 use crate::postgres::{Durability, Server, URL_VARIABLE};
 use crate::report::{Outcome, StepReport};
+use crate::schemathesis::{self, PROGRAM_VARIABLE};
 use crate::workspace::Workspace;
 
 /// What the steps share.
@@ -18,6 +19,7 @@ pub(super) struct Run {
     postgres: Wanted<Server>,
     adk: Wanted<PathBuf>,
     mcp_servers: Wanted<PathBuf>,
+    schemathesis: Wanted<PathBuf>,
     browser: Wanted<Browser>,
 }
 
@@ -37,14 +39,22 @@ pub(super) enum Need {
     Adk,
     /// The reference MCP servers.
     McpServers,
+    /// The program that checks the server against its description.
+    Schemathesis,
     /// A Chromium.
     Browser,
 }
 
 impl Run {
     pub(super) fn new(workspace: Workspace) -> Self {
-        let (postgres, adk, mcp_servers) = (Wanted::NotAsked, Wanted::NotAsked, Wanted::NotAsked);
-        Self { workspace, postgres, adk, mcp_servers, browser: Wanted::NotAsked }
+        Self {
+            workspace,
+            postgres: Wanted::NotAsked,
+            adk: Wanted::NotAsked,
+            mcp_servers: Wanted::NotAsked,
+            schemathesis: Wanted::NotAsked,
+            browser: Wanted::NotAsked,
+        }
     }
 
     /// Gets the server; a row of its own in the table.
@@ -68,6 +78,13 @@ impl Run {
         let target = &self.workspace.target_directory;
         let about = "reference MCP servers for the tests that start them";
         self.mcp_servers.obtain("mcp", about, || mcp_servers::obtain(target))
+    }
+
+    /// Gets the program that checks the server against its description; also a row of its own, and never a failure.
+    pub(super) fn obtain_schemathesis(&mut self) -> Option<StepReport> {
+        let target = &self.workspace.target_directory;
+        let about = "the program that checks the server against its description";
+        self.schemathesis.obtain("schemathesis", about, || schemathesis::obtain(target))
     }
 
     /// Gets the browser; also a row of its own, and never a failure.
@@ -100,6 +117,9 @@ impl Run {
         }
         if let Wanted::Ready(folder) = &self.mcp_servers {
             variables.push((SERVERS_VARIABLE, folder.as_os_str()));
+        }
+        if let Wanted::Ready(program) = &self.schemathesis {
+            variables.push((PROGRAM_VARIABLE, program.as_os_str()));
         }
         if let Wanted::Ready(browser) = &self.browser {
             variables.push((CHROMIUM_VARIABLE, browser.chromium.as_os_str()));
