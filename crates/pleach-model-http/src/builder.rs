@@ -86,15 +86,35 @@ impl HttpModelBuilder {
         self
     }
 
-    /// Sets how long an answer that has begun may be silent, by the invocation's clock; 5 minutes when it is not set.
+    /// Sets how long an answer that has begun may be without content, by the invocation's clock; 5 minutes when it is not
+    /// set. Comments, pings, empty pieces and blanks are no content.
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
         self.limits.idle = timeout;
+        self
+    }
+
+    /// Sets how long a request and its whole answer may take together, by the invocation's clock; an hour when it is not
+    /// set. It counts for each attempt; a `timeout` in the HTTP options of a request replaces it.
+    pub fn total_timeout(mut self, timeout: Duration) -> Self {
+        self.limits.total = timeout;
         self
     }
 
     /// Sets how large an answer, or one event of a streamed answer, may be; 64 MiB when it is not set.
     pub fn max_response_bytes(mut self, bytes: usize) -> Self {
         self.limits.response_bytes = bytes;
+        self
+    }
+
+    /// Sets how large a streamed answer may be as a whole, with all that surrounds its words; 256 MiB when it is not set.
+    pub fn max_stream_bytes(mut self, bytes: usize) -> Self {
+        self.limits.stream_bytes = bytes;
+        self
+    }
+
+    /// Sets how many calls an answer may have; 1,000 when it is not set.
+    pub fn max_calls(mut self, calls: usize) -> Self {
+        self.limits.calls = calls;
         self
     }
 

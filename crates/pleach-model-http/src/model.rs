@@ -4,13 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_stream::try_stream;
-use futures_util::{FutureExt as _, StreamExt as _};
-use pleach_model::{Model, ModelCall, ModelCapabilities, ModelError, ResponseStream};
+use futures_util::StreamExt as _;
+use pleach_model::{LlmResponse, Model, ModelCall, ModelCapabilities, ModelError, ResponseStream};
 use serde_json::Value;
 
-use crate::http::{Http, Outgoing, events};
+use crate::http::{Events, Http, Interruption, Outgoing};
 use crate::retry::RetryPolicy;
-use crate::wire::{Reading, Wire};
+use crate::wire::{Decoder, Reading, WRONG_ADDRESS, Wire};
 
 /// A model of a provider, reached over HTTP. Its clones share one pool of connections.
 ///
@@ -96,33 +96,77 @@ impl Inner {
         self.http.outgoing(model, prepared, call.request.config.http_options.as_ref())
     }
 
+    /// Has an event read, and returns the fragments if they are wanted.
+    fn take(
+        &self,
+        reading: &Reading<'_>,
+        decoder: &mut (dyn Decoder + '_),
+        event: Value,
+    ) -> Result<Vec<LlmResponse>, ModelError> {
+        let fragments = decoder.event(event)?;
+        reading.check_calls(decoder.amount().calls, self.http.limits())?;
+        Ok(if reading.call.streaming { fragments } else { Vec::new() })
+    }
+
     /// Sends the request once and reads the answer.
     fn attempt<'a>(&'a self, call: ModelCall<'a>, request: Outgoing) -> ResponseStream<'a> {
         let reading = Reading { model: self.model(call), call };
         Box::pin(try_stream! {
             let body = self.http.send(request, reading).await?;
             if body.is_page() {
-                Err(reading.invalid("it is a page of HTML"))?;
-            }
-            if !call.streaming || body.is_json() {
-                let answer = body.json().await?;
-                yield self.wire.read(&reading, answer)?;
-                return;
+                Err(reading.foreign("it is a page of HTML"))?;
             }
             let mut decoder = self.wire.decoder(reading);
-            let mut events = events(body, reading);
-            while !decoder.is_over() && let Some(event) = events.next().await {
-                for fragment in decoder.event(event?)? {
-                    yield fragment;
+            if body.is_json() || !(call.streaming || body.is_stream()) {
+                let events = match body.json().await? {
+                    // Some servers send a stream as one list.
+                    Value::Array(events) => events,
+                    answer => {
+                        let is_foreign = !is_of_a_model(&answer);
+                        let whole = self.wire.read(&reading, answer).map_err(|error| match is_foreign {
+                            true => error.with_advice(WRONG_ADDRESS),
+                            false => error,
+                        })?;
+                        reading.check_calls(whole.function_calls().count(), self.http.limits())?;
+                        yield whole;
+                        return;
+                    }
+                };
+                for event in events {
+                    for fragment in self.take(&reading, &mut *decoder, event)? {
+                        yield fragment;
+                    }
                 }
+            } else {
+                let mut events = Events::of(body, reading);
+                while !decoder.is_over() && let Some(event) = events.next().await {
+                    let event = match event {
+                        Ok(event) => event,
+                        // The answer is there, and only what is not needed is missing.
+                        Err(Interruption::Break(_)) if decoder.is_whole() => break,
+                        Err(interruption) => Err(interruption.into_error())?,
+                    };
+                    let before = decoder.amount().events;
+                    for fragment in self.take(&reading, &mut *decoder, event)? {
+                        yield fragment;
+                    }
+                    if decoder.amount().events > before {
+                        events.note_content();
+                    }
+                }
+                events.read_end();
             }
-            // The end of the body has usually arrived with the last event: a connection that was read to its end is used again.
-            let _: Option<Option<Result<Value, ModelError>>> = events.next().now_or_never();
             if let Some(whole) = decoder.finish()? {
                 yield whole;
             }
         })
     }
+}
+
+/// Whether a document has anything of an answer of a model.
+fn is_of_a_model(answer: &Value) -> bool {
+    let members = ["choices", "candidates", "content", "promptFeedback", "usage", "usageMetadata"];
+    members.iter().any(|member| answer.get(*member).is_some())
 }
 
 impl fmt::Debug for HttpModel {

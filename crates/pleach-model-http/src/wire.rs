@@ -4,6 +4,8 @@ use pleach_core::Map;
 use pleach_model::{LlmResponse, ModelCall, ModelCapabilities, ModelError, ModelErrorKind};
 use serde_json::Value;
 
+use crate::http::{Limits, TimeLimit};
+
 /// The facts about a provider that do not depend on a request.
 #[derive(Debug)]
 pub(crate) struct Provider {
@@ -58,6 +60,9 @@ pub(crate) trait Wire: Send + Sync + 'static {
     fn decoder<'a>(&self, reading: Reading<'a>) -> Box<dyn Decoder + 'a>;
 }
 
+/// What to do where something answers that is no server of models.
+pub(crate) const WRONG_ADDRESS: &str = "check that the base URL is that of a compatible provider";
+
 /// What reading an answer needs beside the answer.
 #[derive(Clone, Copy)]
 pub(crate) struct Reading<'a> {
@@ -73,9 +78,22 @@ impl Reading<'_> {
         ModelError::new(self.model, ModelErrorKind::InvalidResponse).with_message(what)
     }
 
+    /// What came is not from a server of models.
+    pub(crate) fn foreign(&self, what: impl Into<String>) -> ModelError {
+        self.invalid(what).with_advice(WRONG_ADDRESS)
+    }
+
     /// No answer in time.
-    pub(crate) fn timeout(&self) -> ModelError {
-        ModelError::new(self.model, ModelErrorKind::Timeout)
+    pub(crate) fn timeout(&self, limit: TimeLimit) -> ModelError {
+        ModelError::new(self.model, ModelErrorKind::Timeout).with_message(limit.message())
+    }
+
+    /// Checks how many calls an answer has.
+    pub(crate) fn check_calls(&self, count: usize, limits: &Limits) -> Result<(), ModelError> {
+        if count <= limits.calls {
+            return Ok(());
+        }
+        Err(self.invalid(format!("more than {} calls; allow more with `.max_calls(…)`", limits.calls)))
     }
 
     /// A stream that ended too early.
@@ -97,6 +115,33 @@ pub(crate) trait Decoder: Send {
     /// Whether the stream has said that nothing follows.
     fn is_over(&self) -> bool;
 
+    /// Whether the reason of the end has come: what may follow, such as the usage, is welcome and not needed.
+    fn is_whole(&self) -> bool;
+
+    /// How much has come so far.
+    fn amount(&self) -> Amount;
+
     /// Returns the whole answer; `None` when there was none at all.
     fn finish(self: Box<Self>) -> Result<Option<LlmResponse>, ModelError>;
+}
+
+/// How much of an answer has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Amount {
+    /// The events that had content: words, arguments, calls, media, the reason of the end.
+    pub(crate) events: usize,
+    /// The calls that have begun.
+    pub(crate) calls: usize,
+}
+
+/// Whether a value has a text that is not blank, outside of members with these names.
+pub(crate) fn has_words(value: &Value, except: &[&str]) -> bool {
+    match value {
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Array(items) => items.iter().any(|item| has_words(item, except)),
+        Value::Object(members) => {
+            members.iter().any(|(key, member)| !except.contains(&key.as_str()) && has_words(member, except))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
 }

@@ -1,5 +1,6 @@
 //! What can go wrong with a model.
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
@@ -40,6 +41,7 @@ struct Inner {
     status: Option<u16>,
     status_text: Option<String>,
     message: Option<String>,
+    advice: Option<Cow<'static, str>>,
     retry_after: Option<Duration>,
     cause: Option<Arc<dyn Error + Send + Sync>>,
 }
@@ -121,7 +123,7 @@ impl ModelErrorKind {
             Self::Unreachable => "check the network and the base URL, then try again",
             Self::Timeout => "try again, or allow more time",
             Self::StreamCut => "try again; nothing of the answer was used",
-            Self::InvalidResponse => "check that the base URL is that of a compatible provider",
+            Self::InvalidResponse => "try again; what came is not what the provider's format allows",
             Self::ScriptExhausted => "add replies, or let the last one repeat with `.repeating()`",
             Self::Other => "see the provider's documentation",
         }
@@ -137,6 +139,7 @@ impl ModelError {
             status: None,
             status_text: None,
             message: None,
+            advice: None,
             retry_after: None,
             cause: None,
         }))
@@ -156,10 +159,17 @@ impl ModelError {
         self
     }
 
-    /// Sets the provider's own message: the text of its error, never a body or a header.
+    /// Sets the provider's own message: the text of its error, never a header.
     #[must_use]
     pub fn with_message(mut self, message: impl Into<String>) -> Self {
         self.0.message = Some(message.into());
+        self
+    }
+
+    /// Sets what to do next, in the place of what the kind of failure advises.
+    #[must_use]
+    pub fn with_advice(mut self, advice: impl Into<Cow<'static, str>>) -> Self {
+        self.0.advice = Some(advice.into());
         self
     }
 
@@ -230,7 +240,7 @@ impl ModelError {
 
 impl fmt::Display for ModelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { kind, model, message, retry_after, cause, .. } = &*self.0;
+        let Inner { kind, model, message, advice, retry_after, cause, .. } = &*self.0;
         let failed = if self.0.status.is_some() { "refused the call" } else { "failed" };
         write!(f, "model `{model}` {failed}{}: {}", self.details(), kind.what())?;
         // Providers repeat a part of the key when they refuse it.
@@ -242,7 +252,7 @@ impl fmt::Display for ModelError {
         }
         match retry_after {
             Some(wait) => write!(f, "; try again after {} s", wait.as_secs_f64()),
-            None => write!(f, "; {}", kind.advice()),
+            None => write!(f, "; {}", advice.as_deref().unwrap_or_else(|| kind.advice())),
         }
     }
 }

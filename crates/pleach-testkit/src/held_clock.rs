@@ -31,6 +31,12 @@ impl HeldClock {
         sleep.duration
     }
 
+    /// Ends all sleeps that were asked to last this long; returns how many.
+    pub fn wake_all_of(&self, duration: Duration) -> usize {
+        let woken: Vec<Sleep> = self.sleeps().extract_if(.., |sleep| sleep.duration == duration).collect();
+        woken.into_iter().map(|sleep| sleep.wake.send(())).count()
+    }
+
     fn sleeps(&self) -> MutexGuard<'_, Vec<Sleep>> {
         self.sleeps.lock().unwrap_or_else(PoisonError::into_inner)
     }

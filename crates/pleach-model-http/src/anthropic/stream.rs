@@ -1,31 +1,67 @@
 //! A streamed answer: blocks that begin, grow and end, by index.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
-use pleach_core::{Content, FunctionCall, Map, Part};
+use pleach_core::{Content, FunctionCall, Map, Part, big_integers_as_strings};
 use pleach_model::{LlmResponse, ModelError};
 use serde_json::{Value, json};
 
 use super::answer::{self, Usage};
 use super::output::{self, OutputTool};
-use crate::wire::{Decoder, Reading};
+use crate::wire::{Amount, Decoder, Reading, has_words};
 
 /// Reads the events of one answer.
 pub(super) struct MessageStream<'a> {
     reading: Reading<'a>,
     output: Option<OutputTool>,
-    blocks: BTreeMap<u64, Block>,
+    /// In the order in which they began.
+    blocks: Vec<Block>,
+    /// The block that has each index now: some servers use an index again.
+    places: HashMap<u64, usize>,
     usage: Usage,
     version: Option<String>,
     reason: Option<String>,
     is_over: bool,
+    amount: Amount,
 }
 
 /// A block so far, and the text of a call's input.
 struct Block {
     block: Map,
     input: String,
+    is_open: bool,
 }
+
+impl Block {
+    fn new(block: Map) -> Self {
+        Self { block, input: String::new(), is_open: true }
+    }
+
+    fn is_call(&self) -> bool {
+        self.block.get("type").and_then(Value::as_str) == Some("tool_use")
+    }
+
+    /// Puts the input that came in pieces into the block. A call whose input is no object cannot be run.
+    fn close(&mut self) -> Result<(), Unreadable> {
+        if self.input.trim().is_empty() {
+            return Ok(());
+        }
+        match serde_json::from_slice(&big_integers_as_strings(self.input.as_bytes())) {
+            Ok(input @ Value::Object(_)) => drop(self.block.insert("input".to_owned(), input)),
+            Ok(Value::Null) => {}
+            _ if self.is_call() => {
+                let name = self.block.get("name").and_then(Value::as_str).unwrap_or_default();
+                return Err(Unreadable(name.to_owned()));
+            }
+            // The provider runs the tools of other blocks.
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// The name of a call whose input is no object.
+struct Unreadable(String);
 
 impl<'a> MessageStream<'a> {
     pub(super) fn new(reading: Reading<'a>) -> Self {
@@ -33,11 +69,13 @@ impl<'a> MessageStream<'a> {
         Self {
             reading,
             output,
-            blocks: BTreeMap::new(),
+            blocks: Vec::new(),
+            places: HashMap::new(),
             usage: Usage::default(),
             version: None,
             reason: None,
             is_over: false,
+            amount: Amount::default(),
         }
     }
 
@@ -49,7 +87,14 @@ impl<'a> MessageStream<'a> {
 
     /// Begins a block; a call is a fragment with its id and name.
     fn begin(&mut self, index: u64, block: &Map) -> Option<LlmResponse> {
-        self.blocks.insert(index, Block { block: block.clone(), input: String::new() });
+        if self.repeats(index, block) {
+            return None;
+        }
+        let begun = Block::new(block.clone());
+        self.amount.calls += usize::from(begun.is_call());
+        self.amount.events += usize::from(has_words(&Value::Object(block.clone()), &["type"]));
+        self.places.insert(index, self.blocks.len());
+        self.blocks.push(begun);
         let kind = block.get("type").and_then(Value::as_str)?;
         let text =
             |key: &str| block.get(key).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
@@ -68,6 +113,22 @@ impl<'a> MessageStream<'a> {
         }
     }
 
+    /// Whether a block begins that has begun already: the open one of this index has its id.
+    fn repeats(&self, index: u64, block: &Map) -> bool {
+        let open = self.places.get(&index).map(|place| &self.blocks[*place]).filter(|open| open.is_open);
+        let id = block.get("id").filter(|id| id.as_str().is_some_and(|id| !id.is_empty()));
+        id.is_some() && open.is_some_and(|open| open.block.get("id") == id)
+    }
+
+    /// The block of an index, begun as one of this kind if there is none.
+    fn block(&mut self, index: u64, kind: &str) -> &mut Block {
+        let place = *self.places.entry(index).or_insert(self.blocks.len());
+        if place == self.blocks.len() {
+            self.blocks.push(Block::new(Map::from_iter([("type".to_owned(), json!(kind))])));
+        }
+        &mut self.blocks[place]
+    }
+
     /// Whether a block is the call that holds the answer.
     fn is_output(&self, block: &Map) -> bool {
         self.output.is_some() && block.get("name") == Some(&json!(output::NAME))
@@ -84,12 +145,12 @@ impl<'a> MessageStream<'a> {
             _ => return None,
         };
         let piece = delta.get(key).and_then(Value::as_str).filter(|piece| !piece.is_empty())?;
-        let empty = || Block { block: Map::from_iter([("type".to_owned(), json!(default))]), input: String::new() };
-        let block = self.blocks.entry(index).or_insert_with(empty);
+        self.amount.events += usize::from(!piece.trim().is_empty());
+        let block = self.block(index, default);
         if key == "partial_json" {
             block.input.push_str(piece);
-            let is_answer = self.output.as_ref().is_some_and(OutputTool::streams)
-                && block.block.get("name") == Some(&json!(output::NAME));
+            let is_output = block.block.get("name") == Some(&json!(output::NAME));
+            let is_answer = is_output && self.output.as_ref().is_some_and(OutputTool::streams);
             return is_answer.then(|| self.fragment(Part::text(piece)));
         }
         match block.block.get_mut(key) {
@@ -119,9 +180,16 @@ impl Decoder for MessageStream<'_> {
                 _ => return Err(self.reading.invalid("a block of its content is not an object")),
             },
             Some("content_block_delta") => event.get("delta").and_then(|delta| self.grow(index, delta)),
+            Some("content_block_stop") => {
+                if let Some(place) = self.places.get(&index) {
+                    self.blocks[*place].is_open = false;
+                }
+                None
+            }
             Some("message_delta") => {
                 self.usage.take(event.get("usage"));
                 let reason = event.pointer("/delta/stop_reason").and_then(Value::as_str);
+                self.amount.events += usize::from(reason.is_some() && self.reason.is_none());
                 self.reason = reason.map(str::to_owned).or_else(|| self.reason.take());
                 None
             }
@@ -138,24 +206,25 @@ impl Decoder for MessageStream<'_> {
         self.is_over
     }
 
+    fn is_whole(&self) -> bool {
+        self.reason.is_some()
+    }
+
+    fn amount(&self) -> Amount {
+        self.amount
+    }
+
     fn finish(self: Box<Self>) -> Result<Option<LlmResponse>, ModelError> {
-        if !self.is_over {
+        if !self.is_over && !self.is_whole() {
             return Err(self.reading.cut());
         }
         let mut parts = Vec::new();
         let mut unreadable = Vec::new();
-        for Block { mut block, input } in self.blocks.into_values() {
-            if !input.trim().is_empty() {
-                match serde_json::from_str(&input) {
-                    Ok(input @ Value::Object(_)) => drop(block.insert("input".to_owned(), input)),
-                    _ => {
-                        let name = block.get("name").and_then(Value::as_str).unwrap_or_default();
-                        unreadable.push(name.to_owned());
-                        continue;
-                    }
-                }
+        for mut block in self.blocks {
+            match block.close() {
+                Ok(()) => parts.extend(answer::part(&block.block).filter(|part| !is_empty_text(part))),
+                Err(Unreadable(name)) => unreadable.push(name),
             }
-            parts.extend(answer::part(&block).filter(|part| !is_empty_text(part)));
         }
         if !unreadable.is_empty() {
             parts.retain(|part| part.function_call.is_none());

@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use pleach_model::{ModelError, ModelErrorKind};
+use pleach_core::big_integers_as_strings;
+use pleach_model::ModelError;
 use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
 use serde_json::Value;
 
-use super::limits::{Deadline, within};
+use super::failure::shortened;
+use super::limits::{Pace, TimeLimit, Timer, within};
 use super::secrets::Secrets;
 use super::{Failure, Limits};
 use crate::wire::Reading;
@@ -27,7 +29,11 @@ pub(crate) struct Body<'a> {
     pub(super) limits: &'a Limits,
     /// What is hidden in messages of the provider.
     pub(super) secrets: Arc<Secrets>,
-    deadline: Deadline,
+    /// The limit of the whole request.
+    total: Timer,
+    /// The limit since the last content; it begins when the next piece is waited for.
+    idle: Option<Timer>,
+    pace: Pace,
 }
 
 impl<'a> Body<'a> {
@@ -36,9 +42,9 @@ impl<'a> Body<'a> {
         reading: Reading<'a>,
         limits: &'a Limits,
         secrets: Arc<Secrets>,
-        deadline: Deadline,
+        total: Timer,
     ) -> Self {
-        Self { response, reading, limits, secrets, deadline }
+        Self { response, reading, limits, secrets, total, idle: None, pace: Pace::default() }
     }
 
     /// Whether the body is one JSON document, not a stream of events.
@@ -51,6 +57,11 @@ impl<'a> Body<'a> {
         self.is_of("text/html")
     }
 
+    /// Whether the body says that it is a stream of events.
+    pub(crate) fn is_stream(&self) -> bool {
+        self.is_of("text/event-stream")
+    }
+
     fn is_of(&self, kind: &str) -> bool {
         let own = self.response.headers().get(CONTENT_TYPE).and_then(|own| own.to_str().ok());
         own.is_some_and(|own| own.trim_start().starts_with(kind))
@@ -58,10 +69,23 @@ impl<'a> Body<'a> {
 
     /// Returns the next piece; `None` at the end.
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, ModelError> {
-        let next = self.response.chunk();
-        let chunk = within(next, self.reading.call.clock, self.limits.idle, &mut self.deadline).await;
-        let chunk = chunk.ok_or_else(|| self.reading.timeout())?;
-        chunk.map_err(|error| self.reading.cut().with_cause(error.without_url()))
+        let Self { response, reading, limits, total, idle, pace, .. } = self;
+        let idle = idle.get_or_insert_with(|| Timer::start(reading.call.clock, TimeLimit::Idle(limits.idle)));
+        // Pieces that are there already win over the limits, so those are looked at now and then.
+        if pace.step().await {
+            for timer in [&mut *total, &mut *idle] {
+                if timer.is_over().await {
+                    return Err(reading.timeout(timer.limit()));
+                }
+            }
+        }
+        let chunk = within(response.chunk(), total, idle).await.map_err(|limit| reading.timeout(limit))?;
+        chunk.map_err(|error| reading.cut().with_cause(error.without_url()))
+    }
+
+    /// Begins the idle time anew: content has come.
+    pub(super) fn restart_idle(&mut self) {
+        self.idle = None;
     }
 
     /// Returns the whole body as JSON.
@@ -71,12 +95,19 @@ impl<'a> Body<'a> {
             if text.len() + chunk.len() > self.limits.response_bytes {
                 return Err(too_large(&self.reading, self.limits));
             }
+            // Servers send blanks to keep the connection open.
+            if !chunk.trim_ascii().is_empty() {
+                self.restart_idle();
+            }
             text.extend_from_slice(&chunk);
         }
-        let answer = serde_json::from_slice(&text).map_err(|error| {
-            ModelError::new(self.reading.model, ModelErrorKind::InvalidResponse).with_cause(not_json(&error))
-        })?;
-        match Failure::read(&answer) {
+        let answer =
+            serde_json::from_slice(&big_integers_as_strings(&text)).map_err(|error| match self.plain(&text) {
+                Some(said) => self.reading.foreign(format!("not JSON: {said}")),
+                None if text.trim_ascii_start().starts_with(b"<") => self.reading.foreign(not_json(&error)),
+                None => self.reading.invalid(not_json(&error)),
+            })?;
+        match Failure::in_answer(&answer) {
             Some(failure) => Err(failure.into_error(self.reading.model, None, |text| self.secrets.hide(text))),
             None => Ok(answer),
         }
@@ -84,7 +115,7 @@ impl<'a> Body<'a> {
 
     /// Returns what the body of an error says, as far as it can be read.
     pub(super) async fn failure(mut self) -> Option<Failure> {
-        let Self { response, reading, limits, deadline, .. } = &mut self;
+        let Self { response, reading, limits, total, .. } = &mut self;
         let mut text = Vec::new();
         let read = async {
             while text.len() < LARGEST_FAILURE
@@ -93,11 +124,25 @@ impl<'a> Body<'a> {
                 text.extend_from_slice(&chunk);
             }
         };
-        let limit = limits.idle.min(FAILURE_WAIT);
+        let limit = TimeLimit::Failure(limits.idle.min(FAILURE_WAIT));
         // What came in time may be the whole of it, on a connection that stays open.
-        let _: Option<()> = within(read, reading.call.clock, limit, deadline).await;
-        Failure::read(&serde_json::from_slice(&text).ok()?)
+        let _: Result<(), TimeLimit> = within(read, total, &mut Timer::start(reading.call.clock, limit)).await;
+        Failure::in_error(&text)
     }
+
+    /// The words of a body that is neither JSON nor a page.
+    fn plain(&self, text: &[u8]) -> Option<String> {
+        plain(&self.secrets.hide(&String::from_utf8_lossy(text)))
+    }
+}
+
+/// How many characters are shown of words that are no JSON.
+const SHOWN: usize = 200;
+
+/// The begin of a text that is neither JSON nor a page.
+pub(super) fn plain(text: &str) -> Option<String> {
+    let text = text.trim();
+    (!text.is_empty() && !text.starts_with(['{', '[', '"', '<'])).then(|| shortened(text, SHOWN))
 }
 
 pub(super) fn too_large(reading: &Reading<'_>, limits: &Limits) -> ModelError {

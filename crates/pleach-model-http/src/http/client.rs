@@ -9,7 +9,7 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use reqwest::redirect::Policy;
 
 use super::body::Body;
-use super::limits::{Deadline, within};
+use super::limits::{TimeLimit, Timer, within};
 use super::{Limits, Outgoing, Target, tls};
 use crate::ModelSetupError;
 use crate::wire::{Prepared, Reading};
@@ -57,13 +57,20 @@ impl Http {
         self.target.endpoint.is(base_url)
     }
 
+    /// Returns how long an answer may take, and how large it may be.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
     /// Sends a request and waits for the begin of the answer.
     ///
     /// # Cancel safety
     /// Dropping the future, or the body that it returns, closes the connection.
     pub(crate) async fn send<'a>(&'a self, request: Outgoing, reading: Reading<'a>) -> Result<Body<'a>, ModelError> {
         let clock = reading.call.clock;
-        let mut deadline: Deadline = request.timeout.map(|timeout| clock.sleep(timeout));
+        let limit = request.timeout.map_or(TimeLimit::Total(self.limits.total), TimeLimit::Request);
+        let mut total = Timer::start(clock, limit);
+        let mut first_byte = Timer::start(clock, TimeLimit::FirstByte(self.limits.first_byte));
         let accept = if reading.call.streaming { "text/event-stream" } else { "application/json" };
         let sent = self
             .client
@@ -73,13 +80,13 @@ impl Http {
             .headers(request.headers)
             .body(request.body)
             .send();
-        let response = within(sent, clock, self.limits.first_byte, &mut deadline).await;
-        let response = response.ok_or_else(|| reading.timeout())?.map_err(|error| {
+        let response = within(sent, &mut total, &mut first_byte).await;
+        let response = response.map_err(|limit| reading.timeout(limit))?.map_err(|error| {
             ModelError::new(reading.model, ModelErrorKind::Unreachable).with_cause(error.without_url())
         })?;
         let status = response.status();
         let asked = asked_wait(response.headers(), clock);
-        let body = Body::new(response, reading, &self.limits, request.secrets, deadline);
+        let body = Body::new(response, reading, &self.limits, request.secrets, total);
         if status.is_success() {
             return Ok(body);
         }

@@ -1,18 +1,50 @@
 //! The events of a streamed answer.
 
+use std::borrow::Cow;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use async_stream::{stream, try_stream};
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _};
+use futures_util::{FutureExt as _, Stream, StreamExt as _};
+use pleach_core::big_integers_as_strings;
 use pleach_model::{ModelError, ModelErrorKind};
 use serde_json::Value;
-use sse_stream::{Error, SseByteStream};
+use sse_stream::{Error, Sse, SseByteStream};
 
 use super::Failure;
-use super::body::{Body, not_json, too_large};
+use super::body::{Body, not_json, plain, too_large};
+use super::halves::{Halves, mark};
+use super::limits::Pace;
+use super::secrets::Secrets;
+use super::stream_text::StreamText;
 use crate::wire::Reading;
+
+/// The events of a body, as JSON, up to its end. `[DONE]` is null, and a list is its items.
+///
+/// Events that only have a name, and comments, are skipped.
+pub(crate) struct Events<'a> {
+    stream: Pin<Box<dyn Stream<Item = Result<Value, Interruption>> + Send + 'a>>,
+    progress: Arc<Progress>,
+}
+
+/// Why no further event comes.
+#[derive(Debug)]
+pub(crate) enum Interruption {
+    /// The provider says that the call has failed.
+    Failure(ModelError),
+    /// The connection broke, a limit was reached, or an event cannot be read.
+    Break(ModelError),
+}
+
+impl Interruption {
+    pub(crate) fn into_error(self) -> ModelError {
+        match self {
+            Self::Failure(error) | Self::Break(error) => error,
+        }
+    }
+}
 
 /// What the reader of bytes and the reader of events know of each other.
 #[derive(Default)]
@@ -21,55 +53,143 @@ struct Progress {
     pending: AtomicUsize,
     /// Whether the body has ended, so that an event which follows was not ended by the server.
     ended: AtomicBool,
+    /// Whether content has come since the last piece was waited for.
+    has_content: AtomicBool,
 }
 
-/// Reads the data of a body's events as JSON, up to `[DONE]` or the end of the body.
-///
-/// Events that only have a name, and comments, are skipped. An event that is an error ends the stream.
-pub(crate) fn events<'a>(
+impl<'a> Events<'a> {
+    /// Begins to read the events of a body.
+    pub(crate) fn of(body: Body<'a>, reading: Reading<'a>) -> Self {
+        let progress = Arc::new(Progress::default());
+        Self { stream: Box::pin(read(body, reading, progress.clone())), progress }
+    }
+
+    /// Returns the next event. Nothing follows after an error.
+    pub(crate) async fn next(&mut self) -> Option<Result<Value, Interruption>> {
+        self.stream.next().await
+    }
+
+    /// Begins the idle time anew: the last event had content.
+    pub(crate) fn note_content(&self) {
+        self.progress.has_content.store(true, Relaxed);
+    }
+
+    /// Reads the end of the body if it has come already, so that the connection is used again.
+    pub(crate) fn read_end(mut self) {
+        let _: Option<Option<Result<Value, Interruption>>> = self.stream.next().now_or_never();
+    }
+}
+
+fn read<'a>(
     body: Body<'a>,
     reading: Reading<'a>,
-) -> impl Stream<Item = Result<Value, ModelError>> + Send + Unpin + 'a {
-    let progress = Arc::new(Progress::default());
+    progress: Arc<Progress>,
+) -> impl Stream<Item = Result<Value, Interruption>> + Send + 'a {
     let secrets = body.secrets.clone();
     let mut parsed = SseByteStream::new(Box::pin(bounded(body, reading, progress.clone())));
-    Box::pin(stream! {
-        while let Some(event) = parsed.next().await {
+    stream! {
+        let mut pace = Pace::default();
+        let mut halves = Halves::default();
+        let mut interruption = None;
+        while interruption.is_none() && let Some(event) = parsed.next().await {
+            pace.step().await;
             progress.pending.store(0, Relaxed);
-            let data = match event {
-                Ok(event) => event.data,
-                Err(error) => {
-                    yield Err(unreadable(reading, error, progress.ended.load(Relaxed)));
-                    return;
+            let read = match event {
+                Ok(event) => data(&event, reading, &secrets, progress.ended.load(Relaxed)),
+                Err(error) => Err(Interruption::Break(unreadable(reading, error))),
+            };
+            match read {
+                Ok(None) => {}
+                Ok(Some((event, is_marked))) => {
+                    for event in items(event) {
+                        if event.is_null() {
+                            halves.close();
+                        }
+                        if let Some(failure) = Failure::in_answer(&event) {
+                            let error = failure.into_error(reading.model, None, |text| secrets.hide(text));
+                            interruption = Some(Interruption::Failure(error));
+                            break;
+                        }
+                        halves.push(event, is_marked);
+                    }
                 }
-            };
-            let Some(data) = data.filter(|data| !data.trim().is_empty()) else { continue };
-            if data.trim() == "[DONE]" {
-                yield Ok(Value::Null);
-                continue;
+                Err(found) => interruption = Some(found),
             }
-            yield match serde_json::from_str(&data) {
-                Ok(value) => match Failure::read(&value) {
-                    Some(failure) => Err(failure.into_error(reading.model, None, |text| secrets.hide(text))),
-                    None => Ok(value),
-                },
-                Err(_) if progress.ended.load(Relaxed) => Err(reading.cut()),
-                Err(error) => Err(reading.invalid(not_json(&error))),
-            };
+            while let Some(event) = halves.pop() {
+                yield Ok(event);
+            }
         }
-    })
+        halves.close();
+        while let Some(event) = halves.pop() {
+            yield Ok(event);
+        }
+        if let Some(interruption) = interruption {
+            yield Err(interruption);
+        }
+    }
 }
 
-/// The bytes of the body, as long as no event is too large. The last event is ended if the server has not done it.
+/// Reads the data of an event, and says whether it may have marks of halves; `None` when there is no data.
+fn data(
+    event: &Sse,
+    reading: Reading<'_>,
+    secrets: &Secrets,
+    has_ended: bool,
+) -> Result<Option<(Value, bool)>, Interruption> {
+    let data = event.data.as_deref().unwrap_or_default().trim();
+    if event.event.as_deref() == Some("error") {
+        let failure = Failure::in_error(data.as_bytes()).unwrap_or_default();
+        return Err(Interruption::Failure(failure.into_error(reading.model, None, |text| secrets.hide(text))));
+    }
+    if data.is_empty() {
+        return Ok(None);
+    }
+    if data == "[DONE]" {
+        return Ok(Some((Value::Null, false)));
+    }
+    let marked = mark(data);
+    let is_marked = matches!(marked, Cow::Owned(_));
+    let value = match serde_json::from_slice(&big_integers_as_strings(marked.as_bytes())) {
+        Ok(value) => value,
+        Err(_) if has_ended => return Err(Interruption::Break(reading.cut())),
+        Err(error) => {
+            let what = plain(&secrets.hide(data)).map_or_else(|| not_json(&error), |said| format!("not JSON: {said}"));
+            return Err(Interruption::Break(reading.invalid(what)));
+        }
+    };
+    Ok(Some((value, is_marked)))
+}
+
+/// The items of a list, else the value itself.
+fn items(value: Value) -> Vec<Value> {
+    match value {
+        Value::Array(items) => items,
+        value => vec![value],
+    }
+}
+
+/// The bytes of the body, as long as neither an event nor all of it is too large. The last event is ended if the server has
+/// not done it.
 fn bounded<'a>(
     mut body: Body<'a>,
     reading: Reading<'a>,
     progress: Arc<Progress>,
 ) -> impl Stream<Item = Result<Bytes, ModelError>> + Send + 'a {
     try_stream! {
-        while let Some(chunk) = body.chunk().await? {
+        let mut text = StreamText::default();
+        let mut total = 0;
+        loop {
+            if progress.has_content.swap(false, Relaxed) {
+                body.restart_idle();
+            }
+            let Some(chunk) = body.chunk().await? else { break };
+            total += chunk.len();
+            if total > body.limits.stream_bytes {
+                let limit = body.limits.stream_bytes;
+                Err(reading.invalid(format!("more than {limit} bytes in all; allow more with `.max_stream_bytes(…)`")))?;
+            }
             progress.pending.fetch_add(chunk.len(), Relaxed);
-            yield chunk;
+            yield text.push(chunk);
             // The reader of events asks for more when it has read all events of this piece.
             if progress.pending.load(Relaxed) > body.limits.response_bytes {
                 Err(too_large(&reading, body.limits))?;
@@ -80,14 +200,12 @@ fn bounded<'a>(
     }
 }
 
-fn unreadable(reading: Reading<'_>, error: Error, has_ended: bool) -> ModelError {
+fn unreadable(reading: Reading<'_>, error: Error) -> ModelError {
     match error {
         Error::Body(cause) => match cause.downcast::<ModelError>() {
             Ok(error) => *error,
             Err(cause) => reading.cut().with_cause(cause),
         },
-        Error::Utf8Parse(_) if has_ended => reading.cut(),
-        Error::Utf8Parse(_) => reading.invalid("the text is not UTF-8"),
         error => ModelError::new(reading.model, ModelErrorKind::InvalidResponse).with_cause(error),
     }
 }

@@ -2,11 +2,24 @@
 
 use std::time::Duration;
 
+use pleach_core::read_foreign_json;
 use pleach_model::{ModelError, ModelErrorKind};
 use serde_json::Value;
 
+use crate::wire::WRONG_ADDRESS;
+
 /// How much of the provider's name of a failure is kept, in characters.
 const LONGEST_NAME: usize = 64;
+
+/// How much of what the provider says is kept, in characters; errors show less.
+const LONGEST_MESSAGE: usize = 2_000;
+
+/// How many entries of a list of errors are shown.
+const MOST_ENTRIES: usize = 5;
+
+/// The members that say what failed, in bodies that are no answer.
+const MESSAGES: [&str; 7] =
+    ["message", "msg", "error_message", "errorMessage", "error_msg", "error_description", "detail"];
 
 /// What a provider says of a failed call, whatever its format.
 #[derive(Debug, Default, PartialEq)]
@@ -17,39 +30,103 @@ pub(crate) struct Failure {
     name: Option<String>,
     message: Option<String>,
     retry_after: Option<Duration>,
+    /// Whether no server of models writes so.
+    is_foreign: bool,
 }
 
 impl Failure {
-    /// Reads the body of an error; `None` when it has none.
+    /// Reads the failure in what should be an answer, or an event of one; `None` when it is no failure.
     ///
-    /// Known shapes: `{"error": {"message", "code", "status", "type"}}` alone or in an array, `{"error": "text"}`,
-    /// `{"object": "error", "message"}` and `{"detail": "text"}`.
-    pub(crate) fn read(body: &Value) -> Option<Self> {
-        let body = match body {
-            Value::Array(items) => items.first()?,
-            body => body,
+    /// Known shapes: `error` as an object, a text or a list; an `error` inside a choice; `{"object": "error"}` and
+    /// `{"type": "error"}`; and, where there is no answer beside it, `errors`, `detail` or `message`. A list is one when one
+    /// of its entries is.
+    pub(crate) fn in_answer(body: &Value) -> Option<Self> {
+        if let Value::Array(items) = body {
+            return items.iter().find_map(Self::in_answer);
+        }
+        if let Some(error) = body.get("error").filter(|error| says_something(error)) {
+            return Some(Self::of_error(error, body));
+        }
+        let choices = ["choices", "candidates"].iter().filter_map(|key| body.get(*key)?.as_array()).flatten();
+        let in_choice = |choice: &'_ Value| {
+            let places = [Some(choice), choice.get("delta"), choice.get("message")];
+            places
+                .into_iter()
+                .flatten()
+                .find_map(|place| place.get("error").filter(|error| says_something(error)).cloned())
         };
-        let object = match body.get("error") {
-            Some(Value::String(text)) if !text.is_empty() => {
-                return Some(Self { message: Some(text.clone()), ..Self::default() });
-            }
-            // Some servers have the member in every answer.
-            Some(Value::Object(error)) if !error.is_empty() => body.get("error"),
-            _ => None,
-        };
-        let bare = || (body.get("object").and_then(Value::as_str) == Some("error")).then_some(body);
-        let Some(error) = object.or_else(bare) else {
-            let message = body.get("detail")?.as_str()?.to_owned();
-            return Some(Self { message: Some(message), ..Self::default() });
-        };
+        if let Some(error) = choices.into_iter().find_map(in_choice) {
+            return Some(Self::of_error(&error, &error));
+        }
+        let is_error = ["object", "type"].iter().any(|key| body.get(*key).and_then(Value::as_str) == Some("error"));
+        if is_error {
+            return Some(Self::of_error(body, body));
+        }
+        let is_answer = ["choices", "candidates", "content"].iter().any(|key| body.get(*key).is_some());
+        Self::bare(body).filter(|_| !is_answer)
+    }
+
+    /// Reads the body of an error, whatever it is; `None` when it is blank.
+    pub(crate) fn in_error(body: &[u8]) -> Option<Self> {
+        let text = String::from_utf8_lossy(body);
+        let text = text.trim();
+        if text.is_empty() {
+            return None;
+        }
+        let foreign = |message: String| Self { message: Some(message), is_foreign: true, ..Self::default() };
+        if is_page(text) {
+            let title = title(text).map(|title| format!(": {title}")).unwrap_or_default();
+            return Some(foreign(format!("a page of HTML{title}")));
+        }
+        match read_foreign_json::<Value>(text.as_bytes()) {
+            Ok(body @ (Value::Object(_) | Value::Array(_))) => Some(Self::in_error_json(&body, text)),
+            Ok(Value::String(message)) => Some(Self { message: Some(message), ..Self::default() }),
+            _ => Some(Self { message: Some(text.to_owned()), ..Self::default() }),
+        }
+    }
+
+    fn in_error_json(body: &Value, text: &str) -> Self {
+        if let Some(failure) = Self::in_answer(body) {
+            return failure;
+        }
+        let items = body.as_array().map_or(std::slice::from_ref(body), Vec::as_slice);
+        items.iter().find_map(Self::bare).unwrap_or_else(|| Self {
+            message: Some(text.to_owned()),
+            is_foreign: true,
+            ..Self::default()
+        })
+    }
+
+    /// Reads a body without `error`: `errors`, `detail`, `message` and what else says what failed.
+    fn bare(body: &Value) -> Option<Self> {
+        if let Some(Value::Array(errors)) = body.get("errors").filter(|errors| says_something(errors)) {
+            return Some(Self { message: message(body.get("errors")?), ..Self::of_error(errors.first()?, body) });
+        }
+        let said = MESSAGES.iter().find_map(|key| message(body.get(*key)?))?;
+        Some(Self { message: Some(said), ..Self::of_error(body, body) })
+    }
+
+    /// Reads the value of `error`, with the body around it for what it does not say.
+    fn of_error(error: &Value, body: &Value) -> Self {
         let text = |key: &str| error.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let code = error.get("code");
-        let status = code.and_then(Value::as_u64).or_else(|| text("code")?.parse().ok());
-        let status = status.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code));
+        let number = |value: &Value| value.as_u64().or_else(|| value.as_str()?.parse().ok());
+        let statuses = ["code", "status", "status_code", "statusCode"];
+        let status = [error, body].into_iter().find_map(|place| {
+            let numbers = statuses.iter().filter_map(|key| number(place.get(*key)?));
+            numbers.filter_map(|code| u16::try_from(code).ok()).find(|code| (400..600).contains(code))
+        });
         let code = text("code").filter(|code| code.parse::<u16>().is_err());
-        let name = text("status").or(code).or(text("type")).map(str::to_owned);
-        let retry_after = error.get("details").and_then(Value::as_array).into_iter().flatten().find_map(retry_delay);
-        Some(Self { status, name, message: text("message").map(str::to_owned), retry_after })
+        let status_name = text("status").filter(|status| status.parse::<u16>().is_err());
+        let kind = text("type").filter(|kind| *kind != "error");
+        let name = status_name.or(code).or(kind).map(str::to_owned);
+        let details = error.get("details").and_then(Value::as_array);
+        let retry_after = details.into_iter().flatten().find_map(retry_delay);
+        let around = body.get("message").filter(|_| error.is_string()).and_then(Value::as_str);
+        let message = match (message(error), around) {
+            (Some(own), Some(around)) => Some(format!("{own}: {around}")),
+            (own, _) => own,
+        };
+        Self { status, name, message, retry_after, is_foreign: false }
     }
 
     /// Makes an error of it. Without a status of the response, that of the body counts, or what its name means.
@@ -59,11 +136,16 @@ impl Failure {
             Some(status) => ModelError::from_status(model, status),
             None => ModelError::new(model, ModelErrorKind::Other),
         };
+        error = match (error.kind(), self.is_foreign) {
+            (ModelErrorKind::NotFound, false) if self.name.is_some() => error.with_advice("check the model's name"),
+            (ModelErrorKind::InvalidRequest | ModelErrorKind::Other, true) => error.with_advice(WRONG_ADDRESS),
+            _ => error,
+        };
         if let Some(name) = self.name {
-            error = error.with_status_text(shortened(&hide(&name)));
+            error = error.with_status_text(shortened(&hide(&name), LONGEST_NAME));
         }
         if let Some(message) = self.message {
-            error = error.with_message(hide(&message));
+            error = error.with_message(shortened(&hide(&message), LONGEST_MESSAGE));
         }
         match self.retry_after {
             Some(wait) => error.with_retry_after(wait),
@@ -72,10 +154,58 @@ impl Failure {
     }
 }
 
-/// A name on one line; a longer one is no name.
-fn shortened(name: &str) -> String {
-    let line = name.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(LONGEST_NAME) {
+/// Whether the value of `error` is one: some servers have the member in every answer.
+fn says_something(error: &Value) -> bool {
+    match error {
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Object(members) => !members.is_empty(),
+        Value::Array(items) => items.iter().any(says_something),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// What an error says: a text, the message of an object, or those of a list.
+fn message(error: &Value) -> Option<String> {
+    match error {
+        Value::String(text) => Some(text.clone()).filter(|text| !text.trim().is_empty()),
+        Value::Array(items) => {
+            let said: Vec<String> = items.iter().filter_map(message).take(MOST_ENTRIES).collect();
+            (!said.is_empty()).then(|| said.join("; "))
+        }
+        Value::Object(members) => {
+            let keys = MESSAGES.iter().chain(&["error", "errors", "reason", "title", "description"]);
+            let said = keys.into_iter().find_map(|key| message(members.get(*key)?))?;
+            // FastAPI names the place in the request, OpenRouter what its provider says.
+            let place = members.get("loc").and_then(Value::as_array).map(|steps| {
+                let steps: Vec<String> =
+                    steps.iter().map(|step| step.as_str().map_or_else(|| step.to_string(), str::to_owned)).collect();
+                format!("{}: ", steps.join("."))
+            });
+            let raw = error.pointer("/metadata/raw").and_then(Value::as_str).map(|raw| format!(": {raw}"));
+            Some(format!("{}{said}{}", place.unwrap_or_default(), raw.unwrap_or_default()))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+/// Whether a text is a page for people.
+pub(super) fn is_page(text: &str) -> bool {
+    let begin: String = text.trim_start().chars().take(9).collect::<String>().to_ascii_lowercase();
+    begin.starts_with("<!doctype") || begin.starts_with("<html") || begin.starts_with("<head")
+}
+
+fn title(page: &str) -> Option<&str> {
+    // Lower case of ASCII letters keeps all places.
+    let lower = page.to_ascii_lowercase();
+    let begin = lower.find("<title>")? + "<title>".len();
+    let length = lower[begin..].find("</title>")?;
+    Some(page[begin..begin + length].trim()).filter(|title| !title.is_empty())
+}
+
+/// A text on one line, cut to a length.
+pub(super) fn shortened(text: &str, longest: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(longest) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
@@ -140,22 +270,44 @@ mod tests {
                 "m",
             ),
         ] {
-            let error = Failure::read(&body).unwrap().into_error("model", None, str::to_owned);
+            let error = Failure::in_answer(&body).unwrap().into_error("model", None, str::to_owned);
             assert_eq!((error.status(), error.code()), (Some(status), name), "{body}");
             assert!(error.to_string().contains(&format!(": {message};")), "{error}");
         }
-        for body in [json!({"error": "m"}), json!({"detail": "m"})] {
-            assert_eq!(Failure::read(&body).unwrap().message.as_deref(), Some("m"));
+        let list = json!([{"loc": ["body", "messages", 0], "msg": "field required"}, {"msg": "m"}]);
+        for (body, message) in [
+            (json!({"error": "m"}), "m"),
+            (json!({"error": ["m", {"message": "n"}]}), "m; n"),
+            (json!({"error": "Bad Request", "message": "m", "statusCode": 400}), "Bad Request: m"),
+            (json!({"detail": "m"}), "m"),
+            (json!({"detail": list}), "body.messages.0: field required; m"),
+            (json!({"detail": {"error": {"message": "m"}}}), "m"),
+            (json!({"message": "m", "code": "ctx"}), "m"),
+            (json!({"code": 1302, "msg": "m"}), "m"),
+            (json!({"errors": [{"message": "m", "code": 7}], "success": false}), "m"),
+            (json!({"errors": ["m"], "message": "x"}), "m"),
+            (json!({"type": "error", "message": "m"}), "m"),
+            (json!({"choices": [{"delta": {"content": ""}, "error": {"message": "m"}}]}), "m"),
+            (json!({"choices": [{"message": {"error": "m"}}]}), "m"),
+            (json!({"error": {"message": "m", "metadata": {"raw": "upstream"}}}), "m: upstream"),
+        ] {
+            for failure in [Failure::in_answer(&body), Failure::in_error(body.to_string().as_bytes())] {
+                let failure = failure.unwrap();
+                assert_eq!((failure.message.as_deref(), failure.is_foreign), (Some(message), false), "{body}");
+            }
         }
         for body in [
             json!({"choices": []}),
+            json!({"choices": [{"error": null}], "message": "m", "errors": []}),
+            json!({"type": "message_start", "message": {"content": []}}),
+            json!({"content": [{"type": "text", "text": "t"}], "detail": "d"}),
             json!({"error": null}),
             json!({"error": ""}),
             json!({"error": {}}),
             json!(3),
             json!([]),
         ] {
-            assert_eq!(Failure::read(&body), None);
+            assert_eq!(Failure::in_answer(&body), None, "{body}");
         }
     }
 
@@ -163,7 +315,51 @@ mod tests {
     fn l215_gemini_says_how_long_to_wait() {
         let info = json!({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "7.5s"});
         let body = json!({"error": {"code": 429, "status": "X", "details": [{"@type": "other"}, info]}});
-        let error = Failure::read(&body).unwrap().into_error("m", None, str::to_owned);
+        let error = Failure::in_answer(&body).unwrap().into_error("m", None, str::to_owned);
         assert_eq!(error.retry_after(), Some(Duration::from_millis(7_500)));
+    }
+
+    #[test]
+    fn the_reason_in_any_body_is_found_and_shortened() {
+        let text = |body: &str, status| {
+            let failure = Failure::in_error(body.as_bytes()).unwrap_or_default();
+            failure.into_error("m", Some(status), |text| text.replace("hush", "…")).to_string()
+        };
+        let error = text("prompt is too long: 9999 tokens, hush", 400);
+        assert!(error.contains(": prompt is too long: 9999 tokens, …; change the setting"), "{error}");
+        let error = text("\"quoted\"", 400);
+        assert!(error.contains(": quoted;"), "{error}");
+        let error = text("<!DOCTYPE html><head><TITLE> 502 Bad\nGateway</TITLE>", 502);
+        assert!(error.contains(": a page of HTML: 502 Bad Gateway; try again later"), "{error}");
+        let error = text(&"x".repeat(60_000), 500);
+        assert!(error.chars().count() < 450, "{error}");
+        // Only where no server of models answers, the address may be wrong.
+        for (body, status, advice) in [
+            ("<html>", 400, WRONG_ADDRESS),
+            (r#"{"foo": 1}"#, 422, WRONG_ADDRESS),
+            ("<html>", 404, "check the model's name and the base URL"),
+            (r#"{"detail": "Not Found"}"#, 404, "check the model's name and the base URL"),
+            (r#"{"error": {"message": "no such model", "type": "t"}}"#, 404, "check the model's name"),
+            (r#"{"message": "m"}"#, 400, "change the setting, tool or content at fault"),
+            (r#"{"foo": 1}"#, 500, "try again later"),
+        ] {
+            let error = text(body, status);
+            assert!(error.ends_with(&format!("; {advice}")), "{error}");
+        }
+        assert_eq!(Failure::in_error(b" \n"), None);
+    }
+
+    #[test]
+    fn a_status_is_read_wherever_it_is_written() {
+        for body in [
+            json!({"error": {"code": 502, "message": "m"}}),
+            json!({"error": {"code": "502", "message": "m"}}),
+            json!({"error": "m", "status": 502}),
+            json!({"errors": [{"message": "m"}], "statusCode": 502}),
+            json!({"choices": [{"error": {"code": 502, "message": "m"}}]}),
+        ] {
+            let error = Failure::in_answer(&body).unwrap().into_error("m", None, str::to_owned);
+            assert_eq!((error.status(), error.kind()), (Some(502), ModelErrorKind::Unavailable), "{body}");
+        }
     }
 }

@@ -1,22 +1,34 @@
 //! How long a call may take, and how large an answer may be.
 
 use std::future::Future;
+use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
+use futures_util::poll;
 use pleach_core::{BoxFuture, Clock};
 
-/// How long a call may take, and how large an answer may be.
+/// How many steps are made before other tasks are let run.
+const STEPS: u32 = 64;
+
+/// How long a call may take, and how large an answer may be. Times are those of the invocation's clock, unless it says
+/// otherwise.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
     /// Making a connection, by the system's time.
     pub(crate) connect: Duration,
-    /// From sending to the begin of the answer, by the invocation's clock.
+    /// From sending to the begin of the answer.
     pub(crate) first_byte: Duration,
-    /// Between two pieces of the answer, by the invocation's clock.
+    /// Between two events of the answer that have content.
     pub(crate) idle: Duration,
+    /// From sending to the end of the answer.
+    pub(crate) total: Duration,
     /// Of an answer, or of one event of a streamed answer.
     pub(crate) response_bytes: usize,
+    /// Of a streamed answer as a whole.
+    pub(crate) stream_bytes: usize,
+    /// Of an answer.
+    pub(crate) calls: usize,
 }
 
 impl Default for Limits {
@@ -25,30 +37,109 @@ impl Default for Limits {
             connect: Duration::from_secs(10),
             first_byte: Duration::from_secs(600),
             idle: Duration::from_secs(300),
+            total: Duration::from_secs(3_600),
             response_bytes: 64 << 20,
+            stream_bytes: 256 << 20,
+            calls: 1_000,
         }
     }
 }
 
-/// The end of the time that a whole request has; `None` when it has no limit.
-pub(crate) type Deadline = Option<BoxFuture<'static, ()>>;
+/// A limit of time, and how long it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum TimeLimit {
+    FirstByte(Duration),
+    Idle(Duration),
+    Total(Duration),
+    /// The one that the request sets for itself.
+    Request(Duration),
+    /// For the body of an error.
+    Failure(Duration),
+}
 
-/// Waits for `future`; `None` when `limit` or the deadline is over first.
+impl TimeLimit {
+    fn duration(self) -> Duration {
+        match self {
+            Self::FirstByte(limit)
+            | Self::Idle(limit)
+            | Self::Total(limit)
+            | Self::Request(limit)
+            | Self::Failure(limit) => limit,
+        }
+    }
+
+    /// What did not come in time, and which option allows more.
+    pub(crate) fn message(self) -> String {
+        let seconds = self.duration().as_secs_f64();
+        match self {
+            Self::FirstByte(_) => {
+                format!("no answer began within {seconds} s; allow more with `.first_byte_timeout(…)`")
+            }
+            Self::Idle(_) => format!("no content came for {seconds} s; allow more with `.idle_timeout(…)`"),
+            Self::Total(_) => {
+                format!("the answer was not whole after {seconds} s; allow more with `.total_timeout(…)`")
+            }
+            Self::Request(_) => {
+                format!("the answer was not whole after {seconds} s, the `timeout` of the request's HTTP options")
+            }
+            Self::Failure(_) => format!("the body of the error did not come within {seconds} s"),
+        }
+    }
+}
+
+/// A limit of time that has begun.
+pub(crate) struct Timer {
+    limit: TimeLimit,
+    end: BoxFuture<'static, ()>,
+}
+
+impl Timer {
+    pub(crate) fn start(clock: &dyn Clock, limit: TimeLimit) -> Self {
+        Self { limit, end: clock.sleep(limit.duration()) }
+    }
+
+    /// Whether the time is over.
+    pub(crate) async fn is_over(&mut self) -> bool {
+        poll!(&mut self.end).is_ready()
+    }
+
+    pub(crate) fn limit(&self) -> TimeLimit {
+        self.limit
+    }
+}
+
+/// Waits for `future`.
+///
+/// # Errors
+/// The limit that was reached before.
 pub(crate) async fn within<F: Future>(
     future: F,
-    clock: &dyn Clock,
-    limit: Duration,
-    deadline: &mut Deadline,
-) -> Option<F::Output> {
-    let limited = async {
-        match select(std::pin::pin!(future), clock.sleep(limit)).await {
-            Either::Left((output, _)) => Some(output),
-            Either::Right(_) => None,
+    first: &mut Timer,
+    second: &mut Timer,
+) -> Result<F::Output, TimeLimit> {
+    let future = pin!(future);
+    let limited = select(future, &mut first.end);
+    match select(limited, &mut second.end).await {
+        Either::Left((Either::Left((output, _)), _)) => Ok(output),
+        Either::Left((Either::Right(_), _)) => Err(first.limit),
+        Either::Right(_) => Err(second.limit),
+    }
+}
+
+/// Lets other tasks run now and then: a server that never pauses would keep the task of its reader busy for ever, and no
+/// limit of time would be looked at.
+#[derive(Default)]
+pub(crate) struct Pace(u32);
+
+impl Pace {
+    /// Counts a step; returns whether other tasks were let run.
+    pub(crate) async fn step(&mut self) -> bool {
+        self.0 += 1;
+        if self.0 < STEPS {
+            return false;
         }
-    };
-    let Some(deadline) = deadline else { return limited.await };
-    match select(std::pin::pin!(limited), deadline).await {
-        Either::Left((output, _)) => output,
-        Either::Right(_) => None,
+        self.0 = 0;
+        tokio::task::yield_now().await;
+        true
     }
 }

@@ -23,6 +23,11 @@ struct Call {
 }
 
 impl Calls {
+    /// How many calls have begun.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Takes a whole call in.
     pub(super) fn push_whole(&mut self, call: &Value, ids: &dyn IdGen) {
         let index = Some(self.0.len() as u64);

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::answer;
 use super::calls::Calls;
-use crate::wire::{Decoder, Reading};
+use crate::wire::{Amount, Decoder, Reading, has_words};
 
 /// Reads the chunks of one answer.
 pub(super) struct ChatStream<'a> {
@@ -19,7 +19,12 @@ pub(super) struct ChatStream<'a> {
     usage: Option<Owned>,
     version: Option<String>,
     is_over: bool,
+    /// The events that had content.
+    events: usize,
 }
+
+/// Members of a delta that are no content of it.
+const AROUND: [&str; 6] = ["role", "id", "type", "name", "index", "format"];
 
 impl<'a> ChatStream<'a> {
     pub(super) fn new(reading: Reading<'a>) -> Self {
@@ -31,6 +36,7 @@ impl<'a> ChatStream<'a> {
             usage: None,
             version: None,
             is_over: false,
+            events: 0,
         }
     }
 
@@ -72,6 +78,12 @@ impl Decoder for ChatStream<'_> {
                 }
             }
         }
+        let has_words =
+            ["delta", "message"].iter().any(|key| choice.get(*key).is_some_and(|own| has_words(own, &AROUND)));
+        let ends = self.finish.is_none() && answer::finish(choice).is_some();
+        if has_words || ends || fragments.iter().any(|fragment| fragment.function_calls().next().is_some()) {
+            self.events += 1;
+        }
         if let Some(finish) = answer::finish(choice) {
             self.finish = Some(finish.to_owned());
         }
@@ -80,6 +92,14 @@ impl Decoder for ChatStream<'_> {
 
     fn is_over(&self) -> bool {
         self.is_over
+    }
+
+    fn is_whole(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    fn amount(&self) -> Amount {
+        Amount { events: self.events, calls: self.calls.len() }
     }
 
     fn finish(mut self: Box<Self>) -> Result<Option<LlmResponse>, ModelError> {

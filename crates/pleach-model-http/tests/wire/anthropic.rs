@@ -430,7 +430,7 @@ async fn a_stream_that_is_split_at_any_byte_gives_the_same() {
 async fn a_stream_that_is_cut_gives_no_call() {
     let body = interleaved();
     let once = with_config(json!({"httpOptions": {"retryOptions": {"attempts": 1}}}));
-    let lengths: Vec<usize> = (0..body.rfind("message_stop").unwrap()).step_by(11).collect();
+    let lengths: Vec<usize> = (0..body.rfind("event: message_delta").unwrap()).step_by(11).collect();
     let server = Server::start(lengths.iter().map(|length| Reply::sse(&body.as_bytes()[..*length]))).await;
     let model = at(&server, anthropic("m"), "");
     for length in lengths {

@@ -29,8 +29,8 @@ enum Then {
 
 impl Reply {
     /// Sends these bytes and closes the connection.
-    pub(crate) fn raw(bytes: impl Into<Vec<u8>>) -> Self {
-        Self { pieces: vec![bytes.into()], then: Then::Close }
+    pub(crate) fn raw(bytes: impl AsRef<[u8]>) -> Self {
+        Self { pieces: vec![bytes.as_ref().to_vec()], then: Then::Close }
     }
 
     /// Sends a body of this length.

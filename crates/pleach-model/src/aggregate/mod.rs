@@ -37,6 +37,7 @@ pub struct Aggregator {
     /// The answer so far; `None` is the place of the call whose arguments are coming.
     parts: Vec<Option<Part>>,
     active: Option<ActiveCall>,
+    calls: usize,
     info: ModelInfo,
     /// Code and message of the last fragment.
     error: Option<(Option<String>, Option<String>)>,
@@ -55,6 +56,11 @@ impl Aggregator {
         }
         fragment.partial = Some(true);
         fragment
+    }
+
+    /// Returns how many calls have begun, for clients that limit their number.
+    pub fn call_count(&self) -> usize {
+        self.calls
     }
 
     /// Returns the whole answer; `None` when there was no fragment.
@@ -123,6 +129,7 @@ impl Aggregator {
             if call.name.as_ref().is_some_and(|name| !name.is_empty()) {
                 calls::ensure_id(call, ids);
                 self.parts.push(Some(part.clone()));
+                self.calls += 1;
             }
             return;
         }
@@ -131,6 +138,7 @@ impl Aggregator {
         }
         let active = self.active.get_or_insert_with(|| {
             self.parts.push(None);
+            self.calls += 1;
             ActiveCall::new(call, ids)
         });
         active.take(call);

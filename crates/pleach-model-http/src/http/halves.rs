@@ -1,0 +1,372 @@
+//! Characters whose two halves come in two events.
+//!
+//! JSON writes a character beyond U+FFFF as two escapes, `\ud83d\ude00`. Some servers cut texts between them. Rust's strings
+//! cannot hold half a character, so a half at the end or the begin of a text is marked before the event is parsed, and joined
+//! afterwards. Halves in the middle of a text are left to `big_integers_as_strings`.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use serde_json::Value;
+
+/// Where the characters begin that stand for halves: the last of the private use area. `FIRST_MARK + n` is U+D800 + n.
+const FIRST_MARK: u32 = 0x10_f800;
+
+/// How many events wait for the second half of a character in the first of them.
+const LONGEST_WAIT: usize = 16;
+
+const HIGH: Range<u16> = 0xd800..0xdc00;
+const LOW: Range<u16> = 0xdc00..0xe000;
+
+/// Replaces the escape of half a character at the end or the begin of a text by a mark.
+///
+/// Text that has no such escape is returned as it is, and so is text with a character there that looks like a mark.
+pub(super) fn mark(json: &str) -> Cow<'_, str> {
+    if !(json.contains("\\ud") || json.contains("\\uD")) {
+        return Cow::Borrowed(json);
+    }
+    let mut marked = String::new();
+    let mut copied = 0;
+    let mut at = 0;
+    while let Some(quote) = json[at..].find('"') {
+        let begin = at + quote + 1;
+        let text = Scanned::read(&json[begin..]);
+        at = begin + text.length + 1;
+        if text.looks_marked {
+            return Cow::Borrowed(json);
+        }
+        let is_key = json.get(at..).is_some_and(|behind| behind.trim_start().starts_with(':'));
+        for (place, unit) in [text.low_at_begin, text.high_at_end].into_iter().flatten().filter(|_| !is_key) {
+            marked.push_str(&json[copied..begin + place]);
+            marked.extend(char::from_u32(FIRST_MARK + u32::from(unit - HIGH.start)));
+            copied = begin + place + 6;
+        }
+        if at >= json.len() {
+            break;
+        }
+    }
+    if copied == 0 {
+        return Cow::Borrowed(json);
+    }
+    marked.push_str(&json[copied..]);
+    Cow::Owned(marked)
+}
+
+/// What is found in the text of a JSON string.
+#[derive(Default)]
+struct Scanned {
+    /// Up to the closing quote.
+    length: usize,
+    low_at_begin: Option<(usize, u16)>,
+    high_at_end: Option<(usize, u16)>,
+    /// Whether its first or last character looks like a mark.
+    looks_marked: bool,
+}
+
+impl Scanned {
+    fn read(json: &str) -> Self {
+        let mut scanned = Self::default();
+        let bytes = json.as_bytes();
+        let mut at = 0;
+        while at < bytes.len() && bytes[at] != b'"' {
+            if bytes[at] != b'\\' {
+                at += 1;
+                continue;
+            }
+            at += match (unit(json, at), unit(json, at + 6)) {
+                (Some(high), Some(low)) if HIGH.contains(&high) && LOW.contains(&low) => {
+                    let is_at_edge = at == 0 || bytes.get(at + 12) == Some(&b'"');
+                    scanned.looks_marked |= is_at_edge && high >= 0xdbfe;
+                    12
+                }
+                (Some(high), _) if HIGH.contains(&high) => {
+                    scanned.high_at_end = (bytes.get(at + 6) == Some(&b'"')).then_some((at, high));
+                    6
+                }
+                (Some(low), _) if LOW.contains(&low) && at == 0 => {
+                    scanned.low_at_begin = Some((at, low));
+                    6
+                }
+                _ => 2,
+            };
+        }
+        scanned.length = at.min(bytes.len());
+        let text = json.get(..scanned.length).unwrap_or_default();
+        let edges = [text.chars().next(), text.chars().next_back()];
+        scanned.looks_marked |= edges.into_iter().flatten().any(|edge| half(edge).is_some());
+        scanned
+    }
+}
+
+/// Returns the code unit of the escape at a place.
+fn unit(json: &str, at: usize) -> Option<u16> {
+    let digits = json.get(at..)?.strip_prefix("\\u")?.get(..4)?;
+    digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then(|| u16::from_str_radix(digits, 16).ok())?
+}
+
+/// Joins the marked halves of events; one that has no other half becomes U+FFFD.
+///
+/// An event whose text ends in half a character waits for the next text at the same place, and those after it wait, too.
+#[derive(Default)]
+pub(super) struct Halves(VecDeque<Held>);
+
+struct Held {
+    event: Value,
+    /// The texts that end in half a character.
+    open: Vec<Open>,
+}
+
+struct Open {
+    text: Place,
+    high: u16,
+}
+
+/// Where a text is in an event.
+#[derive(Clone)]
+struct Place {
+    pointer: String,
+    /// The same for all events that continue one text: without the places in lists, and with members called `index`.
+    key: String,
+}
+
+impl Halves {
+    /// Takes an event in; `is_marked` when it may have marks.
+    pub(super) fn push(&mut self, event: Value, is_marked: bool) {
+        let is_first = self.0.is_empty();
+        let mut texts = Vec::new();
+        if is_marked || !is_first {
+            collect(&event, &Place { pointer: String::new(), key: String::new() }, &mut texts);
+        }
+        if !is_marked {
+            texts.iter_mut().for_each(|(_, low, high)| (*low, *high) = (None, None));
+        }
+        self.0.push_back(Held { event, open: Vec::new() });
+        for (text, begin, end) in texts {
+            self.take_text(text, begin, end);
+        }
+        if self.0.len() > LONGEST_WAIT
+            && let Some(first) = self.0.front_mut()
+        {
+            first.close();
+        }
+    }
+
+    /// Returns the next event that waits for nothing.
+    pub(super) fn pop(&mut self) -> Option<Value> {
+        self.0.front().filter(|held| held.open.is_empty())?;
+        self.0.pop_front().map(|held| held.event)
+    }
+
+    /// Ends all waiting: nothing follows.
+    pub(super) fn close(&mut self) {
+        self.0.iter_mut().for_each(Held::close);
+    }
+
+    /// Joins a text of the last event, with the halves at its begin and end, to the one that it continues.
+    fn take_text(&mut self, text: Place, low: Option<u16>, high: Option<u16>) {
+        let waiting = self.0.iter_mut().find_map(|held| {
+            let place = held.open.iter().position(|open| open.text.key == text.key)?;
+            let open = held.open.remove(place);
+            held.set_last(&open, low);
+            Some(())
+        });
+        let Some(last) = self.0.back_mut() else { return };
+        if low.is_some()
+            && let Some(Value::String(own)) = last.event.pointer_mut(&text.pointer)
+        {
+            own.replace_range(..4, if waiting.is_some() { "" } else { "\u{fffd}" });
+        }
+        last.open.extend(high.map(|high| Open { text, high }));
+    }
+}
+
+impl Held {
+    /// Completes the character at the end of a text.
+    fn set_last(&mut self, open: &Open, low: Option<u16>) {
+        if let Some(Value::String(text)) = self.event.pointer_mut(&open.text.pointer) {
+            text.pop();
+            let units = [Some(open.high), low].into_iter().flatten();
+            text.extend(char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)));
+        }
+    }
+
+    fn close(&mut self) {
+        for open in std::mem::take(&mut self.open) {
+            self.set_last(&open, None);
+        }
+    }
+}
+
+/// Collects the texts that are not empty, with the halves at their begin and end.
+fn collect(value: &Value, place: &Place, texts: &mut Vec<(Place, Option<u16>, Option<u16>)>) {
+    match value {
+        Value::String(text) => {
+            let first = text.chars().next().and_then(half).filter(|half| LOW.contains(half));
+            let last = text.chars().next_back().and_then(half).filter(|half| HIGH.contains(half));
+            if !text.is_empty() {
+                texts.push((place.clone(), first, last));
+            }
+        }
+        Value::Array(items) => {
+            for (number, item) in items.iter().enumerate() {
+                let pointer = format!("{}/{number}", place.pointer);
+                collect(item, &Place { pointer, key: format!("{}/*", place.key) }, texts);
+            }
+        }
+        Value::Object(members) => {
+            let index = members.get("index").map(ToString::to_string).unwrap_or_default();
+            for (name, member) in members {
+                let pointer = format!("{}/{}", place.pointer, name.replace('~', "~0").replace('/', "~1"));
+                collect(member, &Place { pointer, key: format!("{}[{index}]/{name}", place.key) }, texts);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// The half that a mark stands for.
+fn half(mark: char) -> Option<u16> {
+    let unit = u16::try_from(u32::from(mark).checked_sub(FIRST_MARK)?).ok()?;
+    Some(HIGH.start + unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use pleach_core::big_integers_as_strings;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Reads events as they are read from the wire; halves are written `\u`.
+    fn read(events: &[String]) -> Vec<Value> {
+        let mut halves = Halves::default();
+        let mut read = Vec::new();
+        for event in events {
+            let marked = mark(event);
+            let is_marked = matches!(marked, Cow::Owned(_));
+            halves.push(serde_json::from_slice(&big_integers_as_strings(marked.as_bytes())).unwrap(), is_marked);
+            read.extend(std::iter::from_fn(|| halves.pop()));
+        }
+        halves.close();
+        read.extend(std::iter::from_fn(|| halves.pop()));
+        assert_eq!(read.len(), events.len());
+        read
+    }
+
+    /// A JSON string of these code units.
+    fn escaped(units: &[u16]) -> String {
+        let units = units.iter().map(|unit| match u8::try_from(*unit) {
+            Ok(ascii) => char::from(ascii).to_string(),
+            Err(_) => format!("\\u{unit:04x}"),
+        });
+        format!("\"{}\"", units.collect::<String>())
+    }
+
+    fn joined(units: &[u16], cuts: &[usize]) -> String {
+        let mut events = Vec::new();
+        let mut begin = 0;
+        for cut in cuts.iter().chain([&units.len()]) {
+            events.push(format!(
+                r#"{{"choices":[{{"index":0,"delta":{{"content":{}}}}}]}}"#,
+                escaped(&units[begin..*cut])
+            ));
+            // What comes between two pieces of one text changes nothing.
+            events.push(r#"{"type":"ping"}"#.to_owned());
+            begin = *cut;
+        }
+        read(&events).iter().filter_map(|event| event.pointer("/choices/0/delta/content")?.as_str()).collect()
+    }
+
+    #[test]
+    fn a_text_that_is_cut_at_any_unit_comes_out_as_itself() {
+        for text in ["a😀b😀😀c", "😀", "😀\u{10f7ff}\u{10000}"] {
+            let units: Vec<u16> = text.encode_utf16().collect();
+            for first in 0..=units.len() {
+                for second in first..=units.len() {
+                    assert_eq!(joined(&units, &[first, second]), text, "{first} {second}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn halves_without_the_other_half_are_replaced() {
+        let (high, low, a) = (0xd83d, 0xde00, u16::from(b'a'));
+        for (units, expected) in [
+            (vec![high], "\u{fffd}"),
+            (vec![low], "\u{fffd}"),
+            (vec![a, high, a], "a\u{fffd}a"),
+            (vec![low, high], "\u{fffd}\u{fffd}"),
+            (vec![high, high, low], "\u{fffd}😀"),
+            (vec![high, low, low], "😀\u{fffd}"),
+        ] {
+            for cut in 0..=units.len() {
+                assert_eq!(joined(&units, &[cut]), expected, "{units:x?} {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn texts_of_other_places_are_passed_over() {
+        let piece = |index: u64, text: &str| {
+            format!(r#"{{"type":"content_block_delta","delta":{{"partial_json":"{text}"}},"index":{index}}}"#)
+        };
+        let events = [
+            piece(0, r"a\uD83D"),
+            piece(1, r"b\ud83d"),
+            piece(0, r"\uDE00a"),
+            piece(2, r"c\ud83d"),
+            piece(1, "c"),
+            piece(2, r"\ude01"),
+        ];
+        let texts: Vec<Value> =
+            read(&events).into_iter().map(|mut event| event["delta"]["partial_json"].take()).collect();
+        assert_eq!(texts, [json!("a😀"), json!("b\u{fffd}"), json!("a"), json!("c😁"), json!("c"), json!("")]);
+    }
+
+    #[test]
+    fn characters_that_look_like_a_mark_are_kept() {
+        let event = |text: &str| format!(r#"{{"a": "{text}", "b": "\ud83d"}}"#);
+        for text in ["\u{10f83d}", "\u{10fe00}", r"\udbfe\udc3d", r"\udbff\udfff", "a\u{10f83d}a"] {
+            let expected: Value = serde_json::from_str(&format!("\"{text}\"")).unwrap();
+            let events = read(&[event("x"), event(text), event(text)]);
+            assert_eq!((&events[1]["a"], &events[2]["a"]), (&expected, &expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn halves_of_one_event_are_joined_too() {
+        let event = r#"{"parts":[{"text":"a\ud83d"},{"text":"\ude00b"}]}"#.to_owned();
+        assert_eq!(read(&[event]), [json!({"parts": [{"text": "a😀"}, {"text": "b"}]})]);
+    }
+
+    #[test]
+    fn no_more_events_wait_than_are_needed() {
+        let mut halves = Halves::default();
+        halves.push(json!({"a": char::from_u32(FIRST_MARK + 0x3d)}), true);
+        for number in 1..LONGEST_WAIT {
+            halves.push(json!({"b": number}), false);
+            assert_eq!(halves.pop(), None);
+        }
+        halves.push(json!({}), false);
+        assert_eq!(halves.pop(), Some(json!({"a": "\u{fffd}"})));
+        assert_eq!(std::iter::from_fn(|| halves.pop()).count(), LONGEST_WAIT);
+    }
+
+    #[test]
+    fn keys_escaped_backslashes_and_whole_characters_are_not_marked() {
+        for json in [
+            r#"{"\ud83d": 1}"#,
+            r#"{"\ude00" : 1}"#,
+            r#"{"a": "\\ud83d"}"#,
+            r#"{"a": "\ud83d\ude00"}"#,
+            r#"{"a": "x\ud83dx"}"#,
+            r#"{"a": "\ud83"#,
+            r#"{"a": "\ud83d"#,
+            r#"{"a": "ü\"\ud83d"#,
+        ] {
+            assert!(matches!(mark(json), Cow::Borrowed(_)), "{json}");
+        }
+    }
+}

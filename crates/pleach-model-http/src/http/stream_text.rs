@@ -1,0 +1,168 @@
+//! The text of an event stream, repaired as far as its parser would refuse or drop it.
+
+use bytes::Bytes;
+
+/// Repairs the bytes of an event stream, piece by piece.
+///
+/// Bytes that are not UTF-8 become U+FFFD. A JSON document that stands in lines of its own, as some servers send their errors
+/// and others their answers, becomes the data of an event. Everything else stays as it is.
+#[derive(Default)]
+pub(super) struct StreamText {
+    /// The begin of a character whose other bytes have not come.
+    cut: Vec<u8>,
+    place: Place,
+}
+
+/// Where in the stream the next byte is.
+#[derive(Clone, Copy, Default)]
+enum Place {
+    #[default]
+    LineBegin,
+    Line,
+    Document {
+        depth: usize,
+        string: Quoted,
+    },
+}
+
+/// Whether the next byte of a document is in a string.
+#[derive(Clone, Copy, PartialEq)]
+enum Quoted {
+    No,
+    Yes,
+    /// It is, and follows a backslash.
+    Escaped,
+}
+
+impl StreamText {
+    /// Takes a piece in, and returns what may be parsed.
+    pub(super) fn push(&mut self, piece: Bytes) -> Bytes {
+        let piece = self.decoded(piece);
+        if self.has_document(&piece) {
+            return self.with_documents(&piece).into();
+        }
+        if let Some(last) = piece.last() {
+            self.place = if is_line_end(*last) { Place::LineBegin } else { Place::Line };
+        }
+        piece
+    }
+
+    fn decoded(&mut self, piece: Bytes) -> Bytes {
+        if self.cut.is_empty() && std::str::from_utf8(&piece).is_ok() {
+            return piece;
+        }
+        self.cut.extend_from_slice(&piece);
+        let bytes = std::mem::take(&mut self.cut);
+        let mut text = String::with_capacity(bytes.len());
+        let mut chunks = bytes.utf8_chunks().peekable();
+        while let Some(chunk) = chunks.next() {
+            text.push_str(chunk.valid());
+            let is_cut = chunks.peek().is_none()
+                && std::str::from_utf8(chunk.invalid()).is_err_and(|error| error.error_len().is_none());
+            if is_cut {
+                self.cut = chunk.invalid().to_vec();
+            } else if !chunk.invalid().is_empty() {
+                text.push(char::REPLACEMENT_CHARACTER);
+            }
+        }
+        text.into()
+    }
+
+    /// Whether a document is open or begins in the piece.
+    fn has_document(&self, piece: &[u8]) -> bool {
+        match self.place {
+            Place::Document { .. } => return true,
+            Place::LineBegin if piece.first().is_some_and(|first| begins_document(*first)) => return true,
+            Place::LineBegin | Place::Line => {}
+        }
+        piece.windows(2).any(|pair| is_line_end(pair[0]) && begins_document(pair[1]))
+    }
+
+    fn with_documents(&mut self, piece: &[u8]) -> Vec<u8> {
+        let mut text = Vec::with_capacity(piece.len() + 16);
+        for byte in piece {
+            match self.place {
+                Place::LineBegin if begins_document(*byte) => {
+                    text.extend_from_slice(b"data: ");
+                    text.push(*byte);
+                    self.place = Place::Document { depth: 1, string: Quoted::No };
+                }
+                Place::LineBegin | Place::Line => {
+                    text.push(*byte);
+                    self.place = if is_line_end(*byte) { Place::LineBegin } else { Place::Line };
+                }
+                Place::Document { depth, string } => {
+                    // Between the lines of one event, so that the parser joins them.
+                    match byte {
+                        b'\r' => {}
+                        b'\n' => text.extend_from_slice(b"\ndata: "),
+                        byte => text.push(*byte),
+                    }
+                    let (depth, string) = step(depth, string, *byte);
+                    self.place = Place::Document { depth, string };
+                    if depth == 0 {
+                        text.extend_from_slice(b"\n\n");
+                        self.place = Place::Line;
+                    }
+                }
+            }
+        }
+        text
+    }
+}
+
+/// No line of an event stream begins so, but one of a document.
+fn begins_document(byte: u8) -> bool {
+    byte == b'{'
+}
+
+fn is_line_end(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r')
+}
+
+fn step(depth: usize, string: Quoted, byte: u8) -> (usize, Quoted) {
+    match (string, byte) {
+        (Quoted::Escaped, _) => (depth, Quoted::Yes),
+        (Quoted::Yes, b'\\') => (depth, Quoted::Escaped),
+        (Quoted::Yes, b'"') => (depth, Quoted::No),
+        (Quoted::No, b'"') => (depth, Quoted::Yes),
+        (Quoted::No, b'{' | b'[') => (depth + 1, Quoted::No),
+        (Quoted::No, b'}' | b']') => (depth.saturating_sub(1), Quoted::No),
+        (string, _) => (depth, string),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever the pieces are in which the stream comes.
+    fn check(stream: &[u8], expected: &str) {
+        for size in 1..=stream.len() {
+            let mut text = StreamText::default();
+            let repaired: Vec<u8> =
+                stream.chunks(size).flat_map(|piece| text.push(Bytes::copy_from_slice(piece)).to_vec()).collect();
+            assert_eq!(String::from_utf8(repaired).unwrap(), expected, "{size}");
+        }
+    }
+
+    #[test]
+    fn events_stay_as_they_are() {
+        let events = "event: x\r\ndata: {\"a\": \"ü😀\"}\r\n\r\n: {comment}\n\ndata: [DONE]\n\n";
+        check(events.as_bytes(), events);
+    }
+
+    #[test]
+    fn bytes_that_are_no_utf8_are_replaced() {
+        check(b"data: \xff \xf0\x9f x\n\n\xc3", "data: \u{fffd} \u{fffd} x\n\n");
+    }
+
+    #[test]
+    fn a_document_in_lines_of_its_own_is_the_data_of_an_event() {
+        check(
+            b"data: 1\n\n{\r\n  \"error\": {\"m\": \"}\\\"{\"},\n  \"x\": [1]\n}\n",
+            "data: 1\n\ndata: {\ndata:   \"error\": {\"m\": \"}\\\"{\"},\ndata:   \"x\": [1]\ndata: }\n\n\n",
+        );
+        check(b"{\"a\": 1}\n{\"b\": 2}\n", "data: {\"a\": 1}\n\n\ndata: {\"b\": 2}\n\n\n");
+    }
+}
