@@ -6,10 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pleach_core::{Blob, Part};
 
-/// What a call gets whose result was never recorded.
-// L231
-pub(crate) const MISSING_RESULT: &str =
-    "Error: there is no result of this call; the tool may have been interrupted before it was recorded.";
+pub(crate) use crate::wire::MISSING_RESULT;
 
 /// The ids of calls and responses as they are sent: the provider's own where it takes them, else new ones that pair the same
 /// calls and responses.

@@ -60,6 +60,11 @@ pub(crate) trait Wire: Send + Sync + 'static {
     fn decoder<'a>(&self, reading: Reading<'a>) -> Box<dyn Decoder + 'a>;
 }
 
+/// What a call gets whose result was never recorded.
+// L231
+pub(crate) const MISSING_RESULT: &str =
+    "Error: there is no result of this call; the tool may have been interrupted before it was recorded.";
+
 /// What to do where something answers that is no server of models.
 pub(crate) const WRONG_ADDRESS: &str = "check that the base URL is that of a compatible provider";
 

@@ -1,7 +1,7 @@
 //! An answer, or a chunk of one.
 // L214, L219
 
-use pleach_core::{Content, ModelInfo, Owned};
+use pleach_core::{Content, ModelInfo, Owned, big_integers_as_strings};
 use pleach_model::{LlmResponse, ModelError};
 use serde_json::Value;
 
@@ -45,8 +45,8 @@ pub(super) fn chunk(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse
         }
         return Ok(response);
     };
-    if let Some(content) = candidate.get("content") {
-        let content: Content = serde_json::from_value(content.clone())
+    if let Some(content) = candidate.get("content").filter(|content| !content.is_null()) {
+        let content: Content = serde_json::from_value(mended(content.clone()))
             .map_err(|_| reading.invalid("its content has parts of another shape"))?;
         response.content = Some(content).filter(|content| content.parts.is_some());
     }
@@ -57,6 +57,20 @@ pub(super) fn chunk(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse
     response.info.avg_logprobs = candidate.get("avgLogprobs").and_then(Value::as_f64);
     response.info.logprobs_result = owned(candidate.get("logprobsResult"));
     Ok(response)
+}
+
+/// The content without parts that are null. Arguments that are a JSON text become what the text says.
+fn mended(mut content: Value) -> Value {
+    if let Some(parts) = content.get_mut("parts").and_then(Value::as_array_mut) {
+        parts.retain(|part| !part.is_null());
+        for arguments in parts.iter_mut().filter_map(|part| part.pointer_mut("/functionCall/args")) {
+            let read = |text: &str| serde_json::from_slice(&big_integers_as_strings(text.as_bytes()));
+            if let Some(Ok(Value::Object(read))) = arguments.as_str().map(read) {
+                *arguments = Value::Object(read);
+            }
+        }
+    }
+    content
 }
 
 fn owned(value: Option<&Value>) -> Option<Owned> {

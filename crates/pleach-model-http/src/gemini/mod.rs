@@ -1,6 +1,7 @@
 //! Gemini: the core types are its wire types.
 
 mod answer;
+mod history;
 mod request;
 mod stream;
 

@@ -5,6 +5,7 @@ use pleach_core::to_camel;
 use pleach_model::{GenerateConfig, ModelCall, ModelError, ModelErrorKind};
 use serde_json::{Map, Value, json};
 
+use super::history;
 use crate::wire::{Prepared, unsupported};
 
 /// The settings that are beside `generationConfig`.
@@ -16,8 +17,14 @@ pub(super) fn prepare(model: &str, call: &ModelCall<'_>) -> Result<Prepared, Mod
     request.ensure_user_turn();
     refuse_unsupported(model, &request.config)?;
     let json = |error: serde_json::Error| ModelError::new(model, ModelErrorKind::InvalidRequest).with_cause(error);
-    let mut contents = to_camel(&request.contents).map_err(json)?;
-    contents.as_array_mut().into_iter().flatten().for_each(drop_display_names);
+    let contents = history::pair(&request.contents, request.config.cached_content.is_some());
+    let mut contents = to_camel(&contents).map_err(json)?;
+    for content in contents.as_array_mut().into_iter().flatten() {
+        drop_display_names(content);
+        let parts = content.get_mut("parts").and_then(Value::as_array_mut);
+        let responses = parts.into_iter().flatten().filter_map(|part| part.pointer_mut("/functionResponse/response"));
+        responses.for_each(history::hide_references);
+    }
     let mut body = Map::from_iter([("contents".to_owned(), contents)]);
     if let Some(instruction) = request.config.system_instruction.take().filter(|text| !text.is_empty()) {
         body.insert("systemInstruction".to_owned(), json!({"parts": [{"text": instruction}], "role": "user"}));

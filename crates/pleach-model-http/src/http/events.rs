@@ -138,7 +138,7 @@ fn data(
 ) -> Result<Option<(Value, bool)>, Interruption> {
     let data = event.data.as_deref().unwrap_or_default().trim();
     if event.event.as_deref() == Some("error") {
-        let failure = Failure::in_error(data.as_bytes()).unwrap_or_default();
+        let failure = Failure::in_error(data.as_bytes()).unwrap_or_default().of_a_model();
         return Err(Interruption::Failure(failure.into_error(reading.model, None, |text| secrets.hide(text))));
     }
     if data.is_empty() {

@@ -85,6 +85,11 @@ impl Failure {
         }
     }
 
+    /// Says that a server of models wrote it, whatever it is.
+    pub(crate) fn of_a_model(self) -> Self {
+        Self { is_foreign: false, ..self }
+    }
+
     fn in_error_json(body: &Value, text: &str) -> Self {
         if let Some(failure) = Self::in_answer(body) {
             return failure;

@@ -30,7 +30,7 @@ async fn read(answer: &Value) -> LlmResponse {
 }
 
 // Recorded from google-adk 2.13.0 with google-genai 2.34; media types and schemas are in the API's own casing, and the text of
-// the last turn is pleach's own.
+// the last turn and the response to the last call are pleach's own.
 #[tokio::test]
 async fn l211_l212_a_request_is_what_google_adk_sends() {
     let mut request = recorded_request();
@@ -40,7 +40,9 @@ async fn l211_l212_a_request_is_what_google_adk_sends() {
     let calling = json!({"function_calling_config": {"mode": "ANY", "allowed_function_names": ["f"]}});
     request.config.tool_config = serde_json::from_value(calling).unwrap();
     let mut body = sent(&request, "", false).await.body;
-    let turn = body["contents"][6]["parts"][0]["text"].take();
+    let turn = body["contents"][7]["parts"][0]["text"].take();
+    let missing = body["contents"][6]["parts"][0]["functionResponse"]["response"]["error"].take();
+    assert!(missing.as_str().unwrap().contains("there is no result of this call"), "{missing}");
     assert!(turn.as_str().unwrap().starts_with("Continue"));
     let expected = json!({
         "contents": [
@@ -58,6 +60,7 @@ async fn l211_l212_a_request_is_what_google_adk_sends() {
             {"parts": [{"text": "a"}, {"text": "b"}], "role": "model"},
             {"parts": [{"text": "one"}, {"text": "two"}], "role": "user"},
             {"parts": [{"functionCall": {"id": "c3", "args": {"a": 2}, "name": "f"}}], "role": "model"},
+            {"parts": [{"functionResponse": {"id": "c3", "name": "f", "response": {"error": null}}}], "role": "user"},
             {"parts": [{"text": null}], "role": "user"},
         ],
         "systemInstruction": {"parts": [{"text": "Be brief."}], "role": "user"},

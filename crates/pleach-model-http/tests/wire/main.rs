@@ -4,6 +4,8 @@
 
 mod anthropic;
 mod edges;
+mod ends;
+mod failures;
 mod gemini;
 mod openai;
 mod server;

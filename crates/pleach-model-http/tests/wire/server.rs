@@ -14,6 +14,8 @@ use tokio::sync::mpsc;
 pub(crate) struct Reply {
     pieces: Vec<Vec<u8>>,
     then: Then,
+    /// What is sent again and again, after the pieces.
+    flood: Vec<u8>,
 }
 
 /// What follows a reply.
@@ -25,12 +27,14 @@ enum Then {
     Close,
     /// The connection stays open until the client closes it.
     Hold,
+    /// The flood is sent until the client closes the connection.
+    Flood,
 }
 
 impl Reply {
     /// Sends these bytes and closes the connection.
     pub(crate) fn raw(bytes: impl AsRef<[u8]>) -> Self {
-        Self { pieces: vec![bytes.as_ref().to_vec()], then: Then::Close }
+        Self { pieces: vec![bytes.as_ref().to_vec()], then: Then::Close, flood: Vec::new() }
     }
 
     /// Sends a body of this length.
@@ -48,6 +52,18 @@ impl Reply {
         Self::new("200 OK", "content-type: text/event-stream\r\n", body.as_ref())
     }
 
+    /// Begins a stream of events that lasts as long as the connection.
+    pub(crate) fn open(events: &str) -> Self {
+        Self::raw(format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n{events}"))
+    }
+
+    /// Sends these bytes again and again, until the client closes the connection.
+    pub(crate) fn then_forever(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.flood = bytes.into();
+        self.then = Then::Flood;
+        self
+    }
+
     /// Sends the bytes in two pieces.
     pub(crate) fn split_at(mut self, at: usize) -> Self {
         let rest = self.pieces[0].split_off(at);
@@ -58,6 +74,12 @@ impl Reply {
     /// Sends a text behind it, each byte in a piece of its own.
     pub(crate) fn then_pieces(mut self, text: &str) -> Self {
         self.pieces.extend(text.bytes().map(|byte| vec![byte]));
+        self
+    }
+
+    /// Sends a text behind it, in a piece of its own.
+    pub(crate) fn then_piece(mut self, text: &str) -> Self {
+        self.pieces.push(text.as_bytes().to_vec());
         self
     }
 
@@ -181,6 +203,11 @@ async fn serve(
             Then::Serve => continue,
             Then::Close => return,
             Then::Hold => drop(stream.read(&mut [0]).await),
+            Then::Flood => {
+                while stream.write_all(&reply.flood).await.is_ok() {
+                    tokio::task::yield_now().await;
+                }
+            }
         }
         let _ = closed.send(());
         return;

@@ -9,12 +9,20 @@ use serde_json::Value;
 use super::json_path::{self, Step};
 
 /// The arguments of a call so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Arguments {
     values: Map,
     /// The texts that may be continued, by path: they are put into place at the end, so that a long text is joined in
     /// linear time.
     texts: BTreeMap<String, String>,
+    /// How many places of arrays may still be left empty.
+    gaps: usize,
+}
+
+impl Default for Arguments {
+    fn default() -> Self {
+        Self { values: Map::new(), texts: BTreeMap::new(), gaps: json_path::MAX_GAPS }
+    }
 }
 
 impl Arguments {
@@ -38,7 +46,7 @@ impl Arguments {
             (None, None) => return,
         };
         self.texts.remove(path);
-        json_path::set(&mut self.values, &json_path::parse(path), value);
+        json_path::set(&mut self.values, &json_path::parse(path), value, &mut self.gaps);
     }
 
     fn take_text(&mut self, path: &str, text: &str) {
@@ -50,14 +58,14 @@ impl Arguments {
         let mut open = json_path::get(&self.values, &steps).and_then(Value::as_str).unwrap_or_default().to_owned();
         open.push_str(text);
         // The place is taken now, so that what comes for a path below it is refused as it would be later.
-        json_path::set(&mut self.values, &steps, Value::String(String::new()));
+        json_path::set(&mut self.values, &steps, Value::String(String::new()), &mut self.gaps);
         self.texts.insert(path.to_owned(), open);
     }
 
     /// Returns the arguments.
     pub(super) fn finish(mut self) -> Map {
         for (path, text) in self.texts {
-            json_path::set(&mut self.values, &json_path::parse(&path), Value::String(text));
+            json_path::set(&mut self.values, &json_path::parse(&path), Value::String(text), &mut self.gaps);
         }
         self.values
     }

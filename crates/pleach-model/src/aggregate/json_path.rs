@@ -7,6 +7,9 @@ use serde_json::Value;
 /// The largest place in an array that a path may name.
 const MAX_INDEX: usize = 10_000;
 
+/// How many places of arrays may be left empty in all, between those that are set.
+pub(super) const MAX_GAPS: usize = 10_000;
+
 /// How deep a path may lead; values nested deeper cannot be read back from JSON.
 const MAX_DEPTH: usize = 100;
 
@@ -111,22 +114,22 @@ pub(super) fn get<'a>(target: &'a Map, steps: &[Step]) -> Option<&'a Value> {
 }
 
 /// Puts a value at the end of a path, and makes the containers on the way. A path that leads through a scalar, too far
-/// into an array or too deep has no effect.
-pub(super) fn set(target: &mut Map, steps: &[Step], value: Value) {
+/// into an array or too deep has no effect, nor has one that needs more than the `gaps` that are left.
+pub(super) fn set(target: &mut Map, steps: &[Step], value: Value, gaps: &mut usize) {
     let Some((Step::Key(first), rest)) = steps.split_first() else { return };
     if steps.len() > MAX_DEPTH || steps.iter().any(|step| matches!(step, Step::Index(index) if *index > MAX_INDEX)) {
         return;
     }
     let mut place = target.entry(first.as_str()).or_insert(Value::Null);
     for step in rest {
-        let Some(next) = enter(place, step) else { return };
+        let Some(next) = enter(place, step, gaps) else { return };
         place = next;
     }
     *place = value;
 }
 
 /// The place that a step leads to; null becomes the container that the step needs.
-fn enter<'a>(value: &'a mut Value, step: &Step) -> Option<&'a mut Value> {
+fn enter<'a>(value: &'a mut Value, step: &Step, gaps: &mut usize) -> Option<&'a mut Value> {
     match step {
         Step::Key(key) => {
             if value.is_null() {
@@ -140,6 +143,7 @@ fn enter<'a>(value: &'a mut Value, step: &Step) -> Option<&'a mut Value> {
             }
             let items = value.as_array_mut()?;
             if items.len() <= *index {
+                *gaps = gaps.checked_sub(index - items.len())?;
                 items.resize(index + 1, Value::Null);
             }
             items.get_mut(*index)
@@ -177,9 +181,9 @@ mod tests {
     #[test]
     fn l218_containers_are_made_on_the_way_and_limits_hold() {
         let check = |paths: &[&str], expected: Value| {
-            let mut target = Map::new();
+            let (mut target, mut gaps) = (Map::new(), MAX_GAPS);
             for (number, path) in paths.iter().enumerate() {
-                set(&mut target, &parse(path), json!(number));
+                set(&mut target, &parse(path), json!(number), &mut gaps);
             }
             assert_eq!(Value::Object(target), expected, "{paths:?}");
         };
@@ -187,6 +191,12 @@ mod tests {
         check(&["$.a", "$.a.b", "$.a[0]"], json!({"a": 0}));
         check(&["$.a", "$.a"], json!({"a": 1}));
         check(&["$", "$[0]", "$.a[10001]", "$.a[99999999999999999999999]"], json!({}));
+        // A short text cannot make many long arrays.
+        let (mut target, mut gaps) = (Map::new(), MAX_GAPS);
+        for number in 0..100 {
+            set(&mut target, &parse(&format!("$.a{number}[9000]")), json!(1), &mut gaps);
+        }
+        assert_eq!(target.values().filter_map(|value| Some(value.as_array()?.len())).sum::<usize>(), 9_001);
         check(&[&format!("$.a{}", ".b".repeat(1_000))], json!({}));
         assert_eq!(get(json!({"a": [1, {"b": 2}]}).as_object().unwrap(), &parse("$.a[1].b")), Some(&json!(2)));
     }

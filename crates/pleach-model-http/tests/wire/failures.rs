@@ -1,0 +1,122 @@
+//! What is said of a failure, whatever body it comes in, the same for every provider.
+
+use pleach_model::ModelErrorKind;
+use pleach_model_http::{anthropic, gemini, openai};
+use serde_json::{Value, json};
+
+use crate::server::{Reply, Server};
+use crate::support::{KEY, all, at, error, with_config};
+
+fn once() -> pleach_model::LlmRequest {
+    with_config(json!({"httpOptions": {"retryOptions": {"attempts": 1}}}))
+}
+
+/// Bodies of errors, and what is shown of them.
+fn bodies() -> Vec<(Value, &'static str)> {
+    let entry = json!({"loc": ["body", "messages", 0], "msg": "field required", "type": "value_error"});
+    vec![
+        (json!({"error": {"message": "the reason", "type": "t"}}), "the reason"),
+        (json!({"error": "the reason"}), "the reason"),
+        (json!([{"error": {"message": "the reason"}}]), "the reason"),
+        (json!({"message": "the reason", "code": "ctx"}), "the reason"),
+        (json!({"detail": "the reason"}), "the reason"),
+        (json!({"detail": [entry]}), "body.messages.0: field required"),
+        (json!({"errors": [{"message": "the reason", "code": 7}], "success": false}), "the reason"),
+        (json!({"object": "error", "message": "the reason"}), "the reason"),
+    ]
+}
+
+#[tokio::test]
+async fn the_reason_in_the_body_of_an_error_is_shown() {
+    for (body, reason) in bodies() {
+        for (builder, path) in [(openai("m"), "/v1"), (anthropic("m"), ""), (gemini("m"), "")] {
+            let server = Server::start([Reply::json("400 Bad Request", &body), Reply::json("422 No", &body)]).await;
+            let model = at(&server, builder, path);
+            for (streaming, status) in [(false, 400), (true, 422)] {
+                let error = error(&model, &once(), streaming).await;
+                assert_eq!((error.status(), error.kind()), (Some(status), ModelErrorKind::InvalidRequest));
+                let text = error.to_string();
+                assert!(text.contains(&format!(": {reason};")) && !text.contains("base URL"), "{text}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_reason_of_a_failure_in_a_200_or_a_stream_is_shown() {
+    for (body, reason) in bodies() {
+        let replies = [
+            (Reply::json("200 OK", &body), false),
+            (Reply::json("200 OK", &body), true),
+            (Reply::sse(format!("data: {body}\n\n")), true),
+            (Reply::sse(format!("event: error\ndata: {body}\n\n")), true),
+            // As some servers do in the middle of a stream.
+            (Reply::sse(format!("{body:#}\n")), true),
+        ];
+        for (reply, streaming) in replies.into_iter().filter(|_| body.is_object()) {
+            for (builder, path) in [(openai("m"), "/v1"), (anthropic("m"), ""), (gemini("m"), "")] {
+                let server = Server::start([reply.clone()]).await;
+                let text = error(&at(&server, builder, path), &once(), streaming).await.to_string();
+                assert!(text.contains(&format!(": {reason};")) && !text.contains("base URL"), "{text}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_error_event_of_any_shape_ends_a_stream() {
+    let begin = format!("data: {}\n\n", json!({"choices": [{"delta": {"content": "Hel"}}]}));
+    for (event, said, status) in [
+        ("event: error\ndata: upstream timed out\n\n", "upstream timed out", None),
+        ("event: error\ndata: {\"foo\": 1}\n\n", "{\"foo\": 1}", None),
+        ("event: error\n\n", "the call failed", None),
+        ("data: {\"choices\": [{\"error\": {\"code\": 502, \"message\": \"gone\"}}]}\n\n", "gone", Some(502)),
+        ("{\n \"error\": {\n  \"code\": 503, \"message\": \"gone\"\n }\n}\n", "gone", Some(503)),
+        ("data: [{\"error\": {\"code\": 503, \"message\": \"gone\"}}]\n\n", "gone", Some(503)),
+        ("data: worker died\n\n", "not JSON: worker died", None),
+    ] {
+        let server = Server::start([Reply::sse(format!("{begin}{event}"))]).await;
+        let (responses, error) = all(&at(&server, openai("m"), "/v1"), &once(), true).await.unwrap_err();
+        assert_eq!((responses.len(), error.status()), (1, status), "{event}: {error}");
+        assert!(error.to_string().contains(said) && !error.to_string().contains("base URL"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn the_address_is_doubted_only_where_no_server_of_models_answers() {
+    let page = Reply::new("200 OK", "content-type: text/html\r\n", b"<html>Log in</html>");
+    let odd = |status: &str| Reply::json(status, &json!({"status": "up", "version": 3}));
+    for (reply, is_doubted) in [
+        (page, true),
+        (Reply::new("400 Bad Request", "", b"<!DOCTYPE html><title>400</title>"), true),
+        (odd("200 OK"), true),
+        (odd("400 Bad Request"), true),
+        (Reply::new("200 OK", "", b"It works!"), true),
+        (Reply::json("200 OK", &json!({"choices": [], "usage": {}})), false),
+        (Reply::new("400 Bad Request", "content-type: text/plain\r\n", b"prompt is too long: 9999 tokens"), false),
+        (Reply::new("200 OK", "content-type: application/json\r\n", b"{\"choices\": ["), false),
+    ] {
+        let server = Server::start([reply.clone()]).await;
+        let text = error(&at(&server, openai("m"), "/v1"), &once(), false).await.to_string();
+        assert_eq!(text.contains("check that the base URL"), is_doubted, "{reply:?}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn the_words_of_an_error_are_short_and_hide_the_key() {
+    let long = format!("{KEY} is over its limit. {}", "x".repeat(5_000));
+    for body in [long.clone(), json!({"detail": [{"msg": long}]}).to_string(), json!({"odd": long}).to_string()] {
+        let replies = [
+            (Reply::new("400 Bad Request", "", body.as_bytes()), false),
+            (Reply::sse(format!("event: error\ndata: {body}\n\n")), true),
+            (Reply::sse(format!("data: {long}\n\n")), true),
+            (Reply::new("200 OK", "", long.as_bytes()), false),
+        ];
+        for (reply, streaming) in replies {
+            let server = Server::start([reply]).await;
+            let text = error(&at(&server, openai("m"), "/v1"), &once(), streaming).await.to_string();
+            assert!(text.contains("is over its limit") && text.chars().count() < 500, "{text}");
+            assert!(!text.contains("hush"), "{text}");
+        }
+    }
+}
