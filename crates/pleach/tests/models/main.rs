@@ -1,0 +1,8 @@
+//! Models of providers: by name, and under an agent.
+#![cfg_attr(feature = "openai", expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails"))]
+
+mod names;
+#[cfg(feature = "openai")]
+mod over_http;
+#[cfg(all(feature = "anthropic", feature = "gemini", feature = "openai"))]
+mod wire_cases;

@@ -1,0 +1,36 @@
+//! Names of models, and what is wrong with them.
+
+use pleach::{ConnectModelError, model};
+
+fn refused(name: &str) -> ConnectModelError {
+    match model(name) {
+        Ok(_) => panic!("{name} gives a model"),
+        Err(error) => error,
+    }
+}
+
+#[test]
+fn a_name_without_a_provider_says_how_to_write_it() {
+    let error = refused("gpt-5-mini");
+    assert_eq!(
+        error.to_string(),
+        "'gpt-5-mini' names no provider: write `PROVIDER:MODEL`, for example `openai:gpt-5-mini`"
+    );
+    let error = refused("mistral:large");
+    assert!(matches!(&error, ConnectModelError::UnknownProvider { provider } if provider == "mistral"), "{error}");
+}
+
+#[test]
+fn a_provider_that_is_off_names_its_feature() {
+    for (name, feature, is_on) in [
+        ("anthropic:", "anthropic", cfg!(feature = "anthropic")),
+        ("gemini:", "gemini", cfg!(feature = "gemini")),
+        ("openai:", "openai", cfg!(feature = "openai")),
+        ("ollama:", "openai", cfg!(feature = "openai")),
+    ] {
+        let error = refused(name).to_string();
+        let expected =
+            if is_on { "needs the name of a model".to_owned() } else { format!("needs the feature `{feature}`") };
+        assert!(error.contains(&expected), "{error}");
+    }
+}

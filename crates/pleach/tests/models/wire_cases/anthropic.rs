@@ -1,0 +1,10 @@
+//! Anthropic messages.
+
+use serde_json::json;
+
+use super::expected::says;
+use super::wire_cases;
+
+wire_cases! {
+    a_call_runs: "a00_call_and_answer" => says("Done.").calling([("add", json!({"a": 1, "b": 2}))]);
+}
