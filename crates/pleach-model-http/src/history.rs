@@ -1,6 +1,6 @@
 //! What formats with tool messages ask of a history: ids of calls that the provider takes, and text for what it cannot show.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,26 +8,42 @@ use pleach_core::{Blob, Part};
 
 pub(crate) use crate::wire::MISSING_RESULT;
 
-/// The ids of calls and responses as they are sent: the provider's own where it takes them, else new ones that pair the same
-/// calls and responses.
+/// The ids of calls and responses as they are sent: the provider's own where it takes them and no other call has them, else new
+/// ones that pair the same calls and responses.
 pub(crate) struct CallIds {
     takes: fn(&str) -> bool,
-    replaced: BTreeMap<String, String>,
+    /// The ids that calls have been sent with.
+    used: BTreeSet<String>,
+    /// The calls of each id of the log.
+    known: BTreeMap<String, Sent>,
     /// Calls without an id that have no response yet, by function.
     open: Vec<(String, VecDeque<String>)>,
     made: usize,
 }
 
+/// The calls that have one id in the log, by the ids that they are sent with.
+struct Sent {
+    /// Those without a response, the oldest first.
+    open: VecDeque<String>,
+    /// The one that was answered last.
+    answered: Option<String>,
+}
+
 impl CallIds {
     /// Ids for a provider that takes those that `takes` says.
     pub(crate) fn new(takes: fn(&str) -> bool) -> Self {
-        Self { takes, replaced: BTreeMap::new(), open: Vec::new(), made: 0 }
+        Self { takes, used: BTreeSet::new(), known: BTreeMap::new(), open: Vec::new(), made: 0 }
     }
 
     /// The id of a call.
     pub(crate) fn of_call(&mut self, id: Option<&str>, name: &str) -> String {
         match id.filter(|id| !id.is_empty()) {
-            Some(id) => self.known(id),
+            Some(id) => {
+                let sent = self.sent(id);
+                let known = self.known.entry(id.to_owned());
+                known.or_insert_with(Sent::new).open.push_back(sent.clone());
+                sent
+            }
             None => {
                 let made = self.make();
                 match self.open.iter_mut().find(|(open, _)| open == name) {
@@ -39,30 +55,47 @@ impl CallIds {
         }
     }
 
-    /// The id of a response: one without an id answers the oldest open call of its function.
+    /// The id of a response: it answers the oldest open call of its id or, without an id, of its function.
     pub(crate) fn of_response(&mut self, id: Option<&str>, name: &str) -> String {
         if let Some(id) = id.filter(|id| !id.is_empty()) {
-            return self.known(id);
+            if let Some(answered) = self.known.get_mut(id).and_then(Sent::answer) {
+                return answered;
+            }
+            let sent = self.sent(id);
+            self.known.entry(id.to_owned()).or_insert_with(Sent::new).answered = Some(sent.clone());
+            return sent;
         }
         let open = self.open.iter_mut().find(|(open, _)| open == name).and_then(|(_, ids)| ids.pop_front());
         open.unwrap_or_else(|| self.make())
     }
 
-    fn known(&mut self, id: &str) -> String {
-        if (self.takes)(id) {
-            return id.to_owned();
-        }
-        if let Some(replaced) = self.replaced.get(id) {
-            return replaced.clone();
-        }
-        let made = self.make();
-        self.replaced.insert(id.to_owned(), made.clone());
-        made
+    /// The id that a call is sent with.
+    fn sent(&mut self, id: &str) -> String {
+        if (self.takes)(id) && self.used.insert(id.to_owned()) { id.to_owned() } else { self.make() }
     }
 
     fn make(&mut self) -> String {
-        self.made += 1;
-        format!("call_{}", self.made)
+        loop {
+            self.made += 1;
+            let made = format!("call_{}", self.made);
+            if self.used.insert(made.clone()) {
+                return made;
+            }
+        }
+    }
+}
+
+impl Sent {
+    fn new() -> Self {
+        Self { open: VecDeque::new(), answered: None }
+    }
+
+    /// Answers the oldest open call, or again the one that was answered last.
+    fn answer(&mut self) -> Option<String> {
+        if let Some(open) = self.open.pop_front() {
+            self.answered = Some(open);
+        }
+        self.answered.clone()
     }
 }
 
@@ -115,5 +148,17 @@ mod tests {
         assert_eq!(ids.of_response(Some("functions.worker:0"), "f"), "call_1");
         assert_eq!(ids.of_response(Some(""), "f"), "call_2");
         assert_eq!(ids.of_response(None, "f"), "call_4");
+    }
+
+    #[test]
+    fn an_id_that_several_calls_have_is_sent_once() {
+        let mut ids = CallIds::new(|_| true);
+        // Of one answer, and of a later one whose server counts from 0 again.
+        assert_eq!([ids.of_call(Some("0"), "f"), ids.of_call(Some("0"), "g")], ["0", "call_1"]);
+        assert_eq!([ids.of_response(Some("0"), "f"), ids.of_response(Some("0"), "g")], ["0", "call_1"]);
+        assert_eq!(ids.of_call(Some("0"), "f"), "call_2");
+        // A response that comes again answers the same call.
+        assert_eq!([ids.of_response(Some("0"), "f"), ids.of_response(Some("0"), "f")], ["call_2", "call_2"]);
+        assert_eq!([ids.of_call(Some("call_3"), "f"), ids.of_call(None, "f")], ["call_3", "call_4"]);
     }
 }
