@@ -12,6 +12,8 @@
 mod builder;
 mod endpoint;
 mod environment;
+#[cfg(any(feature = "anthropic", feature = "gemini", feature = "openai"))]
+mod finish;
 #[cfg(any(feature = "anthropic", feature = "openai"))]
 mod functions;
 #[cfg(any(feature = "anthropic", feature = "openai"))]

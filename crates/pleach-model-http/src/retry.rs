@@ -53,7 +53,9 @@ impl RetryPolicy {
     }
 
     fn is_worth_it(&self, error: &ModelError) -> bool {
-        match (error.status(), &self.statuses) {
+        // A provider that says in its answer that it failed has sent 200.
+        let failed = (error.kind() == ModelErrorKind::Unavailable).then_some(503);
+        match (error.status().or(failed), &self.statuses) {
             (Some(status), Some(statuses)) => statuses.contains(&status),
             (Some(status), None) => matches!(status, 408 | 429 | 500..=599),
             (None, _) => matches!(error.kind(), ModelErrorKind::Unreachable | ModelErrorKind::StreamCut),
@@ -99,6 +101,7 @@ mod tests {
         for (kind, again) in [(Unreachable, true), (StreamCut, true), (Timeout, false), (InvalidResponse, false)] {
             assert_eq!(wait(&policy(), &ModelError::new("m", kind), 1).is_some(), again, "{kind:?}");
         }
+        assert!(wait(&policy(), &ModelError::new("m", Unavailable), 1).is_some());
         for (status, again) in [(408, true), (429, true), (500, true), (529, true), (400, false), (401, false)] {
             assert_eq!(wait(&policy(), &ModelError::from_status("m", status), 1).is_some(), again, "{status}");
         }

@@ -7,6 +7,7 @@ use pleach_model::{CLIENT_CALL_ID_PREFIX, LlmResponse, ModelError};
 use serde_json::{Value, json};
 
 use super::output::OutputTool;
+use crate::finish::{Finish, malformed_calls};
 use crate::wire::Reading;
 
 /// Reads an answer.
@@ -16,38 +17,35 @@ pub(super) fn read(reading: &Reading<'_>, message: &Value) -> Result<LlmResponse
     let parts: Vec<Part> = blocks.iter().filter_map(Value::as_object).filter_map(part).collect();
     let mut usage = Usage::default();
     usage.take(message.get("usage"));
-    let reason = message.get("stop_reason").and_then(Value::as_str);
+    let finish = Finish::read(message.get("stop_reason"));
     let version = message.get("model").and_then(Value::as_str).map(str::to_owned);
-    Ok(whole(reading, parts, reason, &usage, version))
+    whole(reading, parts, (finish, None), &usage, version)
 }
 
-/// Makes the response of all parts.
+/// Makes the response of all parts, with the end of the answer and what is wrong with the arguments of its calls.
+///
+/// # Errors
+/// The provider failed.
 pub(super) fn whole(
     reading: &Reading<'_>,
     parts: Vec<Part>,
-    reason: Option<&str>,
+    (finish, malformed): (Option<Finish>, Option<String>),
     usage: &Usage,
     version: Option<String>,
-) -> LlmResponse {
+) -> Result<LlmResponse, ModelError> {
     let parts = distinct(parts, reading.call.ids);
     let mut response = LlmResponse { partial: Some(false), ..LlmResponse::of(Content::new("model", parts)) };
     response.info.usage_metadata = Some(usage.counts());
     response.info.model_version = version;
-    if let Some((reason, message)) = reason.map(finish_reason) {
-        response.info.finish_reason = Some(reason.to_owned());
-        if reason != "STOP" {
-            // The last call may be a half, also where its input can be read, as in `{}`.
-            if let Some(parts) = response.content.as_mut().and_then(|content| content.parts.as_mut()) {
-                parts.retain(|part| part.function_call.is_none());
-            }
-            response.error_code = Some(reason.to_owned());
-            response.error_message = Some(message.to_owned());
-        }
+    match (finish, malformed) {
+        (Some(finish), malformed) => finish.conclude(reading.model, &mut response, malformed)?,
+        (None, Some(fault)) => malformed_calls(&mut response, fault),
+        (None, None) => {}
     }
     if let Some(output) = OutputTool::of(reading.call.request) {
         output.unwrap(&mut response);
     }
-    response
+    Ok(response)
 }
 
 /// The parts without calls that are sent twice. A call that has the id of another one gets an id of its own.
@@ -91,17 +89,6 @@ pub(super) fn part(block: &Map) -> Option<Part> {
             Some(Part::function_call(FunctionCall::new(text("id"), text("name"), input)))
         }
         _ => None,
-    }
-}
-
-fn finish_reason(word: &str) -> (&'static str, &'static str) {
-    match word {
-        "end_turn" | "stop_sequence" | "tool_use" | "pause_turn" => ("STOP", ""),
-        "max_tokens" | "model_context_window_exceeded" => {
-            ("MAX_TOKENS", "the answer reached the largest number of tokens")
-        }
-        "refusal" => ("SAFETY", "the model refuses to answer"),
-        _ => ("OTHER", "the model stopped for another reason"),
     }
 }
 

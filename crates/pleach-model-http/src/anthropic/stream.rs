@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::answer::{self, Usage};
 use super::output::{self, OutputTool};
+use crate::finish::Finish;
 use crate::wire::{Amount, Decoder, Reading, has_words};
 
 /// Reads the events of one answer.
@@ -20,7 +21,7 @@ pub(super) struct MessageStream<'a> {
     places: HashMap<u64, usize>,
     usage: Usage,
     version: Option<String>,
-    reason: Option<String>,
+    finish: Option<Finish>,
     is_over: bool,
     amount: Amount,
 }
@@ -73,7 +74,7 @@ impl<'a> MessageStream<'a> {
             places: HashMap::new(),
             usage: Usage::default(),
             version: None,
-            reason: None,
+            finish: None,
             is_over: false,
             amount: Amount::default(),
         }
@@ -188,9 +189,9 @@ impl Decoder for MessageStream<'_> {
             }
             Some("message_delta") => {
                 self.usage.take(event.get("usage"));
-                let reason = event.pointer("/delta/stop_reason").and_then(Value::as_str);
-                self.amount.events += usize::from(reason.is_some() && self.reason.is_none());
-                self.reason = reason.map(str::to_owned).or_else(|| self.reason.take());
+                let finish = Finish::read(event.pointer("/delta/stop_reason"));
+                self.amount.events += usize::from(finish.is_some() && self.finish.is_none());
+                self.finish = finish.or_else(|| self.finish.take());
                 None
             }
             Some("message_stop") => {
@@ -207,7 +208,7 @@ impl Decoder for MessageStream<'_> {
     }
 
     fn is_whole(&self) -> bool {
-        self.reason.is_some()
+        self.finish.is_some()
     }
 
     fn amount(&self) -> Amount {
@@ -226,18 +227,9 @@ impl Decoder for MessageStream<'_> {
                 Err(Unreadable(name)) => unreadable.push(name),
             }
         }
-        if !unreadable.is_empty() {
-            parts.retain(|part| part.function_call.is_none());
-        }
-        let reason = self.reason.as_deref();
-        let mut response = answer::whole(&self.reading, parts, reason, &self.usage, self.version);
-        if !unreadable.is_empty() && response.error_code.is_none() {
-            let message = format!("the arguments of these calls are no JSON object: {}", unreadable.join(", "));
-            response.info.finish_reason = Some("MALFORMED_FUNCTION_CALL".to_owned());
-            response.error_code = Some("MALFORMED_FUNCTION_CALL".to_owned());
-            response.error_message = Some(message);
-        }
-        Ok(Some(response))
+        let malformed = (!unreadable.is_empty())
+            .then(|| format!("the arguments of these calls are no JSON object: {}", unreadable.join(", ")));
+        answer::whole(&self.reading, parts, (self.finish, malformed), &self.usage, self.version).map(Some)
     }
 }
 

@@ -5,6 +5,7 @@ use pleach_core::{Content, ModelInfo, Owned, big_integers_as_strings};
 use pleach_model::{LlmResponse, ModelError};
 use serde_json::Value;
 
+use crate::finish::Finish;
 use crate::wire::Reading;
 
 /// Reads an answer that comes as a whole.
@@ -21,7 +22,23 @@ pub(super) fn whole(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse
     if response.content.is_none() && response.error_code.is_none() {
         response.content = Some(Content::new("model", []));
     }
+    conclude(reading, &mut response)?;
     Ok(response)
+}
+
+/// Gives a whole answer the end that its reason means. Reasons of an answer without calls stay the errors that they are.
+///
+/// # Errors
+/// The provider failed.
+pub(super) fn conclude(reading: &Reading<'_>, response: &mut LlmResponse) -> Result<(), ModelError> {
+    let reason = response.info.finish_reason.clone().map(Value::String);
+    let Some(finish) = Finish::read(reason.as_ref()) else { return Ok(()) };
+    let has_calls = response.function_calls().next().is_some();
+    let has_content = response.content.as_ref().is_some_and(|content| !content.parts().is_empty());
+    if finish.has_failed() || has_calls || (has_content && !finish.is_stop()) {
+        finish.conclude(reading.model, response, None)?;
+    }
+    Ok(())
 }
 
 /// Reads a chunk as the aggregator wants it: an error of the prompt, or the message for a finish reason.
@@ -51,7 +68,8 @@ pub(super) fn chunk(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse
         response.content = Some(content).filter(|content| content.parts.is_some());
     }
     response.error_message = text(candidate.get("finishMessage"));
-    response.info.finish_reason = text(candidate.get("finishReason"));
+    let finish = Finish::read(candidate.get("finishReason"));
+    response.info.finish_reason = finish.map(|finish| finish.reason().to_owned());
     response.info.grounding_metadata = owned(candidate.get("groundingMetadata"));
     response.info.citation_metadata = owned(candidate.get("citationMetadata"));
     response.info.avg_logprobs = candidate.get("avgLogprobs").and_then(Value::as_f64);

@@ -63,7 +63,11 @@ impl Decoder for GeminiStream<'_> {
         if self.has_chunks && !self.has_ended {
             return Err(self.reading.cut());
         }
-        Ok(self.aggregator.finish())
+        let mut whole = self.aggregator.finish();
+        if let Some(whole) = &mut whole {
+            answer::conclude(&self.reading, whole)?;
+        }
+        Ok(whole)
     }
 }
 

@@ -6,97 +6,94 @@ use pleach_model::{LlmResponse, ModelError};
 use serde_json::{Map, Value, json};
 
 use super::calls::Calls;
+use super::text::parts;
+use crate::finish::{Finish, malformed_calls};
 use crate::wire::Reading;
 
 /// Reads an answer.
 pub(super) fn read(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse, ModelError> {
-    let choice = answer.get("choices").and_then(|choices| choices.get(0));
+    let choices = answer.get("choices").and_then(Value::as_array).into_iter().flatten();
+    // One choice is asked for; a server that sends more numbers them.
+    let choice = choices.clone().find(|choice| index(choice) == 0).or_else(|| choices.clone().next());
     let choice = choice.ok_or_else(|| reading.invalid("there is no choice in it"))?;
     let message = choice.get("message").ok_or_else(|| reading.invalid("its choice has no message"))?;
-    let mut parts: Vec<Part> = thought(message).into_iter().chain(text(message)).collect();
     let mut calls = Calls::default();
-    for call in message.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
-        calls.push_whole(call, reading.call.ids);
-    }
-    let finish = finish(choice);
-    let mut response = LlmResponse::default();
-    finished(&mut response, finish, calls, &mut parts);
-    if !parts.is_empty() {
-        response.content = Some(Content::new("model", parts));
-    }
+    push_whole(&mut calls, message, reading);
+    let mut response = whole(reading, finish(choice), calls, parts(message))?;
     response.info.model_version = version(answer);
     response.info.usage_metadata = answer.get("usage").and_then(usage);
     Ok(response)
 }
 
-/// The thought of a message or delta: `reasoning_content`, or `reasoning` as OpenRouter, Groq and Ollama call it.
-pub(super) fn thought(message: &Value) -> Option<Part> {
-    let text = ["reasoning_content", "reasoning"].iter().find_map(|key| message.get(*key)?.as_str());
-    let text = text.filter(|text| !text.is_empty())?;
-    Some(Part { thought: Some(true), ..Part::text(text) })
+/// The number of a choice.
+pub(super) fn index(choice: &Value) -> u64 {
+    choice.get("index").and_then(Value::as_u64).unwrap_or(0)
 }
 
-/// The text of a message or delta, or why the model refuses.
-pub(super) fn text(message: &Value) -> Option<Part> {
-    let text = match message.get("content") {
-        Some(Value::String(text)) => text.clone(),
-        // Servers that think aloud send a list.
-        Some(Value::Array(pieces)) => pieces.iter().filter_map(|piece| piece.get("text")?.as_str()).collect(),
-        _ => String::new(),
+/// Takes the calls of a whole message in. The older form has one call; some servers send it beside the list.
+pub(super) fn push_whole(calls: &mut Calls, message: &Value, reading: &Reading<'_>) {
+    for call in tool_calls(message) {
+        calls.push_whole(call, reading.call.ids);
+    }
+    if calls.is_empty()
+        && let Some(call) = function_call(message)
+    {
+        calls.push_whole(call, reading.call.ids);
+    }
+}
+
+/// The calls, or pieces of calls, of a message or delta. A server that makes one call may leave the list out.
+pub(super) fn tool_calls(message: &Value) -> impl Iterator<Item = &Value> {
+    let calls = match message.get("tool_calls") {
+        Some(Value::Array(calls)) => calls.as_slice(),
+        Some(call) => std::slice::from_ref(call),
+        None => &[],
     };
-    let refusal = || message.get("refusal").and_then(Value::as_str).map(str::to_owned);
-    let text = if text.is_empty() { refusal()? } else { text };
-    (!text.is_empty()).then(|| Part::text(text))
+    calls.iter().filter(|call| call.is_object())
+}
+
+/// The call of a message or delta in its older form.
+pub(super) fn function_call(message: &Value) -> Option<&Value> {
+    message.get("function_call").filter(|call| call.is_object())
 }
 
 pub(super) fn version(answer: &Value) -> Option<String> {
     answer.get("model").and_then(Value::as_str).filter(|model| !model.is_empty()).map(str::to_owned)
 }
 
-/// Adds the calls and the reason of the end.
+/// Makes the response of all that was said and called.
 ///
-/// No call is delivered when the arguments of one cannot be read, nor when the answer was stopped before its end: the last
-/// call may then be a half, also where its arguments can be read, as in `{}`.
-pub(super) fn finished(response: &mut LlmResponse, finish: Option<&str>, calls: Calls, parts: &mut Vec<Part>) {
-    response.partial = Some(false);
-    let reason = finish.map(finish_reason);
-    if let Some((reason, message)) = reason {
-        end(response, reason, message);
-        if reason != "STOP" {
-            return;
+/// No call is delivered when the arguments of one cannot be read, nor when the answer was stopped before its end.
+///
+/// # Errors
+/// The provider failed.
+pub(super) fn whole(
+    reading: &Reading<'_>,
+    finish: Option<Finish>,
+    calls: Calls,
+    mut parts: Vec<Part>,
+) -> Result<LlmResponse, ModelError> {
+    let malformed = match calls.into_parts() {
+        Ok(calls) => {
+            parts.extend(calls);
+            None
         }
+        Err(fault) => Some(fault),
+    };
+    let mut response = LlmResponse { partial: Some(false), ..LlmResponse::of(Content::new("model", parts)) };
+    match (finish, malformed) {
+        (Some(finish), malformed) => finish.conclude(reading.model, &mut response, malformed)?,
+        (None, Some(fault)) => malformed_calls(&mut response, fault),
+        (None, None) => {}
     }
-    match calls.into_parts() {
-        Ok(calls) => parts.extend(calls),
-        Err(names) => {
-            let message = format!("the arguments of these calls are no JSON object: {}", names.join(", "));
-            end(response, "MALFORMED_FUNCTION_CALL", &message);
-        }
-    }
+    response.content = response.content.filter(|content| !content.parts().is_empty());
+    Ok(response)
 }
 
-/// The reason of the end; some servers write none as an empty text.
-pub(super) fn finish(choice: &Value) -> Option<&str> {
-    choice.get("finish_reason").and_then(Value::as_str).filter(|reason| !reason.is_empty())
-}
-
-fn end(response: &mut LlmResponse, reason: &str, message: &str) {
-    response.info.finish_reason = Some(reason.to_owned());
-    if reason != "STOP" {
-        response.error_code = Some(reason.to_owned());
-        response.error_message = Some(message.to_owned());
-    }
-}
-
-fn finish_reason(word: &str) -> (&'static str, &'static str) {
-    match word {
-        "stop" | "tool_calls" | "function_call" => ("STOP", ""),
-        // Of servers with words of their own.
-        "eos" | "eos_token" | "end_turn" | "stop_sequence" | "tool_use" => ("STOP", ""),
-        "length" | "max_tokens" => ("MAX_TOKENS", "the answer reached the largest number of tokens"),
-        "content_filter" => ("SAFETY", "the provider's content filter stopped the answer"),
-        _ => ("OTHER", "the model stopped for another reason"),
-    }
+/// The reason of the end. OpenRouter hands on that of the provider too, which may be worse than its own.
+pub(super) fn finish(choice: &Value) -> Option<Finish> {
+    let native = Finish::read(choice.get("native_finish_reason"));
+    Some(Finish::read(choice.get("finish_reason"))?.or_worse(native))
 }
 
 /// The tokens used, in google-genai's words; `None` for what is no object.

@@ -1,12 +1,12 @@
 //! OpenAI-compatible chat completions: OpenAI, Ollama, vLLM, OpenRouter, Groq, Mistral, DeepSeek, Azure.
 
 mod answer;
-mod arguments;
 mod calls;
 mod messages;
 mod request;
 mod schema;
 mod stream;
+mod text;
 
 use pleach_model::{LlmResponse, ModelCall, ModelCapabilities, ModelError};
 use serde_json::Value;

@@ -7,6 +7,8 @@ use serde_json::Value;
 
 use super::answer;
 use super::calls::Calls;
+use super::text::parts;
+use crate::finish::Finish;
 use crate::wire::{Amount, Decoder, Reading, has_words};
 
 /// Reads the chunks of one answer.
@@ -15,7 +17,16 @@ pub(super) struct ChatStream<'a> {
     /// Texts and thoughts, those of one kind that follow each other joined.
     parts: Vec<Part>,
     calls: Calls,
-    finish: Option<String>,
+    /// The call in its older form; it counts when there is none in the newer one.
+    older: Calls,
+    /// A whole message beside or after deltas: what it has and they have not counts.
+    message: Option<Value>,
+    /// Chunks of another choice than the first, as long as there is none of the first.
+    others: Vec<Value>,
+    has_first: bool,
+    /// Whether a delta has had something in it.
+    has_deltas: bool,
+    finish: Option<Finish>,
     usage: Option<Owned>,
     version: Option<String>,
     is_over: bool,
@@ -32,6 +43,11 @@ impl<'a> ChatStream<'a> {
             reading,
             parts: Vec::new(),
             calls: Calls::default(),
+            older: Calls::default(),
+            message: None,
+            others: Vec::new(),
+            has_first: false,
+            has_deltas: false,
             finish: None,
             usage: None,
             version: None,
@@ -54,6 +70,94 @@ impl<'a> ChatStream<'a> {
         fragment.info.model_version.clone_from(&self.version);
         fragment
     }
+
+    /// Takes the choices of a chunk in. One choice is asked for: those of another number are left out, unless a server
+    /// numbers its only one in another way.
+    fn take_choices(&mut self, choices: &[Value]) -> Vec<LlmResponse> {
+        let mut fragments = Vec::new();
+        for choice in choices {
+            let (calls, ends) = (self.call_count(), !self.is_whole() && answer::finish(choice).is_some());
+            if answer::index(choice) == 0 {
+                self.has_first = true;
+                self.others = Vec::new();
+                fragments.extend(self.take(choice));
+            } else if self.is_of_other(choice) {
+                self.others.push(choice.clone());
+            } else {
+                continue;
+            }
+            let has_words = ["delta", "message"].iter().any(|key| has_words(&choice[*key], &AROUND));
+            self.events += usize::from(has_words || ends || self.call_count() > calls);
+        }
+        fragments
+    }
+
+    /// Whether a choice belongs to the one that counts as long as there is no first one.
+    fn is_of_other(&self, choice: &Value) -> bool {
+        !self.has_first && self.others.first().is_none_or(|first| answer::index(first) == answer::index(choice))
+    }
+
+    fn call_count(&self) -> usize {
+        self.calls.len() + self.older.len()
+    }
+
+    fn take(&mut self, choice: &Value) -> Vec<LlmResponse> {
+        let member = |key: &str| choice.get(key).filter(|member| member.is_object());
+        let fragments = match (member("delta"), member("message")) {
+            (Some(delta), message) => {
+                self.message = message.cloned().or_else(|| self.message.take());
+                let fragments = self.take_delta(delta);
+                self.has_deltas |= !(self.parts.is_empty() && self.call_count() == 0);
+                fragments
+            }
+            // Some servers have a message where others have a delta, or repeat the whole one in the end.
+            (None, Some(message)) if !self.has_deltas => self.take_delta(message),
+            (None, message) => {
+                self.message = message.cloned().or_else(|| self.message.take());
+                Vec::new()
+            }
+        };
+        self.finish = answer::finish(choice).or_else(|| self.finish.take());
+        fragments
+    }
+
+    fn take_delta(&mut self, delta: &Value) -> Vec<LlmResponse> {
+        let mut fragments = Vec::new();
+        for part in parts(delta) {
+            self.keep(&part);
+            fragments.push(self.fragment(part));
+        }
+        let Reading { call, .. } = self.reading;
+        let is_tool = |name: &str| call.request.declares(name);
+        for piece in answer::tool_calls(delta) {
+            if let Some(call) = self.calls.push_piece(piece, is_tool, call.ids) {
+                fragments.push(self.fragment(Part::function_call(call)));
+            }
+        }
+        if let Some(piece) = answer::function_call(delta) {
+            // It gives no fragment: the same call may come in the newer form.
+            self.older.push_piece(piece, is_tool, call.ids);
+        }
+        fragments
+    }
+
+    /// Takes over from the whole message what did not come in deltas.
+    fn complete(&mut self) {
+        if self.calls.is_empty() {
+            self.calls = std::mem::take(&mut self.older);
+        }
+        let Some(message) = self.message.take() else { return };
+        if self.calls.is_empty() {
+            answer::push_whole(&mut self.calls, &message, &self.reading);
+        }
+        let has_text = self.parts.iter().any(|part| !part.is_thought());
+        let has_thought = self.parts.iter().any(Part::is_thought);
+        for part in parts(&message) {
+            if !(if part.is_thought() { has_thought } else { has_text }) {
+                self.keep(&part);
+            }
+        }
+    }
 }
 
 impl Decoder for ChatStream<'_> {
@@ -65,29 +169,7 @@ impl Decoder for ChatStream<'_> {
         self.version = answer::version(&chunk).or_else(|| self.version.take());
         // It comes in a late chunk without choices.
         self.usage = chunk.get("usage").and_then(answer::usage).or_else(|| self.usage.take());
-        let Some(choice) = chunk.get("choices").and_then(|choices| choices.get(0)) else { return Ok(Vec::new()) };
-        let mut fragments = Vec::new();
-        if let Some(delta) = choice.get("delta") {
-            for part in answer::thought(delta).into_iter().chain(answer::text(delta)) {
-                self.keep(&part);
-                fragments.push(self.fragment(part));
-            }
-            for piece in delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
-                if let Some(call) = self.calls.push_piece(piece, self.reading.call.ids) {
-                    fragments.push(self.fragment(Part::function_call(call)));
-                }
-            }
-        }
-        let has_words =
-            ["delta", "message"].iter().any(|key| choice.get(*key).is_some_and(|own| has_words(own, &AROUND)));
-        let ends = self.finish.is_none() && answer::finish(choice).is_some();
-        if has_words || ends || fragments.iter().any(|fragment| fragment.function_calls().next().is_some()) {
-            self.events += 1;
-        }
-        if let Some(finish) = answer::finish(choice) {
-            self.finish = Some(finish.to_owned());
-        }
-        Ok(fragments)
+        Ok(chunk.get("choices").and_then(Value::as_array).map_or_else(Vec::new, |choices| self.take_choices(choices)))
     }
 
     fn is_over(&self) -> bool {
@@ -95,23 +177,23 @@ impl Decoder for ChatStream<'_> {
     }
 
     fn is_whole(&self) -> bool {
-        self.finish.is_some()
+        self.finish.is_some() || self.others.last().is_some_and(|choice| answer::finish(choice).is_some())
     }
 
     fn amount(&self) -> Amount {
-        Amount { events: self.events, calls: self.calls.len() }
+        Amount { events: self.events, calls: self.call_count() }
     }
 
     fn finish(mut self: Box<Self>) -> Result<Option<LlmResponse>, ModelError> {
+        for choice in std::mem::take(&mut self.others) {
+            self.take(&choice);
+        }
         // Some servers end without `[DONE]`, and some without a reason; a connection that was cut has neither.
         if !self.is_over && self.finish.is_none() {
             return Err(self.reading.cut());
         }
-        let mut whole = LlmResponse::default();
-        answer::finished(&mut whole, self.finish.as_deref(), self.calls, &mut self.parts);
-        if !self.parts.is_empty() {
-            whole.content = Some(Content::new("model", self.parts));
-        }
+        self.complete();
+        let mut whole = answer::whole(&self.reading, self.finish, self.calls, self.parts)?;
         whole.info.model_version = self.version;
         whole.info.usage_metadata = self.usage;
         Ok(Some(whole))

@@ -315,7 +315,7 @@ async fn a_schema_beside_tools_is_one_tool_more() {
 
 #[tokio::test]
 async fn other_ends_are_errors_of_the_response() {
-    for (reason, code) in [("max_tokens", "MAX_TOKENS"), ("refusal", "SAFETY"), ("new_reason", "OTHER")] {
+    for (reason, code) in [("max_tokens", "MAX_TOKENS"), ("refusal", "SAFETY")] {
         let body = message(json!([{"type": "text", "text": "Su"}]), reason);
         let server = Server::start([Reply::json("200 OK", &body)]).await;
         let response = last(&at(&server, anthropic("m"), ""), &ask("hi"), false).await;
@@ -460,7 +460,7 @@ async fn an_answer_that_was_stopped_delivers_no_call() {
         ("max_tokens", "MAX_TOKENS"),
         ("model_context_window_exceeded", "MAX_TOKENS"),
         ("refusal", "SAFETY"),
-        ("new_reason", "OTHER"),
+        ("content_filtered", "SAFETY"),
     ] {
         for input in ["", "{}", "{\"all\": true}", "{\"all\": "] {
             let text = json!({"type": "text", "text": "Wait."});

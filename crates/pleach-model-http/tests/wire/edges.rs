@@ -302,10 +302,10 @@ async fn a_connection_is_used_again() {
 
 /// A clock whose sleeps between attempts end at once, and that records them.
 #[derive(Debug, Default)]
-struct Waits(std::sync::Mutex<Vec<u64>>);
+pub(crate) struct Waits(std::sync::Mutex<Vec<u64>>);
 
 impl Waits {
-    fn waits(&self) -> Vec<u64> {
+    pub(crate) fn waits(&self) -> Vec<u64> {
         self.0.lock().unwrap().clone()
     }
 }

@@ -6,6 +6,7 @@ mod anthropic;
 mod edges;
 mod ends;
 mod failures;
+mod finish;
 mod gemini;
 mod openai;
 mod server;

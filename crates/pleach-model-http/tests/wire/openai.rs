@@ -229,7 +229,7 @@ async fn l234_an_answer_has_thoughts_text_calls_and_usage() {
 
 #[tokio::test]
 async fn l235_other_ends_are_errors_of_the_response() {
-    for (finish, code) in [("length", "MAX_TOKENS"), ("content_filter", "SAFETY"), ("what", "OTHER")] {
+    for (finish, code) in [("length", "MAX_TOKENS"), ("content_filter", "SAFETY"), ("RECITATION", "RECITATION")] {
         let message = json!({"role": "assistant", "content": "Su"});
         let server = Server::start([Reply::json("200 OK", &completion(message, finish))]).await;
         let response = last(&at(&server, openai("m"), "/v1"), &ask("hi"), false).await;
@@ -345,9 +345,12 @@ async fn l236_truncated_arguments_deliver_no_call() {
 // The issue is a tool that runs with all its defaults: no text of arguments reads as `{}`.
 #[tokio::test]
 async fn l236_an_answer_that_was_stopped_delivers_no_call() {
-    for (reason, code) in
-        [("length", "MAX_TOKENS"), ("max_tokens", "MAX_TOKENS"), ("content_filter", "SAFETY"), ("what", "OTHER")]
-    {
+    for (reason, code) in [
+        ("length", "MAX_TOKENS"),
+        ("max_tokens", "MAX_TOKENS"),
+        ("content_filter", "SAFETY"),
+        ("Model-Length", "MAX_TOKENS"),
+    ] {
         for arguments in ["", " ", "{}", "{\"all\": true}", "{\"all\": "] {
             let call = json!({"index": 0, "id": "c1", "function": {"name": "delete_rows", "arguments": arguments}});
             let message = json!({"role": "assistant", "content": "Wait.", "tool_calls": [call]});
@@ -433,4 +436,55 @@ async fn capabilities_and_names() {
     assert!(model.capabilities().pairs_calls_by_id && model.capabilities().output_schema_and_tools);
     let other = openai("m").base_url("http://localhost:8000/v1").build().unwrap();
     assert!(!other.capabilities().output_schema_and_tools);
+}
+
+#[tokio::test]
+async fn a_whole_message_beside_deltas_is_not_read_twice() {
+    let call = json!({"id": "c1", "function": {"name": "f", "arguments": "{}"}});
+    let whole = json!({"role": "assistant", "content": "Sunny.", "reasoning_content": "hm", "tool_calls": [call]});
+    let choice = |choice: Value| json!({"choices": [choice]});
+    let end = json!({"index": 0, "delta": {}, "finish_reason": "stop", "message": whole});
+    let message = |message: Value| choice(json!({"index": 0, "message": message}));
+    for events in [
+        // The whole one at the end, with and without what came before it in deltas.
+        vec![delta(json!({"content": "Sun"})), delta(json!({"content": "ny."})), choice(end.clone())],
+        vec![delta(json!({"reasoning_content": "hm"})), delta(json!({"tool_calls": [call]})), choice(end.clone())],
+        vec![choice(end)],
+        vec![delta(json!({"content": "Sunny."})), message(whole.clone()), finish("stop")],
+        // Messages in the place of deltas.
+        vec![
+            message(json!({"reasoning_content": "hm", "content": "Sun"})),
+            message(json!({"content": "ny.", "tool_calls": [call]})),
+            finish("stop"),
+        ],
+        // Another number of the only choice.
+        vec![
+            choice(json!({"index": 1, "delta": whole})),
+            choice(json!({"index": 1, "delta": {}, "finish_reason": "stop"})),
+        ],
+    ] {
+        let server = Server::start([Reply::sse(chunks(&events))]).await;
+        let response = last(&at(&server, openai("m"), "/v1"), &ask("hi"), true).await;
+        let content = response.content.unwrap();
+        assert_eq!((content.text().as_str(), content.function_calls().count()), ("Sunny.", 1), "{events:?}");
+        assert_eq!(content.parts().iter().filter(|part| part.is_thought()).count(), 1, "{events:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_in_its_older_form_counts_where_there_is_none_in_the_newer_one() {
+    let older = json!({"function_call": {"name": "f", "arguments": "{\"n\": 1}"}});
+    let mut both = older.clone();
+    both["tool_calls"] = json!([{"index": 0, "id": "c1", "function": {"name": "f", "arguments": "{\"n\": 1}"}}]);
+    for message in [older, both] {
+        let stream = chunks(&[delta(message.clone()), finish("function_call")]);
+        let whole = Reply::json("200 OK", &completion(message.clone(), "function_call"));
+        let server = Server::start([whole, Reply::sse(stream)]).await;
+        let model = at(&server, openai("m"), "/v1");
+        for streaming in [false, true] {
+            let response = last(&model, &ask("hi"), streaming).await;
+            let calls: Vec<_> = response.function_calls().map(|call| call.args.clone().unwrap()).collect();
+            assert_eq!(json!(calls), json!([{"n": 1}]), "{message} {streaming}");
+        }
+    }
 }

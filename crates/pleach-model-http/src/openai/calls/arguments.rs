@@ -1,0 +1,255 @@
+//! The arguments of a call, which the format carries as a text, whole or in pieces.
+// L234
+
+use pleach_core::{Map, big_integers_as_strings};
+use serde_json::Value;
+
+/// The text of a call's arguments as it grows, and where in its JSON it is.
+#[derive(Debug, Default)]
+pub(super) struct ArgumentText {
+    text: String,
+    /// Whether there is more than blanks in it.
+    has_text: bool,
+    scan: Scan,
+    /// A whole object that came before the text: the text must repeat it.
+    earlier: Option<String>,
+    /// Whether the text has one object after another.
+    is_joined: bool,
+}
+
+/// Why arguments cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ArgumentFault {
+    /// They are no object.
+    NoObject,
+    /// They are several objects.
+    Joined,
+}
+
+impl ArgumentText {
+    /// Adds a piece of the text. An object takes the place of an empty one before it.
+    pub(super) fn push(&mut self, piece: &str) {
+        if self.is_whole() && piece.trim_start().starts_with('{') {
+            let before = std::mem::take(self);
+            self.is_joined = before.is_joined;
+            if !is_nothing(&before.text) {
+                self.is_joined |= before.earlier.as_deref().is_some_and(|earlier| !is_same(earlier, &before.text));
+                self.earlier = Some(before.text);
+            } else {
+                self.earlier = before.earlier;
+            }
+        }
+        self.is_joined |= self.scan.read(piece);
+        self.has_text |= !piece.trim().is_empty();
+        self.text.push_str(piece);
+    }
+
+    /// Takes arguments that came as JSON, not as a text. They take the place of a text that is not whole.
+    pub(super) fn push_json(&mut self, arguments: &Value) {
+        if !self.is_whole() {
+            *self = Self::default();
+        }
+        self.push(&arguments.to_string());
+    }
+
+    /// Whether there is no text yet.
+    pub(super) fn is_blank(&self) -> bool {
+        !self.has_text
+    }
+
+    /// Whether there are no arguments: no text, or an empty object.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.earlier.is_none() && is_nothing(&self.text)
+    }
+
+    /// Whether the text is a whole object, so that another one begins another call.
+    pub(super) fn is_whole(&self) -> bool {
+        self.scan == Scan::After || self.text == "null"
+    }
+
+    /// Reads the arguments.
+    pub(super) fn read(&self) -> Result<Map, ArgumentFault> {
+        if self.is_joined {
+            return Err(ArgumentFault::Joined);
+        }
+        let text = match &self.earlier {
+            // Some servers end a call with an empty object.
+            Some(earlier) if is_nothing(&self.text) => earlier,
+            Some(earlier) if !is_same(earlier, &self.text) => return Err(ArgumentFault::Joined),
+            _ => &self.text,
+        };
+        read(text).ok_or(ArgumentFault::NoObject)
+    }
+}
+
+/// How far the text is in its JSON. It finds the end of the first object, not faults.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Scan {
+    /// Before the object: blanks, or a fence of Markdown.
+    #[default]
+    Before,
+    /// In the object, as many brackets deep.
+    Inside { depth: usize, string: InString },
+    /// In a string that holds the object.
+    Quoted { is_escape: bool },
+    /// After the object.
+    After,
+}
+
+/// Whether the scan is in a string.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum InString {
+    No,
+    Yes,
+    /// After a backslash.
+    Escape,
+}
+
+impl Scan {
+    /// Goes on over a piece. Returns whether an object begins after the end of another one.
+    fn read(&mut self, piece: &str) -> bool {
+        let mut has_another = false;
+        for byte in piece.bytes() {
+            has_another |= *self == Self::After && byte == b'{';
+            *self = self.after(byte);
+        }
+        has_another
+    }
+
+    fn after(self, byte: u8) -> Self {
+        match (self, byte) {
+            (Self::Before, b'{') => Self::Inside { depth: 1, string: InString::No },
+            (Self::Before, b'"') => Self::Quoted { is_escape: false },
+            (Self::Quoted { is_escape: true }, _) => Self::Quoted { is_escape: false },
+            (Self::Quoted { .. }, b'\\') => Self::Quoted { is_escape: true },
+            (Self::Quoted { .. }, b'"') => Self::After,
+            (Self::Inside { depth, string }, byte) => Self::inside(depth, string, byte),
+            _ => self,
+        }
+    }
+
+    fn inside(depth: usize, string: InString, byte: u8) -> Self {
+        let (depth, string) = match (string, byte) {
+            (InString::No, b'{' | b'[') => (depth + 1, string),
+            (InString::No, b'}' | b']') if depth == 1 => return Self::After,
+            (InString::No, b'}' | b']') => (depth - 1, string),
+            (InString::No, b'"') => (depth, InString::Yes),
+            (InString::Yes, b'"') | (InString::Escape, _) => {
+                (depth, if string == InString::Escape { InString::Yes } else { InString::No })
+            }
+            (InString::Yes, b'\\') => (depth, InString::Escape),
+            _ => (depth, string),
+        };
+        Self::Inside { depth, string }
+    }
+}
+
+/// Whether a text has no arguments in it.
+fn is_nothing(text: &str) -> bool {
+    read(text).is_some_and(|arguments| arguments.is_empty())
+}
+
+fn is_same(one: &str, other: &str) -> bool {
+    read(one).is_some_and(|one| read(other).as_ref() == Some(&one))
+}
+
+/// Reads arguments; `None` when they are not an object.
+///
+/// No text is no arguments. A fence of Markdown around the object, and an object inside of a JSON string, are removed. What
+/// models write and JSON does not allow is repaired: raw newlines, lone surrogates, integers that 64 bits do not hold.
+fn read(text: &str) -> Option<Map> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Some(Map::new());
+    }
+    match json(unfenced(text))? {
+        Value::Object(arguments) => Some(arguments),
+        Value::String(inner) => match json(inner.trim())? {
+            Value::Object(arguments) => Some(arguments),
+            _ => None,
+        },
+        Value::Null => Some(Map::new()),
+        _ => None,
+    }
+}
+
+fn json(text: &str) -> Option<Value> {
+    serde_json::from_slice(&big_integers_as_strings(text.as_bytes())).ok()
+}
+
+fn unfenced(text: &str) -> &str {
+    let Some(inner) = text.strip_prefix("```").and_then(|text| text.strip_suffix("```")) else { return text };
+    inner.strip_prefix("json").unwrap_or(inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn l234_arguments_are_an_object() {
+        for (text, expected) in [
+            ("", Some(json!({}))),
+            (" {} ", Some(json!({}))),
+            ("null", Some(json!({}))),
+            (r#"{"a": {"b": [1]}}"#, Some(json!({"a": {"b": [1]}}))),
+            ("```json\n{\"a\": 1}\n```", Some(json!({"a": 1}))),
+            (r#""{\"a\": 1}""#, Some(json!({"a": 1}))),
+            ("{\"a\": \"one\ntwo\tthree\"}", Some(json!({"a": "one\ntwo\tthree"}))),
+            (r#"{"a": "\ud83d \u0000"}"#, Some(json!({"a": "\u{fffd} \u{fffd}"}))),
+            (r#"{"a": 1234567890123456789012345, "b": -1}"#, Some(json!({"a": "1234567890123456789012345", "b": -1}))),
+            (r#""{\"a\": 1234567890123456789012345}""#, Some(json!({"a": "1234567890123456789012345"}))),
+            (r#"{"a": NaN}"#, Some(json!({"a": null}))),
+            ("[1]", None),
+            ("{\"a\": ", None),
+            ("{\"a\": 1} trailing", None),
+        ] {
+            assert_eq!(read(text).map(Value::Object), expected, "{text}");
+        }
+    }
+
+    fn pushed(pieces: &[&str]) -> Result<Value, ArgumentFault> {
+        let mut text = ArgumentText::default();
+        pieces.iter().for_each(|piece| text.push(piece));
+        text.read().map(Value::Object)
+    }
+
+    #[test]
+    fn an_object_after_an_empty_one_takes_its_place() {
+        for pieces in
+            [&["{}", "{\"a\": 1}"][..], &["{", "}", "{\"a\"", ": 1}"], &["null", "{\"a\": 1}"], &["{\"a\": 1}", "{}"]]
+        {
+            assert_eq!(pushed(pieces), Ok(json!({"a": 1})), "{pieces:?}");
+        }
+    }
+
+    #[test]
+    fn an_object_that_is_repeated_counts_once_and_two_objects_are_a_fault() {
+        assert_eq!(pushed(&["{\"a\": 1}", "{\"a\":", "1}"]), Ok(json!({"a": 1})));
+        for pieces in [
+            &["{\"a\": 1}{\"a\": 2}"][..],
+            &["{\"a\": 1}", "{\"a\": 2}"],
+            &["{\"a\": 1", "}{\"a\": 2", "}"],
+            &["{\"a\": 1}", "{\"a\": 2}", "{\"a\": 1}"],
+            &["{\"a\": 1}", "{\"a\": "],
+        ] {
+            assert_eq!(pushed(pieces), Err(ArgumentFault::Joined), "{pieces:?}");
+        }
+        assert_eq!(pushed(&["{\"a\": 1"]), Err(ArgumentFault::NoObject));
+    }
+
+    #[test]
+    fn brackets_in_strings_do_not_end_an_object() {
+        let text = r#"{"a": "}{\"}\\", "b": [{"c": "]"}]}"#;
+        for at in (0..text.len()).filter(|at| text.is_char_boundary(*at)) {
+            let mut arguments = ArgumentText::default();
+            arguments.push(&text[..at]);
+            assert!(!arguments.is_whole(), "{at}");
+            arguments.push(&text[at..]);
+            assert!(arguments.is_whole(), "{at}");
+            assert_eq!(arguments.read().map(Value::Object), Ok(json!({"a": "}{\"}\\", "b": [{"c": "]"}]})), "{at}");
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Calls, whole or in pieces.
+//!
+//! Servers disagree about the index, the id and the name on the pieces of a call. The rules of [`Calls::place`] put
+//! each piece where the habits of all of them agree; `docs/models.md` lists what is repaired.
+// L234, L236
+
+mod arguments;
+mod piece;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+
+use pleach_core::{Bytes, FunctionCall, IdGen, Map, Part};
+use pleach_model::CLIENT_CALL_ID_PREFIX;
+use serde_json::Value;
+
+use self::arguments::{ArgumentFault, ArgumentText};
+use self::piece::{Given, Piece};
+
+/// The calls of one answer, in the order in which they began.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    calls: Vec<Call>,
+    /// The last call of each index.
+    by_index: HashMap<u64, usize>,
+    /// The last call of each of the server's ids.
+    by_id: HashMap<String, usize>,
+}
+
+#[derive(Debug)]
+struct Call {
+    /// The server's id.
+    given_id: Option<String>,
+    /// The id in the log, different from that of every other call of the answer.
+    id: String,
+    name: String,
+    arguments: ArgumentText,
+    signature: Option<Bytes>,
+    doubt: Doubt,
+    is_announced: bool,
+}
+
+/// Whether a call may be a repetition of the one before it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Doubt {
+    None,
+    /// It has the name of a call that was whole, and no arguments so far.
+    IfBlank,
+    /// It has the id and the name of a call that was whole.
+    SameId,
+}
+
+/// Where a piece belongs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Place {
+    Call(usize),
+    New(Doubt),
+}
+
+impl Calls {
+    /// How many calls have begun.
+    pub(super) fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// Takes a whole call in.
+    pub(super) fn push_whole(&mut self, call: &Value, ids: &dyn IdGen) {
+        let piece = Piece::read(call);
+        let place = self.begin(&piece, Doubt::None, ids);
+        self.calls[place].extend(&piece);
+    }
+
+    /// Takes a piece of a call in; returns the call as it begins, when the piece begins one. `is_tool` knows the names of
+    /// the functions that may be called.
+    pub(super) fn push_piece(
+        &mut self,
+        piece: &Value,
+        is_tool: impl Fn(&str) -> bool,
+        ids: &dyn IdGen,
+    ) -> Option<FunctionCall> {
+        let piece = Piece::read(piece);
+        let place = match self.place(&piece, is_tool) {
+            Place::Call(place) => place,
+            Place::New(doubt) => self.begin(&piece, doubt, ids),
+        };
+        self.calls[place].extend(&piece);
+        if let Some(index) = piece.index {
+            self.by_index.insert(index, place);
+        }
+        if let Some(id) = &piece.id {
+            let is_new = self.by_id.insert(id.to_string(), place).is_none();
+            self.calls[place].identify(id, is_new);
+        }
+        self.calls[place].announce()
+    }
+
+    /// Finds the call of a piece: that of its id, at whatever index, else that of its index, else the last one.
+    ///
+    /// A name begins another call when the call that the piece would continue has a name and whole arguments.
+    fn place(&self, piece: &Piece<'_>, is_tool: impl Fn(&str) -> bool) -> Place {
+        let known = piece.id.as_ref().and_then(|id| self.by_id.get(&**id)).copied();
+        let at_index = piece.index.and_then(|index| self.by_index.get(&index)).copied();
+        let last = self.calls.len().checked_sub(1);
+        match (known, piece.name) {
+            (Some(place), None) => Place::Call(place),
+            (Some(place), Some(name)) => self.place_named(place, name, true, piece, is_tool),
+            (None, None) if piece.id.is_none() => at_index.or(last).map_or(Place::New(Doubt::None), Place::Call),
+            // Some servers write another id on each piece.
+            (None, None) => match at_index.or(last.filter(|_| piece.index.is_none())) {
+                Some(place) => Place::Call(place),
+                None => Place::New(Doubt::None),
+            },
+            (None, Some(name)) => {
+                let open = if piece.index.is_some() { at_index } else { last };
+                // A new id is that of another call, unless it comes late.
+                match open.filter(|place| piece.id.is_none() || self.calls[*place].given_id.is_none()) {
+                    Some(place) => self.place_named(place, name, false, piece, is_tool),
+                    None => Place::New(Doubt::None),
+                }
+            }
+        }
+    }
+
+    /// Decides whether a piece with a name continues the call at this place.
+    fn place_named(
+        &self,
+        place: usize,
+        name: &str,
+        has_its_id: bool,
+        piece: &Piece<'_>,
+        is_tool: impl Fn(&str) -> bool,
+    ) -> Place {
+        let call = &self.calls[place];
+        if call.name.is_empty() {
+            return Place::Call(place);
+        }
+        if call.name != name {
+            // A name in pieces comes before the arguments.
+            let is_other = !call.arguments.is_blank()
+                || call.doubt != Doubt::None
+                || (piece.id.is_some() && !has_its_id)
+                || (is_tool(&call.name) && is_tool(name));
+            return if is_other { Place::New(Doubt::None) } else { Place::Call(place) };
+        }
+        match (call.arguments.is_whole(), has_its_id) {
+            (false, _) => Place::Call(place),
+            (true, true) if call.arguments.is_nothing() => Place::Call(place),
+            (true, true) => Place::New(Doubt::SameId),
+            (true, false) if piece.is_blank() => Place::New(Doubt::IfBlank),
+            (true, false) => Place::New(Doubt::None),
+        }
+    }
+
+    fn begin(&mut self, piece: &Piece<'_>, doubt: Doubt, ids: &dyn IdGen) -> usize {
+        let place = self.calls.len();
+        let given_id = piece.id.as_deref().map(str::to_owned);
+        // An id that another call has cannot pair this one with its result.
+        let id = match &given_id {
+            Some(id) if !self.by_id.contains_key(id) => id.clone(),
+            _ => format!("{CLIENT_CALL_ID_PREFIX}{}", ids.uuid()),
+        };
+        if let Some(id) = &given_id {
+            self.by_id.insert(id.clone(), place);
+        }
+        self.calls.push(Call {
+            given_id,
+            id,
+            name: String::new(),
+            arguments: ArgumentText::default(),
+            signature: None,
+            doubt,
+            is_announced: false,
+        });
+        place
+    }
+
+    /// Returns the calls. A call that repeats id, name and arguments of another one is left out.
+    ///
+    /// # Errors
+    /// What is wrong, with the names of the calls at fault.
+    pub(super) fn into_parts(self) -> Result<Vec<Part>, String> {
+        let mut parts = Vec::new();
+        let mut faults = Faults::default();
+        let mut seen = Seen::default();
+        for call in self.calls {
+            if call.is_repetition() {
+                continue;
+            }
+            match call.arguments.read() {
+                Err(fault) => faults.add(call.name, fault),
+                Ok(arguments) if call.name.is_empty() => {
+                    if !arguments.is_empty() {
+                        faults.nameless = true;
+                    }
+                }
+                Ok(arguments) => {
+                    if seen.is_new(&call, &arguments) {
+                        parts.push(call.into_part(arguments));
+                    }
+                }
+            }
+        }
+        match faults.into_text() {
+            None => Ok(parts),
+            Some(text) => Err(text),
+        }
+    }
+}
+
+impl Call {
+    fn extend(&mut self, piece: &Piece<'_>) {
+        if let Some(name) = piece.name
+            // Some servers repeat the name on every piece.
+            && name != self.name
+        {
+            self.name.push_str(name);
+        }
+        match piece.arguments {
+            Given::Nothing => {}
+            Given::Text(text) => self.arguments.push(text),
+            Given::Json(json) => self.arguments.push_json(json),
+        }
+        if self.signature.is_none() {
+            self.signature.clone_from(&piece.signature);
+        }
+    }
+
+    /// Takes over an id that comes after the begin of the call, as long as nobody has seen another one.
+    fn identify(&mut self, id: &str, is_new: bool) {
+        if self.given_id.is_none() {
+            self.given_id = Some(id.to_owned());
+            if is_new && !self.is_announced {
+                id.clone_into(&mut self.id);
+                self.doubt = Doubt::None;
+            }
+        }
+    }
+
+    /// Returns the call as it begins, once it is certain that it is one.
+    fn announce(&mut self) -> Option<FunctionCall> {
+        let is_certain = match self.doubt {
+            Doubt::None => true,
+            Doubt::IfBlank => !self.arguments.is_blank(),
+            Doubt::SameId => false,
+        };
+        if self.is_announced || !is_certain || self.name.is_empty() {
+            return None;
+        }
+        self.is_announced = true;
+        Some(FunctionCall {
+            id: Some(self.id.clone()),
+            name: Some(self.name.clone()),
+            will_continue: Some(true),
+            ..FunctionCall::default()
+        })
+    }
+
+    fn is_repetition(&self) -> bool {
+        match self.doubt {
+            Doubt::None => false,
+            Doubt::IfBlank => self.arguments.is_blank(),
+            Doubt::SameId => self.arguments.is_nothing(),
+        }
+    }
+
+    fn into_part(self, arguments: Map) -> Part {
+        let call = FunctionCall::new(self.id, self.name, arguments);
+        Part { thought_signature: self.signature, ..Part::function_call(call) }
+    }
+}
+
+/// The calls so far with an id of the server's.
+#[derive(Default)]
+struct Seen(HashMap<(String, String), Vec<Map>>);
+
+impl Seen {
+    /// Whether no earlier call has the id, the name and the arguments of this one. Calls without an id are all new.
+    fn is_new(&mut self, call: &Call, arguments: &Map) -> bool {
+        let Some(id) = &call.given_id else { return true };
+        let earlier = self.0.entry((id.clone(), call.name.clone())).or_default();
+        let is_new = !earlier.contains(arguments);
+        if is_new {
+            earlier.push(arguments.clone());
+        }
+        is_new
+    }
+}
+
+/// The calls that cannot be read.
+#[derive(Default)]
+struct Faults {
+    no_object: Vec<String>,
+    joined: Vec<String>,
+    nameless: bool,
+}
+
+impl Faults {
+    fn add(&mut self, name: String, fault: ArgumentFault) {
+        match fault {
+            ArgumentFault::NoObject => self.no_object.push(name),
+            ArgumentFault::Joined => self.joined.push(name),
+        }
+    }
+
+    fn into_text(self) -> Option<String> {
+        let mut texts = Vec::new();
+        if !self.no_object.is_empty() {
+            texts.push(format!("the arguments of these calls are no JSON object: {}", self.no_object.join(", ")));
+        }
+        if !self.joined.is_empty() {
+            texts.push(format!("the arguments of these calls are several JSON objects: {}", self.joined.join(", ")));
+        }
+        if self.nameless {
+            texts.push("a call has no name".to_owned());
+        }
+        (!texts.is_empty()).then(|| texts.join("; "))
+    }
+}

@@ -1,0 +1,316 @@
+//! Calls come out as they were made, whatever the habits of the server that cuts them.
+
+use pleach_testkit::SeqIds;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+/// What comes of the pieces: ids, names and arguments.
+fn joined(pieces: &[Value]) -> Result<Vec<(String, String, Value)>, String> {
+    let ids = SeqIds::default();
+    let mut calls = Calls::default();
+    for piece in pieces {
+        calls.push_piece(piece, |name| name.starts_with("get_"), &ids);
+    }
+    let parts = calls.into_parts()?;
+    let call = |part: Part| {
+        let call = *part.function_call.unwrap();
+        (call.id.unwrap(), call.name.unwrap(), Value::Object(call.args.unwrap()))
+    };
+    Ok(parts.into_iter().map(call).collect())
+}
+
+/// Checks names and arguments, and that the ids differ.
+fn check(pieces: &[Value], expected: &[(&str, Value)]) {
+    let calls = joined(pieces).unwrap_or_else(|fault| panic!("{fault}: {pieces:?}"));
+    let made: Vec<(&str, Value)> = calls.iter().map(|(_, name, arguments)| (&**name, arguments.clone())).collect();
+    assert_eq!(made, expected, "{pieces:?}");
+    let ids: std::collections::HashSet<&str> = calls.iter().map(|(id, ..)| &**id).collect();
+    assert_eq!(ids.len(), calls.len(), "the ids differ: {calls:?}");
+}
+
+fn piece(place: Value, name: &str, arguments: &str) -> Value {
+    let mut piece = place;
+    piece["function"] = json!({"name": Some(name).filter(|name| !name.is_empty()), "arguments": arguments});
+    piece
+}
+
+#[test]
+fn l236_a_name_begins_another_call_when_the_open_one_is_whole() {
+    let two = [("f", json!({"n": 1})), ("f", json!({"n": 2}))];
+    for at in [json!({"index": 0}), json!({}), json!({"index": "0"})] {
+        let at = || at.clone();
+        check(&[piece(at(), "f", "{\"n\":1}"), piece(at(), "f", "{\"n\":2}")], &two);
+        check(&[piece(at(), "f", "{\"n\":1}"), piece(at(), "f", ""), piece(at(), "", "{\"n\":2}")], &two);
+        check(&[piece(at(), "f", "{\"n\":"), piece(at(), "f", "1}"), piece(at(), "f", "{\"n\":2}")], &two);
+        // A name on a last piece without arguments begins nothing.
+        check(&[piece(at(), "f", "{\"n\":1}"), piece(at(), "f", "")], &two[..1]);
+    }
+    let known = [("get_time", json!({})), ("get_city", json!({"n": 2}))];
+    check(&[piece(json!({"index": 0}), "get_time", ""), piece(json!({"index": 0}), "get_city", "{\"n\":2}")], &known);
+    check(
+        &[piece(json!({"index": 0}), "get_", ""), piece(json!({"index": 0}), "city", "{}")],
+        &[("get_city", json!({}))],
+    );
+}
+
+#[test]
+fn a_call_that_is_repeated_is_one() {
+    let whole = || piece(json!({"index": 0, "id": "a"}), "f", "{\"n\": 1}");
+    let one = [("f", json!({"n": 1}))];
+    check(&[whole(), whole()], &one);
+    check(&[whole(), piece(json!({"index": 1, "id": "a"}), "f", "{\"n\":1}"), whole()], &one);
+    check(&[whole(), piece(json!({"id": "a"}), "f", "{\"n\""), piece(json!({"id": "a"}), "f", ":1}")], &one);
+    check(&[whole(), piece(json!({"id": "a"}), "f", "")], &one);
+    check(&[whole(), piece(json!({"id": "a"}), "", "{\"n\":1}")], &one);
+    check(&[whole(), piece(json!({"id": "a"}), "f", "{}")], &one);
+    let mut calls = Calls::default();
+    calls.push_whole(&whole(), &SeqIds::default());
+    calls.push_whole(&whole(), &SeqIds::default());
+    assert_eq!(calls.into_parts().unwrap().len(), 1);
+}
+
+#[test]
+fn one_id_for_several_calls_gives_each_an_id() {
+    let at = |index: u64| json!({"index": index, "id": "call_0"});
+    let two = [("f", json!({"n": 1})), ("g", json!({"n": 2}))];
+    check(&[piece(at(0), "f", "{\"n\":1}"), piece(at(1), "g", "{\"n\":2}")], &two);
+    check(&[piece(at(0), "f", "{\"n\":1}"), piece(at(0), "g", "{\"n\":2}")], &two);
+    let same = [("f", json!({"n": 1})), ("f", json!({"n": 2}))];
+    check(&[piece(at(0), "f", "{\"n\":1}"), piece(at(1), "f", "{\"n\":2}")], &same);
+    check(&[piece(at(0), "f", "{\"n\":1}"), piece(at(1), "f", ""), piece(json!({"index": 1}), "", "{\"n\":2}")], &same);
+}
+
+#[test]
+fn ids_that_change_or_come_late_continue_the_call() {
+    let one = [("f", json!({"n": 1}))];
+    let at = |id: &str| json!({"index": 0, "id": id});
+    check(&[piece(at("a"), "f", "{\"n\""), piece(at("b"), "", ":1}")], &one);
+    check(&[piece(json!({"index": 0}), "f", ""), piece(at("a"), "f", "{\"n\":1}")], &one);
+    check(&[piece(at("a"), "", ""), piece(json!({"index": 0}), "f", "{\"n\":1}")], &one);
+    // At another index, by its id.
+    check(&[piece(at("a"), "f", "{\"n\""), piece(json!({"index": 3, "id": "a"}), "", ":1}")], &one);
+}
+
+#[test]
+fn an_empty_object_before_the_arguments_is_replaced() {
+    let one = [("f", json!({"n": 1}))];
+    let at = || json!({"index": 0, "id": "a"});
+    check(&[piece(at(), "f", "{}"), piece(json!({"index": 0}), "", "{\"n\":1}")], &one);
+    check(&[piece(at(), "f", "{}"), piece(at(), "f", "{\"n\""), piece(at(), "f", ":1}")], &one);
+    let object = json!({"index": 0, "id": "a", "function": {"name": "f", "arguments": {}}});
+    check(&[object, piece(json!({"index": 0}), "", "{\"n\":1}")], &one);
+}
+
+#[test]
+fn the_older_form_of_a_call_has_its_members_at_the_top() {
+    check(&[json!({"name": "f", "arguments": "{\"n\""}), json!({"arguments": ":1}"})], &[("f", json!({"n": 1}))]);
+}
+
+#[test]
+fn calls_that_cannot_be_read_are_named() {
+    let fault = |pieces: &[Value]| joined(pieces).unwrap_err();
+    let at = || json!({"index": 0, "id": "a"});
+    let joined_up = "the arguments of these calls are several JSON objects: f";
+    assert_eq!(fault(&[piece(at(), "f", "{\"n\":1}{\"n\":2}")]), joined_up);
+    assert_eq!(fault(&[piece(at(), "f", "{\"n\":1}"), piece(json!({"index": 0}), "", "{\"n\":2}")]), joined_up);
+    assert_eq!(fault(&[piece(at(), "f", "{\"n\":")]), "the arguments of these calls are no JSON object: f");
+    assert_eq!(fault(&[piece(at(), "", "{\"n\":1}")]), "a call has no name");
+    // A piece with nothing in it is no call.
+    assert_eq!(joined(&[piece(at(), "", "")]), Ok(vec![]));
+}
+
+#[test]
+fn a_call_is_announced_once_and_a_repetition_never() {
+    let ids = SeqIds::default();
+    let mut calls = Calls::default();
+    let mut push = |piece: Value| calls.push_piece(&piece, |_| false, &ids).map(|call| call.name.unwrap());
+    let at = || json!({"index": 0, "id": "a"});
+    assert_eq!(push(piece(at(), "f", "{\"n\"")).as_deref(), Some("f"));
+    assert_eq!(push(piece(at(), "", ":1}")), None);
+    assert_eq!(push(piece(at(), "f", "{\"n\":1}")), None);
+    assert_eq!(push(piece(json!({"index": 0}), "f", "")), None);
+    assert_eq!(push(piece(json!({"index": 0}), "", "{")).as_deref(), Some("f"));
+}
+
+/// How a server writes the place of a piece.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Index {
+    Number,
+    Text,
+    /// Always 0.
+    Zero,
+    Missing,
+}
+
+/// On which pieces a server writes ids.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Ids {
+    Every,
+    First,
+    /// The same for all calls, on every piece.
+    Shared,
+    Missing,
+}
+
+/// The habits of a server.
+#[derive(Clone, Copy, Debug)]
+struct Habits {
+    index: Index,
+    ids: Ids,
+    /// Whether the name is on every piece.
+    names: bool,
+    /// Whether an empty object comes before the arguments.
+    placeholder: bool,
+    /// Whether the whole call follows its pieces.
+    repeats: bool,
+    /// Whether arguments are JSON, not the text of it.
+    objects: bool,
+    /// Whether the pieces of the calls alternate.
+    alternates: bool,
+}
+
+impl Habits {
+    /// Leaves out what no reader could undo.
+    fn possible(mut self) -> Self {
+        let by_id = self.ids == Ids::Every;
+        self.alternates &= by_id || (matches!(self.index, Index::Number | Index::Text) && self.ids != Ids::Shared);
+        self.repeats &= self.ids != Ids::Missing;
+        // A name after an empty object begins a call, unless the id is there too.
+        self.placeholder &= !self.names || by_id;
+        self
+    }
+
+    fn pieces(&self, place: usize, call: &Made) -> Vec<Value> {
+        let id = if self.ids == Ids::Shared { "call_0".to_owned() } else { format!("call_{place}") };
+        let with = |is_first: bool, arguments: Value| {
+            let mut piece = match self.index {
+                Index::Number => json!({"index": place}),
+                Index::Text => json!({"index": place.to_string()}),
+                Index::Zero => json!({"index": 0}),
+                Index::Missing => json!({}),
+            };
+            if matches!(self.ids, Ids::Every | Ids::Shared) || (self.ids == Ids::First && is_first) {
+                piece["id"] = json!(id);
+            }
+            piece["function"] = json!({"arguments": arguments});
+            if self.names || is_first {
+                piece["function"]["name"] = json!(call.name);
+            }
+            piece
+        };
+        let whole = || if self.objects { call.arguments.clone() } else { json!(call.arguments.to_string()) };
+        let mut pieces = Vec::new();
+        if self.placeholder && call.arguments != json!({}) {
+            pieces.push(with(true, json!("{}")));
+        }
+        if self.objects {
+            pieces.push(with(pieces.is_empty(), whole()));
+        } else {
+            for text in call.cut() {
+                pieces.push(with(pieces.is_empty(), json!(text)));
+            }
+        }
+        if self.repeats {
+            pieces.push(with(true, whole()));
+        }
+        pieces
+    }
+}
+
+/// A call as a model makes it, and where a server cuts its arguments.
+#[derive(Clone, Debug)]
+struct Made {
+    name: String,
+    arguments: Value,
+    cuts: Vec<prop::sample::Index>,
+}
+
+impl Made {
+    fn cut(&self) -> Vec<String> {
+        let letters: Vec<char> = self.arguments.to_string().chars().collect();
+        let mut cuts: Vec<usize> = self.cuts.iter().map(|cut| cut.index(letters.len() + 1)).collect();
+        cuts.extend([0, letters.len()]);
+        cuts.sort_unstable();
+        // Equal cuts give pieces without a text.
+        cuts.windows(2).map(|ends| letters[ends[0]..ends[1]].iter().collect()).collect()
+    }
+}
+
+fn made() -> impl Strategy<Value = Made> {
+    let text = prop::string::string_regex("[a-c{}\\[\\]\"\\\\:, \n\u{e4}\u{1f600}]{0,6}").unwrap();
+    let leaf = prop_oneof![any::<i64>().prop_map(Value::from), text.prop_map(Value::from), Just(Value::Null)];
+    let value = leaf.prop_recursive(2, 8, 3, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..3).prop_map(Value::Array),
+            vec(("[a-c{}]{1,2}", inner), 0..3).prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    });
+    let arguments = vec(("[a-c]{1,2}", value), 0..3).prop_map(|members| Value::Object(members.into_iter().collect()));
+    let name = prop::sample::select(vec!["get_weather", "get_time", "get_", "get_weather_in"]);
+    (name, arguments, vec(any::<prop::sample::Index>(), 0..4)).prop_map(|(name, arguments, cuts)| Made {
+        name: name.to_owned(),
+        arguments,
+        cuts,
+    })
+}
+
+fn habits() -> impl Strategy<Value = Habits> {
+    let index = prop::sample::select(vec![Index::Number, Index::Text, Index::Zero, Index::Missing]);
+    let ids = prop::sample::select(vec![Ids::Every, Ids::First, Ids::Shared, Ids::Missing]);
+    (index, ids, any::<[bool; 5]>()).prop_map(|(index, ids, [names, placeholder, repeats, objects, alternates])| {
+        Habits { index, ids, names, placeholder, repeats, objects, alternates }.possible()
+    })
+}
+
+/// The pieces of all calls, one call after the other or in turn.
+fn cut(calls: &[Made], habits: Habits) -> Vec<Value> {
+    let mut queues: Vec<_> =
+        calls.iter().enumerate().map(|(place, call)| habits.pieces(place, call).into_iter()).collect();
+    if !habits.alternates {
+        return queues.into_iter().flatten().collect();
+    }
+    let mut pieces = Vec::new();
+    loop {
+        let round: Vec<Value> = queues.iter_mut().filter_map(Iterator::next).collect();
+        if round.is_empty() {
+            return pieces;
+        }
+        pieces.extend(round);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn calls_come_out_as_they_were_made(calls in vec(made(), 0..5), habits in habits()) {
+        let mut calls = calls;
+        if habits.ids == Ids::Shared {
+            // Equal calls of one id are one, and nothing tells a call without arguments from a repetition.
+            let mut seen = Vec::new();
+            calls.retain(|call| {
+                let key = (call.name.clone(), call.arguments.clone());
+                let is_new = call.arguments != json!({}) && !seen.contains(&key);
+                seen.push(key);
+                is_new
+            });
+        }
+        let pieces = cut(&calls, habits);
+        let found = joined(&pieces);
+        let made: Vec<(String, Value)> = calls.iter().map(|call| (call.name.clone(), call.arguments.clone())).collect();
+        let found = found.map_err(|fault| TestCaseError::fail(format!("{fault}: {habits:?} {pieces:?}")))?;
+        let named: Vec<(String, Value)> =
+            found.iter().map(|(_, name, arguments)| (name.clone(), arguments.clone())).collect();
+        prop_assert_eq!(named, made, "{:?} {:?}", habits, pieces);
+        let ids: std::collections::BTreeSet<&String> = found.iter().map(|(id, ..)| id).collect();
+        prop_assert_eq!(ids.len(), found.len());
+        if matches!(habits.ids, Ids::Every | Ids::First) {
+            let given: Vec<String> = (0..found.len()).map(|place| format!("call_{place}")).collect();
+            let kept: Vec<String> = found.iter().map(|(id, ..)| id.clone()).collect();
+            prop_assert_eq!(kept, given);
+        }
+    }
+}
