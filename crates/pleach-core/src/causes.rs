@@ -32,6 +32,7 @@ pub fn without_data(error: impl Into<BoxError>) -> BoxError {
     let reason = match json.classify() {
         Category::Io => return error,
         Category::Eof => "the JSON text ends too early",
+        Category::Syntax if json.to_string().starts_with("recursion limit") => "it nests more than 127 levels deep",
         Category::Syntax => "it is no valid JSON",
         Category::Data => "the JSON has another shape",
     };

@@ -66,7 +66,7 @@ pub use request_input::{REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT,
 pub use route::{DEFAULT_ROUTE, Route, RouteKey};
 pub use routes::{AnyRoute, IntoRoute, Routes};
 pub use scope::Scope;
-pub use session::{Revision, Session, SessionHead};
+pub use session::{Revision, Session, SessionHead, UnreadableKeys};
 pub use signal::KEPT_SIGNAL;
 pub use state_op::{StateOp, StateOpError, StateOps, is_same_number};
 pub use uuid::Uuid;

@@ -89,7 +89,7 @@ impl InMemorySessionService {
             false => stored.without_state(),
         };
         let sessions = page.iter().map(session).collect();
-        ListSessionsResponse { sessions, next }
+        ListSessionsResponse { sessions, next, faults: Vec::new() }
     }
 
     fn delete(&self, key: &SessionKey) {

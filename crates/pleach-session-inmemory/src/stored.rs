@@ -107,7 +107,7 @@ impl StoredSession {
 
     /// Returns a session object without state and events.
     pub(crate) fn without_state(self: &Arc<Self>) -> Session {
-        Session { head: self.head(&lock(&self.log)), state: Map::new(), events: Vec::new() }
+        Session::new(self.head(&lock(&self.log)), Map::new())
     }
 
     /// Returns the events that were appended after a revision of this session.
@@ -134,7 +134,7 @@ impl StoredSession {
     fn view(self: &Arc<Self>, log: &Log, events: &[Arc<Event>]) -> Session {
         let events = events.to_vec();
         let state = merge_view(log.state.clone(), &lock(&self.app), &lock(&self.user));
-        Session { head: self.head(log), state, events }
+        Session { events, ..Session::new(self.head(log), state) }
     }
 
     fn head(self: &Arc<Self>, log: &Log) -> SessionHead {

@@ -9,10 +9,11 @@ SELECT 0 AS kind, row_number() OVER (ORDER BY update_time, user_id, id) AS place
     coalesce(nullif((SELECT count(*) FROM events t
         WHERE t.app_name = $1 AND t.user_id = page.user_id AND t.session_id = page.id AND t."timestamp" = page.update_time), 0),
     (SELECT count(*) + CASE WHEN count(*) > 0 THEN 2147483648 ELSE 0 END FROM events t
-        WHERE t.app_name = $1 AND t.user_id = page.user_id AND t.session_id = page.id)) AS ties
+        WHERE t.app_name = $1 AND t.user_id = page.user_id AND t.session_id = page.id)) AS ties,
+    update_time = '-infinity' AS is_first
 FROM page
 UNION ALL
-SELECT 1, 0, NULL, NULL, NULL, state, 0 FROM app_states WHERE $8 AND app_name = $1
+SELECT 1, 0, NULL, NULL, NULL, state, 0, false FROM app_states WHERE $8 AND app_name = $1
 UNION ALL
-SELECT 2, 0, user_id, NULL, NULL, state, 0 FROM user_states
+SELECT 2, 0, user_id, NULL, NULL, state, 0, false FROM user_states
 WHERE $8 AND app_name = $1 AND user_id IN (SELECT user_id FROM page)

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use pleach_core::{Session, SessionHead, SessionKey, merge_view};
+use pleach_core::{Session, SessionHead, SessionKey};
 use pleach_session::raw_state::{self, RawDelta};
 use pleach_session::{CreateSession, SessionError, SessionResult, prepare};
 use sqlx::{PgConnection, Row as _};
@@ -66,21 +66,10 @@ impl Ask for Create {
         let Some(own) = own else {
             return Err(SessionError::AlreadyExists((**key).clone()).into());
         };
-        let state = merge_view(
-            value::state(Some(own), format_args!("the state of session {key}"), &self.server)?,
-            &value::state(
-                value::json(row, "app_state")?,
-                format_args!("the state of app {}", key.app_name),
-                &self.server,
-            )?,
-            &value::state(
-                value::json(row, "user_state")?,
-                format_args!("the state of user {}/{}", key.app_name, key.user_id),
-                &self.server,
-            )?,
-        );
         let seen = Seen::new(self.time, 0);
-        Ok(Session::new(SessionHead::new(key.clone(), seen.revision, seen.update_time), state))
+        let head = SessionHead::new(key.clone(), seen.revision, seen.update_time);
+        let states = [Some(own), value::json(row, "app_state")?, value::json(row, "user_state")?];
+        Ok(value::session(head, states, &self.server)?)
     }
 }
 

@@ -10,7 +10,7 @@ use futures_util::TryStreamExt as _;
 use pleach_core::{AppName, SessionKey};
 use pleach_session::{
     Behind, Gathering, ListQuestions, ListQuestionsResponse, PAGE, Projected, Projection, ProjectionError,
-    ProjectionResult, QuestionRow, SessionError, refresh_projection,
+    ProjectionResult, QuestionRow, SessionError, SessionResult, refresh_projection,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
@@ -237,7 +237,7 @@ impl Ask for FindEvents<'_> {
             let Some(behind) = self.sessions.get(slot) else { continue };
             let created: String = row.try_get("created")?;
             let key = SessionKey::new(app, behind.user.as_str(), behind.session.as_str());
-            let event = read_event(&row, row.try_get("id")?, &key, self.server)?;
+            let event = of_its_session(read_event(&row, row.try_get("id")?, &key, self.server))?;
             gathering.push(slot, event, || (key, created));
         }
         Ok(gathering.finish())
@@ -279,10 +279,19 @@ impl Ask for Answer<'_> {
         for row in &rows {
             let found = question_row(row)?;
             let session = found.key(&request.app_name);
-            let event = read_event(row, row.try_get("id")?, &session, self.server)?;
-            items.push(found.read(session, &event));
+            let event = of_its_session(read_event(row, row.try_get("id")?, &session, self.server))?;
+            items.push(found.read(session, event));
         }
         Ok(Ok(ListQuestionsResponse::cut(items, request.limit)))
+    }
+}
+
+/// Separates faults of the storage from those of what it has of one session.
+fn of_its_session<T>(read: Result<T, Trouble>) -> Result<SessionResult<T>, Trouble> {
+    match read {
+        Ok(read) => Ok(Ok(read)),
+        Err(Trouble::Answer(error)) if error.is_of_one_session() => Ok(Err(error)),
+        Err(trouble) => Err(trouble),
     }
 }
 

@@ -46,7 +46,7 @@ impl Store {
             .bind(sessions().map(|session| session.key.session_id.as_str()).collect::<Vec<_>>())
             .bind(sessions().map(|session| session.created.as_str()).collect::<Vec<_>>())
             .bind(sessions().map(|session| number(session.events)).collect::<Vec<_>>())
-            .bind(sessions().map(|session| number(session.open.as_ref().map_or(0, Vec::len))).collect::<Vec<_>>())
+            .bind(sessions().map(|session| number(session.questions().len())).collect::<Vec<_>>())
             .persistent(false)
             .fetch_all(connection)
             .await?;
@@ -61,7 +61,7 @@ impl Store {
         let is_stored = |key: &SessionKey| stored.contains(&(key.user_id.clone(), key.session_id.clone()));
         let mut rows: Vec<(&SessionKey, &Asked, String)> = Vec::new();
         for session in self.sessions.iter().filter(|session| is_stored(&session.key)) {
-            let asked = session.open.iter().flatten();
+            let asked = session.questions().iter();
             rows.extend(asked.map(|asked| (&session.key, asked, asked.event_id.to_string())));
         }
         let rows = || rows.iter();

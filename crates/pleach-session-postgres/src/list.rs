@@ -1,9 +1,11 @@
 //! Listings and the small reads.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use pleach_core::{AppName, Map, Session, SessionHead, SessionId, SessionKey, UserId, merge_view, micros};
-use pleach_session::{ListCursor, ListSessions, ListSessionsResponse};
+use pleach_core::{AppName, Map, Scope, Session, SessionHead, SessionId, SessionKey, UserId, micros};
+use pleach_session::raw_state::StoredState;
+use pleach_session::{ListCursor, ListSessions, ListSessionsResponse, Listed, SharedState, readable};
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
@@ -39,23 +41,29 @@ impl Ask for List<'_> {
             .fetch_all(connection)
             .await?;
         let states = self.shared_states(&rows)?;
-        let mut sessions = Vec::new();
+        let mut listed = Vec::new();
         for row in &rows {
             if row.try_get::<i32, _>("kind")? == 0 {
-                sessions.push((row.try_get::<i64, _>("place")?, self.session(row, &states)?));
+                listed.push((row.try_get::<i64, _>("place")?, self.listed(row)?));
             }
         }
-        sessions.sort_by_key(|(place, _)| *place);
-        let mut sessions: Vec<Session> = sessions.into_iter().map(|(_, session)| session).collect();
+        listed.sort_by_key(|(place, _)| *place);
         let wanted = request.limit.unwrap_or(usize::MAX);
-        let more = sessions.len() > wanted;
-        sessions.truncate(wanted);
-        Ok(ListSessionsResponse { next: sessions.last().filter(|_| more).map(place), sessions })
+        let more = listed.len() > wanted;
+        let mut response = ListSessionsResponse::default();
+        let none = Ok(StoredState::default());
+        let app = states.get(&None).unwrap_or(&none);
+        for (_, listed) in listed.into_iter().take(wanted) {
+            let user = listed.key.user_id.clone();
+            response.push(listed, app, states.get(&Some(user.as_str())).unwrap_or(&none));
+        }
+        response.next = response.sessions.last().filter(|_| more).map(place);
+        Ok(response)
     }
 }
 
 /// The shared states of a page's sessions: the app's under `None`, and its users'.
-type SharedStates<'r> = HashMap<Option<&'r str>, Map>;
+type SharedStates<'r> = HashMap<Option<&'r str>, SharedState>;
 
 impl List<'_> {
     fn shared_states<'r>(&self, rows: &'r [PgRow]) -> Result<SharedStates<'r>, Trouble> {
@@ -68,26 +76,27 @@ impl List<'_> {
             let user: Option<&str> = row.try_get("user_id")?;
             let text = value::json(row, "state")?;
             let state = match user {
-                None => value::state(text, format_args!("the state of app {app}"), self.server)?,
-                Some(user) => value::state(text, format_args!("the state of user {app}/{user}"), self.server)?,
+                None => value::state(text, format_args!("the state of app {app}"), self.server),
+                Some(user) => value::state(text, format_args!("the state of user {app}/{user}"), self.server),
             };
-            states.insert(user, state);
+            states.insert(user, state.map_err(Arc::new));
         }
         Ok(states)
     }
 
-    fn session(&self, row: &PgRow, states: &SharedStates<'_>) -> Result<Session, Trouble> {
+    fn listed(&self, row: &PgRow) -> Result<Listed, Trouble> {
         let (user, id): (&str, &str) = (row.try_get("user_id")?, row.try_get("id")?);
         let key = SessionKey::new(&self.request.app_name, user, id);
-        let own = value::state(value::json(row, "state")?, format_args!("the state of session {key}"), self.server)?;
-        let time = row
-            .try_get("update_time")
-            .map_err(|error| self.server.corrupt(format_args!("the update time of session {key}"), error))?;
-        let seen = Seen::new(time, row.try_get("ties")?);
-        let none = Map::new();
-        let (app, user) = (states.get(&None).unwrap_or(&none), states.get(&Some(user)).unwrap_or(&none));
-        let state = merge_view(own, app, user);
-        Ok(Session::new(SessionHead::new(key, seen.revision, seen.update_time), state))
+        let state = value::state(value::json(row, "state")?, format_args!("the state of session {key}"), self.server);
+        let ties = row.try_get("ties")?;
+        let head = row.try_get("update_time").map(|time| {
+            let seen = Seen::new(time, ties);
+            SessionHead::new(key.clone(), seen.revision, seen.update_time)
+        });
+        let head = head.map_err(|error| self.server.corrupt(format_args!("the update time of session {key}"), error));
+        // Only infinity cannot be read. A cursor with it has no JSON.
+        let time_if_unreadable = if row.try_get("is_first")? { f64::MIN } else { f64::MAX };
+        Ok(Listed { key, head, time_if_unreadable, state })
     }
 }
 
@@ -151,7 +160,8 @@ impl Ask for UserState<'_> {
         let query = sqlx::query(sql::USER_STATE).bind(Name(app.as_str())).bind(Name(user.as_str()));
         let rows = query.fetch_all(connection).await?;
         let text = rows.first().map(|row| value::json(row, "state")).transpose()?.flatten();
-        Ok(value::state(text, format_args!("the state of user {app}/{user}"), self.server)?)
+        let state = value::state(text, format_args!("the state of user {app}/{user}"), self.server)?;
+        Ok(readable(state, Scope::User, app, user))
     }
 }
 
@@ -168,7 +178,8 @@ impl Ask for AppState<'_> {
         let app = self.app_name;
         let rows = sqlx::query(sql::APP_STATE).bind(Name(app.as_str())).fetch_all(connection).await?;
         let text = rows.first().map(|row| value::json(row, "state")).transpose()?.flatten();
-        Ok(value::state(text, format_args!("the state of app {app}"), self.server)?)
+        let state = value::state(text, format_args!("the state of app {app}"), self.server)?;
+        Ok(readable(state, Scope::App, app, &UserId::from("")))
     }
 }
 

@@ -5,10 +5,8 @@
 use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
-use pleach_core::{
-    Event, EventId, InvocationId, Revision, Session, SessionHead, SessionKey, merge_view, micros, seconds,
-};
-use pleach_session::{GetSessionConfig, Since};
+use pleach_core::{Event, EventId, InvocationId, Revision, Session, SessionHead, SessionKey, micros, seconds};
+use pleach_session::{GetSessionConfig, Since, read_stored};
 use sqlx::postgres::{PgArguments, PgRow, Postgres};
 use sqlx::{PgConnection, Row as _};
 
@@ -92,20 +90,13 @@ impl<'k> Load<'k> {
 
     fn read_head(&self, row: &PgRow) -> Result<Session, Trouble> {
         let (key, server) = (self.key, self.server);
-        let state = merge_view(
-            value::state(value::json(row, "data")?, format_args!("the state of session {key}"), server)?,
-            &value::state(value::json(row, "app_state")?, format_args!("the state of app {}", key.app_name), server)?,
-            &value::state(
-                value::json(row, "user_state")?,
-                format_args!("the state of user {}/{}", key.app_name, key.user_id),
-                server,
-            )?,
-        );
         let time = row
             .try_get("timestamp")
             .map_err(|error| server.corrupt(format_args!("the update time of session {key}"), error))?;
         let seen = Seen::new(time, row.try_get("ties")?);
-        Ok(Session::new(SessionHead::new(key.clone(), seen.revision, seen.update_time), state))
+        let head = SessionHead::new(key.clone(), seen.revision, seen.update_time);
+        let states = [value::json(row, "data")?, value::json(row, "app_state")?, value::json(row, "user_state")?];
+        Ok(value::session(head, states, server)?)
     }
 }
 
@@ -114,7 +105,7 @@ impl<'k> Load<'k> {
 pub(crate) fn read_event(row: &PgRow, id: &str, key: &SessionKey, server: &Server) -> Result<Event, Trouble> {
     let place = || format!("event {id} of session {key}");
     let mut event: Event = match value::json(row, "data")? {
-        Some(text) => serde_json::from_str(text).map_err(|error| server.corrupt(place(), error))?,
+        Some(text) => read_stored(text).map_err(|error| server.corrupt(place(), error))?,
         None => Event::new(),
     };
     event.set_id(EventId::from(id));

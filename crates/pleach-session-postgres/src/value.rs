@@ -1,7 +1,8 @@
 //! Encoding and decoding of column values: times in whole microseconds, JSON as bytes.
 
-use pleach_core::{Event, Map, Revision, SessionKey, seconds};
-use pleach_session::{SessionResult, raw_state};
+use pleach_core::{Event, Revision, Session, SessionHead, SessionKey, seconds};
+use pleach_session::raw_state::{self, StoredState};
+use pleach_session::{SessionResult, report_unreadable};
 use sqlx::encode::IsNull;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::types::Oid;
@@ -64,7 +65,7 @@ const POSTGRES_EPOCH: i64 = 946_684_800_000_000;
 /// microseconds since 1970.
 const EARLIEST: i64 = -211_813_488_000_000_000;
 
-/// A `timestamp` column: UTC, in microseconds since 1970.
+/// A `timestamp` column: UTC, in microseconds since 1970. The ends of the integers encode infinity and -infinity.
 ///
 /// It stays an integer, because it is the fence: no calendar and no float between the column and the revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +79,10 @@ impl Type<Postgres> for Time {
 
 impl Encode<'_, Postgres> for Time {
     fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
-        let since_2000 = self.0.checked_sub(POSTGRES_EPOCH).filter(|&time| time >= EARLIEST).unwrap_or(i64::MIN);
+        let since_2000 = match self.0 {
+            i64::MAX => i64::MAX,
+            time => time.checked_sub(POSTGRES_EPOCH).filter(|&time| time >= EARLIEST).unwrap_or(i64::MIN),
+        };
         buffer.extend(&since_2000.to_be_bytes());
         Ok(IsNull::No)
     }
@@ -128,6 +132,18 @@ pub(crate) fn json<'r>(row: &'r PgRow, column: &str) -> sqlx::Result<Option<&'r 
 }
 
 /// Reads a state; a missing row is an empty state.
-pub(crate) fn state(text: Option<&str>, place: std::fmt::Arguments<'_>, server: &Server) -> SessionResult<Map> {
-    text.map_or_else(|| Ok(Map::new()), |text| raw_state::decode(text).map_err(|error| server.corrupt(place, error)))
+pub(crate) fn state(text: Option<&str>, place: std::fmt::Arguments<'_>, server: &Server) -> SessionResult<StoredState> {
+    let read = |text| raw_state::decode(text).map_err(|error| server.corrupt(place, error));
+    text.map_or_else(|| Ok(StoredState::default()), read)
+}
+
+/// Makes a session of its head and the columns of its own state and those of its app and user.
+pub(crate) fn session(head: SessionHead, states: [Option<&str>; 3], server: &Server) -> SessionResult<Session> {
+    let (key, [own, app, user]) = (head.key(), states);
+    let own = state(own, format_args!("the state of session {key}"), server)?;
+    let app = state(app, format_args!("the state of app {}", key.app_name), server)?;
+    let user = state(user, format_args!("the state of user {}/{}", key.app_name, key.user_id), server)?;
+    let (view, unreadable) = own.merged(&app, &user);
+    report_unreadable(key, &unreadable);
+    Ok(Session::new(head, view).with_unreadable(unreadable))
 }

@@ -1,5 +1,7 @@
 //! Reading columns whose type is the writer's choice.
 
+use std::borrow::Cow;
+
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, TypeInfo as _, ValueRef as _};
 
@@ -17,6 +19,12 @@ pub(crate) fn time(row: &SqliteRow, column: &str) -> sqlx::Result<Option<f64>> {
         "BLOB" => Ok(None),
         _ => row.try_get_unchecked(column).map(Some),
     }
+}
+
+/// Reads a text, whatever its bytes are; `None` for NULL.
+pub(crate) fn text<'r>(row: &'r SqliteRow, column: &str) -> sqlx::Result<Option<Cow<'r, str>>> {
+    let bytes: Option<&[u8]> = row.try_get_unchecked(column)?;
+    Ok(bytes.map(String::from_utf8_lossy))
 }
 
 /// Reads a count; SQLite counts in `i64`, and nothing here has more than 2^32 of anything.

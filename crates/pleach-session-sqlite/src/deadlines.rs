@@ -5,10 +5,11 @@
 
 use pleach_core::{AppName, SessionKey};
 use pleach_session::{InboxItem, LogPlace, NewDeadlines, SessionResult};
+use sqlx::AssertSqlSafe;
 use sqlx::sqlite::SqliteRow;
-use sqlx::{AssertSqlSafe, Row as _};
 
 use crate::SqliteSessionService;
+use crate::column;
 use crate::document::event_of_row;
 use crate::writer::EventRow;
 
@@ -77,9 +78,9 @@ impl SqliteSessionService {
 
     /// Returns what the event of a row asks. One that cannot be read asks nothing here: a listing of all questions reports it.
     fn deadlines_of(&self, row: &SqliteRow, session: &SessionKey) -> SessionResult<Vec<InboxItem>> {
-        let document: Option<&str> = row.try_get("data").map_err(|error| self.file.fault(error))?;
+        let document = column::text(row, "data").map_err(|error| self.file.fault(error))?;
         let Some(document) = document else { return Ok(Vec::new()) };
-        let Ok(event) = event_of_row(row, document, session, &self.file, self.layout()) else { return Ok(Vec::new()) };
+        let Ok(event) = event_of_row(row, &document, session, &self.file, self.layout()) else { return Ok(Vec::new()) };
         Ok(NewDeadlines::of_event(session, &event).collect())
     }
 }

@@ -2,10 +2,11 @@
 // S46
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 
 use pleach_core::{Event, EventId, InvocationId, SessionKey};
-use pleach_session::{SessionError, SessionResult};
+use pleach_session::{SessionError, SessionResult, read_stored};
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
@@ -64,7 +65,7 @@ impl<'r> Chunk<'r> {
                 left_out.push(LeftOut { index: events.len(), row });
                 events.push(Event::new());
             } else {
-                events.push(parse(text, key, file)?);
+                events.push(parse(text, &format_args!("an event of session {key}"), file)?);
             }
         }
         if let (Some(ids), Some(invocations)) = (self.ids, self.invocations) {
@@ -86,7 +87,7 @@ pub(crate) fn row_left_out(document: &str) -> Option<LongRow> {
 
 /// Reads the document of an event that was left out; the ids of its columns are kept.
 pub(crate) fn complete(event: &Event, document: &str, key: &SessionKey, file: &File) -> SessionResult<Event> {
-    let mut read = parse(document, key, file)?;
+    let mut read = parse(document, &format_args!("an event of session {key}"), file)?;
     if !event.id().is_empty() {
         overrule(&mut read, &event.id().to_string(), event.invocation_id().as_str());
     }
@@ -94,11 +95,11 @@ pub(crate) fn complete(event: &Event, document: &str, key: &SessionKey, file: &F
 }
 
 /// Reads a document; an empty one means none, so that everything comes from the columns (case 74).
-fn parse(document: &str, key: &SessionKey, file: &File) -> SessionResult<Event> {
+fn parse(document: &str, place: &dyn fmt::Display, file: &File) -> SessionResult<Event> {
     if document.is_empty() {
         return Ok(Event::new());
     }
-    serde_json::from_str(document).map_err(|error| file.corrupt(format_args!("an event of session {key}"), error))
+    read_stored(document).map_err(|error| file.corrupt(place, error))
 }
 
 fn overrule(event: &mut Event, id: &str, invocation: &str) {
@@ -125,8 +126,8 @@ pub(crate) fn event_of_row(
     layout: SqliteLayout,
 ) -> SessionResult<Event> {
     let fault = |error| -> SessionError { file.fault(error) };
-    let mut event = parse(document, key, file)?;
     let id: &str = row.try_get("ids").map_err(fault)?;
+    let mut event = parse(document, &format_args!("event {id} of session {key}"), file)?;
     match layout {
         SqliteLayout::V1 => overrule(&mut event, id, row.try_get("invocations").map_err(fault)?),
         SqliteLayout::Lite if event.id().is_empty() => event.set_id(EventId::from(id)),

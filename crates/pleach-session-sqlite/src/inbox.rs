@@ -11,12 +11,13 @@ use futures_util::{Stream, TryStreamExt as _};
 use pleach_core::{AppName, Event, SessionKey};
 use pleach_session::{
     Behind, Gathering, ListQuestions, ListQuestionsResponse, PAGE, Projected, Projection, ProjectionError,
-    ProjectionResult, QuestionRow, SessionError,
+    ProjectionResult, QuestionRow, SessionError, SessionResult,
 };
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use crate::SqliteSessionService;
+use crate::column;
 use crate::document::event_of_row;
 use crate::inbox_sql::{OBJECTS, is_missing};
 use crate::writer::{EventRow, InboxWrite, Message};
@@ -76,9 +77,12 @@ impl Projection for SqliteSessionService {
             let Some(behind) = sessions.get(slot) else { continue };
             let created: String = row.try_get("created").map_err(fault)?;
             let key = SessionKey::new(&request.app_name, behind.user.as_str(), behind.session.as_str());
-            let mut event = self.event(&row, &key)?;
             // The row that is found again by its column.
-            event.set_id(row.try_get::<&str, _>("ids").map_err(fault)?);
+            let id: &str = row.try_get("ids").map_err(fault)?;
+            let event = of_its_session(self.event(&row, &key))?.map(|mut event| {
+                event.set_id(id);
+                event
+            });
             gathering.push(slot, event, || (key, created));
         }
         Ok(gathering.finish())
@@ -115,8 +119,8 @@ impl Projection for SqliteSessionService {
         for row in &rows {
             let found = question_row(row).map_err(|error| self.trouble(error))?;
             let session = found.key(&request.app_name);
-            let event = self.event(row, &session)?;
-            items.push(found.read(session, &event));
+            let event = of_its_session(self.event(row, &session))?;
+            items.push(found.read(session, event));
         }
         Ok(ListQuestionsResponse::cut(items, request.limit))
     }
@@ -187,9 +191,9 @@ impl SqliteSessionService {
         Ok(found)
     }
 
-    fn event(&self, row: &SqliteRow, key: &SessionKey) -> ProjectionResult<Event> {
-        let document: Option<&str> = row.try_get("data").map_err(|error| self.trouble(error))?;
-        Ok(event_of_row(row, document.unwrap_or_default(), key, &self.file, self.layout())?)
+    fn event(&self, row: &SqliteRow, key: &SessionKey) -> SessionResult<Event> {
+        let document = column::text(row, "data").map_err(|error| self.file.fault(error))?;
+        event_of_row(row, &document.unwrap_or_default(), key, &self.file, self.layout())
     }
 
     async fn write(&self, write: InboxWrite) -> ProjectionResult<()> {
@@ -208,6 +212,14 @@ struct Found {
     /// The event of the last row to search. Without it, because it was deleted meanwhile, the number of the row is not the end
     /// of anything.
     last: Option<EventRow>,
+}
+
+/// Separates faults of the storage from those of what it has of one session.
+fn of_its_session<T>(read: SessionResult<T>) -> ProjectionResult<SessionResult<T>> {
+    match read {
+        Err(error) if !error.is_of_one_session() => Err(error.into()),
+        read => Ok(read),
+    }
 }
 
 fn question_row(row: &SqliteRow) -> sqlx::Result<QuestionRow<'_>> {

@@ -13,6 +13,7 @@ mod inbox_sql;
 mod inbox_state;
 mod layout;
 mod list;
+mod listing_sql;
 mod load;
 mod lock_wait;
 mod options;

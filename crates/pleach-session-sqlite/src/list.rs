@@ -1,99 +1,133 @@
 //! Listings and the small reads.
 
-use foldhash::HashMap;
-use pleach_core::{AppName, Map, Session, SessionHead, SessionId, SessionKey, UserId, merge_view};
-use pleach_session::{ListCursor, ListSessions, ListSessionsResponse, SessionResult};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pleach_core::{AppName, Map, Scope, SessionHead, SessionId, SessionKey, UserId};
+use pleach_session::raw_state::StoredState;
+use pleach_session::{ListCursor, ListSessions, ListSessionsResponse, Listed, SessionResult, SharedState, readable};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use crate::column;
 use crate::fault::File;
+use crate::listing_sql::PlaceColumns;
 use crate::load::{Reader, state};
 use crate::sql::{self, Sql};
 use crate::writer::Renewed;
 
-/// The sessions of an app without events.
-///
-/// Two reads: the sort keys of all sessions, then the sessions of the page. Sorting is done here because a mixed file's
-/// text times sort wrongly in SQL.
+/// The place of a session in a listing, and the number of its row.
+type Place = (ListCursor, i64);
+
+/// The sessions of an app without events: the places of the page, and then what is in their rows.
 // S32
 pub(crate) async fn sessions(reader: Reader<'_>, request: &ListSessions) -> SessionResult<ListSessionsResponse> {
     let Reader { pool, file, sql } = reader;
-    let app = &request.app_name;
-    let user = request.user_id.as_ref().map(UserId::as_str);
-    let rows = sqlx::query(sql::LIST_PLACES).bind(app.as_str()).bind(user);
-    let rows = rows.fetch_all(pool).await.map_err(|error| file.fault(error))?;
-    let places = rows.iter().map(|row| place(row, file, sql)).collect::<SessionResult<Vec<_>>>()?;
-    let (page, next) = ListCursor::page(places, request.after.as_ref(), request.limit);
-    let ids: Vec<_> = page.iter().map(|(place, _)| (&place.user_id, &place.session_id)).collect();
-    let ids = serde_json::to_string(&ids).expect("texts can always be written as JSON");
-    let rows = sqlx::query(AssertSqlSafe(sql.list_states.clone())).bind(app.as_str()).bind(ids).bind(user);
-    let rows = rows.bind(request.with_state);
-    let rows = rows.fetch_all(pool).await.map_err(|error| file.fault(error))?;
-    let states = States::read(&rows, app, file, sql)?;
-    let sessions = page.into_iter().enumerate().filter_map(|(slot, (place, ()))| {
+    let (page, next) = ListCursor::page(places(reader, request).await?, request.after.as_ref(), request.limit);
+    let rows: Vec<i64> = page.iter().map(|(_, row)| *row).collect();
+    let rows = serde_json::to_string(&rows).expect("numbers can always be written as JSON");
+    let rows = sqlx::query(AssertSqlSafe(sql.list_states.clone())).bind(request.app_name.as_str()).bind(rows);
+    let rows = rows.bind(request.with_state).fetch_all(pool).await.map_err(|error| file.fault(error))?;
+    let states = States::read(&rows, &request.app_name, reader).map_err(|error| file.fault(error))?;
+    let mut response = ListSessionsResponse { next, ..ListSessionsResponse::default() };
+    for (place, row) in page {
+        let key = SessionKey::new(&request.app_name, &place.user_id, &place.session_id);
         // A session that was deleted between the two reads is not listed.
-        let own = states.own.get(&slot)?;
-        let key = SessionKey::new(app, &place.user_id, &place.session_id);
-        Some(states.session(own, key, file))
-    });
-    Ok(ListSessionsResponse { sessions: sessions.collect::<SessionResult<_>>()?, next })
+        if let Some(own) = states.own.get(&row).filter(|own| own.is_of(&key)) {
+            states.list(own, key, file, &mut response);
+        }
+    }
+    Ok(response)
 }
 
-fn place(row: &SqliteRow, file: &File, sql: &Sql) -> SessionResult<(ListCursor, ())> {
-    let read = || -> sqlx::Result<_> {
-        let (user_id, id): (String, String) = (row.try_get("user_id")?, row.try_get("id")?);
-        Ok((UserId::from(user_id), SessionId::from(id), column::time(row, "update_time")?))
-    };
-    let (user_id, session_id, updated) = read().map_err(|error| file.fault(error))?;
-    let update_time = updated.map(|time| sql.layout().rounded(time)).ok_or_else(|| {
-        file.corrupt(format_args!("the update time of session {user_id}/{session_id}"), "it is no time")
-    })?;
-    Ok((ListCursor { update_time, user_id, session_id }, ()))
+/// Returns the places of at least one session more than the page has, and of all sessions with odd times.
+async fn places(reader: Reader<'_>, request: &ListSessions) -> SessionResult<Vec<Place>> {
+    let Reader { pool, file, sql } = reader;
+    let app = request.app_name.as_str();
+    let user = request.user_id.as_ref().map(UserId::as_str);
+    let after = PlaceColumns::of(request.after.as_ref(), sql.layout());
+    // Without a limit SQLite takes -1.
+    let limit = request.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1));
+    let page = sqlx::query(AssertSqlSafe(sql.listing.page(user.is_some()))).bind(app).bind(user);
+    let page = page.bind(after.time).bind(after.user).bind(after.session).bind(limit).fetch_all(pool).await;
+    let odd = sqlx::query(AssertSqlSafe(sql.listing.odd(user.is_some()))).bind(app).bind(user).fetch_all(pool).await;
+    let rows = page.and_then(|mut page| {
+        page.extend(odd?);
+        Ok(page)
+    });
+    let places = rows.and_then(|rows| rows.iter().map(|row| place(row, sql)).collect());
+    places.map_err(|error| file.fault(error))
+}
+
+fn place(row: &SqliteRow, sql: &Sql) -> sqlx::Result<Place> {
+    let (user_id, id): (String, String) = (row.try_get("user_id")?, row.try_get("id")?);
+    let update_time = column::time(row, "update_time")?.map_or(NO_TIME, |time| sql.layout().rounded(time));
+    // One zero: SQLite does not tell them apart.
+    let place = ListCursor { update_time: update_time + 0.0, user_id: user_id.into(), session_id: id.into() };
+    Ok((place, row.try_get("place")?))
+}
+
+/// The place of sessions whose times cannot be read.
+const NO_TIME: f64 = 0.0;
+
+/// A listed session.
+struct Own<'r> {
+    user: String,
+    id: String,
+    state: Option<std::borrow::Cow<'r, str>>,
+    /// The revision, if the time is valid.
+    seen: Option<Renewed>,
+}
+
+impl Own<'_> {
+    fn is_of(&self, key: &SessionKey) -> bool {
+        key.user_id.as_str() == self.user && key.session_id.as_str() == self.id
+    }
 }
 
 /// The states a listing merges.
-#[derive(Default)]
 struct States<'r> {
-    /// By position in the page: the state, parsed when its session is made, and the revision, if the time is valid.
-    own: HashMap<usize, (&'r str, Option<Renewed>)>,
-    app: Map,
-    users: HashMap<&'r str, Map>,
+    /// By the numbers of the rows. Each is read when its session is made.
+    own: HashMap<i64, Own<'r>>,
+    app: SharedState,
+    users: HashMap<String, SharedState>,
 }
 
 impl<'r> States<'r> {
-    fn read(rows: &'r [SqliteRow], app: &AppName, file: &File, sql: &Sql) -> SessionResult<Self> {
-        let mut states = Self::default();
+    fn read(rows: &'r [SqliteRow], app: &AppName, reader: Reader<'_>) -> sqlx::Result<Self> {
+        let Reader { file, sql, .. } = reader;
+        let mut states = Self { own: HashMap::new(), app: Ok(StoredState::default()), users: HashMap::new() };
         for row in rows {
-            let read = || -> sqlx::Result<(i64, i64, Option<&str>, &str)> {
-                Ok((row.try_get("kind")?, row.try_get("slot")?, row.try_get("user_id")?, row.try_get("state")?))
-            };
-            let (kind, slot, user, text) = read().map_err(|error| file.fault(error))?;
+            let (kind, user): (i64, Option<String>) = (row.try_get("kind")?, row.try_get("user_id")?);
+            let text = column::text(row, "state")?;
             match (kind, user) {
-                (0, _) => {
-                    let seen = seen(row, sql).map_err(|error| file.fault(error))?;
-                    states.own.insert(usize::try_from(slot).unwrap_or(usize::MAX), (text, seen));
+                (0, Some(user)) => {
+                    let own = Own { user, id: row.try_get("id")?, state: text, seen: seen(row, sql)? };
+                    states.own.insert(row.try_get("place")?, own);
                 }
-                (_, None) => states.app = state(Some(text), format_args!("the state of app {app}"), file)?,
+                (_, None) => states.app = shared(text.as_deref(), format_args!("the state of app {app}"), file),
                 (_, Some(user)) => {
-                    let place = format_args!("the state of user {app}/{user}");
-                    states.users.insert(user, state(Some(text), place, file)?);
+                    let state = shared(text.as_deref(), format_args!("the state of user {app}/{user}"), file);
+                    states.users.insert(user, state);
                 }
             }
         }
         Ok(states)
     }
 
-    fn session(&self, own: &(&str, Option<Renewed>), key: SessionKey, file: &File) -> SessionResult<Session> {
-        let (own, seen) = *own;
-        let no_time = || file.corrupt(format_args!("the update time of session {key}"), "it is no time");
-        let seen = seen.ok_or_else(no_time)?;
-        let own = state(Some(own), format_args!("the state of session {key}"), file)?;
-        let none = Map::new();
+    fn list(&self, own: &Own<'_>, key: SessionKey, file: &File, response: &mut ListSessionsResponse) {
+        let none = Ok(StoredState::default());
         let user = self.users.get(key.user_id.as_str()).unwrap_or(&none);
-        let merged = merge_view(own, &self.app, user);
-        Ok(Session::new(SessionHead::new(key, seen.revision, seen.update_time), merged))
+        let no_time = || file.corrupt(format_args!("the update time of session {key}"), "it is no time");
+        let head = own.seen.map(|seen| SessionHead::new(key.clone(), seen.revision, seen.update_time));
+        let (head, time_if_unreadable) = (head.ok_or_else(no_time), NO_TIME);
+        let state = state(own.state.as_deref(), format_args!("the state of session {key}"), file);
+        response.push(Listed { key, head, time_if_unreadable, state }, &self.app, user);
     }
+}
+
+fn shared(text: Option<&str>, place: std::fmt::Arguments<'_>, file: &File) -> SharedState {
+    state(text, place, file).map_err(Arc::new)
 }
 
 fn seen(row: &SqliteRow, sql: &Sql) -> sqlx::Result<Option<Renewed>> {
@@ -126,20 +160,22 @@ pub(crate) async fn find(reader: Reader<'_>, app: &AppName, id: &SessionId) -> S
 pub(crate) async fn user_state(reader: Reader<'_>, app: &AppName, user: &UserId) -> SessionResult<Map> {
     let row = sqlx::query(sql::USER_STATE).bind(app.as_str()).bind(user.as_str());
     let row = row.fetch_optional(reader.pool).await.map_err(|error| reader.file.fault(error))?;
-    shared_state(row, format_args!("the state of user {app}/{user}"), reader.file)
+    let state = shared_state(row, format_args!("the state of user {app}/{user}"), reader.file)?;
+    Ok(readable(state, Scope::User, app, user))
 }
 
 /// Returns the app's state, without prefixes.
 pub(crate) async fn app_state(reader: Reader<'_>, app: &AppName) -> SessionResult<Map> {
     let row = sqlx::query(sql::APP_STATE).bind(app.as_str());
     let row = row.fetch_optional(reader.pool).await.map_err(|error| reader.file.fault(error))?;
-    shared_state(row, format_args!("the state of app {app}"), reader.file)
+    let state = shared_state(row, format_args!("the state of app {app}"), reader.file)?;
+    Ok(readable(state, Scope::App, app, &UserId::from("")))
 }
 
-fn shared_state(row: Option<SqliteRow>, whose: std::fmt::Arguments<'_>, file: &File) -> SessionResult<Map> {
+fn shared_state(row: Option<SqliteRow>, whose: std::fmt::Arguments<'_>, file: &File) -> SessionResult<StoredState> {
     let Some(row) = row else {
-        return Ok(Map::new());
+        return Ok(StoredState::default());
     };
-    let text: &str = row.try_get("state").map_err(|error| file.fault(error))?;
-    state(Some(text), whose, file)
+    let text = column::text(&row, "state").map_err(|error| file.fault(error))?;
+    state(text.as_deref(), whose, file)
 }

@@ -4,11 +4,13 @@
 //! out of those texts and read one by one, so that no text exceeds SQLite's limit. A stored document never changes, so later
 //! reads belong to the snapshot of the first statement, unless the session was deleted in between.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
-use pleach_core::{EventId, Map, Session, SessionHead, SessionKey, merge_view};
-use pleach_session::{GetSessionConfig, SessionError, SessionResult, Since, raw_state};
+use pleach_core::{EventId, Session, SessionHead, SessionKey};
+use pleach_session::raw_state::{self, StoredState};
+use pleach_session::{GetSessionConfig, SessionError, SessionResult, Since, report_unreadable};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row as _, SqliteConnection, SqlitePool};
 
@@ -104,6 +106,19 @@ async fn read(
     key: &SessionKey,
     wanted: &EventFilter,
 ) -> SessionResult<Read> {
+    match read_together(reader, connection, key, wanted).await {
+        // Row by row, so that the error names the event.
+        Err(SessionError::Corrupt { .. }) => load_rows(reader, connection, key, wanted).await,
+        read => read,
+    }
+}
+
+async fn read_together(
+    reader: Reader<'_>,
+    connection: &mut SqliteConnection,
+    key: &SessionKey,
+    wanted: &EventFilter,
+) -> SessionResult<Read> {
     let mut left_out = Vec::new();
     let Some(mut loaded) = read_chunks(reader, connection, key, wanted, &mut left_out).await? else {
         return Ok(Read::Done(None));
@@ -111,7 +126,7 @@ async fn read(
     for LeftOut { index, row } in left_out {
         let Some(row) = long_document(reader, connection, key, &row).await? else { return Ok(Read::Gone) };
         let event = &mut loaded.session.events[index];
-        *event = Arc::new(complete(event, text_of(&row, reader.file)?, key, reader.file)?);
+        *event = Arc::new(complete(event, &text_of(&row, reader.file)?, key, reader.file)?);
     }
     if loaded.session.events.iter().any(|event| lacks_columns(event)) {
         return load_rows(reader, connection, key, wanted).await;
@@ -175,7 +190,7 @@ async fn load_rows(
     }
     let mut loaded = first(head, key, reader)?;
     for row in events {
-        let long = match row_left_out(text_of(row, file)?) {
+        let long = match row_left_out(&text_of(row, file)?) {
             None => None,
             Some(long) => match long_document(reader, connection, key, &long).await? {
                 None => return Ok(Read::Gone),
@@ -183,7 +198,7 @@ async fn load_rows(
             },
         };
         let document = text_of(long.as_ref().unwrap_or(row), file)?;
-        loaded.session.events.push(Arc::new(event_of_row(row, document, key, file, sql.layout())?));
+        loaded.session.events.push(Arc::new(event_of_row(row, &document, key, file, sql.layout())?));
     }
     Ok(Read::Done(Some(loaded)))
 }
@@ -201,43 +216,39 @@ async fn long_document(
     Ok(rows.into_iter().next())
 }
 
-fn text_of<'r>(row: &'r SqliteRow, file: &File) -> SessionResult<&'r str> {
-    row.try_get("data").map_err(|error| file.fault(error))
+fn text_of<'r>(row: &'r SqliteRow, file: &File) -> SessionResult<Cow<'r, str>> {
+    Ok(column::text(row, "data").map_err(|error| file.fault(error))?.unwrap_or_default())
 }
 
 /// Returns the session of the first row, without its events.
 fn first(row: &SqliteRow, key: &SessionKey, reader: Reader<'_>) -> SessionResult<Loaded> {
     let Reader { file, sql, .. } = reader;
-    let (head, state) = read_head(row, key, file, sql.layout())?;
+    let session = read_head(row, key, file, sql.layout())?;
     let anchor = row.try_get("anchor").map_err(|error| file.fault(error))?;
-    Ok(Loaded { session: Session::new(head, state), anchor })
+    Ok(Loaded { session, anchor })
 }
 
-fn read_head(
-    row: &SqliteRow,
-    key: &SessionKey,
-    file: &File,
-    layout: SqliteLayout,
-) -> SessionResult<(SessionHead, Map)> {
+fn read_head(row: &SqliteRow, key: &SessionKey, file: &File, layout: SqliteLayout) -> SessionResult<Session> {
     let read = || -> sqlx::Result<_> {
-        let states = (row.try_get("data")?, row.try_get("app_state")?, row.try_get("user_state")?);
+        let states = (column::text(row, "data")?, column::text(row, "app_state")?, column::text(row, "user_state")?);
         let updated = column::time(row, "update_time")?;
         Ok((states, updated, column::count(row, "ties")?))
     };
-    let (states, updated, ties) = read().map_err(|error| file.fault(error))?;
-    let (own, app, user): (Option<&str>, Option<&str>, Option<&str>) = states;
-    let state = merge_view(
-        state(own, format_args!("the state of session {key}"), file)?,
-        &state(app, format_args!("the state of app {}", key.app_name), file)?,
-        &state(user, format_args!("the state of user {}/{}", key.app_name, key.user_id), file)?,
-    );
+    let ((own, app, user), updated, ties) = read().map_err(|error| file.fault(error))?;
+    let own = state(own.as_deref(), format_args!("the state of session {key}"), file)?;
+    let app = state(app.as_deref(), format_args!("the state of app {}", key.app_name), file)?;
+    let user = state(user.as_deref(), format_args!("the state of user {}/{}", key.app_name, key.user_id), file)?;
+    let (view, unreadable) = own.merged(&app, &user);
+    report_unreadable(key, &unreadable);
     let updated =
         updated.ok_or_else(|| file.corrupt(format_args!("the update time of session {key}"), "it is no time"))?;
     let seen = Renewed::new(layout.rounded(updated), ties);
-    Ok((SessionHead::new(key.clone(), seen.revision, seen.update_time), state))
+    let head = SessionHead::new(key.clone(), seen.revision, seen.update_time);
+    Ok(Session::new(head, view).with_unreadable(unreadable))
 }
 
 /// Reads a state column; a missing row is an empty state.
-pub(crate) fn state(text: Option<&str>, place: std::fmt::Arguments<'_>, file: &File) -> SessionResult<Map> {
-    text.map_or_else(|| Ok(Map::new()), |text| raw_state::decode(text).map_err(|error| file.corrupt(place, error)))
+pub(crate) fn state(text: Option<&str>, place: std::fmt::Arguments<'_>, file: &File) -> SessionResult<StoredState> {
+    let read = |text| raw_state::decode(text).map_err(|error| file.corrupt(place, error));
+    text.map_or_else(|| Ok(StoredState::default()), read)
 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use pleach_core::{
     AppName, BoxFuture, Event, EventActions, EventId, Map, Session, SessionHead, SessionId, SessionKey, UserId,
-    merge_view,
 };
 use pleach_session::raw_state::RawDelta;
 use pleach_session::{
@@ -120,10 +119,12 @@ impl SqliteSessionService {
             .await?;
         let read =
             |text: &str, whose: &str| load::state(Some(text), format_args!("the {whose} state of {key}"), &self.file);
-        let view =
-            merge_view(read(&created.session, "own")?, &read(&created.app, "app")?, &read(&created.user, "user")?);
+        let (own, app, user) =
+            (read(&created.session, "own")?, read(&created.app, "app")?, read(&created.user, "user")?);
+        let (view, unreadable) = own.merged(&app, &user);
         let seen = Renewed::new(time, 0);
-        Ok(Session::new(SessionHead::new(key, seen.revision, seen.update_time), view))
+        let head = SessionHead::new(key, seen.revision, seen.update_time);
+        Ok(Session::new(head, view).with_unreadable(unreadable))
     }
 
     /// Finds a session by its id as given, or in the lite layout by the trimmed id.

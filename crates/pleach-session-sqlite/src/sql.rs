@@ -9,6 +9,7 @@ use pleach_session::prepare::CLAIMED;
 
 use crate::inbox_sql::Inbox;
 use crate::layout::SqliteLayout;
+use crate::listing_sql::Listing;
 use crate::session_time::{SessionTime, micros, same};
 
 pub(crate) const DETECT: &str = include_str!("../schema/detect.sql");
@@ -27,8 +28,7 @@ pub(crate) fn create_tables(layout: SqliteLayout) -> &'static str {
     }
 }
 
-pub(crate) const LIST_PLACES: &str = include_str!("../schema/list_places.sql");
-pub(crate) const LIST_APPS: &str = "SELECT DISTINCT app_name FROM sessions ORDER BY app_name COLLATE BINARY";
+pub(crate) const LIST_APPS: &str = include_str!("../schema/list_apps.sql");
 pub(crate) const FIND_SESSIONS: &str = "SELECT user_id FROM sessions WHERE app_name = ?1 AND id = ?2 ORDER BY user_id";
 pub(crate) const USER_STATE: &str = "SELECT state FROM user_states WHERE app_name = ?1 AND user_id = ?2";
 pub(crate) const APP_STATE: &str = "SELECT state FROM app_states WHERE app_name = ?1";
@@ -72,6 +72,7 @@ pub(crate) struct Sql {
     pub(crate) claim_within: Arc<str>,
     pub(crate) list_states: Arc<str>,
     pub(crate) inbox: Inbox,
+    pub(crate) listing: Listing,
     /// The session without events.
     pub(crate) load_head: Arc<str>,
     pub(crate) load: Loads,
@@ -135,6 +136,7 @@ impl Sql {
             claim_within: claim.into(),
             count_at: format!("SELECT {} AS count", layout.events_at("count(*)", ASKED, "")).into(),
             inbox: Inbox::of(layout),
+            listing: Listing::of(layout),
             list_states: include_str!("../schema/list_states.sql").replace("{ties}", &ties).into(),
             load: Loads::of(layout, &format!("{load_head}{}", include_str!("../schema/load_events.sql"))),
             load_rows: Loads::of(layout, &format!("{load_head}{}", include_str!("../schema/load_rows.sql"))),
@@ -203,7 +205,9 @@ mod tests {
             let sql = Sql::of(layout);
             let text = format!("{sql:?}");
             assert!(
-                ["{ti", "{wa", "{an", "{id", "{or", "{mi", "{da"].iter().all(|blank| !text.contains(blank)),
+                ["{ti", "{wa", "{an", "{id", "{or", "{mi", "{da", "{us", "{ow"]
+                    .iter()
+                    .all(|blank| !text.contains(blank)),
                 "{text}"
             );
             assert!(sql.load.all.contains(&format!("{} AS tie", layout.tie())));

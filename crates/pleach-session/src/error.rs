@@ -211,6 +211,11 @@ impl SessionError {
         }
     }
 
+    /// True when the fault is in what is stored of one session, and not in the storage: the others can be used.
+    pub fn is_of_one_session(&self) -> bool {
+        matches!(self, Self::Corrupt { .. } | Self::PayloadLost(_))
+    }
+
     /// True when loading the session again and repeating the work may succeed.
     pub fn is_stale(&self) -> bool {
         matches!(self, Self::Stale { .. })

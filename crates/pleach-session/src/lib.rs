@@ -9,8 +9,10 @@ mod backoff;
 mod effective_events;
 mod error;
 mod ext;
+mod faults;
 mod inbox;
 mod known_state;
+mod listing;
 pub mod notes;
 mod open_questions;
 pub mod prepare;
@@ -21,6 +23,7 @@ mod redaction_error;
 mod request;
 mod service;
 mod since;
+mod stored_json;
 mod summaries;
 mod summarizer;
 mod visible;
@@ -32,12 +35,14 @@ pub use effective_events::{
 };
 pub use error::{LostPayload, SessionError, SessionResult};
 pub use ext::SessionServiceExt;
+pub use faults::{SessionFault, report_fault, report_unreadable};
 pub use inbox::{
-    Asked, Behind, Gathering, InboxItem, ListQuestions, ListQuestionsResponse, LogPlace, NewDeadlines, PAGE,
+    Asked, Behind, Gathering, InboxItem, ListQuestions, ListQuestionsResponse, LogPlace, NewDeadlines, Open, PAGE,
     PROJECTION, Projected, Projection, ProjectionError, ProjectionResult, QuestionCursor, QuestionRow, asked_questions,
     concerns_questions, is_rewind, list_projected, refresh_projection,
 };
 pub use known_state::KnownState;
+pub use listing::{Listed, SharedState, readable};
 pub use notes::{
     BY_DEADLINE, FORK_CONTINUED, FORKED_FROM, PAYLOADS, REDACTED, REDACTIONS, REWIND_BEFORE_EVENT, is_state_redacted,
     redacted_at,
@@ -49,6 +54,7 @@ pub use redaction_error::{RedactionError, RedactionFault};
 pub use request::{CreateSession, GetSessionConfig, ListCursor, ListSessions, ListSessionsResponse};
 pub use service::{SessionService, walk_questions};
 pub use since::Since;
+pub use stored_json::read_stored;
 pub use summaries::Summaries;
 pub use summarizer::{EventsSummarizer, Summary, summary_event};
 pub use visible::{is_internal_content, is_visible_part};

@@ -3,6 +3,8 @@
 use pleach_core::{AppName, Map, Session, SessionId, UserId};
 use serde::{Deserialize, Serialize};
 
+use crate::SessionFault;
+
 /// A request for a new session. ADK: `BaseSessionService.create_session`.
 #[derive(Clone, Debug)]
 pub struct CreateSession {
@@ -95,8 +97,7 @@ pub struct ListSessions {
     pub after: Option<ListCursor>,
     /// At most this many sessions; all when absent.
     pub limit: Option<usize>,
-    /// Whether the sessions have their merged state; `true` in ADK. Without it, states are not read: they may be large, and one that is
-    /// damaged fails a listing with states as a whole.
+    /// Whether the sessions have their merged state; `true` in ADK. Without it, states are not read: they may be large.
     pub with_state: bool,
 }
 
@@ -181,4 +182,6 @@ pub struct ListSessionsResponse {
     pub sessions: Vec<Session>,
     /// The start of the next page; `None` on the last page, and when the limit is zero.
     pub next: Option<ListCursor>,
+    /// Why some of these sessions cannot be loaded. Keys that cannot be read by themselves are in [`Session::unreadable`].
+    pub faults: Vec<SessionFault>,
 }

@@ -9,6 +9,7 @@ use pleach_core::{AppName, BoxFuture, Event, EventId, Map, Session, SessionHead,
 use crate::{
     CreateSession, GetSessionConfig, InboxItem, ListQuestions, ListQuestionsResponse, ListSessions,
     ListSessionsResponse, LogPlace, NewDeadlines, QuestionCursor, SessionError, SessionResult, Since, asked_questions,
+    report_fault,
 };
 
 /// Stores sessions and their events. ADK: `BaseSessionService`.
@@ -38,8 +39,10 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
 
     /// Loads a session with merged state and the events that `config` selects, oldest first; `None` when there is none.
     ///
+    /// A value of the state that cannot be read is missing there, and its key is in [`Session::unreadable`].
+    ///
     /// # Errors
-    /// `Corrupt` when the stored data cannot be read.
+    /// `Corrupt` when an event, the update time or a state as a whole cannot be read. It names the session, and the event.
     // S31
     fn get_session<'a>(
         &'a self,
@@ -87,8 +90,11 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
 
     /// Lists sessions without events, with merged state unless it is left out, oldest activity first.
     ///
+    /// Each session is judged by itself. One whose state or update time cannot be read is listed with what can be read of it, and with its
+    /// fault in [`faults`](ListSessionsResponse::faults); without a time it is listed as one of the beginning of the epoch.
+    ///
     /// # Errors
-    /// `Corrupt` when the stored data cannot be read.
+    /// Only storage failures.
     // S32
     fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>>;
 
@@ -97,8 +103,10 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
     /// The answer includes everything appended before the call, and may include concurrent appends. The default loads every
     /// session, so its time grows with their histories; a service should keep a projection instead, as those of pleach do.
     ///
+    /// Sessions with events that cannot be read are left out, with one warning for each in the log.
+    ///
     /// # Errors
-    /// `Corrupt` when the stored data cannot be read.
+    /// Only storage failures.
     fn list_questions(&self, request: ListQuestions) -> BoxFuture<'_, SessionResult<ListQuestionsResponse>> {
         Box::pin(async move { walk_questions(self, &request).await })
     }
@@ -403,10 +411,10 @@ const SESSIONS_PER_PAGE: usize = 100;
 /// Lists open questions by loading every session, one after the other.
 ///
 /// Takes time proportional to the histories of all sessions. Backends with a projection fall back to it when the projection
-/// cannot be written.
+/// cannot be written. A session that cannot be read is left out, with a warning in the log.
 ///
 /// # Errors
-/// Those of [`SessionService::list_sessions`] and [`SessionService::get_session`].
+/// Those of [`SessionService::list_sessions`] and [`SessionService::get_session`] that concern more than one session.
 ///
 /// # Cancel safety
 /// The call only reads.
@@ -425,14 +433,20 @@ pub async fn walk_questions<S: SessionService + ?Sized>(
             if !seen.insert(listed.key().clone()) {
                 continue;
             }
-            if let Some(session) = sessions.get_session(listed.key(), GetSessionConfig::all()).await? {
-                for asked in asked_questions(&session.events) {
-                    if request.wants(&asked.question) {
-                        let cursor = QuestionCursor::new(session.key(), asked.question.asked_at, asked.place);
-                        items.push((cursor, InboxItem { session: session.key().clone(), question: asked.question }));
-                    }
+            let session = match sessions.get_session(listed.key(), GetSessionConfig::all()).await {
+                Ok(Some(session)) => session,
+                Ok(None) => continue,
+                Err(error) if error.is_of_one_session() => {
+                    report_fault(listed.key(), &error);
+                    continue;
                 }
-            }
+                Err(error) => return Err(error),
+            };
+            let wanted = asked_questions(&session.events).into_iter().filter(|asked| request.wants(&asked.question));
+            items.extend(wanted.map(|asked| {
+                let cursor = QuestionCursor::new(session.key(), asked.question.asked_at, asked.place);
+                (cursor, InboxItem { session: session.key().clone(), question: asked.question })
+            }));
         }
         let Some(next) = page.next else { break };
         wanted = wanted.with_after(next);

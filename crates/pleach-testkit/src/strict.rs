@@ -69,9 +69,9 @@ impl<S: SessionService> StrictSessionService<S> {
     }
 
     async fn list(&self, request: ListSessions) -> SessionResult<ListSessionsResponse> {
-        let ListSessionsResponse { sessions, next } = self.inner.list_sessions(request).await?;
+        let ListSessionsResponse { sessions, next, faults } = self.inner.list_sessions(request).await?;
         let sessions = sessions.into_iter().map(copied).collect::<SessionResult<_>>()?;
-        Ok(ListSessionsResponse { sessions, next: next.map(|next| through_json(&next)).transpose()? })
+        Ok(ListSessionsResponse { sessions, next: next.map(|next| through_json(&next)).transpose()?, faults })
     }
 
     async fn since(&self, head: &SessionHead) -> SessionResult<Option<Since>> {
@@ -196,6 +196,7 @@ fn copied(session: Session) -> SessionResult<Session> {
     }
     copy.head = without_handle(&session.head);
     copy.events = events;
+    copy.unreadable = session.unreadable;
     Ok(copy)
 }
 

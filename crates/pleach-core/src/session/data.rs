@@ -1,6 +1,7 @@
 //! The session itself and its JSON.
 // S1, S2
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::de::Error as _;
@@ -11,6 +12,9 @@ use super::{Revision, SessionHead};
 use crate::delta::apply;
 use crate::json::json_object;
 use crate::{AppName, Event, Map, SessionId, SessionKey, UserId, micros};
+
+/// State keys whose stored values cannot be read, with their scope prefixes, and why. A reason never shows a value.
+pub type UnreadableKeys = BTreeMap<String, String>;
 
 /// A conversation: its identity, its state and its events, as they were when it was loaded.
 ///
@@ -29,18 +33,27 @@ pub struct Session {
     pub state: Map,
     /// The events, oldest first.
     pub events: Vec<Arc<Event>>,
+    /// The keys that are missing in the state because another program has stored values that cannot be read. Stores keep these values
+    /// until the keys are set. Not part of the JSON.
+    pub unreadable: UnreadableKeys,
 }
 
 impl Session {
     /// Makes a session without events.
     pub fn new(head: SessionHead, state: Map) -> Self {
-        Self { head, state, events: Vec::new() }
+        Self { head, state, events: Vec::new(), unreadable: UnreadableKeys::new() }
+    }
+
+    /// Sets the state keys that cannot be read.
+    pub fn with_unreadable(mut self, keys: UnreadableKeys) -> Self {
+        self.unreadable = keys;
+        self
     }
 
     /// Makes a session by hand; `last_update_time` is in seconds since the epoch.
     pub fn from_parts(key: SessionKey, state: Map, events: Vec<Arc<Event>>, last_update_time: f64) -> Self {
         let revision = Revision::new(micros(last_update_time), 0);
-        Self { head: SessionHead::new(key, revision, last_update_time), state, events }
+        Self { events, ..Self::new(SessionHead::new(key, revision, last_update_time), state) }
     }
 
     /// Returns the whole identity.
@@ -76,7 +89,9 @@ impl Session {
     /// Applies a stored event: its delta goes into the state, and it becomes the newest event.
     // S34
     pub fn apply(&mut self, event: &Arc<Event>) {
-        apply(&mut self.state, event.actions().state_delta());
+        let delta = event.actions().state_delta();
+        apply(&mut self.state, delta);
+        self.unreadable.retain(|key, _| !delta.contains_key(key));
         self.events.push(Arc::clone(event));
     }
 }

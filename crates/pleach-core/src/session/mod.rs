@@ -3,5 +3,5 @@
 mod data;
 mod head;
 
-pub use data::Session;
+pub use data::{Session, UnreadableKeys};
 pub use head::{Revision, SessionHead};

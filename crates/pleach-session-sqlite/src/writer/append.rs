@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pleach_core::Event;
-use pleach_session::{SessionError, SessionResult, prepare};
+use pleach_session::{SessionError, SessionResult, prepare, read_stored};
 use sqlx::{AssertSqlSafe, Row as _, SqliteConnection};
 
 use super::accepted::Accepted;
@@ -196,7 +196,7 @@ async fn repair_times(connection: &mut SqliteConnection, batch: &Batch) -> sqlx:
 /// Returns the time in the document, which has all digits, or the column's if the document has none.
 fn exact_time(event: &sqlx::sqlite::SqliteRow) -> sqlx::Result<Option<f64>> {
     let data: &str = event.try_get("event_data")?;
-    let document: Option<serde_json::Value> = serde_json::from_str(data).ok();
+    let document: Option<serde_json::Value> = read_stored(data).ok();
     let exact = document.and_then(|document| document.get("timestamp")?.as_f64());
     Ok(exact.or(time::parse(event.try_get("timestamp")?)))
 }

@@ -144,7 +144,7 @@ async fn store(
     app: &AppName,
     sessions: &[Projected],
 ) -> sqlx::Result<()> {
-    let open = |session: &Projected| session.open.as_ref().map_or(0, Vec::len);
+    let open = |session: &Projected| session.questions().len();
     let names = |session: &Projected| (session.key.user_id.clone(), session.key.session_id.clone());
     let rows: Vec<_> = sessions
         .iter()
@@ -155,7 +155,7 @@ async fn store(
     let stored = stored.iter().map(key).collect::<sqlx::Result<HashSet<_>>>()?;
     let mut questions = Vec::new();
     for session in sessions.iter().filter(|session| stored.contains(&names(session))) {
-        for Asked { place, event_id, question } in session.open.iter().flatten() {
+        for Asked { place, event_id, question } in session.questions() {
             let (user, id) = (&session.key.user_id, &session.key.session_id);
             questions.push((
                 user,

@@ -1,15 +1,16 @@
 //! Opening the file for writing: its layout, WAL, and its tables.
 
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use pleach_session::{SessionError, SessionResult};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions as _, SqliteConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, SqliteConnection};
 
 use super::detect::{Found, detect};
 use crate::fault::{Fault, File};
+use crate::inbox_sql::OBJECTS;
 use crate::layout::SqliteLayout;
 use crate::lock_wait::LockWait;
 use crate::options::{SqliteOptions, Synchronous};
@@ -111,7 +112,17 @@ impl Settings {
             let reason = "it has another layout than when it was opened; open it again";
             return Err(Trouble::Refused(self.file.unsupported(reason)));
         }
-        Ok(Open { connection, sql: Sql::of(layout) })
+        let sql = Sql::of(layout);
+        if let Err(error) = make_indexes(&mut connection, &sql.listing.indexes).await {
+            if Fault::of(&error) == Fault::Busy {
+                return Err(error.into());
+            }
+            let file = &self.file;
+            tracing::warn!(%file, %error, "an index cannot be made: each page of sessions reads all of the app");
+            // Begins without the transaction that failed.
+            connection = self.connect.connect().await?;
+        }
+        Ok(Open { connection, sql })
     }
 
     async fn look(&self, connection: &mut SqliteConnection) -> Result<Found, Trouble> {
@@ -128,4 +139,22 @@ impl Settings {
         sqlx::query(sql::COMMIT).execute(connection).await?;
         Ok(layout)
     }
+}
+
+/// Makes the indexes of listings that are missing. SQLite keeps them up to date, whoever writes.
+async fn make_indexes(connection: &mut SqliteConnection, indexes: &[Arc<str>]) -> sqlx::Result<()> {
+    let found: Vec<String> = sqlx::query_scalar(OBJECTS).fetch_all(&mut *connection).await?;
+    let is_missing = |text: &&Arc<str>| !found.iter().any(|found| **found == ***text);
+    let missing: Vec<&Arc<str>> = indexes.iter().filter(is_missing).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    sqlx::query(sql::BEGIN).execute(&mut *connection).await?;
+    // Another process may have made them since.
+    let found: Vec<String> = sqlx::query_scalar(OBJECTS).fetch_all(&mut *connection).await?;
+    for text in missing.into_iter().filter(|text| !found.iter().any(|found| **found == ***text)) {
+        sqlx::query(AssertSqlSafe(Arc::clone(text))).execute(&mut *connection).await?;
+    }
+    sqlx::query(sql::COMMIT).execute(connection).await?;
+    Ok(())
 }

@@ -4,7 +4,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use pleach_session::{
-    CreateSession, GetSessionConfig, ListSessions, SessionError, SessionService as _, SessionServiceExt as _,
+    CreateSession, GetSessionConfig, ListSessions, ListSessionsResponse, SessionError, SessionService as _,
+    SessionServiceExt as _,
 };
 use pleach_session_sqlite::{SqliteOptions, SqliteSessionService};
 use pleach_testkit::contract::{chain, created, event, loaded};
@@ -242,11 +243,20 @@ async fn case_88_s32_a_state_that_is_no_object_is_damaged_and_named() {
         let error = service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap_err();
         assert!(matches!(&error, SessionError::Corrupt { what, .. } if what.contains("app/user/s")), "{error}");
         let all = ListSessions::new("app");
-        let error = service.list_sessions(all.clone()).await.unwrap_err();
-        assert!(matches!(&error, SessionError::Corrupt { what, .. } if what.contains("app/user/s")), "{error}");
+        let ids = |listed: &ListSessionsResponse| -> Vec<String> {
+            listed.sessions.iter().map(|session| session.id().to_string()).collect()
+        };
+        let listed = service.list_sessions(all.clone()).await.unwrap();
+        assert_eq!(ids(&listed), ["other", "s"]);
+        let [fault] = &*listed.faults else { panic!("{:?}", listed.faults) };
+        assert_eq!(fault.session, key("s"));
+        assert!(
+            matches!(&*fault.error, SessionError::Corrupt { what, .. } if what.contains("app/user/s")),
+            "{fault:?}"
+        );
         // As recovery lists them.
         let listed = service.list_sessions(all.without_state()).await.unwrap();
-        assert_eq!(listed.sessions.iter().map(|session| session.id().as_str()).collect::<Vec<_>>(), ["other", "s"]);
+        assert_eq!((ids(&listed), listed.faults.len()), (vec!["other".to_owned(), "s".to_owned()], 0));
         // Appends of others share the transaction and do not notice.
         let (broken, sound) = tokio::join!(
             service.append_event(&mut session, event("e1", 1.0).with_state("k", 1)),
@@ -278,7 +288,7 @@ async fn case_85_90_damaged_events_and_times_are_named() {
             place.run(&format!("UPDATE events SET event_data = '{bad}'")).await;
             let error = service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap_err();
             assert!(matches!(error, SessionError::Corrupt { .. }), "{error}");
-            assert!(chain(&error).contains("an event of session app/user/s"), "{}", chain(&error));
+            assert!(chain(&error).contains("event e1 of session app/user/s"), "{}", chain(&error));
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pleach_core::{Event, SessionKey};
 
 use super::{Asked, asked_questions, is_rewind};
+use crate::{SessionResult, report_fault};
 
 /// What a backend stores of a session.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,8 +16,30 @@ pub struct Projected {
     pub created: String,
     /// How many events were read.
     pub events: usize,
-    /// The open questions; `None` when only the whole history determines them.
-    pub open: Option<Vec<Asked>>,
+    /// What is open.
+    pub open: Open,
+}
+
+/// What is open in a session, as far as events that concern questions show it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Open {
+    /// These questions.
+    Questions(Vec<Asked>),
+    /// What only the whole history determines.
+    InHistory,
+    /// What nothing determines, because an event cannot be read: no question of the session is listed.
+    Unreadable,
+}
+
+impl Projected {
+    /// The questions to list.
+    #[must_use]
+    pub fn questions(&self) -> &[Asked] {
+        match &self.open {
+            Open::Questions(asked) => asked,
+            Open::InHistory | Open::Unreadable => &[],
+        }
+    }
 }
 
 /// Events that [concern questions](super::concerns_questions) while they are read: in order, one session after the other.
@@ -31,20 +54,35 @@ struct Current {
     slot: usize,
     key: SessionKey,
     created: String,
-    events: Vec<Arc<Event>>,
+    /// How many events were read.
+    count: usize,
+    /// `None` behind one that cannot be read.
+    events: Option<Vec<Arc<Event>>>,
 }
 
 impl Gathering {
-    /// Takes in an event of the session at `slot`; `session` gives its key and creation.
-    pub fn push(&mut self, slot: usize, event: Event, session: impl FnOnce() -> (SessionKey, String)) {
+    /// Takes in an event of the session at `slot`; `session` gives its key and creation. One that cannot be read is reported, and leaves the
+    /// questions of this session out.
+    pub fn push(&mut self, slot: usize, event: SessionResult<Event>, session: impl FnOnce() -> (SessionKey, String)) {
         if self.current.as_ref().is_some_and(|current| current.slot != slot) {
             self.end_session();
         }
         let current = self.current.get_or_insert_with(|| {
             let (key, created) = session();
-            Current { slot, key, created, events: Vec::new() }
+            Current { slot, key, created, count: 0, events: Some(Vec::new()) }
         });
-        current.events.push(Arc::new(event));
+        current.count += 1;
+        match event {
+            Ok(event) => {
+                if let Some(events) = &mut current.events {
+                    events.push(Arc::new(event));
+                }
+            }
+            Err(error) => {
+                report_fault(&current.key, &error);
+                current.events = None;
+            }
+        }
     }
 
     /// The sessions that were read.
@@ -54,9 +92,12 @@ impl Gathering {
     }
 
     fn end_session(&mut self) {
-        let Some(Current { key, created, events, .. }) = self.current.take() else { return };
-        let is_rewound = events.iter().any(|event| is_rewind(event));
-        let open = (!is_rewound).then(|| asked_questions(&events));
-        self.done.push(Projected { key, created, events: events.len(), open });
+        let Some(Current { key, created, count, events, .. }) = self.current.take() else { return };
+        let open = match events {
+            None => Open::Unreadable,
+            Some(events) if events.iter().any(|event| is_rewind(event)) => Open::InHistory,
+            Some(events) => Open::Questions(asked_questions(&events)),
+        };
+        self.done.push(Projected { key, created, events: count, open });
     }
 }

@@ -3,8 +3,8 @@
 use futures_util::future::try_join;
 use pleach_core::{AppName, Event, SessionKey};
 
-use super::{InboxItem, ListQuestions, ListQuestionsResponse, Projected, QuestionCursor, asked_questions};
-use crate::{GetSessionConfig, SessionError, SessionResult, SessionService, walk_questions};
+use super::{InboxItem, ListQuestions, ListQuestionsResponse, Open, Projected, QuestionCursor, asked_questions};
+use crate::{GetSessionConfig, SessionError, SessionResult, SessionService, report_fault, walk_questions};
 
 /// How many sessions that are behind are looked for at once.
 pub const PAGE: usize = 4096;
@@ -175,11 +175,17 @@ async fn project<S: Projection + ?Sized>(
     batch: &[Behind],
 ) -> ProjectionResult<Vec<Projected>> {
     let mut projected = sessions.gather(request, batch).await?;
-    for session in projected.iter_mut().filter(|session| session.open.is_none()) {
+    for session in projected.iter_mut().filter(|session| session.open == Open::InHistory) {
         // What a rewind takes back depends on every event. One that is appended meanwhile is read, and not counted: the
         // session is then projected again.
-        let whole = sessions.get_session(&session.key, GetSessionConfig::all()).await?;
-        session.open = whole.map(|whole| asked_questions(&whole.events));
+        session.open = match sessions.get_session(&session.key, GetSessionConfig::all()).await {
+            Ok(whole) => Open::Questions(whole.map(|whole| asked_questions(&whole.events)).unwrap_or_default()),
+            Err(error) if error.is_of_one_session() => {
+                report_fault(&session.key, &error);
+                Open::Unreadable
+            }
+            Err(error) => return Err(error.into()),
+        };
     }
     Ok(projected)
 }
@@ -216,13 +222,15 @@ impl QuestionRow<'_> {
         SessionKey::new(app, self.user, self.session)
     }
 
-    /// The place and the question of the row; no question if `event` does not ask it any more.
+    /// The place and the question of the row; no question if `event` does not ask it any more, or cannot be read, which is reported.
     #[must_use]
-    pub fn read(&self, session: SessionKey, event: &Event) -> (QuestionCursor, Option<InboxItem>) {
+    pub fn read(&self, session: SessionKey, event: SessionResult<Event>) -> (QuestionCursor, Option<InboxItem>) {
         let place = u32::try_from(self.place).unwrap_or(u32::MAX);
         let cursor = QuestionCursor::new(&session, self.asked_at, place);
-        let question = event.questions().into_iter().rfind(|question| question.id == self.question);
-        (cursor, question.map(|question| InboxItem { session, question }))
+        let event = event.inspect_err(|error| report_fault(&session, error)).ok();
+        let asked =
+            event.and_then(|event| event.questions().into_iter().rfind(|question| question.id == self.question));
+        (cursor, asked.map(|question| InboxItem { session, question }))
     }
 }
 

@@ -10,7 +10,7 @@ mod project;
 mod request;
 
 pub use deadlines::{LogPlace, NewDeadlines};
-pub use gather::{Gathering, Projected};
+pub use gather::{Gathering, Open, Projected};
 pub use keep::{
     Behind, PAGE, Projection, ProjectionError, ProjectionResult, QuestionRow, list_projected, refresh_projection,
 };

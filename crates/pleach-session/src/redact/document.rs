@@ -1,64 +1,77 @@
-//! The text of a redacted document, in which numbers that reading would round stay as they are.
+//! The text of a redacted document, in which what reading would change stays as it is.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use pleach_core::Event;
+use pleach_core::{Event, mend_json};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
-use crate::raw_state::{has_big_integers, without_bare_words};
+use crate::raw_state::{StoredKey, has_big_integers, items, members};
+use crate::stored_json::read_stored;
 
 /// Returns the document of a redacted event, with the stored text of every value that is the same; `None` when the event's own JSON text
 /// loses nothing.
 ///
-/// Other programs store integers of more than 64 bits. An event reads them as floats, so that its JSON text has other digits.
+/// Other programs store integers of more than 64 bits, which an event reads as floats, and what is [read repaired](mend_json).
 ///
 /// # Errors
 /// When `stored` is not the JSON text of an object.
 pub fn redacted_document(stored: &str, redacted: &Event) -> serde_json::Result<Option<String>> {
-    if !has_big_integers(stored) {
+    if !has_big_integers(stored) && matches!(mend_json(stored.as_bytes()), Cow::Borrowed(_)) {
         return Ok(None);
     }
     let mut text = String::with_capacity(stored.len());
-    write(&without_bare_words(stored), &serde_json::to_value(redacted)?, &mut text)?;
+    write(stored, &serde_json::to_value(redacted)?, &mut text)?;
     Ok(Some(text))
 }
 
 /// Writes a value, and takes the stored text of what is equal.
 fn write(stored: &str, new: &Value, text: &mut String) -> serde_json::Result<()> {
-    if serde_json::from_str::<Value>(stored)? == *new {
+    if read_stored::<Value>(stored)? == *new {
         text.push_str(stored);
         return Ok(());
     }
     match new {
-        Value::Object(fields) if stored.starts_with('{') => {
-            let stored: BTreeMap<String, &RawValue> = serde_json::from_str(stored)?;
-            text.push('{');
-            for (place, (name, value)) in fields.iter().enumerate() {
-                text.push_str(if place == 0 { "" } else { "," });
-                text.push_str(&serde_json::to_string(name)?);
-                text.push(':');
-                write_field(stored.get(name).copied(), value, text)?;
-            }
-            text.push('}');
-        }
-        Value::Array(list) if stored.starts_with('[') => {
-            let stored: Vec<&RawValue> = serde_json::from_str(stored)?;
+        Value::Object(fields) => write_object(stored, fields, text),
+        Value::Array(list) => {
+            let stored = items(stored).unwrap_or_default();
             text.push('[');
             for (place, value) in list.iter().enumerate() {
                 text.push_str(if place == 0 { "" } else { "," });
                 write_field(stored.get(place).copied(), value, text)?;
             }
             text.push(']');
+            Ok(())
         }
-        new => text.push_str(&serde_json::to_string(new)?),
+        new => {
+            text.push_str(&serde_json::to_string(new)?);
+            Ok(())
+        }
     }
+}
+
+fn write_object(stored: &str, fields: &pleach_core::Map, text: &mut String) -> serde_json::Result<()> {
+    let stored = members(stored).unwrap_or_default();
+    let stored: BTreeMap<String, (&str, &str)> =
+        stored.iter().map(|member| (StoredKey::of(member.key).shown(), (member.key, member.value))).collect();
+    text.push('{');
+    for (place, (name, value)) in fields.iter().enumerate() {
+        text.push_str(if place == 0 { "" } else { "," });
+        let known = stored.get(name);
+        match known {
+            Some((key, _)) => text.push_str(key),
+            None => text.push_str(&serde_json::to_string(name)?),
+        }
+        text.push(':');
+        write_field(known.map(|(_, value)| *value), value, text)?;
+    }
+    text.push('}');
     Ok(())
 }
 
-fn write_field(stored: Option<&RawValue>, new: &Value, text: &mut String) -> serde_json::Result<()> {
+fn write_field(stored: Option<&str>, new: &Value, text: &mut String) -> serde_json::Result<()> {
     match stored {
-        Some(stored) => write(stored.get(), new, text),
+        Some(stored) => write(stored, new, text),
         None => {
             text.push_str(&serde_json::to_string(new)?);
             Ok(())
@@ -76,8 +89,7 @@ mod tests {
         let stored = format!(
             r#"{{"id": "e1", "output": {{"a": "4111", "b": [{big}, NaN, "x", {{"c": -{big}, "d": "4111"}}]}}, "news": {big}}}"#
         );
-        let clean = stored.replace("NaN", "null");
-        let mut event: Event = serde_json::from_str(&clean).unwrap();
+        let mut event: Event = read_stored(&stored).unwrap();
         let mut output = event.take_output().unwrap();
         output["a"] = "[redacted]".into();
         output["b"][3]["d"] = "[redacted]".into();
@@ -85,11 +97,16 @@ mod tests {
         let text = redacted_document(&stored, &event).unwrap().unwrap();
         for expected in [
             format!(r#""news":{big}"#),
-            format!(r#""output":{{"a":"[redacted]","b":[{big},null,"x",{{"c":-{big},"d":"[redacted]"}}]}}"#),
+            format!(r#""output":{{"a":"[redacted]","b":[{big},NaN,"x",{{"c":-{big},"d":"[redacted]"}}]}}"#),
         ] {
             assert!(text.contains(&expected), "{expected} in {text}");
         }
-        assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), event);
+        assert_eq!(read_stored::<Event>(&text).unwrap(), event);
+        let odd = r#"{"id": "e1", "output": {"\ud800": "\udc00", "a": "4111"}}"#;
+        let mut event: Event = read_stored(odd).unwrap();
+        event.set_output(Some(serde_json::json!({"\u{fffd}": "\u{fffd}", "a": "[redacted]"})));
+        let text = redacted_document(odd, &event).unwrap().unwrap();
+        assert!(text.contains(r#""output":{"a":"[redacted]","\ud800":"\udc00"}"#), "{text}");
         for small in [r#"{"id": "e1", "output": 18446744073709551615}"#, r#"{"id": "e1", "output": 1.5e300}"#] {
             assert_eq!(redacted_document(small, &event).unwrap(), None);
         }

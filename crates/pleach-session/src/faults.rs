@@ -1,0 +1,69 @@
+//! Stored data of single sessions that cannot be read: what listings say of it, and one warning for each.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pleach_core::{Scope, SessionKey, UnreadableKeys};
+
+use crate::SessionError;
+
+/// How many warnings are remembered. Faults beyond it are logged at the level of debugging.
+const MOST: usize = 10_000;
+
+/// A listed session that cannot be loaded, and why.
+#[derive(Clone, Debug)]
+pub struct SessionFault {
+    /// The session.
+    pub session: SessionKey,
+    /// What is wrong with it: [`SessionError::Corrupt`].
+    pub error: Arc<SessionError>,
+}
+
+/// The texts of the warnings of this process.
+static REPORTED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
+
+/// Returns whether a fault was not reported before.
+fn is_new(fault: String) -> bool {
+    let mut reported = REPORTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let reported = reported.get_or_insert_default();
+    reported.len() < MOST && reported.insert(fault)
+}
+
+/// Logs a warning that a session is left out of something because stored data of it cannot be read: one for each session and error in a
+/// process, however often it is asked for. Other sessions are not affected.
+pub fn report_fault(session: &SessionKey, error: &SessionError) {
+    if is_new(format!("{session}: {error}")) {
+        tracing::warn!(%session, %error, "a session is left out: what is stored of it cannot be read");
+    } else {
+        tracing::debug!(%session, %error, "a session is left out: what is stored of it cannot be read");
+    }
+}
+
+/// Logs a warning that values of a state cannot be read: one for each session, user or app whose keys they are.
+pub fn report_unreadable(session: &SessionKey, keys: &UnreadableKeys) {
+    for scope in [Scope::Session, Scope::User, Scope::App] {
+        let of_scope = |key: &&String| Scope::split(key).0 == scope;
+        let Some(key) = keys.keys().find(of_scope) else { continue };
+        let (app, user) = (&session.app_name, &session.user_id);
+        let whose = match scope {
+            Scope::App => format!("app {app}"),
+            Scope::User => format!("user {app}/{user}"),
+            Scope::Session | Scope::Temp => format!("session {session}"),
+        };
+        if is_new(format!("{whose}: {key}")) {
+            let (count, reason) = (keys.keys().filter(of_scope).count(), &keys[key]);
+            tracing::warn!(%whose, %key, %reason, count, "state keys cannot be read: they count as unreadable until they are set");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_is_new_once() {
+        assert!(is_new("a fault of this test".to_owned()));
+        assert!(!is_new("a fault of this test".to_owned()));
+    }
+}

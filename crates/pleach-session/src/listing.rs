@@ -1,0 +1,49 @@
+//! Adding sessions to a listing, each judged by itself: what backends that store states as texts share.
+
+use std::sync::Arc;
+
+use pleach_core::{AppName, Map, Revision, Scope, Session, SessionHead, SessionKey, UserId};
+
+use crate::raw_state::StoredState;
+use crate::{ListSessionsResponse, SessionError, SessionFault, SessionResult, report_unreadable};
+
+/// A state that sessions share, or why it cannot be read.
+pub type SharedState = Result<StoredState, Arc<SessionError>>;
+
+/// What a backend has read of a listed session.
+#[derive(Debug)]
+pub struct Listed {
+    /// The session.
+    pub key: SessionKey,
+    /// What an append needs, or why its update time cannot be read.
+    pub head: SessionResult<SessionHead>,
+    /// The update time of a session whose own cannot be read, in seconds since the epoch: its place in the listing.
+    pub time_if_unreadable: f64,
+    /// Its own state, or why it cannot be read.
+    pub state: SessionResult<StoredState>,
+}
+
+impl ListSessionsResponse {
+    /// Adds a session with what can be read of it and of the states of its app and user, and its fault if it cannot be loaded.
+    pub fn push(&mut self, listed: Listed, app: &SharedState, user: &SharedState) {
+        let Listed { key, head, time_if_unreadable, state } = listed;
+        let (state, head) = (state.map_err(Arc::new), head.map_err(Arc::new));
+        let faults = [state.as_ref().err(), app.as_ref().err(), user.as_ref().err(), head.as_ref().err()];
+        if let Some(error) = faults.into_iter().flatten().next() {
+            self.faults.push(SessionFault { session: key.clone(), error: Arc::clone(error) });
+        }
+        let none = StoredState::default();
+        let (app, user) = (app.as_ref().unwrap_or(&none), user.as_ref().unwrap_or(&none));
+        let (view, unreadable) = state.unwrap_or_default().merged(app, user);
+        report_unreadable(&key, &unreadable);
+        let head = head.unwrap_or_else(|_| SessionHead::new(key, Revision::default(), time_if_unreadable));
+        self.sessions.push(Session::new(head, view).with_unreadable(unreadable));
+    }
+}
+
+/// Returns what can be read of a state of an app, or of a user, and reports the rest.
+pub fn readable(state: StoredState, scope: Scope, app: &AppName, user: &UserId) -> Map {
+    let keys = state.unreadable.into_iter().map(|(key, reason)| (scope.key(&key), reason)).collect();
+    report_unreadable(&SessionKey::new(app, user, ""), &keys);
+    state.values
+}
