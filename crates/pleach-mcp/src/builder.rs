@@ -116,6 +116,28 @@ impl McpToolsetBuilder {
         self
     }
 
+    /// Sets how many bytes the server may send until it answers a request, whatever they are: notices, requests of its own, log lines, the answer.
+    /// 64 MiB when it is not set, and never less than a message may have. A server that sends more is disconnected. While no request waits,
+    /// the bytes of a minute count.
+    pub fn max_exchange_bytes(mut self, bytes: usize) -> Self {
+        self.limits.exchange_bytes = bytes;
+        self
+    }
+
+    /// Sets how many notices and requests of its own, such as reports of progress, log messages and pings, the server may send until it answers
+    /// a request; 100,000 when it is not set. A server that sends more is disconnected. While no request waits, those of a minute count.
+    pub fn max_server_messages(mut self, count: usize) -> Self {
+        self.limits.server_messages = count;
+        self
+    }
+
+    /// Sets how many requests of its own, such as pings, the server may have open: sent, and not answered by this client yet. 256 when it is not
+    /// set. A server that sends more at once, or takes no answers, is disconnected.
+    pub fn max_server_requests(mut self, count: usize) -> Self {
+        self.limits.server_requests = count;
+        self
+    }
+
     /// Sets the clock of the time-outs, for tests; the system's when it is not set.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.limits.clock = clock;

@@ -1,37 +1,49 @@
 //! Content of servers as parts of messages.
 
 use pleach_core::{Bytes, FileData, Part};
-use rmcp::model::{ContentBlock, ResourceContents};
+use serde_json::Value;
 
 /// Returns a block of content as a part: texts as text, bytes as media, links as files. `None` for bytes that are no base64 text and for kinds
 /// that have no part.
-pub(crate) fn part(block: ContentBlock) -> Option<Part> {
-    match block {
-        ContentBlock::Text(text) => Some(Part::text(text.text)),
-        ContentBlock::Image(image) => bytes(&image.mime_type, &image.data),
-        ContentBlock::Audio(audio) => bytes(&audio.mime_type, &audio.data),
-        ContentBlock::Resource(embedded) => resource_part(embedded.resource),
-        ContentBlock::ResourceLink(link) => {
+pub(crate) fn part(block: &Value) -> Option<Part> {
+    if let Value::String(text) = block {
+        return Some(Part::text(text.clone()));
+    }
+    let text = |key: &str| block.get(key).and_then(Value::as_str);
+    match text("type") {
+        Some("text") | None => text("text").map(Part::text),
+        Some("image") => bytes(text("mimeType").unwrap_or(UNKNOWN), text("data")?),
+        Some("audio") => bytes(text("mimeType").unwrap_or(UNKNOWN), text("data")?),
+        Some("resource") => resource_part(block.get("resource")?).ok(),
+        Some("resource_link") => {
             let file = FileData {
-                file_uri: Some(link.uri),
-                mime_type: link.mime_type,
-                display_name: Some(link.name),
+                file_uri: Some(text("uri")?.to_owned()),
+                mime_type: text("mimeType").map(str::to_owned),
+                display_name: text("name").map(str::to_owned),
                 ..FileData::default()
             };
             Some(Part { file_data: Some(Box::new(file)), ..Part::default() })
         }
-        _ => None,
+        Some(_) => None,
     }
 }
 
+/// The type of bytes whose server gives none.
+const UNKNOWN: &str = "application/octet-stream";
+
 /// Returns the contents of a resource as a part.
-pub(crate) fn resource_part(contents: ResourceContents) -> Option<Part> {
-    match contents {
-        ResourceContents::TextResourceContents { text, .. } => Some(Part::text(text)),
-        ResourceContents::BlobResourceContents { blob, mime_type, .. } => {
-            bytes(mime_type.as_deref().unwrap_or("application/octet-stream"), &blob)
+///
+/// # Errors
+/// What the server does instead of giving it.
+pub(crate) fn resource_part(contents: &Value) -> Result<Part, &'static str> {
+    let text = |key: &str| contents.get(key).and_then(Value::as_str);
+    match (text("text"), text("blob")) {
+        (Some(text), _) => Ok(Part::text(text)),
+        (None, Some(blob)) => {
+            let part = bytes(text("mimeType").unwrap_or(UNKNOWN), blob);
+            part.ok_or("has a resource whose bytes are no base64 text")
         }
-        _ => None,
+        (None, None) => Err("has a resource that is neither text nor bytes"),
     }
 }
 

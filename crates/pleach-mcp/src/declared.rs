@@ -3,18 +3,59 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use pleach_core::FunctionDeclaration;
-use rmcp::model::Tool;
+use pleach_core::{FunctionDeclaration, Map};
 use serde_json::Value;
 
-use crate::{fence, names};
+use crate::connection::{flag, needed_text, text};
+use crate::{McpToolAnnotations, fence, names};
 
 /// The tools of a server, as they were listed.
 pub(crate) type Listed = Arc<[Arc<Declared>]>;
 
+/// A tool, as far as its server describes it in a way that can be read.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ListedTool {
+    pub(crate) name: String,
+    pub(crate) title: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) annotations: McpToolAnnotations,
+    pub(crate) input_schema: Map,
+    pub(crate) output_schema: Option<Map>,
+}
+
+impl ListedTool {
+    /// Reads a tool. Members that are odd are left out; only the name and the schema of the arguments must be right.
+    ///
+    /// # Errors
+    /// Why it cannot be called.
+    pub(crate) fn read(tool: &Map) -> Result<Self, &'static str> {
+        let input_schema = match tool.get("inputSchema") {
+            Some(Value::Object(schema)) => schema.clone(),
+            // It takes no arguments, or any.
+            None | Some(Value::Null | Value::Bool(true)) => Map::new(),
+            Some(_) => return Err("the schema of its arguments is no object"),
+        };
+        let no_hints = Map::new();
+        let hints = tool.get("annotations").and_then(Value::as_object).unwrap_or(&no_hints);
+        Ok(Self {
+            name: needed_text(tool, "name", "its name is no text")?,
+            title: text(tool, "title").or_else(|| text(hints, "title")),
+            description: text(tool, "description"),
+            annotations: McpToolAnnotations {
+                read_only: flag(hints, "readOnlyHint"),
+                destructive: flag(hints, "destructiveHint"),
+                idempotent: flag(hints, "idempotentHint"),
+                open_world: flag(hints, "openWorldHint"),
+            },
+            input_schema,
+            output_schema: tool.get("outputSchema").and_then(Value::as_object).cloned(),
+        })
+    }
+}
+
 /// A tool of a server.
 pub(crate) struct Declared {
-    pub(crate) tool: Tool,
+    pub(crate) tool: ListedTool,
     /// As the server describes it, under the name for models.
     pub(crate) declaration: Arc<FunctionDeclaration>,
     /// With marked descriptions, for requests.
@@ -23,7 +64,7 @@ pub(crate) struct Declared {
 
 /// Returns the tools that models can call, in the order of their names: the order in which a server lists them is not fixed, and a request
 /// that begins as the last one did is cheaper. Others are left out with a warning.
-pub(crate) fn declare(server: &str, prefix: Option<&str>, tools: Vec<Tool>) -> Listed {
+pub(crate) fn declare(server: &str, prefix: Option<&str>, tools: Vec<ListedTool>) -> Listed {
     let mut taken = HashSet::new();
     let mut declared = Vec::with_capacity(tools.len());
     for tool in tools {
@@ -43,10 +84,10 @@ pub(crate) fn declare(server: &str, prefix: Option<&str>, tools: Vec<Tool>) -> L
 }
 
 impl Declared {
-    fn new(name: String, tool: Tool) -> Self {
+    fn new(name: String, tool: ListedTool) -> Self {
         let mut declaration = FunctionDeclaration::new(name, tool.description.as_deref().unwrap_or_default());
         if !tool.input_schema.is_empty() {
-            declaration = declaration.with_parameters(Value::Object(tool.input_schema.as_ref().clone()));
+            declaration = declaration.with_parameters(Value::Object(tool.input_schema.clone()));
         }
         let fenced = Arc::new(fence::fenced(&declaration));
         Self { tool, declaration: Arc::new(declaration), fenced }

@@ -61,6 +61,16 @@ pub enum McpError {
         /// The limit in bytes.
         limit: usize,
     },
+    /// The server sent more than it may before it answered. The connection was ended; what it was asked for may have happened.
+    #[error("the MCP server `{server}` was disconnected: it exceeded `{option}`, which is {limit}")]
+    Exceeded {
+        /// The toolset's name.
+        server: String,
+        /// The option of [`McpToolsetBuilder`](crate::McpToolsetBuilder) that sets the limit.
+        option: &'static str,
+        /// The limit: bytes for `max_exchange_bytes`, a number of messages otherwise.
+        limit: usize,
+    },
     /// The server answered with an error of the protocol.
     #[error("the MCP server `{server}` refused: {message} ({code})")]
     Refused {
@@ -105,6 +115,7 @@ impl McpError {
             Self::Timeout { .. } => "timeout",
             Self::Lost { .. } => "lost",
             Self::TooLarge { .. } => "too_large",
+            Self::Exceeded { .. } => "exceeded",
             Self::Refused { .. } => "refused",
             Self::Answer { .. } => "answer",
             Self::Headers { .. } => "headers",

@@ -1,4 +1,4 @@
-//! How long things may take, and how large a message may be.
+//! How long things may take, and how much a server may send.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 use pleach_core::Clock;
 
-/// How long things may take, by the clock, and how large a message of the server may be.
+/// How long things may take, by the clock, and how much a server may send.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
     /// Starting the server and the first exchange with it.
@@ -17,6 +17,12 @@ pub(crate) struct Limits {
     pub(crate) call: Duration,
     /// One message of the server.
     pub(crate) message_bytes: usize,
+    /// All that comes between two answers.
+    pub(crate) exchange_bytes: usize,
+    /// The notices and requests that come between two answers.
+    pub(crate) server_messages: usize,
+    /// The requests of the server that have no answer yet.
+    pub(crate) server_requests: usize,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
@@ -27,6 +33,9 @@ impl Limits {
             list: Duration::from_secs(30),
             call: Duration::from_secs(300),
             message_bytes: 16 << 20,
+            exchange_bytes: 64 << 20,
+            server_messages: 100_000,
+            server_requests: 256,
             clock,
         }
     }

@@ -1,12 +1,11 @@
 //! The prompts of a server.
 
 use pleach_context::ReadonlyContext;
-use pleach_core::{Content, Map};
-use rmcp::model::{
-    ClientRequest, GetPromptRequest, GetPromptRequestParams, ListPromptsRequest, Prompt, PromptMessage, Role,
-    ServerResult,
-};
+use pleach_core::{Content, Map, Part};
+use rmcp::model::{ClientRequest, GetPromptRequest, GetPromptRequestParams, ListPromptsRequest};
+use serde_json::Value;
 
+use crate::connection::{Reading, flag, needed_text, text};
 use crate::error::McpError;
 use crate::{McpToolset, content};
 
@@ -50,11 +49,8 @@ impl McpToolset {
             return Ok(Vec::new());
         }
         let request = |params| ClientRequest::ListPromptsRequest(ListPromptsRequest::with_param(params));
-        let listed = session.list("list its prompts", request, |answer| match answer {
-            ServerResult::ListPromptsResult(page) => Some((page.prompts, page.next_cursor)),
-            _ => None,
-        });
-        Ok(listed.await?.into_iter().map(McpPrompt::from).collect())
+        let reading = Reading { what: "list its prompts", key: "prompts", entry: McpPrompt::read };
+        session.list(request, &reading).await
     }
 
     /// Returns a prompt with its gaps filled in: messages of roles `user` and `model`. Parts that messages cannot have are left out.
@@ -73,28 +69,46 @@ impl McpToolset {
         let session = self.session(ctx).await?;
         let params = GetPromptRequestParams::new(name).with_arguments(arguments);
         let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
-        match session.ask("give the prompt", request).await? {
-            ServerResult::GetPromptResult(prompt) => Ok(prompt.messages.into_iter().map(message).collect()),
+        match session.ask("give the prompt", request).await?.get_mut("messages").map(Value::take) {
+            Some(Value::Array(messages)) => Ok(messages.into_iter().map(message).collect()),
+            Some(one @ (Value::Object(_) | Value::String(_))) => Ok(vec![message(one)]),
             _ => Err(self.fault("answered with something that is no prompt")),
         }
     }
 }
 
-fn message(message: PromptMessage) -> Content {
-    let role = match message.role {
-        Role::User => "user",
-        Role::Assistant => "model",
+/// Reads a message, whose content may be a block, a list of blocks or a text.
+fn message(mut message: Value) -> Content {
+    let role = match message.get("role").and_then(Value::as_str) {
+        Some("assistant" | "model") => "model",
+        _ => "user",
     };
-    Content::new(role, content::part(message.content))
+    let content = match message.get_mut("content") {
+        Some(content) => content.take(),
+        None => message,
+    };
+    let parts: Vec<Part> = match content {
+        Value::Array(blocks) => blocks.iter().filter_map(content::part).collect(),
+        block => content::part(&block).into_iter().collect(),
+    };
+    Content::new(role, parts)
 }
 
-impl From<Prompt> for McpPrompt {
-    fn from(prompt: Prompt) -> Self {
-        let arguments = prompt.arguments.unwrap_or_default().into_iter().map(|argument| McpPromptArgument {
-            name: argument.name,
-            description: argument.description,
-            is_required: argument.required.unwrap_or(false),
+impl McpPrompt {
+    fn read(prompt: &Map) -> Result<Self, &'static str> {
+        let arguments = prompt.get("arguments").and_then(Value::as_array).into_iter().flatten();
+        let arguments = arguments.filter_map(Value::as_object).filter_map(|argument| {
+            Some(McpPromptArgument {
+                name: text(argument, "name")?,
+                description: text(argument, "description"),
+                is_required: flag(argument, "required").unwrap_or(false),
+            })
         });
-        Self { name: prompt.name, title: prompt.title, description: prompt.description, arguments: arguments.collect() }
+        Ok(Self {
+            name: needed_text(prompt, "name", "its name is no text")?,
+            title: text(prompt, "title"),
+            description: text(prompt, "description"),
+            arguments: arguments.collect(),
+        })
     }
 }

@@ -1,12 +1,13 @@
 //! The resources of a server.
 
 use pleach_context::ReadonlyContext;
-use pleach_core::Part;
+use pleach_core::{Map, Part};
 use rmcp::model::{
     ClientRequest, ListResourceTemplatesRequest, ListResourcesRequest, ReadResourceRequest, ReadResourceRequestParams,
-    ResourceContents, ServerResult,
 };
+use serde_json::Value;
 
+use crate::connection::{Reading, needed_text, text};
 use crate::error::McpError;
 use crate::{McpToolset, content};
 
@@ -70,19 +71,8 @@ impl McpToolset {
             return Ok(Vec::new());
         }
         let request = |params| ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(params));
-        let listed = session.list("list its resources", request, |answer| match answer {
-            ServerResult::ListResourcesResult(page) => Some((page.resources, page.next_cursor)),
-            _ => None,
-        });
-        let resources = listed.await?.into_iter().map(|resource| McpResource {
-            uri: resource.uri,
-            name: resource.name,
-            title: resource.title,
-            description: resource.description,
-            mime_type: resource.mime_type,
-            size: resource.size,
-        });
-        Ok(resources.collect())
+        let reading = Reading { what: "list its resources", key: "resources", entry: McpResource::read };
+        session.list(request, &reading).await
     }
 
     /// Returns the templates of URIs that the server has; none if it has none.
@@ -102,18 +92,8 @@ impl McpToolset {
         }
         let request =
             |params| ClientRequest::ListResourceTemplatesRequest(ListResourceTemplatesRequest::with_param(params));
-        let listed = session.list("list its templates of resources", request, |answer| match answer {
-            ServerResult::ListResourceTemplatesResult(page) => Some((page.resource_templates, page.next_cursor)),
-            _ => None,
-        });
-        let templates = listed.await?.into_iter().map(|template| McpResourceTemplate {
-            uri_template: template.uri_template,
-            name: template.name,
-            title: template.title,
-            description: template.description,
-            mime_type: template.mime_type,
-        });
-        Ok(templates.collect())
+        let (what, key) = ("list its templates of resources", "resourceTemplates");
+        session.list(request, &Reading { what, key, entry: McpResourceTemplate::read }).await
     }
 
     /// Reads a resource. ADK: `McpToolset.read_resource`, which takes a name
@@ -130,22 +110,66 @@ impl McpToolset {
     ) -> Result<Vec<McpResourceContents>, McpError> {
         let session = self.session(ctx).await?;
         let request = ReadResourceRequest::new(ReadResourceRequestParams::new(uri));
-        let answer = session.ask("give the resource", ClientRequest::ReadResourceRequest(request)).await?;
-        let ServerResult::ReadResourceResult(result) = answer else {
-            return Err(self.fault("answered with something that is no resource"));
+        let mut answer = session.ask("give the resource", ClientRequest::ReadResourceRequest(request)).await?;
+        let contents = match answer.get_mut("contents").map(Value::take) {
+            Some(Value::Array(contents)) => contents,
+            Some(one @ Value::Object(_)) => vec![one],
+            _ => return Err(self.fault("answered with something that is no resource")),
         };
-        let contents = result.contents.into_iter().map(|contents| self.read(contents));
-        contents.collect()
+        let mut fault = None;
+        let read: Vec<McpResourceContents> = contents
+            .iter()
+            .filter_map(|contents| McpResourceContents::read(contents, uri).map_err(|reason| fault = Some(reason)).ok())
+            .collect();
+        match fault {
+            Some(reason) if read.is_empty() => Err(self.fault(reason)),
+            Some(reason) => {
+                tracing::warn!(
+                    server = self.server_name(),
+                    reason,
+                    "contents of a resource of the MCP server are left out"
+                );
+                Ok(read)
+            }
+            None => Ok(read),
+        }
     }
+}
 
-    fn read(&self, contents: ResourceContents) -> Result<McpResourceContents, McpError> {
-        let (uri, mime_type) = match &contents {
-            ResourceContents::TextResourceContents { uri, mime_type, .. }
-            | ResourceContents::BlobResourceContents { uri, mime_type, .. } => (uri.clone(), mime_type.clone()),
-            _ => return Err(self.fault("has a resource that is neither text nor bytes")),
-        };
-        let part = content::resource_part(contents);
-        let part = part.ok_or_else(|| self.fault("has a resource whose bytes are no base64 text"))?;
-        Ok(McpResourceContents { uri, mime_type, part })
+impl McpResource {
+    fn read(resource: &Map) -> Result<Self, &'static str> {
+        let uri = needed_text(resource, "uri", "its URI is no text")?;
+        Ok(Self {
+            name: text(resource, "name").unwrap_or_else(|| uri.clone()),
+            uri,
+            title: text(resource, "title"),
+            description: text(resource, "description"),
+            mime_type: text(resource, "mimeType"),
+            size: resource.get("size").and_then(Value::as_u64),
+        })
+    }
+}
+
+impl McpResourceTemplate {
+    fn read(template: &Map) -> Result<Self, &'static str> {
+        let uri_template = needed_text(template, "uriTemplate", "its URI is no text")?;
+        Ok(Self {
+            name: text(template, "name").unwrap_or_else(|| uri_template.clone()),
+            uri_template,
+            title: text(template, "title"),
+            description: text(template, "description"),
+            mime_type: text(template, "mimeType"),
+        })
+    }
+}
+
+impl McpResourceContents {
+    fn read(contents: &Value, asked_for: &str) -> Result<Self, &'static str> {
+        let Value::Object(fields) = contents else { return Err("has a resource that is neither text nor bytes") };
+        Ok(Self {
+            uri: text(fields, "uri").unwrap_or_else(|| asked_for.to_owned()),
+            mime_type: text(fields, "mimeType"),
+            part: content::resource_part(contents)?,
+        })
     }
 }

@@ -78,8 +78,7 @@ impl McpTool {
     /// Returns the name for people.
     #[must_use]
     pub fn title(&self) -> Option<&str> {
-        let annotated = self.declared.tool.annotations.as_ref().and_then(|hints| hints.title.as_deref());
-        self.declared.tool.title.as_deref().or(annotated)
+        self.declared.tool.title.as_deref()
     }
 
     /// Returns the JSON schema of the arguments.
@@ -91,19 +90,13 @@ impl McpTool {
     /// Returns the JSON schema of `structuredContent` in results.
     #[must_use]
     pub fn output_schema(&self) -> Option<&Map> {
-        self.declared.tool.output_schema.as_deref()
+        self.declared.tool.output_schema.as_ref()
     }
 
     /// Returns what the server says of the tool's effects.
     #[must_use]
     pub fn annotations(&self) -> McpToolAnnotations {
-        let Some(hints) = &self.declared.tool.annotations else { return McpToolAnnotations::default() };
-        McpToolAnnotations {
-            read_only: hints.read_only_hint,
-            destructive: hints.destructive_hint,
-            idempotent: hints.idempotent_hint,
-            open_world: hints.open_world_hint,
-        }
+        self.declared.tool.annotations
     }
 
     async fn call(&self, args: &Map, ctx: &ToolContext) -> Result<ToolResult, McpError> {
@@ -121,7 +114,7 @@ impl McpTool {
     }
 
     fn report(&self, report: Report, ctx: &ToolContext) {
-        let Report { progress, total, message, .. } = report;
+        let Report { progress, total, message } = report;
         tracing::debug!(
             server = self.shared.name(),
             tool = self.name(),

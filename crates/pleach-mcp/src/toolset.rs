@@ -84,6 +84,10 @@ impl McpToolset {
         self.shared.pool.link(ctx).await?.session().await
     }
 
+    pub(crate) fn server_name(&self) -> &str {
+        self.shared.name()
+    }
+
     pub(crate) fn fault(&self, reason: &'static str) -> McpError {
         McpError::Answer { server: self.shared.name().to_owned(), reason }
     }

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use process_wrap::tokio::ChildWrapper;
-use rmcp::RoleClient;
-use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
-use rmcp::transport::Transport;
-use rmcp::transport::async_rw::AsyncRwTransport;
+use tokio::io::AsyncWriteExt as _;
 use tokio::process::{ChildStdin, ChildStdout};
+use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
-use super::line_limit::LineLimit;
+use super::incoming::Incoming;
 use super::notices::Notices;
+use super::output::Output;
 use super::stderr;
+use super::wire::{Outgoing, Wire};
 use crate::McpCommand;
 use crate::limits::Limits;
 use crate::secrets::Secrets;
@@ -27,8 +27,10 @@ const AFTER_SIGNAL: Duration = Duration::from_secs(1);
 const AFTER_END: Duration = Duration::from_millis(200);
 
 /// The messages of a child, which ends with them.
-pub(super) struct ChildTransport {
-    messages: AsyncRwTransport<RoleClient, LineLimit<ChildStdout>, ChildStdin>,
+pub(super) struct ChildWire {
+    output: Output<ChildStdout>,
+    /// `None` once it is closed.
+    input: Arc<Mutex<Option<ChildStdin>>>,
     child: Child,
     limits: Limits,
 }
@@ -40,7 +42,7 @@ struct Child {
     stderr: JoinHandle<()>,
 }
 
-impl ChildTransport {
+impl ChildWire {
     /// Starts the server.
     pub(super) fn start(
         name: &Arc<str>,
@@ -55,10 +57,9 @@ impl ChildTransport {
             return Err("it has no pipes".to_owned());
         };
         let stderr = tokio::spawn(stderr::log(Arc::clone(name), Arc::clone(secrets), stderr));
-        let stdout = LineLimit::new(stdout, limits.message_bytes, Arc::clone(notices));
-        let messages = AsyncRwTransport::new(stdout, stdin).with_max_line_length(usize::MAX);
+        let output = Output::new(stdout, limits, notices);
         let child = Child { process, has_ended: false, stderr };
-        Ok(Self { messages, child, limits: limits.clone() })
+        Ok(Self { output, input: Arc::new(Mutex::new(Some(stdin))), child, limits: limits.clone() })
     }
 }
 
@@ -106,23 +107,29 @@ impl Drop for Child {
     }
 }
 
-impl Transport<RoleClient> for ChildTransport {
+impl Wire for ChildWire {
     type Error = io::Error;
 
-    fn send(
-        &mut self,
-        message: TxJsonRpcMessage<RoleClient>,
-    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        self.messages.send(message)
+    fn send(&mut self, message: Outgoing) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let input = Arc::clone(&self.input);
+        async move {
+            let mut line = serde_json::to_vec(&message)?;
+            line.push(b'\n');
+            let mut input = input.lock().await;
+            let input = input.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+            input.write_all(&line).await?;
+            input.flush().await
+        }
     }
 
-    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
-        self.messages.receive().await
+    async fn receive(&mut self) -> Option<Incoming> {
+        self.output.next().await
     }
 
     async fn close(&mut self) -> io::Result<()> {
         // A server that reads nothing blocks what is being written to it: closing the input would wait for it.
-        self.limits.within(AFTER_INPUT, self.messages.close()).await;
+        let closed = async { drop(self.input.lock().await.take()) };
+        self.limits.within(AFTER_INPUT, closed).await;
         self.child.end(&self.limits).await
     }
 }

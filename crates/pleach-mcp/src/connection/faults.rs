@@ -1,14 +1,14 @@
 //! What went wrong with a server, in words that hold no secret.
 
-use std::error::Error;
 use std::sync::Arc;
 
 use rmcp::model::ErrorData;
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::DynamicTransportError;
-use rmcp::transport::streamable_http_client::StreamableHttpError;
 
-use super::notices::Notices;
+use super::http::HttpFault;
+use super::incoming::Unusable;
+use super::notices::{Limit, Notices};
 use super::target::Target;
 use crate::endpoint::Headers;
 use crate::error::McpError;
@@ -16,8 +16,6 @@ use crate::secrets::Secrets;
 
 /// The characters of a server's message that are shown.
 const LONGEST_MESSAGE: usize = 2_000;
-
-type HttpError = StreamableHttpError<reqwest::Error>;
 
 /// Makes the errors of one session.
 #[derive(Clone)]
@@ -46,14 +44,15 @@ impl Faults {
 
     /// Returns the error of the first exchange.
     pub(super) fn of_first_exchange(&self, error: ClientInitializeError, notices: &Notices) -> McpError {
-        if notices.is_exceeded() {
-            return self.too_large();
+        if let Some(limit) = notices.exceeded() {
+            return self.exceeded(limit);
         }
         match error {
             ClientInitializeError::JsonRpcError(data) => self.refused(&data),
-            ClientInitializeError::TransportError { error, .. } => {
-                self.unreachable(self.transport(&error).unwrap_or_else(|| "the connection broke".to_owned()))
-            }
+            ClientInitializeError::TransportError { error, .. } => match self.of_transport(&error).0 {
+                McpError::Lost { reason, .. } => self.unreachable(reason),
+                error => error,
+            },
             ClientInitializeError::ConnectionClosed(_) => {
                 self.unreachable("it ended before the session began; what it says of that is in the log")
             }
@@ -69,8 +68,10 @@ impl Faults {
         let lost = |reason: &str| McpError::Lost { server: self.server(), reason: reason.to_owned() };
         match error {
             ServiceError::McpError(data) => (self.refused(&data), false),
-            ServiceError::TransportClosed if notices.is_exceeded() => (self.too_large(), true),
-            ServiceError::TransportClosed => (lost("it has ended or closed it"), true),
+            ServiceError::TransportClosed => {
+                let exceeded = notices.exceeded().map(|limit| self.exceeded(limit));
+                (exceeded.unwrap_or_else(|| lost("it has ended or closed it")), true)
+            }
             ServiceError::TransportSend(error) => self.of_transport(&error),
             ServiceError::UnexpectedResponse => (self.answer("answered with something else than was asked for"), false),
             ServiceError::Cancelled { .. } => (self.answer("cancelled the request"), false),
@@ -83,38 +84,43 @@ impl Faults {
     }
 
     fn of_transport(&self, error: &DynamicTransportError) -> (McpError, bool) {
-        let is_of = |chosen: fn(&HttpError) -> bool| error.error.downcast_ref().is_some_and(chosen);
-        if is_of(|error| matches!(error, HttpError::ResponseBodyTooLarge { .. })) {
-            return (self.too_large(), false);
-        }
-        // A server that is overloaded keeps its sessions.
-        let is_broken = !is_of(|error| matches!(error, HttpError::HttpStatus(_)));
-        let reason = self.transport(error).unwrap_or_else(|| "the connection broke".to_owned());
-        (McpError::Lost { server: self.server(), reason }, is_broken)
+        let Some(fault) = error.error.downcast_ref::<HttpFault>() else {
+            let reason = self.shown(&error.error.to_string());
+            return (McpError::Lost { server: self.server(), reason }, true);
+        };
+        let error = match fault {
+            HttpFault::TooLarge => self.too_large(),
+            HttpFault::NoAnswer(reason) => self.answer(reason),
+            HttpFault::Status { status, reason } => {
+                McpError::Lost { server: self.server(), reason: self.of_status(*status, reason.as_deref()) }
+            }
+            fault => McpError::Lost { server: self.server(), reason: self.shown(&fault.to_string()) },
+        };
+        (error, !fault.keeps_session())
     }
 
-    /// Returns what broke a transport.
-    fn transport(&self, error: &DynamicTransportError) -> Option<String> {
-        let Some(error) = error.error.downcast_ref::<HttpError>() else {
-            return Some(self.shown(&error.error.to_string()));
-        };
-        Some(match error {
-            HttpError::AuthRequired(_) => "HTTP 401: it wants other credentials".to_owned(),
-            HttpError::InsufficientScope(_) => "HTTP 403: the credentials do not suffice".to_owned(),
-            HttpError::HttpStatus(status) => format!("HTTP {}", status.status),
-            HttpError::Client(error) if error.is_connect() => {
-                format!("no connection: {}", self.shown(&innermost(error)))
+    fn of_status(&self, status: u16, reason: Option<&str>) -> String {
+        match (status, reason) {
+            (401, _) => "HTTP 401: it wants other credentials".to_owned(),
+            (403, _) => "HTTP 403: the credentials do not suffice".to_owned(),
+            (_, Some(reason)) => self.shown(&format!("HTTP {status}: {reason}")),
+            (_, None) => format!("HTTP {status}"),
+        }
+    }
+
+    fn exceeded(&self, limit: Limit) -> McpError {
+        match limit {
+            Limit::Message => self.too_large(),
+            Limit::Exchange(excess) => {
+                McpError::Exceeded { server: self.server(), option: excess.option, limit: excess.limit }
             }
-            HttpError::Client(error) => match error.status() {
-                Some(status) => format!("HTTP {}", status.as_u16()),
-                None => self.shown(&innermost(error)),
-            },
-            HttpError::TransportChannelClosed => return None,
-            error => self.shown(&error.to_string()),
-        })
+        }
     }
 
     fn refused(&self, data: &ErrorData) -> McpError {
+        if let Some(unusable) = Unusable::of(data) {
+            return self.answer(unusable.reason());
+        }
         McpError::Refused { server: self.server(), code: data.code.0, message: self.shown(&data.message) }
     }
 
@@ -134,13 +140,4 @@ impl Faults {
             None => hidden,
         }
     }
-}
-
-/// Returns the text of the cause of all causes: those above it repeat that a request failed.
-fn innermost(error: &(dyn Error + 'static)) -> String {
-    let mut innermost = error;
-    while let Some(cause) = innermost.source() {
-        innermost = cause;
-    }
-    innermost.to_string()
 }

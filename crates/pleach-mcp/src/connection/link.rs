@@ -97,7 +97,7 @@ impl Link {
         let failure = match state.attempt.get() {
             None => return Ok(Arc::clone(&state.attempt)),
             Some(Ok(session)) if session.is_alive() => return Ok(Arc::clone(&state.attempt)),
-            Some(Ok(session)) if now - session.began >= STEADY => {
+            Some(Ok(session)) if now - session.began >= STEADY || session.was_forgotten() => {
                 (state.failures, state.not_before) = (0, 0.0);
                 self.ended_soon()
             }

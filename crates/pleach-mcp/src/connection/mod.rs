@@ -3,16 +3,26 @@
 mod child;
 mod faults;
 mod http;
-mod line_limit;
+mod incoming;
+mod introduction;
+mod kept_list;
+mod ledger;
+mod lines;
 mod link;
 mod notices;
 mod open;
+mod output;
+mod pages;
 mod pool;
 mod request;
+mod scan;
 mod session;
 mod stderr;
 mod target;
+mod wire;
 
+pub(crate) use notices::Report;
+pub(crate) use pages::{Reading, flag, needed_text, text};
 pub(crate) use pool::Pool;
-pub(crate) use session::{Report, Session};
+pub(crate) use session::Session;
 pub use target::McpServer;

@@ -1,44 +1,94 @@
-//! What a server says unasked, noted in the order in which it comes.
+//! [`Notices`]: what is known of a session besides its answers, and the one place where text of a server is read.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use rmcp::RoleClient;
-use rmcp::model::{ProgressNotificationParam, ProgressToken, ServerNotification};
-use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
-use rmcp::transport::Transport;
+use pleach_core::{Clock, mend_json};
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+
+use super::incoming::{self, Incoming, Notice, Origin};
+use super::ledger::{Excess, Ledger};
+use crate::limits::Limits;
 
 /// Reports of one call that are kept while the call does not take them; further ones are dropped.
 const KEPT_REPORTS: usize = 64;
 
+/// A report of progress.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Report {
+    pub(crate) progress: f64,
+    pub(crate) total: Option<f64>,
+    pub(crate) message: Option<String>,
+}
+
+/// A limit that ended a session.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Limit {
+    /// Of one message.
+    Message,
+    /// Of all that comes until an answer.
+    Exchange(Excess),
+}
+
 /// What is known of a session besides its answers.
-#[derive(Default)]
 pub(crate) struct Notices {
+    ledger: Mutex<Ledger>,
+    clock: Arc<dyn Clock>,
     /// Rises with each change of the list of tools.
     list_version: AtomicU64,
-    watchers: Mutex<HashMap<ProgressToken, mpsc::Sender<ProgressNotificationParam>>>,
+    watchers: Mutex<HashMap<i64, mpsc::Sender<Report>>>,
     /// Set when the server says nothing more.
     pub(super) ended: CancellationToken,
-    /// Whether a message was too large.
-    is_exceeded: AtomicBool,
+    exceeded: OnceLock<Limit>,
     /// Whether new requests need a new session.
     is_broken: AtomicBool,
+    /// Whether the server has forgotten the session: it was restarted.
+    is_forgotten: AtomicBool,
 }
 
 impl Notices {
-    pub(super) fn note_exceeded(&self) {
-        self.is_exceeded.store(true, Ordering::Release);
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self {
+            ledger: Mutex::new(Ledger::new(limits)),
+            clock: Arc::clone(&limits.clock),
+            list_version: AtomicU64::default(),
+            watchers: Mutex::default(),
+            ended: CancellationToken::new(),
+            exceeded: OnceLock::new(),
+            is_broken: AtomicBool::default(),
+            is_forgotten: AtomicBool::default(),
+        }
     }
 
-    pub(super) fn is_exceeded(&self) -> bool {
-        self.is_exceeded.load(Ordering::Acquire)
+    pub(super) fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the session: what follows in it cannot be trusted.
+    pub(super) fn exceed(&self, limit: Limit) {
+        let _ = self.exceeded.set(limit);
+        self.ended.cancel();
+    }
+
+    pub(super) fn exceeded(&self) -> Option<Limit> {
+        self.exceeded.get().copied()
     }
 
     pub(super) fn note_broken(&self) {
         self.is_broken.store(true, Ordering::Release);
+    }
+
+    /// Notes that the server does not know the session any more.
+    pub(super) fn note_forgotten(&self) {
+        self.is_forgotten.store(true, Ordering::Release);
+        self.note_broken();
+    }
+
+    pub(super) fn is_forgotten(&self) -> bool {
+        self.is_forgotten.load(Ordering::Acquire)
     }
 
     /// Returns whether the server takes requests, as far as it is known.
@@ -50,40 +100,92 @@ impl Notices {
         self.list_version.load(Ordering::Acquire)
     }
 
+    /// Counts bytes that have come. A server that sends too many has ended its session.
+    pub(super) fn count_bytes(&self, count: usize) {
+        let counted = self.ledger().count_bytes(count, self.clock.now());
+        self.check(counted);
+    }
+
+    /// Reads a message or a batch. Notices are noted, answers and requests are returned.
+    pub(super) fn read(&self, text: &[u8], origin: Origin) -> Vec<Incoming> {
+        let value: Result<Value, _> = serde_json::from_slice(&mend_json(text));
+        let Ok(value) = value else { return self.read_broken(text, origin).into_iter().collect() };
+        let mut read = {
+            let ledger = self.ledger();
+            incoming::read(value, origin, &*ledger)
+        };
+        read.retain(|incoming| self.is_for_handling(incoming));
+        read
+    }
+
+    /// Reads the answers in text that is no message of its own, and nothing else.
+    pub(super) fn read_answers(&self, text: &[u8]) -> Vec<Incoming> {
+        let Ok(value) = serde_json::from_slice(&mend_json(text)) else { return Vec::new() };
+        let mut read = incoming::read(value, Origin::Channel, &*self.ledger());
+        read.retain(|incoming| matches!(incoming, Incoming::Answer { .. }));
+        read
+    }
+
+    /// Returns the end of the request that unreadable text was meant to answer.
+    pub(super) fn read_broken(&self, text: &[u8], origin: Origin) -> Option<Incoming> {
+        incoming::read_broken(text, origin, &*self.ledger())
+    }
+
+    /// Notes what needs no more than that.
+    fn is_for_handling(&self, incoming: &Incoming) -> bool {
+        match incoming {
+            Incoming::Answer { .. } => true,
+            Incoming::Request { .. } => {
+                let counted = self.ledger().begin_request(self.clock.now());
+                self.check(counted)
+            }
+            Incoming::Notice(notice) => {
+                let counted = self.ledger().count_notice(self.clock.now());
+                if self.check(counted) {
+                    self.note(notice);
+                }
+                false
+            }
+        }
+    }
+
+    fn check(&self, counted: Result<(), Excess>) -> bool {
+        counted.map_err(|excess| self.exceed(Limit::Exchange(excess))).is_ok()
+    }
+
     /// Returns the reports of a call until they are dropped.
-    pub(super) fn watch(self: &Arc<Self>, token: ProgressToken) -> Reports {
+    pub(super) fn watch(self: &Arc<Self>, token: i64) -> Reports {
         let (sender, receiver) = mpsc::channel(KEPT_REPORTS);
-        self.watchers.lock().unwrap_or_else(PoisonError::into_inner).insert(token.clone(), sender);
+        self.watchers.lock().unwrap_or_else(PoisonError::into_inner).insert(token, sender);
         Reports { token, receiver, notices: Arc::clone(self) }
     }
 
-    fn note(&self, message: &RxJsonRpcMessage<RoleClient>) {
-        let RxJsonRpcMessage::<RoleClient>::Notification(notice) = message else { return };
-        match &notice.notification {
-            ServerNotification::ToolListChangedNotification(_) => {
+    fn note(&self, notice: &Notice) {
+        match notice {
+            Notice::ToolsChanged => {
                 self.list_version.fetch_add(1, Ordering::AcqRel);
             }
-            ServerNotification::ProgressNotification(report) => {
+            Notice::Progress { token, report } => {
                 let watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some(watcher) = watchers.get(&report.params.progress_token) {
+                if let Some(watcher) = watchers.get(token) {
                     // A call that takes its reports too slowly misses some.
-                    let _ = watcher.try_send(report.params.clone());
+                    let _ = watcher.try_send(report.clone());
                 }
             }
-            _ => {}
+            Notice::Other => {}
         }
     }
 }
 
 /// The reports of one call.
 pub(super) struct Reports {
-    token: ProgressToken,
-    receiver: mpsc::Receiver<ProgressNotificationParam>,
+    token: i64,
+    receiver: mpsc::Receiver<Report>,
     notices: Arc<Notices>,
 }
 
 impl Reports {
-    pub(super) async fn next(&mut self) -> Option<ProgressNotificationParam> {
+    pub(super) async fn next(&mut self) -> Option<Report> {
         self.receiver.recv().await
     }
 }
@@ -91,42 +193,5 @@ impl Reports {
 impl Drop for Reports {
     fn drop(&mut self) {
         self.notices.watchers.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.token);
-    }
-}
-
-/// A transport whose messages are noted before they are handled: handling happens in tasks, in any order.
-pub(super) struct Noted<T> {
-    pub(super) transport: T,
-    pub(super) notices: Arc<Notices>,
-}
-
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Noted<T> {
-    type Error = T::Error;
-
-    fn send(
-        &mut self,
-        message: TxJsonRpcMessage<RoleClient>,
-    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        self.transport.send(message)
-    }
-
-    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let message = self.transport.receive().await;
-        match &message {
-            Some(message) => self.notices.note(message),
-            None => self.notices.ended.cancel(),
-        }
-        message
-    }
-
-    fn close(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send {
-        self.notices.ended.cancel();
-        self.transport.close()
-    }
-}
-
-impl<T> Drop for Noted<T> {
-    fn drop(&mut self) {
-        self.notices.ended.cancel();
     }
 }

@@ -5,15 +5,18 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use rmcp::RoleClient;
-use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};
+use rmcp::model::ClientConfig;
 use rmcp::service::{ClientInitializeError, RunningService, serve_client};
 use tokio::runtime::Handle;
 use tokio::task::{JoinError, JoinHandle};
 
-use super::child::ChildTransport;
+use super::child::ChildWire;
 use super::faults::Faults;
-use super::notices::{Noted, Notices};
+use super::http::HttpWire;
+use super::introduction;
+use super::notices::Notices;
 use super::target::{Target, Way};
+use super::wire::Served;
 use crate::endpoint::Headers;
 use crate::error::McpError;
 use crate::limits::Limits;
@@ -34,7 +37,7 @@ pub(super) async fn open(target: &Arc<Target>, headers: &Headers, limits: &Limit
     if Handle::try_current().is_err() {
         return Err(faults.unreachable("it is used outside of a tokio runtime"));
     }
-    let notices = Arc::new(Notices::default());
+    let notices = Arc::new(Notices::new(limits));
     let begun = begin(Arc::clone(target), headers.clone(), limits.clone(), faults.clone(), Arc::clone(&notices));
     // A task of its own: the session outlives the run that needs it first, and must not hold that run's span.
     let task = EndedOnDrop(tokio::spawn(begun));
@@ -55,24 +58,15 @@ async fn begin(
     let fault = |error: ClientInitializeError| faults.of_first_exchange(error, &notices);
     match &target.way {
         Way::Command(command) => {
-            let transport = ChildTransport::start(&target.name, command, faults.secrets(), &limits, &notices)
+            let wire = ChildWire::start(&target.name, command, faults.secrets(), &limits, &notices)
                 .map_err(|reason| McpError::Start { server: target.name(), reason })?;
-            let noted = Noted { transport, notices: Arc::clone(&notices) };
-            serve_client(introduction(), noted).await.map_err(fault)
+            serve_client(introduction::of_client(), Served::new(wire, &notices)).await.map_err(fault)
         }
         Way::Http(endpoint, client) => {
-            let transport = client.transport(endpoint.url.as_str(), &headers, &limits, &notices);
-            let noted = Noted { transport, notices: Arc::clone(&notices) };
-            serve_client(introduction(), noted).await.map_err(fault)
+            let wire = HttpWire::new(client, endpoint.url.as_str(), &headers, &limits, &notices);
+            serve_client(introduction::of_client(), Served::new(wire, &notices)).await.map_err(fault)
         }
     }
-}
-
-/// What the server learns of its client.
-fn introduction() -> ClientConfig {
-    let client = Implementation::new("pleach", env!("CARGO_PKG_VERSION"));
-    ClientConfig::new(ClientCapabilities::default(), client)
-        .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
 }
 
 /// A task that ends when nothing waits for it.

@@ -3,6 +3,9 @@
 use futures_util::FutureExt as _;
 use rmcp::model::{CancelledNotificationParam, ClientRequest, RequestId, ServerResult};
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RoleClient, ServiceError};
+use serde_json::Value;
+
+use super::wire::number;
 
 /// A request that was sent. Dropping it before it is answered sends `notifications/cancelled`.
 pub(super) struct Sent {
@@ -16,16 +19,22 @@ impl Sent {
         Ok(Self { open: Some(handle.id.clone()), handle })
     }
 
-    pub(super) fn progress_token(&self) -> rmcp::model::ProgressToken {
-        self.handle.progress_token.clone()
+    /// Returns the number by which the server names the request in its reports of progress.
+    pub(super) fn progress_token(&self) -> Option<i64> {
+        number(&self.handle.progress_token.0)
     }
 
+    /// Returns the result, as the server has written it.
+    ///
     /// # Cancel safety
     /// Dropping the future loses nothing: the next call waits for the same answer.
-    pub(super) async fn answer(&mut self) -> Result<ServerResult, ServiceError> {
+    pub(super) async fn answer(&mut self) -> Result<Value, ServiceError> {
         let answer = (&mut self.handle.rx).await;
         self.open = None;
-        answer.unwrap_or(Err(ServiceError::TransportClosed))
+        match answer.unwrap_or(Err(ServiceError::TransportClosed))? {
+            ServerResult::CustomResult(result) => Ok(result.0),
+            _ => Err(ServiceError::UnexpectedResponse),
+        }
     }
 }
 

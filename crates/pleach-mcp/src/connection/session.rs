@@ -10,15 +10,18 @@ use pleach_core::Map;
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientConfig, ClientRequest, ListToolsRequest, PaginatedRequestParams,
-    PingRequest, ProgressNotificationParam, ServerCapabilities, ServerResult,
+    PingRequest, ServerCapabilities,
 };
 use rmcp::service::{Peer, RunningService, ServiceError};
+use serde_json::Value;
 
 use super::faults::Faults;
-use super::notices::Notices;
+use super::kept_list::KeptList;
+use super::notices::{Notices, Report};
 use super::open::Opened;
+use super::pages::{Next, Pages, Reading};
 use super::request::Sent;
-use crate::declared::Listed;
+use crate::declared::{Listed, ListedTool};
 use crate::error::McpError;
 use crate::limits::Limits;
 
@@ -27,17 +30,6 @@ const CLOSE: Duration = Duration::from_secs(6);
 
 /// How long a server that did not answer in time may take to answer a ping.
 const PING: Duration = Duration::from_secs(5);
-
-/// The entries of a list that are read; a server with more is at fault.
-const MOST_ENTRIES: usize = 2_000;
-/// The pages of a list that are read.
-const MOST_PAGES: usize = 200;
-
-/// A report of progress.
-pub(crate) type Report = ProgressNotificationParam;
-
-/// One page of a list.
-type Page<T> = (Vec<T>, Option<String>);
 
 /// A connection with a server on which both have agreed on a version of the protocol.
 pub(crate) struct Session {
@@ -50,8 +42,9 @@ pub(crate) struct Session {
     pub(super) began: f64,
     /// A request was not answered in time, and none has been answered since.
     is_silent: AtomicBool,
-    /// The tools, and the version of the list.
-    tools: Mutex<Option<(u64, Listed)>>,
+    /// A request has been answered.
+    has_answered: AtomicBool,
+    tools: Mutex<Option<KeptList>>,
 }
 
 impl Session {
@@ -65,6 +58,7 @@ impl Session {
             limits: limits.clone(),
             began: limits.clock.now(),
             is_silent: AtomicBool::new(false),
+            has_answered: AtomicBool::new(false),
             tools: Mutex::default(),
         }
     }
@@ -72,6 +66,11 @@ impl Session {
     /// Returns whether a request can be sent.
     pub(super) fn is_alive(&self) -> bool {
         self.notices.is_open() && !self.peer.is_transport_closed()
+    }
+
+    /// Whether the server has forgotten the session after it had served it, as one that was restarted does: that is no failure to reach it.
+    pub(super) fn was_forgotten(&self) -> bool {
+        self.notices.is_forgotten() && self.has_answered.load(Ordering::Acquire)
     }
 
     /// Pings a server that did not answer its last request in time. Returns whether the session can be used: one whose server
@@ -104,12 +103,13 @@ impl Session {
         tool: &str,
         arguments: Map,
         mut report: impl FnMut(Report),
-    ) -> Result<ServerResult, McpError> {
+    ) -> Result<Value, McpError> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let answered = async {
             let mut sent = Sent::new(&self.peer, request).await?;
-            let mut reports = self.notices.watch(sent.progress_token());
+            let Some(token) = sent.progress_token() else { return sent.answer().await };
+            let mut reports = self.notices.watch(token);
             loop {
                 // Reports that came before the answer are handed on before it.
                 match select(pin!(reports.next()), pin!(sent.answer())).await {
@@ -126,62 +126,56 @@ impl Session {
     ///
     /// # Cancel safety
     /// Dropping the future cancels the request at the server.
-    pub(crate) async fn ask(&self, what: &'static str, request: ClientRequest) -> Result<ServerResult, McpError> {
+    pub(crate) async fn ask(&self, what: &'static str, request: ClientRequest) -> Result<Value, McpError> {
         let answered = async { Sent::new(&self.peer, request).await?.answer().await };
         self.within(what, self.limits.list, answered).await
     }
 
-    /// Reads all pages of a list.
+    /// Reads all pages of a list. A page that cannot be read ends it; only if that is the first one, the list is an error.
     pub(crate) async fn list<T>(
         &self,
-        what: &'static str,
         request: fn(PaginatedRequestParams) -> ClientRequest,
-        page: fn(ServerResult) -> Option<Page<T>>,
+        reading: &Reading<T>,
     ) -> Result<Vec<T>, McpError> {
         let read = async {
-            let (mut entries, mut cursor) = (Vec::new(), None);
-            for _ in 0..MOST_PAGES {
+            let mut pages = Pages::new(self.faults.name(), reading);
+            let mut cursor = None;
+            loop {
                 let params = PaginatedRequestParams::default().with_cursor(cursor.take());
-                let answer = Sent::new(&self.peer, request(params)).await?.answer().await?;
-                let (more, next) = page(answer).ok_or(ServiceError::UnexpectedResponse)?;
-                entries.extend(more);
-                cursor = next.filter(|_| entries.len() < MOST_ENTRIES);
-                if cursor.is_none() {
-                    break;
+                let answer = Sent::new(&self.peer, request(params)).await?.answer().await;
+                let next = answer.and_then(|page| pages.take(&page).map_err(|_| ServiceError::UnexpectedResponse));
+                match next {
+                    Ok(Next::Page(next)) => cursor = Some(next),
+                    Ok(Next::End) => return Ok(pages.into_entries()),
+                    Err(ServiceError::McpError(_) | ServiceError::UnexpectedResponse) if !pages.is_at_start() => {
+                        pages.warn(
+                            "the MCP server's list has a page that cannot be read: only the pages before it are used",
+                        );
+                        return Ok(pages.into_entries());
+                    }
+                    Err(error) => return Err(error),
                 }
             }
-            if entries.len() > MOST_ENTRIES || cursor.is_some() {
-                tracing::warn!(
-                    server = self.faults.name(),
-                    "the MCP server's list is too long: only a part of it is used"
-                );
-                entries.truncate(MOST_ENTRIES);
-            }
-            Ok(entries)
         };
-        self.within(what, self.limits.list, read).await
+        self.within(reading.what, self.limits.list, read).await
     }
 
     /// Returns the tools of the server: those that were listed, until it reports a change.
-    pub(crate) async fn tools(
-        &self,
-        declare: impl FnOnce(Vec<rmcp::model::Tool>) -> Listed,
-    ) -> Result<Listed, McpError> {
+    pub(crate) async fn tools(&self, declare: impl FnOnce(Vec<ListedTool>) -> Listed) -> Result<Listed, McpError> {
         let version = self.notices.list_version();
-        if let Some((_, listed)) = self.kept_tools().filter(|(of, _)| *of == version) {
-            return Ok(listed);
+        let kept = self.kept_tools();
+        if let Some(listed) = kept.as_ref().and_then(|kept| kept.current(version, self.limits.clock.now())) {
+            return Ok(Arc::clone(listed));
         }
         let request = |params| ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
-        let tools = self.list("list its tools", request, |answer| match answer {
-            ServerResult::ListToolsResult(page) => Some((page.tools, page.next_cursor)),
-            _ => None,
-        });
-        let listed = declare(tools.await?);
-        *self.tools.lock().unwrap_or_else(PoisonError::into_inner) = Some((version, Arc::clone(&listed)));
+        let reading = Reading { what: "list its tools", key: "tools", entry: ListedTool::read };
+        let listed = declare(self.list(request, &reading).await?);
+        let kept = KeptList::after(kept.as_ref(), version, Arc::clone(&listed), self.limits.clock.now());
+        *self.tools.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
         Ok(listed)
     }
 
-    fn kept_tools(&self) -> Option<(u64, Listed)> {
+    fn kept_tools(&self) -> Option<KeptList> {
         self.tools.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -203,6 +197,7 @@ impl Session {
         let Some(answer) = answer else {
             return Err(McpError::Timeout { server: self.faults.name().to_owned(), what, limit });
         };
+        self.has_answered.fetch_or(answer.is_ok(), Ordering::AcqRel);
         answer.map_err(|error| {
             let (error, is_broken) = self.faults.of_request(error, &self.notices);
             if is_broken {

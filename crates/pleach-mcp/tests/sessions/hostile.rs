@@ -112,7 +112,7 @@ async fn what_a_server_says_of_its_secrets_is_hidden() {
 async fn answers_that_are_none_are_errors() {
     for (answer, kind) in [
         (r#"answer '{"tools":"none"}'"#, "answered with something else"),
-        (r#"answer '{"tools":[{"name":7}]}'"#, "answered with something else"),
+        (r#"answer '{"prompts":[]}'"#, "answered with something else"),
         ("exit 0", "ended the connection before it answered"),
     ] {
         let error = names(script(&format!("next; {answer}; cat > /dev/null"))).await.unwrap_err();

@@ -1,0 +1,66 @@
+//! [`HttpFault`]: why a POST brought no answer.
+
+use std::error::Error;
+
+/// Why a POST brought no answer, or a stream could not be opened. Texts hold no URL; they may hold secrets that a server repeats.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::connection) enum HttpFault {
+    /// The server refused it by a status.
+    #[error("HTTP {status}")]
+    Status {
+        status: u16,
+        /// What it said.
+        reason: Option<String>,
+    },
+    /// No connection could be made.
+    #[error("no connection: {0}")]
+    NoConnection(String),
+    /// The connection broke.
+    #[error("{0}")]
+    Broken(String),
+    /// A message is above the limit.
+    #[error("a message is too large")]
+    TooLarge,
+    /// The response holds no answer.
+    #[error("{0}")]
+    NoAnswer(&'static str),
+}
+
+impl HttpFault {
+    /// Whether the server says that it does not know the session: one that was restarted says 404, or 400 if it takes the request
+    /// for the first of a new client.
+    pub(super) fn is_of_session(&self) -> bool {
+        matches!(self, Self::Status { status, .. } if is_of_session(*status))
+    }
+
+    /// Whether the session is as good as before. A server that is overloaded keeps its sessions.
+    pub(in crate::connection) fn keeps_session(&self) -> bool {
+        match self {
+            Self::Status { status, .. } => *status == 429 || *status >= 500,
+            Self::TooLarge => true,
+            Self::NoConnection(_) | Self::Broken(_) | Self::NoAnswer(_) => false,
+        }
+    }
+}
+
+/// Whether the status says that the server does not know the session.
+pub(super) fn is_of_session(status: u16) -> bool {
+    matches!(status, 400 | 404 | 410)
+}
+
+impl From<reqwest::Error> for HttpFault {
+    fn from(error: reqwest::Error) -> Self {
+        let is_connect = error.is_connect();
+        let text = innermost(&error.without_url());
+        if is_connect { Self::NoConnection(text) } else { Self::Broken(text) }
+    }
+}
+
+/// Returns the text of the cause of all causes: those above it repeat that a request failed.
+fn innermost(error: &(dyn Error + 'static)) -> String {
+    let mut innermost = error;
+    while let Some(cause) = innermost.source() {
+        innermost = cause;
+    }
+    innermost.to_string()
+}

@@ -1,0 +1,99 @@
+//! The stream for everything that answers no request: notices, and requests of the server.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::Response;
+
+use super::events::Event;
+use super::fault::HttpFault;
+use super::reopening::{Ended, Reopening};
+use super::respond::Responses;
+use crate::connection::incoming::Origin;
+
+/// The seconds after which the end of a stream is nothing special: proxies end quiet ones.
+const LATE: f64 = 10.0;
+
+/// Listens to a server until it offers no stream any more.
+pub(super) struct Listener {
+    pub(super) responses: Arc<Responses>,
+    last_event: Option<String>,
+    asked_for: Option<Duration>,
+    has_brought: bool,
+}
+
+impl Listener {
+    pub(super) fn new(responses: &Arc<Responses>) -> Self {
+        Self { responses: Arc::clone(responses), last_event: None, asked_for: None, has_brought: false }
+    }
+
+    /// Listens. Without a stream changes of lists are not reported; requests are answered as before.
+    pub(super) async fn run(mut self) {
+        let mut reopening = Reopening::of_listening();
+        let mut has_been_open = false;
+        loop {
+            let wait = match self.responses.open(self.last_event.as_deref()).await {
+                Ok(response) => {
+                    has_been_open = true;
+                    let ended = self.listen(response).await;
+                    reopening.after(ended, self.asked_for)
+                }
+                // Many servers have none; one that cannot be connected to has ended.
+                Err(HttpFault::Status { status, .. }) if status < 500 && status != 429 => {
+                    tracing::debug!(status, "the MCP server opens no stream of notices");
+                    return;
+                }
+                Err(fault) if !has_been_open && !matches!(fault, HttpFault::NoConnection(_) | HttpFault::Broken(_)) => {
+                    return;
+                }
+                Err(fault) => match reopening.after_failure() {
+                    Some(wait) => Some(wait),
+                    None => return self.give_up(&fault),
+                },
+            };
+            let Some(wait) = wait else {
+                tracing::warn!("the MCP server ends its stream of notices again and again: it is not opened any more");
+                return;
+            };
+            self.responses.limits.clock.sleep(wait).await;
+        }
+    }
+
+    /// Without a connection calls get no answers: the next one needs a new session.
+    fn give_up(&self, fault: &HttpFault) {
+        if matches!(fault, HttpFault::NoConnection(_) | HttpFault::Broken(_)) {
+            self.responses.notices.note_broken();
+        }
+    }
+
+    /// Reads a stream to its end.
+    async fn listen(&mut self, mut response: Response) -> Ended {
+        let opened_at = self.responses.limits.clock.now();
+        let mut events = self.responses.events();
+        self.has_brought = false;
+        while let Ok(Some(bytes)) = self.responses.chunk(&mut response).await {
+            let Ok(read) = events.push(&bytes) else {
+                // What follows in the stream cannot be trusted.
+                self.responses.notices.note_broken();
+                break;
+            };
+            read.iter().for_each(|event| self.take(event));
+        }
+        if let Some(event) = events.end() {
+            self.take(&event);
+        }
+        let lasted = self.responses.limits.clock.now() - opened_at;
+        match (lasted >= LATE, self.has_brought) {
+            (true, _) => Ended::Late,
+            (false, true) => Ended::Soon,
+            (false, false) => Ended::Empty,
+        }
+    }
+
+    fn take(&mut self, event: &Event) {
+        self.last_event = event.id.clone().or(self.last_event.take());
+        self.asked_for = event.retry.map(Duration::from_millis).or(self.asked_for);
+        self.has_brought |= event.data.as_ref().is_some_and(|data| !data.trim_ascii().is_empty());
+        self.responses.take_event(event, Origin::Channel);
+    }
+}

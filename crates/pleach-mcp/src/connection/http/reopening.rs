@@ -1,0 +1,114 @@
+//! [`Reopening`]: when a stream that ended is opened again, and when it is given up.
+
+use std::time::Duration;
+
+/// The wait before a stream is opened again for the first time.
+const SHORTEST: Duration = Duration::from_millis(250);
+/// The longest wait that a server is granted before its stream is opened again.
+const LONGEST_ASKED_FOR: Duration = Duration::from_secs(60);
+/// The attempts to open a stream again that may fail in a row.
+const MOST_FAILURES: u32 = 3;
+
+/// The number of streams that ended soon, in a row, and what follows from it.
+#[derive(Debug)]
+pub(super) struct Reopening {
+    /// The streams in a row that may bring nothing.
+    most: u32,
+    longest: Duration,
+    /// Streams that ended soon after they were opened.
+    short: u32,
+    /// Those of them that brought nothing.
+    empty: u32,
+    failures: u32,
+}
+
+/// How a stream ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Ended {
+    /// It was open for a while.
+    Late,
+    /// It ended soon, after it had brought messages.
+    Soon,
+    /// It ended soon, and has brought nothing.
+    Empty,
+}
+
+impl Reopening {
+    /// For the stream of an answer: the time-out of the call ends it at last.
+    pub(super) fn of_answer() -> Self {
+        Self::new(32, Duration::from_secs(10))
+    }
+
+    /// For the stream of everything else, which calls do not wait for.
+    pub(super) fn of_listening() -> Self {
+        Self::new(10, Duration::from_secs(30))
+    }
+
+    fn new(most: u32, longest: Duration) -> Self {
+        Self { most, longest, short: 0, empty: 0, failures: 0 }
+    }
+
+    /// Returns the wait after a stream that ended, at least what the server asked for; `None` if it is given up.
+    pub(super) fn after(&mut self, ended: Ended, asked_for: Option<Duration>) -> Option<Duration> {
+        self.failures = 0;
+        match ended {
+            Ended::Late => (self.short, self.empty) = (0, 0),
+            Ended::Soon => (self.short, self.empty) = (self.short + 1, 0),
+            Ended::Empty => (self.short, self.empty) = (self.short + 1, self.empty + 1),
+        }
+        (self.empty < self.most).then(|| self.wait(self.short, asked_for))
+    }
+
+    /// Returns the wait after a stream that could not be opened; `None` if it is given up.
+    pub(super) fn after_failure(&mut self) -> Option<Duration> {
+        self.failures += 1;
+        (self.failures < MOST_FAILURES).then(|| self.wait(self.failures + 1, None))
+    }
+
+    fn wait(&self, times: u32, asked_for: Option<Duration>) -> Duration {
+        let doubled = SHORTEST.saturating_mul(2_u32.saturating_pow(times.saturating_sub(1)));
+        doubled.min(self.longest).max(asked_for.unwrap_or_default().min(LONGEST_ASKED_FOR))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waits(reopening: &mut Reopening, ended: Ended, times: usize) -> Vec<Option<u128>> {
+        (0..times).map(|_| reopening.after(ended, None).map(|wait| wait.as_millis())).collect()
+    }
+
+    #[test]
+    fn streams_that_end_at_once_are_opened_ever_later_and_given_up() {
+        let waits = waits(&mut Reopening::of_listening(), Ended::Empty, 11);
+        let expected = [250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000].map(Some);
+        assert_eq!(waits[..9], expected);
+        assert_eq!(waits[9..], [None, None]);
+    }
+
+    #[test]
+    fn streams_that_bring_something_are_opened_ever_later() {
+        let mut reopening = Reopening::of_answer();
+        let waits = waits(&mut reopening, Ended::Soon, 100);
+        assert_eq!((waits[0], waits[1], waits[99]), (Some(250), Some(500), Some(10_000)));
+        assert_eq!(reopening.after(Ended::Late, None), Some(SHORTEST));
+    }
+
+    #[test]
+    fn a_server_may_ask_for_a_longer_wait() {
+        let mut reopening = Reopening::of_answer();
+        assert_eq!(reopening.after(Ended::Late, Some(Duration::ZERO)), Some(SHORTEST));
+        assert_eq!(reopening.after(Ended::Late, Some(Duration::from_secs(5))), Some(Duration::from_secs(5)));
+        assert_eq!(reopening.after(Ended::Late, Some(Duration::MAX)), Some(LONGEST_ASKED_FOR));
+    }
+
+    #[test]
+    fn a_stream_that_cannot_be_opened_is_tried_three_times() {
+        let mut reopening = Reopening::of_answer();
+        assert!(reopening.after(Ended::Late, None).is_some());
+        assert!(reopening.after_failure().is_some());
+        assert!(reopening.after_failure().is_some());
+        assert_eq!(reopening.after_failure(), None);
+    }
+}

@@ -1,0 +1,344 @@
+//! [`Incoming`]: a message of a server, read from raw JSON so that one odd member costs no more than itself.
+//!
+//! This module decides which request a message answers. It neither counts messages nor keeps them.
+
+use pleach_core::Map;
+use rmcp::model::{ErrorCode, ErrorData, RequestId};
+use serde_json::Value;
+
+use super::notices::Report;
+use super::scan;
+
+/// What a message of a server is.
+#[derive(Debug, PartialEq)]
+pub(super) enum Incoming {
+    /// It ends a request that waits.
+    Answer {
+        id: i64,
+        answer: Answer,
+    },
+    /// It asks something of the client.
+    Request {
+        id: RequestId,
+        method: String,
+    },
+    Notice(Notice),
+}
+
+/// How a request ended.
+#[derive(Debug, PartialEq)]
+pub(super) enum Answer {
+    Result(Value),
+    Refused { code: i32, message: String },
+    Unusable(Unusable),
+}
+
+/// What a server tells unasked.
+#[derive(Debug, PartialEq)]
+pub(super) enum Notice {
+    ToolsChanged,
+    Progress { token: i64, report: Report },
+    Other,
+}
+
+/// Why an answer has no meaning.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Unusable {
+    /// It is not JSON.
+    Unreadable,
+    /// It has neither a result nor an error.
+    Empty,
+}
+
+/// Where a message came from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Origin {
+    /// The body of the response to this request, which is one message.
+    Body(i64),
+    /// The stream that is the response to this request.
+    Stream(i64),
+    /// The output of a child, or the stream for everything.
+    Channel,
+}
+
+impl Origin {
+    /// Returns the request that an answer from here belongs to, whatever its id.
+    fn request(self) -> Option<i64> {
+        match self {
+            Self::Body(id) | Self::Stream(id) => Some(id),
+            Self::Channel => None,
+        }
+    }
+}
+
+/// The requests that wait for an answer.
+pub(super) trait Waiting {
+    fn waits(&self, id: i64) -> bool;
+    /// Returns the only one that waits, if there is no other.
+    fn only(&self) -> Option<i64>;
+}
+
+/// Reads a message, or each message of a batch.
+pub(super) fn read(value: Value, origin: Origin, waiting: &impl Waiting) -> Vec<Incoming> {
+    match value {
+        Value::Array(batch) => batch.into_iter().filter_map(|value| read_one(value, origin, waiting)).collect(),
+        value => read_one(value, origin, waiting).into_iter().collect(),
+    }
+}
+
+/// Returns the end of the request that unreadable text was meant to answer.
+pub(super) fn read_broken(text: &[u8], origin: Origin, waiting: &impl Waiting) -> Option<Incoming> {
+    let found = scan::message(text);
+    let id = match origin {
+        Origin::Body(id) => id,
+        Origin::Stream(id) if found.is_answer() => id,
+        Origin::Stream(_) => return None,
+        Origin::Channel if found.is_answer() => {
+            let named = found.ids.into_iter().find(|id| waiting.waits(*id));
+            named.or_else(|| waiting.only())?
+        }
+        Origin::Channel => return None,
+    };
+    waiting.waits(id).then_some(Incoming::Answer { id, answer: Answer::Unusable(Unusable::Unreadable) })
+}
+
+fn read_one(value: Value, origin: Origin, waiting: &impl Waiting) -> Option<Incoming> {
+    let Value::Object(mut message) = value else { return None };
+    let ends = ["result", "error"].iter().any(|key| message.get(*key).is_some_and(|value| !value.is_null()));
+    match message.remove("method") {
+        Some(Value::String(method)) if !ends => read_unasked(method, &mut message),
+        _ => read_answer(message, origin, waiting),
+    }
+}
+
+fn read_unasked(method: String, message: &mut Map) -> Option<Incoming> {
+    match message.remove("id") {
+        None | Some(Value::Null) => {}
+        Some(Value::String(id)) => return Some(Incoming::Request { id: RequestId::String(id.into()), method }),
+        Some(id) => {
+            // A fraction or an object cannot be sent back as the id of an answer.
+            let id = number(&id)?;
+            return Some(Incoming::Request { id: RequestId::Number(id), method });
+        }
+    }
+    Some(Incoming::Notice(match method.as_str() {
+        "notifications/tools/list_changed" => Notice::ToolsChanged,
+        "notifications/progress" => progress(message.get("params")).unwrap_or(Notice::Other),
+        _ => Notice::Other,
+    }))
+}
+
+fn progress(params: Option<&Value>) -> Option<Notice> {
+    let params = params?.as_object()?;
+    let report = Report {
+        progress: float(params.get("progress")?)?,
+        total: params.get("total").and_then(float),
+        message: params.get("message").and_then(Value::as_str).map(str::to_owned),
+    };
+    Some(Notice::Progress { token: number(params.get("progressToken")?)?, report })
+}
+
+fn read_answer(mut message: Map, origin: Origin, waiting: &impl Waiting) -> Option<Incoming> {
+    let says_something = message.contains_key("result") || message.contains_key("error");
+    let id = match (origin.request(), message.get("id").and_then(number)) {
+        (Some(id), _) => id,
+        (None, Some(id)) => id,
+        // The text of a log may be any object; an answer that names no request has a result or an error.
+        (None, None) if says_something && message.get("id").is_none_or(Value::is_null) => waiting.only()?,
+        (None, None) => return None,
+    };
+    if !waiting.waits(id) {
+        return None;
+    }
+    let answer = match (message.remove("error"), message.remove("result")) {
+        (Some(error), _) if !error.is_null() => refused(&error),
+        (_, Some(result)) => Answer::Result(result),
+        _ => Answer::Unusable(Unusable::Empty),
+    };
+    Some(Incoming::Answer { id, answer })
+}
+
+/// The code of an error that has none.
+const INTERNAL_ERROR: i32 = -32603;
+
+fn refused(error: &Value) -> Answer {
+    let code = error.get("code").and_then(number).and_then(|code| i32::try_from(code).ok());
+    let message = match error.get("message").unwrap_or(error) {
+        Value::String(message) => message.clone(),
+        other => other.to_string(),
+    };
+    Answer::Refused { code: code.unwrap_or(INTERNAL_ERROR), message }
+}
+
+/// Returns an integer, which may be written as a text or with a fraction of zero.
+pub(super) fn number(value: &Value) -> Option<i64> {
+    match value {
+        Value::String(text) => text.trim().parse().ok(),
+        value => value.as_i64().or_else(|| {
+            let float = value.as_f64()?;
+            // Ids of requests are counted from zero, and no integer of 53 bits is rounded.
+            (float.fract() == 0.0 && float.abs() < 9e15).then_some(float as i64)
+        }),
+    }
+}
+
+/// Returns a number, which may be written as a text.
+fn float(value: &Value) -> Option<f64> {
+    match value {
+        Value::String(text) => text.trim().parse().ok().filter(|float: &f64| float.is_finite()),
+        value => value.as_f64(),
+    }
+}
+
+impl Unusable {
+    pub(super) fn reason(self) -> &'static str {
+        match self {
+            Self::Unreadable => "answered with a message that cannot be read",
+            Self::Empty => "answered with neither a result nor an error",
+        }
+    }
+
+    /// Returns an error for rmcp. Errors of servers have no data: theirs is dropped.
+    pub(super) fn mark(self) -> ErrorData {
+        ErrorData::new(ErrorCode::INTERNAL_ERROR, self.reason(), Some(Value::Null))
+    }
+
+    /// Reads what [`mark`](Self::mark) has written.
+    pub(super) fn of(error: &ErrorData) -> Option<Self> {
+        error.data.as_ref()?;
+        [Self::Unreadable, Self::Empty].into_iter().find(|unusable| unusable.reason() == error.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The requests 3 and 4 wait.
+    struct Two;
+
+    impl Waiting for Two {
+        fn waits(&self, id: i64) -> bool {
+            id == 3 || id == 4
+        }
+        fn only(&self) -> Option<i64> {
+            None
+        }
+    }
+
+    /// The request 3 waits.
+    struct One;
+
+    impl Waiting for One {
+        fn waits(&self, id: i64) -> bool {
+            id == 3
+        }
+        fn only(&self) -> Option<i64> {
+            Some(3)
+        }
+    }
+
+    fn answer(id: i64, answer: Answer) -> Vec<Incoming> {
+        vec![Incoming::Answer { id, answer }]
+    }
+
+    #[test]
+    fn an_answer_on_a_channel_belongs_to_the_request_of_its_id() {
+        for id in [json!(3), json!("3"), json!(3.0), json!(" 3 ")] {
+            let read = read(json!({"jsonrpc": "2.0", "id": id, "result": {}}), Origin::Channel, &Two);
+            assert_eq!(read, answer(3, Answer::Result(json!({}))), "{id}");
+        }
+        for id in [json!(7), json!("x"), json!(3.5), json!({}), json!(null)] {
+            assert_eq!(read(json!({"id": id, "result": {}}), Origin::Channel, &Two), [], "{id}");
+        }
+    }
+
+    #[test]
+    fn an_answer_without_an_id_belongs_to_the_only_request() {
+        let refused = Answer::Refused { code: -32700, message: "parse error".to_owned() };
+        let error = json!({"id": null, "error": {"code": "-32700", "message": "parse error"}});
+        assert_eq!(read(error, Origin::Channel, &One), answer(3, refused));
+        // The text of a log.
+        assert_eq!(read(json!({"level": "info", "id": null}), Origin::Channel, &One), []);
+        assert_eq!(read(json!({}), Origin::Channel, &One), []);
+    }
+
+    #[test]
+    fn the_answer_of_a_body_belongs_to_its_request_whatever_its_id() {
+        for id in [json!(4), json!("9"), json!(null), json!([1])] {
+            for origin in [Origin::Body(3), Origin::Stream(3)] {
+                let read = read(json!({"id": id, "result": 1}), origin, &Two);
+                assert_eq!(read, answer(3, Answer::Result(json!(1))), "{id}");
+            }
+        }
+        assert_eq!(read(json!({}), Origin::Body(3), &Two), answer(3, Answer::Unusable(Unusable::Empty)));
+        assert_eq!(read(json!({"result": 1}), Origin::Body(9), &Two), [], "it was answered or given up");
+    }
+
+    #[test]
+    fn errors_have_a_code_and_a_message_in_any_shape() {
+        for (error, code, message) in [
+            (json!({"code": -1, "message": "m"}), -1, "m"),
+            (json!({"code": null, "message": "m", "data": {}}), INTERNAL_ERROR, "m"),
+            (json!("out of paper"), INTERNAL_ERROR, "out of paper"),
+            (json!({"code": 9e99, "message": {"en": "m"}}), INTERNAL_ERROR, r#"{"en":"m"}"#),
+            (json!({"reason": 7}), INTERNAL_ERROR, r#"{"reason":7}"#),
+        ] {
+            let read = read(json!({"id": 3, "result": null, "error": error}), Origin::Channel, &Two);
+            assert_eq!(read, answer(3, Answer::Refused { code, message: message.to_owned() }));
+        }
+        let read = read(json!({"id": 3, "result": [], "error": null}), Origin::Channel, &Two);
+        assert_eq!(read, answer(3, Answer::Result(json!([]))));
+    }
+
+    #[test]
+    fn each_message_of_a_batch_is_read() {
+        let batch = json!([{"id": 3, "result": 1}, 7, {"method": "ping", "id": "p"}, {"id": 4, "error": "no"}]);
+        let read = read(batch, Origin::Channel, &Two);
+        let ping = Incoming::Request { id: RequestId::String("p".into()), method: "ping".to_owned() };
+        assert_eq!(read.len(), 3);
+        assert_eq!(read[1], ping);
+    }
+
+    #[test]
+    fn notices_are_read_with_odd_members() {
+        let notice = |value| match read(value, Origin::Channel, &Two).pop() {
+            Some(Incoming::Notice(notice)) => notice,
+            other => panic!("{other:?}"),
+        };
+        let changed = json!({"method": "notifications/tools/list_changed", "params": [1]});
+        assert_eq!(notice(changed), Notice::ToolsChanged);
+        let params = json!({"progressToken": "5", "progress": "1.5", "total": {}, "message": 7});
+        let report = Report { progress: 1.5, total: None, message: None };
+        let progress = json!({"method": "notifications/progress", "params": params});
+        assert_eq!(notice(progress), Notice::Progress { token: 5, report });
+        assert_eq!(notice(json!({"method": "notifications/progress", "params": "x"})), Notice::Other);
+        assert_eq!(read(json!({"method": "ping", "id": 1.5}), Origin::Channel, &Two), []);
+    }
+
+    #[test]
+    fn unreadable_text_ends_the_request_it_names() {
+        let ended = |text: &str, origin, two: bool| {
+            let read = match two {
+                true => read_broken(text.as_bytes(), origin, &Two),
+                false => read_broken(text.as_bytes(), origin, &One),
+            };
+            read.map(|read| match read {
+                Incoming::Answer { id, .. } => id,
+                other => panic!("{other:?}"),
+            })
+        };
+        let broken = r#"{"jsonrpc":"2.0","id":4,"result":{"content":[{"id":3}"#;
+        assert_eq!(ended(broken, Origin::Channel, true), Some(4));
+        assert_eq!(ended(r#"{"jsonrpc":"2.0","result":{"a":b},"id":"3"}"#, Origin::Channel, true), Some(3));
+        assert_eq!(ended(r#"{"jsonrpc":"2.0","result":{"a"#, Origin::Channel, true), None);
+        assert_eq!(ended(r#"{"jsonrpc":"2.0","result":{"a"#, Origin::Channel, false), Some(3));
+        assert_eq!(ended(r#"{"jsonrpc":"2.0","method":"notifications/x","params":{"a"#, Origin::Channel, false), None);
+        assert_eq!(ended(r#"{"level":"info","message":"#, Origin::Channel, false), None);
+        assert_eq!(ended("<html>", Origin::Body(3), true), Some(3));
+        assert_eq!(ended("keep-alive", Origin::Stream(3), true), None);
+        assert_eq!(ended(r#"{"jsonrpc":"2.0","id":99,"result":x}"#, Origin::Stream(3), true), Some(3));
+    }
+}

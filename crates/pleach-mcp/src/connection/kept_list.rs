@@ -1,0 +1,79 @@
+//! [`KeptList`]: the tools that were listed last, and when they are listed again.
+
+use std::sync::Arc;
+
+use crate::declared::Listed;
+
+/// The lists in a row that may be the same, although the server has reported a change.
+const FREE: u32 = 2;
+/// The longest time for which reports of changes are not believed.
+const LONGEST_WAIT: f64 = 30.0;
+
+/// The tools that were listed last.
+#[derive(Clone)]
+pub(super) struct KeptList {
+    /// The number of changes that had been reported.
+    version: u64,
+    listed: Listed,
+    /// The lists in a row that were the same as the one before.
+    same: u32,
+    /// When it was listed, in seconds of the clock.
+    at: f64,
+}
+
+impl KeptList {
+    /// Returns the list to keep after `before`.
+    pub(super) fn after(before: Option<&Self>, version: u64, listed: Listed, at: f64) -> Self {
+        match before.filter(|before| is_same(&before.listed, &listed)) {
+            Some(before) => Self { version, listed, same: before.same.saturating_add(1), at },
+            None => Self { version, listed, same: 0, at },
+        }
+    }
+
+    /// Returns the tools, as long as they need not be listed again: nothing has changed, or the server reports a change after each list.
+    pub(super) fn current(&self, version: u64, now: f64) -> Option<&Listed> {
+        let is_believed = !(self.at..self.at + wait_after(self.same)).contains(&now);
+        (self.version == version || !is_believed).then_some(&self.listed)
+    }
+}
+
+fn is_same(one: &Listed, other: &Listed) -> bool {
+    Arc::ptr_eq(one, other)
+        || (one.len() == other.len() && one.iter().zip(other.iter()).all(|(one, other)| one.tool == other.tool))
+}
+
+fn wait_after(same: u32) -> f64 {
+    match same.checked_sub(FREE + 1) {
+        None => 0.0,
+        Some(doublings) => f64::from(2_u32.saturating_pow(doublings)).min(LONGEST_WAIT),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::declared::{ListedTool, declare};
+
+    fn listed(name: &str) -> Listed {
+        let tool = json!({"name": name});
+        declare("s", None, vec![ListedTool::read(tool.as_object().unwrap()).unwrap()])
+    }
+
+    #[test]
+    fn a_server_that_reports_a_change_after_each_list_is_asked_ever_later() {
+        let mut kept = KeptList::after(None, 0, listed("a"), 0.0);
+        assert!(kept.current(0, 99.0).is_some());
+        let mut waits = Vec::new();
+        for version in 1..10 {
+            let wait = (0..100).find(|wait| kept.current(version, kept.at + f64::from(*wait)).is_none());
+            waits.push(wait.unwrap());
+            let at = kept.at + f64::from(wait.unwrap());
+            kept = KeptList::after(Some(&kept), version, listed("a"), at);
+        }
+        assert_eq!(waits, [0, 0, 0, 1, 2, 4, 8, 16, 30]);
+        kept = KeptList::after(Some(&kept), 10, listed("b"), 1_000.0);
+        assert!(kept.current(11, 1_000.0).is_none(), "a list that has changed is believed");
+    }
+}

@@ -1,0 +1,196 @@
+//! [`Output`]: the standard output of a child, read to messages under limits of bytes.
+
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use pleach_core::BoxFuture;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+
+use super::incoming::{Incoming, Origin};
+use super::lines::{Lines, Piece, is_message};
+use super::notices::{Limit, Notices};
+use crate::limits::Limits;
+
+/// How long the rest of a message is waited for. A server writes a message at once, if over several lines.
+const REST: Duration = Duration::from_secs(1);
+
+/// The bytes that are read at once.
+const CHUNK: usize = 64 << 10;
+
+/// Reads messages from a child.
+pub(super) struct Output<R> {
+    reader: R,
+    limits: Limits,
+    notices: Arc<Notices>,
+    chunk: Box<[u8]>,
+    /// The line that has no end yet.
+    line: Vec<u8>,
+    lines: Lines,
+    read: VecDeque<Incoming>,
+    /// Ends when nothing has come for a while after a message has begun.
+    silence: Option<BoxFuture<'static, ()>>,
+}
+
+impl<R: AsyncRead + Unpin + Send> Output<R> {
+    pub(super) fn new(reader: R, limits: &Limits, notices: &Arc<Notices>) -> Self {
+        Self {
+            reader,
+            limits: limits.clone(),
+            notices: Arc::clone(notices),
+            chunk: vec![0; CHUNK].into(),
+            line: Vec::new(),
+            lines: Lines::default(),
+            read: VecDeque::new(),
+            silence: None,
+        }
+    }
+
+    /// Returns the next message; `None` at the end of the output, or when it exceeds a limit.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing.
+    pub(super) async fn next(&mut self) -> Option<Incoming> {
+        loop {
+            if let Some(incoming) = self.read.pop_front() {
+                return Some(incoming);
+            }
+            let read = pin!(self.reader.read(&mut self.chunk));
+            let count = match &mut self.silence {
+                None => Some(read.await),
+                Some(silence) => match select(read, silence).await {
+                    Either::Left((count, _)) => Some(count),
+                    Either::Right(_) => None,
+                },
+            };
+            match count {
+                None => self.end_message(),
+                Some(Ok(count)) if count > 0 => self.take(count)?,
+                Some(_) => return None,
+            }
+            let is_open = self.lines.kept() + self.line.len() > 0;
+            self.silence = is_open.then(|| self.limits.clock.sleep(REST));
+        }
+    }
+
+    /// Takes what was read into the chunk. `None` if there is too much of it.
+    fn take(&mut self, count: usize) -> Option<()> {
+        self.notices.count_bytes(count);
+        let chunk = std::mem::take(&mut self.chunk);
+        let mut pieces = chunk[..count].split_inclusive(|byte| *byte == b'\n');
+        let fits = pieces.all(|piece| self.take_piece(piece));
+        self.chunk = chunk;
+        if !fits {
+            // A client that skipped such a message would wait for its answer in vain.
+            self.notices.exceed(Limit::Message);
+        }
+        fits.then_some(())
+    }
+
+    /// Takes a piece of a line; false if the message is too large.
+    fn take_piece(&mut self, piece: &[u8]) -> bool {
+        let (text, is_end) = match piece.strip_suffix(b"\n") {
+            Some(text) => (text, true),
+            None => (piece, false),
+        };
+        self.line.extend_from_slice(text);
+        if self.lines.kept() + self.line.len() > self.limits.message_bytes {
+            return false;
+        }
+        if is_end {
+            let line = std::mem::take(&mut self.line);
+            self.take_line(&line);
+        }
+        true
+    }
+
+    fn take_line(&mut self, line: &[u8]) {
+        for piece in self.lines.push(line) {
+            self.take_message(piece);
+        }
+    }
+
+    fn take_message(&mut self, piece: Piece) {
+        match piece {
+            Piece::Whole(text) => self.read.extend(self.notices.read(&text, Origin::Channel)),
+            Piece::Broken(text) => self.read.extend(self.notices.read_broken(&text, Origin::Channel)),
+            // The log may repeat what the client has sent.
+            Piece::InLog(text) => {
+                let read = self.notices.read_answers(&text);
+                self.read.extend(read);
+            }
+        }
+    }
+
+    /// Ends a message whose rest does not come. A line without an end stays, unless it is a message.
+    fn end_message(&mut self) {
+        if is_message(&self.line) {
+            let line = std::mem::take(&mut self.line);
+            self.take_line(&line);
+        }
+        if let Some(piece) = self.lines.give_up() {
+            self.take_message(piece);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pleach_testkit::HeldClock;
+
+    use super::*;
+    use crate::connection::ledger::Asked;
+
+    /// Reads all messages of a text that comes in pieces of a size; and the limit that was exceeded.
+    async fn read(text: &str, size: usize, limit: usize) -> (usize, Option<Limit>) {
+        let mut limits = Limits::new(Arc::new(HeldClock::default()));
+        limits.message_bytes = limit;
+        let notices = Arc::new(Notices::new(&limits));
+        notices.ledger().ask(3, Asked::Other);
+        let pieces = Pieces { bytes: text.into(), size };
+        let mut output = Output::new(pieces, &limits, &notices);
+        let mut count = 0;
+        while output.next().await.is_some() {
+            count += 1;
+        }
+        (count, notices.exceeded())
+    }
+
+    struct Pieces {
+        bytes: Vec<u8>,
+        size: usize,
+    }
+
+    impl AsyncRead for Pieces {
+        fn poll_read(
+            mut self: std::pin::Pin<&mut Self>,
+            _: &mut std::task::Context<'_>,
+            buffer: &mut tokio::io::ReadBuf<'_>,
+        ) -> std::task::Poll<std::io::Result<()>> {
+            let count = self.size.min(self.bytes.len()).min(buffer.remaining());
+            let piece: Vec<u8> = self.bytes.drain(..count).collect();
+            buffer.put_slice(&piece);
+            std::task::Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_message_may_be_as_long_as_the_limit_whatever_its_pieces_are() {
+        let message = r#"{"id":3,"result":1}"#;
+        let long = message.len();
+        let spread = "{\"id\":3,\n\"result\":1}";
+        for (text, limit, expected) in [
+            (format!("log\n{message}\nlog\n"), long, (1, None)),
+            (format!("{message}\n"), long - 1, (0, Some(Limit::Message))),
+            (format!("{spread}\n"), long, (1, None)),
+            (format!("{spread}\n"), long - 1, (0, Some(Limit::Message))),
+            ("x".repeat(30), 29, (0, Some(Limit::Message))),
+        ] {
+            for size in 1..text.len() {
+                assert_eq!(read(&text, size, limit).await, expected, "{text} {size}");
+            }
+        }
+    }
+}

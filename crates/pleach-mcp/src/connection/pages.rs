@@ -1,0 +1,236 @@
+//! [`Pages`]: a list that a server gives page by page, read entry by entry.
+
+use std::collections::HashSet;
+
+use pleach_core::Map;
+use serde_json::Value;
+
+/// The entries of a list that are read; a server with more is at fault.
+const MOST_ENTRIES: usize = 2_000;
+/// The pages of a list that are read.
+const MOST_PAGES: usize = 200;
+
+/// How the entries of a list are read.
+pub(crate) struct Reading<T> {
+    /// What the server is asked to do, for errors.
+    pub(crate) what: &'static str,
+    /// The member with the entries.
+    pub(crate) key: &'static str,
+    /// Reads an entry, or tells why it cannot be used.
+    pub(crate) entry: fn(&Map) -> Result<T, &'static str>,
+}
+
+/// The entries that have been read.
+pub(super) struct Pages<'a, T> {
+    server: &'a str,
+    reading: &'a Reading<T>,
+    entries: Vec<T>,
+    /// The names of all entries, of those that are left out, too.
+    names: HashSet<String>,
+    cursors: HashSet<String>,
+    pages: usize,
+}
+
+/// What follows a page.
+#[derive(Debug, PartialEq)]
+pub(super) enum Next {
+    /// The page from here on.
+    Page(String),
+    /// Nothing.
+    End,
+}
+
+/// A page that is no list.
+#[derive(Debug, PartialEq)]
+pub(super) struct NoList;
+
+impl<'a, T> Pages<'a, T> {
+    pub(super) fn new(server: &'a str, reading: &'a Reading<T>) -> Self {
+        Self { server, reading, entries: Vec::new(), names: HashSet::new(), cursors: HashSet::new(), pages: 0 }
+    }
+
+    /// Whether no page has been read.
+    pub(super) fn is_at_start(&self) -> bool {
+        self.pages == 0
+    }
+
+    /// Takes a page. Entries that cannot be used are left out with a warning.
+    pub(super) fn take(&mut self, page: &Value) -> Result<Next, NoList> {
+        let entries = match page.get(self.reading.key) {
+            Some(Value::Array(entries)) => entries.as_slice(),
+            // Some languages write an empty list so.
+            Some(Value::Null) => &[],
+            _ => return Err(NoList),
+        };
+        self.pages += 1;
+        let known = self.names.len();
+        for entry in entries {
+            self.names.insert(name(entry));
+            self.take_entry(entry);
+        }
+        let has_new = self.names.len() > known;
+        Ok(self.next(page.get("nextCursor"), has_new))
+    }
+
+    fn take_entry(&mut self, entry: &Value) {
+        let read = match entry {
+            Value::Object(entry) => (self.reading.entry)(entry),
+            _ => Err("it is no object"),
+        };
+        match read {
+            Ok(entry) => self.entries.push(entry),
+            Err(reason) => {
+                let (server, what) = (self.server, self.reading.what);
+                let place = self.entries.len();
+                tracing::warn!(
+                    server,
+                    what,
+                    entry = name(entry),
+                    place,
+                    reason,
+                    "an entry of the MCP server's list is left out"
+                );
+            }
+        }
+    }
+
+    fn next(&mut self, cursor: Option<&Value>, has_new: bool) -> Next {
+        let cursor = match cursor {
+            Some(Value::String(cursor)) if !cursor.is_empty() => cursor.clone(),
+            Some(Value::Number(cursor)) => cursor.to_string(),
+            _ => String::new(),
+        };
+        if self.entries.len() > MOST_ENTRIES || (!cursor.is_empty() && self.is_enough()) {
+            self.entries.truncate(MOST_ENTRIES);
+            self.warn("the MCP server's list is too long: only a part of it is used");
+            return Next::End;
+        }
+        if cursor.is_empty() {
+            return Next::End;
+        }
+        // A server may use one cursor for what is left.
+        if !self.cursors.insert(cursor.clone()) && !has_new {
+            self.warn("the MCP server's list does not end: it gives a page again");
+            return Next::End;
+        }
+        Next::Page(cursor)
+    }
+
+    fn is_enough(&self) -> bool {
+        self.entries.len() >= MOST_ENTRIES || self.pages >= MOST_PAGES
+    }
+
+    pub(super) fn warn(&self, message: &'static str) {
+        tracing::warn!(server = self.server, what = self.reading.what, "{message}");
+    }
+
+    pub(super) fn into_entries(self) -> Vec<T> {
+        self.entries
+    }
+}
+
+/// Returns the beginning of an entry's name, as far as it has one.
+fn name(entry: &Value) -> String {
+    let named = ["name", "uri", "uriTemplate"].iter().find_map(|key| entry.get(key));
+    let name = named.unwrap_or(entry);
+    let text = name.as_str().map_or_else(|| name.to_string(), str::to_owned);
+    text.chars().take(100).collect()
+}
+
+/// Returns a text of an entry; none if it is something else.
+pub(crate) fn text(entry: &Map, key: &str) -> Option<String> {
+    entry.get(key).and_then(Value::as_str).map(str::to_owned)
+}
+
+/// Returns a text that an entry must have.
+pub(crate) fn needed_text(entry: &Map, key: &str, missing: &'static str) -> Result<String, &'static str> {
+    text(entry, key).ok_or(missing)
+}
+
+/// Returns a yes or no of an entry, which may be written as a text.
+pub(crate) fn flag(entry: &Map, key: &str) -> Option<bool> {
+    match entry.get(key)? {
+        Value::Bool(flag) => Some(*flag),
+        Value::String(text) => text.trim().to_ascii_lowercase().parse().ok(),
+        Value::Number(number) => number.as_u64().filter(|number| *number < 2).map(|number| number == 1),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const READING: Reading<String> =
+        Reading { what: "list", key: "all", entry: |entry| needed_text(entry, "name", "its name is missing") };
+
+    #[test]
+    fn an_entry_that_cannot_be_used_is_left_out_alone() {
+        let mut pages = Pages::new("s", &READING);
+        let page = json!({"all": [{"name": "a"}, {"name": 7}, null, "b", [], {}, {"name": "c", "x": null}]});
+        assert_eq!(pages.take(&page), Ok(Next::End));
+        assert_eq!(pages.into_entries(), ["a", "c"]);
+    }
+
+    #[test]
+    fn a_page_without_a_list_is_none() {
+        for page in [json!({}), json!([]), json!(null), json!({"all": "x"}), json!({"all": {"a": {}}})] {
+            assert_eq!(Pages::new("s", &READING).take(&page), Err(NoList), "{page}");
+        }
+        assert_eq!(Pages::new("s", &READING).take(&json!({"all": null})), Ok(Next::End));
+    }
+
+    #[test]
+    fn cursors_that_do_not_advance_end_the_list() {
+        let mut pages = Pages::new("s", &READING);
+        for name in ["a", "b", "c"] {
+            let page = json!({"all": [{"name": name}], "nextCursor": "rest"});
+            assert_eq!(pages.take(&page), Ok(Next::Page("rest".to_owned())), "{name}");
+        }
+        let page = json!({"all": [{"name": "c"}], "nextCursor": "rest"});
+        assert_eq!(pages.take(&page), Ok(Next::End));
+        let mut pages = Pages::new("s", &READING);
+        for (cursor, next) in [
+            (json!("a"), Next::Page("a".to_owned())),
+            (json!(7), Next::Page("7".to_owned())),
+            (json!("b"), Next::Page("b".to_owned())),
+            (json!("a"), Next::End),
+            (json!(""), Next::End),
+            (json!({"page": 2}), Next::End),
+            (json!(true), Next::End),
+        ] {
+            assert_eq!(pages.take(&json!({"all": [], "nextCursor": cursor})), Ok(next), "{cursor}");
+        }
+    }
+
+    #[test]
+    fn pages_and_entries_have_a_limit() {
+        let mut pages = Pages::new("s", &READING);
+        let count = (0..1_000).position(|page| {
+            let page = json!({"all": [], "nextCursor": page.to_string()});
+            pages.take(&page) == Ok(Next::End)
+        });
+        assert_eq!(count, Some(MOST_PAGES - 1));
+        let mut pages = Pages::new("s", &READING);
+        let page = json!({"all": vec![json!({"name": "a"}); 2_001], "nextCursor": "x"});
+        assert_eq!(pages.take(&page), Ok(Next::End));
+        assert_eq!(pages.into_entries().len(), MOST_ENTRIES);
+    }
+
+    #[test]
+    fn flags_are_read_from_texts_and_numbers() {
+        for (value, flag) in [
+            (json!(true), Some(true)),
+            (json!("False"), Some(false)),
+            (json!(1), Some(true)),
+            (json!(2), None),
+            (json!(null), None),
+            (json!([]), None),
+        ] {
+            let entry = json!({"f": value});
+            assert_eq!(super::flag(entry.as_object().unwrap(), "f"), flag, "{entry}");
+        }
+    }
+}
