@@ -4,7 +4,6 @@ use pleach_core::FunctionDeclaration;
 use pleach_model::{LlmRequest, ModelError, RequestTool};
 use serde_json::{Value, json};
 
-use crate::schema::with_lower_types;
 use crate::wire::unsupported;
 
 /// Returns the declared functions that may be called: with `required` names, only those.
@@ -29,10 +28,7 @@ pub(crate) fn callable<'a>(
     Ok(declared.filter(move |declared| is_callable(declared.name.as_deref().unwrap_or_default())))
 }
 
-/// Returns the schema of the arguments of a function.
+/// Returns the schema of the arguments of a function, which fits the provider already.
 pub(crate) fn parameters(declared: &FunctionDeclaration) -> Value {
-    match &declared.parameters_json_schema {
-        Some(parameters) => with_lower_types(parameters),
-        None => json!({"type": "object", "properties": {}}),
-    }
+    declared.parameters_json_schema.clone().unwrap_or_else(|| json!({"type": "object", "properties": {}}))
 }

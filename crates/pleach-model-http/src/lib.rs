@@ -21,7 +21,6 @@ mod history;
 mod http;
 mod model;
 mod retry;
-#[cfg(any(feature = "anthropic", feature = "openai"))]
 mod schema;
 #[cfg(any(feature = "anthropic", feature = "openai"))]
 mod settings;

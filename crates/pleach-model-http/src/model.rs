@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::http::{Events, Http, Interruption, Outgoing};
 use crate::retry::RetryPolicy;
+use crate::schema::{Warned, fit};
 use crate::wire::{Decoder, Reading, WRONG_ADDRESS, Wire};
 
 /// A model of a provider, reached over HTTP. Its clones share one pool of connections.
@@ -26,11 +27,12 @@ struct Inner {
     wire: Arc<dyn Wire>,
     http: Http,
     retry: RetryPolicy,
+    warned: Warned,
 }
 
 impl HttpModel {
     pub(crate) fn new(name: String, wire: Arc<dyn Wire>, http: Http, retry: RetryPolicy) -> Self {
-        Self(Arc::new(Inner { name, wire, http, retry }))
+        Self(Arc::new(Inner { name, wire, http, retry, warned: Warned::default() }))
     }
 }
 
@@ -43,8 +45,15 @@ impl Model for HttpModel {
         self.0.wire.capabilities(self.0.http.is_at(self.0.wire.provider().base_url))
     }
 
+    fn check_output_schema(&self, schema: &Value) -> Result<(), ModelError> {
+        self.0.wire.check_output_schema(&self.0.name, schema)
+    }
+
     fn generate<'a>(&'a self, call: ModelCall<'a>) -> ResponseStream<'a> {
         Box::pin(try_stream! {
+            let fitted = fit(self.0.model(call), call.request, self.0.wire.dialect(), &self.0.warned);
+            let mut call: ModelCall<'_> = call;
+            call.request = &fitted.request;
             let request = self.0.outgoing(call)?;
             let mut made = 0;
             let mut answers = loop {
@@ -53,7 +62,7 @@ impl Model for HttpModel {
                 match answers.next().await {
                     None => return,
                     Some(Ok(first)) => {
-                        yield first;
+                        yield fitted.restore(first);
                         break answers;
                     }
                     Some(Err(error)) => {
@@ -67,7 +76,7 @@ impl Model for HttpModel {
             };
             while let Some(answer) = answers.next().await {
                 match answer {
-                    Ok(answer) => yield answer,
+                    Ok(answer) => yield fitted.restore(answer),
                     Err(error) => {
                         // The connection is closed before the caller hears of it.
                         drop(answers);

@@ -5,6 +5,7 @@ use pleach_model::{LlmResponse, ModelCall, ModelCapabilities, ModelError, ModelE
 use serde_json::Value;
 
 use crate::http::{Limits, TimeLimit};
+use crate::schema::Dialect;
 
 /// The facts about a provider that do not depend on a request.
 #[derive(Debug)]
@@ -44,6 +45,14 @@ pub(crate) trait Wire: Send + Sync + 'static {
 
     /// What the models can do; `is_original` when they are reached at the provider's own address.
     fn capabilities(&self, is_original: bool) -> ModelCapabilities;
+
+    /// What the provider takes of the schemas of functions.
+    fn dialect(&self) -> &'static Dialect;
+
+    /// Checks that the model of this name can be held to answers of a schema.
+    fn check_output_schema(&self, _model: &str, _schema: &Value) -> Result<(), ModelError> {
+        Ok(())
+    }
 
     /// Completes a base URL that was set as people write it.
     fn complete_base_url(&self, url: String) -> String {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures_util::Stream;
 use pleach_core::{Clock, IdGen, RandomIds};
+use serde_json::Value;
 
 use crate::{LlmRequest, LlmResponse, ModelError};
 
@@ -52,6 +53,16 @@ pub trait Model: Send + Sync + 'static {
     fn capabilities(&self) -> ModelCapabilities {
         ModelCapabilities::default()
     }
+
+    /// Checks that answers can be held to a JSON Schema, before anything is asked. An agent with a model and an output schema
+    /// does so when it is built.
+    ///
+    /// # Errors
+    /// A [`ModelErrorKind::InvalidRequest`](crate::ModelErrorKind::InvalidRequest) that names the fields that the model's
+    /// provider cannot be held to. [`generate`](Self::generate) fails with the same one before it sends such a schema.
+    fn check_output_schema(&self, _schema: &Value) -> Result<(), ModelError> {
+        Ok(())
+    }
 }
 
 impl<M: Model + ?Sized> Model for Arc<M> {
@@ -65,6 +76,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn capabilities(&self) -> ModelCapabilities {
         (**self).capabilities()
+    }
+
+    fn check_output_schema(&self, schema: &Value) -> Result<(), ModelError> {
+        (**self).check_output_schema(schema)
     }
 }
 

@@ -10,6 +10,7 @@ use pleach_model::{LlmResponse, ModelCall, ModelCapabilities, ModelError};
 use serde_json::Value;
 
 use crate::HttpModelBuilder;
+use crate::schema::Dialect;
 use crate::wire::{Decoder, Prepared, Provider, Reading, Wire};
 
 /// Makes a model of Anthropic.
@@ -38,11 +39,24 @@ static ANTHROPIC: Provider = Provider {
     needs_key: true,
 };
 
+/// The provider refuses a request with a property of another name.
+static DIALECT: Dialect = Dialect {
+    takes_key: |name| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
+        (1..=64).contains(&name.len()) && name.bytes().all(is_plain)
+    },
+    rewrite: |_| {},
+};
+
 struct Anthropic;
 
 impl Wire for Anthropic {
     fn provider(&self) -> &'static Provider {
         &ANTHROPIC
+    }
+
+    fn dialect(&self) -> &'static Dialect {
+        &DIALECT
     }
 
     // A schema of the answer is a tool that must be called, so that no other can be.

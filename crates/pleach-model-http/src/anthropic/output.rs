@@ -4,7 +4,8 @@ use pleach_core::{Content, Part};
 use pleach_model::{LlmRequest, LlmResponse};
 use serde_json::{Value, json};
 
-use crate::schema::with_lower_types;
+use super::DIALECT;
+use crate::schema::{Keys, fit_answer};
 
 /// The tool's name.
 pub(super) const NAME: &str = "structured_output";
@@ -15,14 +16,17 @@ pub(super) struct OutputTool {
     input: Value,
     /// Whether the answer is a member of the input, which has to be an object.
     is_nested: bool,
+    /// The fields that have other names for the provider.
+    keys: Option<Keys>,
 }
 
 impl OutputTool {
     pub(super) fn of(request: &LlmRequest) -> Option<Self> {
         let config = &request.config;
         let schema = config.response_schema.as_ref().or(config.response_json_schema.as_ref())?;
-        let mut input = with_lower_types(schema);
-        let is_nested = input.get("type").and_then(Value::as_str) != Some("object");
+        let (mut input, keys) = fit_answer(schema, &DIALECT);
+        let has_branches = ["$ref", "allOf", "anyOf", "oneOf"].iter().any(|keyword| input.get(*keyword).is_some());
+        let is_nested = has_branches || input.get("type").and_then(Value::as_str) != Some("object");
         if is_nested {
             let definitions = input.as_object_mut().and_then(|schema| schema.remove("$defs"));
             input = json!({"type": "object", "properties": {VALUE: input}, "required": [VALUE]});
@@ -30,7 +34,7 @@ impl OutputTool {
                 input["$defs"] = definitions;
             }
         }
-        Some(Self { input, is_nested })
+        Some(Self { input, is_nested, keys })
     }
 
     pub(super) fn declaration(&self) -> Value {
@@ -52,15 +56,18 @@ impl OutputTool {
 
     /// Whether the pieces of the input are pieces of the answer.
     pub(super) fn streams(&self) -> bool {
-        !self.is_nested
+        !self.is_nested && self.keys.is_none()
     }
 
     /// Puts the answer in the place of the call; thoughts are kept.
     pub(super) fn unwrap(&self, response: &mut LlmResponse) {
         let Some(content) = &mut response.content else { return };
         let call = content.function_calls().find(|call| call.name.as_deref() == Some(NAME));
-        let Some(mut input) = call.map(|call| Value::Object(call.args.clone().unwrap_or_default())) else { return };
-        let answer = if self.is_nested { input[VALUE].take() } else { input };
+        let Some(mut input) = call.map(|call| call.args.clone().unwrap_or_default()) else { return };
+        if let Some(keys) = &self.keys {
+            keys.restore(&mut input);
+        }
+        let answer = if self.is_nested { input.remove(VALUE).unwrap_or_default() } else { Value::Object(input) };
         let mut parts: Vec<Part> = content.parts().iter().filter(|part| part.is_thought()).cloned().collect();
         parts.push(Part::text(answer.to_string()));
         *content = Content::new("model", parts);

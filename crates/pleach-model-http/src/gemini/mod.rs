@@ -3,12 +3,14 @@
 mod answer;
 mod history;
 mod request;
+mod schema;
 mod stream;
 
 use pleach_model::{LlmResponse, ModelCall, ModelCapabilities, ModelError};
 use serde_json::Value;
 
 use crate::HttpModelBuilder;
+use crate::schema::Dialect;
 use crate::wire::{Decoder, Prepared, Provider, Reading, Wire};
 
 /// Makes a model of Gemini.
@@ -39,11 +41,17 @@ static GEMINI: Provider = Provider {
     needs_key: true,
 };
 
+static DIALECT: Dialect = Dialect { takes_key: |_| true, rewrite: schema::rewrite };
+
 struct Gemini;
 
 impl Wire for Gemini {
     fn provider(&self) -> &'static Provider {
         &GEMINI
+    }
+
+    fn dialect(&self) -> &'static Dialect {
+        &DIALECT
     }
 
     // L27: with a key it cannot combine a schema with tools.

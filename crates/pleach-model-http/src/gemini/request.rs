@@ -5,7 +5,8 @@ use pleach_core::to_camel;
 use pleach_model::{GenerateConfig, ModelCall, ModelError, ModelErrorKind};
 use serde_json::{Map, Value, json};
 
-use super::history;
+use super::{DIALECT, history};
+use crate::schema::fit_answer;
 use crate::wire::{Prepared, unsupported};
 
 /// The settings that are beside `generationConfig`.
@@ -32,7 +33,8 @@ pub(super) fn prepare(model: &str, call: &ModelCall<'_>) -> Result<Prepared, Mod
     // The key's backend has no labels, and takes JSON Schema as it is.
     request.config.labels = None;
     let schema = request.config.response_schema.take();
-    request.config.response_json_schema = request.config.response_json_schema.take().or(schema);
+    let schema = request.config.response_json_schema.take().or(schema);
+    request.config.response_json_schema = schema.map(|schema| fit_answer(&schema, &DIALECT).0);
     let options = request.config.http_options.take();
     let mut settings = to_camel(&request.config).map_err(json)?;
     for key in BESIDE {

@@ -1,6 +1,7 @@
 //! OpenAI-compatible chat completions: OpenAI, Ollama, vLLM, OpenRouter, Groq, Mistral, DeepSeek, Azure.
 
 mod answer;
+mod answer_shape;
 mod calls;
 mod messages;
 mod request;
@@ -12,6 +13,7 @@ use pleach_model::{LlmResponse, ModelCall, ModelCapabilities, ModelError};
 use serde_json::Value;
 
 use crate::HttpModelBuilder;
+use crate::schema::Dialect;
 use crate::wire::{Decoder, Prepared, Provider, Reading, Wire};
 
 /// Makes a model of OpenAI, or of any server with OpenAI's chat completions.
@@ -65,6 +67,8 @@ static OLLAMA: Provider = Provider {
     needs_key: false,
 };
 
+static DIALECT: Dialect = Dialect { takes_key: |_| true, rewrite: schema::rewrite };
+
 struct OpenAi {
     provider: &'static Provider,
     /// The member that limits the tokens of an answer.
@@ -76,11 +80,19 @@ impl Wire for OpenAi {
         self.provider
     }
 
+    fn dialect(&self) -> &'static Dialect {
+        &DIALECT
+    }
+
     // L27, L52
     fn capabilities(&self, is_original: bool) -> ModelCapabilities {
         // Other servers constrain the whole answer to the schema, so that no tool can be called.
         let both = is_original && self.provider.needs_key;
         ModelCapabilities::default().output_schema_and_tools(both).pairs_calls_by_id(true)
+    }
+
+    fn check_output_schema(&self, model: &str, schema: &Value) -> Result<(), ModelError> {
+        request::strict(model, schema).map(drop)
     }
 
     fn complete_base_url(&self, url: String) -> String {

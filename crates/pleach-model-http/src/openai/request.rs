@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{messages, schema};
 use crate::functions::{callable, parameters};
 use crate::settings::refuse_unsupported;
-use crate::wire::Prepared;
+use crate::wire::{Prepared, unsupported};
 
 /// Writes the request. `max_tokens` is the member that limits the tokens of an answer.
 pub(super) fn prepare(model: &str, call: &ModelCall<'_>, max_tokens: &str) -> Result<Prepared, ModelError> {
@@ -36,7 +36,7 @@ pub(super) fn prepare(model: &str, call: &ModelCall<'_>, max_tokens: &str) -> Re
     set("logprobs", config.response_logprobs.map(Value::from));
     set("top_logprobs", config.logprobs.map(Value::from));
     set("reasoning_effort", reasoning_effort(config));
-    set("response_format", response_format(config));
+    set("response_format", response_format(model, config)?);
     let tools = tools(model, &request)?;
     if !tools.is_empty() {
         set("tool_choice", tool_choice(config));
@@ -54,12 +54,23 @@ fn reasoning_effort(config: &GenerateConfig) -> Option<Value> {
     Some(json!(level.to_ascii_lowercase()))
 }
 
-fn response_format(config: &GenerateConfig) -> Option<Value> {
+fn response_format(model: &str, config: &GenerateConfig) -> Result<Option<Value>, ModelError> {
     if let Some(schema) = config.response_schema.as_ref().or(config.response_json_schema.as_ref()) {
-        let named = json!({"name": schema::name(schema), "strict": true, "schema": schema::strict(schema)});
-        return Some(json!({"type": "json_schema", "json_schema": named}));
+        let named = json!({"name": schema::name(schema), "strict": true, "schema": strict(model, schema)?});
+        return Ok(Some(json!({"type": "json_schema", "json_schema": named})));
     }
-    (config.response_mime_type.as_deref() == Some("application/json")).then(|| json!({"type": "json_object"}))
+    Ok((config.response_mime_type.as_deref() == Some("application/json")).then(|| json!({"type": "json_object"})))
+}
+
+/// Returns the schema of an answer as it is sent.
+///
+/// # Errors
+/// The fields that no strict answer can have.
+pub(super) fn strict(model: &str, schema: &Value) -> Result<Value, ModelError> {
+    schema::strict(schema).map_err(|faults| {
+        let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        unsupported(model, faults.join("; "))
+    })
 }
 
 /// The functions that may be called: with a required call and names, only those.

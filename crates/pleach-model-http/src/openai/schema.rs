@@ -1,64 +1,116 @@
-//! JSON Schemas as OpenAI's strict mode demands them.
+//! JSON Schemas as OpenAI takes them: those of functions, and those of answers in its strict mode.
 // L233
 
-use serde_json::{Map, Value, json};
+use pleach_core::Map;
+use serde_json::{Value, json};
 
-use crate::schema::lower_type;
+use super::answer_shape::{ShapeFault, check};
+use crate::schema::{Standard, has_type, rewrite_all};
+
+/// The formats of texts that strict answers may have.
+const FORMATS: [&str; 9] = ["date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uuid"];
+
+/// Rewrites what OpenAI refuses in the schema of a function: a tuple without `items`.
+pub(super) fn rewrite(schema: &mut Map) {
+    if schema.contains_key("prefixItems") {
+        schema.entry("items").or_insert_with(|| json!({}));
+    }
+}
 
 /// Returns the schema with every object closed and every member required.
 ///
-/// A `$ref` loses the keys beside it, number formats and defaults that are null are left out.
-pub(super) fn strict(schema: &Value) -> Value {
-    let mut schema = schema.clone();
-    if let Some(object) = schema.as_object_mut() {
-        object.remove("$schema");
+/// A `$ref` loses the keys beside it; `oneOf` is `anyOf`; formats that are refused and defaults that are null are left out.
+///
+/// # Errors
+/// The fields whose values a closed schema cannot describe.
+pub(super) fn strict(schema: &Value) -> Result<Value, Vec<ShapeFault>> {
+    let standard = Standard::of(schema).map_err(|fault| vec![ShapeFault::of_schema(fault)])?;
+    let faults = check(&standard);
+    if !faults.is_empty() {
+        return Err(faults);
     }
-    close(&mut schema);
-    schema
+    let Standard { schema, definitions, .. } = standard;
+    let mut schema = Value::Object(schema);
+    rewrite_all(&mut schema, close);
+    if !definitions.is_empty() {
+        let mut definitions = definitions;
+        definitions.values_mut().for_each(|definition| rewrite_all(definition, close));
+        schema["$defs"] = definitions.into();
+    }
+    Ok(schema)
 }
 
-fn close(schema: &mut Value) {
-    match schema {
-        Value::Object(object) => close_object(object),
-        Value::Array(items) => items.iter_mut().for_each(close),
-        _ => {}
-    }
-}
-
-fn close_object(object: &mut Map<String, Value>) {
-    if object.contains_key("$ref") {
-        object.retain(|key, _| key == "$ref");
+fn close(schema: &mut Map) {
+    if schema.contains_key("$ref") {
+        schema.retain(|keyword, _| keyword == "$ref");
         return;
     }
-    for (key, value) in object.iter_mut() {
-        match key.as_str() {
-            // Names of members and definitions are no keywords.
-            "properties" | "$defs" | "definitions" => {
-                value.as_object_mut().into_iter().flatten().for_each(|(_, schema)| close(schema))
+    if let Some(alternatives) = schema.remove("oneOf") {
+        schema.entry("anyOf").or_insert(alternatives);
+    }
+    if inline_only(schema) {
+        return;
+    }
+    if schema.get("default") == Some(&Value::Null) {
+        schema.remove("default");
+    }
+    schema
+        .remove("format")
+        .filter(|format| FORMATS.iter().any(|known| format == known))
+        .map(|format| schema.insert("format".to_owned(), format));
+    if has_type(schema, "object") || schema.contains_key("properties") {
+        close_object(schema);
+        distribute(schema);
+    }
+}
+
+/// Puts the only schema of an `allOf` in its place; returns whether it is a reference, beside which nothing may be.
+fn inline_only(schema: &mut Map) -> bool {
+    let Some(Value::Array(mut all)) = schema.remove("allOf") else { return false };
+    match all.as_mut_slice() {
+        [Value::Object(only)] => {
+            let mut only = std::mem::take(only);
+            let refers = only.contains_key("$ref");
+            if !refers {
+                only.append(schema);
             }
-            "enum" | "const" | "default" | "examples" | "required" => {}
-            _ => close(value),
+            *schema = only;
+            refers
+        }
+        _ => {
+            schema.insert("allOf".to_owned(), all.into());
+            false
         }
     }
-    lower_type(object);
-    if object.get("default") == Some(&Value::Null) {
-        object.remove("default");
+}
+
+fn close_object(schema: &mut Map) {
+    let properties = schema.entry("properties").or_insert_with(|| json!({}));
+    let mut names: Vec<String> = properties.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
+    names.sort_unstable();
+    schema.insert("additionalProperties".to_owned(), json!(false));
+    schema.insert("required".to_owned(), json!(names));
+}
+
+/// Gives each alternative the properties beside it, as flattened enums have them: a closed alternative takes no others.
+fn distribute(schema: &mut Map) {
+    let is_object = |alternative: &Value| alternative.get("properties").is_some_and(Value::is_object);
+    let Some(Value::Array(alternatives)) = schema.get("anyOf") else { return };
+    if !alternatives.iter().all(is_object) {
+        return;
     }
-    if matches!(object.get("type").and_then(Value::as_str), Some("integer" | "number")) {
-        object.remove("format");
+    let Some(Value::Object(shared)) = schema.remove("properties") else { return };
+    for keyword in ["additionalProperties", "required", "type"] {
+        schema.remove(keyword);
     }
-    let is_object = object.get("type").and_then(Value::as_str) == Some("object");
-    if is_object || object.contains_key("properties") {
-        let mut names: Vec<String> = object
-            .get("properties")
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-            .map(|(name, _)| name.clone())
-            .collect();
-        names.sort_unstable();
-        object.insert("additionalProperties".to_owned(), json!(false));
-        object.insert("required".to_owned(), json!(names));
+    for alternative in schema.get_mut("anyOf").and_then(Value::as_array_mut).into_iter().flatten() {
+        let Some(alternative) = alternative.as_object_mut() else { continue };
+        if let Some(Value::Object(own)) = alternative.get_mut("properties") {
+            for (name, property) in &shared {
+                own.entry(name.clone()).or_insert_with(|| property.clone());
+            }
+        }
+        close_object(alternative);
     }
 }
 
@@ -96,8 +148,95 @@ mod tests {
             },
             "required": ["a", "b", "properties"], "additionalProperties": false,
         });
-        assert_eq!(strict(&schema), expected);
+        assert_eq!(strict(&schema), Ok(expected));
         assert_eq!(name(&schema), "My_Out");
         assert_eq!(name(&json!({})), "response");
+    }
+
+    fn check_property(property: Value, expected: Value) {
+        let schema = json!({"type": "object", "properties": {"it": property}});
+        let strict = strict(&schema).unwrap_or_else(|faults| panic!("{faults:?}"));
+        assert_eq!(strict["properties"]["it"], expected);
+    }
+
+    #[test]
+    fn formats_are_those_that_strict_answers_may_have() {
+        for (kind, format, is_kept) in [
+            (json!("integer"), "int64", false),
+            (json!(["integer", "null"]), "uint32", false),
+            (json!(["number", "string"]), "double", false),
+            (json!("string"), "uri", false),
+            (json!("string"), "date-time", true),
+            (json!(["string", "null"]), "uuid", true),
+        ] {
+            let expected = if is_kept { json!({"type": kind, "format": format}) } else { json!({"type": kind}) };
+            check_property(json!({"type": kind, "format": format}), expected);
+        }
+        check_property(json!({"enum": [1, 2], "format": "int32"}), json!({"enum": [1, 2]}));
+    }
+
+    #[test]
+    fn tagged_enums_are_any_of_closed_objects() {
+        let tagged = |tag: &str| json!({"type": "object", "properties": {"kind": {"type": "string", "const": tag}}, "required": ["kind"]});
+        let closed = |tag: &str| json!({"type": "object", "properties": {"kind": {"type": "string", "const": tag}}, "required": ["kind"], "additionalProperties": false});
+        check_property(json!({"oneOf": [tagged("a"), tagged("b")]}), json!({"anyOf": [closed("a"), closed("b")]}));
+        let flattened = json!({
+            "type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"], "oneOf": [tagged("a"), tagged("b")],
+        });
+        let with_id = |tag: &str| {
+            json!({
+                "type": "object", "properties": {"id": {"type": "integer"}, "kind": {"type": "string", "const": tag}},
+                "required": ["id", "kind"], "additionalProperties": false,
+            })
+        };
+        check_property(flattened, json!({"anyOf": [with_id("a"), with_id("b")]}));
+    }
+
+    #[test]
+    fn a_nullable_object_is_closed_and_one_schema_of_all_is_inlined() {
+        check_property(
+            json!({"type": ["object", "null"], "properties": {"a": {"type": "string"}}}),
+            json!({"type": ["object", "null"], "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": false}),
+        );
+        check_property(
+            json!({"allOf": [{"type": "string", "enum": ["a"]}], "description": "d"}),
+            json!({"type": "string", "enum": ["a"], "description": "d"}),
+        );
+    }
+
+    #[test]
+    fn what_a_closed_schema_cannot_describe_is_named_by_its_field() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "scores": {"type": "object", "additionalProperties": {"type": "integer"}},
+                "extra": true,
+                "pair": {"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}]},
+                "places": {"type": "array", "items": {"$ref": "#/$defs/Place"}},
+                "raw": {"type": ["object", "null"]},
+                "list": {"type": "array"},
+                "ok": {"type": "array", "items": {"type": "string"}},
+            },
+            "$defs": {"Place": {"type": "object", "properties": {
+                "tags": {"anyOf": [{"patternProperties": {"^[0-9]+$": {"type": "string"}}, "type": "object"}, {"type": "null"}]},
+                "near": {"$ref": "#/$defs/Place"},
+            }}},
+        });
+        let faults = strict(&schema).unwrap_err();
+        let found: Vec<String> =
+            faults.iter().map(|fault| fault.to_string().split(':').next().unwrap().to_owned()).collect();
+        assert_eq!(
+            found,
+            [
+                "the field `extra` of the answer may be any value",
+                "the field `list[]` of the answer may be any value",
+                "the field `pair` of the answer is a tuple",
+                "the field `places[].tags` of the answer is a map",
+                "the field `raw` of the answer is a map",
+                "the field `scores` of the answer is a map",
+            ]
+        );
+        let whole = strict(&json!({"type": "object", "additionalProperties": {"type": "string"}})).unwrap_err();
+        assert!(whole[0].to_string().starts_with("the answer itself is a map"), "{}", whole[0]);
     }
 }

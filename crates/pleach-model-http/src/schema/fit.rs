@@ -1,0 +1,186 @@
+//! [`fit`]: a request whose functions and calls are as the provider takes them, and the way back for its answers.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pleach_core::{FunctionDeclaration, Part};
+use pleach_model::{LlmRequest, LlmResponse, RequestTool};
+use serde_json::Value;
+
+use super::keywords::rewrite_all;
+use super::{Dialect, Keys, SchemaFault, Standard, root};
+
+/// How many warnings are remembered.
+const MOST_WARNINGS: usize = 1_024;
+/// How much of a name is shown.
+const SHOWN: usize = 100;
+
+/// A request that the provider takes.
+pub(crate) struct Fitted<'a> {
+    pub(crate) request: Cow<'a, LlmRequest>,
+    /// The properties that have other names for the provider, by function.
+    keys: BTreeMap<String, Keys>,
+}
+
+/// What was said of the tools of one model, so that it is said once and not with every request.
+#[derive(Debug, Default)]
+pub(crate) struct Warned(Mutex<BTreeSet<(String, String)>>);
+
+impl Warned {
+    fn warn(&self, model: &str, tool: &str, what: &str, reason: &str) {
+        let mut warned = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if warned.len() >= MOST_WARNINGS {
+            warned.clear();
+        }
+        if warned.insert((model.to_owned(), tool.to_owned())) {
+            let tool: String = tool.chars().take(SHOWN).collect();
+            tracing::warn!(model, tool, reason, "{what}");
+        }
+    }
+}
+
+/// Fits the functions of a request to the provider. A function that cannot be declared is left out with a warning that names it: the others
+/// still work.
+pub(crate) fn fit<'a>(model: &str, request: &'a LlmRequest, dialect: &Dialect, warned: &Warned) -> Fitted<'a> {
+    let mut fitted = Fitted { request: Cow::Borrowed(request), keys: BTreeMap::new() };
+    for (place, tool) in request.config.tools.iter().flatten().enumerate() {
+        let RequestTool::Functions(functions) = tool else { continue };
+        let mut taken = Vec::with_capacity(functions.len());
+        for function in functions {
+            let name = function.name.as_deref().unwrap_or_default();
+            match declaration(function, dialect) {
+                Ok((declared, keys, losses)) => {
+                    if !losses.is_empty() {
+                        warned.warn(
+                            model,
+                            name,
+                            "the schema of a tool is sent without a part of it",
+                            &losses.join(", "),
+                        );
+                    }
+                    fitted.keys.extend(keys.map(|keys| (name.to_owned(), keys)));
+                    taken.push(declared);
+                }
+                Err(fault) => {
+                    warned.warn(model, name, "a tool is left out of the requests to the model", &fault.to_string());
+                }
+            }
+        }
+        let is_same =
+            taken.len() == functions.len() && taken.iter().zip(functions).all(|(one, other)| Arc::ptr_eq(one, other));
+        if !is_same && let Some(tools) = &mut fitted.request.to_mut().config.tools {
+            tools[place] = RequestTool::Functions(taken);
+        }
+    }
+    fitted.drop_empty();
+    fitted.send_history();
+    fitted
+}
+
+type Declared = (Arc<FunctionDeclaration>, Option<Keys>, Vec<String>);
+
+/// Returns the declaration with a schema that the provider takes: the same one if it has nothing to change.
+fn declaration(function: &Arc<FunctionDeclaration>, dialect: &Dialect) -> Result<Declared, SchemaFault> {
+    // Gemini's own form of a schema has the same meaning.
+    let given = function.parameters_json_schema.as_ref().or_else(|| function.extra.as_ref()?.get("parameters"));
+    let Some(given) = given else { return Ok((Arc::clone(function), None, Vec::new())) };
+    let (schema, keys, losses) = parameters(given, dialect)?;
+    if function.parameters_json_schema.as_ref() == Some(&schema) {
+        return Ok((Arc::clone(function), keys, losses));
+    }
+    let mut function = FunctionDeclaration::clone(function);
+    if let Some(extra) = &mut function.extra {
+        extra.remove("parameters");
+    }
+    function.parameters_json_schema = Some(schema);
+    Ok((Arc::new(function), keys, losses))
+}
+
+/// Returns the schema of a function's arguments as the provider takes it.
+pub(super) fn parameters(given: &Value, dialect: &Dialect) -> Result<(Value, Option<Keys>, Vec<String>), SchemaFault> {
+    let mut standard = Standard::of(given)?;
+    root::as_object(&mut standard)?;
+    let losses = std::mem::take(&mut standard.losses);
+    let (schema, keys) = as_taken(standard, dialect);
+    Ok((schema, keys, losses))
+}
+
+/// Returns the schema of an answer as the provider takes it. One that is too large is sent as it is: the provider names the fault.
+#[cfg(any(feature = "anthropic", feature = "gemini"))]
+pub(crate) fn fit_answer(schema: &Value, dialect: &Dialect) -> (Value, Option<Keys>) {
+    match Standard::of(schema) {
+        Ok(standard) => as_taken(standard, dialect),
+        Err(_) => (schema.clone(), None),
+    }
+}
+
+fn as_taken(standard: Standard, dialect: &Dialect) -> (Value, Option<Keys>) {
+    let mut schema = standard.into_value();
+    if let Some(definitions) = schema.get_mut("$defs").and_then(Value::as_object_mut) {
+        definitions.values_mut().for_each(|definition| rewrite_all(definition, dialect.rewrite));
+    }
+    rewrite_all(&mut schema, dialect.rewrite);
+    let keys = Keys::rename(&mut schema, dialect.takes_key);
+    (schema, keys)
+}
+
+impl Fitted<'_> {
+    /// Removes lists of functions that have become empty, which providers refuse.
+    fn drop_empty(&mut self) {
+        let is_empty = |tool: &RequestTool| matches!(tool, RequestTool::Functions(functions) if functions.is_empty());
+        if self.request.config.tools.iter().flatten().any(is_empty) {
+            let config = &mut self.request.to_mut().config;
+            let tools = config.tools.iter_mut();
+            tools.for_each(|tools| tools.retain(|tool| !is_empty(tool)));
+            config.tools.take_if(|tools| tools.is_empty());
+        }
+    }
+
+    /// Gives the calls of the conversation the names that the provider knows.
+    fn send_history(&mut self) {
+        if self.keys.is_empty() {
+            return;
+        }
+        let is_renamed = |part: &Part| {
+            part.function_call
+                .as_ref()
+                .and_then(|call| call.name.as_deref())
+                .is_some_and(|name| self.keys.contains_key(name))
+        };
+        let contents = self.request.contents.iter().enumerate();
+        let places: Vec<usize> =
+            contents.filter(|(_, content)| content.parts().iter().any(is_renamed)).map(|(place, _)| place).collect();
+        for place in places {
+            for part in self.request.to_mut().contents[place].to_mut().parts_mut() {
+                if let Some(call) = &mut part.function_call
+                    && let Some(keys) = call.name.as_deref().and_then(|name| self.keys.get(name))
+                {
+                    call.args.iter_mut().for_each(|arguments| keys.send(arguments));
+                }
+            }
+        }
+    }
+
+    /// Gives the calls of an answer, or of a piece of one, the names of the functions.
+    pub(crate) fn restore(&self, mut response: LlmResponse) -> LlmResponse {
+        if self.keys.is_empty() {
+            return response;
+        }
+        let parts = response.content.as_mut().and_then(|content| content.parts.as_mut());
+        for call in parts.into_iter().flatten().filter_map(|part| part.function_call.as_mut()) {
+            let Some(keys) = call.name.as_deref().and_then(|name| self.keys.get(name)) else { continue };
+            call.args.iter_mut().for_each(|arguments| keys.restore(arguments));
+            if let Some(pieces) = &mut call.partial_args {
+                let mut restored = pieces.as_value().clone();
+                for piece in restored.as_array_mut().into_iter().flatten() {
+                    if let Some(Value::String(path)) = piece.get_mut("json_path") {
+                        *path = keys.restore_path(path);
+                    }
+                }
+                **pieces = pleach_core::Owned::new(restored);
+            }
+        }
+        response
+    }
+}
