@@ -42,7 +42,7 @@ pub use clock::SystemClock;
 pub use context::{Key, Select, SessionView, State, StateNumber, Step, json_schema_of};
 pub use contract::{
     AgentMode, AgentSpec, CallbackContext, Context, CredentialService, Hook, Instruction, InvocationContext, Need,
-    Node, Plugin, ReadonlyContext, SharedToolset, ShellKind, Tool, ToolContext, Toolset,
+    NeededAnswers, Node, Plugin, ReadonlyContext, SharedToolset, ShellKind, Tool, ToolContext, Toolset,
 };
 pub use credential::{InMemoryCredentialService, SessionStateCredentialService};
 pub use dead_end::DeadEnd;

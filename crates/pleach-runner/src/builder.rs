@@ -293,7 +293,7 @@ impl RunnerBuilder {
         faults.extend(self.root.iter().flat_map(|root| root_faults(&**root)));
         let mut needs = Vec::new();
         self.root.iter().for_each(|root| root.needs(&mut needs));
-        faults.extend(needs.iter().filter_map(|need| unmet(need, &self.provided, self.model.is_some())));
+        faults.extend(needs.iter().filter_map(|need| unmet(need, &self.provided, self.model.as_ref())));
         let toolsets = toolsets(needs);
         let (Some(root), Some(sessions), true) = (self.root, self.sessions, faults.is_empty()) else {
             return Err(BuildError { name: self.name.to_string(), faults });
@@ -362,18 +362,19 @@ fn root_faults(root: &dyn Node) -> Vec<Fault> {
 }
 
 /// Returns the fault of an app that does not have what a node needs.
-fn unmet(need: &Need, provided: &Provided, has_model: bool) -> Option<Fault> {
+fn unmet(need: &Need, provided: &Provided, model: Option<&Arc<dyn Model>>) -> Option<Fault> {
     match need {
         Need::Value(value) if !provided.has(value) => Some(Fault::config(
             "not_provided",
             format!("a node asks for `Shared<{}>`, which nothing provides: call `.provide(…)`", value.name),
         )),
-        Need::Model(agent) if !has_model => Some(Fault::config(
+        Need::Model(agent) if model.is_none() => Some(Fault::config(
             "no_model",
             format!(
                 "agent '{agent}' has no model: give it one with `.model(…)`, or the app with `Runner::builder(…).model(…)`"
             ),
         )),
+        Need::Answers(answers) => answers.check(model).err().map(|fault| Fault::value("output_schema", fault)),
         _ => None,
     }
 }

@@ -21,6 +21,7 @@ use super::callbacks::{
     AfterModelCallback, AfterToolCallback, AgentCallback, BeforeModelCallback, BeforeToolCallback, Callbacks,
     ModelErrorCallback, ToolErrorCallback,
 };
+use super::declaration::demanded_answers;
 use super::processors::{ProcessorPlace, Processors, RequestProcessor};
 use super::{Declaration, IncludeContents, LlmAgent, ToolSource};
 use crate::names::name_faults;
@@ -298,7 +299,8 @@ impl LlmAgentBuilder {
     /// Builds the agent.
     ///
     /// # Errors
-    /// A name that is no identifier, settings that belong elsewhere, or a sub-agent that has a parent already.
+    /// A name that is no identifier, settings that belong elsewhere, a sub-agent that has a parent already, or an output schema that
+    /// the agent's own model cannot be held to. That of another model is checked when the Runner is built, and before a request is sent.
     // L2–L4
     pub fn build(self) -> Result<LlmAgent, BuildError> {
         let name = self.agent.name.clone();
@@ -306,6 +308,10 @@ impl LlmAgentBuilder {
         let mut faults = name_faults(&spec);
         faults.extend(misplaced(&name, &self.config));
         faults.extend(self.processors.faults);
+        let model = self.agent.model.clone();
+        let answers = demanded_answers(&self.agent, &self.tools, self.output_schema.as_ref(), model);
+        let unmet = answers.and_then(|answers| answers.check(None).err());
+        faults.extend(unmet.map(|fault| Fault::value("output_schema", fault)));
         for sub in self.agent.sub_agents.iter().filter(|sub| sub.agent().is_none()) {
             let sub = &sub.spec().name;
             let message = format!("'{sub}', a sub-agent of '{name}', is no agent: add it as a tool with `NodeTool`");

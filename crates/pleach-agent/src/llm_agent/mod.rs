@@ -17,6 +17,7 @@ use smol_str::SmolStr;
 use crate::run::AgentRun;
 pub use builder::LlmAgentBuilder;
 pub use declaration::IncludeContents;
+use declaration::demanded_answers;
 pub(crate) use declaration::{Declaration, ToolSource};
 
 /// An agent: a model with an instruction, tools and other agents to hand over to. Cheap to clone: clones are the same agent.
@@ -70,7 +71,10 @@ impl Node for LlmAgent {
         if self.0.agent.nearest_model().is_none() {
             needs.push(Need::Model(self.0.agent.name.clone()));
         }
-        for source in &self.0.tools {
+        let Declaration { agent, tools, output_schema, .. } = &*self.0;
+        let answers = demanded_answers(agent, tools, output_schema.as_ref(), agent.nearest_model());
+        needs.extend(answers.map(Need::Answers));
+        for source in tools {
             match source {
                 ToolSource::Tool(tool) => tool.needs(needs),
                 ToolSource::Set(set) => needs.push(Need::Toolset(set.clone())),

@@ -190,7 +190,7 @@ fn profile(spec: &AgentSpec) -> AgentProfile<'_> {
 }
 
 /// Returns the sub-agents that the model calls: those with a task, and those that answer once.
-fn called_agents(agents: &[Arc<dyn Node>]) -> impl Iterator<Item = (&Arc<dyn Node>, AgentMode)> {
+pub(crate) fn called_agents(agents: &[Arc<dyn Node>]) -> impl Iterator<Item = (&Arc<dyn Node>, AgentMode)> {
     agents.iter().filter_map(|node| match node.agent()?.mode {
         Some(mode @ (AgentMode::Task | AgentMode::SingleTurn)) => Some((node, mode)),
         _ => None,

@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use crate::schema::{SchemaFault, Standard, has_type};
 
-/// How many faults are reported.
+/// How many faults are found, and how many of them are shown.
 const MOST: usize = 20;
+const SHOWN: usize = 5;
 
 /// A field of an answer that a strict schema cannot describe.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,19 +35,33 @@ impl ShapeFault {
     }
 }
 
+/// The field, and what it is: `` `places[].tags` (a map) ``.
 impl fmt::Display for ShapeFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.path.as_str() {
-            "" => f.write_str("the answer itself ")?,
-            path => write!(f, "the field `{path}` of the answer ")?,
+            "" => f.write_str("the answer itself")?,
+            path => write!(f, "`{path}`")?,
         }
         match &self.kind {
-            Kind::Map => f.write_str("is a map: strict answers have only fields that are named, so use a list of structs with a key and a value"),
-            Kind::Any => f.write_str("may be any value: strict answers need a type, for example a text with JSON"),
-            Kind::Tuple => f.write_str("is a tuple: strict answers have no tuples, so use a struct with named fields"),
-            Kind::Schema(fault) => write!(f, "cannot be described: {fault}"),
+            Kind::Map => f.write_str(" (a map)"),
+            Kind::Any => f.write_str(" (any value)"),
+            Kind::Tuple => f.write_str(" (a tuple)"),
+            Kind::Schema(fault) => write!(f, " ({fault})"),
         }
     }
+}
+
+/// Returns what an error says of such fields.
+pub(super) fn describe(faults: &[ShapeFault]) -> String {
+    let shown: Vec<String> = faults.iter().take(SHOWN).map(ToString::to_string).collect();
+    let more = match faults.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "a strict answer cannot have {}{more}: name every field and give it a type, for example a list of structs for a map",
+        shown.join(", ")
+    )
 }
 
 /// Returns the fields that a strict schema cannot describe.

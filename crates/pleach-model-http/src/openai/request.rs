@@ -4,7 +4,7 @@
 use pleach_model::{GenerateConfig, LlmRequest, ModelCall, ModelError};
 use serde_json::{Map, Value, json};
 
-use super::{messages, schema};
+use super::{answer_shape, messages, schema};
 use crate::functions::{callable, parameters};
 use crate::settings::refuse_unsupported;
 use crate::wire::{Prepared, unsupported};
@@ -67,10 +67,7 @@ fn response_format(model: &str, config: &GenerateConfig) -> Result<Option<Value>
 /// # Errors
 /// The fields that no strict answer can have.
 pub(super) fn strict(model: &str, schema: &Value) -> Result<Value, ModelError> {
-    schema::strict(schema).map_err(|faults| {
-        let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
-        unsupported(model, faults.join("; "))
-    })
+    schema::strict(schema).map_err(|faults| unsupported(model, answer_shape::describe(&faults)))
 }
 
 /// The functions that may be called: with a required call and names, only those.

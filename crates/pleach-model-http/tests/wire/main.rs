@@ -9,6 +9,7 @@ mod failures;
 mod finish;
 mod gemini;
 mod openai;
+mod schemas;
 mod server;
 mod support;
 mod tls;
