@@ -21,6 +21,7 @@ mod layers;
 mod lint;
 mod mcp_servers;
 mod pages;
+mod pgbouncer;
 mod postgres;
 mod python;
 mod quick;

@@ -1,4 +1,4 @@
-//! What pleach's own tests share: clocks, counted ids, Postgres schemas, the contract every session service must keep,
+//! What pleach's own tests share: clocks, counted ids, Postgres schemas and poolers, the contract every session service must keep,
 //! and what google-adk read from its own databases.
 //!
 //! Used by tests, benchmarks and the conformance driver only.
@@ -8,6 +8,8 @@ mod fixed_clock;
 pub mod golden;
 mod held_clock;
 mod memory;
+#[cfg(all(feature = "postgres", unix))]
+pub mod pooler;
 mod runtime_clock;
 #[cfg(feature = "postgres")]
 pub mod schema;
@@ -17,6 +19,8 @@ mod strict;
 pub use fixed_clock::FixedClock;
 pub use held_clock::HeldClock;
 pub use memory::{check_copies_of_a_large_event, peak_memory};
+#[cfg(all(feature = "postgres", unix))]
+pub use pooler::Pooler;
 pub use runtime_clock::RuntimeClock;
 #[cfg(feature = "postgres")]
 pub use schema::Schema;

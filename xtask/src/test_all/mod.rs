@@ -31,6 +31,7 @@ pub(crate) fn run(args: &mut lexopt::Parser) -> anyhow::Result<bool> {
         for need in step.needs {
             match need {
                 Need::Postgres => reports.extend(run.obtain_postgres(&options)),
+                Need::Pgbouncer => reports.extend(run.obtain_pgbouncer(&options)),
                 Need::Adk => reports.extend(run.obtain_adk()),
                 Need::McpServers => reports.extend(run.obtain_mcp_servers()),
                 Need::Schemathesis => reports.extend(run.obtain_schemathesis()),

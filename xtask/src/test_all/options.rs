@@ -4,6 +4,8 @@ use anyhow::{bail, ensure};
 use lexopt::Parser;
 use lexopt::prelude::*;
 
+use crate::report::{Outcome, StepReport};
+
 /// Which steps run, and what they must not go without.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Options {
@@ -13,7 +15,7 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// On a CI machine (`CI=true`) Postgres is required without being asked for.
+    /// On a CI machine (`CI=true`) Postgres and PgBouncer are required without being asked for.
     pub(super) fn parse(args: &mut Parser, known: &[&str]) -> anyhow::Result<Self> {
         let ci = std::env::var("CI").is_ok_and(|value| value == "true");
         let mut options = Self { only: None, require_postgres: ci };
@@ -28,6 +30,16 @@ impl Options {
             }
         }
         Ok(options)
+    }
+
+    /// Makes a failure of the report of a server, or of what stands in front of it, that is missing and required.
+    pub(super) fn require(&self, report: StepReport) -> StepReport {
+        match report.outcome {
+            Outcome::Skipped(_) if self.require_postgres => {
+                StepReport { outcome: Outcome::Failed(Default::default()), ..report }
+            }
+            _ => report,
+        }
     }
 
     pub(super) fn wants(&self, step: &str) -> bool {

@@ -8,15 +8,17 @@ use super::options::Options;
 use crate::adk::{self, PYTHON_VARIABLE};
 use crate::browser::{self, Browser, CHROMIUM_VARIABLE, DRIVER_VARIABLE};
 use crate::mcp_servers::{self, SERVERS_VARIABLE};
+use crate::pgbouncer;
 use crate::postgres::{Durability, Server, URL_VARIABLE};
 use crate::report::{Outcome, StepReport};
-use crate::schemathesis::{self, PROGRAM_VARIABLE};
+use crate::schemathesis;
 use crate::workspace::Workspace;
 
 /// What the steps share.
 pub(super) struct Run {
     pub(super) workspace: Workspace,
     postgres: Wanted<Server>,
+    pgbouncer: Wanted<PathBuf>,
     adk: Wanted<PathBuf>,
     mcp_servers: Wanted<PathBuf>,
     schemathesis: Wanted<PathBuf>,
@@ -35,6 +37,8 @@ enum Wanted<T> {
 pub(super) enum Need {
     /// A database server.
     Postgres,
+    /// The program `pgbouncer`, for tests that put it in front of the database server.
+    Pgbouncer,
     /// A Python with google-adk.
     Adk,
     /// The reference MCP servers.
@@ -50,6 +54,7 @@ impl Run {
         Self {
             workspace,
             postgres: Wanted::NotAsked,
+            pgbouncer: Wanted::NotAsked,
             adk: Wanted::NotAsked,
             mcp_servers: Wanted::NotAsked,
             schemathesis: Wanted::NotAsked,
@@ -60,11 +65,14 @@ impl Run {
     /// Gets the server; a row of its own in the table.
     pub(super) fn obtain_postgres(&mut self, options: &Options) -> Option<StepReport> {
         let about = "a server for the steps that use one";
-        let mut report = self.postgres.obtain("postgres", about, || Server::obtain(Durability::None))?;
-        if options.require_postgres && matches!(report.outcome, Outcome::Skipped(_)) {
-            report.outcome = Outcome::Failed(Default::default());
-        }
-        Some(report)
+        let report = self.postgres.obtain("postgres", about, || Server::obtain(Durability::None))?;
+        Some(options.require(report))
+    }
+
+    /// Gets the pooler; a row of its own, and required where the server is.
+    pub(super) fn obtain_pgbouncer(&mut self, options: &Options) -> Option<StepReport> {
+        let about = "a pooler for the tests that put one in front of the server";
+        Some(options.require(self.pgbouncer.obtain("pgbouncer", about, pgbouncer::obtain)?))
     }
 
     /// Gets the Python; also a row of its own, and never a failure: a machine that has only Rust is a good machine.
@@ -112,6 +120,9 @@ impl Run {
         if let Wanted::Ready(server) = &self.postgres {
             variables.push((URL_VARIABLE, OsStr::new(server.url())));
         }
+        if let Wanted::Ready(program) = &self.pgbouncer {
+            variables.push((pgbouncer::PROGRAM_VARIABLE, program.as_os_str()));
+        }
         if let Wanted::Ready(python) = &self.adk {
             variables.push((PYTHON_VARIABLE, python.as_os_str()));
         }
@@ -119,7 +130,7 @@ impl Run {
             variables.push((SERVERS_VARIABLE, folder.as_os_str()));
         }
         if let Wanted::Ready(program) = &self.schemathesis {
-            variables.push((PROGRAM_VARIABLE, program.as_os_str()));
+            variables.push((schemathesis::PROGRAM_VARIABLE, program.as_os_str()));
         }
         if let Wanted::Ready(browser) = &self.browser {
             variables.push((CHROMIUM_VARIABLE, browser.chromium.as_os_str()));

@@ -36,7 +36,7 @@ pub(super) const STEPS: &[Step] = &[
     step("clippy", "clippy finds nothing", |_| plain(lint::run())),
     step("features", "every combination of the facade's features", features),
     Step {
-        needs: &[Need::Postgres, Need::Adk, Need::McpServers, Need::Schemathesis],
+        needs: &[Need::Postgres, Need::Pgbouncer, Need::Adk, Need::McpServers, Need::Schemathesis],
         ..step("test", "unit, integration and documentation tests", test)
     },
     Step { needs: &[Need::Adk, Need::Browser], ..step("browser", "the server's pages in Chromium", browser) },
