@@ -1,10 +1,10 @@
 //! The databases that processes share.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use pleach::{SessionService, connect};
-use pleach_testkit::Schema;
+use pleach_testkit::{Pooler, Schema};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Row as _};
 use tempfile::TempDir;
@@ -15,12 +15,15 @@ pub(crate) enum Backend {
     SqliteLite,
     SqliteV1,
     Postgres,
+    /// The same behind a pooler with four sessions of the server, each lent for one transaction.
+    PooledPostgres,
 }
 
 /// An empty database; gone with this value.
 pub(crate) enum Database {
     Sqlite { folder: TempDir, scheme: &'static str },
     Postgres(Schema),
+    Pooled(Schema, Mutex<Pooler>),
 }
 
 impl Backend {
@@ -31,6 +34,11 @@ impl Backend {
             Self::SqliteLite => Some(sqlite("sqlite")),
             Self::SqliteV1 => Some(sqlite("sqlite+aiosqlite")),
             Self::Postgres => Schema::for_test().await.map(Database::Postgres),
+            Self::PooledPostgres => {
+                let schema = Schema::for_test().await?;
+                let pooler = Pooler::for_test(&schema, "pool_mode = transaction\ndefault_pool_size = 4")?;
+                Some(Database::Pooled(schema, Mutex::new(pooler)))
+            }
         }
     }
 }
@@ -41,6 +49,7 @@ impl Database {
             // An absolute path after three slashes makes four.
             Self::Sqlite { scheme, .. } => format!("{scheme}:///{}", self.file().display()),
             Self::Postgres(schema) => schema.url(),
+            Self::Pooled(schema, pooler) => pooler.lock().unwrap().url(schema),
         }
     }
 
@@ -51,7 +60,7 @@ impl Database {
     fn file(&self) -> PathBuf {
         match self {
             Self::Sqlite { folder, .. } => folder.path().join("sessions.db"),
-            Self::Postgres(_) => unreachable!("a server has no file"),
+            Self::Postgres(_) | Self::Pooled(..) => unreachable!("a server has no file"),
         }
     }
 
@@ -61,6 +70,12 @@ impl Database {
             // SQLite's statements run in the process that was killed.
             Self::Sqlite { .. } => {}
             Self::Postgres(schema) => schema.settle().await.unwrap(),
+            // Its connections to the server stay open until it ends.
+            Self::Pooled(schema, pooler) => {
+                pooler.lock().unwrap().take_down();
+                schema.settle().await.unwrap();
+                pooler.lock().unwrap().bring_up().unwrap();
+            }
         }
     }
 
@@ -76,7 +91,7 @@ impl Database {
                 }
                 connection.close().await.unwrap();
             }
-            Self::Postgres(schema) => {
+            Self::Postgres(schema) | Self::Pooled(schema, _) => {
                 let mut connection = schema.connect().await.unwrap();
                 for (sql, table) in queries.into_iter().zip(&mut tables) {
                     let rows = sqlx::query(AssertSqlSafe(sql)).fetch_all(&mut connection).await.unwrap();

@@ -77,4 +77,5 @@ on_durable_backends! {
     sqlite_lite = crate::Backend::SqliteLite,
     sqlite_v1 = crate::Backend::SqliteV1,
     postgres = crate::Backend::Postgres,
+    pooled_postgres = crate::Backend::PooledPostgres,
 }

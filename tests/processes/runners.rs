@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::database::Backend;
 
-const BACKENDS: [Backend; 3] = [Backend::SqliteLite, Backend::SqliteV1, Backend::Postgres];
+const BACKENDS: [Backend; 4] = [Backend::SqliteLite, Backend::SqliteV1, Backend::Postgres, Backend::PooledPostgres];
 
 fn over(root: impl pleach::Node, sessions: Arc<dyn SessionService>) -> Runner {
     Runner::builder("t").root(root).sessions(sessions).auto_create_session(true).build().unwrap()

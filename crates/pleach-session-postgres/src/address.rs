@@ -7,7 +7,9 @@ use pleach_session::{SessionError, SessionResult};
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 
 use crate::fault::Server;
+use crate::pooling::Pooling;
 use crate::secure::Secure;
+use crate::settings::Settings;
 
 /// The parameters of a URL that the driver takes, each with its other spellings. Others are refused: a misspelt `sslmode` must
 /// not be ignored.
@@ -25,11 +27,15 @@ const DRIVERS: [&[&str]; 11] = [
     &["application_name"],
 ];
 /// The parameters that the service itself takes.
-const OWN: [&str; 8] = [
+const OWN: [&str; 11] = [
     "allow_cleartext_password",
     "channel_binding",
     "connections",
     "operation_timeout",
+    // Who has the server's session: our own name, Prisma's, and that of SQLAlchemy's asyncpg.
+    "pooler",
+    "pgbouncer",
+    "prepared_statement_cache_size",
     "statement_timeout",
     "lock_timeout",
     "idle_session_timeout",
@@ -39,7 +45,14 @@ const OWN: [&str; 8] = [
 /// A parsed URL. No `Debug`: the options hold the password.
 #[derive(Clone)]
 pub(crate) struct Address {
+    /// Connections that start with the settings.
     pub(crate) secure: Secure,
+    /// Connections that start without them, for a pooler.
+    pub(crate) pooled: Secure,
+    /// The settings of the server.
+    pub(crate) settings: Settings,
+    /// What connections have of the server, if the URL says so.
+    pub(crate) pooling: Option<Pooling>,
     pub(crate) server: Server,
     /// The service's own settings in the URL.
     pub(crate) connections: Option<u32>,
@@ -57,22 +70,60 @@ impl Address {
         // The driver does not know this value: without a file it trusts the system's authorities.
         let trusts_system = of_driver.iter().any(|(kind, pair)| *kind == "sslrootcert" && pair.ends_with("=system"));
         let pairs = of_driver.iter().filter(|(kind, _)| !(trusts_system && *kind == "sslrootcert"));
-        let pairs: Vec<&str> = pairs.map(|(_, pair)| *pair).collect();
-        let url = format!("{base}?{}", pairs.join("&"));
-        let mut connect = PgConnectOptions::from_str(&url).map_err(|error| refused(reason(&error)))?;
-        if connect.get_application_name().is_none() {
-            connect = connect.application_name("pleach");
-        }
+        let pairs: OfDriver<'_> = pairs.copied().collect();
+        let connect = connect(base, &pairs)?;
+        let without_settings: OfDriver<'_> = pairs.iter().filter(|(kind, _)| *kind != "options").copied().collect();
         let server = Server::new(name(&connect));
         let kinds: Vec<&str> = of_driver.iter().map(|(kind, _)| *kind).collect();
         let mode = tls_mode(connect.get_ssl_mode(), &kinds, trusts_system)?;
+        let pooled = Secure { connect: self::connect(base, &without_settings)?, mode, allows_cleartext: false };
         let secure = Secure { connect, mode, allows_cleartext: false };
-        let mut address = Self { secure, server, connections: None, operation_timeout: None };
+        let (settings, pooling) = (Settings::default(), hosted(&secure.connect));
+        let mut address =
+            Self { secure, pooled, settings, pooling, server, connections: None, operation_timeout: None };
+        address.set_pooling(&own, &of_driver)?;
         for (name, value) in own {
             address.set(name, &value)?;
         }
         address.refuse_a_setting_twice(&kinds)?;
+        address.settings = Settings::read(address.secure.connect.get_options().unwrap_or_default());
+        if address.pooling == Some(Pooling::Transaction) {
+            address.check_settings_of_transactions()?;
+        }
         Ok(address)
+    }
+
+    /// Reads what the URL says of a pooler. It overrules what its host is known for.
+    fn set_pooling(&mut self, own: &[(&'static str, String)], of_driver: &OfDriver<'_>) -> SessionResult<()> {
+        let own = own.iter().map(|(name, value)| (*name, value.as_str()));
+        let of_driver =
+            of_driver.iter().map(|(kind, pair)| (*kind, pair.split_once('=').map_or("", |(_, value)| value)));
+        let mut said: Option<(&str, Pooling)> = None;
+        for (name, value) in own.chain(of_driver) {
+            let Some(pooling) = pooling(name, value)? else { continue };
+            match said {
+                Some((other, earlier)) if earlier != pooling => {
+                    return Err(refused(format!("its `{other}` and its `{name}` contradict each other")));
+                }
+                _ => said = Some((name, pooling)),
+            }
+        }
+        self.pooling = said.map(|(_, pooling)| pooling).or(self.pooling);
+        Ok(())
+    }
+
+    /// Refuses settings that cannot be made in each transaction, where connections have no session.
+    pub(crate) fn check_settings_of_transactions(&self) -> SessionResult<()> {
+        let of_session = ["idle_session_timeout"].into_iter().find(|name| self.settings.has(name));
+        let reason = match (&self.settings.other, of_session) {
+            (None, None) => return Ok(()),
+            (_, Some(name)) => format!("`{name}` is about a session, which a pooler in transaction mode shares"),
+            (Some(word), None) => {
+                let what = if is_word(word.trim_start_matches('-')) { format!(" `{word}`") } else { String::new() };
+                format!("its `options` have{what} what is no setting, and a transaction can only begin with settings")
+            }
+        };
+        Err(refused(format!("{reason}: leave it out, or set it in the pooler")))
     }
 
     /// Refuses a setting of the server that `options` and another parameter both give, or `options` twice.
@@ -80,7 +131,8 @@ impl Address {
         let all = self.secure.connect.get_options().unwrap_or_default();
         // The driver puts what the URL says behind the variable; the last one counts, so the URL overrules it.
         let variable = std::env::var("PGOPTIONS").unwrap_or_default();
-        let mut names = settings(all.strip_prefix(variable.as_str()).unwrap_or(all));
+        let settings = Settings::read(all.strip_prefix(variable.as_str()).unwrap_or(all));
+        let mut names: Vec<String> = settings.values.into_iter().map(|(name, _)| name).collect();
         names.extend(kinds.iter().filter(|kind| **kind == "application_name").map(|kind| (*kind).to_owned()));
         names.sort_unstable();
         match names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -97,7 +149,8 @@ impl Address {
                     "true" => true,
                     "false" => false,
                     _ => return Err(refused("`allow_cleartext_password` is `true` or `false`".to_owned())),
-                }
+                };
+                self.pooled.allows_cleartext = self.secure.allows_cleartext;
             }
             "channel_binding" => match value {
                 "disable" | "prefer" => {}
@@ -112,6 +165,8 @@ impl Address {
                 _ => return Err(refused("`connections` is a number from 1 to 10000".to_owned())),
             },
             "operation_timeout" => self.operation_timeout = Some(millis(name, value)?),
+            // Read by `set_pooling`.
+            "pooler" | "pgbouncer" | "prepared_statement_cache_size" => {}
             // The rest are settings of the server, which counts in milliseconds of an `i32`.
             _ => {
                 let millis = millis(name, value)?.as_millis();
@@ -121,6 +176,47 @@ impl Address {
         }
         Ok(())
     }
+}
+
+fn connect(base: &str, pairs: &OfDriver<'_>) -> SessionResult<PgConnectOptions> {
+    let pairs: Vec<&str> = pairs.iter().map(|(_, pair)| *pair).collect();
+    let url = format!("{base}?{}", pairs.join("&"));
+    let connect = PgConnectOptions::from_str(&url).map_err(|error| refused(reason(&error)))?;
+    // Poolers refuse this parameter; numbers are read in binary anyway.
+    let connect = connect.extra_float_digits(None);
+    Ok(if connect.get_application_name().is_none() { connect.application_name("pleach") } else { connect })
+}
+
+/// Reads a parameter that says what connections have of the server; `None` for the others, and where it says nothing.
+fn pooling(name: &str, value: &str) -> SessionResult<Option<Pooling>> {
+    match (name, value) {
+        ("pooler", "transaction") | ("pgbouncer", "true") => Ok(Some(Pooling::Transaction)),
+        ("pooler", "session" | "none") => Ok(Some(Pooling::Session)),
+        ("pooler", "statement") => Err(refused(
+            "`pooler=statement` is not possible: such a pooler has no transactions; use one in the mode `transaction` or \
+             `session`, or the address of the server itself"
+                .to_owned(),
+        )),
+        ("pooler", _) => Err(refused("`pooler` is `transaction`, `session` or `none`".to_owned())),
+        ("pgbouncer", "false") => Ok(None),
+        ("pgbouncer", _) => Err(refused("`pgbouncer` is `true` or `false`".to_owned())),
+        // So other drivers are told that prepared statements do not stay.
+        ("prepared_statement_cache_size" | "statement-cache-capacity", "0") => Ok(Some(Pooling::Transaction)),
+        ("prepared_statement_cache_size", _) => Err(refused(
+            "`prepared_statement_cache_size` is `0`, for a pooler in transaction mode; `statement-cache-capacity` sets \
+             another size"
+                .to_owned(),
+        )),
+        _ => Ok(None),
+    }
+}
+
+/// What is known of addresses that hosted databases hand out: they lead to a pooler in transaction mode.
+fn hosted(connect: &PgConnectOptions) -> Option<Pooling> {
+    let host = connect.get_host().to_ascii_lowercase();
+    let is_neon = host.ends_with(".neon.tech") && host.split('.').next()?.ends_with("-pooler");
+    let is_supabase = host.ends_with(".supabase.com") || host.ends_with(".supabase.co");
+    (is_neon || is_supabase && connect.get_port() == 6543).then_some(Pooling::Transaction)
 }
 
 /// Reads a time in milliseconds; the server's limit is 24 days.
@@ -157,7 +253,7 @@ fn parameters<'u>(query: &'u str, fragment: &'u str) -> SessionResult<(Vec<(&'st
             of_driver.push(("options", pair));
         } else {
             let known = "sslmode, sslrootcert, sslcert, sslkey, connections, operation_timeout, statement_timeout, \
-                         lock_timeout, host, port, dbname, user, password, application_name, options";
+                         lock_timeout, pooler, host, port, dbname, user, password, application_name, options";
             let what = match is_word(key) {
                 true => format!("it has the unknown parameter `{key}`"),
                 false => "what is behind its `?` is not understood".to_owned(),
@@ -166,32 +262,6 @@ fn parameters<'u>(query: &'u str, fragment: &'u str) -> SessionResult<(Vec<(&'st
         }
     }
     Ok((own, of_driver))
-}
-
-/// The names of the settings in the command line that the server is given, as the server knows them.
-fn settings(options: &str) -> Vec<String> {
-    // The server splits at spaces; behind a backslash a space is a part of the value.
-    let mut words = vec![String::new()];
-    let mut letters = options.chars();
-    while let Some(letter) = letters.next() {
-        let last = words.len() - 1;
-        match letter {
-            '\\' => words[last].extend(letters.next()),
-            _ if letter.is_whitespace() => words.push(String::new()),
-            _ => words[last].push(letter),
-        }
-    }
-    let mut words = words.into_iter().filter(|word| !word.is_empty());
-    let mut names = Vec::new();
-    while let Some(word) = words.next() {
-        let setting = match word.strip_prefix("--").or_else(|| word.strip_prefix("-c")) {
-            Some("") => words.next(),
-            other => other.map(str::to_owned),
-        };
-        let name = setting.as_deref().map(|setting| setting.split_once('=').map_or(setting, |(name, _)| name));
-        names.extend(name.map(|name| name.to_ascii_lowercase().replace('-', "_")));
-    }
-    names
 }
 
 fn twice(name: &str) -> SessionError {
@@ -379,6 +449,52 @@ mod tests {
             let mode = Address::parse(&format!("postgres://u@h/db?{query}")).unwrap().secure.mode;
             assert_eq!(std::mem::discriminant(&mode), std::mem::discriminant(&expected), "{query}");
         }
+    }
+
+    #[test]
+    fn what_is_in_front_of_the_server_is_read_from_words_and_known_hosts() {
+        use Pooling::{Session, Transaction};
+        for (rest, expected) in [
+            ("h/db", None),
+            ("h/db?pooler=transaction", Some(Transaction)),
+            ("h/db?pooler=session", Some(Session)),
+            ("h/db?pooler=none", Some(Session)),
+            ("h/db?pgbouncer=true", Some(Transaction)),
+            ("h/db?pgbouncer=false", None),
+            ("h/db?pgbouncer=false&pooler=session", Some(Session)),
+            ("h/db?statement-cache-capacity=0", Some(Transaction)),
+            ("h/db?statement-cache-capacity=50", None),
+            ("h/db?prepared_statement_cache_size=0&pooler=transaction", Some(Transaction)),
+            ("ep-cool-1-pooler.eu-1.aws.neon.tech/db", Some(Transaction)),
+            ("ep-cool-1.eu-1.aws.neon.tech/db", None),
+            ("ep-cool-1-pooler.eu-1.aws.neon.tech/db?pooler=session", Some(Session)),
+            ("ep-cool-1-pooler.example.com/db", None),
+            ("aws-0-eu.pooler.supabase.com:6543/db", Some(Transaction)),
+            ("aws-0-eu.pooler.supabase.com:5432/db", None),
+            ("db.x.supabase.co:6543/db", Some(Transaction)),
+            ("h:6543/db", None),
+        ] {
+            assert_eq!(Address::parse(&format!("postgres://u@{rest}")).unwrap().pooling, expected, "{rest}");
+        }
+        for (query, expected) in [
+            ("pooler=s3cret", "`pooler` is `transaction`, `session` or `none`"),
+            ("pooler=statement", "such a pooler has no transactions"),
+            ("pgbouncer=s3cret", "`pgbouncer` is `true` or `false`"),
+            ("prepared_statement_cache_size=5", "`statement-cache-capacity` sets another size"),
+            ("pooler=session&pgbouncer=true", "contradict each other"),
+            ("statement-cache-capacity=0&pooler=none", "contradict each other"),
+            ("pooler=transaction&pooler=transaction", "`pooler` twice"),
+            ("pooler=transaction&idle_session_timeout=5", "`idle_session_timeout` is about a session"),
+            ("pooler=transaction&options=-B%205", "`-B` what is no setting"),
+        ] {
+            check(&format!("postgres://h/db?{query}"), expected);
+        }
+        let address =
+            Address::parse("postgres://h/db?pgbouncer=true&options=-csearch_path%3Dx&lock_timeout=5").unwrap();
+        let settings = [("search_path", "x"), ("lock_timeout", "5")].map(|(name, value)| (name.into(), value.into()));
+        assert_eq!(address.settings.values, settings);
+        // Which a pooler refuses at the start of a connection.
+        assert_eq!(address.pooled.connect.get_options(), None);
     }
 
     /// A password in which `/`, `?`, `#` or `@` is not percent-encoded is parsed as another part of the URL.

@@ -6,11 +6,12 @@ use pleach_core::{Event, Scope, SessionHead, SessionKey};
 use pleach_session::prepare::StateTexts;
 use pleach_session::raw_state::{self, RawDelta, RawObject, StoredValue};
 use pleach_session::{SessionError, SessionResult, prepare};
+use sqlx::Row as _;
 use sqlx::postgres::{PgArguments, PgRow, Postgres};
-use sqlx::{Connection as _, PgConnection, Row as _, Transaction};
 
 use crate::connections::Ask;
 use crate::fault::{Fault, Server, Trouble};
+use crate::lent::Lent;
 use crate::value::{self, EventText, Seen, Time};
 use crate::{limits, sql};
 
@@ -109,14 +110,14 @@ impl Append {
     }
 
     /// Returns the stored revision; `None` without a session.
-    async fn found(&self, connection: &mut PgConnection) -> sqlx::Result<Option<Seen>> {
+    async fn found(&self, connection: &mut Lent) -> sqlx::Result<Option<Seen>> {
         let rows = value::query(sql::FIND_REVISION, &self.key).fetch_all(connection).await?;
         rows.first().map(|row| Ok(Seen::new(row.try_get("update_time")?, row.try_get("ties")?))).transpose()
     }
 
     /// Looks for a stored event with this id. It is a success if it is the same event, as after a lost answer.
     // S34
-    async fn known(&self, connection: &mut PgConnection) -> Result<Option<Known>, Trouble> {
+    async fn known(&self, connection: &mut Lent) -> Result<Option<Known>, Trouble> {
         let rows = value::query(sql::FIND_EVENT, &self.key)
             .bind(Time(self.seen.revision.micros))
             .bind(i64::from(self.seen.revision.ties))
@@ -150,7 +151,7 @@ impl Append {
     }
 
     /// Returns the answer when the fence does not hold; `found` is the stored revision.
-    async fn refused(&self, connection: &mut PgConnection, found: Seen) -> Result<Appended, Trouble> {
+    async fn refused(&self, connection: &mut Lent, found: Seen) -> Result<Appended, Trouble> {
         match self.known(connection).await? {
             // The head of a caller that has seen the event does not change.
             Some(Known { was_seen: Some(true), stored, .. }) => Ok(Appended { behind: self.seen, stored }),
@@ -160,7 +161,7 @@ impl Append {
     }
 
     /// The event's id is taken although the fence holds, so the caller has seen every event.
-    async fn duplicate(&self, connection: &mut PgConnection, error: sqlx::Error) -> Result<Appended, Trouble> {
+    async fn duplicate(&self, connection: &mut Lent, error: sqlx::Error) -> Result<Appended, Trouble> {
         let known = self.known(connection).await?.ok_or(Trouble::Sql(error))?;
         Ok(Appended { behind: self.seen, stored: known.stored })
     }
@@ -176,7 +177,7 @@ impl Append {
     }
 
     /// Applies the operations to the stored values and stores the event.
-    async fn append_with_ops(&self, connection: &mut PgConnection) -> Result<Appended, Trouble> {
+    async fn append_with_ops(&self, connection: &mut Lent) -> Result<Appended, Trouble> {
         // The fence protects the session's own state, so only shared state is locked until the end.
         let locks = self.writes(Scope::App) || self.writes(Scope::User);
         for _ in 0..RACES {
@@ -201,13 +202,13 @@ impl Append {
         Err(self.outrun())
     }
 
-    async fn try_ops_locked(&self, connection: &mut PgConnection) -> Result<Attempt, Trouble> {
-        let mut transaction = connection.begin().await?;
-        let outcome = self.try_ops(&mut transaction).await;
-        end(transaction, outcome, |attempt| matches!(attempt, Attempt::Stored(_))).await
+    async fn try_ops_locked(&self, connection: &mut Lent) -> Result<Attempt, Trouble> {
+        connection.begin("").await?;
+        let outcome = self.try_ops(connection).await;
+        end(connection, outcome, |attempt| matches!(attempt, Attempt::Stored(_))).await
     }
 
-    async fn try_ops(&self, transaction: &mut PgConnection) -> Result<Attempt, Trouble> {
+    async fn try_ops(&self, transaction: &mut Lent) -> Result<Attempt, Trouble> {
         let rows = value::query(sql::LOCK_STATES, &self.key)
             .bind(self.writes(Scope::App))
             .bind(self.writes(Scope::User))
@@ -240,15 +241,14 @@ impl Append {
 
 /// Commits a transaction whose outcome is one to `keep`, and rolls it back otherwise.
 pub(crate) async fn end<T>(
-    transaction: Transaction<'_, Postgres>,
+    connection: &mut Lent,
     outcome: Result<T, Trouble>,
     keep: impl Fn(&T) -> bool,
 ) -> Result<T, Trouble> {
-    // Explicitly: a dropped transaction would keep its locks until its connection is used again.
     match &outcome {
-        Ok(done) if keep(done) => transaction.commit().await?,
+        Ok(done) if keep(done) => connection.commit().await?,
         Err(Trouble::Sql(error)) if Fault::of(error) == Fault::Lost => {}
-        _ => transaction.rollback().await?,
+        _ => connection.roll_back().await?,
     }
     outcome
 }
@@ -265,7 +265,7 @@ enum Attempt {
 impl Ask for Append {
     type Answer = Appended;
 
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Appended, Trouble> {
+    async fn ask(&self, connection: &mut Lent, _: bool) -> Result<Appended, Trouble> {
         if !self.event.actions().state_ops().is_empty() {
             return self.append_with_ops(connection).await;
         }

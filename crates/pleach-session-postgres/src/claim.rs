@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use pleach_core::{Event, SessionHead, SessionKey};
 use pleach_session::{SessionError, SessionResult, check_redacted, prepare, redacted_document};
-use sqlx::{Connection as _, PgConnection, Row as _};
+use sqlx::Row as _;
 
 use crate::append::end;
 use crate::connections::Ask;
 use crate::fault::{Server, Trouble};
+use crate::lent::Lent;
 use crate::load::read_event;
 use crate::value::{self, EventText, Name, Seen, Time};
 use crate::{limits, sql};
@@ -40,7 +41,7 @@ impl Claim {
         Ok(Self { key: head.shared_key().clone(), server: server.clone(), seen, time })
     }
 
-    async fn claim(&self, connection: &mut PgConnection) -> Result<Seen, Trouble> {
+    async fn claim(&self, connection: &mut Lent) -> Result<Seen, Trouble> {
         let ours = self.seen.revision;
         let mut time = self.time;
         for _ in 0..RACES {
@@ -68,7 +69,7 @@ impl Claim {
 
 impl Redact {
     /// Claims the session and replaces the event, in the transaction that `connection` has begun.
-    async fn execute(&self, connection: &mut PgConnection) -> Result<Seen, Trouble> {
+    async fn execute(&self, connection: &mut Lent) -> Result<Seen, Trouble> {
         let Self { claim, event } = self;
         let seen = claim.claim(&mut *connection).await?;
         let id = event.id().to_string();
@@ -93,7 +94,7 @@ impl Redact {
 impl Ask for Claim {
     type Answer = Seen;
 
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Seen, Trouble> {
+    async fn ask(&self, connection: &mut Lent, _: bool) -> Result<Seen, Trouble> {
         self.claim(connection).await
     }
 }
@@ -101,9 +102,9 @@ impl Ask for Claim {
 impl Ask for Redact {
     type Answer = Seen;
 
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Seen, Trouble> {
-        let mut transaction = connection.begin().await?;
-        let outcome = self.execute(&mut transaction).await;
-        end(transaction, outcome, |_| true).await
+    async fn ask(&self, connection: &mut Lent, _: bool) -> Result<Seen, Trouble> {
+        connection.begin("").await?;
+        let outcome = self.execute(connection).await;
+        end(connection, outcome, |_| true).await
     }
 }

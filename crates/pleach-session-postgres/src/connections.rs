@@ -4,11 +4,11 @@
 //! connection is detected by the next operation on it, and every operation can be repeated.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pleach_session::{SessionError, SessionResult};
-use sqlx::{ConnectOptions as _, Connection as _, PgConnection};
+use sqlx::ConnectOptions as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout_at;
 
@@ -16,19 +16,17 @@ use crate::address::Address;
 use crate::connect_retry::ConnectRetry;
 use crate::fault::{Fault, Server, Trouble};
 use crate::in_flight::{InFlight, Operation};
+use crate::lent::Lent;
 use crate::options::PostgresOptions;
-use crate::secure::Secure;
+use crate::pooling::{self, Pooling};
+use crate::settings::Opening;
 
 /// One operation, which can be repeated on another connection.
 pub(crate) trait Ask: Send + Sync {
     type Answer: Send;
 
     /// Executes it. `again` is true when an earlier attempt lost its connection and may have been executed.
-    fn ask(
-        &self,
-        connection: &mut PgConnection,
-        again: bool,
-    ) -> impl Future<Output = Result<Self::Answer, Trouble>> + Send;
+    fn ask(&self, connection: &mut Lent, again: bool) -> impl Future<Output = Result<Self::Answer, Trouble>> + Send;
 }
 
 /// The connections to one database; clones share them.
@@ -38,31 +36,37 @@ pub(crate) struct Connections {
 }
 
 struct Shared {
-    secure: Secure,
-    server: Server,
+    address: Address,
+    /// What each transaction behind a pooler begins with.
+    opening: Opening,
+    pooling: Mutex<Pooling>,
     size: u32,
     /// The time limit of one operation: waiting for a connection, all attempts and the pauses between them.
     acquire_timeout: Duration,
     /// One permit per connection; waiters are served in order.
     permits: Arc<Semaphore>,
     /// Idle connections, used last in, first out, so that a small load uses few of them.
-    idle: Mutex<Vec<PgConnection>>,
+    idle: Mutex<Vec<Lent>>,
     in_flight: InFlight,
 }
 
 impl Connections {
-    pub(crate) fn new(address: Address, options: &PostgresOptions) -> Self {
+    pub(crate) fn new(mut address: Address, options: &PostgresOptions) -> Self {
         let size = address.connections.unwrap_or(options.connections).max(1);
-        let mut secure = address.secure;
-        secure.connect = secure.connect.disable_statement_logging();
+        for secure in [&mut address.secure, &mut address.pooled] {
+            secure.connect = secure.connect.clone().disable_statement_logging();
+        }
+        let opening = Opening::new(&address.settings, options.read_only);
         if options.read_only {
-            secure.connect = secure.connect.options([("default_transaction_read_only", "on")]);
+            let setting = ("default_transaction_read_only", "on");
+            address.secure.connect = address.secure.connect.options([setting]);
+            address.settings.values.push((setting.0.to_owned(), setting.1.to_owned()));
         }
         let permits = Arc::new(Semaphore::new(size as usize));
         let acquire_timeout = address.operation_timeout.unwrap_or(options.acquire_timeout);
-        let server = address.server;
+        let pooling = Mutex::new(address.pooling.unwrap_or(Pooling::Session));
         let (idle, in_flight) = (Mutex::default(), InFlight::default());
-        Self { shared: Arc::new(Shared { secure, server, size, acquire_timeout, permits, idle, in_flight }) }
+        Self { shared: Arc::new(Shared { address, opening, pooling, size, acquire_timeout, permits, idle, in_flight }) }
     }
 
     pub(crate) fn acquire_timeout(&self) -> Duration {
@@ -70,12 +74,42 @@ impl Connections {
     }
 
     pub(crate) fn server(&self) -> &Server {
-        &self.shared.server
+        &self.shared.address.server
+    }
+
+    /// Finds out what connections have of the server, unless the URL says so.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or has a setting that a pooler in its mode cannot have.
+    pub(crate) async fn find_pooling(&self) -> SessionResult<()> {
+        let Shared { address, .. } = &*self.shared;
+        if address.pooling.is_some() {
+            return Ok(());
+        }
+        let retry = ConnectRetry::once(self.shared.acquire_timeout);
+        let found = timeout_at(retry.deadline, pooling::find(&address.secure, &address.settings)).await;
+        let found = found.map_err(|_| self.server().unavailable("it did not answer in time"))?;
+        let (pooling, connection) = found.map_err(|error| self.server().fault(error))?;
+        if pooling == Pooling::Transaction {
+            address.check_settings_of_transactions()?;
+            tracing::info!(server = %self.server(), "a pooler lends the sessions of this server for one transaction each");
+        }
+        *self.pooling() = pooling;
+        self.idle().extend(connection.map(Lent::with_session));
+        Ok(())
     }
 
     /// Opens an extra connection for work that takes long, so that the others stay available.
-    pub(crate) async fn open(&self) -> sqlx::Result<PgConnection> {
-        self.shared.secure.open().await
+    pub(crate) async fn open(&self) -> sqlx::Result<Lent> {
+        let Shared { address, opening, .. } = &*self.shared;
+        let pooling = *self.pooling();
+        match pooling {
+            Pooling::Session => address.secure.open().await.map(Lent::with_session),
+            Pooling::Transaction => {
+                let connection = address.pooled.open().await?;
+                Ok(Lent::pooled(connection, opening.clone()))
+            }
+        }
     }
 
     /// Executes a load in the caller's task. Dropping the future costs a connection, nothing else.
@@ -128,6 +162,9 @@ impl Connections {
             };
             let fault = Fault::of(&error);
             again |= fault == Fault::Lost;
+            if fault == Fault::Pooled {
+                self.give_up_sessions()?;
+            }
             if !fault.is_passing() || !retry.wait().await {
                 return Err(self.server().fault(error));
             }
@@ -138,15 +175,35 @@ impl Connections {
         let idle = self.idle().pop();
         let mut connection = match idle {
             Some(connection) => connection,
-            None => self.shared.secure.open().await?,
+            None => self.open().await?,
         };
         let outcome = ask.ask(&mut connection, again).await;
         match &outcome {
             // The cause has most likely broken the other connections, too.
             Err(Trouble::Sql(error)) if Fault::of(error) == Fault::Lost => self.idle().clear(),
-            _ => self.idle().push(connection),
+            Err(Trouble::Sql(error)) if Fault::of(error) == Fault::Pooled => {}
+            _ => {
+                if connection.settle().await.is_ok() {
+                    self.idle().push(connection);
+                }
+            }
         }
         outcome
+    }
+
+    /// Uses connections as behind a pooler in transaction mode from now on.
+    fn give_up_sessions(&self) -> SessionResult<()> {
+        self.shared.address.check_settings_of_transactions()?;
+        let before = std::mem::replace(&mut *self.pooling(), Pooling::Transaction);
+        if before == Pooling::Session {
+            self.idle().clear();
+            tracing::warn!(
+                server = %self.server(),
+                "a prepared statement has got lost: a pooler lends the sessions of this server for one transaction each; \
+                 `pooler=transaction` in the URL says so from the start"
+            );
+        }
+        Ok(())
     }
 
     fn begin(&self) -> SessionResult<Operation> {
@@ -180,15 +237,21 @@ impl Connections {
         }
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<PgConnection>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<Lent>> {
         // A panic elsewhere leaves the list of connections whole.
         self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pooling(&self) -> MutexGuard<'_, Pooling> {
+        self.shared.pooling.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Without the connection's settings: they hold the password.
 impl fmt::Debug for Connections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connections").field("server", &self.shared.server).field("size", &self.shared.size).finish()
+        let (size, pooling) = (self.shared.size, *self.pooling());
+        let mut connections = f.debug_struct("Connections");
+        connections.field("server", self.server()).field("size", &size).field("pooling", &pooling).finish()
     }
 }

@@ -5,11 +5,12 @@ use std::sync::{Arc, OnceLock};
 use pleach_core::{Session, SessionHead, SessionKey};
 use pleach_session::raw_state::{self, RawDelta};
 use pleach_session::{CreateSession, SessionError, SessionResult, prepare};
-use sqlx::{PgConnection, Row as _};
+use sqlx::Row as _;
 
 use crate::append::not_an_object;
 use crate::connections::Ask;
 use crate::fault::{Server, Trouble};
+use crate::lent::Lent;
 use crate::value::{self, Seen, Time};
 use crate::{limits, sql};
 
@@ -45,7 +46,7 @@ impl Create {
 impl Ask for Create {
     type Answer = Session;
 
-    async fn ask(&self, connection: &mut PgConnection, again: bool) -> Result<Session, Trouble> {
+    async fn ask(&self, connection: &mut Lent, again: bool) -> Result<Session, Trouble> {
         let key = &self.key;
         let rows = sqlx::query(sql::CREATE_SESSION)
             .bind(key.app_name.as_str())
@@ -89,7 +90,7 @@ impl Delete {
 impl Ask for Delete {
     type Answer = ();
 
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<(), Trouble> {
+    async fn ask(&self, connection: &mut Lent, _: bool) -> Result<(), Trouble> {
         let created = match self.created.get() {
             Some(created) => created,
             None => {

@@ -7,13 +7,14 @@ use std::collections::HashSet;
 
 use pleach_core::{AppName, SessionKey, micros};
 use pleach_session::{InboxItem, LogPlace, NewDeadlines, ProjectionError, SessionResult};
-use sqlx::{PgConnection, Row as _};
+use sqlx::Row as _;
 
 use crate::PostgresSessionService;
 use crate::connections::Ask;
 use crate::fault::Trouble;
 use crate::inbox_index;
 use crate::inbox_sql as sql;
+use crate::lent::Lent;
 use crate::load::read_event;
 use crate::value::{Name, Time};
 
@@ -74,7 +75,7 @@ struct Find;
 impl Ask for Find {
     type Answer = bool;
 
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<bool, Trouble> {
+    async fn ask(&self, connection: &mut Lent, _: bool) -> Result<bool, Trouble> {
         Ok(inbox_index::find(connection, &sql::DEADLINES).await? == Some(true))
     }
 }
@@ -90,7 +91,7 @@ impl Ask for Look<'_> {
     /// What was asked, and the events of the last minute.
     type Answer = (Vec<InboxItem>, HashSet<Place>);
 
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Self::Answer, Trouble> {
+    async fn ask(&self, connection: &mut Lent, _: bool) -> Result<Self::Answer, Trouble> {
         let Self { app_name, last, now, service } = *self;
         let seen = || last.seen.iter();
         let rows = sqlx::query(sql::deadlines())

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use pleach_core::{BoxError, without_data};
 use pleach_session::SessionError;
 
+use crate::pooling::Refusal;
+
 const BACKEND: &str = "postgres";
 
 /// The name of the database in errors; it never has a password.
@@ -21,8 +23,11 @@ impl Server {
         let fault = Fault::of(&error);
         let (what, source): (_, BoxError) = (self.to_string(), Box::new(error));
         match fault {
+            Fault::Refused(refusal) => SessionError::Unsupported { what, reason: refusal.to_string() },
             Fault::Locked => SessionError::Locked { what, source },
-            Fault::Lost | Fault::Again | Fault::Unavailable => SessionError::Unavailable { what, source },
+            Fault::Lost | Fault::Again | Fault::Pooled | Fault::Unavailable => {
+                SessionError::Unavailable { what, source }
+            }
             Fault::Duplicate | Fault::NotAnObject | Fault::Other => SessionError::Storage { backend: BACKEND, source },
         }
     }
@@ -61,6 +66,10 @@ pub(crate) enum Fault {
     NotAnObject,
     /// A lock was not acquired in time.
     Locked,
+    /// A prepared statement is another one, or is gone: a pooler lends the server's session to others, too. Nothing was executed.
+    Pooled,
+    /// A pooler refuses what this program asks of any server.
+    Refused(Refusal),
     /// The server refuses service: password, permission, space.
     Unavailable,
     /// The fault of this statement.
@@ -72,8 +81,21 @@ impl Fault {
         match error {
             sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed => Self::Lost,
             sqlx::Error::Configuration(_) | sqlx::Error::Tls(_) => Self::Unavailable,
-            sqlx::Error::Database(error) => error.code().map_or(Self::Other, |code| Self::of_code(&code)),
+            sqlx::Error::Database(error) => {
+                let code = error.code();
+                code.map_or(Self::Other, |code| Self::of_pooler(&code, error.message()).unwrap_or(Self::of_code(&code)))
+            }
             _ => Self::Other,
+        }
+    }
+
+    /// Reads the errors that show a pooler; only the message tells what its own errors are about.
+    fn of_pooler(code: &str, message: &str) -> Option<Self> {
+        match code {
+            "26000" | "42P05" => Some(Self::Pooled),
+            "08P01" if message.starts_with("bind message supplies") => Some(Self::Pooled),
+            "08P01" => Refusal::of(message).map(Self::Refused),
+            _ => None,
         }
     }
 
@@ -96,7 +118,7 @@ impl Fault {
 
     /// Returns whether the same work may succeed a moment later.
     pub(crate) fn is_passing(self) -> bool {
-        matches!(self, Self::Lost | Self::Again)
+        matches!(self, Self::Lost | Self::Again | Self::Pooled)
     }
 }
 
@@ -142,6 +164,27 @@ mod tests {
             ("22001", Fault::Other),
         ] {
             assert_eq!(Fault::of_code(code), expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn errors_that_show_a_pooler_are_told_from_others_with_their_code() {
+        let bind = "bind message supplies 7 parameters, but prepared statement \"sqlx_s_1\" requires 3";
+        for (code, message, expected) in [
+            ("26000", "prepared statement \"sqlx_s_1\" does not exist", Some(Fault::Pooled)),
+            ("42P05", "prepared statement \"sqlx_s_1\" already exists", Some(Fault::Pooled)),
+            ("08P01", bind, Some(Fault::Pooled)),
+            ("08P01", "unsupported startup parameter: options", Some(Fault::Refused(Refusal::Parameter))),
+            ("08P01", "unsupported startup parameter in options: a", Some(Fault::Refused(Refusal::Parameter))),
+            (
+                "08P01",
+                "transaction blocks not allowed in statement pooling mode",
+                Some(Fault::Refused(Refusal::StatementMode)),
+            ),
+            ("08P01", "query_wait_timeout", None),
+            ("08006", bind, None),
+        ] {
+            assert_eq!(Fault::of_pooler(code, message), expected, "{message}");
         }
     }
 }

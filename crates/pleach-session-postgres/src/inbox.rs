@@ -12,8 +12,8 @@ use pleach_session::{
     Behind, Gathering, ListQuestions, ListQuestionsResponse, PAGE, Projected, Projection, ProjectionError,
     ProjectionResult, QuestionRow, SessionError, SessionResult, refresh_projection,
 };
+use sqlx::Row as _;
 use sqlx::postgres::PgRow;
-use sqlx::{PgConnection, Row as _};
 
 use crate::PostgresSessionService;
 use crate::connect_retry::ConnectRetry;
@@ -24,6 +24,7 @@ use crate::inbox_index::{self, IndexBuild};
 use crate::inbox_sql::{self as sql, Index};
 use crate::inbox_state::Refresh;
 use crate::inbox_store::Store;
+use crate::lent::Lent;
 use crate::load::read_event;
 use crate::value::Name;
 
@@ -120,9 +121,18 @@ impl PostgresSessionService {
             }
             Ok(outcome) => outcome.map(|()| false),
             Err(Trouble::Answer(error)) => Err(error.into()),
+            Err(Trouble::Sql(error)) if is_out_of_time(&error) => {
+                tracing::warn!(%server, %error, "{}", index.without);
+                Ok(false)
+            }
             Err(Trouble::Sql(error)) => Err(server.fault(error).into()),
         }
     }
+}
+
+/// Returns whether a time limit of the server has ended a statement, which behind a pooler cannot be lifted for a build.
+fn is_out_of_time(error: &sqlx::Error) -> bool {
+    error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "57014")
 }
 
 /// What is there of the inbox.
@@ -138,7 +148,7 @@ struct Look<'s> {
 impl Ask for Look<'_> {
     type Answer = ProjectionResult<Found>;
 
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Self::Answer, Trouble> {
+    async fn ask(&self, connection: &mut Lent, _: bool) -> Result<Self::Answer, Trouble> {
         let tables = match sqlx::query(sql::is_sound()).fetch_one(&mut *connection).await {
             Ok(row) => row.try_get::<Option<bool>, _>("is_sound")?,
             Err(error) => return outcome(error, self.server),
@@ -155,7 +165,7 @@ struct MakeTables<'s> {
 impl Ask for MakeTables<'_> {
     type Answer = ProjectionResult<()>;
 
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Self::Answer, Trouble> {
+    async fn ask(&self, connection: &mut Lent, _: bool) -> Result<Self::Answer, Trouble> {
         match sqlx::raw_sql(sql::create()).execute(connection).await {
             Ok(_) => Ok(Ok(())),
             Err(error) => outcome(error, self.server),
@@ -169,7 +179,7 @@ struct Analyze;
 impl Ask for Analyze {
     type Answer = ();
 
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<(), Trouble> {
+    async fn ask(&self, connection: &mut Lent, _: bool) -> Result<(), Trouble> {
         // Without new statistics the rows are right all the same.
         if let Err(error) = sqlx::raw_sql(sql::analyze()).execute(connection).await {
             tracing::debug!(%error, "the tables of the inbox have no new statistics");
@@ -188,10 +198,10 @@ struct FindBehind<'r> {
 impl Ask for FindBehind<'_> {
     type Answer = ProjectionResult<Vec<Behind>>;
 
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Self::Answer, Trouble> {
+    async fn ask(&self, connection: &mut Lent, _: bool) -> Result<Self::Answer, Trouble> {
         let Self { request, after, server } = *self;
         // Young tables have no statistics, and a nested loop over all sessions of an app takes seconds.
-        sqlx::raw_sql("BEGIN READ ONLY; SET LOCAL enable_nestloop = off").execute(&mut *connection).await?;
+        connection.begin("SET TRANSACTION READ ONLY; SET LOCAL enable_nestloop = off").await?;
         let found = sqlx::query(sql::stale(request.user_id.is_some(), after.is_some()))
             .bind(Name(request.app_name.as_str()))
             .bind(request.user_id.as_ref().map(|user| Name(user.as_str())))
@@ -200,7 +210,7 @@ impl Ask for FindBehind<'_> {
             .bind(i64::try_from(PAGE).unwrap_or(i64::MAX))
             .fetch_all(&mut *connection)
             .await;
-        sqlx::raw_sql("ROLLBACK").execute(connection).await?;
+        connection.roll_back().await?;
         let rows = match found {
             Ok(rows) => rows,
             Err(error) => return outcome(error, server),
@@ -223,7 +233,7 @@ struct FindEvents<'r> {
 impl Ask for FindEvents<'_> {
     type Answer = Vec<Projected>;
 
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Self::Answer, Trouble> {
+    async fn ask(&self, connection: &mut Lent, _: bool) -> Result<Self::Answer, Trouble> {
         let app = &self.request.app_name;
         let users: Vec<&str> = self.sessions.iter().map(|behind| behind.user.as_str()).collect();
         let sessions: Vec<&str> = self.sessions.iter().map(|behind| behind.session.as_str()).collect();
@@ -253,7 +263,7 @@ struct Answer<'r> {
 impl Ask for Answer<'_> {
     type Answer = ProjectionResult<ListQuestionsResponse>;
 
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Self::Answer, Trouble> {
+    async fn ask(&self, connection: &mut Lent, _: bool) -> Result<Self::Answer, Trouble> {
         let request = self.request;
         let after = request.after.as_ref();
         // One row more than the limit shows that there is a next page.

@@ -3,13 +3,14 @@
 use std::sync::{Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
-use sqlx::{Connection as _, PgConnection, Row as _};
+use sqlx::Row as _;
 use tokio::sync::Mutex;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::{Instant, timeout_at};
 
 use crate::connections::Connections;
 use crate::inbox_sql::{self as sql, Index};
+use crate::lent::Lent;
 
 /// How long to wait before looking again whether another process has built it.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -49,7 +50,7 @@ impl IndexBuild {
 }
 
 /// Whether the index is there, as we make it; `None` without one.
-pub(crate) async fn find(connection: &mut PgConnection, index: &'static Index) -> sqlx::Result<Option<bool>> {
+pub(crate) async fn find(connection: &mut Lent, index: &'static Index) -> sqlx::Result<Option<bool>> {
     let found = sqlx::query(index.find.as_str()).fetch_all(connection).await?;
     found.first().map(|row| row.try_get("is_sound")).transpose()
 }
@@ -57,25 +58,55 @@ pub(crate) async fn find(connection: &mut PgConnection, index: &'static Index) -
 /// Builds the index unless it is there. Statements that wait hold no snapshot, for which the build would wait.
 async fn build(connections: &Connections, index: &'static Index) -> sqlx::Result<()> {
     let mut connection = connections.open().await?;
-    sqlx::raw_sql(sql::NO_TIMEOUTS).execute(&mut connection).await?;
+    if !connection.is_pooled() {
+        sqlx::raw_sql(sql::NO_TIMEOUTS).execute(&mut connection).await?;
+    }
     loop {
         if find(&mut connection, index).await? == Some(true) {
             break;
         }
-        let lock = sqlx::query(sql::TRY_LOCK).fetch_one(&mut connection).await?;
-        if !lock.try_get::<bool, _>("is_locked")? {
-            // Another process builds it. It goes by the time of the machine: a test may hold that of the runtime while a query is made.
-            tokio::task::spawn_blocking(|| std::thread::sleep(PAUSE)).await.map_err(|_| sqlx::Error::WorkerCrashed)?;
-            continue;
-        }
-        // Under the lock: it may have been completed since.
-        if find(&mut connection, index).await? != Some(true) {
-            for text in [&index.drop, &index.create, &index.comment] {
-                sqlx::raw_sql(text.as_str()).execute(&mut connection).await?;
+        if begins(&mut connection).await? {
+            // As the one at work: it may have been completed since.
+            if find(&mut connection, index).await? == Some(true) {
+                break;
+            }
+            match make(&mut connection, index).await {
+                Err(error) if is_race(&error) => {}
+                outcome => break outcome?,
             }
         }
-        break;
+        // Another process builds it. It goes by the time of the machine: a test may hold that of the runtime while a query is made.
+        tokio::task::spawn_blocking(|| std::thread::sleep(PAUSE)).await.map_err(|_| sqlx::Error::WorkerCrashed)?;
     }
-    // The lock ends with the connection.
+    // A lock ends with the connection.
     connection.close().await
+}
+
+/// Returns whether no other process is building. Where the session is the connection's own, it holds a lock from then on. Behind a
+/// pooler there is none that lasts as long, and two that begin at once meet in [`make`].
+async fn begins(connection: &mut Lent) -> sqlx::Result<bool> {
+    if connection.is_pooled() {
+        return Ok(!sqlx::query(sql::IS_BUILT).fetch_one(connection).await?.try_get::<bool, _>("is_built")?);
+    }
+    sqlx::query(sql::TRY_LOCK).fetch_one(connection).await?.try_get("is_locked")
+}
+
+async fn make(connection: &mut Lent, index: &'static Index) -> sqlx::Result<()> {
+    let schema: Option<String> = match connection.is_pooled() {
+        true => {
+            let found = sqlx::query(sql::SCHEMA).fetch_optional(&mut *connection).await?;
+            found.map(|row| row.try_get("name")).transpose()?
+        }
+        false => None,
+    };
+    for text in index.make(schema.as_deref()) {
+        connection.execute_alone(text).await?;
+    }
+    Ok(())
+}
+
+/// Returns whether another process was making the same index.
+fn is_race(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code());
+    code.is_some_and(|code| matches!(&*code, "40P01" | "42P07" | "23505"))
 }

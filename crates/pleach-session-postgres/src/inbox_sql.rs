@@ -16,12 +16,9 @@ fn filled(text: &str) -> String {
 pub(crate) struct Index {
     /// Whether it is there, as we make it.
     pub(crate) find: String,
-    /// Removes one that was not completed, or is another's. Outside of transactions only.
-    pub(crate) drop: String,
-    /// Makes it while others write. Outside of transactions only.
-    pub(crate) create: String,
-    /// Marks it as whole.
-    pub(crate) comment: String,
+    /// Removes one that was not completed, or is another's; makes it while others write; marks it as whole. Outside of transactions
+    /// only. `{schema}` is to be replaced by the name of the schema and a dot, or by nothing.
+    make: [String; 3],
     /// The text of the warning where it cannot be made.
     pub(crate) without: &'static str,
 }
@@ -31,11 +28,20 @@ impl Index {
         let find = include_str!("../schema/inbox/find_index.sql").replace("{comment}", comment);
         Self {
             find: filled(&find.replace("{index}", name)),
-            drop: filled(&format!("DROP INDEX CONCURRENTLY IF EXISTS {name}")),
-            create: filled(&format!("CREATE INDEX CONCURRENTLY {name} ON events {columns_and_condition}")),
-            comment: filled(&format!("COMMENT ON INDEX {name} IS '{comment}'")),
+            make: [
+                filled(&format!("DROP INDEX CONCURRENTLY IF EXISTS {{schema}}{name}")),
+                filled(&format!("CREATE INDEX CONCURRENTLY {name} ON {{schema}}events {columns_and_condition}")),
+                filled(&format!("COMMENT ON INDEX {{schema}}{name} IS '{comment}'")),
+            ],
             without,
         }
+    }
+
+    /// The statements that make it. `schema` is the quoted name of the schema of `events`, where the connection has no search path of
+    /// its own.
+    pub(crate) fn make(&self, schema: Option<&str>) -> [String; 3] {
+        let prefix = schema.map_or_else(String::new, |schema| format!("{schema}."));
+        self.make.clone().map(|text| text.replace("{schema}", &prefix))
     }
 }
 
@@ -89,6 +95,12 @@ texts! {
 
 /// Makes sure that one builder of the index is at work in a schema.
 pub(crate) const TRY_LOCK: &str = "SELECT pg_try_advisory_lock(1685221744, hashtext(current_schema())) AS is_locked";
+/// Whether one is at work, where nobody can hold a lock for as long as it takes.
+pub(crate) const IS_BUILT: &str =
+    "SELECT EXISTS (SELECT 1 FROM pg_stat_progress_create_index WHERE relid = to_regclass('events')) AS is_built";
+/// The schema of the events.
+pub(crate) const SCHEMA: &str = "SELECT quote_ident(nspname) AS name FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace \
+     WHERE pg_class.oid = to_regclass('events')";
 /// The index is built in the time it takes.
 pub(crate) const NO_TIMEOUTS: &str = "SET statement_timeout = 0; SET lock_timeout = 0";
 

@@ -4,13 +4,14 @@ use std::collections::HashSet;
 
 use pleach_core::{AppName, SessionId, SessionKey, UserId};
 use pleach_session::{Asked, Projected, ProjectionResult};
+use sqlx::Row as _;
 use sqlx::postgres::PgRow;
-use sqlx::{PgConnection, Row as _};
 
 use crate::connections::Ask;
 use crate::fault::{Server, Trouble};
 use crate::inbox_fault::outcome;
 use crate::inbox_sql as sql;
+use crate::lent::Lent;
 
 /// What is open in some sessions of an app, to be stored.
 pub(crate) struct Store {
@@ -22,22 +23,21 @@ pub(crate) struct Store {
 type Names = (UserId, SessionId);
 
 impl Store {
-    async fn store(&self, connection: &mut PgConnection) -> sqlx::Result<()> {
+    async fn store(&self, connection: &mut Lent) -> sqlx::Result<()> {
         // A plan that was made when a table was small would read all of it, and would be kept while it grows. So statements are
         // planned for each batch, and the check of a foreign key, whose plan is kept in any case, must use the index.
-        sqlx::raw_sql("BEGIN; SET LOCAL enable_seqscan = off").execute(&mut *connection).await?;
+        connection.begin("SET LOCAL enable_seqscan = off").await?;
         let stored = self.store_sessions(connection).await?;
         let users: Vec<&str> = stored.iter().map(|(user, _)| user.as_str()).collect();
         let ids: Vec<&str> = stored.iter().map(|(_, id)| id.as_str()).collect();
         let old = sqlx::query(sql::delete()).bind(self.app_name.as_str()).bind(users).bind(ids);
         old.persistent(false).execute(&mut *connection).await?;
         self.store_questions(connection, &stored).await?;
-        sqlx::raw_sql("COMMIT").execute(connection).await?;
-        Ok(())
+        connection.commit().await
     }
 
     /// Returns the sessions that are not projected from newer events already.
-    async fn store_sessions(&self, connection: &mut PgConnection) -> sqlx::Result<HashSet<Names>> {
+    async fn store_sessions(&self, connection: &mut Lent) -> sqlx::Result<HashSet<Names>> {
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         let sessions = || self.sessions.iter();
         let rows = sqlx::query(sql::upsert())
@@ -57,7 +57,7 @@ impl Store {
         rows.iter().map(names).collect()
     }
 
-    async fn store_questions(&self, connection: &mut PgConnection, stored: &HashSet<Names>) -> sqlx::Result<()> {
+    async fn store_questions(&self, connection: &mut Lent, stored: &HashSet<Names>) -> sqlx::Result<()> {
         let is_stored = |key: &SessionKey| stored.contains(&(key.user_id.clone(), key.session_id.clone()));
         let mut rows: Vec<(&SessionKey, &Asked, String)> = Vec::new();
         for session in self.sessions.iter().filter(|session| is_stored(&session.key)) {
@@ -83,13 +83,13 @@ impl Store {
 impl Ask for Store {
     type Answer = ProjectionResult<()>;
 
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<ProjectionResult<()>, Trouble> {
+    async fn ask(&self, connection: &mut Lent, _: bool) -> Result<ProjectionResult<()>, Trouble> {
         let error = match self.store(connection).await {
             Ok(()) => return Ok(Ok(())),
             Err(error) => error,
         };
         // A connection that is broken has no transaction to end, and the next operation notices.
-        let _ = sqlx::raw_sql("ROLLBACK").execute(connection).await;
+        let _ = connection.settle().await;
         outcome(error, &self.server)
     }
 }

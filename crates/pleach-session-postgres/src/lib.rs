@@ -25,13 +25,16 @@ mod inbox_index;
 mod inbox_sql;
 mod inbox_state;
 mod inbox_store;
+mod lent;
 mod limits;
 mod list;
 mod load;
 mod options;
+mod pooling;
 mod schema;
 mod secure;
 mod service;
+mod settings;
 mod sql;
 mod value;
 

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use pleach_core::{AppName, Map, Scope, Session, SessionHead, SessionId, SessionKey, UserId, micros};
 use pleach_session::raw_state::StoredState;
 use pleach_session::{ListCursor, ListSessions, ListSessionsResponse, Listed, SharedState, readable};
+use sqlx::Row as _;
 use sqlx::postgres::PgRow;
-use sqlx::{PgConnection, Row as _};
 
 use crate::connections::Ask;
 use crate::fault::{Server, Trouble};
+use crate::lent::Lent;
 use crate::sql;
 use crate::value::{self, Name, Seen, Time};
 
@@ -24,7 +25,7 @@ pub(crate) struct List<'r> {
 impl Ask for List<'_> {
     type Answer = ListSessionsResponse;
 
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<ListSessionsResponse, Trouble> {
+    async fn ask(&self, connection: &mut Lent, _: bool) -> Result<ListSessionsResponse, Trouble> {
         let request = self.request;
         let after = request.after.as_ref();
         // One row more than the limit shows that there is a next page.
@@ -120,7 +121,7 @@ pub(crate) struct Apps;
 impl Ask for Apps {
     type Answer = Vec<AppName>;
 
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Vec<AppName>, Trouble> {
+    async fn ask(&self, connection: &mut Lent, _: bool) -> Result<Vec<AppName>, Trouble> {
         let rows = sqlx::query(sql::LIST_APPS).fetch_all(connection).await?;
         let name = |row: &PgRow| row.try_get::<&str, _>("app_name").map(AppName::from);
         Ok(rows.iter().map(name).collect::<sqlx::Result<_>>()?)
@@ -136,7 +137,7 @@ pub(crate) struct Find<'r> {
 impl Ask for Find<'_> {
     type Answer = Vec<SessionKey>;
 
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Vec<SessionKey>, Trouble> {
+    async fn ask(&self, connection: &mut Lent, _: bool) -> Result<Vec<SessionKey>, Trouble> {
         let query = sqlx::query(sql::FIND_SESSIONS);
         let query = query.bind(Name(self.app_name.as_str())).bind(Name(self.session_id.as_str()));
         let rows = query.fetch_all(connection).await?;
@@ -155,7 +156,7 @@ pub(crate) struct UserState<'r> {
 impl Ask for UserState<'_> {
     type Answer = Map;
 
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Map, Trouble> {
+    async fn ask(&self, connection: &mut Lent, _: bool) -> Result<Map, Trouble> {
         let (app, user) = (self.app_name, self.user_id);
         let query = sqlx::query(sql::USER_STATE).bind(Name(app.as_str())).bind(Name(user.as_str()));
         let rows = query.fetch_all(connection).await?;
@@ -174,7 +175,7 @@ pub(crate) struct AppState<'r> {
 impl Ask for AppState<'_> {
     type Answer = Map;
 
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Map, Trouble> {
+    async fn ask(&self, connection: &mut Lent, _: bool) -> Result<Map, Trouble> {
         let app = self.app_name;
         let rows = sqlx::query(sql::APP_STATE).bind(Name(app.as_str())).fetch_all(connection).await?;
         let text = rows.first().map(|row| value::json(row, "state")).transpose()?.flatten();
@@ -189,7 +190,7 @@ pub(crate) struct Check;
 impl Ask for Check {
     type Answer = ();
 
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<(), Trouble> {
+    async fn ask(&self, connection: &mut Lent, _: bool) -> Result<(), Trouble> {
         sqlx::query(sql::ANYTHING).fetch_all(connection).await?;
         Ok(())
     }

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use futures_util::TryStreamExt as _;
 use pleach_core::{Event, EventId, InvocationId, Revision, Session, SessionHead, SessionKey, micros, seconds};
 use pleach_session::{GetSessionConfig, Since, read_stored};
+use sqlx::Row as _;
 use sqlx::postgres::{PgArguments, PgRow, Postgres};
-use sqlx::{PgConnection, Row as _};
 
 use crate::connections::Ask;
 use crate::fault::{Server, Trouble};
+use crate::lent::Lent;
 use crate::sql;
 use crate::value::{self, Name, Seen, Time};
 
@@ -68,7 +69,7 @@ impl<'k> Load<'k> {
         }
     }
 
-    async fn read(&self, connection: &mut PgConnection) -> Result<Loaded, Trouble> {
+    async fn read(&self, connection: &mut Lent) -> Result<Loaded, Trouble> {
         let mut rows = self.query().fetch(connection);
         let (mut session, mut unknown) = (None, false);
         let mut events = Vec::new();
@@ -123,7 +124,7 @@ pub(crate) fn read_event(row: &PgRow, id: &str, key: &SessionKey, server: &Serve
 impl Ask for Load<'_> {
     type Answer = Option<Session>;
 
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Option<Session>, Trouble> {
+    async fn ask(&self, connection: &mut Lent, _: bool) -> Result<Option<Session>, Trouble> {
         Ok(self.read(connection).await?.session)
     }
 }
@@ -137,7 +138,7 @@ pub(crate) struct LoadSince<'k> {
 impl Ask for LoadSince<'_> {
     type Answer = Option<Since>;
 
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Option<Since>, Trouble> {
+    async fn ask(&self, connection: &mut Lent, _: bool) -> Result<Option<Since>, Trouble> {
         let (key, server) = (self.head.key(), self.server);
         let now = Load { key, server, wanted: EventFilter::None }.read(connection).await?;
         let unchanged = |session: &Session| session.revision() == self.head.revision();
@@ -159,7 +160,7 @@ pub(crate) struct HeadBehind<'k> {
 impl Ask for HeadBehind<'_> {
     type Answer = Option<SessionHead>;
 
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<Option<SessionHead>, Trouble> {
+    async fn ask(&self, connection: &mut Lent, _: bool) -> Result<Option<SessionHead>, Trouble> {
         let id = self.event.to_string();
         let rows = value::query(sql::FIND_BEHIND, self.key).bind(Name(&id)).fetch_all(connection).await?;
         let Some(row) = rows.first() else { return Ok(None) };

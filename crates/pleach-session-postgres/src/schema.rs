@@ -4,12 +4,13 @@
 use std::time::Duration;
 
 use pleach_session::{SessionError, SessionResult};
+use sqlx::Row as _;
 use sqlx::postgres::PgRow;
-use sqlx::{PgConnection, Row as _};
 
 use crate::connect_retry::ConnectRetry;
 use crate::connections::{Ask, Connections};
 use crate::fault::{Fault, Server, Trouble};
+use crate::lent::Lent;
 use crate::sql;
 
 /// Tables, metadata and index of the layout.
@@ -49,7 +50,7 @@ enum Found {
 impl Ask for Prepare<'_> {
     type Answer = ();
 
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<(), Trouble> {
+    async fn ask(&self, connection: &mut Lent, _: bool) -> Result<(), Trouble> {
         let mut retry = ConnectRetry::new(OTHERS);
         loop {
             let error = match detect(connection).await? {
@@ -91,7 +92,7 @@ fn is_race(error: &sqlx::Error) -> bool {
         || code.is_some_and(|code| matches!(&*code, "23505" | "42P07" | "42710" | "42P06" | "XX000"))
 }
 
-async fn detect(connection: &mut PgConnection) -> sqlx::Result<Found> {
+async fn detect(connection: &mut Lent) -> sqlx::Result<Found> {
     let rows = sqlx::query(sql::DETECT).fetch_all(&mut *connection).await?;
     let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
     let lacking: Vec<String> = row.try_get("lacking")?;

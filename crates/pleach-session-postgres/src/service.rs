@@ -87,6 +87,7 @@ impl PostgresSessionService {
     /// When the future is dropped, the tables may have been created.
     pub async fn open_with(url: &str, options: PostgresOptions) -> SessionResult<Self> {
         let connections = Connections::new(Address::parse(url)?, &options);
+        connections.find_pooling().await?;
         schema::prepare(&connections, options.read_only).await?;
         Ok(Self { connections, inbox: Arc::default(), read_only: options.read_only })
     }

@@ -1,4 +1,4 @@
-//! The session contract on a Postgres database.
+//! The session contract on a Postgres database, and on one behind a pooler that lends its sessions for a transaction.
 
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
@@ -13,3 +13,19 @@ async fn open() -> Option<(PostgresSessionService, Database)> {
 }
 
 pleach_testkit::session_contract!(open(), v1);
+
+mod pooled {
+    use pleach_session_postgres::PostgresSessionService;
+    use pleach_testkit::Pooler;
+
+    use super::support::Database;
+
+    async fn open() -> Option<(PostgresSessionService, (Pooler, Database))> {
+        let database = Database::new().await?;
+        let pooler = Pooler::for_test(&database.schema, "pool_mode = transaction\ndefault_pool_size = 4")?;
+        let service = PostgresSessionService::open(&pooler.url(&database.schema)).await.unwrap();
+        Some((service, (pooler, database)))
+    }
+
+    pleach_testkit::session_contract!(open(), v1);
+}

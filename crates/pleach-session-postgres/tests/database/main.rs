@@ -9,6 +9,7 @@ mod golden;
 mod inbox;
 mod large;
 mod layout;
+mod poolers;
 mod proxy;
 mod repeats;
 mod rows;
