@@ -3,6 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use pleach::models::{HttpModel, openai};
 use pleach::prelude::*;
@@ -117,4 +118,32 @@ async fn a_stream_that_is_cut_inside_arguments_runs_no_tool() {
     }
     let failed = failed.unwrap();
     assert!(failed.contains("the stream ended before the answer was whole"), "{failed}");
+}
+
+/// A server that sends this again and again, without a pause, until the client has left.
+fn flood(text: String) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        request(&mut stream);
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n").unwrap();
+        while stream.write_all(text.as_bytes()).is_ok() {}
+    });
+    url
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_time_out_of_the_caller_fires_while_a_server_floods() {
+    let delta = |text: &str| format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": {"content": text}}]}));
+    for event in [": ping\n\n".to_owned(), delta(""), delta(" "), delta("Sunny. ")] {
+        let url = flood(event.repeat(1_000));
+        let agent = LlmAgent::builder("helper").model(openai("m").base_url(url).build().unwrap()).build().unwrap();
+        let runner = Runner::builder("demo").root(agent).build().unwrap();
+        let run = async {
+            let mut run = runner.run("ana", "s1", "Oslo?").streaming();
+            while run.next().await.is_some() {}
+        };
+        assert!(tokio::time::timeout(Duration::from_millis(100), run).await.is_err(), "{event}");
+    }
 }

@@ -9,4 +9,10 @@ wire_cases! {
     a_call_runs: "a00_call_and_answer" => says("Done.").calling([("add", json!({"a": 1, "b": 2}))]);
     an_unknown_word_after_a_call_is_an_end: "a05_unknown_word_after_a_call" =>
         says("Done.").calling([("add", json!({"a": 1, "b": 2}))]);
+    a_stream_may_end_with_its_reason: "a03_no_message_stop_then_eof" => says("Hello.");
+    pings_after_the_reason_end_an_answer: "a03b_pings_after_the_reason" => says("Hello.");
+    a_block_that_uses_an_index_again_is_another_one: "a10_call_reuses_index" =>
+        says("Done.").calling([("weather", json!({"city": "Oslo"})), ("add", json!({"a": 1, "b": 2}))]);
+    half_a_character_is_replaced: "a14_lone_surrogate_in_input" =>
+        says("Done.").calling([("weather", json!({"city": "Os\u{fffd}lo"}))]);
 }

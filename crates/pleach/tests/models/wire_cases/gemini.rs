@@ -10,5 +10,11 @@ wire_cases! {
         says("Done. Saved.").calling([("now", json!({})), ("add", json!({"a": 1, "b": 2}))]);
     an_unknown_word_is_an_end: "g12_unknown_word_after_a_call" =>
         says("Done.").calling([("add", json!({"a": 1, "b": 2}))]);
+    a_result_with_references_is_sent_without: "g01_ref_in_tool_result" =>
+        says("Done").calling([("weather", json!({"city": "Oslo"}))]);
+    no_content_is_an_empty_answer: "g05d_content_null" => says("");
+    a_stream_may_come_as_a_list: "g08_array_stream" => says("Hi there");
+    half_a_character_is_replaced: "g11_lone_surrogate_in_args" =>
+        says("Done").calling([("weather", json!({"city": "Os\u{fffd}lo"}))]);
     a_limit_runs_no_call: "g12b_limit_after_a_call" => fails("MAX_TOKENS", "largest number").after_saying("Wait.");
 }

@@ -77,6 +77,14 @@ fn paired(entries: Vec<Entry>) -> Vec<(String, Value)> {
     calls
 }
 
+fn has_key(key: &str, value: &Value) -> bool {
+    match value {
+        Value::Object(members) => members.iter().any(|(own, member)| own == key || has_key(key, member)),
+        Value::Array(items) => items.iter().any(|item| has_key(key, item)),
+        _ => false,
+    }
+}
+
 /// Gemini pairs by order: after the calls of a content come as many responses, of the same functions.
 fn gemini(request: &Value) -> Vec<(String, Value)> {
     let mut calls = Vec::new();
@@ -87,6 +95,9 @@ fn gemini(request: &Value) -> Vec<(String, Value)> {
             parts().filter_map(|part| Some(text(&part.get("functionResponse")?["name"]))).collect();
         assert_eq!(responses, open, "the responses are those to the calls before them");
         open.clear();
+        for response in parts().filter_map(|part| part.get("functionResponse")) {
+            assert!(!has_key("$ref", &response["response"]), "{response} has a reference");
+        }
         for call in parts().filter_map(|part| part.get("functionCall")) {
             open.push(text(&call["name"]));
             calls.push((text(&call["name"]), call.get("args").cloned().unwrap_or_else(|| json!({}))));
