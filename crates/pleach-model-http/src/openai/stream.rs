@@ -117,7 +117,12 @@ impl<'a> ChatStream<'a> {
                 Vec::new()
             }
         };
-        self.finish = answer::finish(choice).or_else(|| self.finish.take());
+        // A failure or a limit stays one, whatever a server writes on a last chunk.
+        let earlier = self.finish.take();
+        self.finish = match answer::finish(choice) {
+            Some(finish) => Some(finish.or_worse(earlier)),
+            None => earlier,
+        };
         fragments
     }
 
@@ -153,8 +158,10 @@ impl<'a> ChatStream<'a> {
         let has_text = self.parts.iter().any(|part| !part.is_thought());
         let has_thought = self.parts.iter().any(Part::is_thought);
         for part in parts(&message) {
-            if !(if part.is_thought() { has_thought } else { has_text }) {
-                self.keep(&part);
+            match part.is_thought() {
+                true if !has_thought => self.parts.insert(0, part),
+                false if !has_text => self.keep(&part),
+                _ => {}
             }
         }
     }

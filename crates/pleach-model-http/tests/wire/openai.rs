@@ -488,3 +488,15 @@ async fn a_call_in_its_older_form_counts_where_there_is_none_in_the_newer_one() 
         }
     }
 }
+
+#[tokio::test]
+async fn a_limit_is_not_taken_back_by_a_later_word() {
+    let call = json!({"index": 0, "id": "c1", "function": {"name": "f", "arguments": "{}"}});
+    for (words, code) in [(["length", "stop"], Some("MAX_TOKENS")), (["stop", "tool_calls"], None)] {
+        let events = [delta(json!({"tool_calls": [call]})), finish(words[0]), finish(words[1])];
+        let server = Server::start([Reply::sse(chunks(&events))]).await;
+        let response = last(&at(&server, openai("m"), "/v1"), &ask("hi"), true).await;
+        assert_eq!(response.error_code.as_deref(), code);
+        assert_eq!(response.function_calls().count(), usize::from(code.is_none()));
+    }
+}
