@@ -19,7 +19,7 @@ pub(crate) struct Finish {
 enum Ending {
     /// The answer is whole.
     Whole,
-    /// Nobody knows. An answer with something in it is whole.
+    /// The word is not known. An answer with something in it is whole.
     Unknown,
     /// The answer was stopped, for the reason with this code of google-genai. The last call may be a half.
     Stopped(&'static str),
@@ -49,7 +49,7 @@ impl Finish {
         }
     }
 
-    /// The end as google-genai writes it; a word that nobody knows stays.
+    /// The end as google-genai writes it; an unknown word stays.
     #[cfg(feature = "gemini")]
     pub(crate) fn reason(&self) -> &str {
         match self.ending {

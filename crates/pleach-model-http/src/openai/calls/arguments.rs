@@ -106,7 +106,7 @@ enum InString {
 }
 
 impl Scan {
-    /// Goes on over a piece. Returns whether an object begins after the end of another one.
+    /// Reads a piece. Returns whether an object begins after the end of another one.
     fn read(&mut self, piece: &str) -> bool {
         let mut has_another = false;
         for byte in piece.bytes() {

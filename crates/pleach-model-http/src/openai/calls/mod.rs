@@ -230,7 +230,7 @@ impl Call {
         }
     }
 
-    /// Takes over an id that comes after the begin of the call, as long as nobody has seen another one.
+    /// Takes over an id that comes after the begin of the call, as long as the call is not announced under another one.
     fn identify(&mut self, id: &str, is_new: bool) {
         if self.given_id.is_none() {
             self.given_id = Some(id.to_owned());

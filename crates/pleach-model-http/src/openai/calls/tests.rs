@@ -289,7 +289,7 @@ proptest! {
     fn calls_come_out_as_they_were_made(calls in vec(made(), 0..5), habits in habits()) {
         let mut calls = calls;
         if habits.ids == Ids::Shared {
-            // Equal calls of one id are one, and nothing tells a call without arguments from a repetition.
+            // Equal calls of one id are one, and a call without arguments looks like a repetition.
             let mut seen = Vec::new();
             calls.retain(|call| {
                 let key = (call.name.clone(), call.arguments.clone());

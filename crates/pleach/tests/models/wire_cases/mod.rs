@@ -2,8 +2,8 @@
 //!
 //! A file is `{"provider": "openai" (default) | "anthropic" | "gemini", "streaming": false?, "messages": [..]?,
 //! "replies": [..], "tool_result": ..?}`. The server gives the replies in order, one a request: `events`, `json` or `raw` with
-//! the media type `ct`, with `status` if it is not 200; `then_forever` is written again and again. A module for each topic says what
-//! must come of its files.
+//! the media type `ct`, with `status` if it is not 200; `then_forever` is written again and again. A module for each topic has
+//! what must come of its files.
 
 mod case;
 mod expected;
