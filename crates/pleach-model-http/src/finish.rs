@@ -160,8 +160,8 @@ fn squashed(word: &str) -> String {
     word.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// The meaning of a word. Words of servers that are not listed are told by what is in them, since each server names its own
-/// failures and limits.
+/// The meaning of a word. Each server has names of its own for failures and limits: a word that is not listed is classified by its
+/// stems.
 fn ending(word: &str) -> Ending {
     let word = squashed(word);
     if let Some(known) = known(&word) {
