@@ -78,6 +78,9 @@ fn take_media(block: &mut Value, media: &mut Vec<(String, Bytes)>) {
         _ => return,
     };
     let Some(holder) = holder else { return };
+    if !holder.get(key).is_some_and(Value::is_string) {
+        return;
+    }
     let Some(Value::String(text)) = holder.remove(key) else { return };
     match Bytes::from_base64(&text) {
         Ok(data) => {
@@ -87,5 +90,106 @@ fn take_media(block: &mut Value, media: &mut Vec<(String, Bytes)>) {
         Err(_) => {
             holder.insert("error".to_owned(), format!("its {key} is no base64 text").into());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the model gets of a result.
+    fn given(result: Value) -> Value {
+        Value::Object(of(result).unwrap().into_response("c1", "f").response.unwrap())
+    }
+
+    fn text(text: &str) -> Value {
+        json!({"type": "text", "text": text})
+    }
+
+    #[test]
+    fn an_odd_content_loses_nothing_else() {
+        let structured = json!({"sum": 3});
+        for (content, blocks) in [
+            (json!(null), json!([])),
+            (json!("words"), json!([text("words")])),
+            (json!(7), json!([text("7")])),
+            (text("words"), json!([text("words")])),
+            (json!([null, "words", 7, text("good")]), json!([text("words"), text("7"), text("good")])),
+            (
+                json!([{"type": "hologram", "depth": 3}, text("good")]),
+                json!([{"type": "hologram", "depth": 3}, text("good")]),
+            ),
+            (
+                json!([{"type": "text"}, {"text": "bare"}, {"type": 7}]),
+                json!([{"type": "text"}, {"text": "bare"}, {"type": 7}]),
+            ),
+            (
+                json!([{"type": "text", "text": {"a": 1}, "annotations": null}]),
+                json!([{"type": "text", "text": {"a": 1}}]),
+            ),
+            (
+                json!([{"type": "image"}, {"type": "image", "data": 7}]),
+                json!([{"type": "image"}, {"type": "image", "data": 7}]),
+            ),
+            (json!([{"type": "resource", "resource": "x"}]), json!([{"type": "resource", "resource": "x"}])),
+        ] {
+            let expected = json!({"content": blocks, "structuredContent": structured, "isError": false});
+            assert_eq!(given(json!({"content": content, "structuredContent": structured})), expected, "{content}");
+        }
+        assert_eq!(
+            given(json!({"structuredContent": [1]})),
+            json!({"content": [], "structuredContent": [1], "isError": false})
+        );
+    }
+
+    #[test]
+    fn an_error_is_one_in_whatever_type() {
+        for (is_error, expected) in [
+            (json!(true), true),
+            (json!("true"), true),
+            (json!("True"), true),
+            (json!(1), true),
+            (json!(false), false),
+            (json!("false"), false),
+            (json!(0), false),
+            (json!(null), false),
+            (json!([]), false),
+            (json!("no"), false),
+        ] {
+            assert_eq!(given(json!({"content": [], "isError": is_error}))["isError"], expected, "{is_error}");
+        }
+    }
+
+    #[test]
+    fn a_result_that_is_no_object_is_the_content() {
+        for (result, blocks) in [
+            (json!("words"), json!([text("words")])),
+            (json!([text("a"), "b"]), json!([text("a"), text("b")])),
+            (json!(7), json!([text("7")])),
+            (json!(null), json!([])),
+        ] {
+            assert_eq!(given(result.clone()), json!({"content": blocks, "isError": false}), "{result}");
+        }
+        assert_eq!(given(json!({})), json!({"content": [], "isError": false}));
+    }
+
+    #[test]
+    fn bytes_are_media_wherever_odd_ones_are() {
+        let content = json!([{"type": "image", "data": "cG5n", "mimeType": 7}, {"type": "audio", "data": "no!", "mimeType": "audio/wav"}, null]);
+        let response = of(json!({"content": content})).unwrap().into_response("c1", "f");
+        let media = response.parts.unwrap();
+        assert_eq!(media.len(), 1);
+        assert_eq!(media[0].inline_data.as_ref().unwrap().mime_type.as_deref(), Some("application/octet-stream"));
+        assert_eq!(response.response.unwrap()["content"][1]["error"], "its data is no base64 text");
+    }
+
+    #[test]
+    fn what_is_no_result_yet_is_an_error() {
+        assert!(of(json!({"resultType": "input_required", "inputRequests": {}})).is_err());
+        assert!(of(json!({"task": {"taskId": "t"}})).is_err());
+        assert_eq!(
+            given(json!({"task": "x", "resultType": "complete", "_meta": {"a": 1}})),
+            json!({"task": "x", "meta": {"a": 1}, "content": [], "isError": false})
+        );
     }
 }

@@ -61,16 +61,6 @@ pub(super) enum Origin {
     Channel,
 }
 
-impl Origin {
-    /// Returns the request that an answer from here belongs to, whatever its id.
-    fn request(self) -> Option<i64> {
-        match self {
-            Self::Body(id) | Self::Stream(id) => Some(id),
-            Self::Channel => None,
-        }
-    }
-}
-
 /// The requests that wait for an answer.
 pub(super) trait Waiting {
     fn waits(&self, id: i64) -> bool;
@@ -94,8 +84,8 @@ pub(super) fn read_broken(text: &[u8], origin: Origin, waiting: &impl Waiting) -
         Origin::Stream(id) if found.is_answer() => id,
         Origin::Stream(_) => return None,
         Origin::Channel if found.is_answer() => {
-            let named = found.ids.into_iter().find(|id| waiting.waits(*id));
-            named.or_else(|| waiting.only())?
+            let inner = || found.inner_ids.iter().copied().find(|id| waiting.waits(*id));
+            found.id.or_else(inner).or_else(|| waiting.only())?
         }
         Origin::Channel => return None,
     };
@@ -140,12 +130,13 @@ fn progress(params: Option<&Value>) -> Option<Notice> {
 
 fn read_answer(mut message: Map, origin: Origin, waiting: &impl Waiting) -> Option<Incoming> {
     let says_something = message.contains_key("result") || message.contains_key("error");
-    let id = match (origin.request(), message.get("id").and_then(number)) {
-        (Some(id), _) => id,
-        (None, Some(id)) => id,
-        // The text of a log may be any object; an answer that names no request has a result or an error.
-        (None, None) if says_something && message.get("id").is_none_or(Value::is_null) => waiting.only()?,
-        (None, None) => return None,
+    let id = match (origin, message.get("id").and_then(number)) {
+        (Origin::Body(id), _) => id,
+        // A stream may have other objects to keep it open, and an output those of a log.
+        (Origin::Stream(id), _) if says_something || message.contains_key("jsonrpc") => id,
+        (Origin::Channel, Some(id)) if says_something || message.contains_key("jsonrpc") => id,
+        (Origin::Channel, None) if says_something && message.get("id").is_none_or(Value::is_null) => waiting.only()?,
+        (Origin::Stream(_) | Origin::Channel, _) => return None,
     };
     if !waiting.waits(id) {
         return None;
@@ -263,6 +254,7 @@ mod tests {
         // The text of a log.
         assert_eq!(read(json!({"level": "info", "id": null}), Origin::Channel, &One), []);
         assert_eq!(read(json!({}), Origin::Channel, &One), []);
+        assert_eq!(read(json!({"id": 3, "level": "info"}), Origin::Channel, &One), []);
     }
 
     #[test]
@@ -274,6 +266,7 @@ mod tests {
             }
         }
         assert_eq!(read(json!({}), Origin::Body(3), &Two), answer(3, Answer::Unusable(Unusable::Empty)));
+        assert_eq!(read(json!({}), Origin::Stream(3), &Two), [], "it keeps the stream open");
         assert_eq!(read(json!({"result": 1}), Origin::Body(9), &Two), [], "it was answered or given up");
     }
 
@@ -334,6 +327,7 @@ mod tests {
         assert_eq!(ended(broken, Origin::Channel, true), Some(4));
         assert_eq!(ended(r#"{"jsonrpc":"2.0","result":{"a":b},"id":"3"}"#, Origin::Channel, true), Some(3));
         assert_eq!(ended(r#"{"jsonrpc":"2.0","result":{"a"#, Origin::Channel, true), None);
+        assert_eq!(ended(r#"{"jsonrpc":"2.0","id":78,"result":{"a"#, Origin::Channel, false), None);
         assert_eq!(ended(r#"{"jsonrpc":"2.0","result":{"a"#, Origin::Channel, false), Some(3));
         assert_eq!(ended(r#"{"jsonrpc":"2.0","method":"notifications/x","params":{"a"#, Origin::Channel, false), None);
         assert_eq!(ended(r#"{"level":"info","message":"#, Origin::Channel, false), None);

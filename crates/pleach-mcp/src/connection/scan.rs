@@ -53,8 +53,10 @@ impl Shape {
 /// What is found in the text of a message that cannot be read.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Found {
-    /// Numbers under a key `id`: that of the message first, then any others.
-    pub(super) ids: Vec<i64>,
+    /// The id of the message.
+    pub(super) id: Option<i64>,
+    /// Other numbers under a key `id`.
+    pub(super) inner_ids: Vec<i64>,
     has_method: bool,
     has_result: bool,
     is_marked: bool,
@@ -63,14 +65,13 @@ pub(super) struct Found {
 impl Found {
     /// Whether the text was meant to answer a request.
     pub(super) fn is_answer(&self) -> bool {
-        !self.has_method && (self.has_result || (self.is_marked && !self.ids.is_empty()))
+        !self.has_method && (self.has_result || (self.is_marked && self.id.is_some()))
     }
 }
 
 /// Looks for the members that a message of the protocol has.
 pub(super) fn message(text: &[u8]) -> Found {
     let mut found = Found::default();
-    let mut deeper = Vec::new();
     let mut shape = Shape::default();
     let mut at = 0;
     while at < text.len() {
@@ -83,15 +84,14 @@ pub(super) fn message(text: &[u8]) -> Found {
         at = (end + 1).min(text.len());
         let Some(value) = after_colon(&text[at..]) else { continue };
         match key {
-            b"id" if shape.depth() <= 1 => found.ids.extend(integer(value)),
-            b"id" => deeper.extend(integer(value)),
+            b"id" if shape.depth() <= 1 => found.id = integer(value),
+            b"id" => found.inner_ids.extend(integer(value)),
             b"method" if shape.depth() <= 1 => found.has_method = true,
             b"result" | b"error" if shape.depth() <= 1 => found.has_result = true,
             b"jsonrpc" => found.is_marked = true,
             _ => {}
         }
     }
-    found.ids.append(&mut deeper);
     found
 }
 
@@ -152,7 +152,10 @@ mod tests {
     #[test]
     fn members_of_a_broken_message_are_found() {
         let found = message(br#"{"jsonrpc":"2.0", "id" : "12", "result": {"id": 5, "text": "\"id\": 7"#);
-        assert_eq!(found, Found { ids: vec![12, 5], has_method: false, has_result: true, is_marked: true });
+        assert_eq!(
+            found,
+            Found { id: Some(12), inner_ids: vec![5], has_method: false, has_result: true, is_marked: true }
+        );
         assert!(found.is_answer());
         assert!(!message(br#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"#).is_answer());
         assert!(!message(br#"{"id": 4, "level": "info"#).is_answer());

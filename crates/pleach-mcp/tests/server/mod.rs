@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test target uses a part of it")]
 
 pub(crate) mod http;
+pub(crate) mod scripted;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -6,7 +6,7 @@ use pleach_context::Tool as _;
 use pleach_mcp::{McpCommand, McpError, McpToolset};
 
 /// A server in a shell: it answers the first exchange, and then does as the script says. `answer RESULT` answers the next request.
-fn script(then: &str) -> McpCommand {
+pub(crate) fn script(then: &str) -> McpCommand {
     let prelude = r#"
         next() { read -r line; id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p'); }
         answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
@@ -22,7 +22,7 @@ fn toolset(command: McpCommand) -> McpToolset {
     builder.connect_timeout(Duration::from_secs(20)).build().unwrap()
 }
 
-async fn names(command: McpCommand) -> Result<Vec<String>, McpError> {
+pub(crate) async fn names(command: McpCommand) -> Result<Vec<String>, McpError> {
     let tools = toolset(command).list_tools(None).await?;
     Ok(tools.iter().map(|tool| tool.name().to_owned()).collect())
 }

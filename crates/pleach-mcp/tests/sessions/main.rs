@@ -4,9 +4,13 @@
 #[path = "../server/mod.rs"]
 mod server;
 
+mod floods;
 mod hostile;
 mod lifetime;
 mod lists;
+mod odd_lists;
+mod output;
+mod restarts;
 mod setup;
 
 #[test]
