@@ -115,6 +115,7 @@ impl OpenApiToolsetBuilder {
             faults.iter().map(|fault| (fault.pointer.clone(), fault.kind.to_string())).collect();
         for sketch in sketches {
             let (operation, pointer) = (sketch.view.to_string(), sketch.pointer().to_owned());
+            let name = operation.clone();
             let checked = reading.plan(sketch).and_then(|mut plan| {
                 self.check_plan(&mut plan, sent, sends_headers)
                     .map(|()| plan)
@@ -123,9 +124,15 @@ impl OpenApiToolsetBuilder {
             match checked {
                 Ok(plan) => plans.push(plan),
                 Err(of_operation) => {
-                    // What several operations refer to is reported once.
+                    // What several operations refer to is reported once, but each operation that is left out is named.
+                    let named = of_operation.first().filter(|_| self.leaves_out_faulty).cloned();
                     let is_new = |fault: &OpenApiFault| known.insert((fault.pointer.clone(), fault.kind.to_string()));
-                    faults.extend(of_operation.into_iter().filter(is_new));
+                    let mut new = of_operation.into_iter().filter(is_new).peekable();
+                    faults.extend(named.filter(|_| new.peek().is_none()));
+                    faults.extend(new);
+                    if self.leaves_out_faulty {
+                        reading.forget(&name);
+                    }
                 }
             }
         }

@@ -80,6 +80,9 @@ pub enum OpenApiFaultKind {
     /// The schemas of the operations are larger than this together, in bytes: each operation has those that it refers to.
     #[error("the schemas of the operations are larger than {0} bytes together: choose fewer operations")]
     TooLarge(usize),
+    /// The schemas of the operation are larger than this, in bytes.
+    #[error("the schemas of the operation are larger than {0} bytes")]
+    OperationTooLarge(usize),
     /// The URL of a server cannot be used.
     #[error("the server URL `{url}` {reason}")]
     Server {

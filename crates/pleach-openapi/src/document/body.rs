@@ -243,6 +243,7 @@ fn is_plain_object(members: &pleach_core::Map) -> bool {
         "propertyNames",
         "unevaluatedProperties",
         "$dynamicRef",
+        "$recursiveRef",
     ];
     let is_closed = members.get("additionalProperties").is_none_or(|other| other == &Value::Bool(false));
     is_object && is_closed && !others.iter().any(|keyword| members.contains_key(*keyword))

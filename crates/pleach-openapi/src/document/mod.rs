@@ -7,6 +7,7 @@ mod operations;
 mod parameters;
 mod refs;
 mod schema;
+mod schema_anchors;
 mod schema_node;
 mod schema_targets;
 mod security;

@@ -9,7 +9,7 @@ use super::parameters::{Param, Place, Reader};
 use super::schema::{Schemas, Used};
 use super::security::{Alternative, KeyPlace, SchemeKind, Schemes};
 use super::servers::{Base, ServerOptions};
-use super::value::{Object, member};
+use super::value::Object;
 use super::{Body, BodyArgs, Document};
 use crate::call::PathTemplate;
 use crate::fault::Faults;
@@ -33,7 +33,9 @@ const METHODS: [(&str, Method); 8] = [
 pub(crate) struct Sketch<'d> {
     pub(crate) view: OpenApiOperation,
     path: Object<'d>,
-    operation: Object<'d>,
+    pointer: String,
+    /// Or why there is none.
+    operation: Result<Object<'d>, OpenApiFault>,
 }
 
 /// An operation, ready to be called.
@@ -60,13 +62,14 @@ pub(crate) struct Reading<'d> {
     pub(crate) ignores_security: bool,
     /// The headers that the program sends, in lower case.
     pub(crate) headers: Vec<String>,
+    /// The operations that have an id.
     ids: HashMap<String, String>,
 }
 
 impl Sketch<'_> {
     /// Returns the place of the operation.
     pub(crate) fn pointer(&self) -> &str {
-        &self.operation.pointer
+        &self.pointer
     }
 }
 
@@ -79,18 +82,39 @@ pub(crate) fn sketches<'d>(document: &'d Document, faults: &mut Faults) -> Vec<S
     let Some(paths) = root.object("paths", faults) else { return Vec::new() };
     let mut sketches = Vec::new();
     for (path, item) in paths.members.iter().filter(|(path, item)| !path.starts_with("x-") && !item.is_null()) {
-        let Some(item) = document.object(item, paths.at(path), faults) else { continue };
+        let own = item.as_object().map(|members| Object { members, pointer: paths.at(path) });
+        let mut of_path = Faults::default();
+        let referred = document.object(item, paths.at(path), &mut of_path);
+        let fault = of_path.0.first().cloned();
+        faults.0.extend(of_path.0);
         for (name, method) in METHODS {
-            let Some(operation) = item.get(name) else { continue };
-            // Below the path as it is named, also where the path refers to another place.
-            let pointer = member(&item.pointer, name);
-            let Some(operation) = Object::of(operation, pointer, faults) else { continue };
-            // Faults of what it says are those of the operation, if it is chosen.
-            let view = view(path, method, &operation, &mut Faults::default());
-            sketches.push(Sketch { view, path: item.clone(), operation });
+            // A path that refers to another place may have operations beside the reference.
+            let holders = [own.as_ref(), referred.as_ref()];
+            let holder = holders.into_iter().flatten().find(|holder| holder.members.contains_key(name));
+            sketches.extend(holder.map(|holder| Sketch::read(path, name, method, holder, fault.clone())));
         }
     }
     sketches
+}
+
+impl<'d> Sketch<'d> {
+    /// Reads an operation, in a path with this fault.
+    fn read(path: &str, name: &str, method: Method, holder: &Object<'d>, fault: Option<OpenApiFault>) -> Self {
+        let (value, pointer) = (&holder.members[name], holder.at(name));
+        let nothing = pleach_core::Map::new();
+        let described = Object { members: value.as_object().unwrap_or(&nothing), pointer: pointer.clone() };
+        // What it says may have faults: those are found again if it is chosen.
+        let view = view(path, method, &described, &mut Faults::default());
+        let operation = match (value, fault) {
+            (_, Some(fault)) => Err(fault),
+            (Value::Object(members), None) => Ok(Object { members, pointer: pointer.clone() }),
+            (_, None) => {
+                let kind = OpenApiFaultKind::Expected("an object");
+                Err(OpenApiFault { pointer: pointer.clone(), operation: None, kind })
+            }
+        };
+        Self { view, path: holder.clone(), pointer, operation }
+    }
 }
 
 fn view(path: &str, method: Method, operation: &Object<'_>, faults: &mut Faults) -> OpenApiOperation {
@@ -135,7 +159,15 @@ impl<'d> Reading<'d> {
     }
 
     fn read(&mut self, sketch: &Sketch<'d>, faults: &mut Faults) -> Option<Plan> {
-        let Sketch { view, path, operation } = sketch;
+        let Sketch { view, path, operation, .. } = sketch;
+        let operation = match operation {
+            Ok(operation) => operation,
+            Err(fault) => {
+                faults.0.push(fault.clone());
+                return None;
+            }
+        };
+        self.schemas.begin_operation();
         self::view(&view.path, view.method.clone(), operation, faults);
         self.check_id(view, operation, faults);
         let security = match self.ignores_security {
@@ -162,6 +194,11 @@ impl<'d> Reading<'d> {
         check_path(&template, &params, &path.pointer, faults);
         let schema = schema(&params, body.as_ref(), definitions);
         Some(Plan { view: view.clone(), base: base?, path: template, params, body, security, schema })
+    }
+
+    /// Forgets an operation that is left out: another one may have its id.
+    pub(crate) fn forget(&mut self, operation: &str) {
+        self.ids.retain(|_, known| known != operation);
     }
 
     fn check_id(&mut self, view: &OpenApiOperation, operation: &Object<'_>, faults: &mut Faults) {

@@ -13,6 +13,8 @@ use crate::fault::Faults;
 
 /// How large the declarations of a toolset may be together, in bytes of JSON.
 const LARGEST: usize = 64 << 20;
+/// How large that of one operation may be: no model takes a larger one, and it must not use up what others need.
+const LARGEST_OPERATION: usize = 4 << 20;
 
 /// The schemas that references lead to, by their place in the document. Each is converted once, however many operations refer to it: so a cycle
 /// of references ends, and no schema is repeated.
@@ -22,6 +24,8 @@ pub(crate) struct Schemas<'d> {
     shared: HashMap<String, Shared>,
     /// How many bytes the declarations of further operations may have.
     budget: usize,
+    /// How many more the declaration of this operation may have.
+    of_operation: usize,
 }
 
 #[derive(Debug)]
@@ -41,7 +45,17 @@ pub(crate) struct Used {
 
 impl<'d> Schemas<'d> {
     pub(crate) fn new(document: &'d Document) -> Self {
-        Self { targets: Targets::new(document), shared: HashMap::new(), budget: LARGEST }
+        Self {
+            targets: Targets::new(document),
+            shared: HashMap::new(),
+            budget: LARGEST,
+            of_operation: LARGEST_OPERATION,
+        }
+    }
+
+    /// Begins with the schemas of another operation.
+    pub(crate) fn begin_operation(&mut self) {
+        self.of_operation = LARGEST_OPERATION;
     }
 
     /// Converts a schema of an operation. What it refers to is among the [`definitions`](Self::definitions).
@@ -60,12 +74,18 @@ impl<'d> Schemas<'d> {
 
     /// Each operation has schemas of its own, so a small document can have large declarations.
     fn spend(&mut self, bytes: usize, pointer: &str, faults: &mut Faults) -> Option<()> {
-        let left = self.budget.checked_sub(bytes);
+        let of_operation = self.of_operation.checked_sub(bytes);
+        // One that is too large costs the others only as much as it may have.
+        let spent = if of_operation.is_some() { bytes } else { self.of_operation };
+        let left = self.budget.checked_sub(spent);
         self.budget = left.unwrap_or(0);
-        if left.is_none() {
-            faults.add(pointer, OpenApiFaultKind::TooLarge(LARGEST));
+        self.of_operation = of_operation.unwrap_or(0);
+        match (left, of_operation) {
+            (None, _) => faults.add(pointer, OpenApiFaultKind::TooLarge(LARGEST)),
+            (_, None) => faults.add(pointer, OpenApiFaultKind::OperationTooLarge(LARGEST_OPERATION)),
+            _ => return Some(()),
         }
-        left.map(drop)
+        None
     }
 
     fn converted(&mut self, schema: &Value, pointer: &str, faults: &mut Faults) -> (Value, Vec<String>) {

@@ -6,7 +6,7 @@
 use pleach_core::Map;
 use serde_json::{Value, json};
 
-use super::refs::shown;
+use super::schema_anchors::Reference;
 use super::schema_targets::Targets;
 use super::value::member;
 use crate::OpenApiFaultKind;
@@ -75,12 +75,11 @@ impl Converter<'_, '_> {
             Value::Bool(_) => return schema.clone(),
             _ => return self.fault(pointer, OpenApiFaultKind::Expected("a schema")),
         };
-        if let Some(reference) = members.get("$ref") {
-            return self.reference(reference, members, pointer);
-        }
-        if let Some(reference) = members.get("$dynamicRef").or_else(|| members.get("$recursiveRef")) {
-            let reference = shown(reference.as_str().unwrap_or_default());
-            return self.fault(pointer, OpenApiFaultKind::UnsupportedRef(reference));
+        if let Some((keyword, reference)) = Reference::of(members) {
+            let Some(reference) = reference else {
+                return self.fault(&member(pointer, keyword), OpenApiFaultKind::Expected("a string"));
+            };
+            return self.reference(&reference, members, pointer);
         }
         let mut converted = self.keywords(members, pointer);
         self.types(members, &mut converted, pointer);
@@ -93,11 +92,8 @@ impl Converter<'_, '_> {
         json!({})
     }
 
-    fn reference(&mut self, reference: &Value, members: &Map, pointer: &str) -> Value {
-        let Value::String(reference) = reference else {
-            return self.fault(&member(pointer, "$ref"), OpenApiFaultKind::Expected("a string"));
-        };
-        let (target, name) = match self.targets.target(reference) {
+    fn reference(&mut self, reference: &Reference<'_>, members: &Map, pointer: &str) -> Value {
+        let (target, name) = match self.targets.target(reference, pointer) {
             Ok(target) => target,
             Err(kind) => return self.fault(pointer, kind),
         };

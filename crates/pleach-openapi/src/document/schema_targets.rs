@@ -2,9 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::json;
-
-use super::refs::{Document, pointer_of};
+use super::refs::{Document, pointer_of, shown};
+use super::schema_anchors::{Anchors, Reference, anchor_of, recursive_root};
 use crate::OpenApiFaultKind;
 
 /// The places that references of a document lead to, each with a name.
@@ -15,18 +14,32 @@ pub(super) struct Targets<'d> {
     taken: HashSet<String>,
     /// The next number, by name.
     next: HashMap<String, usize>,
+    /// Filled when a reference needs it.
+    anchors: Option<Anchors>,
 }
 
 impl<'d> Targets<'d> {
     pub(super) fn new(document: &'d Document) -> Self {
-        Self { document, names: HashMap::new(), taken: HashSet::new(), next: HashMap::new() }
+        Self { document, names: HashMap::new(), taken: HashSet::new(), next: HashMap::new(), anchors: None }
     }
 
-    /// Returns the pointer and the name of what a reference leads to.
-    pub(super) fn target(&mut self, reference: &str) -> Result<(String, String), OpenApiFaultKind> {
-        let pointer = pointer_of(reference)?;
+    /// Returns the pointer and the name of what the schema at `at` refers to.
+    pub(super) fn target(&mut self, reference: &Reference<'_>, at: &str) -> Result<(String, String), OpenApiFaultKind> {
+        let pointer = match reference {
+            Reference::Recursive => recursive_root(&self.document.root, at),
+            Reference::Plain(text) | Reference::Dynamic(text) => match anchor_of(text) {
+                Some(anchor) => {
+                    let anchors = self.anchors.get_or_insert_with(|| Anchors::of(&self.document.root));
+                    let unsupported = || OpenApiFaultKind::UnsupportedRef(shown(text));
+                    anchors.find(anchor, at).map(str::to_owned).ok_or_else(unsupported)?
+                }
+                None => pointer_of(text)?,
+            },
+        };
         // A chain of references only, without a schema at its end, has no meaning.
-        self.document.resolve(&json!({"$ref": reference}), String::new()).map(drop)?;
+        let dangling = || OpenApiFaultKind::DanglingRef(shown(reference.text()));
+        let target = self.document.root.pointer(&pointer).ok_or_else(dangling)?;
+        self.document.resolve(target, pointer.clone()).map(drop)?;
         let name = self.name(&pointer);
         Ok((pointer, name))
     }

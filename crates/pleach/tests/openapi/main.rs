@@ -4,6 +4,7 @@
 mod agent;
 mod credentials;
 mod documents;
+mod left_out;
 mod requests;
 mod responses;
 mod schemas;
