@@ -62,7 +62,9 @@ impl Model for HttpModel {
                 match answers.next().await {
                     None => return,
                     Some(Ok(first)) => {
-                        yield fitted.restore(first);
+                        if let Some(first) = fitted.restore(first) {
+                            yield first;
+                        }
                         break answers;
                     }
                     Some(Err(error)) => {
@@ -76,7 +78,11 @@ impl Model for HttpModel {
             };
             while let Some(answer) = answers.next().await {
                 match answer {
-                    Ok(answer) => yield fitted.restore(answer),
+                    Ok(answer) => {
+                        if let Some(answer) = fitted.restore(answer) {
+                            yield answer;
+                        }
+                    }
                     Err(error) => {
                         // The connection is closed before the caller hears of it.
                         drop(answers);

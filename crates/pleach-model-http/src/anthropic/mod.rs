@@ -46,6 +46,8 @@ static DIALECT: Dialect = Dialect {
         (1..=64).contains(&name.len()) && name.bytes().all(is_plain)
     },
     rewrite: |_| {},
+    // An answer is a call, whose arguments are an object: that of `OutputTool`.
+    wraps_answers: false,
 };
 
 struct Anthropic;

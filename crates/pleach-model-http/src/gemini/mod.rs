@@ -41,7 +41,7 @@ static GEMINI: Provider = Provider {
     needs_key: true,
 };
 
-static DIALECT: Dialect = Dialect { takes_key: |_| true, rewrite: schema::rewrite };
+static DIALECT: Dialect = Dialect { takes_key: |_| true, rewrite: schema::rewrite, wraps_answers: false };
 
 struct Gemini;
 

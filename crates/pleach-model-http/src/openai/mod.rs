@@ -67,7 +67,7 @@ static OLLAMA: Provider = Provider {
     needs_key: false,
 };
 
-static DIALECT: Dialect = Dialect { takes_key: |_| true, rewrite: schema::rewrite };
+static DIALECT: Dialect = Dialect { takes_key: |_| true, rewrite: schema::rewrite, wraps_answers: true };
 
 struct OpenAi {
     provider: &'static Provider,

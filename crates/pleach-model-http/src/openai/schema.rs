@@ -5,7 +5,7 @@ use pleach_core::Map;
 use serde_json::{Value, json};
 
 use super::answer_shape::{ShapeFault, check};
-use crate::schema::{Standard, has_type, rewrite_all};
+use crate::schema::{Standard, VALUE, has_type, is_object, rewrite_all};
 
 /// The formats of texts that strict answers may have.
 const FORMATS: [&str; 9] = ["date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uuid"];
@@ -24,6 +24,7 @@ pub(super) fn rewrite(schema: &mut Map) {
 /// # Errors
 /// The fields whose values a closed schema cannot describe.
 pub(super) fn strict(schema: &Value) -> Result<Value, Vec<ShapeFault>> {
+    let is_wrapped = !is_object(schema);
     let standard = Standard::of(schema).map_err(|fault| vec![ShapeFault::of_schema(fault)])?;
     let faults = check(&standard);
     if !faults.is_empty() {
@@ -32,6 +33,10 @@ pub(super) fn strict(schema: &Value) -> Result<Value, Vec<ShapeFault>> {
     let Standard { schema, definitions, .. } = standard;
     let mut schema = Value::Object(schema);
     rewrite_all(&mut schema, close);
+    // The provider refuses all but one object.
+    if is_wrapped {
+        schema = json!({"type": "object", "properties": {VALUE: schema}, "required": [VALUE], "additionalProperties": false});
+    }
     if !definitions.is_empty() {
         let mut definitions = definitions;
         definitions.values_mut().for_each(|definition| rewrite_all(definition, close));
@@ -58,6 +63,7 @@ fn close(schema: &mut Map) {
         schema.remove("format");
     }
     if has_type(schema, "object") || schema.contains_key("properties") {
+        schema.entry("type").or_insert_with(|| json!("object"));
         close_object(schema);
         distribute(schema);
     }
@@ -189,6 +195,17 @@ mod tests {
             })
         };
         check_property(flattened, json!({"anyOf": [with_id("a"), with_id("b")]}));
+    }
+
+    #[test]
+    fn an_answer_that_is_no_object_is_a_field_of_one() {
+        let list = json!({"type": "array", "items": {"$ref": "#/$defs/A"}, "$defs": {"A": {"properties": {"a": {"type": "string"}}}}});
+        let expected = json!({
+            "type": "object", "required": ["response"], "additionalProperties": false,
+            "properties": {"response": {"type": "array", "items": {"$ref": "#/$defs/A"}}},
+            "$defs": {"A": {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": false}},
+        });
+        assert_eq!(strict(&list), Ok(expected));
     }
 
     #[test]

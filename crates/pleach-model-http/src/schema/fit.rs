@@ -9,7 +9,7 @@ use pleach_model::{LlmRequest, LlmResponse, RequestTool};
 use serde_json::Value;
 
 use super::keywords::rewrite_all;
-use super::{Dialect, Keys, SchemaFault, Standard, root};
+use super::{Dialect, Keys, SchemaFault, Standard, answer, root};
 
 /// How many warnings are remembered.
 const MOST_WARNINGS: usize = 1_024;
@@ -21,6 +21,8 @@ pub(crate) struct Fitted<'a> {
     pub(crate) request: Cow<'a, LlmRequest>,
     /// The properties that have other names for the provider, by function.
     keys: BTreeMap<String, Keys>,
+    /// Whether the answer is a field of an object.
+    is_wrapped: bool,
 }
 
 /// What was said of the tools of one model, so that it is said once and not with every request.
@@ -43,7 +45,10 @@ impl Warned {
 /// Fits the functions of a request to the provider. A function that cannot be declared is left out with a warning that names it: the others
 /// still work.
 pub(crate) fn fit<'a>(model: &str, request: &'a LlmRequest, dialect: &Dialect, warned: &Warned) -> Fitted<'a> {
-    let mut fitted = Fitted { request: Cow::Borrowed(request), keys: BTreeMap::new() };
+    let config = &request.config;
+    let answer = config.response_schema.as_ref().or(config.response_json_schema.as_ref());
+    let is_wrapped = dialect.wraps_answers && answer.is_some_and(|schema| !answer::is_object(schema));
+    let mut fitted = Fitted { request: Cow::Borrowed(request), keys: BTreeMap::new(), is_wrapped };
     for (place, tool) in request.config.tools.iter().flatten().enumerate() {
         let RequestTool::Functions(functions) = tool else { continue };
         let mut taken = Vec::with_capacity(functions.len());
@@ -162,11 +167,14 @@ impl Fitted<'_> {
         }
     }
 
-    /// Gives the calls of an answer, or of a piece of one, the names of the functions.
-    pub(crate) fn restore(&self, mut response: LlmResponse) -> LlmResponse {
-        if self.keys.is_empty() {
-            return response;
-        }
+    /// Gives the calls of an answer, or of a piece of one, the names of the functions, and takes an answer by schema out of its object.
+    /// `None` when nothing of a piece is left.
+    pub(crate) fn restore(&self, response: LlmResponse) -> Option<LlmResponse> {
+        let response = if self.keys.is_empty() { response } else { self.restore_calls(response) };
+        if self.is_wrapped { answer::unwrap(response) } else { Some(response) }
+    }
+
+    fn restore_calls(&self, mut response: LlmResponse) -> LlmResponse {
         let parts = response.content.as_mut().and_then(|content| content.parts.as_mut());
         for call in parts.into_iter().flatten().filter_map(|part| part.function_call.as_mut()) {
             let Some(keys) = call.name.as_deref().and_then(|name| self.keys.get(name)) else { continue };

@@ -7,6 +7,7 @@
 //!
 //! [`fit`] applies them to a request. This folder does not know the rest of any wire format.
 
+mod answer;
 mod clean;
 mod fault;
 mod fit;
@@ -18,6 +19,8 @@ mod targets;
 
 use pleach_core::Map;
 
+#[cfg(feature = "openai")]
+pub(crate) use answer::{VALUE, is_object};
 #[cfg(feature = "openai")]
 pub(crate) use clean::has_type;
 pub(crate) use fault::SchemaFault;
@@ -36,6 +39,8 @@ pub(crate) struct Dialect {
     pub(crate) takes_key: fn(&str) -> bool,
     /// Rewrites one schema that is standard; those below it are rewritten already.
     pub(crate) rewrite: fn(&mut Map),
+    /// Whether answers by schema have to be objects, so that another one is sent and read as the field [`VALUE`] of an object.
+    pub(crate) wraps_answers: bool,
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 
 /// Any name is taken and nothing rewritten.
-const PLAIN: Dialect = Dialect { takes_key: |_| true, rewrite: |_| {} };
+const PLAIN: Dialect = Dialect { takes_key: |_| true, rewrite: |_| {}, wraps_answers: false };
 
 /// Checks what a property becomes.
 fn check(property: Value, expected: Value) {
@@ -405,6 +405,7 @@ fn refuses_odd_names() -> Dialect {
                 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
         },
         rewrite: |_| {},
+        wraps_answers: false,
     }
 }
 

@@ -244,6 +244,41 @@ async fn strict_answers_have_any_of_and_no_formats_of_numbers() {
 }
 
 #[tokio::test]
+async fn a_strict_answer_that_is_no_object_is_a_field_of_one() {
+    let tagged = |tag: &str| json!({"type": "object", "properties": {"kind": {"const": tag}}, "required": ["kind"]});
+    let request = demanding(json!({"oneOf": [tagged("a"), tagged("b")]}));
+    let event =
+        |delta: Value, finish: Value| json!({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
+    let stream = |pieces: &[&str]| {
+        let events = pieces.iter().map(|piece| event(json!({"content": piece}), json!(null)));
+        let thought = event(json!({"reasoning_content": "hm"}), json!(null));
+        let all = [thought].into_iter().chain(events).chain([event(json!({}), json!("stop"))]);
+        Reply::sse(all.map(|event| format!("data: {event}\n\n")).collect::<String>() + "data: [DONE]\n\n")
+    };
+    let whole = |text: &str| {
+        Reply::json("200 OK", &json!({"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}))
+    };
+    let (wrapped, plain) = (r#"{"response":{"kind":"a"}}"#, r#"{"kind":"a"}"#);
+    for (reply, streaming) in [
+        (whole(wrapped), false),
+        (stream(&[&wrapped[..9], &wrapped[9..]]), true),
+        // Some servers do not keep to the schema.
+        (whole(plain), false),
+    ] {
+        let server = Server::start([reply]).await;
+        let responses = all(&at(&server, openai("m"), "/v1"), &request, streaming).await.unwrap();
+        let answer = responses.last().unwrap().content.as_ref().unwrap();
+        let texts: Vec<&str> =
+            answer.parts().iter().filter(|part| !part.is_thought()).filter_map(|part| part.text.as_deref()).collect();
+        assert_eq!(texts, [plain]);
+        assert_eq!(responses.len(), if streaming { 2 } else { 1 }, "{responses:?}");
+        let schema = &server.requests()[0].body["response_format"]["json_schema"]["schema"];
+        assert_eq!(schema["type"], "object");
+        assert_eq!(schema["properties"]["response"]["anyOf"].as_array().unwrap().len(), 2);
+    }
+}
+
+#[tokio::test]
 async fn an_answer_of_anthropic_has_the_names_of_its_schema() {
     let schema = json!({"type": "object", "properties": {"größe": {"type": "integer"}}, "required": ["größe"]});
     let answer = json!({"content": [{"type": "tool_use", "id": "t", "name": "structured_output", "input": {"gr__e": 5}}], "stop_reason": "tool_use"});

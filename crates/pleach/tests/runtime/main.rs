@@ -7,6 +7,7 @@
 
 mod abort;
 mod actions;
+mod agent_answers;
 mod agent_calls;
 mod agent_code;
 mod agent_edge_cases;
