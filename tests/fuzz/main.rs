@@ -11,3 +11,4 @@ mod hostile;
 mod model;
 mod state;
 mod storm;
+mod strangers;

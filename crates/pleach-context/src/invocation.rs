@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pleach_artifact::ArtifactService;
-use pleach_core::{AppName, Clock, Content, Event, InvocationId, Map, SessionId, SessionKey, UserId};
+use pleach_core::{AppName, Clock, Content, Event, InvocationId, Map, SessionId, SessionKey, UnreadableKeys, UserId};
 use pleach_memory::MemoryService;
 
 use crate::contract::{InvocationSetup, Services};
@@ -71,6 +71,12 @@ impl InvocationContext {
     #[must_use]
     pub fn session_key(&self) -> &SessionKey {
         &self.setup.session_key
+    }
+
+    /// The state keys whose stored values could not be read when the invocation began, and why.
+    #[must_use]
+    pub fn unreadable_keys(&self) -> &UnreadableKeys {
+        &self.setup.unreadable
     }
 
     /// The id that all events of the invocation carry.

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use pleach_context::RunConfig;
-use pleach_session::{SessionError, open_questions};
+use pleach_session::{SessionError, open_questions, report_fault};
 use tokio::sync::Semaphore;
 
 use crate::deadline_answer::event_id;
@@ -40,6 +40,10 @@ pub(crate) async fn fire(parts: Weak<RunnerParts>, due: &Due, at_once: &Semaphor
             }
             Err(error) if !stored && is_refused(&error) => {
                 tracing::warn!(session = %due.session, question = due.question, %error, "a deadline cannot be answered");
+                return;
+            }
+            Err(RunError::Session(error)) if error.is_of_one_session() => {
+                report_fault(&due.session, &error);
                 return;
             }
             Err(error) => {

@@ -7,7 +7,7 @@ use foldhash::HashSet;
 use pleach_artifact::{ArtifactScope, ArtifactService, SaveArtifact, USER_PREFIX, rewind_tombstone};
 use pleach_context::engine::{completed_runs, mark_completed};
 use pleach_core::{Event, EventId, InvocationId, Map, NodePath, Scope, Session, SessionId, SessionKey, UserId, apply};
-use pleach_session::{CreateSession, KnownState, effective_events_and_rewinds, partly_rewound};
+use pleach_session::{CreateSession, KnownState, SessionError, effective_events_and_rewinds, partly_rewound};
 
 use crate::parts::RunnerParts;
 use crate::resting_fork::note_source;
@@ -157,6 +157,7 @@ struct Copied {
 impl RunnerParts {
     async fn fork(&self, copied: &Copied, key: SessionKey) -> Result<Session, RunError> {
         let Copied { source, end, carried } = copied;
+        check_readable(source)?;
         let effective = effective_events_and_rewinds(&source.events[..*end]).into_iter();
         let live: Vec<Arc<Event>> =
             effective.filter_map(|event| without_rewind(source, event)).chain(carried.clone()).collect();
@@ -210,6 +211,13 @@ impl RunnerParts {
             }
         }
     }
+}
+
+/// Refuses to copy a session whose own state has values that cannot be read: the copy would lack them.
+fn check_readable(source: &Session) -> Result<(), RunError> {
+    let Some((key, reason)) = source.unreadable.iter().find(|(key, _)| is_own(key)) else { return Ok(()) };
+    let what = format!("state key `{key}` of session {}", source.key());
+    Err(SessionError::Corrupt { what, source: reason.clone().into() }.into())
 }
 
 /// Returns an event of the copy: of a rewind, what it records of runs that had completed, if anything.

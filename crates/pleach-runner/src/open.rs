@@ -245,6 +245,7 @@ impl RunnerParts {
             caller: None,
             abort: request.abort.clone(),
             state: session.state,
+            unreadable: session.unreadable,
             events: session.events,
         }
     }

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use foldhash::HashSet;
 use pleach_core::{SessionHead, SessionId, UserId};
-use pleach_session::{ListCursor, ListSessions, SessionError};
+use pleach_session::{ListCursor, ListSessions, report_fault};
 
 use crate::parts::RunnerParts;
 use crate::{Detached, RunError, RunProgress, RunRequest, Runner, SessionStatus};
@@ -83,7 +83,7 @@ impl Runner {
     /// remember 10,000 sessions that have ended or wait, and read them again when they have changed.
     ///
     /// # Errors
-    /// [`RunError::Session`] when the storage fails. A session that cannot be read is left out, with a warning in the log.
+    /// [`RunError::Session`] when the storage fails. A session that cannot be read is left out, with one warning in the log.
     ///
     /// # Cancel safety
     /// The call only reads.
@@ -109,7 +109,8 @@ impl Runner {
                 Ok(status) => response.items.extend(status.filter(SessionStatus::is_unfinished)),
                 // Deleted meanwhile.
                 Err(RunError::SessionNotFound(_)) => {}
-                Err(RunError::Session(error)) if !is_of_one_session(&error) => return Err(RunError::Session(error)),
+                Err(RunError::Session(error)) if error.is_of_one_session() => report_fault(key, &error),
+                Err(RunError::Session(error)) => return Err(RunError::Session(error)),
                 Err(error) => tracing::warn!(session = %key, %error, "the status of a session is not known"),
             }
         }
@@ -184,11 +185,6 @@ impl RunnerParts {
         }
         Ok(None)
     }
-}
-
-/// Returns whether an error concerns what is stored of one session, and not the storage.
-fn is_of_one_session(error: &SessionError) -> bool {
-    matches!(error, SessionError::Corrupt { .. } | SessionError::PayloadLost(_))
 }
 
 fn seconds(time: SystemTime) -> f64 {

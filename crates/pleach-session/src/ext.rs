@@ -63,7 +63,7 @@ pub trait SessionServiceExt: SessionService {
             match self.events_since(&session.head).await?.ok_or_else(gone)? {
                 Since::Events(now) => {
                     let changed = !now.events.is_empty();
-                    (session.head, session.state) = (now.head, now.state);
+                    (session.head, session.state, session.unreadable) = (now.head, now.state, now.unreadable);
                     session.events.extend(now.events);
                     Ok(changed)
                 }

@@ -115,6 +115,7 @@ fn open(agent: &dyn Node, ctx: &ToolContext, engine: &Arc<Engine>) -> Arc<Invoca
         caller: Some(Arc::clone(outer)),
         abort: outer.abort_signal().clone(),
         state,
+        unreadable: outer.unreadable_keys().clone(),
         events: Vec::new(),
         last_update_time: services.clock.now(),
     };

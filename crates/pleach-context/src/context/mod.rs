@@ -30,7 +30,7 @@ use std::fmt;
 pub use ask::json_schema_of;
 pub use select::Select;
 pub use session_view::SessionView;
-pub(crate) use state::delta_of;
+pub(crate) use state::{delta_of, unreadable};
 pub use state::{Key, State, StateNumber};
 pub use step::Step;
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use pleach_artifact::ArtifactService;
-use pleach_core::{Clock, Event, IdGen, InvocationId, Map, SessionKey};
+use pleach_core::{Clock, Event, IdGen, InvocationId, Map, SessionKey, UnreadableKeys};
 use pleach_memory::MemoryService;
 use pleach_model::Model;
 use pleach_session::SessionService;
@@ -76,6 +76,8 @@ pub struct InvocationSetup {
     pub abort: AbortSignal,
     /// The merged session state at the start.
     pub state: Map,
+    /// The keys that are missing in it because their stored values cannot be read.
+    pub unreadable: UnreadableKeys,
     /// The session's events at the start.
     pub events: Vec<Arc<Event>>,
     /// When the session was last changed before the invocation, in seconds since the epoch.

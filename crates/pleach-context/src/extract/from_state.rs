@@ -10,6 +10,7 @@ use serde_json::Value;
 use smol_str::SmolStr;
 
 use super::{FromContext, Nothing};
+use crate::context::unreadable;
 use crate::{Context, NodeError};
 
 /// Values from the session state: the field names of `T` are the keys, `#[serde(rename = "user:locale")]` names a
@@ -28,7 +29,10 @@ impl<T: DeserializeOwned> FromContext for FromState<T> {
     fn from_context(ctx: &Context, _: &mut crate::NodeInput) -> Result<Self, NodeError> {
         let state = ctx.state();
         let found = match fields_of::<T>() {
-            Some(fields) => fields.iter().filter_map(|key| Some((key.to_string(), state.value(key)?))).collect(),
+            Some(fields) => {
+                fields.iter().try_for_each(|key| state.check_readable(key))?;
+                fields.iter().filter_map(|key| Some((key.to_string(), state.value(key)?))).collect()
+            }
             None => state.to_map(),
         };
         bind(found).map(Self).map_err(|reason| unbound(ctx, &reason))
@@ -47,6 +51,9 @@ impl<T: DeserializeOwned> FromState<T> {
     pub fn from_session(session: &Session) -> Result<Self, NodeError> {
         let found = match fields_of::<T>() {
             Some(fields) => {
+                if let Some((key, reason)) = fields.iter().find_map(|key| session.unreadable.get_key_value(*key)) {
+                    return Err(unreadable(session.key(), key, reason));
+                }
                 fields.iter().filter_map(|key| Some(((*key).to_owned(), session.state.get(*key)?.clone()))).collect()
             }
             None => session.state.clone(),

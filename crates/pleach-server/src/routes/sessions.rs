@@ -128,6 +128,7 @@ async fn catch_up(api: &Api, session: &mut Session) -> Result<(), ApiError> {
         Since::Events(newer) => {
             session.events.extend(newer.events);
             session.state = newer.state;
+            session.unreadable = newer.unreadable;
             session.head = newer.head;
         }
         Since::Unknown => *session = load(api, session.key()).await?,

@@ -7,6 +7,7 @@ mod golden;
 mod inbox;
 mod large;
 mod layout;
+mod odd_rows;
 mod per_agent;
 mod read_only;
 mod redact;

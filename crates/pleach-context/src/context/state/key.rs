@@ -6,7 +6,7 @@ use pleach_core::{Session, StateOp};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{misfit, number, typed};
+use super::{misfit, number, typed, unreadable};
 use crate::{Context, NodeError};
 
 /// A state key with its type: `const LOOKUPS: Key<u32> = Key::new("user:lookups");`.
@@ -52,8 +52,11 @@ impl<T: DeserializeOwned> Key<T> {
     /// The value in a session that was loaded, outside of a run; `None` if the key is absent or null.
     ///
     /// # Errors
-    /// A `ValidationError` when the value is no `T`.
+    /// A `ValidationError` when the value is no `T`, a `CorruptStorageError` when the stored value cannot be read.
     pub fn of(&self, session: &Session) -> Result<Option<T>, NodeError> {
+        if let Some(reason) = session.unreadable.get(self.name) {
+            return Err(unreadable(session.key(), self.name, reason));
+        }
         typed(self.name, session.state.get(self.name))
     }
 }

@@ -4,7 +4,7 @@ mod key;
 
 use std::fmt;
 
-use pleach_core::{Event, EventActions, Map, StateOp, StateOpError, StateOps};
+use pleach_core::{Event, EventActions, Map, SessionKey, StateOp, StateOpError, StateOps};
 use pleach_schema::coerce;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -58,7 +58,7 @@ impl<'a> State<'a> {
     /// The value of a key as a `T`. Null, which a rewind leaves behind, counts as absent unless `T` takes it.
     ///
     /// # Errors
-    /// A `KeyError` when the key is absent, a `ValidationError` when the value does not fit.
+    /// A `KeyError` when the key is absent; those of [`State::try_get`].
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<T, NodeError> {
         self.try_get(key)?.ok_or_else(|| {
             NodeError::new("KeyError", format!("'{key}'"))
@@ -69,10 +69,20 @@ impl<'a> State<'a> {
     /// The value of a key as a `T`, or `None` if it is absent or null. A null that `T` takes is returned as that.
     ///
     /// # Errors
-    /// A `ValidationError` when the value does not fit.
+    /// A `ValidationError` when the value does not fit; a `CorruptStorageError` when the stored value cannot be read, until the key is set.
     pub fn try_get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, NodeError> {
+        self.check_readable(key)?;
         // The value is taken out first: a type's own deserialisation must not run under the lock.
         typed(key, self.value(key).as_ref())
+    }
+
+    /// Refuses a key whose stored value cannot be read, unless this invocation has set it.
+    pub(crate) fn check_readable(&self, key: &str) -> Result<(), NodeError> {
+        let ic = self.ctx.invocation();
+        match ic.unreadable_keys().get(key) {
+            Some(reason) if !self.contains(key) => Err(unreadable(ic.session_key(), key, reason)),
+            _ => Ok(()),
+        }
     }
 
     /// Calls `f` with the value of a key, without a copy. Locked meanwhile: `f` must not call back.
@@ -172,6 +182,7 @@ impl<'a> State<'a> {
     /// # Errors
     /// Those of the operation's own method.
     pub fn apply(&self, key: &str, op: StateOp) -> Result<(), NodeError> {
+        self.check_readable(key)?;
         self.check_ops(key, std::slice::from_ref(&op))?;
         let mut cell = self.ctx.cell();
         self.ctx.check_change(&cell)?;
@@ -249,6 +260,7 @@ impl<'a> State<'a> {
     /// # Errors
     /// As [`State::set`].
     pub fn get_or_set(&self, key: &str, default: impl Serialize) -> Result<Value, NodeError> {
+        self.check_readable(key)?;
         if let Some(value) = self.value(key).filter(|value| !value.is_null()) {
             return Ok(value);
         }
@@ -264,6 +276,7 @@ impl<'a> State<'a> {
     /// A `StateSchemaError` when the state schema refuses the key.
     // R161, S16
     pub fn modify<R>(&self, key: &str, change: impl FnOnce(&mut Value) -> R) -> Result<R, NodeError> {
+        self.check_readable(key)?;
         let mut value = self.value(key).unwrap_or(Value::Null);
         let result = change(&mut value);
         if self.read(key, |old| *old == value).unwrap_or(value.is_null()) {
@@ -333,6 +346,12 @@ fn put(actions: &mut EventActions, state: &mut SessionState, key: String, value:
     state.set(&key, value, delta);
     // The value is put in when the delta leaves the context.
     actions.state_delta_mut().insert(key, Value::Null);
+}
+
+/// The error for a key whose stored value cannot be read.
+pub(crate) fn unreadable(session: &SessionKey, key: &str, reason: &str) -> NodeError {
+    NodeError::new("CorruptStorageError", format!("state key '{key}' of session {session} cannot be read: {reason}"))
+        .with_hint("another program has stored the value, which stays as it is until the key is set")
 }
 
 fn misfit(key: &str, error: &StateOpError) -> NodeError {
