@@ -2,7 +2,7 @@
 // L60, L61, L151, L192
 
 use pleach_context::{NodeError, Schema};
-use pleach_core::Map;
+use pleach_core::{Map, big_integers_as_strings};
 use serde_json::{Value, json};
 
 /// How a schema that is not an object becomes one, because the arguments of a function are an object.
@@ -57,13 +57,15 @@ impl OutputWrapper {
 
 /// Reads the JSON that a model said, perhaps between a pair of Markdown fences; `None` when it said nothing but space.
 ///
+/// Its texts and numbers are repaired as [`big_integers_as_strings`] does.
+///
 /// # Errors
 /// When the text is not JSON.
 pub fn json_in_text(text: &str) -> serde_json::Result<Option<Value>> {
     if text.trim().is_empty() {
         return Ok(None);
     }
-    serde_json::from_str(without_fence(text)).map(Some)
+    serde_json::from_slice(&big_integers_as_strings(without_fence(text).as_bytes())).map(Some)
 }
 
 /// The text between a pair of fences around all of it; the text itself where there is none.

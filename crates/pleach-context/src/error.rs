@@ -11,7 +11,7 @@ use std::error::Error;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use pleach_core::{BoxError, NodePath};
+use pleach_core::{BoxError, NodePath, without_nul};
 
 /// Why a node run failed. Cheap to clone.
 ///
@@ -155,7 +155,14 @@ impl NodeError {
         })
     }
 
-    fn from_record(record: Record) -> Self {
+    /// U+0000, which no store takes, is replaced in the texts: they may quote what another program said.
+    fn from_record(mut record: Record) -> Self {
+        if let Cow::Owned(mended) = without_nul(&record.message) {
+            record.message = mended;
+        }
+        if let Some(Cow::Owned(mended)) = record.status.as_deref().map(without_nul) {
+            record.status = Some(mended);
+        }
         Self { record: Arc::new_cyclic(|me| Record { me: me.clone(), ..record }) }
     }
 

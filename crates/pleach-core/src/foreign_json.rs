@@ -5,7 +5,6 @@
 use std::borrow::Cow;
 
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 /// What replaces a character that cannot be kept.
 const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
@@ -41,32 +40,6 @@ pub fn mend_json(text: &[u8]) -> Cow<'_, [u8]> {
 #[must_use]
 pub fn big_integers_as_strings(text: &[u8]) -> Cow<'_, [u8]> {
     mend(text, |number| is_big_integer(number) || is_out_of_range(number))
-}
-
-/// Replaces U+0000 by U+FFFD in every string and key of the value. Returns whether there was any.
-///
-/// Where two keys become equal, one of their values is kept.
-pub fn replace_nul(value: &mut Value) -> bool {
-    match value {
-        Value::String(text) => {
-            let found = text.contains('\0');
-            if found {
-                *text = text.replace('\0', "\u{fffd}");
-            }
-            found
-        }
-        Value::Array(items) => items.iter_mut().fold(false, |found, item| replace_nul(item) || found),
-        Value::Object(members) => {
-            let keys: Vec<String> = members.keys().filter(|key| key.contains('\0')).cloned().collect();
-            for key in &keys {
-                if let Some(member) = members.remove(key) {
-                    members.insert(key.replace('\0', "\u{fffd}"), member);
-                }
-            }
-            members.values_mut().fold(!keys.is_empty(), |found, member| replace_nul(member) || found)
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
 }
 
 fn mend(text: &[u8], is_written_as_string: impl Fn(&str) -> bool) -> Cow<'_, [u8]> {
@@ -201,7 +174,7 @@ fn is_number(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -264,13 +237,5 @@ mod tests {
     #[test]
     fn text_without_faults_is_not_copied() {
         assert!(matches!(mend_json(br#"{"a": ["\n\u00e4", 1.5e3, true]}"#), Cow::Borrowed(_)));
-    }
-
-    #[test]
-    fn nul_of_values_is_replaced_in_keys_too() {
-        let mut value = json!({"a\0": ["\0", {"b": "c"}], "d": 1});
-        assert!(replace_nul(&mut value));
-        assert_eq!(value, json!({"a\u{fffd}": ["\u{fffd}", {"b": "c"}], "d": 1}));
-        assert!(!replace_nul(&mut value));
     }
 }

@@ -22,6 +22,7 @@ mod flag;
 mod foreign_json;
 mod ids;
 mod json;
+mod nul;
 mod owned;
 mod path;
 mod question;
@@ -52,13 +53,14 @@ pub use content::{
     FunctionResponsePart, Message, Part, ToolCall, ToolResponse, VideoMetadata,
 };
 pub use delta::{ScopedDelta, apply, merge_view, split_delta, take_temp};
-pub use depth::limited::DEEPEST;
+pub use depth::limited::{DEEPEST, DEEPEST_RESULT};
 pub use depth::{bounded, discard, into_json, is_bounded, nests_within, to_json};
 pub use event::{Event, ModelInfo, NodeInfo, OutputFor};
 pub use event_depth::{bound_event, bound_message, discard_event};
 pub use flag::to_bool;
-pub use foreign_json::{big_integers_as_strings, mend_json, read_foreign_json, replace_nul};
+pub use foreign_json::{big_integers_as_strings, mend_json, read_foreign_json};
 pub use ids::{AppName, EventId, InvocationId, SessionId, SessionKey, UserId};
+pub use nul::{replace_nul, replace_nul_in, without_nul};
 pub use owned::{AuthConfig, AuthDocument, Owned};
 pub use path::NodePath;
 pub use question::{NODE_CONFIRMATION, Question, QuestionKind, SIGNAL, TIMER};

@@ -88,12 +88,27 @@ impl StateOp {
     }
 
     /// Returns the values that the operation carries, other than numbers.
-    pub(crate) fn values(&self) -> &[Value] {
+    #[must_use]
+    pub fn values(&self) -> &[Value] {
         match self {
             Self::Set(value) | Self::SetIfAbsent(value) => std::slice::from_ref(value),
             Self::Push(items) | Self::Union(items) => items,
             Self::Add(_) | Self::Max(_) | Self::Min(_) => &[],
         }
+    }
+
+    /// The same for changing them.
+    pub(crate) fn values_mut(&mut self) -> &mut [Value] {
+        match self {
+            Self::Set(value) | Self::SetIfAbsent(value) => std::slice::from_mut(value),
+            Self::Push(items) | Self::Union(items) => items,
+            Self::Add(_) | Self::Max(_) | Self::Min(_) => &mut [],
+        }
+    }
+
+    /// Replaces U+0000 by U+FFFD in the values. Returns whether there was any.
+    pub fn replace_nul(&mut self) -> bool {
+        self.values_mut().iter_mut().fold(false, |found, value| crate::replace_nul(value) || found)
     }
 
     pub(crate) fn into_values(self) -> Vec<Value> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pleach_context::{AnswerType, Node, NodeError};
 use pleach_core::{
-    Branch, Content, DEEPEST, Event, FunctionCall, FunctionResponse, InvocationId, Map, NODE_CONFIRMATION, Part,
+    Branch, Content, DEEPEST_RESULT, Event, FunctionCall, FunctionResponse, InvocationId, Map, NODE_CONFIRMATION, Part,
     REQUEST_CONFIRMATION, REQUEST_INPUT, SessionKey, ToolConfirmation, Unstorable, check_map, nests_within,
 };
 use pleach_schema::{AnswerError, unwrap_response, validate_answer, why_not_enforced};
@@ -175,9 +175,11 @@ pub(crate) fn unstorable_answer(id: &str, fault: &Unstorable) -> RunError {
 
 /// Returns the id of the first answer that is nested too deep for its event.
 pub(crate) fn too_deep_answer(message: &Content) -> Option<String> {
-    // Event, content, list of parts, part and function response enclose the answer.
     let too_deep = |response: &&FunctionResponse| {
-        response.response.as_ref().is_some_and(|answer| answer.values().any(|value| !nests_within(value, DEEPEST - 6)))
+        response
+            .response
+            .as_ref()
+            .is_some_and(|answer| answer.values().any(|value| !nests_within(value, DEEPEST_RESULT)))
     };
     message.function_responses().find(too_deep).map(|response| response.id.clone().unwrap_or_default())
 }

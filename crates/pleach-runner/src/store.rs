@@ -164,6 +164,7 @@ impl Store {
             summary.set_invocation_id(InvocationId::of_uuid(services.ids.uuid()));
         }
         self.stamp(services, &mut summary);
+        summary.replace_nul();
         self.append(ic, Arc::new(summary)).await
     }
 

@@ -3,7 +3,7 @@
 
 use pleach_context::NodeError;
 use pleach_context::engine::{Engine as _, LaneSetup};
-use pleach_core::{Content, Event};
+use pleach_core::{Content, Event, without_nul};
 use pleach_model::{LlmRequest, LlmResponse};
 
 use super::AgentRun;
@@ -42,8 +42,8 @@ impl<'a> AgentRun<'a> {
         let output = executor.execute(&lane, code).await?;
         for file in &output.files {
             // The code that a model writes does not choose to leave the session.
-            let name = file.name.trim_start_matches("user:");
-            lane.save_artifact(name, file.content.clone()).await?;
+            let name = without_nul(file.name.trim_start_matches("user:"));
+            lane.save_artifact(&name, file.content.clone()).await?;
         }
         drop(work);
         self.ctx.engine().merge_lane(&lane);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use pleach_context::engine::{Engine as _, mark_reported};
 use pleach_context::{AgentMode, NodeError, StreamingMode};
-use pleach_core::{Content, Event, EventId, FunctionCall, check_event};
+use pleach_core::{Content, Event, EventId, FunctionCall, bound_event};
 use pleach_model::{LlmRequest, LlmResponse, Model, ModelCall, ModelError, ResponseStream};
 
 use super::call_numbers::PendingCall;
@@ -128,6 +128,7 @@ impl AgentRun<'_> {
         call: &mut Call,
         mut response: LlmResponse,
     ) -> Result<Option<StepEnd>, NodeError> {
+        keep_content(&mut response.content)?;
         response.report_missing_content(call.streaming);
         self.read_plan(&mut response).await?;
         if response.is_blank() {
@@ -162,7 +163,6 @@ impl AgentRun<'_> {
         if let Some(agent) = self.ctx.engine().agent_within_run() {
             self.ctx.engine().claim_calls(&agent, event.function_calls());
         }
-        check_event(&event).map_err(|fault| NodeError::value(format!("the response of the model: {fault}")))?;
         self.keep_answer(&mut event)?;
         let ends = event.function_calls().next().is_none() && event.is_final_response();
         self.ctx.emit(event).await?;
@@ -220,6 +220,21 @@ impl Call {
         let tool = made.name.as_deref().and_then(|name| self.tools.get(name));
         tool.is_some_and(|tool| tool.is_long_running())
     }
+}
+
+/// Makes what a model says storable before anything acts on it: U+0000 becomes U+FFFD in texts, names and arguments.
+///
+/// # Errors
+/// A `ValueError` for arguments that nest too deep for an event. Nothing of the response has been done then.
+fn keep_content(content: &mut Option<Content>) -> Result<(), NodeError> {
+    let Some(said) = content.take() else { return Ok(()) };
+    let mut event = Event::new().with_content(said);
+    bound_event(&mut event).map_err(|fault| NodeError::value(format!("the response of the model: {fault}")))?;
+    if event.replace_nul() {
+        tracing::warn!("the response of the model has U+0000, which no store takes: it is replaced");
+    }
+    *content = event.take_content().map(|content| *content);
+    Ok(())
 }
 
 /// Makes the failure of a node of a model's: that of a node stays as it is.

@@ -36,6 +36,9 @@ impl Context {
         let result = change(&mut changed);
         let mut changed = Event::new().with_actions(changed);
         self.bound_event(&mut changed)?;
+        if self.speaks_for_others() {
+            changed.replace_nul();
+        }
         let mut after = changed.into_actions();
         check_settable(&before, &after)?;
         let state = changed_state(&before, &after)?;

@@ -16,6 +16,12 @@ impl Context {
         &self.inner.invocation
     }
 
+    /// Whether the texts of this run come from models and tools, which have done their work when a store refuses a character:
+    /// they are repaired. A node's own values are refused, by name.
+    pub(crate) fn speaks_for_others(&self) -> bool {
+        matches!(self.inner.kind, NodeKind::Agent | NodeKind::Tool)
+    }
+
     /// The path of the run, such as `triage@1/answer@2`.
     #[must_use]
     pub fn node_path(&self) -> &NodePath {

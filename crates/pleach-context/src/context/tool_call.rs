@@ -2,12 +2,15 @@
 // R220, R852
 
 use pleach_auth::auth_request;
-use pleach_core::{AuthConfig, ToolConfirmation};
+use pleach_core::{AuthConfig, DEEPEST, ToolConfirmation, nests_within};
 use serde_json::Value;
 
 use super::Context;
 use crate::NodeError;
 use crate::engine::Engine as _;
+
+/// The deepest payload of a confirmation: its question is a function call, and the payload is in its arguments.
+const DEEPEST_PAYLOAD: usize = DEEPEST - 8;
 
 impl Context {
     /// Asks the client for the credential of `config`: when the tool has returned, its call pauses until there is one, and the
@@ -32,12 +35,17 @@ impl Context {
     /// tool runs again with it as [`tool_confirmation`](Context::tool_confirmation). Its result does not count then.
     ///
     /// # Errors
-    /// A `ValueError` outside of a tool call.
+    /// A `ValueError` outside of a tool call, and for a payload that nests more than 119 levels deep.
     ///
     /// ADK: `Context.request_confirmation`
     pub fn request_confirmation(&self, hint: impl Into<String>, payload: Option<Value>) -> Result<(), NodeError> {
         let id = self.tool_call("request_confirmation")?;
         self.check_change(&self.cell())?;
+        if payload.as_ref().is_some_and(|payload| !nests_within(payload, DEEPEST_PAYLOAD)) {
+            return Err(NodeError::value(format!(
+                "the payload of a confirmation nests more than {DEEPEST_PAYLOAD} levels deep: flatten it, or give it as a text"
+            )));
+        }
         let confirmation = ToolConfirmation { hint: hint.into(), confirmed: false, payload };
         self.cell().lane.actions.requested_tool_confirmations_mut().insert(id, confirmation);
         Ok(())

@@ -35,6 +35,9 @@ pub(super) fn take_deltas(ctx: &Context, cell: &mut RunState, event: &mut Event)
     }
     // Files, widgets, credentials, confirmations and control, which few runs ask for.
     let mut pending = std::mem::take(&mut cell.lane.actions);
+    if ctx.speaks_for_others() {
+        pending.replace_nul();
+    }
     if !cell.sends_requests() {
         cell.lane.actions.take_requests(&mut pending);
     }

@@ -120,6 +120,7 @@ impl<'a> InvocationHandle<'a> {
         }
         let changed = Arc::make_mut(event);
         apply_plugin_change(changed, change);
+        changed.replace_nul();
         if !changed.is_partial() {
             self.take_changed_delta(original, changed);
         }

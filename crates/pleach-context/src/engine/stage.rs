@@ -41,6 +41,9 @@ impl RunHandle<'_> {
             self.0.bound_output(&mut event)?;
             self.0.bound_event(&mut event)?;
         }
+        if self.0.speaks_for_others() {
+            event.replace_nul();
+        }
         self.check_event(&mut event, checked)?;
         let mut cell = self.0.cell();
         if cell.has_ended() {

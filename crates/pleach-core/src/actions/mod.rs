@@ -4,6 +4,7 @@
 mod codec;
 mod merge;
 mod quick_check;
+mod replace_nul;
 mod uncommon;
 
 use std::collections::BTreeMap;

@@ -19,7 +19,7 @@ impl EventActions {
 }
 
 impl UncommonActions {
-    fn passes(&self, check: &impl QuickCheck) -> bool {
+    pub(super) fn passes(&self, check: &impl QuickCheck) -> bool {
         let Self {
             skip_summarization: _,
             artifact_delta,

@@ -8,6 +8,9 @@ use serde::{Serialize, Serializer};
 
 /// The deepest JSON that can be read back: the limit of serde_json's parser is 128.
 pub const DEEPEST: usize = 127;
+/// The deepest result of a tool, and the deepest answer to a question: the event, its content, the list of parts, the part, the
+/// function response and the object in it enclose the value.
+pub const DEEPEST_RESULT: usize = DEEPEST - 6;
 /// Why a deeper value is refused.
 pub(crate) const DEEP: &str = "its values are nested more than 127 levels deep";
 const NOT_FINITE: &str = "NaN and infinities have no JSON form";

@@ -9,6 +9,7 @@ mod node_info;
 mod output_for;
 mod query;
 mod quick_check;
+mod replace_nul;
 mod ser;
 #[cfg(test)]
 mod tests;

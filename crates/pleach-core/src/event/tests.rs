@@ -47,6 +47,47 @@ fn an_event_that_lost_its_metadata_equals_one_without() {
     assert_eq!(event, Event::of(1));
 }
 
+#[test]
+fn nul_is_replaced_at_every_place_of_an_event() {
+    let text = "a\0b";
+    let map = || json!({text: [text]}).as_object().unwrap().clone();
+    let mut response = FunctionResponse::new(text, text, map());
+    response.extra = Some(Box::new(map()));
+    let content = Content::new(
+        "model",
+        [
+            Part { thought: Some(true), ..Part::text(text) },
+            Part::function_call(FunctionCall::new(text, text, map())),
+            Part::function_response(response),
+            Part::bytes(text, &b"\0\0"[..]),
+        ],
+    );
+    let mut event = Event::message(content).with_error(text, text).with_custom_metadata(map()).with_output(json!(text));
+    event.set_long_running_tool_ids(Some([text.to_owned()].into()));
+    event.actions_mut().set_state(text, text);
+    event.actions_mut().add_state_op("list\0", crate::StateOp::Push(vec![json!(text)]));
+    event.actions_mut().set_state_writes(7);
+    event.actions_mut().set_transfer_to_agent(Some(text.to_owned()));
+    event.actions_mut().artifact_delta_mut().insert(text.to_owned(), 1);
+    event.actions_mut().requested_auth_configs_mut().insert(text.to_owned(), json!({"credential_key": text}).into());
+    event.model_mut().finish_reason = Some(text.to_owned());
+    event.model_mut().grounding_metadata = Some(json!({"uri": text}).into());
+    let before = event.clone();
+
+    assert!(event.replace_nul());
+    crate::check_event(&event).unwrap();
+    let expected = written(&before).to_string().replace("\\u0000", "\u{fffd}");
+    assert_eq!(written(&event).to_string(), expected);
+    assert_eq!(event.actions().state_ops()["list\u{fffd}"], [crate::StateOp::Push(vec![json!("a\u{fffd}b")])]);
+    assert_eq!(event.actions().state_writes(), 7);
+    let again = event.clone();
+    assert!(!event.replace_nul());
+    assert_eq!(event, again);
+    // What the runtime names stays.
+    let mut named = Event::from_author("a\0");
+    assert!(!named.replace_nul());
+}
+
 /// What every event has in JSON, even an empty one.
 // S42
 #[test]

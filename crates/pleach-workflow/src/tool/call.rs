@@ -7,9 +7,10 @@ use std::panic::AssertUnwindSafe;
 use futures_util::FutureExt as _;
 use pleach_context::engine::{Engine as _, PluginManager, ToolRequests};
 use pleach_context::{NodeError, Tool, ToolContext, ToolResult};
-use pleach_core::{BoxFuture, Map, check_storable};
+use pleach_core::{BoxFuture, Map};
 use serde_json::{Value, json};
 
+use super::kept::kept;
 use crate::approval::rejected;
 use crate::engine::panic_error;
 
@@ -77,7 +78,7 @@ impl ToolCall<'_> {
     /// Dropping the future cancels the call.
     pub async fn make(&self, args: &mut Map) -> Result<Called, NodeError> {
         let result = match self.before(args).await? {
-            Some(answer) => storable(answer.into())?,
+            Some(answer) => answer.into(),
             None => match self.run(args).await? {
                 Called::Result(result) => result,
                 asks @ Called::Asks(_) => return Ok(asks),
@@ -95,10 +96,11 @@ impl ToolCall<'_> {
     /// Dropping the future drops the hook or the call that runs.
     pub async fn before(&self, args: &mut Map) -> Result<Option<Value>, NodeError> {
         let Self { tool, ctx, callbacks } = *self;
-        match self.plugins().before_tool(tool, args, ctx).await? {
-            Some(answer) => Ok(Some(answer)),
-            None => answered(callbacks.before_tool(tool, args, ctx)).await,
-        }
+        let answer = match self.plugins().before_tool(tool, args, ctx).await? {
+            Some(answer) => Some(answer),
+            None => answered(callbacks.before_tool(tool, args, ctx)).await?,
+        };
+        Ok(answer.map(|answer| self.kept_value(answer)))
     }
 
     /// Calls the tool behind its confirmation gate. A failure drops what the tool has asked for.
@@ -117,7 +119,7 @@ impl ToolCall<'_> {
             Ok(result) => Ok(Called::Result(result)),
             Err(error) => {
                 let instead = self.on_error(args, &error).await?.ok_or(error)?;
-                storable(instead.into()).map(Called::Result)
+                Ok(Called::Result(instead.into()))
             }
         }
     }
@@ -131,10 +133,11 @@ impl ToolCall<'_> {
     /// Dropping the future drops the hook or the call that runs.
     pub async fn on_error(&self, args: &Map, error: &NodeError) -> Result<Option<Value>, NodeError> {
         let Self { tool, ctx, callbacks } = *self;
-        match self.plugins().on_tool_error(tool, args, ctx, error).await? {
-            Some(answer) => Ok(Some(answer)),
-            None => answered(callbacks.on_tool_error(tool, args, ctx, error)).await,
-        }
+        let answer = match self.plugins().on_tool_error(tool, args, ctx, error).await? {
+            Some(answer) => Some(answer),
+            None => answered(callbacks.on_tool_error(tool, args, ctx, error)).await?,
+        };
+        Ok(answer.map(|answer| self.kept_value(answer)))
     }
 
     /// Asks the plugins and the callbacks for another value, which replaces the whole result.
@@ -150,14 +153,18 @@ impl ToolCall<'_> {
             Some(other) => Some(other),
             None => answered(callbacks.after_tool(tool, args, ctx, &result.value)).await?,
         };
-        other.map_or(Ok(result), |other| storable(other.into()))
+        Ok(other.map_or(result, |other| self.kept_value(other).into()))
     }
 
     async fn gated(&self, args: &Map) -> Result<ToolResult, NodeError> {
         match confirmation_gate(self.tool, args, self.ctx).await? {
             Some(instead) => Ok(instead.into()),
-            None => storable(self.tool.run(args, self.ctx).await?),
+            None => Ok(kept(self.tool.name(), self.tool.run(args, self.ctx).await?)),
         }
+    }
+
+    fn kept_value(&self, value: Value) -> Value {
+        kept(self.tool.name(), value.into()).value
     }
 
     fn plugins(&self) -> &PluginManager {
@@ -169,12 +176,6 @@ impl fmt::Debug for ToolCall<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ToolCall").field("tool", &self.tool.name()).finish_non_exhaustive()
     }
-}
-
-/// Refuses a result that no backend stores.
-fn storable(result: ToolResult) -> Result<ToolResult, NodeError> {
-    check_storable("the result", &result.value).map_err(|fault| NodeError::value(fault.to_string()))?;
-    Ok(result)
 }
 
 /// Waits for a callback. Null is no answer.

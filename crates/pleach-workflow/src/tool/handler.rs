@@ -7,6 +7,7 @@ use pleach_core::{BoxError, BoxFuture, Map};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::kept::unkept;
 use super::params::{ToolParams, Unbound};
 use crate::function::{ResultWhoseErrorIsNotSerializable, Shape, marker};
 
@@ -62,15 +63,16 @@ pub trait ToolReply<M>: 'static {
     /// Turns it into the result of a call.
     ///
     /// # Errors
-    /// The error of a `Result`, or a `ValidationError` for a value that has no JSON form.
+    /// The error of a `Result`.
     fn into_reply(self) -> Result<ToolResult, NodeError>;
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + 'static> ToolReply<marker::AnySerializable> for T {
     fn into_reply(self) -> Result<ToolResult, NodeError> {
-        let value = pleach_core::to_json(self)
-            .map_err(|error| NodeError::validation(format!("the result of the tool has no JSON form: {error}")))?;
+        // The handler has done its work: that the model cannot be told what came of it is no reason to call it again.
+        let value = pleach_core::into_json(self)
+            .unwrap_or_else(|error| unkept(&format!("the value has no JSON form: {error}")));
         Ok(value.into())
     }
 }

@@ -4,6 +4,7 @@ mod arguments;
 mod call;
 mod function;
 mod handler;
+mod kept;
 mod node;
 mod params;
 

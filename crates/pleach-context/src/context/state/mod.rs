@@ -2,9 +2,12 @@
 
 mod key;
 
+use std::borrow::Cow;
 use std::fmt;
 
-use pleach_core::{Event, EventActions, Map, SessionKey, StateOp, StateOpError, StateOps};
+use pleach_core::{
+    DEEPEST, Event, EventActions, Map, SessionKey, StateOp, StateOpError, StateOps, nests_within, replace_nul, without_nul,
+};
 use pleach_schema::coerce;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -15,6 +18,11 @@ pub use key::{Key, StateNumber};
 use crate::engine::RunState;
 use crate::session_state::SessionState;
 use crate::{Context, NodeError};
+
+/// The deepest value of a key: the event, its actions and the delta enclose it.
+const DEEPEST_VALUE: usize = DEEPEST - 3;
+/// The deepest item of an operation, around which a list may be.
+const DEEPEST_ITEM: usize = DEEPEST_VALUE - 1;
 
 /// The session state of a run.
 ///
@@ -99,13 +107,12 @@ impl<'a> State<'a> {
     /// Sets a key.
     ///
     /// # Errors
-    /// A `ValidationError` when the value has no JSON form, such as one with NaN; a `StateSchemaError` when the state schema
+    /// A `ValidationError` when the value has no JSON form, such as one with NaN, or nests more than 124 levels deep; a `StateSchemaError` when the state schema
     /// refuses it; a `RuntimeError` when the run has ended, and in a step (see [`Context::step`]).
     pub fn set(&self, key: impl Into<String>, value: impl Serialize) -> Result<(), NodeError> {
         let key = key.into();
         let value = json(&key, value)?;
-        self.ctx.check_state_entry(&key, &value)?;
-        self.write(key, value)
+        self.write(&key, value)
     }
 
     /// Adds a number to the *stored* value, whatever other sessions write meanwhile; an absent key or null counts as zero.
@@ -181,8 +188,13 @@ impl<'a> State<'a> {
     ///
     /// # Errors
     /// Those of the operation's own method.
-    pub fn apply(&self, key: &str, op: StateOp) -> Result<(), NodeError> {
+    pub fn apply(&self, key: &str, mut op: StateOp) -> Result<(), NodeError> {
+        let key = &*self.kept_key(key);
         self.check_readable(key)?;
+        if self.ctx.speaks_for_others() {
+            op.replace_nul();
+        }
+        bound(key, op.values(), DEEPEST_ITEM)?;
         self.check_ops(key, std::slice::from_ref(&op))?;
         let mut cell = self.ctx.cell();
         self.ctx.check_change(&cell)?;
@@ -209,6 +221,9 @@ impl<'a> State<'a> {
     pub fn update(&self, changes: Map) -> Result<(), NodeError> {
         let mut changes = Event::new().with_state_map(changes);
         self.ctx.bound_event(&mut changes)?;
+        if self.ctx.speaks_for_others() {
+            changes.replace_nul();
+        }
         let changes = changes.into_actions().take_state_delta().unwrap_or_default();
         self.check_changes(&changes, &StateOps::new())?;
         self.change(&mut self.ctx.cell(), changes, StateOps::new())
@@ -282,8 +297,7 @@ impl<'a> State<'a> {
         if self.read(key, |old| *old == value).unwrap_or(value.is_null()) {
             return Ok(result);
         }
-        self.ctx.check_state_entry(key, &value)?;
-        self.write(key.to_owned(), value)?;
+        self.write(key, value)?;
         Ok(result)
     }
 
@@ -305,7 +319,18 @@ impl<'a> State<'a> {
         !self.ctx.cell().lane.actions.state_delta().is_empty()
     }
 
-    fn write(&self, key: String, value: Value) -> Result<(), NodeError> {
+    /// The key as a store takes it, where an agent or a tool writes it.
+    fn kept_key<'k>(&self, key: &'k str) -> Cow<'k, str> {
+        if self.ctx.speaks_for_others() { without_nul(key) } else { Cow::Borrowed(key) }
+    }
+
+    fn write(&self, key: &str, mut value: Value) -> Result<(), NodeError> {
+        let key = self.kept_key(key).into_owned();
+        if self.ctx.speaks_for_others() {
+            replace_nul(&mut value);
+        }
+        bound(&key, std::slice::from_ref(&value), DEEPEST_VALUE)?;
+        self.ctx.check_state_entry(&key, &value)?;
         let mut cell = self.ctx.cell();
         self.ctx.check_change(&cell)?;
         put(&mut cell.lane.actions, &mut self.ctx.invocation().session_state(), key, value);
@@ -356,6 +381,16 @@ pub(crate) fn unreadable(session: &SessionKey, key: &str, reason: &str) -> NodeE
 
 fn misfit(key: &str, error: &StateOpError) -> NodeError {
     NodeError::validation(format!("state key '{key}': {error}"))
+}
+
+/// Refuses values that nest too deep for their event, before they become a part of the state.
+fn bound(key: &str, values: &[Value], levels: usize) -> Result<(), NodeError> {
+    match values.iter().all(|value| nests_within(value, levels)) {
+        true => Ok(()),
+        false => Err(NodeError::validation(format!(
+            "state key '{key}': its values are nested more than {levels} levels deep; flatten the value, or keep it as a text or a file"
+        ))),
+    }
 }
 
 fn json(key: &str, value: impl Serialize) -> Result<Value, NodeError> {

@@ -51,6 +51,9 @@ where
 /// Returns the result of a closure as it is stored.
 fn json<T: Serialize>(result: Result<T>) -> std::result::Result<Value, NodeError> {
     let value = result.map_err(crate::Fail::into_node_error)?;
-    pleach_core::to_json(value)
-        .map_err(|error| NodeError::validation(format!("the result of a step has no JSON form: {error}")))
+    let mut value = pleach_core::to_json(value)
+        .map_err(|error| NodeError::validation(format!("the result of a step has no JSON form: {error}")))?;
+    // The closure has done its work: a character that no store takes must not lose it.
+    pleach_core::replace_nul(&mut value);
+    Ok(value)
 }
