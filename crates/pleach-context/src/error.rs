@@ -157,6 +157,9 @@ impl NodeError {
 
     /// U+0000, which no store takes, is replaced in the texts: they may quote what another program said.
     fn from_record(mut record: Record) -> Self {
+        if let Cow::Owned(mended) = without_nul(&record.class) {
+            record.class = Cow::Owned(mended);
+        }
         if let Cow::Owned(mended) = without_nul(&record.message) {
             record.message = mended;
         }

@@ -55,7 +55,9 @@ pub use node::{
     NodeSpec, Outline, Typed, TypedNode, Untyped, Yield,
 };
 pub use pleach_auth::AuthCredential;
-pub use pleach_schema::{AnswerType, BadArgument, Field, Schema, coerce_arguments, json_or_text};
+pub use pleach_schema::{
+    AnswerType, BadArgument, Field, Schema, coerce_arguments, exact_json, has_big_integer, has_big_number, json_or_text,
+};
 pub use pleach_session::effective_events_of;
 pub use retry::{RetryCondition, RetryConfig};
 pub use run_config::{RunConfig, StreamingMode};

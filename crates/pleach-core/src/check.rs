@@ -159,6 +159,11 @@ pub fn to_storable_json<T: Serialize + ?Sized>(field: &str, value: &T) -> Result
     Ok(String::from_utf8(bytes).expect("JSON text is UTF-8"))
 }
 
+/// Whether [`to_storable_json`] writes the value. Nothing is allocated.
+pub(crate) fn is_storable<T: Serialize + ?Sized>(value: &T) -> bool {
+    write_checked("", value, io::sink()).is_ok()
+}
+
 fn write_checked<T, W>(field: &str, value: &T, writer: W) -> Result<W, Unstorable>
 where
     T: Serialize + ?Sized,

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// What replaces a character that cannot be kept.
 const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
@@ -33,6 +34,16 @@ pub fn read_foreign_json<T: DeserializeOwned>(text: &[u8]) -> serde_json::Result
 #[must_use]
 pub fn mend_json(text: &[u8]) -> Cow<'_, [u8]> {
     mend(text, |number| is_out_of_range(number))
+}
+
+/// Reads a text that may be JSON, with the repairs of [`big_integers_as_strings`]; `None` for another text.
+///
+/// A word that only stands for a number, such as `NaN`, is no JSON where it is the whole text.
+#[must_use]
+pub fn json_of_foreign_text(text: &[u8]) -> Option<Value> {
+    let value: Value = serde_json::from_slice(&big_integers_as_strings(text)).ok()?;
+    let is_word = value.is_null() && text.trim_ascii() != b"null";
+    (!is_word).then_some(value)
 }
 
 /// Does what [`mend_json`] does, and writes each integer that does not fit into 64 bits as a string of its digits, so
@@ -161,7 +172,9 @@ fn is_out_of_range(number: &str) -> bool {
     is_number(number) && number.parse::<f64>().is_ok_and(f64::is_infinite)
 }
 
-fn is_big_integer(number: &str) -> bool {
+/// Whether a text is an integer, as JSON writes it, that does not fit into 64 bits.
+#[must_use]
+pub fn is_big_integer(number: &str) -> bool {
     let digits = number.strip_prefix('-').unwrap_or(number);
     let is_integer = is_number(number) && digits.bytes().all(|digit| digit.is_ascii_digit());
     is_integer && number.parse::<i64>().is_err() && number.parse::<u64>().is_err()
@@ -174,7 +187,7 @@ fn is_number(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -226,6 +239,21 @@ mod tests {
             12e30
         ]);
         assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn a_text_that_may_be_json_is_one_or_none() {
+        for (text, expected) in [
+            ("{\"a\": NaN, \"b\": \"x\ny\"}", Some(json!({"a": null, "b": "x\ny"}))),
+            (" null ", Some(json!(null))),
+            ("1234567890123456789012345", Some(json!("1234567890123456789012345"))),
+            ("NaN", None),
+            ("-Infinity\n", None),
+            ("no", None),
+            ("", None),
+        ] {
+            assert_eq!(json_of_foreign_text(text.as_bytes()), expected, "{text}");
+        }
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub use depth::{bounded, discard, into_json, is_bounded, nests_within, to_json};
 pub use event::{Event, ModelInfo, NodeInfo, OutputFor};
 pub use event_depth::{bound_event, bound_message, discard_event};
 pub use flag::to_bool;
-pub use foreign_json::{big_integers_as_strings, mend_json, read_foreign_json};
+pub use foreign_json::{big_integers_as_strings, is_big_integer, json_of_foreign_text, mend_json, read_foreign_json};
 pub use ids::{AppName, EventId, InvocationId, SessionId, SessionKey, UserId};
 pub use nul::{replace_nul, replace_nul_in, without_nul};
 pub use owned::{AuthConfig, AuthDocument, Owned};

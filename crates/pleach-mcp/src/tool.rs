@@ -4,10 +4,10 @@ use std::fmt;
 use std::future::ready;
 use std::sync::Arc;
 
-use pleach_context::{NodeError, ReadonlyContext, Tool, ToolContext, ToolResult};
+use pleach_context::{NodeError, ReadonlyContext, Tool, ToolContext, ToolResult, has_big_integer, has_big_number};
 use pleach_core::{BoxFuture, FunctionDeclaration, Map};
 use pleach_model::LlmRequest;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::McpProgress;
 use crate::connection::{Pool, Report};
@@ -100,6 +100,9 @@ impl McpTool {
     }
 
     async fn call(&self, args: &Map, ctx: &ToolContext) -> Result<ToolResult, McpError> {
+        if let Some(name) = self.big_number_in(args) {
+            return Ok(too_big(name));
+        }
         let link = self.shared.pool.link(Some(&ReadonlyContext::new(ctx.clone()))).await?;
         let session = link.session().await?;
         let mut last = f64::NEG_INFINITY;
@@ -111,6 +114,18 @@ impl McpTool {
         };
         let answer = session.call(self.server_name(), args.clone(), report).await?;
         result::of(answer).map_err(|reason| McpError::Answer { server: self.shared.pool.target.name(), reason })
+    }
+
+    /// Returns the first argument with an integer of more than 64 bits where the schema wants a number.
+    fn big_number_in<'a>(&self, args: &'a Map) -> Option<&'a str> {
+        if !args.values().any(has_big_integer) {
+            return None;
+        }
+        let root = Value::Object(self.input_schema().clone());
+        let schema = |name: &str| root.get("properties").and_then(|all| all.get(name));
+        let mut big =
+            args.iter().filter(|(name, value)| schema(name).is_some_and(|of| has_big_number(&root, of, value)));
+        big.next().map(|(name, _)| name.as_str())
     }
 
     fn report(&self, report: Report, ctx: &ToolContext) {
@@ -126,6 +141,12 @@ impl McpTool {
             on_progress(ctx, McpProgress { tool: self.name().to_owned(), progress, total, message });
         }
     }
+}
+
+/// Returns the result for a number that the messages of the protocol, as this program makes them, cannot hold with all its digits.
+fn too_big(argument: &str) -> ToolResult {
+    let range = "an integer that is sent to this server must be from -9223372036854775808 to 18446744073709551615";
+    json!({"error": format!("the argument `{argument}` has an integer of more than 64 bits: {range}")}).into()
 }
 
 impl Tool for McpTool {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pleach_context::engine::Engine as _;
 use pleach_context::{NodeError, ReadonlyContext, Tool, ToolContext, ToolResult};
 use pleach_core::{BoxFuture, FunctionDeclaration, Map};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::OpenApiOperation;
 use crate::auth::{Access, Authorized, Authorizer, Tokens};
@@ -66,7 +66,8 @@ impl RestApiTool {
     async fn call(&self, args: &Map, ctx: &ToolContext) -> Result<ToolResult, NodeError> {
         let Inner { plan, shared, .. } = &*self.inner;
         let ids = &ctx.invocation().engine().services().ids;
-        let mut request = match prepare(plan, args, || format!("pleach-{}", ids.uuid().simple())) {
+        let schema = self.inner.declaration.parameters_json_schema.as_ref().unwrap_or(&Value::Null);
+        let mut request = match prepare(plan, schema, args, || format!("pleach-{}", ids.uuid().simple())) {
             Ok(request) => request,
             Err(fault) => return Ok(error(&fault.to_string())),
         };

@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
+use pleach_core::json_of_foreign_text;
 use serde_json::Value;
 
-/// Returns the JSON that `text` holds, or the text itself.
+/// Returns the JSON that `text` holds, repaired as [`json_of_foreign_text`] does, or the text itself.
 #[must_use]
 pub fn json_or_text(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
+    json_of_foreign_text(text.as_bytes()).unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
 /// Reads a whole number: from a number without a fraction, a flag, or a text of digits.
@@ -22,8 +23,16 @@ pub fn to_int(value: &Value) -> Option<Value> {
     }
 }
 
-/// A sign, digits with single underscores between them, a fraction of zeros: no exponent, no bare point.
 fn int_of_text(text: &str) -> Option<Value> {
+    let whole = whole_of_text(text)?;
+    let fits = whole.parse::<i64>().map(Value::from).or_else(|_| whole.parse::<u64>().map(Value::from));
+    // A number beyond 64 bits is a float, as everywhere (S47).
+    fits.ok().or_else(|| whole.parse::<f64>().ok().map(Value::from))
+}
+
+/// Returns the sign and digits of a whole number: a sign, digits with single underscores between them, a fraction of zeros; no
+/// exponent, no bare point.
+fn whole_of_text(text: &str) -> Option<Cow<'_, str>> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let digits = whole.strip_prefix(['+', '-']).unwrap_or(whole);
     let ends_in_digits = digits.starts_with(|c: char| c.is_ascii_digit()) && !digits.ends_with('_');
@@ -32,11 +41,50 @@ fn int_of_text(text: &str) -> Option<Value> {
         return None;
     }
     let whole = without_underscores(whole)?;
-    let fits = whole.parse::<i64>().map(Value::from).or_else(|_| whole.parse::<u64>().map(Value::from));
-    // A number beyond 64 bits is a float, as everywhere (S47).
-    fits.ok().or_else(|| {
-        whole.bytes().skip(1).all(|byte| byte.is_ascii_digit()).then(|| whole.parse::<f64>().ok())?.map(Value::from)
-    })
+    whole.bytes().skip(1).all(|byte| byte.is_ascii_digit()).then_some(whole)
+}
+
+/// A whole number of any size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whole {
+    /// It fits `i128`.
+    Signed(i128),
+    /// It is greater, and fits `u128`.
+    Unsigned(u128),
+    /// It has more than 128 bits.
+    Beyond,
+}
+
+impl Whole {
+    /// Reads what [`to_int`] reads, with every digit.
+    pub(crate) fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::String(text) => Some(Self::of_digits(&whole_of_text(text.trim())?)),
+            Value::Number(number) if number.is_f64() => number.as_f64().and_then(Self::of_float),
+            Value::Bool(_) | Value::Number(_) => to_int(value).map(|whole| Self::of_digits(&whole.to_string())),
+            Value::Null | Value::Array(_) | Value::Object(_) => None,
+        }
+    }
+
+    pub(crate) fn of_digits(digits: &str) -> Self {
+        let signed = digits.parse().map(Self::Signed);
+        signed.or_else(|_| digits.parse().map(Self::Unsigned)).unwrap_or(Self::Beyond)
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "the range is checked first")]
+    fn of_float(number: f64) -> Option<Self> {
+        let fits = number.abs() < 1.7e38;
+        (number.fract() == 0.0).then(|| if fits { Self::Signed(number as i128) } else { Self::Beyond })
+    }
+
+    /// Whether it is in a range.
+    pub(crate) fn is_within(self, least: i128, most: u128) -> bool {
+        match self {
+            Self::Signed(number) => number >= least && (number < 0 || number.unsigned_abs() <= most),
+            Self::Unsigned(number) => number <= most,
+            Self::Beyond => false,
+        }
+    }
 }
 
 /// Digits may be grouped by single underscores inside of a number.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use pleach_context::engine::{Engine as _, mark_reported};
 use pleach_context::{AgentMode, NodeError, StreamingMode};
-use pleach_core::{Content, Event, EventId, FunctionCall, bound_event};
+use pleach_core::{Content, Event, EventId, FunctionCall, Map, bound_message};
 use pleach_model::{LlmRequest, LlmResponse, Model, ModelCall, ModelError, ResponseStream};
 
 use super::call_numbers::PendingCall;
@@ -227,13 +227,11 @@ impl Call {
 /// # Errors
 /// A `ValueError` for arguments that nest too deep for an event. Nothing of the response has been done then.
 fn keep_content(content: &mut Option<Content>) -> Result<(), NodeError> {
-    let Some(said) = content.take() else { return Ok(()) };
-    let mut event = Event::new().with_content(said);
-    bound_event(&mut event).map_err(|fault| NodeError::value(format!("the response of the model: {fault}")))?;
-    if event.replace_nul() {
+    bound_message(content, &mut Map::new())
+        .map_err(|fault| NodeError::value(format!("the response of the model: {fault}")))?;
+    if content.as_mut().is_some_and(Content::replace_nul) {
         tracing::warn!("the response of the model has U+0000, which no store takes: it is replaced");
     }
-    *content = event.take_content().map(|content| *content);
     Ok(())
 }
 

@@ -57,16 +57,20 @@ impl Context {
     /// Shows a widget to the user, on the run's next event.
     ///
     /// # Errors
-    /// A `ValueError` when the run already shows one with this id.
+    /// A `ValueError` when the run already shows one with this id; a `ValidationError` for a payload that nests too deep for the event.
     pub fn render_ui_widget(&self, widget: UiWidget) -> Result<(), NodeError> {
+        let (id, mut shown) = (widget.id.clone(), EventActions::new());
+        shown.set_render_ui_widgets(Some(vec![widget]));
+        let mut shown = Event::new().with_actions(shown);
+        self.bound_event(&mut shown)?;
         let mut cell = self.cell();
         self.check_change(&cell)?;
         let mut widgets = cell.lane.actions.render_ui_widgets().unwrap_or_default().to_vec();
-        if widgets.iter().any(|known| known.id == widget.id) {
-            return Err(NodeError::value(format!("UI widget with id '{}' already exists.", widget.id))
+        if widgets.iter().any(|known| known.id == id) {
+            return Err(NodeError::value(format!("UI widget with id '{id}' already exists."))
                 .with_hint("give each widget of a run an id of its own"));
         }
-        widgets.push(widget);
+        widgets.extend_from_slice(shown.actions().render_ui_widgets().unwrap_or_default());
         cell.lane.actions.set_render_ui_widgets(Some(widgets));
         Ok(())
     }

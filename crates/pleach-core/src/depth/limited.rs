@@ -86,9 +86,24 @@ impl<S: Serializer> Serializer for Limited<S> {
 
     scalars! {
         serialize_bool: bool, serialize_i8: i8, serialize_i16: i16, serialize_i32: i32, serialize_i64: i64,
-        serialize_i128: i128, serialize_u8: u8, serialize_u16: u16, serialize_u32: u32, serialize_u64: u64,
-        serialize_u128: u128, serialize_char: char, serialize_str: &str,
+        serialize_u8: u8, serialize_u16: u16, serialize_u32: u32, serialize_u64: u64, serialize_char: char, serialize_str: &str,
         serialize_bytes: &[u8], serialize_unit_struct: &'static str,
+    }
+
+    // A JSON value of this program holds 64 bits: the digits of a longer integer become a text, which every reader of one takes.
+    fn serialize_i128(self, value: i128) -> Result<S::Ok, S::Error> {
+        match (i64::try_from(value), u64::try_from(value)) {
+            (Ok(value), _) => self.inner.serialize_i64(value),
+            (_, Ok(value)) => self.inner.serialize_u64(value),
+            _ => self.inner.serialize_str(&value.to_string()),
+        }
+    }
+
+    fn serialize_u128(self, value: u128) -> Result<S::Ok, S::Error> {
+        match u64::try_from(value) {
+            Ok(value) => self.inner.serialize_u64(value),
+            Err(_) => self.inner.serialize_str(&value.to_string()),
+        }
     }
 
     // JSON has no NaN and no infinity; serde_json would write null.

@@ -2,7 +2,8 @@
 
 use super::ModelInfo;
 use super::data::{Event, UncommonFields};
-use crate::check::{check_event, check_ops};
+use crate::Content;
+use crate::check::{check_event, check_ops, is_storable};
 use crate::depth::fits;
 use crate::depth::limited::DepthBudget;
 use crate::nul::{replace_nul, replace_nul_in, replace_nul_in_map, replace_nul_in_text};
@@ -35,7 +36,7 @@ impl Event {
             partial: _,
         } = self;
         let mut found = output.as_mut().is_some_and(replace_nul);
-        found |= content.as_deref_mut().is_some_and(|content| !content.passes(&Clean) && replace_nul_in(content));
+        found |= content.as_deref_mut().is_some_and(Content::replace_nul);
         found |= actions.replace_nul();
         found |= long_running_tool_ids.as_deref_mut().is_some_and(replace_nul_in);
         found | uncommon.as_deref_mut().is_some_and(UncommonFields::replace_nul)
@@ -48,6 +49,15 @@ impl Event {
 
     fn is_too_deep(&self) -> bool {
         check_ops(self).is_err() || !(self.passes(&Depth) || fits(self, DepthBudget::ALL))
+    }
+}
+
+impl Content {
+    /// Replaces U+0000, which no store takes, by U+FFFD in every text, key and value. Returns whether there was any.
+    ///
+    /// The values must not nest too deep, see [`bound_message`](crate::bound_message).
+    pub fn replace_nul(&mut self) -> bool {
+        !self.passes(&Clean) && !is_storable(self) && replace_nul_in(self)
     }
 }
 

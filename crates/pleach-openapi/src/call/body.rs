@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use http::HeaderValue;
+use pleach_context::{exact_json, has_big_integer};
 use pleach_core::Map;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::field::{Field, text, value};
 use super::shape::scalar;
@@ -12,15 +13,16 @@ use super::style::{Pair, in_query};
 use super::{ArgumentError, multipart};
 use crate::document::{Body, BodyArgs, BodyField, BodyKind};
 
-/// Writes the body with its content type; `None` if an optional body has no argument.
+/// Writes the body with its content type; `None` if an optional body has no argument. `root` has what the schemas of the body refer to.
 pub(super) fn write(
     body: &Body,
+    root: &Value,
     args: &Map,
     boundary: impl Fn() -> String,
 ) -> Result<Option<(HeaderValue, Vec<u8>)>, ArgumentError> {
     let of_type = |content_type: &str| HeaderValue::from_str(content_type);
     let plain = of_type(&body.content_type).unwrap_or_else(|_| HeaderValue::from_static("application/octet-stream"));
-    let (whole, arg) = match &body.args {
+    let (whole, field) = match &body.args {
         BodyArgs::Properties(properties) => {
             // An optional body may be left out, but not its required properties alone.
             let is_given = |field: &BodyField| value(args, &field.arg, None, field.excludes_null).is_some();
@@ -33,31 +35,39 @@ pub(super) fn write(
                 BodyKind::Multipart => multipart::write(body, &fields, boundary).map(Some),
                 BodyKind::Json | BodyKind::Text => {
                     let object: Map = fields.iter().map(|field| (field.name.to_owned(), field.value.clone())).collect();
-                    Ok(Some((plain, Value::Object(object).to_string().into_bytes())))
+                    let schemas = || properties.iter().map(|of| (of.name.clone(), of.schema.clone())).collect::<Map>();
+                    Ok(Some((plain, json_bytes(root, || json!({ "properties": schemas() }), &Value::Object(object)))))
                 }
             };
         }
         BodyArgs::Whole(field) => {
             let default = field.default.as_ref().filter(|_| body.is_required);
             match value(args, &field.arg, default, field.excludes_null) {
-                Some(whole) => (whole, field.arg.as_str()),
+                Some(whole) => (whole, field),
                 None if body.is_required => return Err(ArgumentError::Missing(field.arg.clone())),
                 None => return Ok(None),
             }
         }
     };
+    let arg = field.arg.as_str();
     let members = |kind| {
         let object = whole.as_object().ok_or_else(|| ArgumentError::invalid(arg, kind))?;
         Ok(object.iter().map(|(name, value)| Field { arg, name, value }).collect::<Vec<_>>())
     };
     match body.kind {
-        BodyKind::Json => Ok(Some((plain, whole.to_string().into_bytes()))),
+        BodyKind::Json => Ok(Some((plain, json_bytes(root, || field.schema.clone(), whole)))),
         BodyKind::Form => Ok(Some((plain, form(body, &members("must be an object: it is sent as a form")?)?))),
         BodyKind::Multipart => {
             multipart::write(body, &members("must be an object: it is sent in parts")?, boundary).map(Some)
         }
         BodyKind::Text => Ok(Some((plain, text(whole).into_bytes()))),
     }
+}
+
+/// Writes JSON, with integers of more than 64 bits as numbers where the schema wants numbers.
+fn json_bytes(root: &Value, schema: impl FnOnce() -> Value, value: &Value) -> Vec<u8> {
+    let exact = has_big_integer(value).then(|| exact_json(root, &schema(), value)).and_then(Result::ok);
+    exact.unwrap_or_else(|| value.to_string()).into_bytes()
 }
 
 fn fields<'v>(properties: &'v [BodyField], args: &'v Map) -> Result<Vec<Field<'v>>, ArgumentError> {

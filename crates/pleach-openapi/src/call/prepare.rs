@@ -36,11 +36,16 @@ pub(crate) struct Outgoing {
     pub(crate) body: Option<Vec<u8>>,
 }
 
-/// Makes the request of a call. `boundary` gives a text that is in no part of a multipart body.
+/// Makes the request of a call, whose arguments have this JSON schema. `boundary` gives a text that is in no part of a multipart body.
 ///
 /// # Errors
 /// What the model got wrong.
-pub(crate) fn prepare(plan: &Plan, args: &Map, boundary: impl Fn() -> String) -> Result<Prepared, ArgumentError> {
+pub(crate) fn prepare(
+    plan: &Plan,
+    schema: &Value,
+    args: &Map,
+    boundary: impl Fn() -> String,
+) -> Result<Prepared, ArgumentError> {
     refuse_unknown(plan, args)?;
     let mut writer = Writer::default();
     for param in &plan.params {
@@ -63,7 +68,7 @@ pub(crate) fn prepare(plan: &Plan, args: &Map, boundary: impl Fn() -> String) ->
     let mut headers = writer.headers;
     let mut sent = None;
     if let Some(of_plan) = &plan.body
-        && let Some((content_type, bytes)) = body::write(of_plan, args, boundary)?
+        && let Some((content_type, bytes)) = body::write(of_plan, schema, args, boundary)?
     {
         headers.insert(CONTENT_TYPE, content_type);
         sent = Some(bytes);

@@ -1,7 +1,8 @@
 //! What a model gets of an answer.
 
 use pleach_context::ToolResult;
-use serde_json::{Value, json};
+use pleach_core::json_of_foreign_text;
+use serde_json::json;
 
 use super::Secrets;
 use super::client::Answer;
@@ -17,12 +18,12 @@ pub(crate) fn result(operation: &str, answer: Answer, secrets: &Secrets) -> Tool
         return failed(operation, &answer, secrets);
     }
     let media = essence(answer.content_type.as_deref().unwrap_or_default());
-    if let Ok(value) = serde_json::from_slice::<Value>(&answer.body) {
-        return secrets.clean(value).into();
-    }
     if is_media(&media, &answer.body) {
         let about = json!({"content_type": media, "bytes": answer.body.len()});
         return ToolResult::from(about).with_bytes(media, answer.body);
+    }
+    if let Some(value) = json_of_foreign_text(&answer.body) {
+        return secrets.clean(value).into();
     }
     match std::str::from_utf8(&answer.body) {
         Ok(text) => json!({"text": secrets.clean_text(text)}).into(),
@@ -50,8 +51,8 @@ fn failed(operation: &str, answer: &Answer, secrets: &Secrets) -> ToolResult {
         let location: String = location.chars().take(500).collect();
         fields["location"] = secrets.clean_text(&location).into();
     }
-    fields["body"] = match serde_json::from_slice::<Value>(&answer.body) {
-        Ok(value) if answer.body.len() <= ERROR_TEXT => secrets.clean(value),
+    fields["body"] = match json_of_foreign_text(&answer.body) {
+        Some(value) if answer.body.len() <= ERROR_TEXT => secrets.clean(value),
         _ => {
             let text = secrets.clean_text(&String::from_utf8_lossy(&answer.body));
             match text.char_indices().find(|(place, letter)| place + letter.len_utf8() > ERROR_TEXT) {

@@ -1,5 +1,6 @@
 //! Reads named arguments into a Rust type and reports every argument that does not fit.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 
 use pleach_core::Map;
@@ -7,7 +8,7 @@ use serde::de::value::MapDeserializer;
 use serde::de::{DeserializeOwned, Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
-use super::{CoerceError, Coercing};
+use super::{CoerceError, Coercing, with_big_numbers};
 
 /// An argument that does not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,11 +25,22 @@ pub struct BadArgument {
 /// Every argument that does not fit. A fault of the arguments as a whole is reported only when each of them fits.
 // R504
 pub fn coerce_arguments<T: DeserializeOwned>(args: &Map) -> Result<T, Vec<BadArgument>> {
-    let first = match read(args) {
-        Ok(value) => return Ok(value),
-        Err(bad) => bad,
+    let mut rest = Cow::Borrowed(args);
+    let first = loop {
+        let bad = match read(&rest) {
+            Ok(value) => return Ok(value),
+            Err(bad) => bad,
+        };
+        let changed = bad.name.as_ref().and_then(|name| Some((name, with_big_numbers(rest.get(name)?)?)));
+        let Some((name, numbers)) = changed else { break bad };
+        let mut others = rest.clone().into_owned();
+        others.insert(name.clone(), numbers);
+        match read::<T>(&others) {
+            Err(still) if still.name == bad.name => break bad,
+            _ => rest = Cow::Owned(others),
+        }
     };
-    let (mut rest, mut all) = (args.clone(), vec![first]);
+    let (mut rest, mut all) = (rest.into_owned(), vec![first]);
     // Deserialization stops at the first bad argument; removing it finds the next one.
     while let Some(name) = all.last().and_then(|bad| bad.name.as_deref()) {
         rest.remove(name);
@@ -133,9 +145,30 @@ mod tests {
             Err(&[
                 ("list", "invalid type: map, expected i64"),
                 ("x", "invalid type: string, expected i64"),
-                ("y", "invalid value: integer, expected u8"),
+                ("y", "invalid value: integer, expected u8 from 0 to 255"),
             ]),
         );
         check::<i64>(json!({"x": 1}), Err(&[("", "invalid type: map, expected i64")]));
+    }
+
+    #[test]
+    fn integers_beyond_64_bits_are_given_to_each_argument_as_it_takes_them() {
+        #[derive(Debug, Deserialize, PartialEq)]
+        struct Ids {
+            exact: Value,
+            any: serde_json::Number,
+            #[serde(default)]
+            amounts: Vec<serde_json::Number>,
+            #[serde(default)]
+            short: i32,
+        }
+        let number = || serde_json::Number::from_f64(1e24).unwrap();
+        let digits = "1000000000000000000000000";
+        let ids = Ids { exact: json!(digits), any: number(), amounts: vec![number()], short: 0 };
+        check(json!({"any": digits, "amounts": [digits], "exact": digits}), Ok(ids));
+        let range = "invalid value: integer, expected i32 from -2147483648 to 2147483647";
+        check::<Ids>(json!({"any": digits, "exact": 1, "short": digits}), Err(&[("short", range)]));
+        let not_a_number = "invalid type: string, expected a JSON number";
+        check::<Ids>(json!({"any": "x", "exact": 1, "short": digits}), Err(&[("any", not_a_number), ("short", range)]));
     }
 }

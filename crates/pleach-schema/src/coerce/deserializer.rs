@@ -6,7 +6,8 @@ use serde::forward_to_deserialize_any;
 use serde_json::Value;
 
 use super::CoerceError;
-use crate::{to_bool, to_float, to_int};
+use crate::scalar::Whole;
+use crate::{to_bool, to_float};
 
 /// JSON that deserializes leniently.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +80,45 @@ macro_rules! lenient {
     )*};
 }
 
+/// Reads whole numbers of any size, and refuses those that the type cannot hold by naming its range.
+macro_rules! integers {
+    ($($method:ident: $type:ident => $least:expr, $most:expr;)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, CoerceError> {
+            let whole = match self.value() {
+                Ok(value) => Whole::of(value),
+                Err(key) => whole_of_key(key),
+            };
+            match whole {
+                Some(whole) if whole.is_within($least, $most) => visit_whole(whole, visitor),
+                Some(_) => Err(CoerceError::invalid_value(
+                    Unexpected::Signed(0),
+                    &format!("{} from {} to {}", stringify!($type), $type::MIN, $type::MAX).as_str(),
+                )),
+                None => self.deserialize_any(visitor),
+            }
+        }
+    )*};
+}
+
+/// Passes a whole number to the visitor, in the smallest type that holds it: few visitors take 128 bits.
+fn visit_whole<'de, V: Visitor<'de>>(whole: Whole, visitor: V) -> Result<V::Value, CoerceError> {
+    match whole {
+        Whole::Signed(number) => match (u64::try_from(number), i64::try_from(number)) {
+            (Ok(number), _) => visitor.visit_u64(number),
+            (_, Ok(number)) => visitor.visit_i64(number),
+            _ => visitor.visit_i128(number),
+        },
+        Whole::Unsigned(number) => visitor.visit_u128(number),
+        Whole::Beyond => Err(CoerceError::invalid_value(Unexpected::Signed(0), &visitor)),
+    }
+}
+
+/// The integer that a key holds, as JSON writes it.
+fn whole_of_key(key: &str) -> Option<Whole> {
+    let is_integer = matches!(serde_json::from_str(key), Ok(Value::Number(_))) && !key.contains(['.', 'e', 'E']);
+    is_integer.then(|| Whole::of_digits(key.trim()))
+}
+
 /// Reads the text of a message as it is.
 macro_rules! text {
     ($($method:ident)*) => {$(
@@ -113,8 +153,18 @@ impl<'de> Deserializer<'de> for Coercing<'de> {
         }
     }
 
-    lenient!(to_int: deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
-                     deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128);
+    integers! {
+        deserialize_i8: i8 => i8::MIN.into(), i8::MAX.unsigned_abs().into();
+        deserialize_i16: i16 => i16::MIN.into(), i16::MAX.unsigned_abs().into();
+        deserialize_i32: i32 => i32::MIN.into(), i32::MAX.unsigned_abs().into();
+        deserialize_i64: i64 => i64::MIN.into(), i64::MAX.unsigned_abs().into();
+        deserialize_i128: i128 => i128::MIN, i128::MAX.unsigned_abs();
+        deserialize_u8: u8 => 0, u8::MAX.into();
+        deserialize_u16: u16 => 0, u16::MAX.into();
+        deserialize_u32: u32 => 0, u32::MAX.into();
+        deserialize_u64: u64 => 0, u64::MAX.into();
+        deserialize_u128: u128 => 0, u128::MAX;
+    }
     lenient!(to_float: deserialize_f32 deserialize_f64);
     lenient!(to_bool: deserialize_bool);
     text!(deserialize_str deserialize_string);

@@ -214,7 +214,7 @@ mod tests {
         check::<Order>(json!({"lines": [], SECRET: 1}), "unknown field, expected `lines`");
         check::<Order>(json!({}), "missing field `lines`");
         check::<Order>(json!(SECRET), "invalid type: string, expected struct Order");
-        check::<Line>(json!({"size": "Small", "id": 4_711}), "id: invalid value: integer, expected u8");
+        check::<Line>(json!({"size": "Small", "id": 4_711}), "id: invalid value: integer, expected u8 from 0 to 255");
         check::<Line>(json!({"size": "Small", "id": -4.711}), "id: invalid type: floating point, expected u8");
         check::<(u8, u8)>(json!([1, 2, 4_711]), "invalid length 3, expected 2 elements in sequence");
         check::<char>(json!(SECRET), "invalid value: string, expected a character");

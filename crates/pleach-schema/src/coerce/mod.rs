@@ -1,15 +1,16 @@
 //! Reads JSON into Rust types as leniently as ADK's validation does.
 //!
-//! `"42"` fits an integer, `1` fits a float, `"true"` fits a bool; a number never fits a string.
+//! `"42"` fits an integer, `1` fits a float, `"true"` fits a bool; a number never fits a string. An integer of more than 64 bits is
+//! a text of its digits, which fits the types of 128 bits, floats and texts.
 // R504
 
 mod arguments;
 mod deserializer;
 mod error;
 
-use pleach_core::Content;
+use pleach_core::{Content, is_big_integer};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use crate::json_or_text;
 pub use arguments::{BadArgument, coerce_arguments};
@@ -22,7 +23,38 @@ pub(crate) use deserializer::Coercing;
 /// # Errors
 /// Names the field and the expected type, never the value.
 pub fn coerce<T: DeserializeOwned>(value: &Value) -> Result<T, CoerceError> {
+    read(value).or_else(|misfit| match with_big_numbers(value) {
+        Some(numbers) => read(&numbers).map_err(|_| misfit),
+        None => Err(misfit),
+    })
+}
+
+fn read<T: DeserializeOwned>(value: &Value) -> Result<T, CoerceError> {
     T::deserialize(Coercing::Value(value))
+}
+
+/// Returns the value with a float in place of each text that is an integer of more than 64 bits; `None` without one.
+///
+/// Such integers are texts, so that no digit is lost. A type that takes any number, such as `serde_json::Number`, takes no text.
+fn with_big_numbers(value: &Value) -> Option<Value> {
+    let mut numbers = value.clone();
+    replace_big_texts(&mut numbers).then_some(numbers)
+}
+
+fn replace_big_texts(value: &mut Value) -> bool {
+    match value {
+        Value::String(text) => {
+            let number = is_big_integer(text).then(|| text.parse().ok()).flatten().and_then(Number::from_f64);
+            let found = number.is_some();
+            if let Some(number) = number {
+                *value = Value::Number(number);
+            }
+            found
+        }
+        Value::Array(items) => items.iter_mut().fold(false, |found, item| replace_big_texts(item) || found),
+        Value::Object(members) => members.values_mut().fold(false, |found, member| replace_big_texts(member) || found),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
 }
 
 /// Reads a message as a `T`: its text where `T` is a string, else the JSON in its text.
@@ -82,6 +114,34 @@ mod tests {
         assert_eq!(to_float(&json!("inf")), None);
         assert_eq!(to_float(&json!("1__0")), None);
         assert_eq!((to_bool(&json!("On")), to_bool(&json!(" on"))), (Some(true), None));
+    }
+
+    #[test]
+    fn integers_beyond_64_bits_fit_what_can_hold_them() {
+        let digits = "1234567890123456789012345";
+        let big: i128 = 1_234_567_890_123_456_789_012_345;
+        let value = json!(digits);
+        assert_eq!(coerce::<i128>(&value).unwrap(), big);
+        assert_eq!(coerce::<u128>(&json!(u128::MAX.to_string())).unwrap(), u128::MAX);
+        assert_eq!(coerce::<i128>(&json!(i128::MIN.to_string())).unwrap(), i128::MIN);
+        assert_eq!(coerce::<i128>(&json!(u64::MAX)).unwrap(), i128::from(u64::MAX));
+        assert_eq!(coerce::<Vec<Option<i128>>>(&json!([digits, -1, null])).unwrap(), [Some(big), Some(-1), None]);
+        assert_eq!(coerce::<BTreeMap<i128, u128>>(&json!({digits: digits})).unwrap().keys().next(), Some(&big));
+        assert_eq!(coerce::<String>(&value).unwrap(), digits);
+        assert_eq!(coerce::<Value>(&value).unwrap(), value);
+        assert_eq!(coerce::<f64>(&value).unwrap(), 1.234_567_890_123_456_8e24);
+        assert_eq!(coerce::<Number>(&value).unwrap().as_f64(), Some(1.234_567_890_123_456_8e24));
+        let misfit = |text: &str| coerce::<i64>(&json!(text)).unwrap_err().to_string();
+        let range = "invalid value: integer, expected i64 from -9223372036854775808 to 9223372036854775807";
+        for text in [digits, "9223372036854775808", "-9223372036854775809", &"9".repeat(400)] {
+            assert_eq!(misfit(text), range);
+        }
+        let range = "invalid value: integer, expected u128 from 0 to 340282366920938463463374607431768211455";
+        for text in ["-1", &"9".repeat(400)] {
+            assert_eq!(coerce::<u128>(&json!(text)).unwrap_err().to_string(), range);
+        }
+        assert_eq!(coerce_content::<i128>(&Content::user(digits)).unwrap(), big);
+        assert_eq!(coerce_content::<Vec<i128>>(&Content::user(format!("[{digits}]"))).unwrap(), [big]);
     }
 
     #[test]

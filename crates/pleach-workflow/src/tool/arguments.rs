@@ -2,7 +2,7 @@
 // R851
 
 use pleach_context::{Context, NodeError, NodeInput};
-use pleach_core::{FunctionDeclaration, Map};
+use pleach_core::{FunctionDeclaration, Map, json_of_foreign_text};
 use serde_json::Value;
 
 /// Makes arguments from a node's input: an object is used as it is, no input means no arguments, and any other value
@@ -44,7 +44,7 @@ fn read(input: NodeInput) -> Value {
     };
     match text.trim() {
         "" => Value::Null,
-        text => serde_json::from_str(text).ok().filter(Value::is_object).unwrap_or_else(|| text.into()),
+        text => json_of_foreign_text(text.as_bytes()).filter(Value::is_object).unwrap_or_else(|| text.into()),
     }
 }
 

@@ -51,7 +51,11 @@ mod tests {
     use super::*;
 
     fn nested(levels: usize) -> Value {
-        (0..levels).fold(json!("x"), |inner, level| if level % 2 == 0 { json!([inner]) } else { json!({ "a": inner }) })
+        let within = |inner: Value, level: usize| match level % 2 {
+            0 => Value::Array(vec![inner]),
+            _ => Value::Object(pleach_core::Map::from_iter([("a".to_owned(), inner)])),
+        };
+        (0..levels).fold(Value::from("x"), within)
     }
 
     #[test]

@@ -50,6 +50,20 @@ async fn results_are_those_of_the_server_and_bytes_are_media() {
 }
 
 #[tokio::test]
+async fn an_integer_that_no_message_can_hold_is_an_error_of_its_call() {
+    const DIGITS: &str = "1234567890123456789012345";
+    let toolset = McpToolset::builder(command()).build().unwrap();
+    in_node(|ctx| async move {
+        let response = call(&tool_of(&toolset, "add").await, json!({"a": 1, "b": DIGITS}), &ctx).await;
+        let expected = "the argument `b` has an integer of more than 64 bits: an integer that is sent to this server must be from -9223372036854775808 to 18446744073709551615";
+        assert_eq!(error(&response), expected);
+        let response = call(&tool_of(&toolset, "echo").await, json!({"text": DIGITS}), &ctx).await;
+        assert_eq!(response.response.unwrap()["content"][0]["text"], DIGITS);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn failures_are_results() {
     let toolset = McpToolset::builder(command()).name("s").build().unwrap();
     in_node(|ctx| async move {

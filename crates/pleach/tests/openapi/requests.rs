@@ -59,6 +59,25 @@ async fn every_place_gets_its_parameters() {
 }
 
 #[tokio::test]
+async fn integers_beyond_64_bits_are_sent_with_all_digits() {
+    const DIGITS: &str = "1234567890123456789012345";
+    let integer = json!({"type": "integer"});
+    let query = json!([{"name": "id", "in": "query", "schema": integer}]);
+    let request = sent(with_parameters("/a", query), json!({"id": DIGITS})).await;
+    assert_eq!(request.line, format!("GET /a?id={DIGITS}"));
+    let object = json!({"type": "object", "properties": {
+        "id": integer, "ids": {"type": "array", "items": integer}, "text": {"type": "string"}, "any": {},
+    }});
+    let args = json!({"id": DIGITS, "ids": [DIGITS, 1], "text": DIGITS, "any": DIGITS});
+    let expected = format!("{{\"any\":\"{DIGITS}\",\"id\":{DIGITS},\"ids\":[{DIGITS},1],\"text\":\"{DIGITS}\"}}");
+    let request = sent(with_body("application/json", json!({"schema": object})), args.clone()).await;
+    assert_eq!(request.body, expected);
+    let list = json!({"type": "array", "items": object});
+    let request = sent(with_body("application/json", json!({"schema": list})), json!({"body": [args]})).await;
+    assert_eq!(request.body, format!("[{expected}]"));
+}
+
+#[tokio::test]
 async fn arguments_stay_in_their_place() {
     let paths = with_parameters(
         "/pets/{id}?fixed=1",

@@ -37,6 +37,10 @@ async fn answers_are_json_or_text() {
         ("text/plain", b"hello", json!({"text": "hello"})),
         ("text/plain", b"gr\xf6\xdfe", json!({"text": "gr\u{fffd}\u{fffd}e"})),
         ("application/json", b"\"a\\u0000b\"", json!({"result": "a\u{fffd}b"})),
+        ("application/json", b"{\"a\": \"x\\ud83d\", \"b\": NaN}", json!({"a": "x\u{fffd}", "b": null})),
+        ("application/json", b"{\"a\": \"x\xff\ny\"}", json!({"a": "x\u{fffd}\ny"})),
+        ("application/json", b"[1234567890123456789012345]", json!({"result": ["1234567890123456789012345"]})),
+        ("text/plain", b"NaN", json!({"text": "NaN"})),
         (
             "application/zip",
             b"PK\xff\x00",

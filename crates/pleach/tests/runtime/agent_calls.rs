@@ -518,26 +518,6 @@ async fn r141_a_model_cannot_ask_in_the_name_of_the_runtime() {
     }
 }
 
-// S2: what no backend stores is the failure of its tool, which hooks see.
-#[tokio::test]
-async fn a_result_that_cannot_be_stored_fails_its_tool() {
-    let nul = || tool("read", "Reads.", async || "a\0b");
-    let model = || Arc::new(ScriptedModel::calling("read", json!({})).then_text("done"));
-    let (fails, sessions) = runner(agent(&model()).tool(nul()).build().unwrap());
-    let lines = trace(fails.run("ana", "s1", "go")).await;
-    let why = "ValueError: the result cannot be stored: the text contains the character U+0000";
-    assert_eq!(lines.last().unwrap(), &format!("! {why}"));
-    assert!(left(&sessions).await.0.last().unwrap().starts_with("helper helper@1"));
-
-    let model = model();
-    let answered =
-        agent(&model).tool(nul()).on_tool_error(async |_: &dyn Tool, _: &Map, _: ToolContext, error: &NodeError| {
-            Ok::<_, NodeError>(Some(json!({"sorry": error.message()})))
-        });
-    trace(runner(answered.build().unwrap()).0.run("ana", "s1", "go")).await;
-    assert!(last_response(&model)["sorry"].as_str().unwrap().contains("U+0000"));
-}
-
 // R404: an agent node that fails behind its answer keeps the answer as its output when it is tried again.
 #[tokio::test]
 async fn r404_an_answer_is_kept_by_the_next_attempt() {

@@ -29,6 +29,7 @@ mod facade;
 mod failures;
 mod fence;
 mod follow;
+mod foreign_texts;
 mod fork;
 mod gated;
 mod graph;

@@ -7,6 +7,7 @@ mod perform;
 
 use std::sync::Arc;
 
+use pleach_schema::coerce;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use smol_str::{SmolStr, format_smolstr};
@@ -79,7 +80,7 @@ impl Context {
             let options = RunOptions::default().run_id(id?);
             let run = self.run_node(&body, NodeInput::Null, options);
             let result = perform(run, attempts, work).await?;
-            serde_json::from_value(result.to_value()).map_err(|error| {
+            coerce(&result.to_value()).map_err(|error| {
                 NodeError::validation(format!("the result of step '{}' does not fit: {error}", body.spec().name))
             })
         }
