@@ -126,8 +126,11 @@ fn odd_event(dice: &mut Dice, id: usize) -> String {
         ),
         4 => format!("{{{head}, \"author\": \"n\", \"output\": {odd}}}"),
         5 => format!("{{{head}, \"author\": \"n\", \"actions\": {{\"state_delta\": {{\"k\": {odd}}}}}}}"),
-        6 => format!("{{\"id\": \"odd-{id}\", \"author\": \"n\", \"timestamp\": {odd}, \"actions\": {{\"rewind_before_invocation_id\": \"i0\"}}}}"),
-        _ => (*dice.one_of(&["{damaged", "[]", "", "{\"actions\": null, \"long_running_tool_ids\": [\"q\"]}"])).to_owned(),
+        6 => format!(
+            "{{\"id\": \"odd-{id}\", \"author\": \"n\", \"timestamp\": {odd}, \"actions\": {{\"rewind_before_invocation_id\": \"i0\"}}}}"
+        ),
+        _ => (*dice.one_of(&["{damaged", "[]", "", "{\"actions\": null, \"long_running_tool_ids\": [\"q\"]}"]))
+            .to_owned(),
     }
 }
 
@@ -140,7 +143,8 @@ async fn write_odd(place: &Place, dice: &mut Dice) -> [String; 2] {
     };
     let (created, updated) = (odd_time(dice), odd_time(dice));
     let shared = [odd_value(dice), odd_value(dice)];
-    let [of_app, of_user] = shared.each_ref().map(|odd| quoted(&format!("{{\"good\": 1, \"count\": 0, \"odd\": {odd}}}")));
+    let [of_app, of_user] =
+        shared.each_ref().map(|odd| quoted(&format!("{{\"good\": 1, \"count\": 0, \"odd\": {odd}}}")));
     let mut sql = format!(
         "INSERT INTO sessions VALUES ('app', 'ana', 'odd', {}, {created}, {updated});
         UPDATE app_states SET state = {of_app}; UPDATE user_states SET state = {of_user};",
@@ -148,7 +152,8 @@ async fn write_odd(place: &Place, dice: &mut Dice) -> [String; 2] {
     );
     for id in 0..dice.below(5) {
         let document = quoted(&odd_event(dice, id));
-        sql += &format!("INSERT INTO events VALUES ('odd-{id}', 'app', 'ana', 'odd', 'i1', 1760000000.25, {document});");
+        sql +=
+            &format!("INSERT INTO events VALUES ('odd-{id}', 'app', 'ana', 'odd', 'i1', 1760000000.25, {document});");
     }
     place.run(&sql).await;
     shared
@@ -186,7 +191,9 @@ async fn loaded(sessions: &dyn SessionService, id: &str) -> Session {
 /// Every session is listed, once, whole or in pages; nothing is wrong with the healthy ones.
 async fn check_listings(sessions: &dyn SessionService, case: &str) {
     let all: BTreeSet<&str> = HEALTHY.into_iter().chain(["odd"]).collect();
-    for request in [ListSessions::new(APP), ListSessions::new(APP).with_user("ana"), ListSessions::new(APP).without_state()] {
+    for request in
+        [ListSessions::new(APP), ListSessions::new(APP).with_user("ana"), ListSessions::new(APP).without_state()]
+    {
         for limit in [1, 2, 3, 4, 100] {
             let (mut found, mut next, mut pages) = (Vec::new(), Some(request.clone().with_limit(limit)), 0);
             while let Some(request) = next.take() {
@@ -265,7 +272,10 @@ async fn check(scheme: &'static str, seed: u64) {
     tokio::time::timeout(Duration::from_secs(60), clock.run(awake)).await.expect(&case);
 
     // A session of somebody else, made with a state of its own.
-    sessions.create_session(CreateSession::new(APP, "ben").with_state(map(json!({"user:n": 1, "app:n": 2})))).await.unwrap();
+    sessions
+        .create_session(CreateSession::new(APP, "ben").with_state(map(json!({"user:n": 1, "app:n": 2}))))
+        .await
+        .unwrap();
     let mut done = loaded(&*sessions, "done").await;
     sessions.append_event(&mut done, Event::message("x").with_state("app:n", 3).with_state("user:n", 3)).await.unwrap();
 

@@ -2,7 +2,7 @@
 //!
 //! Nothing else of the machine's Python is touched, and no test needs one: without it they say SKIPPED.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, bail};

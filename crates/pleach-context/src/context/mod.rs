@@ -30,8 +30,8 @@ use std::fmt;
 pub use ask::json_schema_of;
 pub use select::Select;
 pub use session_view::SessionView;
-pub(crate) use state::{delta_of, unreadable};
 pub use state::{Key, State, StateNumber};
+pub(crate) use state::{delta_of, unreadable};
 pub use step::Step;
 
 use crate::Context;

@@ -141,7 +141,8 @@ async fn a_state_key_that_cannot_be_read_is_kept_byte_for_byte_until_it_is_set()
         // An operation needs the value; setting it does not.
         let op = |op| event("e2", 2.0).with_state_op("deep", op);
         let before = session.clone();
-        let error = service.append_event(&mut session, op(pleach_core::StateOp::Push(vec![json!(1)]))).await.unwrap_err();
+        let error =
+            service.append_event(&mut session, op(pleach_core::StateOp::Push(vec![json!(1)]))).await.unwrap_err();
         assert!(matches!(&error, SessionError::StateOperation { state_key, .. } if state_key == "deep"), "{error}");
         assert_eq!(session, before);
         service.append_event(&mut session, event("e2", 2.0).with_state("deep", 5)).await.unwrap();
@@ -194,7 +195,11 @@ async fn sessions_with_times_of_every_kind_are_each_on_one_page() {
         assert_eq!(faults, ["bad-0", "bad-1", "bad-2", "bad-3"], "{layout:?}");
         let ids: Vec<String> = whole.sessions.iter().map(|session| session.id().to_string()).collect();
         // Without a time they are listed as of the beginning of the epoch.
-        let expected = [&["t-0", "t-1", "bad-0", "bad-1", "bad-2", "bad-3"][..], &["t-2", "t-3", "t-4", "t-5", "t-6", "t-7", "t-8", "t-9"]].concat();
+        let expected = [
+            &["t-0", "t-1", "bad-0", "bad-1", "bad-2", "bad-3"][..],
+            &["t-2", "t-3", "t-4", "t-5", "t-6", "t-7", "t-8", "t-9"],
+        ]
+        .concat();
         assert_eq!(ids, expected, "{layout:?}");
         for limit in [1, 2, 3, 5, 13, 14] {
             for request in [ListSessions::new("app"), ListSessions::new("app").with_user("user")] {

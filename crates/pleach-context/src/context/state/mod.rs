@@ -6,7 +6,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 use pleach_core::{
-    DEEPEST, Event, EventActions, Map, SessionKey, StateOp, StateOpError, StateOps, nests_within, replace_nul, without_nul,
+    DEEPEST, Event, EventActions, Map, SessionKey, StateOp, StateOpError, StateOps, nests_within, replace_nul,
+    without_nul,
 };
 use pleach_schema::coerce;
 use serde::Serialize;

@@ -17,6 +17,7 @@ mod openai_calls;
 mod openai_errors;
 mod openai_finish;
 mod openai_text;
+mod reported;
 mod warnings;
 
 /// Makes a test of each case, and the list of the files that have one.
@@ -41,6 +42,7 @@ fn each_file_has_an_expectation() {
         openai_errors::FILES,
         openai_finish::FILES,
         openai_text::FILES,
+        reported::FILES,
         warnings::FILES,
     ];
     let mut expected = tables.concat();
