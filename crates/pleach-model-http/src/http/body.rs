@@ -89,27 +89,47 @@ impl<'a> Body<'a> {
     }
 
     /// Returns the whole body as JSON.
+    ///
+    /// A document that is whole counts, also where the connection breaks or stays open after it.
     pub(crate) async fn json(mut self) -> Result<Value, ModelError> {
         let mut text = Vec::new();
-        while let Some(chunk) = self.chunk().await? {
-            if text.len() + chunk.len() > self.limits.response_bytes {
-                return Err(too_large(&self.reading, self.limits));
+        let end = loop {
+            match self.chunk().await {
+                Ok(Some(chunk)) => self.take(&mut text, &chunk)?,
+                Ok(None) => break None,
+                Err(error) => break Some(error),
             }
-            // Servers send blanks to keep the connection open.
-            if !chunk.trim_ascii().is_empty() {
-                self.restart_idle();
-            }
-            text.extend_from_slice(&chunk);
-        }
-        let answer =
-            serde_json::from_slice(&big_integers_as_strings(&text)).map_err(|error| match self.plain(&text) {
-                Some(said) => self.reading.foreign(format!("not JSON: {said}")),
-                None if text.trim_ascii_start().starts_with(b"<") => self.reading.foreign(not_json(&error)),
-                None => self.reading.invalid(not_json(&error)),
-            })?;
+        };
+        let answer = match (serde_json::from_slice(&big_integers_as_strings(&text)), end) {
+            (Ok(answer), _) => answer,
+            (Err(_), Some(error)) => return Err(error),
+            (Err(error), None) => return Err(self.unreadable(&text, &error)),
+        };
         match Failure::in_answer(&answer) {
             Some(failure) => Err(failure.into_error(self.reading.model, None, |text| self.secrets.hide(text))),
             None => Ok(answer),
+        }
+    }
+
+    /// Adds a piece to the text of a document.
+    fn take(&mut self, text: &mut Vec<u8>, chunk: &[u8]) -> Result<(), ModelError> {
+        if text.len() + chunk.len() > self.limits.response_bytes {
+            return Err(too_large(&self.reading, self.limits));
+        }
+        // Servers send blanks to keep the connection open.
+        if !chunk.trim_ascii().is_empty() {
+            self.restart_idle();
+        }
+        text.extend_from_slice(chunk);
+        Ok(())
+    }
+
+    fn unreadable(&self, text: &[u8], error: &serde_json::Error) -> ModelError {
+        let said = self.secrets.hide(&String::from_utf8_lossy(text));
+        match plain(&said) {
+            Some(said) => self.reading.foreign(format!("not JSON: {said}")),
+            None if said.trim_start().starts_with('<') => self.reading.foreign(not_json(error)),
+            None => self.reading.invalid(not_json(error)),
         }
     }
 
@@ -128,11 +148,6 @@ impl<'a> Body<'a> {
         // What came in time may be the whole of it, on a connection that stays open.
         let _: Result<(), TimeLimit> = within(read, total, &mut Timer::start(reading.call.clock, limit)).await;
         Failure::in_error(&text)
-    }
-
-    /// The words of a body that is neither JSON nor a page.
-    fn plain(&self, text: &[u8]) -> Option<String> {
-        plain(&self.secrets.hide(&String::from_utf8_lossy(text)))
     }
 }
 

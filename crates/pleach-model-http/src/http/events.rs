@@ -51,6 +51,8 @@ impl Interruption {
 struct Progress {
     /// The bytes since the last event.
     pending: AtomicUsize,
+    /// How many events have been read.
+    events: AtomicUsize,
     /// Whether the body has ended, so that an event which follows was not ended by the server.
     ended: AtomicBool,
     /// Whether content has come since the last piece was waited for.
@@ -94,6 +96,7 @@ fn read<'a>(
         while interruption.is_none() && let Some(event) = parsed.next().await {
             pace.step().await;
             progress.pending.store(0, Relaxed);
+            progress.events.fetch_add(1, Relaxed);
             let read = match event {
                 Ok(event) => data(&event, reading, &secrets, progress.ended.load(Relaxed)),
                 Err(error) => Err(Interruption::Break(unreadable(reading, error))),
@@ -177,6 +180,7 @@ fn bounded<'a>(
 ) -> impl Stream<Item = Result<Bytes, ModelError>> + Send + 'a {
     try_stream! {
         let mut text = StreamText::default();
+        let mut begin = Vec::new();
         let mut total = 0;
         loop {
             if progress.has_content.swap(false, Relaxed) {
@@ -188,6 +192,7 @@ fn bounded<'a>(
                 let limit = body.limits.stream_bytes;
                 Err(reading.invalid(format!("more than {limit} bytes in all; allow more with `.max_stream_bytes(…)`")))?;
             }
+            begin.extend(chunk.iter().take(LONGEST_BEGIN.saturating_sub(begin.len())));
             progress.pending.fetch_add(chunk.len(), Relaxed);
             yield text.push(chunk);
             // The reader of events asks for more when it has read all events of this piece.
@@ -195,9 +200,28 @@ fn bounded<'a>(
                 Err(too_large(&reading, body.limits))?;
             }
         }
+        if progress.events.load(Relaxed) == 0
+            && let Some(said) = foreign_text(&body.secrets.hide(&String::from_utf8_lossy(&begin)))
+        {
+            Err(reading.foreign(said))?;
+        }
         progress.ended.store(true, Relaxed);
         yield Bytes::from_static(b"\n\n");
     }
+}
+
+/// How much of a body is kept that may be no stream of events, in bytes.
+const LONGEST_BEGIN: usize = 1_024;
+
+/// What a body without events says, if it is none that was cut off.
+fn foreign_text(body: &str) -> Option<String> {
+    let body = body.trim_start();
+    let is_field = |field: &str| field.starts_with(body) || body.starts_with(field);
+    if body.is_empty() || ["data", "event", "id", "retry", ":", "{"].into_iter().any(is_field) {
+        return None;
+    }
+    let said = plain(body).map_or_else(String::new, |said| format!(": {said}"));
+    Some(format!("not a stream of events{said}"))
 }
 
 fn unreadable(reading: Reading<'_>, error: Error) -> ModelError {

@@ -129,6 +129,8 @@ impl Failure {
         let around = body.get("message").filter(|_| error.is_string()).and_then(Value::as_str);
         let message = match (message(error), around) {
             (Some(own), Some(around)) => Some(format!("{own}: {around}")),
+            // Something was said, in no words that are known.
+            (None, _) if name.is_none() => Some(error.to_string()),
             (own, _) => own,
         };
         Self { status, name, message, retry_after, is_foreign: false }
@@ -178,7 +180,7 @@ fn message(error: &Value) -> Option<String> {
             (!said.is_empty()).then(|| said.join("; "))
         }
         Value::Object(members) => {
-            let keys = MESSAGES.iter().chain(&["error", "errors", "reason", "title", "description"]);
+            let keys = MESSAGES.iter().chain(&["error", "errors", "details", "reason", "title", "description"]);
             let said = keys.into_iter().find_map(|key| message(members.get(*key)?))?;
             // FastAPI names the place in the request, OpenRouter what its provider says.
             let place = members.get("loc").and_then(Value::as_array).map(|steps| {
@@ -283,6 +285,7 @@ mod tests {
         for (body, message) in [
             (json!({"error": "m"}), "m"),
             (json!({"error": ["m", {"message": "n"}]}), "m; n"),
+            (json!({"error": {"foo": 1}}), "{\"foo\":1}"),
             (json!({"error": "Bad Request", "message": "m", "statusCode": 400}), "Bad Request: m"),
             (json!({"detail": "m"}), "m"),
             (json!({"detail": list}), "body.messages.0: field required; m"),

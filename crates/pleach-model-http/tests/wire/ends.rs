@@ -406,3 +406,33 @@ async fn a_stream_that_comes_as_one_list_or_as_lines_is_read() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_document_that_is_whole_needs_no_end_of_the_connection() {
+    let answer = json!({"choices": [{"message": {"content": "Sunny."}, "finish_reason": "stop"}]}).to_string();
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9999\r\n\r\n";
+    // The connection breaks, or stays open and brings blanks.
+    for (reply, is_open) in [
+        (Reply::raw(format!("{head}{answer}")), false),
+        (Reply::raw(format!("{head}{answer}")).then_forever("\n"), true),
+    ] {
+        let server = Server::start([reply]).await;
+        let model = at(&server, openai("m").idle_timeout(Duration::from_secs(60)), "/v1");
+        let (clock, request) = (HeldClock::default(), ask("hi"));
+        let mut responses = pin!(model.generate(ModelCall::new(&request, &clock)).collect::<Vec<_>>());
+        while is_open && server.requests().is_empty() {
+            assert!(poll!(&mut responses).is_pending());
+            tokio::task::yield_now().await;
+        }
+        for _ in 0..300 {
+            if is_open {
+                assert!(poll!(&mut responses).is_pending());
+                tokio::task::yield_now().await;
+            }
+        }
+        // Once from the begin, and once for the document: blanks are no content.
+        assert!(!is_open || clock.wake_all_of(Duration::from_secs(60)) == 2);
+        let responses: Result<Vec<LlmResponse>, ModelError> = responses.await.into_iter().collect();
+        assert_eq!(responses.unwrap()[0].content.as_ref().unwrap().text(), "Sunny.");
+    }
+}

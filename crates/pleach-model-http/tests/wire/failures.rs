@@ -93,6 +93,7 @@ async fn the_address_is_doubted_only_where_no_server_of_models_answers() {
         (odd("400 Bad Request"), true),
         (Reply::new("200 OK", "", b"It works!"), true),
         (Reply::json("200 OK", &json!({"choices": [], "usage": {}})), false),
+        (Reply::json("200 OK", &json!({"error": {"foo": 1}})), false),
         (Reply::new("400 Bad Request", "content-type: text/plain\r\n", b"prompt is too long: 9999 tokens"), false),
         (Reply::new("200 OK", "content-type: application/json\r\n", b"{\"choices\": ["), false),
     ] {
@@ -117,6 +118,27 @@ async fn the_words_of_an_error_are_short_and_hide_the_key() {
             let text = error(&at(&server, openai("m"), "/v1"), &once(), streaming).await.to_string();
             assert!(text.contains("is over its limit") && text.chars().count() < 500, "{text}");
             assert!(!text.contains("hush"), "{text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_no_stream_is_not_an_empty_answer() {
+    for (builder, path) in [(openai("m"), "/v1"), (anthropic("m"), ""), (gemini("m"), "")] {
+        let model_replies = [
+            Reply::new("200 OK", "content-type: text/plain\r\n", b"Service is down"),
+            Reply::new("200 OK", "", b"<html>Log in with a secret</html>"),
+        ];
+        let server = Server::start(model_replies).await;
+        let model = at(&server, builder, path);
+        for said in ["not a stream of events: Service is down;", "not a stream of events;"] {
+            let error = error(&model, &once(), true).await;
+            assert_eq!(error.kind(), ModelErrorKind::InvalidResponse);
+            let text = error.to_string();
+            assert!(
+                text.contains(said) && text.contains("check that the base URL") && !text.contains("secret"),
+                "{text}"
+            );
         }
     }
 }
