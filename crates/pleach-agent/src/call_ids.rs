@@ -18,7 +18,7 @@ pub fn ensure_call_ids(content: &mut Content, ids: &dyn IdGen) {
 
 /// Makes the id of a run of the id of a call: digits alone, and what divides paths and branches, cannot be in it.
 pub(crate) fn run_id(call: &str) -> String {
-    let is_plain = |letter: char| !matches!(letter, '/' | '@' | '.') && !letter.is_whitespace();
+    let is_plain = |letter: char| !matches!(letter, '/' | '@' | '.') && !letter.is_whitespace() && !letter.is_control();
     if !call.is_empty() && call.chars().all(is_plain) && !call.chars().all(|letter| letter.is_ascii_digit()) {
         return call.to_owned();
     }

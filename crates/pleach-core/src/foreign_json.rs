@@ -38,7 +38,7 @@ pub fn mend_json(text: &[u8]) -> Cow<'_, [u8]> {
 
 /// Reads a text that may be JSON, with the repairs of [`big_integers_as_strings`]; `None` for another text.
 ///
-/// A word that only stands for a number, such as `NaN`, is no JSON where it is the whole text.
+/// A word in place of a number, such as `NaN`, is no JSON where it is the whole text.
 #[must_use]
 pub fn json_of_foreign_text(text: &[u8]) -> Option<Value> {
     let value: Value = serde_json::from_slice(&big_integers_as_strings(text)).ok()?;
@@ -141,7 +141,7 @@ impl<'a> Mender<'a> {
             }
             Some(0xd800..=0xdfff) => self.replace_by_char(6, REPLACEMENT),
             Some(_) => self.at += 6,
-            // What follows the backslash may be any character; the scan goes on at a whole one.
+            // What follows the backslash may be any character; the scan continues at a whole one.
             None => self.at += 1 + self.rest().chars().nth(1).map_or(0, char::len_utf8),
         }
     }

@@ -70,7 +70,7 @@ pub trait ToolReply<M>: 'static {
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + 'static> ToolReply<marker::AnySerializable> for T {
     fn into_reply(self) -> Result<ToolResult, NodeError> {
-        // The handler has done its work: that the model cannot be told what came of it is no reason to call it again.
+        // The handler has done its work. A failure would end the run, and a resume would call the handler again.
         let value = pleach_core::into_json(self)
             .unwrap_or_else(|error| unkept(&format!("the value has no JSON form: {error}")));
         Ok(value.into())

@@ -296,7 +296,7 @@ async fn what_a_tool_asks_is_kept() {
     assert!(shown.contains(&format!("\"hint\":\"{MENDED}\"")), "{shown}");
 }
 
-/// Nothing has been done then, and the error says what does not fit.
+/// Nothing has been done then, and the error names what does not fit.
 #[tokio::test]
 async fn arguments_that_nest_too_deep_call_nothing() {
     for levels in LEVELS.chain([400]) {
