@@ -7,6 +7,7 @@
 mod call_ids;
 mod code;
 mod contents;
+mod demand;
 pub mod guidance;
 mod json_text;
 mod llm_agent;

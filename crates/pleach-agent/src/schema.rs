@@ -24,18 +24,23 @@ pub struct OutputWrapper {
 
 impl OutputWrapper {
     /// Takes the schema of an object as it is, and puts any other under `key`. Definitions stay at the root, where
-    /// references find them.
+    /// references find them; references to other places follow their targets.
     #[must_use]
     pub fn for_schema(schema: &Value, key: &str) -> Self {
         if schema.get("type").and_then(Value::as_str).is_some_and(|kind| kind.eq_ignore_ascii_case("object")) {
             return Self { parameters: schema.clone(), key: None };
         }
         let mut inner = schema.clone();
-        let definitions = inner.as_object_mut().and_then(|schema| schema.remove("$defs"));
-        let mut parameters = json!({"type": "object", "properties": {key: inner}, "required": [key]});
-        if let (Some(parameters), Some(definitions)) = (parameters.as_object_mut(), definitions) {
-            parameters.insert("$defs".to_owned(), definitions);
+        rebase(&mut inner, &format!("#/properties/{}", key.replace('~', "~0").replace('/', "~1")));
+        let mut parameters = Map::new();
+        for keyword in ["$defs", "definitions"] {
+            let definitions = inner.as_object_mut().and_then(|schema| schema.remove_entry(keyword));
+            parameters.extend(definitions);
         }
+        parameters.insert("type".to_owned(), json!("object"));
+        parameters.insert("properties".to_owned(), json!({key: inner}));
+        parameters.insert("required".to_owned(), json!([key]));
+        let parameters = Value::Object(parameters);
         Self { parameters, key: Some(key.to_owned()) }
     }
 
@@ -52,6 +57,31 @@ impl OutputWrapper {
             None => Some(Value::Object(args)),
             Some(key) => args.remove(key),
         }
+    }
+}
+
+/// Makes references to the whole of a schema, and to places in it other than its definitions, begin at its new place.
+fn rebase(schema: &mut Value, place: &str) {
+    match schema {
+        Value::Object(members) => {
+            for (keyword, value) in members {
+                match (keyword.as_str(), value) {
+                    ("$ref", Value::String(reference)) => {
+                        let inside =
+                            reference.strip_prefix('#').filter(|path| path.is_empty() || path.starts_with('/'));
+                        let inside =
+                            inside.filter(|path| !path.starts_with("/$defs/") && !path.starts_with("/definitions/"));
+                        if let Some(path) = inside {
+                            *reference = format!("{place}{path}");
+                        }
+                    }
+                    ("const" | "default" | "enum" | "examples", _) => {}
+                    (_, value) => rebase(value, place),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| rebase(item, place)),
+        _ => {}
     }
 }
 
@@ -116,6 +146,24 @@ mod tests {
         for text in ["no", "```json\n{", "```", "``````", "{\"a\": 1} and more"] {
             assert!(json_in_text(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn references_of_a_wrapped_schema_still_lead_to_their_targets() {
+        let schema = json!({
+            "oneOf": [{"type": "string"}, {"type": "array", "items": {"$ref": "#"}}, {"$ref": "#/oneOf/0"}, {"$ref": "#/definitions/X"}],
+            "definitions": {"X": {"items": {"$ref": "#"}, "default": {"$ref": "#"}}},
+        });
+        let expected = json!({
+            "type": "object",
+            "properties": {"result": {"oneOf": [
+                {"type": "string"}, {"type": "array", "items": {"$ref": "#/properties/result"}},
+                {"$ref": "#/properties/result/oneOf/0"}, {"$ref": "#/definitions/X"},
+            ]}},
+            "required": ["result"],
+            "definitions": {"X": {"items": {"$ref": "#/properties/result"}, "default": {"$ref": "#"}}},
+        });
+        assert_eq!(OutputWrapper::for_schema(&schema, "result").parameters(), &expected);
     }
 
     #[test]

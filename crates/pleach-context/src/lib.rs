@@ -41,8 +41,8 @@ pub use agent::SecondParent;
 pub use clock::SystemClock;
 pub use context::{Key, Select, SessionView, State, StateNumber, Step, json_schema_of};
 pub use contract::{
-    AgentMode, AgentSpec, CallbackContext, Context, CredentialService, Hook, Instruction, InvocationContext, Need,
-    NeededAnswers, Node, Plugin, ReadonlyContext, SharedToolset, ShellKind, Tool, ToolContext, Toolset,
+    AgentMode, AgentSpec, CallbackContext, Context, CredentialService, Hook, Instruction, InvocationContext,
+    ModelDemand, Need, Node, Plugin, ReadonlyContext, SharedToolset, ShellKind, Tool, ToolContext, Toolset,
 };
 pub use credential::{InMemoryCredentialService, SessionStateCredentialService};
 pub use dead_end::DeadEnd;

@@ -374,7 +374,7 @@ fn unmet(need: &Need, provided: &Provided, model: Option<&Arc<dyn Model>>) -> Op
                 "agent '{agent}' has no model: give it one with `.model(…)`, or the app with `Runner::builder(…).model(…)`"
             ),
         )),
-        Need::Answers(answers) => answers.check(model).err().map(|fault| Fault::value("output_schema", fault)),
+        Need::Demand(demand) => demand.unmet(model).map(|fault| Fault::value("model_demand", fault)),
         _ => None,
     }
 }

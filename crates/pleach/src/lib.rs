@@ -86,7 +86,7 @@ pub use pleach_context::History;
 pub use pleach_context::{
     AbortSignal, AgentMode, AgentSpec, Answers, CallbackContext, ChildFailure, Confirmation, Context,
     CredentialService, DeadEnd, Dynamic, EdgeOutline, Extract, Fail, Flow, FromContext, FromState, GraphOutline, Hook,
-    InMemoryCredentialService, Input, InputKind, Instruction, InvocationContext, Key, Need, NeededAnswers, NeededType,
+    InMemoryCredentialService, Input, InputKind, Instruction, InvocationContext, Key, ModelDemand, Need, NeededType,
     Node, NodeError, NodeFault, NodeInput, NodeKind, NodeSpec, Outline, Plugin, ReadonlyContext, Result, ResultExt,
     Resume, RetryCondition, RetryConfig, RunConfig, RunOptions, Scheduling, SecondParent, Select,
     SessionStateCredentialService, SessionView, Shared, SharedToolset, ShellKind, State, StateNumber, Step,

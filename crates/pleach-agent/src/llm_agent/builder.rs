@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pleach_context::{
-    AgentMode, AgentSpec, Instruction, Node, NodeError, NodeKind, NodeSpec, ReadonlyContext, RetryConfig, Schema,
-    SharedToolset, Tool,
+    AgentMode, AgentSpec, Instruction, ModelDemand as _, Node, NodeError, NodeKind, NodeSpec, ReadonlyContext,
+    RetryConfig, Schema, SharedToolset, Tool,
 };
 use pleach_core::{Content, Map};
 use pleach_model::{GenerateConfig, Model};
@@ -21,9 +21,9 @@ use super::callbacks::{
     AfterModelCallback, AfterToolCallback, AgentCallback, BeforeModelCallback, BeforeToolCallback, Callbacks,
     ModelErrorCallback, ToolErrorCallback,
 };
-use super::declaration::demanded_answers;
 use super::processors::{ProcessorPlace, Processors, RequestProcessor};
 use super::{Declaration, IncludeContents, LlmAgent, ToolSource};
+use crate::demand::AnswerDemand;
 use crate::names::name_faults;
 use crate::{CodeExecutor, Planner};
 
@@ -308,9 +308,9 @@ impl LlmAgentBuilder {
         let mut faults = name_faults(&spec);
         faults.extend(misplaced(&name, &self.config));
         faults.extend(self.processors.faults);
-        let model = self.agent.model.clone();
-        let answers = demanded_answers(&self.agent, &self.tools, self.output_schema.as_ref(), model);
-        let unmet = answers.and_then(|answers| answers.check(None).err());
+        let (schema, model) = (self.output_schema.as_ref(), self.agent.model.clone());
+        let demand = AnswerDemand::of(&self.agent, !self.tools.is_empty(), schema, model);
+        let unmet = demand.and_then(|demand| demand.unmet(None));
         faults.extend(unmet.map(|fault| Fault::value("output_schema", fault)));
         for sub in self.agent.sub_agents.iter().filter(|sub| sub.agent().is_none()) {
             let sub = &sub.spec().name;

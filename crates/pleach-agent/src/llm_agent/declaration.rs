@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use pleach_context::{AgentMode, AgentSpec, Instruction, NeededAnswers, NodeSpec, Schema, SharedToolset, Tool};
+use pleach_context::{AgentSpec, Instruction, NodeSpec, Schema, SharedToolset, Tool};
 use pleach_core::Content;
-use pleach_model::{GenerateConfig, Model};
+use pleach_model::GenerateConfig;
 
 use super::callbacks::Callbacks;
 use super::processors::Processor;
-use crate::run::called_agents;
 use crate::{CodeExecutor, Planner};
 
 /// Which part of the session an agent's model gets. ADK: `LlmAgent.include_contents`
@@ -35,19 +34,6 @@ pub(crate) struct Declaration {
     pub(crate) planner: Option<Arc<dyn Planner>>,
     pub(crate) code_executor: Option<Arc<dyn CodeExecutor>>,
     pub(crate) processors: Vec<Processor>,
-}
-
-/// Returns what answers an agent demands of its model: those of its schema, unless it ends with a call instead.
-// L26
-pub(super) fn demanded_answers(
-    agent: &AgentSpec,
-    tools: &[ToolSource],
-    schema: Option<&Schema>,
-    model: Option<Arc<dyn Model>>,
-) -> Option<NeededAnswers> {
-    let schema = schema.filter(|_| agent.mode != Some(AgentMode::Task))?;
-    let has_tools = !tools.is_empty() || called_agents(&agent.sub_agents).next().is_some();
-    Some(NeededAnswers::new(agent.name.clone(), schema.clone(), model).beside_tools(has_tools))
 }
 
 /// Where tools come from.

@@ -14,10 +14,10 @@ use pleach_context::{
 use pleach_core::BoxFuture;
 use smol_str::SmolStr;
 
+use crate::demand::AnswerDemand;
 use crate::run::AgentRun;
 pub use builder::LlmAgentBuilder;
 pub use declaration::IncludeContents;
-use declaration::demanded_answers;
 pub(crate) use declaration::{Declaration, ToolSource};
 
 /// An agent: a model with an instruction, tools and other agents to hand over to. Cheap to clone: clones are the same agent.
@@ -72,8 +72,8 @@ impl Node for LlmAgent {
             needs.push(Need::Model(self.0.agent.name.clone()));
         }
         let Declaration { agent, tools, output_schema, .. } = &*self.0;
-        let answers = demanded_answers(agent, tools, output_schema.as_ref(), agent.nearest_model());
-        needs.extend(answers.map(Need::Answers));
+        let demand = AnswerDemand::of(agent, !tools.is_empty(), output_schema.as_ref(), agent.nearest_model());
+        needs.extend(demand.map(|demand| Need::Demand(Arc::new(demand))));
         for source in tools {
             match source {
                 ToolSource::Tool(tool) => tool.needs(needs),

@@ -40,7 +40,6 @@ pub(crate) use callback_note::CallbackNote;
 pub(crate) use closing::Closing;
 pub(crate) use next::Next;
 pub(crate) use recorded::{Recorded, first_event, is_failure};
-pub(crate) use tools::called_agents;
 
 /// One run of an agent.
 pub(crate) struct AgentRun<'a> {

@@ -11,6 +11,7 @@ use smol_str::SmolStr;
 use super::AgentRun;
 use super::call_numbers::PendingCall;
 use super::transfer::transfer_tool;
+use crate::demand::called_agents;
 use crate::guidance::{self, AgentProfile, FINISH_TASK, SET_MODEL_RESPONSE, Surroundings, TRANSFER_TO_AGENT};
 use crate::llm_agent::ToolSource;
 use crate::tools::{AnswerTool, FinishTool, SubAgentTool};
@@ -187,12 +188,4 @@ fn profiles(spec: &AgentSpec) -> Vec<AgentProfile<'_>> {
 
 fn profile(spec: &AgentSpec) -> AgentProfile<'_> {
     AgentProfile { name: &spec.name, description: &spec.description, is_delegated: spec.is_delegated() }
-}
-
-/// Returns the sub-agents that the model calls: those with a task, and those that answer once.
-pub(crate) fn called_agents(agents: &[Arc<dyn Node>]) -> impl Iterator<Item = (&Arc<dyn Node>, AgentMode)> {
-    agents.iter().filter_map(|node| match node.agent()?.mode {
-        Some(mode @ (AgentMode::Task | AgentMode::SingleTurn)) => Some((node, mode)),
-        _ => None,
-    })
 }

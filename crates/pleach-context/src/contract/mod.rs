@@ -22,4 +22,4 @@ pub use invocation::{InvocationContext, InvocationSetup, Services};
 pub use node::{Node, NodeScheduler};
 pub use plugin::{Hook, Plugin, PluginManager};
 pub(crate) use tool::{Choice, Listed, Source};
-pub use tool::{Need, NeededAnswers, SharedToolset, Tool, Toolset};
+pub use tool::{ModelDemand, Need, SharedToolset, Tool, Toolset};

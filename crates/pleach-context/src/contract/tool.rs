@@ -10,7 +10,7 @@ use pleach_model::{LlmRequest, Model};
 use smol_str::SmolStr;
 
 use super::{ReadonlyContext, ToolContext};
-use crate::{NeededType, NodeError, Schema, ToolResult};
+use crate::{NeededType, NodeError, ToolResult};
 
 /// Something that can be called with named arguments: by the model of an agent, or as a node of a graph.
 ///
@@ -207,56 +207,13 @@ pub enum Need {
     Model(SmolStr),
     /// A toolset, which is closed with the app's Runner.
     Toolset(SharedToolset),
-    /// A model that can be held to answers of a schema.
-    Answers(NeededAnswers),
+    /// A model that meets what an agent demands.
+    Demand(Arc<dyn ModelDemand>),
 }
 
-/// The answers that an agent demands of its model.
-#[derive(Clone)]
-#[non_exhaustive]
-pub struct NeededAnswers {
-    /// The agent's name.
-    pub agent: SmolStr,
-    /// What the answers must be.
-    pub schema: Schema,
-    /// The model of the agent, or of the nearest one above it; `None` for that of the app.
-    pub model: Option<Arc<dyn Model>>,
-    /// Whether the agent has tools. A model that takes no schema beside them gets one more tool for its answer instead.
-    pub has_tools: bool,
-}
-
-impl NeededAnswers {
-    /// Demands answers of a schema from a model, or from that of the app.
-    pub fn new(agent: impl Into<SmolStr>, schema: Schema, model: Option<Arc<dyn Model>>) -> Self {
-        Self { agent: agent.into(), schema, model, has_tools: false }
-    }
-
-    /// Sets whether the agent has tools.
-    #[must_use]
-    pub fn beside_tools(mut self, has_tools: bool) -> Self {
-        self.has_tools = has_tools;
-        self
-    }
-
-    /// Returns why the answers cannot be had.
-    ///
-    /// # Errors
-    /// A sentence that names the agent and the fields at fault.
-    pub fn check(&self, of_app: Option<&Arc<dyn Model>>) -> Result<(), String> {
-        let Some(model) = self.model.as_ref().or(of_app) else { return Ok(()) };
-        if self.has_tools && !model.capabilities().output_schema_and_tools {
-            return Ok(());
-        }
-        let checked = model.check_output_schema(&self.schema.to_json());
-        checked.map_err(|error| format!("the output schema of agent '{}' cannot be demanded: {error}", self.agent))
-    }
-}
-
-impl fmt::Debug for NeededAnswers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NeededAnswers")
-            .field("agent", &self.agent)
-            .field("schema", &self.schema)
-            .finish_non_exhaustive()
-    }
+/// What an agent demands of its model, for example answers of a schema.
+pub trait ModelDemand: fmt::Debug + Send + Sync {
+    /// Returns why the demand is not met by the agent's model, or by that of the app if the agent has none: a sentence that names
+    /// the agent.
+    fn unmet(&self, of_app: Option<&Arc<dyn Model>>) -> Option<String>;
 }

@@ -4,6 +4,7 @@ mod answer;
 mod messages;
 mod output;
 mod request;
+mod schema;
 mod stream;
 
 use pleach_model::{LlmResponse, ModelCall, ModelCapabilities, ModelError};
@@ -39,17 +40,6 @@ static ANTHROPIC: Provider = Provider {
     needs_key: true,
 };
 
-/// The provider refuses a request with a property of another name.
-static DIALECT: Dialect = Dialect {
-    takes_key: |name| {
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
-        (1..=64).contains(&name.len()) && name.bytes().all(is_plain)
-    },
-    rewrite: |_| {},
-    // An answer is a call, whose arguments are an object: that of `OutputTool`.
-    wraps_answers: false,
-};
-
 struct Anthropic;
 
 impl Wire for Anthropic {
@@ -58,7 +48,7 @@ impl Wire for Anthropic {
     }
 
     fn dialect(&self) -> &'static Dialect {
-        &DIALECT
+        &schema::DIALECT
     }
 
     // A schema of the answer is a tool that must be called, so that no other can be.

@@ -4,7 +4,7 @@ use pleach_core::{Content, Part};
 use pleach_model::{LlmRequest, LlmResponse};
 use serde_json::{Value, json};
 
-use super::DIALECT;
+use super::schema::DIALECT;
 use crate::schema::{Keys, fit_answer};
 
 /// The tool's name.

@@ -41,8 +41,6 @@ static GEMINI: Provider = Provider {
     needs_key: true,
 };
 
-static DIALECT: Dialect = Dialect { takes_key: |_| true, rewrite: schema::rewrite, wraps_answers: false };
-
 struct Gemini;
 
 impl Wire for Gemini {
@@ -51,7 +49,7 @@ impl Wire for Gemini {
     }
 
     fn dialect(&self) -> &'static Dialect {
-        &DIALECT
+        &schema::DIALECT
     }
 
     // L27: with a key it cannot combine a schema with tools.

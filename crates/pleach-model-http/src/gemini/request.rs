@@ -5,7 +5,8 @@ use pleach_core::to_camel;
 use pleach_model::{GenerateConfig, ModelCall, ModelError, ModelErrorKind};
 use serde_json::{Map, Value, json};
 
-use super::{DIALECT, history};
+use super::history;
+use super::schema::DIALECT;
 use crate::schema::fit_answer;
 use crate::wire::{Prepared, unsupported};
 

@@ -3,9 +3,13 @@
 use pleach_core::Map;
 use serde_json::{Value, json};
 
+use crate::schema::Dialect;
+
+pub(super) static DIALECT: Dialect = Dialect { takes_key: |_| true, rewrite, wraps_answers: false };
+
 /// Rewrites what Gemini refuses or does not read: keywords beside a reference, `const`, values of several types in an `enum`, and names of
 /// unknown properties in `required`.
-pub(super) fn rewrite(schema: &mut Map) {
+fn rewrite(schema: &mut Map) {
     require_known(schema);
     list_values(schema);
     part_reference(schema);

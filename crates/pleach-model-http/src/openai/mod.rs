@@ -67,8 +67,6 @@ static OLLAMA: Provider = Provider {
     needs_key: false,
 };
 
-static DIALECT: Dialect = Dialect { takes_key: |_| true, rewrite: schema::rewrite, wraps_answers: true };
-
 struct OpenAi {
     provider: &'static Provider,
     /// The member that limits the tokens of an answer.
@@ -81,7 +79,7 @@ impl Wire for OpenAi {
     }
 
     fn dialect(&self) -> &'static Dialect {
-        &DIALECT
+        &schema::DIALECT
     }
 
     // L27, L52

@@ -5,13 +5,15 @@ use pleach_core::Map;
 use serde_json::{Value, json};
 
 use super::answer_shape::{ShapeFault, check};
-use crate::schema::{Standard, VALUE, has_type, is_object, rewrite_all};
+use crate::schema::{Dialect, Standard, VALUE, has_type, is_object, rewrite_all};
 
 /// The formats of texts that strict answers may have.
 const FORMATS: [&str; 9] = ["date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uuid"];
 
+pub(super) static DIALECT: Dialect = Dialect { takes_key: |_| true, rewrite, wraps_answers: true };
+
 /// Rewrites what OpenAI refuses in the schema of a function: a tuple without `items`.
-pub(super) fn rewrite(schema: &mut Map) {
+fn rewrite(schema: &mut Map) {
     if schema.contains_key("prefixItems") {
         schema.entry("items").or_insert_with(|| json!({}));
     }
@@ -19,7 +21,7 @@ pub(super) fn rewrite(schema: &mut Map) {
 
 /// Returns the schema with every object closed and every member required.
 ///
-/// A `$ref` loses the keys beside it; `oneOf` is `anyOf`; formats that are refused and defaults that are null are left out.
+/// A `$ref` loses the keys beside it; `oneOf` is `anyOf`; formats that are refused, `uniqueItems` and defaults that are null are left out.
 ///
 /// # Errors
 /// The fields whose values a closed schema cannot describe.
@@ -59,6 +61,8 @@ fn close(schema: &mut Map) {
     if schema.get("default") == Some(&Value::Null) {
         schema.remove("default");
     }
+    // Sets are lists whose items differ: the provider refuses to check that.
+    schema.remove("uniqueItems");
     if schema.get("format").is_some_and(|format| !FORMATS.iter().any(|known| format == known)) {
         schema.remove("format");
     }
@@ -178,6 +182,8 @@ mod tests {
             check_property(json!({"type": kind, "format": format}), expected);
         }
         check_property(json!({"enum": [1, 2], "format": "int32"}), json!({"enum": [1, 2]}));
+        let set = json!({"type": "array", "items": {"type": "string"}, "uniqueItems": true});
+        check_property(set, json!({"type": "array", "items": {"type": "string"}}));
     }
 
     #[test]

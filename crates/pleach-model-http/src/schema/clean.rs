@@ -6,7 +6,7 @@ use pleach_core::Map;
 use serde_json::{Number, Value, json};
 
 /// Keywords whose values are numbers.
-const NUMBERS: [&str; 5] = ["exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf"];
+const NUMBERS: [&str; 4] = ["exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum"];
 /// Keywords whose values count something.
 const COUNTS: [&str; 8] =
     ["maxContains", "maxItems", "maxLength", "maxProperties", "minContains", "minItems", "minLength", "minProperties"];
@@ -24,6 +24,12 @@ pub(super) fn value(keyword: &str, value: &Value) -> Option<Value> {
         _ if FLAGS.contains(&keyword) => value.is_boolean().then(|| value.clone()),
         "type" => types(value),
         "enum" => values(value),
+        "dependentRequired" => Some(
+            value.as_object()?.iter().filter_map(|(name, names)| Some((name.clone(), self::names(names)?))).collect(),
+        ),
+        "multipleOf" => {
+            number(value).filter(|number| number.as_f64().is_some_and(|number| number > 0.0)).map(Value::Number)
+        }
         "examples" => value.is_array().then(|| value.clone()),
         _ => Some(value.clone()),
     }
@@ -62,6 +68,13 @@ fn types(value: &Value) -> Option<Value> {
         }
         _ => None,
     }
+}
+
+/// The names in a list, each of them once.
+pub(super) fn names(value: &Value) -> Option<Value> {
+    let mut seen = HashSet::new();
+    let names = value.as_array()?.iter().filter_map(Value::as_str);
+    Some(names.filter(|name| seen.insert(*name)).collect())
 }
 
 /// The values of an `enum`, each of them once.

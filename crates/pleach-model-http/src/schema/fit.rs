@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pleach_core::{FunctionDeclaration, Part};
-use pleach_model::{LlmRequest, LlmResponse, RequestTool};
+use pleach_model::{LlmRequest, LlmResponse, RequestTool, ToolConfig};
 use serde_json::Value;
 
 use super::keywords::rewrite_all;
@@ -49,6 +49,7 @@ pub(crate) fn fit<'a>(model: &str, request: &'a LlmRequest, dialect: &Dialect, w
     let answer = config.response_schema.as_ref().or(config.response_json_schema.as_ref());
     let is_wrapped = dialect.wraps_answers && answer.is_some_and(|schema| !answer::is_object(schema));
     let mut fitted = Fitted { request: Cow::Borrowed(request), keys: BTreeMap::new(), is_wrapped };
+    let mut left_out = Vec::new();
     for (place, tool) in request.config.tools.iter().flatten().enumerate() {
         let RequestTool::Functions(functions) = tool else { continue };
         let mut taken = Vec::with_capacity(functions.len());
@@ -68,6 +69,7 @@ pub(crate) fn fit<'a>(model: &str, request: &'a LlmRequest, dialect: &Dialect, w
                     taken.push(declared);
                 }
                 Err(fault) => {
+                    left_out.push(name);
                     warned.warn(model, name, "a tool is left out of the requests to the model", &fault.to_string());
                 }
             }
@@ -78,7 +80,7 @@ pub(crate) fn fit<'a>(model: &str, request: &'a LlmRequest, dialect: &Dialect, w
             tools[place] = RequestTool::Functions(taken);
         }
     }
-    fitted.drop_empty();
+    fitted.drop_left_out(&left_out);
     fitted.send_history();
     fitted
 }
@@ -131,15 +133,24 @@ fn as_taken(standard: Standard, dialect: &Dialect) -> (Value, Option<Keys>) {
 }
 
 impl Fitted<'_> {
-    /// Removes lists of functions that have become empty, which providers refuse.
-    fn drop_empty(&mut self) {
-        let is_empty = |tool: &RequestTool| matches!(tool, RequestTool::Functions(functions) if functions.is_empty());
-        if self.request.config.tools.iter().flatten().any(is_empty) {
-            let config = &mut self.request.to_mut().config;
-            let tools = config.tools.iter_mut();
-            tools.for_each(|tools| tools.retain(|tool| !is_empty(tool)));
-            config.tools.take_if(|tools| tools.is_empty());
+    /// Removes what is left of functions that are left out, because providers refuse it: empty lists, and names among those that may be called.
+    fn drop_left_out(&mut self, left_out: &[&str]) {
+        if left_out.is_empty() {
+            return;
         }
+        let config = &mut self.request.to_mut().config;
+        let is_empty = |tool: &RequestTool| matches!(tool, RequestTool::Functions(functions) if functions.is_empty());
+        config.tools.iter_mut().for_each(|tools| tools.retain(|tool| !is_empty(tool)));
+        config.tools.take_if(|tools| tools.is_empty());
+        let has_functions = config.tools.iter().flatten().any(|tool| matches!(tool, RequestTool::Functions(_)));
+        let calling = config.tool_config.as_mut().map(|tool_config| &mut tool_config.function_calling_config);
+        let Some(calling) = calling else { return };
+        if let Some(names) = calling.as_mut().and_then(|calling| calling.allowed_function_names.as_mut()) {
+            names.retain(|name| !left_out.contains(&name.as_str()));
+        }
+        // No call can be required where there is none.
+        calling.take_if(|calling| !has_functions || calling.allowed_function_names.as_ref().is_some_and(Vec::is_empty));
+        config.tool_config.take_if(|tool_config| **tool_config == ToolConfig::default());
     }
 
     /// Gives the calls of the conversation the names that the provider knows.

@@ -13,8 +13,8 @@ const LONGEST: usize = 64;
 /// How many schemas are looked at for the arguments of one call.
 const MOST_LOOKS: usize = 1_000_000;
 
-/// The properties of a function that have other names for the provider. A new name is that of no other property of the function, so that
-/// the names alone say what is what; where arguments may have any keys, nothing is renamed.
+/// The properties of a function that have other names for the provider. A new name is that of no other property of the function. Where
+/// arguments may have any keys, nothing is renamed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Keys {
     /// The schema of the arguments, with the new names.

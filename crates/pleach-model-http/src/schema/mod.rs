@@ -44,4 +44,6 @@ pub(crate) struct Dialect {
 }
 
 #[cfg(test)]
+mod any_schema;
+#[cfg(test)]
 mod tests;

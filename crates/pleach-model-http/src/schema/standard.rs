@@ -249,7 +249,7 @@ impl<'a> Converter<'a> {
         for (name, dependency) in value.as_object().into_iter().flatten() {
             self.spend(8 + name.len() + size_of("", dependency))?;
             match dependency {
-                Value::Array(items) => drop(names.insert(name.clone(), items.clone().into())),
+                Value::Array(_) => names.extend(clean::names(dependency).map(|listed| (name.clone(), listed))),
                 Value::String(_) => drop(names.insert(name.clone(), json!([dependency]))),
                 schema => drop(schemas.insert(name.clone(), self.schema(schema, scope)?.into())),
             }

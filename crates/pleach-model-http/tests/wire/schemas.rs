@@ -1,5 +1,7 @@
 //! Schemas of functions and answers, as each provider gets them, and the names of properties on their way back.
 
+use std::sync::{Arc, Mutex};
+
 use pleach_core::{Content, FunctionDeclaration};
 use pleach_model::{LlmRequest, Model as _, ModelErrorKind};
 use pleach_model_http::{HttpModel, HttpModelBuilder, anthropic, gemini, ollama, openai};
@@ -94,9 +96,60 @@ async fn a_function_that_cannot_be_declared_is_left_out_alone() {
     for case in CASES {
         let request = with_schemas([fine.clone(), json!({"type": "string"}), merged.clone()]);
         assert_eq!(case.declared(&request).await, [fine.clone(), both.clone()], "{}", case.name);
-        let body = case.sent(&with_schemas([json!({"type": "string"})])).await;
+        let mut request = with_schemas([json!({"type": "string"})]);
+        let calling = json!({"function_calling_config": {"mode": "ANY", "allowed_function_names": ["f0"]}});
+        request.config.tool_config = serde_json::from_value(calling).unwrap();
+        let body = case.sent(&request).await;
         assert_eq!(body.get("tools"), None, "{}", case.name);
+        assert!(!body.to_string().contains("f0") && body.get("tool_choice").is_none(), "{body}");
     }
+}
+
+/// Keeps the fields of warnings.
+#[derive(Clone, Default)]
+struct Warnings(Arc<Mutex<Vec<String>>>);
+
+impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for Warnings {
+    fn on_event(&self, event: &tracing::Event<'_>, _: tracing_subscriber::layer::Context<'_, S>) {
+        struct Fields(String);
+        impl tracing::field::Visit for Fields {
+            fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+                self.0.push_str(&format!("{}={value:?} ", field.name()));
+            }
+        }
+        if *event.metadata().level() == tracing::Level::WARN {
+            let mut fields = Fields(String::new());
+            event.record(&mut fields);
+            self.0.lock().unwrap().push(fields.0);
+        }
+    }
+}
+
+#[tokio::test]
+async fn one_warning_names_the_tool_that_is_left_out() {
+    let warnings = Warnings::default();
+    let subscriber = tracing_subscriber::layer::SubscriberExt::with(tracing_subscriber::registry(), warnings.clone());
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let request = with_schemas([
+        json!({"type": "array"}),
+        json!({"type": "object", "properties": {}}),
+        json!({"properties": {"a": {"$ref": "#/$defs/Nope"}}}),
+    ]);
+    let case = &CASES[0];
+    let server = Server::start([(); 3].map(|()| Reply::json("200 OK", &(case.answer)()))).await;
+    let model = at(&server, (case.builder)(), case.path);
+    for _ in 0..3 {
+        last(&model, &request, false).await;
+    }
+    assert_eq!(server.requests()[2].body["tools"].as_array().unwrap().len(), 2);
+    let said = warnings.0.lock().unwrap().clone();
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(
+        said[0].contains("f0") && said[0].contains("describes no object") && said[0].contains("left out"),
+        "{}",
+        said[0]
+    );
+    assert!(said[1].contains("f2") && said[1].contains("`#/$defs/Nope`"), "{}", said[1]);
 }
 
 #[tokio::test]

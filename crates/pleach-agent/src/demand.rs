@@ -1,0 +1,58 @@
+//! [`AnswerDemand`]: the answers that an agent demands of its model, checked before it is asked.
+
+use std::fmt;
+use std::sync::Arc;
+
+use pleach_context::{AgentMode, AgentSpec, ModelDemand, Node, Schema};
+use pleach_model::Model;
+use smol_str::SmolStr;
+
+/// The answers that an agent demands of its model.
+pub(crate) struct AnswerDemand {
+    agent: SmolStr,
+    schema: Schema,
+    /// Whether the agent has tools. A model that takes no schema beside them gets one more tool for its answer instead.
+    has_tools: bool,
+    /// That of the agent, or of the nearest one above it.
+    model: Option<Arc<dyn Model>>,
+}
+
+impl AnswerDemand {
+    /// Returns the demand of an agent with a schema, unless it ends with a call instead of an answer.
+    // L26
+    pub(crate) fn of(
+        agent: &AgentSpec,
+        has_tools: bool,
+        schema: Option<&Schema>,
+        model: Option<Arc<dyn Model>>,
+    ) -> Option<Self> {
+        let schema = schema.filter(|_| agent.mode != Some(AgentMode::Task))?.clone();
+        let has_tools = has_tools || called_agents(&agent.sub_agents).next().is_some();
+        Some(Self { agent: agent.name.clone(), schema, has_tools, model })
+    }
+}
+
+impl ModelDemand for AnswerDemand {
+    fn unmet(&self, of_app: Option<&Arc<dyn Model>>) -> Option<String> {
+        let model = self.model.as_ref().or(of_app)?;
+        if self.has_tools && !model.capabilities().output_schema_and_tools {
+            return None;
+        }
+        let error = model.check_output_schema(&self.schema.to_json()).err()?;
+        Some(format!("the output schema of agent '{}' cannot be demanded: {error}", self.agent))
+    }
+}
+
+impl fmt::Debug for AnswerDemand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnswerDemand").field("agent", &self.agent).field("schema", &self.schema).finish_non_exhaustive()
+    }
+}
+
+/// Returns the agents that are called like tools, each with its mode.
+pub(crate) fn called_agents(agents: &[Arc<dyn Node>]) -> impl Iterator<Item = (&Arc<dyn Node>, AgentMode)> {
+    agents.iter().filter_map(|node| match node.agent()?.mode {
+        Some(mode @ (AgentMode::Task | AgentMode::SingleTurn)) => Some((node, mode)),
+        _ => None,
+    })
+}
