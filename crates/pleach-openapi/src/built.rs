@@ -115,7 +115,7 @@ impl OpenApiToolsetBuilder {
             faults.iter().map(|fault| (fault.pointer.clone(), fault.kind.to_string())).collect();
         for sketch in sketches {
             let (operation, pointer) = (sketch.view.to_string(), sketch.pointer().to_owned());
-            let name = operation.clone();
+            let (name, id) = (operation.clone(), sketch.view.id().map(str::to_owned));
             let checked = reading.plan(sketch).and_then(|mut plan| {
                 self.check_plan(&mut plan, sent, sends_headers)
                     .map(|()| plan)
@@ -130,8 +130,8 @@ impl OpenApiToolsetBuilder {
                     let mut new = of_operation.into_iter().filter(is_new).peekable();
                     faults.extend(named.filter(|_| new.peek().is_none()));
                     faults.extend(new);
-                    if self.leaves_out_faulty {
-                        reading.forget(&name);
+                    if let Some(id) = id.filter(|_| self.leaves_out_faulty) {
+                        reading.forget(&id, &name);
                     }
                 }
             }

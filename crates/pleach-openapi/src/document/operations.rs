@@ -197,8 +197,10 @@ impl<'d> Reading<'d> {
     }
 
     /// Forgets an operation that is left out: another one may have its id.
-    pub(crate) fn forget(&mut self, operation: &str) {
-        self.ids.retain(|_, known| known != operation);
+    pub(crate) fn forget(&mut self, id: &str, operation: &str) {
+        if self.ids.get(id).is_some_and(|known| known == operation) {
+            self.ids.remove(id);
+        }
     }
 
     fn check_id(&mut self, view: &OpenApiOperation, operation: &Object<'_>, faults: &mut Faults) {
