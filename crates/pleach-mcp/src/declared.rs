@@ -6,11 +6,25 @@ use std::sync::Arc;
 use pleach_core::{FunctionDeclaration, Map};
 use serde_json::Value;
 
-use crate::connection::{flag, needed_text, text};
-use crate::{McpToolAnnotations, fence, names};
+use crate::members::{flag, needed_text, text};
+use crate::{fence, names};
 
 /// The tools of a server, as they were listed.
 pub(crate) type Listed = Arc<[Arc<Declared>]>;
+
+/// What a server says of the effects of a tool. They are hints: a server that is not trusted may say anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct McpToolAnnotations {
+    /// It changes nothing.
+    pub read_only: Option<bool>,
+    /// It may destroy something, not only add.
+    pub destructive: Option<bool>,
+    /// Calling it again with the same arguments changes nothing more.
+    pub idempotent: Option<bool>,
+    /// It deals with the world outside, as a web search does.
+    pub open_world: Option<bool>,
+}
 
 /// A tool, as far as its server describes it in a way that can be read.
 #[derive(Clone, Debug, PartialEq)]

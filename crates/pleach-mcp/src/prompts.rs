@@ -5,8 +5,9 @@ use pleach_core::{Content, Map, Part};
 use rmcp::model::{ClientRequest, GetPromptRequest, GetPromptRequestParams, ListPromptsRequest};
 use serde_json::Value;
 
-use crate::connection::{Reading, flag, needed_text, text};
+use crate::connection::Reading;
 use crate::error::McpError;
+use crate::members::{flag, needed_text, text};
 use crate::{McpToolset, content};
 
 /// A text that a server has for a purpose, with gaps to fill in.

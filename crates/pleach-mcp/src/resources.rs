@@ -7,8 +7,9 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-use crate::connection::{Reading, needed_text, text};
+use crate::connection::Reading;
 use crate::error::McpError;
+use crate::members::{needed_text, text};
 use crate::{McpToolset, content};
 
 /// Something that a server lets its clients read, for example a file.

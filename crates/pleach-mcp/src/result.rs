@@ -4,7 +4,7 @@ use pleach_context::ToolResult;
 use pleach_core::{Bytes, Map};
 use serde_json::{Value, json};
 
-use crate::connection::flag;
+use crate::members::flag;
 
 /// Returns the result of a call: the server's JSON, with `content`, `structuredContent`, `isError` and `meta`, and its binary parts as
 /// media.

@@ -9,10 +9,10 @@ use pleach_core::{BoxFuture, FunctionDeclaration, Map};
 use pleach_model::LlmRequest;
 use serde_json::{Value, json};
 
-use crate::McpProgress;
 use crate::connection::{Pool, Report};
 use crate::declared::Declared;
 use crate::error::McpError;
+use crate::{McpProgress, McpToolAnnotations};
 use crate::{fence, result};
 
 /// A tool of an MCP server. Made by [`McpToolset`](crate::McpToolset).
@@ -48,20 +48,6 @@ impl Shared {
     pub(crate) fn name(&self) -> &str {
         &self.pool.target.name
     }
-}
-
-/// What a server says of the effects of a tool. They are hints: a server that is not trusted may say anything.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct McpToolAnnotations {
-    /// It changes nothing.
-    pub read_only: Option<bool>,
-    /// It may destroy something, not only add.
-    pub destructive: Option<bool>,
-    /// Calling it again with the same arguments changes nothing more.
-    pub idempotent: Option<bool>,
-    /// It deals with the world outside, as a web search does.
-    pub open_world: Option<bool>,
 }
 
 impl McpTool {

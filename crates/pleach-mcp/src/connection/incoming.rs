@@ -6,7 +6,6 @@ use pleach_core::Map;
 use rmcp::model::{ErrorCode, ErrorData, RequestId};
 use serde_json::Value;
 
-use super::notices::Report;
 use super::scan;
 
 /// What a message of a server is.
@@ -33,12 +32,20 @@ pub(super) enum Answer {
     Unusable(Unusable),
 }
 
-/// What a server tells unasked.
+/// What a server sends unasked.
 #[derive(Debug, PartialEq)]
 pub(super) enum Notice {
     ToolsChanged,
     Progress { token: i64, report: Report },
     Other,
+}
+
+/// A report of progress.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Report {
+    pub(crate) progress: f64,
+    pub(crate) total: Option<f64>,
+    pub(crate) message: Option<String>,
 }
 
 /// Why an answer has no meaning.

@@ -43,7 +43,7 @@ impl Lines {
             self.begin(line, &mut pieces);
         } else {
             self.begun.push(b'\n');
-            self.go_on(line, &mut pieces);
+            self.extend(line, &mut pieces);
         }
         pieces
     }
@@ -56,13 +56,13 @@ impl Lines {
 
     fn begin(&mut self, text: &[u8], pieces: &mut Vec<Piece>) {
         if begins_json(text) {
-            self.go_on(text, pieces);
+            self.extend(text, pieces);
         } else {
             pieces.extend(object_in_log(text).map(|object| Piece::InLog(object.to_vec())));
         }
     }
 
-    fn go_on(&mut self, text: &[u8], pieces: &mut Vec<Piece>) {
+    fn extend(&mut self, text: &[u8], pieces: &mut Vec<Piece>) {
         let extent = self.shape.follow(text);
         let length = match extent {
             Extent::Ends(length) => length,

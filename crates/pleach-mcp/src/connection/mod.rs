@@ -21,8 +21,8 @@ mod stderr;
 mod target;
 mod wire;
 
-pub(crate) use notices::Report;
-pub(crate) use pages::{Reading, flag, needed_text, text};
+pub(crate) use incoming::Report;
+pub(crate) use pages::Reading;
 pub(crate) use pool::Pool;
 pub(crate) use session::Session;
 pub use target::McpServer;

@@ -9,20 +9,12 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::incoming::{self, Incoming, Notice, Origin};
+use super::incoming::{self, Incoming, Notice, Origin, Report};
 use super::ledger::{Excess, Ledger};
 use crate::limits::Limits;
 
 /// Reports of one call that are kept while the call does not take them; further ones are dropped.
 const KEPT_REPORTS: usize = 64;
-
-/// A report of progress.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Report {
-    pub(crate) progress: f64,
-    pub(crate) total: Option<f64>,
-    pub(crate) message: Option<String>,
-}
 
 /// A limit that ended a session.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -16,7 +16,7 @@ pub(crate) struct Reading<T> {
     pub(crate) what: &'static str,
     /// The member with the entries.
     pub(crate) key: &'static str,
-    /// Reads an entry, or tells why it cannot be used.
+    /// Reads an entry, or returns why it cannot be used.
     pub(crate) entry: fn(&Map) -> Result<T, &'static str>,
 }
 
@@ -137,31 +137,12 @@ fn name(entry: &Value) -> String {
     text.chars().take(100).collect()
 }
 
-/// Returns a text of an entry; none if it is something else.
-pub(crate) fn text(entry: &Map, key: &str) -> Option<String> {
-    entry.get(key).and_then(Value::as_str).map(str::to_owned)
-}
-
-/// Returns a text that an entry must have.
-pub(crate) fn needed_text(entry: &Map, key: &str, missing: &'static str) -> Result<String, &'static str> {
-    text(entry, key).ok_or(missing)
-}
-
-/// Returns a yes or no of an entry, which may be written as a text.
-pub(crate) fn flag(entry: &Map, key: &str) -> Option<bool> {
-    match entry.get(key)? {
-        Value::Bool(flag) => Some(*flag),
-        Value::String(text) => text.trim().to_ascii_lowercase().parse().ok(),
-        Value::Number(number) => number.as_u64().filter(|number| *number < 2).map(|number| number == 1),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::members::needed_text;
 
     const READING: Reading<String> =
         Reading { what: "list", key: "all", entry: |entry| needed_text(entry, "name", "its name is missing") };
@@ -217,20 +198,5 @@ mod tests {
         let page = json!({"all": vec![json!({"name": "a"}); 2_001], "nextCursor": "x"});
         assert_eq!(pages.take(&page), Ok(Next::End));
         assert_eq!(pages.into_entries().len(), MOST_ENTRIES);
-    }
-
-    #[test]
-    fn flags_are_read_from_texts_and_numbers() {
-        for (value, flag) in [
-            (json!(true), Some(true)),
-            (json!("False"), Some(false)),
-            (json!(1), Some(true)),
-            (json!(2), None),
-            (json!(null), None),
-            (json!([]), None),
-        ] {
-            let entry = json!({"f": value});
-            assert_eq!(super::flag(entry.as_object().unwrap(), "f"), flag, "{entry}");
-        }
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// Goes on with the next piece.
+    /// Continues with the next piece.
     pub(super) fn follow(&mut self, piece: &[u8]) -> Extent {
         for (place, byte) in piece.iter().enumerate() {
             match byte {

@@ -16,8 +16,9 @@ use rmcp::service::{Peer, RunningService, ServiceError};
 use serde_json::Value;
 
 use super::faults::Faults;
+use super::incoming::Report;
 use super::kept_list::KeptList;
-use super::notices::{Notices, Report};
+use super::notices::Notices;
 use super::open::Opened;
 use super::pages::{Next, Pages, Reading};
 use super::request::Sent;

@@ -200,7 +200,7 @@ async fn streams_that_end_at_once_are_opened_ever_later_and_given_up() {
         let server = scripted::serve(move |asked| (asked.verb == "GET").then(|| Reply::events(ending))).await;
         let toolset = builder(&server.url).clock(Arc::new(HastyClock)).build().unwrap();
         toolset.read_resource("x:1", None).await.unwrap();
-        // It is given up after ten streams; each further request goes on without it.
+        // It is given up after ten streams; further requests work without it.
         for _ in 0..50 {
             toolset.read_resource("x:1", None).await.unwrap();
             tokio::task::yield_now().await;

@@ -7,6 +7,7 @@ mod server;
 mod agent;
 mod calls;
 mod everything;
+mod odd_results;
 mod secrets;
 
 use std::path::Path;

@@ -27,7 +27,7 @@ pub(super) struct Exchange {
     pub(super) listens: Arc<AtomicBool>,
 }
 
-/// Where the stream of an answer stands.
+/// The state of the stream of an answer.
 #[derive(Default)]
 struct Place {
     last_event: Option<String>,

@@ -152,7 +152,7 @@ impl Responses {
         let status = response.status().as_u16();
         let limit = LONGEST_REASON.min(self.limits.message_bytes);
         let mut body = Vec::new();
-        // Credentials are refused in many words that help nobody, and a server that is overloaded is not asked for more.
+        // The words of a server that refuses credentials help no model, and one that is overloaded is not asked for more.
         if !matches!(status, 401 | 403 | 429) {
             let read = async {
                 while let Ok(Some(chunk)) = response.chunk().await
