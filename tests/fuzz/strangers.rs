@@ -103,7 +103,7 @@ fn odd_time(dice: &mut Dice) -> &'static str {
         "'2025-10-09T08:53:20+02:00'",
         "'NaN'",
     ];
-    if dice.below(2) == 0 { "1760000000.5" } else { dice.one_of(&odd) }
+    if dice.below(2) == 0 { "1760000000.5" } else { *dice.one_of(&odd) }
 }
 
 /// The document of an event of the odd session.
@@ -227,7 +227,10 @@ async fn check(scheme: &'static str, seed: u64) {
     let first = runner(&sessions, &clock);
     for id in HEALTHY {
         clock.advance(Duration::from_secs(1)).await;
-        first.run("ana", id, id).outcome().await.unwrap();
+        let mut run = first.run("ana", id, id);
+        while let Some(event) = run.next().await {
+            event.unwrap();
+        }
     }
     // Seen by the service before, or not.
     if dice.below(2) == 0 {

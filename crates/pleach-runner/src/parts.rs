@@ -72,8 +72,13 @@ impl RunnerParts {
     /// # Errors
     /// A blank id, an unknown session, or an error of the session service.
     pub(crate) async fn load_all(&self, key: &SessionKey) -> Result<Session, RunError> {
+        self.load_some(key, GetSessionConfig::all()).await
+    }
+
+    /// Loads the session with some of its events.
+    pub(crate) async fn load_some(&self, key: &SessionKey, config: GetSessionConfig) -> Result<Session, RunError> {
         check_ids(key)?;
-        let session = self.services.sessions.get_session(key, GetSessionConfig::all()).await?;
+        let session = self.services.sessions.get_session(key, config).await?;
         session.ok_or_else(|| RunError::SessionNotFound(key.clone()))
     }
 

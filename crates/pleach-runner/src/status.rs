@@ -204,7 +204,7 @@ impl RunnerParts {
 }
 
 /// Returns the last invocation that counts and has more than changes of the state.
-fn last_invocation(events: &[Arc<Event>]) -> Option<InvocationId> {
+pub(crate) fn last_invocation(events: &[Arc<Event>]) -> Option<InvocationId> {
     let live = effective_events(events);
     let last = live
         .iter()

@@ -4,14 +4,18 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use foldhash::HashSet;
-use pleach_core::{SessionHead, SessionId, UserId};
-use pleach_session::{ListCursor, ListSessions, report_fault};
+use pleach_core::{Event, Session, SessionHead, SessionId, UserId};
+use pleach_session::{GetSessionConfig, ListCursor, ListSessions, is_rewind, report_fault};
 
 use crate::parts::RunnerParts;
+use crate::status::last_invocation;
 use crate::{Detached, RunError, RunProgress, RunRequest, Runner, SessionStatus};
 
 /// How many sessions a page looks at when no limit is set.
 const PAGE: usize = 100;
+
+/// How many events of a session are read at first.
+const NEWEST: usize = 64;
 
 /// Which sessions [`Runner::unfinished`] looks at.
 #[derive(Clone, Debug, Default)]
@@ -79,7 +83,8 @@ impl Runner {
     ///
     /// [`resume_unfinished`](Self::resume_unfinished) resumes those that were cut off.
     ///
-    /// One page looks at [`ListUnfinished::limit`] sessions and may return none of them. Each is read whole, once: the Runner and its clones
+    /// One page looks at [`ListUnfinished::limit`] sessions and may return none of them. Of each the newest 64 events are read, and the whole
+    /// history only where these do not show that its last invocation has ended or waits. That is done once: the Runner and its clones
     /// remember 10,000 sessions that have ended or wait, and read them again when they have changed.
     ///
     /// # Errors
@@ -171,8 +176,34 @@ impl Runner {
 
 impl RunnerParts {
     /// Returns the status of a listed session; `None` when it has ended or waits, which is noted.
+    ///
+    /// The newest events show of most sessions that they need nothing, so that a long history is read only where it does.
     async fn status_unless_ended(self: &Arc<Self>, listed: &SessionHead) -> Result<Option<SessionStatus>, RunError> {
-        let session = self.load_all(listed.key()).await?;
+        let newest = self.load_some(listed.key(), GetSessionConfig::recent(NEWEST)).await?;
+        if newest.events.len() < NEWEST {
+            return self.status_unless_it_has_ended(listed, newest).await;
+        }
+        if shows_last_invocation(&newest.events) {
+            let same = newest.head.revision() == listed.revision();
+            // Whatever is in the way may need older events.
+            if let Ok((status, _)) = self.status_and_rest(newest).await
+                && same
+                && matches!(status.progress, RunProgress::Done | RunProgress::Waiting | RunProgress::Aborted)
+                && status.forked_from.is_none()
+            {
+                self.ended.note(listed);
+                return Ok(None);
+            }
+        }
+        let whole = self.load_all(listed.key()).await?;
+        self.status_unless_it_has_ended(listed, whole).await
+    }
+
+    async fn status_unless_it_has_ended(
+        self: &Arc<Self>,
+        listed: &SessionHead,
+        session: Session,
+    ) -> Result<Option<SessionStatus>, RunError> {
         // A session service whose listings have no revisions would not show a change.
         let same = session.head.revision() == listed.revision();
         let (status, _) = self.status_and_rest(session).await?;
@@ -187,6 +218,56 @@ impl RunnerParts {
     }
 }
 
+/// Returns whether the newest events of a session have its last invocation from its beginning on, which is a message of the user, and nothing
+/// among them takes back earlier ones.
+fn shows_last_invocation(newest: &[Arc<Event>]) -> bool {
+    let Some(invocation) = last_invocation(newest) else { return false };
+    let begins = |event: &Event| {
+        event.is_from_user() && event.content().is_some() && event.function_responses().next().is_none()
+    };
+    let first = newest.iter().position(|event| *event.invocation_id() == invocation);
+    first.is_some_and(|first| first > 0 && begins(&newest[first])) && !newest.iter().any(|event| is_rewind(event))
+}
+
 fn seconds(time: SystemTime) -> f64 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads a log of words: `a<` a message of the user's begins `a`, `a!` is an answer, `a.` an event of a node, `a~` a rewind.
+    fn check(log: &str, expected: bool) {
+        let event = |word: &str| {
+            let mut event = match &word[1..] {
+                "<" => Event::message("go"),
+                "!" => {
+                    let response = pleach_core::FunctionResponse::new("q", "f", pleach_core::Map::new());
+                    let part = pleach_core::Part::function_response(response);
+                    Event::from_author("user").with_content(pleach_core::Content::new("user", [part]))
+                }
+                _ => Event::from_author("node"),
+            };
+            if word.ends_with('~') {
+                event.actions_mut().set_rewind_before_invocation_id(Some("a".to_owned()));
+            }
+            event.set_invocation_id(&word[..1]);
+            Arc::new(event)
+        };
+        let events: Vec<Arc<Event>> = log.split_whitespace().map(event).collect();
+        assert_eq!(shows_last_invocation(&events), expected, "{log}");
+    }
+
+    #[test]
+    fn the_newest_events_suffice_when_they_have_the_last_invocation_whole() {
+        check("a. b< b. b.", true);
+        check("a. b< b. b! b.", true);
+        check("a< b. a.", false);
+        check("b. b< b.", false);
+        check("a. b! b.", false);
+        check("b< b.", false);
+        check("a. b< b. c~ b.", false);
+        check("", false);
+    }
 }

@@ -1,6 +1,6 @@
 //! A session service that stops in the middle of a load or an append, so that a test decides what happens meanwhile.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use pleach::prelude::*;
 use pleach::{AppName, SessionId, UserId};
@@ -21,6 +21,8 @@ pub(crate) struct Gated {
     pub(crate) after: Arc<Semaphore>,
     pub(crate) storing: Arc<Semaphore>,
     pub(crate) stored: Arc<Semaphore>,
+    /// What was loaded of sessions.
+    pub(crate) loads: Arc<Mutex<Vec<GetSessionConfig>>>,
 }
 
 impl Gated {
@@ -28,7 +30,8 @@ impl Gated {
     pub(crate) fn new() -> Self {
         let gate = |permits| Arc::new(Semaphore::new(permits));
         let (before, after, storing, stored) = (gate(1), gate(1), gate(ANY), gate(ANY));
-        Self { sessions: Arc::new(InMemorySessionService::new()), before, after, storing, stored }
+        let (sessions, loads) = (Arc::new(InMemorySessionService::new()), Arc::default());
+        Self { sessions, before, after, storing, stored, loads }
     }
 
     /// A service whose appends stall from the one with this number on, counted from 0: before the event is stored, or when it
@@ -65,6 +68,7 @@ impl SessionService for Gated {
         config: GetSessionConfig,
     ) -> BoxFuture<'a, Answer<Option<Session>>> {
         Box::pin(async move {
+            self.loads.lock().unwrap().push(config);
             pass(&self.before).await;
             let session = self.sessions.get_session(key, config).await;
             pass(&self.after).await;

@@ -4,9 +4,10 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use pleach::prelude::*;
 use pleach::testkit::{FaultPlan, FaultySessions, Operation};
-use pleach::{ListUnfinished, Node, RunProgress};
+use pleach::{Event, GetSessionConfig, ListUnfinished, Node, RunProgress, SessionKey, SessionServiceExt as _};
 use pleach_testkit::FixedClock;
 
+use crate::gated::Gated;
 use crate::replay::{Sessions, play, process};
 use crate::support::trace;
 
@@ -464,4 +465,45 @@ async fn a_shell_agent_in_a_workflow_has_failed() {
     }
     assert_eq!(found[0], "unfinished");
     assert!(found[1].starts_with("failed"), "{found:?}");
+}
+
+/// Recovery reads the history of a session only where its newest events do not show that it needs nothing.
+#[tokio::test]
+async fn recovery_reads_whole_histories_only_of_what_may_be_unfinished() {
+    let gated = Gated::new();
+    let process = || Runner::builder("t").root(root()).sessions(std::sync::Arc::new(gated.clone())).build().unwrap();
+    let here = process();
+    for id in ["done", "ask", "cut", "few"] {
+        for _ in 0..if id == "few" { 1 } else { 30 } {
+            trace(here.run("ana", id, "go")).await;
+        }
+    }
+    trace(here.run("ana", "ask", "ask")).await;
+    cut(&here, "cut").await;
+    drop(here);
+
+    let there = process();
+    gated.loads.lock().unwrap().clear();
+    let found = there.unfinished(ListUnfinished::new()).await.unwrap().items;
+    let found: Vec<_> =
+        found.iter().map(|status| (status.session.session_id.as_str(), name(&status.progress))).collect();
+    assert_eq!(found, [("cut", "unfinished".to_owned())]);
+    let newest = GetSessionConfig::recent(64);
+    let all = GetSessionConfig::all();
+    assert_eq!(*gated.loads.lock().unwrap(), [newest, newest, newest, newest, all]);
+    gated.loads.lock().unwrap().clear();
+    there.unfinished(ListUnfinished::new()).await.unwrap();
+    assert_eq!(*gated.loads.lock().unwrap(), [newest, all], "the others are remembered");
+
+    // An invocation that is longer than that.
+    let mut done = there.sessions().get_session(&SessionKey::new("t", "ana", "done"), all).await.unwrap().unwrap();
+    for _ in 0..70 {
+        let mut event = Event::from_author("wf");
+        event.set_invocation_id(done.events.last().unwrap().invocation_id().clone());
+        there.sessions().append_event(&mut done, event).await.unwrap();
+    }
+    gated.loads.lock().unwrap().clear();
+    there.unfinished(ListUnfinished::new()).await.unwrap();
+    let whole = gated.loads.lock().unwrap().iter().filter(|config| **config == all).count();
+    assert_eq!(whole, 2, "cut and done");
 }
