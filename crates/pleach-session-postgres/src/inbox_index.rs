@@ -70,9 +70,8 @@ async fn build(connections: &Connections, index: &'static Index) -> sqlx::Result
             if find(&mut connection, index).await? == Some(true) {
                 break;
             }
-            match make(&mut connection, index).await {
-                Err(error) if is_race(&error) => {}
-                outcome => break outcome?,
+            if make(&mut connection, index).await? {
+                break;
             }
         }
         // Another process builds it. It goes by the time of the machine: a test may hold that of the runtime while a query is made.
@@ -91,7 +90,8 @@ async fn begins(connection: &mut Lent) -> sqlx::Result<bool> {
     sqlx::query(sql::TRY_LOCK).fetch_one(connection).await?.try_get("is_locked")
 }
 
-async fn make(connection: &mut Lent, index: &'static Index) -> sqlx::Result<()> {
+/// Makes the index. Returns whether it is whole: another process may have been making it, too.
+async fn make(connection: &mut Lent, index: &'static Index) -> sqlx::Result<bool> {
     let schema: Option<String> = match connection.is_pooled() {
         true => {
             let found = sqlx::query(sql::SCHEMA).fetch_optional(&mut *connection).await?;
@@ -99,14 +99,22 @@ async fn make(connection: &mut Lent, index: &'static Index) -> sqlx::Result<()> 
         }
         false => None,
     };
-    for text in index.make(schema.as_deref()) {
-        connection.execute_alone(text).await?;
+    let [drop, create, comment] = index.make(schema.as_deref());
+    for (text, is_comment) in [(drop, false), (create, false), (comment, true)] {
+        match connection.execute_alone(text).await {
+            Err(error) if is_race(&error, is_comment) => return Ok(false),
+            outcome => outcome?,
+        }
     }
-    Ok(())
+    Ok(true)
 }
 
-/// Returns whether another process was making the same index.
-fn is_race(error: &sqlx::Error) -> bool {
+/// Returns whether another process was making the same index: a deadlock, an object that is there, changed, or gone before its comment.
+fn is_race(error: &sqlx::Error, is_comment: bool) -> bool {
     let code = error.as_database_error().and_then(|error| error.code());
-    code.is_some_and(|code| matches!(&*code, "40P01" | "42P07" | "23505"))
+    code.is_some_and(|code| match &*code {
+        "40P01" | "42P07" | "23505" | "XX000" => true,
+        "42P01" | "42704" => is_comment,
+        _ => false,
+    })
 }
