@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 
 use crate::client::Ask;
 use crate::gate::Gate;
-use crate::served::{apps, message, serve};
+use crate::served::{Served, apps, message, serve};
 
 #[tokio::test]
 async fn a_body_that_is_too_large_is_answered_with_413() {
@@ -51,6 +51,83 @@ async fn deep_json_is_refused_before_anything_is_stored() {
     let update = Ask::new("PATCH", "/apps/demo/users/u/sessions/s").json(&json!({"stateDelta": {"k": deep}}));
     assert_eq!(served.send(update).await.status, 400);
     assert_eq!(served.get("/apps/demo/users/u/sessions/s").await.json()["events"], json!([]));
+}
+
+/// Sends a text as it is, and returns the status and the first problem's place and text.
+async fn refused(served: &Served, path: &str, text: String) -> (u16, String) {
+    let reply = served.send(Ask::new("POST", path).raw(text, "application/json")).await;
+    let problem = &reply.json()["detail"][0];
+    (reply.status, format!("{} {}", problem["loc"], problem["msg"]))
+}
+
+#[tokio::test]
+async fn counts_of_a_body_are_bounded_before_anything_is_stored() {
+    let served = serve(apps()).await;
+    served.session("demo", "s").await;
+    let many = |item: &str, count: usize| vec![item; count].join(",");
+    let events = |count| format!(r#"{{"sessionId":"t","events":[{}]}}"#, many("{}", count));
+    let parts = |count| {
+        format!(r#"{{"appName":"demo","userId":"u","sessionId":"s","newMessage":{{"parts":[{}]}}}}"#, many("{}", count))
+    };
+    for (path, text, expected) in [
+        (
+            "/apps/demo/users/u/sessions",
+            events(1_001),
+            r#"["body","events"] "The request has too many events: at most 1000"#,
+        ),
+        ("/apps/demo/users/u/sessions", events(2_000_000), "limit `events`"),
+        ("/run", parts(10_001), r#"["body","newMessage","parts"] "The request has too many parts: at most 10000"#),
+        ("/run_sse", parts(2_000_000), "limit `parts`"),
+        (
+            "/apps/demo/users/u/sessions/t",
+            format!(r#"{{"events":[{}]}}"#, many("0", 250_000)),
+            r#"["body"] "The request has too many values: at most 250000"#,
+        ),
+    ] {
+        let (status, problem) = refused(&served, path, text).await;
+        assert!(status == 422 && problem.contains(expected), "{path}: {status} {problem}");
+    }
+    let listed = served.get("/apps/demo/users/u/sessions").await.json();
+    assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
+    assert_eq!(served.get("/apps/demo/users/u/sessions/s").await.json()["events"], json!([]));
+    // At the limit, and lists of user data with the same names.
+    let (status, problem) =
+        refused(&served, "/apps/demo/users/u/sessions/t", format!(r#"{{"events":[{}]}}"#, many("0", 1_001))).await;
+    assert_eq!(status, 200, "{problem}");
+}
+
+#[tokio::test]
+async fn counts_that_a_body_may_have_are_options() {
+    let limits = ServerLimits::new().events(1).parts(2).values(40).levels(6);
+    let served = serve(apps().limits(limits)).await;
+    served.session("demo", "s").await;
+    let events = json!({"events": [{"message": "a"}, {"message": "b"}]});
+    assert_eq!(served.post("/apps/demo/users/u/sessions", events).await.status, 422);
+    let mut body = message("demo", "s", "hi");
+    body["newMessage"]["parts"] = json!([{"text": "a"}, {"text": "b"}]);
+    assert_eq!(served.post("/run", body.clone()).await.status, 200);
+    body["newMessage"]["parts"] = json!([{"text": "a"}, {"text": "b"}, {"text": "c"}]);
+    assert_eq!(served.post("/run", body).await.status, 422);
+    let state = |value| Ask::new("PATCH", "/apps/demo/users/u/sessions/s").json(&json!({"stateDelta": {"k": value}}));
+    assert_eq!(served.send(state(json!(vec![0; 30]))).await.status, 200);
+    assert_eq!(served.send(state(json!(vec![0; 40]))).await.status, 422);
+    assert_eq!(served.send(state(json!([[[[1]]]]))).await.status, 200);
+    let deep = served.send(state(json!([[[[[1]]]]]))).await;
+    assert!(deep.status == 400 && deep.detail().contains("at most 6 levels"), "{deep:?}");
+}
+
+/// A message that is not one would be refused by its shape; without a session nobody looks at it.
+#[tokio::test]
+async fn a_large_message_is_not_read_without_its_session() {
+    let served = serve(apps()).await;
+    served.session("demo", "s").await;
+    for (length, session, status) in [(300 << 10, "s", 422), (300 << 10, "nope", 404), (10, "nope", 422)] {
+        let mut body = message("demo", session, &"x".repeat(length));
+        body["newMessage"]["parts"][0]["foo"] = json!(1);
+        for path in ["/run", "/run_sse"] {
+            assert_eq!(served.post(path, body.clone()).await.status, status, "{path} {length} {session}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -24,6 +24,7 @@ mod served;
 mod sleeps;
 mod streams;
 mod turns;
+mod whole_sessions;
 
 #[path = "../../examples/server/demo.rs"]
 mod demo;

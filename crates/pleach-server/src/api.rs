@@ -12,7 +12,7 @@ use pleach_session::SessionService;
 use tokio::sync::watch;
 
 use crate::ServerLimits;
-use crate::body::Payload;
+use crate::body::{Lists, Payload};
 use crate::caller::FindCaller;
 use crate::error::ApiError;
 use crate::names::unknown_app;
@@ -97,7 +97,15 @@ impl Api {
     /// # Errors
     /// Those of [`Payload::read`].
     pub(crate) async fn payload(&self, request: Request) -> Result<Payload, ApiError> {
-        Payload::read(request, &self.limits, &*self.clock).await
+        Payload::read(request, Lists::None, &self.limits, &*self.clock).await
+    }
+
+    /// Reads a body with a message or events within the limits.
+    ///
+    /// # Errors
+    /// Those of [`Payload::read`].
+    pub(crate) async fn payload_with_messages(&self, request: Request) -> Result<Payload, ApiError> {
+        Payload::read(request, Lists::Messages, &self.limits, &*self.clock).await
     }
 
     /// Whether the server ends and takes no new runs.

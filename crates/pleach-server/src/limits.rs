@@ -8,8 +8,19 @@ use std::time::Duration;
 pub struct ServerLimits {
     /// The largest body of a request, in bytes: 20 MiB by default. A larger one is answered with 413.
     pub body_bytes: usize,
+    /// How many events a session may be created with: 1,000 by default. More are answered with 422.
+    pub events: usize,
+    /// How many parts a message may have, and all events of a new session together: 10,000 by default. More are answered with 422.
+    pub parts: usize,
+    /// How many values the JSON of a body may have, each list, object, text, number and constant counted: 250,000 by default. More are
+    /// answered with 422. A value takes many times the memory of its text, so this bounds the memory of a request.
+    pub values: usize,
+    /// How deep lists and objects of a body may be nested: [`MOST_LEVELS`](Self::MOST_LEVELS) by default and at most. More is answered
+    /// with 400.
+    pub levels: usize,
     /// How long a request may take to arrive: 30 seconds by default for its head, and as long again for its body. A late body is
-    /// answered with 408, a late head with the end of the connection.
+    /// answered with 408, a late head with the end of the connection. A session that is created with events must be stored in this
+    /// time, too; it is removed otherwise, and the answer is 503.
     pub request_time: Duration,
     /// How many runs of one user of an app may be active at once: 1,000 by default. Another one is answered with 429.
     pub runs_per_user: usize,
@@ -29,6 +40,10 @@ impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             body_bytes: 20 << 20,
+            events: 1_000,
+            parts: 10_000,
+            values: 250_000,
+            levels: Self::MOST_LEVELS,
             request_time: Duration::from_secs(30),
             runs_per_user: 1_000,
             followers_per_user: 100,
@@ -40,6 +55,9 @@ impl Default for ServerLimits {
 }
 
 impl ServerLimits {
+    /// The most levels of JSON that are read.
+    pub const MOST_LEVELS: usize = 127;
+
     /// Returns the default limits.
     #[must_use]
     pub fn new() -> Self {
@@ -50,6 +68,34 @@ impl ServerLimits {
     #[must_use]
     pub fn body_bytes(mut self, bytes: usize) -> Self {
         self.body_bytes = bytes;
+        self
+    }
+
+    /// Sets how many events a session may be created with.
+    #[must_use]
+    pub fn events(mut self, events: usize) -> Self {
+        self.events = events;
+        self
+    }
+
+    /// Sets how many parts a message may have, and all events of a new session together.
+    #[must_use]
+    pub fn parts(mut self, parts: usize) -> Self {
+        self.parts = parts;
+        self
+    }
+
+    /// Sets how many values the JSON of a body may have.
+    #[must_use]
+    pub fn values(mut self, values: usize) -> Self {
+        self.values = values;
+        self
+    }
+
+    /// Sets how deep lists and objects of a body may be nested.
+    #[must_use]
+    pub fn levels(mut self, levels: usize) -> Self {
+        self.levels = levels;
         self
     }
 

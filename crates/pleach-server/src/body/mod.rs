@@ -1,6 +1,7 @@
 //! Bodies of requests: read within limits, checked against their shapes, and read into types.
 // H5, H6
 
+mod census;
 mod check;
 mod event_words;
 mod problem;
@@ -13,8 +14,9 @@ mod typed;
 #[cfg(feature = "dev")]
 mod unkept;
 
+pub(crate) use census::Lists;
 pub(crate) use problem::{Problem, Step};
-pub(crate) use read::Payload;
+pub(crate) use read::{Payload, declared_length};
 #[cfg(feature = "dev")]
 pub(crate) use requests::TelemetryBody;
 pub(crate) use requests::{ArtifactBody, CreateBody, MemoryBody, RunBody, StateBody, UpdateBody};

@@ -4,9 +4,10 @@ use axum::extract::Request;
 use bytes::BytesMut;
 use futures_util::StreamExt as _;
 use http::{HeaderMap, StatusCode, header};
-use pleach_core::Clock;
+use pleach_core::{Clock, SessionKey};
 use serde_json::{Value, json};
 
+use super::census::{self, Lists};
 use super::problem::{Problem, Step};
 use crate::ServerLimits;
 use crate::error::ApiError;
@@ -25,11 +26,17 @@ impl Payload {
     /// Reads a body.
     ///
     /// # Errors
-    /// 413 and 408 for a body that is too large or too late, 422 for malformed JSON, 400 for what is no text or nested too deep.
+    /// 413 and 408 for a body that is too large or too late, 422 for malformed JSON and for too many values, events or parts, 400 for what is
+    /// no text or nested too deep.
     ///
     /// # Cancel safety
     /// Dropping the future drops the body.
-    pub(crate) async fn read(request: Request, limits: &ServerLimits, clock: &dyn Clock) -> Result<Self, ApiError> {
+    pub(crate) async fn read(
+        request: Request,
+        lists: Lists,
+        limits: &ServerLimits,
+        clock: &dyn Clock,
+    ) -> Result<Self, ApiError> {
         let is_json = is_json(request.headers());
         let late = clock.sleep(limits.request_time);
         let bytes = tokio::select! {
@@ -41,7 +48,17 @@ impl Payload {
         }
         let Ok(text) = std::str::from_utf8(&bytes) else { return Err(unreadable("it is not UTF-8")) };
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        if is_json { parse(text).map(Self::Json) } else { Ok(Self::Other(text.to_owned())) }
+        if is_json { parse(text, lists, limits).map(Self::Json) } else { Ok(Self::Other(text.to_owned())) }
+    }
+}
+
+impl Payload {
+    /// Returns the session that a request for a run names; `None` where a name is missing or no text.
+    pub(crate) fn session(&self, default_app: Option<&str>) -> Option<SessionKey> {
+        let Self::Json(body) = self else { return None };
+        let text = |camel: &str, snake: &str| body.get(camel).or_else(|| body.get(snake))?.as_str();
+        let app = text("appName", "app_name").filter(|name| !name.is_empty()).or(default_app)?;
+        Some(SessionKey::new(app, text("userId", "user_id")?, text("sessionId", "session_id")?))
     }
 }
 
@@ -69,7 +86,7 @@ async fn collect(request: Request, limit: usize) -> Result<BytesMut, ApiError> {
     Ok(bytes)
 }
 
-fn declared_length(headers: &HeaderMap) -> Option<u64> {
+pub(crate) fn declared_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
@@ -82,19 +99,12 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind == "json" || kind.ends_with("+json")
 }
 
-fn parse(text: &str) -> Result<Value, ApiError> {
+fn parse(text: &str, lists: Lists, limits: &ServerLimits) -> Result<Value, ApiError> {
+    census::check(text, lists, limits)?;
     serde_json::from_str(text).map_err(|error| {
-        if is_too_deep(&error) {
-            return unreadable("it is nested too deep, at most 127 levels are taken");
-        }
         let place = vec![Step::name("body"), Step::Index(offset(text, &error))];
         ApiError::Invalid(vec![Problem::new("json_invalid", place, "JSON decode error").with_input(&json!({}))])
     })
-}
-
-/// serde_json has no kind for it; a test pins the text.
-fn is_too_deep(error: &serde_json::Error) -> bool {
-    error.to_string().starts_with("recursion limit exceeded")
 }
 
 /// Returns the number of characters before the fault.
@@ -112,6 +122,10 @@ fn offset(text: &str, error: &serde_json::Error) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn parse(text: &str) -> Result<Value, ApiError> {
+        super::parse(text, Lists::None, &ServerLimits::new())
+    }
 
     #[test]
     fn h5_malformed_json_is_named_with_its_place() {

@@ -7,15 +7,19 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use futures_util::stream;
 use http::StatusCode;
-use pleach_core::Event;
+use pleach_core::{Event, SessionKey};
 
 use crate::api::Api;
-use crate::body::RunBody;
+use crate::body::{RunBody, declared_length};
+use crate::caller::Caller;
 use crate::error::{ApiError, json_response};
 use crate::json::public_json;
 use crate::path::caller;
-use crate::runs::{Failure, Prepared, RunEvents, prepare, start};
+use crate::runs::{Failure, Prepared, RunEvents, exists, no_session, prepare, start};
 use crate::sse;
+
+/// The longest body, in bytes, whose message is read before its session is looked for. A small one costs less than the look.
+const LARGE: u64 = 256 << 10;
 
 // H50
 pub(super) async fn run(State(api): State<Arc<Api>>, request: Request) -> Result<Response, ApiError> {
@@ -69,6 +73,25 @@ async fn read(api: &Arc<Api>, request: Request, streams: bool) -> Result<Prepare
     let (parts, body) = request.into_parts();
     let caller = caller(&parts).clone();
     let headers = parts.headers.clone();
-    let payload = api.payload(Request::from_parts(parts, body)).await?;
+    let is_large = declared_length(&headers).is_none_or(|length| length > LARGE);
+    let payload = api.payload_with_messages(Request::from_parts(parts, body)).await?;
+    if is_large && let Some(key) = payload.session(api.default_app.as_deref()) {
+        check_session(api, &caller, &key).await?;
+    }
     prepare(api, &caller, &headers, RunBody::of(payload)?, streams).await
+}
+
+/// Looks for the session of a request before its message is read. A request that names no app of the server is for [`prepare`].
+///
+/// # Errors
+/// 403 for another user, 404 for a session that does not exist.
+async fn check_session(api: &Api, caller: &Caller, key: &SessionKey) -> Result<(), ApiError> {
+    if api.runner(key.app_name.as_str()).is_err() {
+        return Ok(());
+    }
+    caller.check(&key.user_id)?;
+    if api.auto_create_session || exists(api, key).await? {
+        return Ok(());
+    }
+    Err(no_session(key.session_id.as_str()))
 }

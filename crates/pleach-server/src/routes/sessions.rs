@@ -14,6 +14,7 @@ use crate::body::{CreateBody, StateBody, UpdateBody};
 use crate::error::ApiError;
 use crate::json::{null, reply};
 use crate::path::{SessionPath, UserPath};
+use crate::runs::{Turn, exists};
 
 /// The ids of sessions that evaluations make start so.
 const EVAL_SESSIONS: &[&str] = &["adk-eval-session-", "___eval___session___"];
@@ -41,7 +42,7 @@ pub(super) async fn create(
     path: UserPath,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let body = CreateBody::of(api.payload(request).await?, api.clock.now())?;
+    let body = CreateBody::of(api.payload_with_messages(request).await?, api.clock.now())?;
     let events = body.events.unwrap_or_default();
     check_initial(&events)?;
     if let Ok(runner) = api.runner(path.app.as_str()) {
@@ -50,15 +51,56 @@ pub(super) async fn create(
     check_options(&body.options.unwrap_or_default())?;
     let mut wanted = CreateSession::new(path.app, path.user).with_state(body.state.unwrap_or_default());
     wanted.session_id = body.session_id.map(Into::into);
-    let mut session = make(&api, wanted).await?;
-    for event in events {
-        if let Err(error) = append(&api, &mut session, restored(event, &*api.ids)).await {
+    if events.is_empty() {
+        return reply(&make(&api, wanted).await?);
+    }
+    // In a task of its own: a client that leaves would keep a session with a part of its events.
+    let made = tokio::spawn(async move { make_with_events(&api, wanted, events).await }).await;
+    reply(&made.unwrap_or(Err(ApiError::Internal))?)
+}
+
+/// Makes a session with all of its events, or none.
+///
+/// # Errors
+/// Those of the store, and 503 when it takes longer than a request may.
+async fn make_with_events(api: &Api, wanted: CreateSession, events: Vec<Event>) -> Result<Session, ApiError> {
+    let mut late = api.clock.sleep(api.limits.request_time);
+    let too_late = "The events of the session could not be stored in the time of a request: nothing is kept. Send fewer, or try again.";
+    let _turns = tokio::select! {
+        biased;
+        turns = turns_of_new(api, &wanted) => turns?,
+        () = &mut late => return Err(ApiError::unavailable(too_late)),
+    };
+    let mut session = make(api, wanted).await?;
+    let append_all = async {
+        for event in events {
+            append(api, &mut session, restored(event, &*api.ids)).await?;
+        }
+        Ok(())
+    };
+    let stored = tokio::select! {
+        biased;
+        stored = append_all => stored,
+        () = late => Err(ApiError::unavailable(too_late)),
+    };
+    match stored {
+        Ok(()) => Ok(session),
+        Err(error) => {
             // A session with a part of its events would be taken for a whole one.
             api.sessions.delete_session(session.key()).await?;
-            return Err(error.into());
+            Err(error)
         }
     }
-    reply(&session)
+}
+
+/// Takes the turns of a session with a given id that is not there yet: its runs and changes wait until it is whole.
+async fn turns_of_new(api: &Api, wanted: &CreateSession) -> Result<Option<[Option<Turn>; 2]>, ApiError> {
+    let Some(id) = &wanted.session_id else { return Ok(None) };
+    let key = SessionKey::new(&wanted.app_name, &wanted.user_id, id);
+    if exists(api, &key).await? {
+        return Ok(None);
+    }
+    Ok(Some([api.turns.take(&key, None).await, api.changes.take(&key, None).await]))
 }
 
 // H35

@@ -7,9 +7,9 @@ mod slots;
 mod turns;
 
 pub(crate) use drive::{RunEvents, start};
-pub(crate) use failure::Failure;
+pub(crate) use failure::{Failure, no_session};
 #[cfg(feature = "inspect")]
 pub(crate) use prepare::prepare_detached;
-pub(crate) use prepare::{Prepared, prepare};
+pub(crate) use prepare::{Prepared, exists, prepare};
 pub(crate) use slots::RunSlots;
-pub(crate) use turns::Turns;
+pub(crate) use turns::{Turn, Turns};

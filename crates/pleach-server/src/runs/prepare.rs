@@ -162,7 +162,8 @@ fn is_plain(body: &RunBody) -> bool {
     body.new_message.as_ref().is_some_and(starts) && body.invocation_id.as_deref().is_none_or(str::is_empty)
 }
 
-async fn exists(api: &Api, key: &SessionKey) -> Result<bool, ApiError> {
+/// Returns whether there is a session, without reading its events.
+pub(crate) async fn exists(api: &Api, key: &SessionKey) -> Result<bool, ApiError> {
     Ok(api.sessions.get_session(key, GetSessionConfig::recent(0)).await?.is_some())
 }
 

@@ -1,0 +1,336 @@
+//! [`Census`]: counts what is in a JSON text before a value is made of it, which takes many times the memory of the text.
+
+use std::fmt;
+
+use http::StatusCode;
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
+
+use super::problem::{Problem, Step};
+use crate::ServerLimits;
+use crate::error::ApiError;
+
+/// What a body may have lists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lists {
+    /// None that is counted by itself.
+    None,
+    /// A message with parts, or events with parts.
+    Messages,
+}
+
+/// What a limit counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Counted {
+    Values,
+    Events,
+    Parts,
+    Levels,
+}
+
+/// The counts of a text so far.
+#[derive(Debug)]
+struct Census<'l> {
+    limits: &'l ServerLimits,
+    values: usize,
+    events: usize,
+    parts: usize,
+    levels: usize,
+    /// The way to the list that is counted.
+    path: Vec<Step>,
+    /// What was passed, and where.
+    passed: Option<(Counted, Vec<Step>)>,
+}
+
+/// What a value is in its request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Body,
+    Events,
+    Event,
+    Message,
+    Parts,
+    Other,
+}
+
+/// Refuses a text that has more of something than a request may have.
+///
+/// A text that is malformed is not refused, as far as it goes within the limits: who parses it finds the fault.
+///
+/// # Errors
+/// 422 with the limit and the place for too many events, parts or values, 400 for too many levels.
+pub(super) fn check(text: &str, lists: Lists, limits: &ServerLimits) -> Result<(), ApiError> {
+    let path = vec![Step::name("body")];
+    let mut census = Census { limits, values: 0, events: 0, parts: 0, levels: 0, path, passed: None };
+    let place = if lists == Lists::Messages { Place::Body } else { Place::Other };
+    let mut text = serde_json::Deserializer::from_str(text);
+    let read = Seed { census: &mut census, place }.deserialize(&mut text);
+    match census.passed {
+        Some((counted, place)) => Err(counted.refusal(place, limits)),
+        // The parser's own limit comes first when that of the server is as high.
+        None if read.as_ref().is_err_and(is_too_deep) => Err(Counted::Levels.refusal(Vec::new(), limits)),
+        None => Ok(()),
+    }
+}
+
+/// serde_json has no kind for it; a test pins the text.
+fn is_too_deep(error: &serde_json::Error) -> bool {
+    error.to_string().starts_with("recursion limit exceeded")
+}
+
+impl Counted {
+    fn refusal(self, place: Vec<Step>, limits: &ServerLimits) -> ApiError {
+        let (name, limit) = match self {
+            Self::Values => ("values", limits.values),
+            Self::Events => ("events", limits.events),
+            Self::Parts => ("parts", limits.parts),
+            Self::Levels => {
+                let levels = limits.levels.min(ServerLimits::MOST_LEVELS);
+                let detail = format!(
+                    "There was an error parsing the body: it is nested too deep, at most {levels} levels are taken."
+                );
+                return ApiError::new(StatusCode::BAD_REQUEST, detail);
+            }
+        };
+        let text = format!("The request has too many {name}: at most {limit} are taken (limit `{name}`)");
+        ApiError::Invalid(vec![Problem::new("too_long", place, text)])
+    }
+}
+
+impl Census<'_> {
+    /// Counts one of something.
+    fn count<E: serde::de::Error>(&mut self, counted: Counted) -> Result<(), E> {
+        let (count, limit) = match counted {
+            Counted::Values => (&mut self.values, self.limits.values),
+            Counted::Events => (&mut self.events, self.limits.events),
+            Counted::Parts => (&mut self.parts, self.limits.parts),
+            Counted::Levels => (&mut self.levels, self.limits.levels),
+        };
+        *count += 1;
+        if *count <= limit {
+            return Ok(());
+        }
+        self.passed = Some((counted, self.path.clone()));
+        Err(E::custom("too many"))
+    }
+}
+
+impl Place {
+    /// Returns what a member of the value is.
+    fn member(self, name: &str) -> Self {
+        match (self, name) {
+            (Self::Body, "events") => Self::Events,
+            (Self::Body, "newMessage" | "new_message") | (Self::Event, "content" | "message") => Self::Message,
+            (Self::Message, "parts") => Self::Parts,
+            _ => Self::Other,
+        }
+    }
+
+    /// Returns what an item of the list is, and what counts it.
+    fn item(self) -> (Self, Option<Counted>) {
+        match self {
+            Self::Events => (Self::Event, Some(Counted::Events)),
+            Self::Parts => (Self::Other, Some(Counted::Parts)),
+            _ => (Self::Other, None),
+        }
+    }
+}
+
+/// One value of the text.
+struct Seed<'c, 'l> {
+    census: &'c mut Census<'l>,
+    place: Place,
+}
+
+impl<'de> DeserializeSeed<'de> for Seed<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        self.census.count(Counted::Values)?;
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Seed<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let Self { census, place } = self;
+        census.count(Counted::Levels)?;
+        let mut index = 0;
+        while items.next_element_seed(Item { census: &mut *census, list: place, index })?.is_some() {
+            index += 1;
+        }
+        census.levels -= 1;
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        let Self { census, place } = self;
+        census.count(Counted::Levels)?;
+        while let Some((place, step)) = members.next_key_seed(Member(place))? {
+            let depth = census.path.len();
+            census.path.extend(step);
+            members.next_value_seed(Seed { census: &mut *census, place })?;
+            census.path.truncate(depth);
+        }
+        census.levels -= 1;
+        Ok(())
+    }
+}
+
+/// An item of a list.
+struct Item<'c, 'l> {
+    census: &'c mut Census<'l>,
+    list: Place,
+    index: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for Item<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        let Self { census, list, index } = self;
+        let (place, counted) = list.item();
+        if let Some(counted) = counted {
+            census.count(counted)?;
+        }
+        let depth = census.path.len();
+        census.path.extend(counted.map(|_| Step::Index(index)));
+        Seed { census: &mut *census, place }.deserialize(deserializer)?;
+        census.path.truncate(depth);
+        Ok(())
+    }
+}
+
+/// The name of a member of a value; read as what the member is, and its step where that is counted.
+struct Member(Place);
+
+impl<'de> DeserializeSeed<'de> for Member {
+    type Value = (Place, Option<Step>);
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Member {
+    type Value = (Place, Option<Step>);
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a member")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+        let place = self.0.member(name);
+        Ok((place, (place != Place::Other).then(|| Step::name(name))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn limits() -> ServerLimits {
+        ServerLimits::new().values(60).events(3).parts(4).levels(6)
+    }
+
+    fn refusal(text: &str, lists: Lists) -> String {
+        match check(text, lists, &limits()) {
+            Ok(()) => String::new(),
+            Err(ApiError::Invalid(problems)) => {
+                let problem = problems[0].to_json();
+                format!("{} {}", problem["loc"], problem["msg"].as_str().unwrap())
+            }
+            Err(ApiError::Detail(status, detail)) => format!("{status} {detail}"),
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn check_refusal(body: serde_json::Value, expected: &str) {
+        let found = refusal(&body.to_string(), Lists::Messages);
+        assert!(if expected.is_empty() { found.is_empty() } else { found.contains(expected) }, "{body}: {found}");
+    }
+
+    #[test]
+    fn each_limit_is_named_with_the_place_that_passes_it() {
+        check_refusal(json!({"events": [{}, {}, {}]}), "");
+        check_refusal(
+            json!({"events": [{}, {}, {}, {}]}),
+            r#"["body","events"] The request has too many events: at most 3"#,
+        );
+        check_refusal(json!({"events": [1, 2, "x", null]}), "too many events");
+        check_refusal(json!({"newMessage": {"parts": [1, 2, 3, 4]}}), "");
+        let message =
+            r#"["body","newMessage","parts"] The request has too many parts: at most 4 are taken (limit `parts`)"#;
+        check_refusal(json!({"newMessage": {"parts": [1, 2, 3, 4, 5]}}), message);
+        check_refusal(json!({"new_message": {"parts": [[], [], [], [], []]}}), r#"["body","new_message","parts"]"#);
+        // Those of all events together.
+        let events = json!({"events": [{"content": {"parts": [1, 2, 3]}}, {"message": {"parts": [4, 5]}}]});
+        check_refusal(events, r#"["body","events",1,"message","parts"] The request has too many parts"#);
+        check_refusal(json!({"a": vec![0; 57]}), "");
+        check_refusal(json!({"a": vec![0; 60]}), r#"["body"] The request has too many values: at most 60"#);
+        check_refusal(json!([[[[[[]]]]]]), "");
+        check_refusal(
+            json!([[[[[[[]]]]]]]),
+            "400 Bad Request There was an error parsing the body: it is nested too deep, at most 6",
+        );
+        check_refusal(json!({"a": {"a": {"a": {"a": {"a": {"a": {}}}}}}}), "nested too deep");
+    }
+
+    #[test]
+    fn members_of_user_data_may_have_the_names_of_lists() {
+        let names = json!({"events": [1, 2, 3, 4, 5], "newMessage": {"parts": [1, 2, 3, 4, 5]}});
+        assert_eq!(refusal(&names.to_string(), Lists::None), "");
+        check_refusal(json!({"state": names}), "");
+        check_refusal(json!({"parts": [1, 2, 3, 4, 5]}), "");
+    }
+
+    /// The rest of a text is not looked at: what comes behind the limit is no JSON.
+    #[test]
+    fn no_more_is_read_than_the_limit_takes() {
+        let many =
+            |start: &str, item: &str, count: usize| format!("{start}{}{{not json", format!("{item},").repeat(count));
+        for (text, expected) in [
+            (many(r#"{"events":["#, "{}", 4), "too many events"),
+            (many(r#"{"newMessage":{"parts":["#, "{}", 5), "too many parts"),
+            (many(r#"{"x":["#, "0", 59), "too many values"),
+            ("[".repeat(7), "nested too deep"),
+            // One less, and the fault of the text is found when it is parsed.
+            (many(r#"{"events":["#, "{}", 3), ""),
+        ] {
+            let found = refusal(&text, Lists::Messages);
+            assert!(if expected.is_empty() { found.is_empty() } else { found.contains(expected) }, "{text}: {found}");
+        }
+    }
+}
