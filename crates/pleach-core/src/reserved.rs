@@ -1,0 +1,176 @@
+//! What is reserved for the runtime: keys of the state and of `custom_metadata` that it trusts, so that no client, message or node code may
+//! write them. [`StateRights`] decides about changes of the state; the callers decide what becomes of a refusal.
+
+use std::fmt;
+
+use crate::{Map, Scope};
+
+/// How the keys of `custom_metadata` begin that the runtime and its plugins read.
+const METADATA: [&str; 4] = ["__adk_internal_", "_adk_", "_pleach_", "pleach_"];
+
+/// How the names of state keys begin that the runtime and its plugins read, behind `app:`, `user:` or `temp:`. `adk_` begins the
+/// keys of sign-ins and of credentials, which google-adk has given these names.
+const STATE: [&str; 5] = ["__adk_internal_", "_adk_", "_pleach_", "adk_", "pleach_"];
+
+/// Returns whether a state key is reserved: its name, without one prefix of a scope, begins with `_pleach_`, `pleach_`, `_adk_`, `adk_` or
+/// `__adk_internal_`. Case matters, as it does for scopes.
+#[must_use]
+pub fn is_reserved_state_key(key: &str) -> bool {
+    let (_, name) = Scope::split(key);
+    STATE.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Returns whether a key of `custom_metadata` is reserved: it begins with `_pleach_`, `pleach_`, `_adk_` or `__adk_internal_`.
+#[must_use]
+pub fn is_reserved_metadata_key(key: &str) -> bool {
+    METADATA.iter().any(|prefix| key.starts_with(prefix))
+}
+
+/// Removes the reserved keys of metadata that a client, a model or node code has given.
+pub fn drop_reserved_metadata(metadata: &mut Map) {
+    metadata.retain(|key, _| !is_reserved_metadata_key(key));
+}
+
+/// Which state keys a writer may change. Reserved keys are refused to all writers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StateRights {
+    /// All keys that are not reserved.
+    #[default]
+    All,
+    /// The keys of the user and of the session, and no `app:` key.
+    WithoutApp,
+}
+
+impl StateRights {
+    /// Returns why the writer may not change a key, if it may not.
+    #[must_use]
+    pub fn refusal(self, key: &str) -> Option<RefusedKey> {
+        let why = match self {
+            _ if is_reserved_state_key(key) => Refusal::Reserved,
+            Self::WithoutApp if Scope::split(key).0 == Scope::App => Refusal::OfApp,
+            Self::All | Self::WithoutApp => return None,
+        };
+        Some(RefusedKey { key: key.to_owned(), why })
+    }
+
+    /// Removes the keys that the writer may not change from `delta`, where their values are those of `state`. A client that sends the
+    /// whole state back changes nothing with them.
+    ///
+    /// # Errors
+    /// The first key with another value. `delta` is as it was then.
+    pub fn apply(self, delta: &mut Map, state: &Map) -> Result<(), RefusedKey> {
+        for (key, value) in &*delta {
+            if let Some(refused) = self.refusal(key).filter(|_| state.get(key) != Some(value)) {
+                return Err(refused);
+            }
+        }
+        self.strip(delta);
+        Ok(())
+    }
+
+    /// Removes the keys that the writer may not change from `delta`.
+    pub fn strip(self, delta: &mut Map) {
+        delta.retain(|key, _| self.refusal(key).is_none());
+    }
+}
+
+/// A state key that its writer may not change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedKey {
+    key: String,
+    why: Refusal,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Refusal {
+    Reserved,
+    OfApp,
+}
+
+impl RefusedKey {
+    /// Returns the key.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+}
+
+/// A sentence that names the key and says what to do.
+impl fmt::Display for RefusedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = match self.why {
+            Refusal::Reserved => "is reserved for the runtime: leave it out, or use another name",
+            Refusal::OfApp => "belongs to all users of the app, and this caller may not change it: leave it out",
+        };
+        write!(f, "state key '{}' {why}", self.key)
+    }
+}
+
+impl std::error::Error for RefusedKey {}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn map(value: serde_json::Value) -> Map {
+        value.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn reserved_state_keys_are_known_in_every_scope() {
+        for name in ["_pleach_budget:base:model_calls", "pleach_x", "_adk_x", "adk_oauth_state:q", "__adk_internal_x"] {
+            for scope in ["", "app:", "user:", "temp:"] {
+                assert!(is_reserved_state_key(&format!("{scope}{name}")), "{scope}{name}");
+            }
+        }
+        for open in
+            ["", "pleach", "_pleach", "adk", "x_pleach_", " _pleach_x", "_PLEACH_x", "user:x", "app:user:_pleach_x"]
+        {
+            assert!(!is_reserved_state_key(open), "{open}");
+        }
+    }
+
+    #[test]
+    fn reserved_metadata_keys_are_dropped() {
+        let mut metadata = map(json!({"_pleach_budget": 1, "pleach_signal": 1, "_adk_completed_runs": [],
+            "__adk_internal_x": 1, "trace": 1, "adk_trace": 1}));
+        drop_reserved_metadata(&mut metadata);
+        assert_eq!(metadata, map(json!({"trace": 1, "adk_trace": 1})));
+    }
+
+    #[test]
+    fn what_stays_as_it_is_may_be_sent_back() {
+        let state = map(json!({"user:_pleach_budget:model_calls": 3, "app:x": 1, "k": 1}));
+        let mut whole = state.clone();
+        whole.insert("k".to_owned(), json!(2));
+        let mut all = whole.clone();
+        StateRights::All.apply(&mut all, &state).unwrap();
+        assert_eq!(all, map(json!({"app:x": 1, "k": 2})));
+        StateRights::WithoutApp.apply(&mut whole, &state).unwrap();
+        assert_eq!(whole, map(json!({"k": 2})));
+    }
+
+    #[test]
+    fn what_changes_is_refused_as_a_whole() {
+        let state = map(json!({"user:_pleach_budget:model_calls": 3, "app:x": 1}));
+        for (rights, delta, refused) in [
+            (
+                StateRights::All,
+                json!({"k": 1, "user:_pleach_budget:model_calls": 0}),
+                "user:_pleach_budget:model_calls",
+            ),
+            (StateRights::All, json!({"user:_pleach_budget:model_calls": null}), "user:_pleach_budget:model_calls"),
+            (StateRights::All, json!({"_adk_new": null}), "_adk_new"),
+            (StateRights::WithoutApp, json!({"app:x": 2}), "app:x"),
+            (StateRights::WithoutApp, json!({"app:": 2}), "app:"),
+        ] {
+            let mut changed = map(delta.clone());
+            let error = rights.apply(&mut changed, &state).unwrap_err();
+            assert_eq!((error.key(), &changed), (refused, &map(delta)));
+            assert!(error.to_string().contains(refused), "{error}");
+        }
+        assert_eq!(StateRights::All.refusal("app:x"), None);
+    }
+}
