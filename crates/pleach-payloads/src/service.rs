@@ -411,6 +411,10 @@ impl SessionService for PayloadSessions {
         self.inner.claim(head, time)
     }
 
+    fn check_head<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<()>> {
+        self.inner.check_head(head)
+    }
+
     fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {
         self.inner.user_state(app_name, user_id)
     }

@@ -1,5 +1,6 @@
 //! The service: a thin index over the directory and the stored sessions.
 
+use std::future::ready;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -222,6 +223,11 @@ impl SessionService for InMemorySessionService {
 
     fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, SessionResult<()>> {
         Box::pin(async move { self.claim_now(head, time) })
+    }
+
+    fn check_head<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<()>> {
+        let checked = self.find(head.key()).and_then(|stored| stored.check(head.revision()));
+        Box::pin(ready(checked.unwrap_or_else(|| Err(SessionError::NotFound(head.key().clone())))))
     }
 
     fn redact_event<'a>(

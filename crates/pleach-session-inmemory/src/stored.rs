@@ -186,6 +186,11 @@ impl StoredSession {
         Some(self.lock_at(ours)?.map(|mut log| self.advance(&mut log, time)))
     }
 
+    /// Compares the revision; `None` when the session has been deleted.
+    pub(crate) fn check(&self, ours: Revision) -> Option<SessionResult<()>> {
+        self.lock_at(ours).map(|log| log.map(drop))
+    }
+
     /// Replaces an event and advances the revision; `None` when the session has been deleted.
     pub(crate) fn redact(&self, ours: Revision, event: Arc<Event>, time: f64) -> Option<SessionResult<Renewed>> {
         Some(self.lock_at(ours)?.and_then(|mut log| {

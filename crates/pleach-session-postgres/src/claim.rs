@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pleach_core::{Event, SessionHead, SessionKey};
+use pleach_core::{Event, Revision, SessionHead, SessionKey};
 use pleach_session::{SessionError, SessionResult, check_redacted, prepare, redacted_document};
 use sqlx::Row as _;
 
@@ -54,16 +54,33 @@ impl Claim {
             if let Some(row) = claimed.first() {
                 return Ok(Seen::new(time, row.try_get("ties")?));
             }
-            let rows = value::query(sql::FIND_REVISION, &self.key).fetch_all(&mut *connection).await?;
-            let Some(row) = rows.first() else { return Err(SessionError::NotFound((*self.key).clone()).into()) };
-            let stored = Seen::new(row.try_get("update_time")?, row.try_get("ties")?).revision;
-            if stored != ours {
-                return Err(SessionError::Stale { key: (*self.key).clone(), stored, ours }.into());
-            }
+            compare(connection, &self.key, ours).await?;
             time = Time(time.0.saturating_add(1));
         }
         let source = "other writers kept coming first".into();
         Err(SessionError::Locked { what: format!("session {} in {}", self.key, self.server), source }.into())
+    }
+}
+
+/// Compares the session's revision with the one that the caller has seen.
+///
+/// # Errors
+/// `NotFound` and `Stale`.
+async fn compare(connection: &mut PgConnection, key: &SessionKey, ours: Revision) -> Result<(), Trouble> {
+    let rows = value::query(sql::FIND_REVISION, key).fetch_all(connection).await?;
+    let Some(row) = rows.first() else { return Err(SessionError::NotFound(key.clone()).into()) };
+    let stored = Seen::new(row.try_get("update_time")?, row.try_get("ties")?).revision;
+    if stored == ours { Ok(()) } else { Err(SessionError::Stale { key: key.clone(), stored, ours }.into()) }
+}
+
+/// A look whether a head is the newest.
+pub(crate) struct CheckHead<'h>(pub(crate) &'h SessionHead);
+
+impl Ask for CheckHead<'_> {
+    type Answer = ();
+
+    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<(), Trouble> {
+        compare(connection, self.0.key(), self.0.revision()).await
     }
 }
 

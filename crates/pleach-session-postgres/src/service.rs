@@ -12,7 +12,7 @@ use pleach_session::{
 
 use crate::address::Address;
 use crate::append::{Append, Appended};
-use crate::claim::{Claim, Redact};
+use crate::claim::{CheckHead, Claim, Redact};
 use crate::connect_retry::ConnectRetry;
 use crate::connections::{Ask, Connections};
 use crate::create::{Create, Delete};
@@ -213,6 +213,10 @@ impl SessionService for PostgresSessionService {
 
     fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, SessionResult<()>> {
         Box::pin(self.claim(head, time))
+    }
+
+    fn check_head<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<()>> {
+        Box::pin(async move { self.connections.ask(&CheckHead(head)).await })
     }
 
     fn redact_event<'a>(

@@ -197,6 +197,18 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
     /// When the future is dropped, the claim is made or not, and `head` is unchanged.
     fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, SessionResult<()>> {
         let _ = time;
+        self.check_head(head)
+    }
+
+    /// Compares the session's revision with that of `head`, and changes nothing. A writer asks before it begins work that it did not claim
+    /// the session for. Another writer may come right behind the comparison.
+    ///
+    /// # Errors
+    /// `NotFound` for a deleted session, `Stale` when the session was appended to or claimed since `head` was made.
+    ///
+    /// # Cancel safety
+    /// Dropping the future has no effect.
+    fn check_head<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<()>> {
         Box::pin(async move {
             let key = || head.key().clone();
             let stored = match self.events_since(head).await?.ok_or_else(|| SessionError::NotFound(key()))? {
@@ -365,6 +377,10 @@ impl<S: SessionService + ?Sized> SessionService for Arc<S> {
 
     fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, SessionResult<()>> {
         (**self).claim(head, time)
+    }
+
+    fn check_head<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<()>> {
+        (**self).check_head(head)
     }
 
     fn redact_event<'a>(
