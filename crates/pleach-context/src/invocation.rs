@@ -5,14 +5,20 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pleach_artifact::ArtifactService;
-use pleach_core::{AppName, Clock, Content, Event, InvocationId, Map, SessionId, SessionKey, UnreadableKeys, UserId};
+use pleach_core::{
+    AppName, Clock, Content, Event, InvocationId, Map, SessionId, SessionKey, UnreadableKeys, UserId,
+    drop_reserved_metadata, is_reserved_metadata_key,
+};
 use pleach_memory::MemoryService;
 
 use crate::contract::{InvocationSetup, Services};
-use crate::engine::{EventQueue, WorkGate};
+use crate::engine::{EventQueue, Fence, WorkGate};
 use crate::live_signals::LiveSignals;
 use crate::session_state::SessionState;
-use crate::{AbortSignal, InvocationContext, RunConfig};
+use crate::{AbortSignal, InvocationContext, NodeError, RunConfig};
+
+/// The class of the error of a write to a reserved key.
+pub(crate) const RESERVED_KEY: &str = "ReservedKeyError";
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // What these locks guard is replaced or pushed whole: a panic elsewhere leaves nothing half-changed.
@@ -25,13 +31,16 @@ impl InvocationSetup {
     pub fn open(mut self) -> InvocationContext {
         let state = std::mem::take(&mut self.state);
         let events = std::mem::take(&mut self.events);
-        let metadata = self.run_config.custom_metadata.clone();
+        let mut metadata = self.run_config.custom_metadata.clone();
+        // The field is public, so the config's own setter may not have seen it. An invocation within a tool call has none of its own.
+        drop_reserved_metadata(&mut metadata);
         let has_metadata = AtomicBool::new(!metadata.is_empty());
         InvocationContext {
             last_update_time: AtomicU64::new(self.last_update_time.to_bits()),
             setup: self,
             queue: EventQueue::default(),
             work_gate: WorkGate::default(),
+            fence: Fence::default(),
             state: Mutex::new(SessionState::new(state)),
             events: Mutex::new(events),
             history: Mutex::default(),
@@ -200,7 +209,26 @@ impl InvocationContext {
     }
 
     /// Changes the metadata that is put on every later event of the invocation.
-    pub fn set_custom_metadata(&self, key: impl Into<String>, value: impl Into<serde_json::Value>) {
+    ///
+    /// # Errors
+    /// A `ReservedKeyError` for a key that is reserved for the runtime.
+    pub fn set_custom_metadata(
+        &self,
+        key: impl Into<String>,
+        value: impl Into<serde_json::Value>,
+    ) -> Result<(), NodeError> {
+        let key = key.into();
+        if is_reserved_metadata_key(&key) {
+            let text = format!("metadata key '{key}' is reserved for the runtime: use another name");
+            return Err(NodeError::new(RESERVED_KEY, text));
+        }
+        self.set_reserved_metadata(key, value);
+        Ok(())
+    }
+
+    /// Changes metadata under a key that may be reserved. For plugins, which keep under `_pleach_…` what they rely on; the key must not
+    /// come from a client or a model.
+    pub fn set_reserved_metadata(&self, key: impl Into<String>, value: impl Into<serde_json::Value>) {
         lock(&self.metadata).insert(key.into(), value.into());
         self.has_metadata.store(true, Ordering::Release);
     }

@@ -15,6 +15,7 @@ mod dead_end;
 pub mod engine;
 mod error;
 mod extract;
+mod fence;
 mod history;
 mod invocation;
 mod live_signals;

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use pleach_core::{Content, Map};
+use pleach_core::{Content, Map, drop_reserved_metadata};
 use pleach_session::GetSessionConfig;
-use pleach_session::notes::is_note;
 
 /// How model answers are streamed. ADK: `StreamingMode`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,8 +24,8 @@ pub struct RunConfig {
     /// How many model calls the run may make, of an invocation that is resumed each run anew; 0 means no limit, `None` the limit
     /// of the app.
     pub max_llm_calls: Option<u32>,
-    /// Put on every event of the invocation; keys of the event itself win. Keys starting with `__adk_internal_` are dropped, and
-    /// so are those under which the engine records what it has done, such as `_adk_completed_runs`.
+    /// Put on every event of the invocation; keys of the event itself win. Keys that are reserved for the runtime are dropped: those
+    /// that begin with `__adk_internal_`, `_adk_`, `_pleach_` or `pleach_`.
     // R1107, R1109
     pub custom_metadata: Map,
     /// Which part of the history is loaded.
@@ -60,9 +59,9 @@ impl RunConfig {
     /// Sets what is put on every event; reserved keys are dropped.
     // R1109
     #[must_use]
-    pub fn custom_metadata(mut self, metadata: Map) -> Self {
-        self.custom_metadata =
-            metadata.into_iter().filter(|(key, _)| !key.starts_with("__adk_internal_") && !is_note(key)).collect();
+    pub fn custom_metadata(mut self, mut metadata: Map) -> Self {
+        drop_reserved_metadata(&mut metadata);
+        self.custom_metadata = metadata;
         self
     }
 

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use foldhash::HashMap;
-use pleach_core::{EventActions, Map, Scope, StateOp, StateOpError};
+use pleach_core::{EventActions, Map, Scope, StateOp, StateOpError, is_reserved_state_key};
 use serde_json::Value;
 use smol_str::SmolStr;
 
@@ -327,7 +327,8 @@ impl SessionState {
     pub(crate) fn drop_ops(&mut self, values: &mut Map, delta: u64) {
         values.retain(|key, _| {
             let Some(Writes::Many(log)) = self.writes.get_mut(key.as_str()) else { return true };
-            if log.is_set_by(delta) {
+            // What a plugin counts under a reserved key has happened, whatever becomes of the attempt.
+            if log.is_set_by(delta) || is_reserved_state_key(key) {
                 return true;
             }
             log.remove(delta);

@@ -1,6 +1,6 @@
 //! What a model answers.
 
-use pleach_core::{Content, Event, FunctionCall, FunctionResponse, Map, ModelInfo, Part};
+use pleach_core::{Content, Event, FunctionCall, FunctionResponse, Map, ModelInfo, Part, drop_reserved_metadata};
 use serde_json::Value;
 
 /// What a model answers, or a fragment of it. ADK: `LlmResponse`
@@ -103,8 +103,10 @@ impl LlmResponse {
         if error_message.is_some() {
             event.set_error_message(error_message);
         }
-        if custom_metadata.is_some() {
-            event.set_custom_metadata(custom_metadata);
+        if let Some(mut metadata) = custom_metadata {
+            // A client of a model passes on what a server says.
+            drop_reserved_metadata(&mut metadata);
+            event.set_custom_metadata(Some(metadata));
         }
         if info != ModelInfo::default() {
             merge_info(event.model_mut(), info);

@@ -43,6 +43,12 @@ impl<T> PerInvocation<T> {
         value
     }
 
+    /// Removes all values.
+    pub(crate) fn clear(&self) {
+        let left = std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).by_address);
+        drop(left);
+    }
+
     /// Removes the value of an invocation that has ended.
     pub(crate) fn remove(&self, ic: &InvocationContext) -> Option<Arc<T>> {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -27,7 +27,7 @@ impl<'a> Around<'a> {
         drop(work);
         if content.is_none() && self.ctx.engine().has_pending_changes() {
             // L136
-            self.ctx.emit(CallbackNote::Before.put_on(Event::new())).await?;
+            self.ctx.engine().emit_noted(CallbackNote::Before.put_on(Event::new())).await?;
         }
         Ok(content)
     }
@@ -71,7 +71,8 @@ impl<'a> Around<'a> {
         if !has_addition {
             return self.ctx.emit(mark).await;
         }
-        self.ctx.engine().lane(LaneSetup::default()).emit(CallbackNote::After.put_on(mark)).await
+        let lane = self.ctx.engine().lane(LaneSetup::default());
+        lane.engine().emit_noted(CallbackNote::After.put_on(mark)).await
     }
 
     /// Returns whether anything can be called behind the agent.

@@ -46,7 +46,7 @@ impl AgentRun<'_> {
         let lane = self.ctx.engine().lane(LaneSetup { author: Some("user".into()), ..LaneSetup::default() });
         let mut event = Event::new().with_content(Content::new("user", [part]));
         mark_task_response(&mut event, &self.agent.agent.name);
-        lane.emit(event).await
+        lane.engine().emit_noted(event).await
     }
 
     /// Adds the result of the agent's task, which a call with these arguments has ended, to the event of the responses.

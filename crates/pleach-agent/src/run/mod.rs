@@ -149,7 +149,7 @@ impl<'a> AgentRun<'a> {
         let calls = !has_called && !self.ctx.engine().transfers();
         if let Some(mut addition) = around.finish(end, recorded.closing, calls).await? {
             self.keep_addition(&mut addition)?;
-            self.ctx.emit(addition).await?;
+            self.ctx.engine().emit_noted(addition).await?;
         }
         Ok(end)
     }
@@ -221,7 +221,7 @@ impl<'a> AgentRun<'a> {
         content.role.get_or_insert_with(|| "model".into());
         let mut event = CallbackNote::Before.put_on(Event::new().with_content(content));
         self.keep_answer(&mut event)?;
-        self.ctx.emit(event).await
+        self.ctx.engine().emit_noted(event).await
     }
 
     fn plugins(&self) -> &'a PluginManager {

@@ -165,7 +165,7 @@ impl AgentRun<'_> {
         }
         self.keep_answer(&mut event)?;
         let ends = event.function_calls().next().is_none() && event.is_final_response();
-        self.ctx.emit(event).await?;
+        self.ctx.engine().emit_noted(event).await?;
         call.event_id = self.new_event_id();
         if let Some(code) = code {
             self.execute_code(&code).await?;

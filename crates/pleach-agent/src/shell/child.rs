@@ -29,8 +29,13 @@ impl ShellRun<'_> {
         loop {
             let Some(agent) = agents.last() else { return Ok(StepEnd::Done) };
             let lane = self.lane(agent, &setup);
-            agent.run(lane.clone(), self.input.clone()).await?;
+            let ended = agent.run(lane.clone(), self.input.clone()).await;
+            if ended.is_err() {
+                // What plugins have counted stays, and goes to the next event of the run.
+                lane.engine().discard_changes();
+            }
             self.ctx.engine().merge_lane(&lane);
+            ended?;
             if lane.engine().has_escalated() {
                 self.ctx.engine().escalate();
             }

@@ -136,7 +136,7 @@ impl<'a> ShellRun<'a> {
         // google-adk marks the end behind the sub-agents only.
         let closing = if self.children().is_empty() { Closing::Owed } else { closing };
         if let Some(addition) = around.finish(end, closing, !has_called).await? {
-            self.ctx.emit(addition).await?;
+            self.ctx.engine().emit_noted(addition).await?;
         }
         Ok(end)
     }
@@ -157,7 +157,7 @@ impl<'a> ShellRun<'a> {
 
     async fn say(&self, mut content: Content) -> Result<(), NodeError> {
         content.role.get_or_insert_with(|| "model".into());
-        self.ctx.emit(CallbackNote::Before.put_on(Event::new().with_content(content))).await
+        self.ctx.engine().emit_noted(CallbackNote::Before.put_on(Event::new().with_content(content))).await
     }
 
     /// Stores where the agent is, in a resumable app.

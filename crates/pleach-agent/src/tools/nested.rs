@@ -156,10 +156,10 @@ fn adopt(ic: &InvocationContext, event: &Arc<Event>, ctx: &ToolContext) -> Resul
     let mut delta = changes.actions().state_delta().clone();
     delta.retain(|key, _| !ops.contains_key(key));
     if !delta.is_empty() {
-        ctx.state().update(delta)?;
+        ctx.reserved_state().update(delta)?;
     }
     for (key, op) in ops.iter().flat_map(|(key, ops)| ops.iter().map(move |op| (key, op))) {
-        ctx.state().apply(key, op.clone())?;
+        ctx.reserved_state().apply(key, op.clone())?;
     }
     let files = event.actions().artifact_delta();
     if !files.is_empty() {

@@ -3,8 +3,21 @@
 use pleach_core::Event;
 
 use super::Context;
-use crate::engine::{Engine as _, InFlightCall, Sending};
+use crate::engine::{Engine as _, InFlightCall, Notes, RunHandle, Sending};
 use crate::{NodeError, Yield};
+
+impl RunHandle<'_> {
+    /// Sends an event of the runtime, whose notes in the metadata are kept. See [`Context::emit`].
+    ///
+    /// # Errors
+    /// As [`Context::emit`].
+    ///
+    /// # Cancel safety
+    /// As [`Context::emit`].
+    pub async fn emit_noted(self, event: Event) -> Result<(), NodeError> {
+        self.0.send(event.into(), Notes::Kept).await
+    }
+}
 
 impl Context {
     /// Sends an event, a value or a question, and waits until it is stored and handed to the caller of the run.
@@ -19,8 +32,12 @@ impl Context {
     /// # Cancel safety
     /// Once polled, the event is stored also when the future is dropped.
     pub async fn emit(&self, item: impl Into<Yield>) -> Result<(), NodeError> {
+        self.send(item.into(), Notes::Dropped).await
+    }
+
+    async fn send(&self, item: Yield, notes: Notes) -> Result<(), NodeError> {
         let _live = InFlightCall::enter(self);
-        let Some(staged) = self.engine().stage(item.into())? else { return Ok(()) };
+        let Some(staged) = self.engine().stage_with(item, notes)? else { return Ok(()) };
         if staged.event.is_partial() {
             self.invocation().engine().queue().push_unwaited(staged.event);
             if self.invocation().engine().queue().is_crowded() {

@@ -31,7 +31,7 @@ pub use ask::json_schema_of;
 pub use select::Select;
 pub use session_view::SessionView;
 pub use state::{Key, State, StateNumber};
-pub(crate) use state::{delta_of, unreadable};
+pub(crate) use state::{check_open, delta_of, unreadable};
 pub use step::Step;
 
 use crate::Context;

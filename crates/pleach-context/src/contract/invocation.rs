@@ -13,7 +13,7 @@ use smol_str::SmolStr;
 use super::{CredentialService, Listed, NodeScheduler, PluginManager};
 use crate::compaction::PromptCompaction;
 use crate::credential::KeptCredentials;
-use crate::engine::{EventQueue, WorkGate};
+use crate::engine::{EventQueue, Fence, WorkGate};
 use crate::live_signals::LiveSignals;
 use crate::session_state::SessionState;
 use crate::{AbortSignal, DeadEnd, History, Provided, RunConfig};
@@ -28,6 +28,7 @@ pub struct InvocationContext {
     pub(crate) last_update_time: AtomicU64,
     pub(crate) queue: EventQueue,
     pub(crate) work_gate: WorkGate,
+    pub(crate) fence: Fence,
     pub(crate) state: Mutex<SessionState>,
     pub(crate) events: Mutex<Vec<Arc<Event>>>,
     pub(crate) history: Mutex<HistoryCache>,

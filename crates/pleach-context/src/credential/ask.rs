@@ -32,7 +32,7 @@ impl std::fmt::Debug for SentCredential {
 pub fn credential_question(ctx: &Context, config: &AuthConfig, id: &str) -> Result<Event, NodeError> {
     let question = CredentialQuestion::new(config, id, &*ctx.invocation().engine().services().ids)?;
     for (key, value) in question.state {
-        ctx.state().set(key, value)?;
+        ctx.reserved_state().set(key, value)?;
     }
     Ok(question.event)
 }
@@ -83,7 +83,7 @@ pub fn accept_credential(ctx: &Context, requested: &AuthConfig, answer: &Value, 
     let sign_in = SignIn::read(id, |key| ctx.state().value(key));
     let accepted = accept(requested, answer, &sign_in)?;
     if let Some(key) = accepted.used_verifier {
-        ctx.state().set(key, Value::Null)?;
+        ctx.reserved_state().set(key, Value::Null)?;
     }
-    ctx.state().set(format!("temp:{}", credential_key(requested)), accepted.credential)
+    ctx.reserved_state().set(format!("temp:{}", credential_key(requested)), accepted.credential)
 }

@@ -117,7 +117,7 @@ impl CredentialService for SessionStateCredentialService {
     fn save_credential<'a>(&'a self, config: &'a AuthConfig, ctx: &'a Context) -> BoxFuture<'a, Result<(), NodeError>> {
         let saved = exchanged(config).and_then(|exchanged| {
             let kept = exchanged.map_or(Value::Null, |(value, _)| without_client_secret(value));
-            ctx.state().set(credential_key(config), kept)
+            ctx.reserved_state().set(credential_key(config), kept)
         });
         Box::pin(ready(saved))
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use pleach_core::{Event, Map};
 
-use super::{EventQueue, InvocationHandle, NodeScheduler, PromptCompaction, Services, WorkGate};
+use super::{EventQueue, Fence, InvocationHandle, NodeScheduler, PromptCompaction, Services, WorkGate};
 use crate::contract::HistoryCache;
 use crate::contract::Listed;
 use crate::invocation::lock;
@@ -89,6 +89,12 @@ impl<'a> InvocationHandle<'a> {
     #[must_use]
     pub fn work_gate(self) -> &'a WorkGate {
         &self.0.work_gate
+    }
+
+    /// What steps ask before their closures begin. For the Runner.
+    #[must_use]
+    pub fn fence(self) -> &'a Fence {
+        &self.0.fence
     }
 
     /// Passes an event to the `on_event` hooks of the plugins. Returns the original when one of them changes it.

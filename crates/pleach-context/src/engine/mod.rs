@@ -48,6 +48,7 @@ pub use crate::credential::{
     KeptCredentials, SentCredential, TakenCredentials, accept_credential, credential_question, sent_credential,
 };
 pub use crate::error::WORKFLOW_CHANGED;
+pub use crate::fence::Fence;
 pub use crate::history::{
     AnswerState, PlannedRun, PlannedRuns, RecordedRun, ReplayState, RunKey, RunRecord, caller_of_task, completed_runs,
     is_reported, mark_completed, mark_reported, mark_task_response, round_of,
@@ -67,7 +68,7 @@ pub(crate) use parking::InFlightCall;
 pub(crate) use run_state::{
     AgentPart, ChildCounters, Lane, LaneWork, Output, OwnLane, RunState, Transfer, output_twice,
 };
-pub(crate) use stage::{check_reserved, question_event};
+pub(crate) use stage::{Notes, check_reserved, question_event};
 pub(crate) use tree::{MAX_DEPTH, too_deep};
 
 /// Gives the engine's handle of what node code sees.

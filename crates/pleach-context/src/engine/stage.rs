@@ -3,18 +3,31 @@
 
 use std::sync::Arc;
 
-use pleach_core::{Branch, Event, OutputFor, RequestInput, SIGNAL, TIMER, nests_within};
+use pleach_core::{
+    Branch, Event, OutputFor, RequestInput, SIGNAL, TIMER, drop_reserved_metadata, is_reserved_metadata_key,
+    is_reserved_state_key, nests_within,
+};
 use pleach_schema::validate_answer;
 use pleach_session::notes::TRIED_AGAIN;
 use serde_json::Value;
 
 use super::deltas::{has_changes, take_deltas};
 use super::{Engine as _, Output, OutputSource, RunHandle, RunState, Transfer, asked_in_background, output_twice};
+use crate::context::check_open;
 use crate::history::{mark, mark_pending_route, mark_reported, mark_rounds};
 use crate::{Context, NodeError, NodeInput, NodeKind, Yield};
 
 /// An output of so few levels makes no event too deep.
 const SHALLOW: usize = 32;
+
+/// What becomes of reserved metadata on an event that is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notes {
+    /// Node code sends it: a note of the engine there would be forged.
+    Dropped,
+    /// The runtime sends it.
+    Kept,
+}
 
 /// An event that is complete but for its id and time, which the Runner gives it when it is stored.
 #[derive(Debug)]
@@ -31,6 +44,12 @@ impl RunHandle<'_> {
     /// # Errors
     /// As [`Context::emit`].
     pub fn stage(self, item: Yield) -> Result<Option<Staged>, NodeError> {
+        let notes = if matches!(item, Yield::Unchecked(_)) { Notes::Kept } else { Notes::Dropped };
+        self.stage_with(item, notes)
+    }
+
+    /// The same for an event of the runtime itself, whose notes are kept if so asked.
+    pub(crate) fn stage_with(self, item: Yield, notes: Notes) -> Result<Option<Staged>, NodeError> {
         let checked = !matches!(item, Yield::Unchecked(_));
         let is_shallow = matches!(&item, Yield::Output(output) if nests_within(output, SHALLOW));
         let mut event = Event::new();
@@ -45,6 +64,9 @@ impl RunHandle<'_> {
             event.replace_nul();
         }
         self.check_event(&mut event, checked)?;
+        if notes == Notes::Dropped {
+            drop_notes(&mut event);
+        }
         let mut cell = self.0.cell();
         if cell.has_ended() {
             return Err(self.0.has_ended());
@@ -122,9 +144,11 @@ impl RunHandle<'_> {
             self.0.conform_output(event)?;
         }
         for (key, value) in event.actions().state_delta() {
+            check_open(key)?;
             self.0.check_state_entry(key, value)?;
         }
         for (key, ops) in event.actions().state_ops() {
+            check_open(key)?;
             self.0.state().check_ops(key, ops)?;
         }
         if self.0.inner.background && event.is_interrupt() {
@@ -166,11 +190,28 @@ impl RunHandle<'_> {
         Staged { event: Arc::new(event), output_source: OutputSource::None }
     }
 
-    /// Drops what no event carries yet. The values that were set stay visible in this process.
-    pub fn discard_changes(self) {
+    /// Ends the body of a failed attempt that gets no error event. Returns the event for what plugins have counted, if anything.
+    #[must_use]
+    pub fn fail_without_event(self) -> Option<Staged> {
         let mut cell = self.0.cell();
-        self.0.drop_operations(&mut cell);
-        drop(std::mem::take(&mut cell.lane.actions));
+        let wakers = cell.end();
+        self.0.record_delegation(&mut cell);
+        self.0.discard(&mut cell);
+        let counted = has_changes(&cell).then(|| {
+            let mut event = Event::new();
+            self.0.enrich(&mut cell, &mut event);
+            take_deltas(self.0, &mut cell, &mut event);
+            Staged { event: Arc::new(event), output_source: OutputSource::None }
+        });
+        drop(cell);
+        wakers.into_iter().for_each(std::task::Waker::wake);
+        counted
+    }
+
+    /// Drops what no event carries yet, but for reserved keys: what plugins have counted has happened. The values that were set stay
+    /// visible in this process.
+    pub fn discard_changes(self) {
+        self.0.discard(&mut self.0.cell());
     }
 
     /// Whether the body has sent anything yet.
@@ -187,6 +228,18 @@ impl RunHandle<'_> {
 }
 
 impl Context {
+    fn discard(&self, cell: &mut RunState) {
+        self.drop_operations(cell);
+        let mut dropped = std::mem::take(&mut cell.lane.actions);
+        let writes = dropped.state_writes();
+        let mut keys = dropped.take_state_delta().unwrap_or_default();
+        keys.retain(|key, _| is_reserved_state_key(key));
+        if !keys.is_empty() {
+            cell.lane.actions.set_state_delta(keys);
+            cell.lane.actions.set_state_writes(writes);
+        }
+    }
+
     /// A typed output schema is enforced on every output that is yielded.
     // R302
     fn conform_output(&self, event: &mut Event) -> Result<(), NodeError> {
@@ -316,6 +369,16 @@ impl Context {
         cell.sent = true;
         Some(Staged { event: Arc::new(event), output_source })
     }
+}
+
+fn drop_notes(event: &mut Event) {
+    let Some(metadata) = event.custom_metadata().filter(|given| given.keys().any(|key| is_reserved_metadata_key(key)))
+    else {
+        return;
+    };
+    let mut metadata = metadata.clone();
+    drop_reserved_metadata(&mut metadata);
+    event.set_custom_metadata(Some(metadata).filter(|metadata| !metadata.is_empty()));
 }
 
 /// Makes the event that asks a question.

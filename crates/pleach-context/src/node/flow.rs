@@ -17,7 +17,8 @@ pub enum Yield {
     Output(Value),
     /// An event.
     Event(Box<Event>),
-    /// An event whose output is not checked against the node's schema: a result that is not the body's own.
+    /// An event of the runtime: its output is not checked against the node's schema, as a result that is not the body's own, and its notes
+    /// in the metadata are kept.
     // R510
     Unchecked(Box<Event>),
     /// A question to the outside world.

@@ -34,7 +34,7 @@ impl Kept<'_> {
     /// # Errors
     /// The credential service fails.
     pub(super) async fn keep(&self, credential: &AuthCredential) -> Result<(), NodeError> {
-        self.ctx.state().set(self.key(), json_of(credential))?;
+        self.ctx.reserved_state().set(self.key(), json_of(credential))?;
         self.store(Some(credential)).await
     }
 
@@ -58,7 +58,7 @@ impl Kept<'_> {
     pub(super) async fn replace(&self, old: &AuthCredential, new: Option<&AuthCredential>) -> Result<(), NodeError> {
         let is_old = |kept: &AuthCredential| identity(kept) == identity(old);
         if self.answered().as_ref().is_some_and(is_old) {
-            self.ctx.state().set(self.key(), new.map(json_of).unwrap_or_default())?;
+            self.ctx.reserved_state().set(self.key(), new.map(json_of).unwrap_or_default())?;
         }
         if self.stored().await?.as_ref().is_some_and(is_old) {
             self.store(new).await?;

@@ -12,9 +12,10 @@ use pleach_core::{Map, Scope};
 use serde_json::{Value, json};
 
 use super::limits::Limits;
+use super::run::reserved_name;
 use super::usage::Counts;
 
-/// The names of an account's state keys: `user:budget:input_tokens`.
+/// The names of an account's state keys, which are reserved: `user:_pleach_budget:input_tokens`.
 #[derive(Clone, Debug)]
 pub(super) struct Keys {
     prefix: String,
@@ -22,7 +23,7 @@ pub(super) struct Keys {
 
 impl Keys {
     pub(super) fn new(scope: Scope, plugin: &str) -> Self {
-        Self { prefix: format!("{}{plugin}:", scope.prefix()) }
+        Self { prefix: format!("{}{}:", scope.prefix(), reserved_name(plugin)) }
     }
 
     fn total(&self, counter: &str) -> String {
@@ -119,6 +120,11 @@ impl Account {
         self.owed = self.owed.plus(used);
     }
 
+    /// What no event carries yet.
+    pub(super) fn owed(&self) -> Counts {
+        self.owed
+    }
+
     /// Takes what the next event is to carry, of a run that sees `stored`.
     pub(super) fn take_owed(&mut self, keys: &Keys, limits: &Limits, stored: Stored) -> Owed {
         let mut raised = Vec::new();
@@ -151,10 +157,10 @@ impl Owed {
     /// A `ValidationError` when a key holds something else than a number.
     pub(super) fn write(self, ctx: &Context) -> Result<(), NodeError> {
         for (key, count) in self.raised {
-            ctx.state().max(key, json!(count))?;
+            ctx.reserved_state().max(key, json!(count))?;
         }
         for (key, count) in self.added {
-            ctx.state().add(key, json!(count))?;
+            ctx.reserved_state().add(key, json!(count))?;
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::limits::{BudgetScope, Limits, Reached};
 use super::price::Price;
-use super::run::{Run, RunBook, lock, note_key};
+use super::run::{Run, RunBook, lock, reserved_name};
 use super::usage::Counts;
 use super::{BUDGET_EXCEEDED, BudgetPlugin, Inner, outermost};
 use crate::decided;
@@ -116,7 +116,7 @@ impl Inner {
         if !self.settings.run.is_empty() {
             let now = self.settings.run.wall_time.map(|_| ctx.invocation().clock().now());
             let note = book.run().note(now);
-            outermost(ctx.invocation()).set_custom_metadata(note_key(&self.settings.name), note);
+            outermost(ctx.invocation()).set_reserved_metadata(reserved_name(&self.settings.name), note);
         }
     }
 
@@ -190,9 +190,8 @@ impl Plugin for BudgetPlugin {
     ) -> Hook<'a, Option<LlmResponse>> {
         let book = self.inner.book(ctx.invocation());
         book.fail(&lane(ctx));
-        // The agent may fail, and its changes of state with it: the next step's event carries what is owed.
-        self.inner.note(ctx, &book);
-        None
+        // Where the agent fails, its error event carries reserved keys.
+        written(self.inner.write(ctx, &book))
     }
 
     fn after_agent<'a>(&'a self, _: &'a AgentSpec, ctx: &'a CallbackContext) -> Hook<'a, Option<Content>> {
@@ -245,12 +244,12 @@ impl Plugin for BudgetPlugin {
         ctx: &'a ToolContext,
         _: &'a NodeError,
     ) -> Hook<'a, Option<Value>> {
-        if self.inner.counts_tool(tool) {
-            let book = self.inner.book(ctx.invocation());
-            book.count_tool(&call(ctx));
-            self.inner.note(ctx, &book);
+        if !self.inner.counts_tool(tool) {
+            return None;
         }
-        None
+        let book = self.inner.book(ctx.invocation());
+        book.count_tool(&call(ctx));
+        written(self.inner.write(ctx, &book))
     }
 
     fn after_run<'a>(&'a self, ic: &'a InvocationContext) -> Hook<'a, ()> {

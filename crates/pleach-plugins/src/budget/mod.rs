@@ -18,8 +18,8 @@ use pleach_core::{AppName, Map, Scope, UserId};
 
 use crate::per_invocation::PerInvocation;
 use account::Keys;
-use run::{RunBook, SharedAccount};
-use usage::NANOS;
+use run::{RunBook, SharedAccount, lock};
+use usage::{Counts, NANOS};
 
 pub use builder::{BudgetPluginBuilder, BudgetSetupError};
 pub use limits::{BudgetScope, Limits};
@@ -40,8 +40,8 @@ const MAX_ACCOUNTS: usize = 10_000;
 ///
 /// A step is counted when it ends, once: also when it fails, is streamed or runs beside others, and not again when its recorded events are
 /// replayed. What a run has used is noted on its events, so a resumed run continues to count. What users and apps have used is in the
-/// state, by `add` operations on `user:budget:…` and `app:budget:…`, so it survives restarts and holds for all processes that share the
-/// sessions; a process sees what others have counted when its next run begins.
+/// state, by `add` operations on `user:_pleach_budget:…` and `app:_pleach_budget:…`, so it survives restarts and holds for all processes that share
+/// the sessions; a process sees what others have counted when its next run begins. These keys are reserved: no client and no node code writes them.
 ///
 /// Register it before other plugins: a plugin that answers before it keeps the response from it. A clone is the same budget.
 ///
@@ -150,7 +150,7 @@ impl BudgetPlugin {
     }
 
     /// Returns the changes of state with which a user or the app begins anew, made of the state of a session. They are given to a run with
-    /// `RunRequest::state_delta`, or appended with an event. For a run they are empty.
+    /// `RunRequest::reserved_state_delta`, or appended with an event. For a run they are empty.
     #[must_use]
     pub fn reset(&self, scope: BudgetScope, state: &Map) -> Map {
         self.inner.keys(scope).map(|keys| keys.reset(state)).unwrap_or_default()
@@ -175,10 +175,46 @@ impl Inner {
     fn accounts(&self, ic: &InvocationContext) -> Vec<SharedAccount> {
         let mut known = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_ACCOUNTS {
-            known.retain(|_, account| Arc::strong_count(account) > 1);
+            forget_idle(&mut known);
         }
         let key = |scope| (ic.app_name().clone(), (scope == BudgetScope::User).then(|| ic.user_id().clone()));
         self.settings.stored_scopes().map(|(scope, _)| Arc::clone(known.entry(key(scope)).or_default())).collect()
+    }
+}
+
+/// Forgets the accounts whose runs have all ended: first those that the state has in full.
+fn forget_idle(accounts: &mut HashMap<AccountKey, SharedAccount>) {
+    let is_idle = |account: &SharedAccount| Arc::strong_count(account) == 1;
+    accounts.retain(|_, account| !is_idle(account) || lock(account).owed() != Counts::default());
+    if accounts.len() >= MAX_ACCOUNTS {
+        warn_of_forgotten(accounts.values().filter(|account| is_idle(account)));
+        accounts.retain(|_, account| !is_idle(account));
+    }
+}
+
+/// Says what was used and never stored.
+fn warn_of_forgotten<'a>(accounts: impl Iterator<Item = &'a SharedAccount>) {
+    let mut forgotten = Counts::default();
+    accounts.for_each(|account| forgotten = forgotten.plus(lock(account).owed()));
+    if forgotten != Counts::default() {
+        let Counts { input_tokens, output_tokens, model_calls, tool_calls, .. } = forgotten;
+        tracing::warn!(
+            model_calls,
+            tool_calls,
+            input_tokens,
+            output_tokens,
+            "the budget forgets steps of runs that were cut off: no later step of their users has stored them"
+        );
+    }
+}
+
+/// What the process has counted and not stored is lost with it.
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Those that are under way are closed first.
+        self.books.clear();
+        let accounts = self.accounts.get_mut().unwrap_or_else(PoisonError::into_inner);
+        warn_of_forgotten(accounts.values());
     }
 }
 

@@ -51,15 +51,15 @@ struct ModelCall {
     is_counted: bool,
 }
 
-/// The name of the note of what the invocation has used so far, on its events.
-pub(super) fn note_key(plugin: &str) -> String {
+/// The name under which the plugin keeps what it relies on: the note of what the invocation has used so far, and the state keys.
+pub(super) fn reserved_name(plugin: &str) -> String {
     format!("_pleach_{plugin}")
 }
 
 impl RunBook {
     /// Opens the book of an invocation, with what its last event notes of what it used before a pause or a crash.
     pub(super) fn open(ic: &InvocationContext, plugin: &str, accounts: Vec<SharedAccount>) -> Self {
-        let key = note_key(plugin);
+        let key = reserved_name(plugin);
         let events = ic.events();
         let own = events.iter().rev().filter(|event| event.invocation_id() == ic.invocation_id());
         let note = own.filter_map(|event| event.custom_metadata()?.get(&key)).next();

@@ -235,21 +235,24 @@ impl<'a> NodeRun<'a> {
         let retries = delay.is_some();
         // The child has recorded its failure; this run fails with the same error.
         if let Some(failure) = error.child_failure().filter(|failure| !self.must_record(failure, retries)) {
-            let rest = self.ctx.engine().finish();
-            debug_assert!(
-                rest.is_none() || self.node.spec().kind != NodeKind::Workflow,
-                "a workflow has nothing pending"
-            );
-            return self.retry_or_end(Box::new(failure.clone()), delay);
+            let failure = Box::new(failure.clone());
+            return self.fail_without_event(failure, delay, cx);
         }
         let rethrown = error.child_failure().cloned();
         let failure = rethrown.unwrap_or_else(|| ChildFailure { error, path: self.ctx.node_path().clone() });
         if self.ctx.engine().fails_silently() {
-            drop(self.ctx.engine().finish());
-            return self.retry_or_end(Box::new(failure), delay);
+            return self.fail_without_event(Box::new(failure), delay, cx);
         }
         let staged = self.ctx.engine().fail(&failure.error, retries);
         self.send(staged, Then::Failed(Box::new(failure), delay), cx);
+    }
+
+    /// Ends a failed attempt that gets no error event. What plugins have counted is stored all the same.
+    fn fail_without_event(&mut self, failure: Box<ChildFailure>, delay: Option<Duration>, cx: &TaskContext<'_>) {
+        match self.ctx.engine().fail_without_event() {
+            Some(counted) => self.send(counted, Then::Failed(failure, delay), cx),
+            None => self.retry_or_end(failure, delay),
+        }
     }
 
     /// Returns whether this run must record a child's failure as well. An attempt that continued after a caught failure and

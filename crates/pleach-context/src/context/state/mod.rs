@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 use pleach_core::{
-    DEEPEST, Event, EventActions, Map, SessionKey, StateOp, StateOpError, StateOps, nests_within, replace_nul,
-    without_nul,
+    DEEPEST, Event, EventActions, Map, SessionKey, StateOp, StateOpError, StateOps, StateRights, is_reserved_state_key,
+    nests_within, replace_nul, without_nul,
 };
 use pleach_schema::coerce;
 use serde::Serialize;
@@ -17,6 +17,7 @@ use serde_json::{Number, Value};
 pub use key::{Key, StateNumber};
 
 use crate::engine::RunState;
+use crate::invocation::RESERVED_KEY;
 use crate::session_state::SessionState;
 use crate::{Context, NodeError};
 
@@ -32,7 +33,8 @@ const DEEPEST_ITEM: usize = DEEPEST_VALUE - 1;
 /// shared by all sessions of the user or app, `temp:` keys live until the invocation ends. There is no delete: `null`
 /// is a value, which typed reads take as absent. Of several writes of a key the newest counts, whichever run's event is
 /// stored first. Values that several sessions change are changed with operations ([`State::add`], …), which lose nothing.
-/// Locks are taken per call and never held.
+/// Locks are taken per call and never held. Keys whose names begin with `_pleach_`, `pleach_`, `_adk_`, `adk_` or `__adk_internal_` are
+/// reserved for the runtime and its plugins: they are read like others, and a write is a `ReservedKeyError`.
 ///
 /// # Example
 /// ```
@@ -51,11 +53,25 @@ const DEEPEST_ITEM: usize = DEEPEST_VALUE - 1;
 #[derive(Clone, Copy)]
 pub struct State<'a> {
     ctx: &'a Context,
+    writer: Writer,
+}
+
+/// Who writes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Writer {
+    /// Node code, tools and callbacks.
+    Handler,
+    /// The runtime, its services and plugins: reserved keys, too.
+    Runtime,
 }
 
 impl<'a> State<'a> {
-    pub(crate) fn new(ctx: &'a Context) -> Self {
-        Self { ctx }
+    /// Refuses keys that the writer may not change.
+    fn check_keys<'k>(&self, keys: impl IntoIterator<Item = &'k String>) -> Result<(), NodeError> {
+        match self.writer {
+            Writer::Runtime => Ok(()),
+            Writer::Handler => keys.into_iter().try_for_each(|key| check_open(key)),
+        }
     }
 
     /// The value of a key, or `None` if it is absent.
@@ -112,6 +128,7 @@ impl<'a> State<'a> {
     /// refuses it; a `RuntimeError` when the run has ended, and in a step (see [`Context::step`]).
     pub fn set(&self, key: impl Into<String>, value: impl Serialize) -> Result<(), NodeError> {
         let key = key.into();
+        self.check_keys([&key])?;
         let value = json(&key, value)?;
         self.write(&key, value)
     }
@@ -191,6 +208,9 @@ impl<'a> State<'a> {
     /// Those of the operation's own method.
     pub fn apply(&self, key: &str, mut op: StateOp) -> Result<(), NodeError> {
         let key = &*self.kept_key(key);
+        if self.writer == Writer::Handler {
+            check_open(key)?;
+        }
         self.check_readable(key)?;
         if self.ctx.speaks_for_others() {
             op.replace_nul();
@@ -235,6 +255,8 @@ impl<'a> State<'a> {
     /// # Errors
     /// A `StateSchemaError` that names the key, a `ValidationError` for an operation that does not fit.
     pub(crate) fn check_changes(&self, values: &Map, ops: &StateOps) -> Result<(), NodeError> {
+        self.check_keys(values.keys())?;
+        self.check_keys(ops.keys())?;
         for (key, value) in values {
             self.ctx.check_state_entry(key, value)?;
         }
@@ -298,6 +320,9 @@ impl<'a> State<'a> {
         if self.read(key, |old| *old == value).unwrap_or(value.is_null()) {
             return Ok(result);
         }
+        if self.writer == Writer::Handler {
+            check_open(key)?;
+        }
         self.write(key, value)?;
         Ok(result)
     }
@@ -343,7 +368,16 @@ impl Context {
     /// The session state, with this run's changes pending.
     #[must_use]
     pub fn state(&self) -> State<'_> {
-        State::new(self)
+        State { ctx: self, writer: Writer::Handler }
+    }
+
+    /// The session state with the right to write reserved keys. For plugins and services, which keep under `_pleach_<name>` what they
+    /// rely on and what nobody else may write; the keys must not come from a client or a model.
+    ///
+    /// Operations on reserved keys count also when the attempt that made them fails: its error event carries them.
+    #[must_use]
+    pub fn reserved_state(&self) -> State<'_> {
+        State { ctx: self, writer: Writer::Runtime }
     }
 
     pub(crate) fn has_state_schema(&self) -> bool {
@@ -352,10 +386,19 @@ impl Context {
 
     pub(crate) fn check_state_entry(&self, key: &str, value: &Value) -> Result<(), NodeError> {
         match &self.inner.state_schema {
-            Some(schema) => Ok(schema.check_state_entry(key, value)?),
-            None => Ok(()),
+            // What the runtime keeps is no part of a node's schema.
+            Some(schema) if !is_reserved_state_key(key) => Ok(schema.check_state_entry(key, value)?),
+            _ => Ok(()),
         }
     }
+}
+
+/// Refuses a key that is reserved for the runtime.
+///
+/// # Errors
+/// A `ReservedKeyError` that names the key.
+pub(crate) fn check_open(key: &str) -> Result<(), NodeError> {
+    StateRights::All.refusal(key).map_or(Ok(()), |refused| Err(NodeError::new(RESERVED_KEY, refused.to_string())))
 }
 
 /// The number of the delta that is pending, which gets one with its first write.

@@ -6,7 +6,7 @@ use tracing::Span;
 
 use super::Step;
 use super::attempt::Attempt;
-use crate::engine::mark_completed;
+use crate::engine::{Engine as _, mark_completed};
 use crate::{Context, Flow, Node, NodeError, NodeInput, NodeSpec, Yield};
 
 /// The node of a step. The closure stays with the caller, so it can borrow: nodes are `'static`.
@@ -31,6 +31,7 @@ impl Node for StepBody {
 
     fn run<'a>(&'a self, ctx: Context, _: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>> {
         Box::pin(async move {
+            has_session(&ctx).await?;
             let (reply, result) = oneshot::channel();
             let gone = || NodeError::new("RuntimeError", format!("the caller of step '{}' is gone", self.spec.name));
             let attempt = Attempt { ctx: ctx.clone(), span: Span::current(), reply };
@@ -43,6 +44,15 @@ impl Node for StepBody {
     }
 }
 
+/// Waits until it is known that the run has its session. An agent that is called as a tool runs in its caller's.
+async fn has_session(ctx: &Context) -> Result<(), NodeError> {
+    let stored = std::iter::successors(Some(ctx.invocation()), |ic| ic.caller()).last();
+    match stored {
+        Some(stored) => stored.engine().fence().check().await,
+        None => Ok(()),
+    }
+}
+
 /// Returns the end of a step, which always leaves an event: a result without a value would leave none.
 fn recorded(ctx: &Context, result: serde_json::Value) -> Flow {
     if !result.is_null() {
@@ -50,5 +60,5 @@ fn recorded(ctx: &Context, result: serde_json::Value) -> Flow {
     }
     let mut event = Event::new();
     mark_completed(&mut event, std::slice::from_ref(ctx.node_path()));
-    Flow::Done(Some(Yield::from(event)))
+    Flow::Done(Some(Yield::Unchecked(Box::new(event))))
 }

@@ -1,0 +1,138 @@
+//! [`Fence`]: lets a step ask, before its closure begins, whether its run still has the session.
+
+use std::future::poll_fn;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context as TaskContext, Poll, Waker};
+
+use futures_util::task::AtomicWaker;
+
+use crate::NodeError;
+
+/// Lets a step ask whether its run still has the session: a process that has slept may have been taken for dead, and another one may
+/// have done the step. The Runner answers by a look at the store. A run that nobody answers for, in tests of the engine, asks nothing.
+#[derive(Debug, Default)]
+pub struct Fence {
+    asked: Mutex<Asked>,
+    runner: AtomicWaker,
+}
+
+#[derive(Debug, Default)]
+struct Asked {
+    service: Service,
+    /// How many questions have come, and how many of them are answered.
+    count: u64,
+    answered: u64,
+    waiting: Vec<Waker>,
+}
+
+/// Who answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Service {
+    #[default]
+    Nobody,
+    Runner,
+    /// The Runner, which has gone.
+    Ended,
+}
+
+impl Fence {
+    fn asked(&self) -> MutexGuard<'_, Asked> {
+        // What the lock guards is changed whole.
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until the run is known to have its session. When it has lost it, the Runner ends the run, and this waits until then.
+    ///
+    /// # Errors
+    /// A `RuntimeError` when the run has ended.
+    pub(crate) async fn check(&self) -> Result<(), NodeError> {
+        let mine = {
+            let mut asked = self.asked();
+            if asked.service == Service::Nobody {
+                return Ok(());
+            }
+            asked.count += 1;
+            asked.count
+        };
+        self.runner.wake();
+        poll_fn(|cx| self.poll_answer(mine, cx)).await
+    }
+
+    fn poll_answer(&self, mine: u64, cx: &TaskContext<'_>) -> Poll<Result<(), NodeError>> {
+        let mut asked = self.asked();
+        if asked.answered >= mine {
+            return Poll::Ready(Ok(()));
+        }
+        if asked.service == Service::Ended {
+            return Poll::Ready(Err(NodeError::new("RuntimeError", "the run has ended before the step began")));
+        }
+        asked.waiting.push(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// Begins to answer. For the Runner, which then answers what [`unanswered`](Self::unanswered) returns, and [ends](Self::end).
+    pub fn serve(&self) {
+        self.asked().service = Service::Runner;
+    }
+
+    /// Ends the answers: who waits, and who asks from now on, gets an error.
+    pub fn end(&self) {
+        let waiting = {
+            let mut asked = self.asked();
+            asked.service = Service::Ended;
+            std::mem::take(&mut asked.waiting)
+        };
+        waiting.into_iter().for_each(Waker::wake);
+    }
+
+    /// Returns the number of the newest question, unless all are answered. An answer that is found from now on is one to all questions
+    /// up to it.
+    #[must_use]
+    pub fn unanswered(&self) -> Option<u64> {
+        let asked = self.asked();
+        (asked.answered < asked.count).then_some(asked.count)
+    }
+
+    /// The run has the session: answers the questions up to this number.
+    pub fn passed(&self, number: u64) {
+        let waiting = {
+            let mut asked = self.asked();
+            asked.answered = asked.answered.max(number);
+            std::mem::take(&mut asked.waiting)
+        };
+        waiting.into_iter().for_each(Waker::wake);
+    }
+
+    /// Registers who is woken by the next question. For the Runner.
+    pub fn wake_on_question(&self, waker: &Waker) {
+        self.runner.register(waker);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_question_waits_for_its_answer() {
+        let fence = Fence::default();
+        assert!(fence.check().now_or_never().is_some(), "nobody answers, so nobody asks");
+        fence.serve();
+        let (mut first, cx) = (pin!(fence.check()), &mut TaskContext::from_waker(Waker::noop()));
+        assert!(first.as_mut().poll(cx).is_pending());
+        let number = fence.unanswered().unwrap();
+        let mut second = pin!(fence.check());
+        assert!(second.as_mut().poll(cx).is_pending());
+        fence.passed(number);
+        assert!(matches!(first.as_mut().poll(cx), Poll::Ready(Ok(()))));
+        assert!(second.as_mut().poll(cx).is_pending(), "it came behind the look at the store");
+        assert!(fence.unanswered().is_some());
+        fence.end();
+        assert!(matches!(second.as_mut().poll(cx), Poll::Ready(Err(_))));
+        assert!(matches!(fence.check().now_or_never(), Some(Err(_))));
+    }
+}
