@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::task::AtomicWaker;
 use pleach_context::AbortSignal;
 use pleach_context::telemetry::SpanEnd;
-use pleach_core::{Content, Event, InvocationId, Map, SessionKey};
+use pleach_core::{Content, Event, InvocationId, Map, SessionKey, StateRights};
 use tokio::sync::oneshot::Receiver;
 use tokio::sync::{Notify, broadcast};
 
@@ -24,6 +24,7 @@ pub(crate) struct ActiveRun {
     requested_invocation: Option<InvocationId>,
     /// The state that the caller sets.
     state_delta: Map,
+    state_rights: StateRights,
     abort: AbortSignal,
     closing: AtomicBool,
     detached: AtomicBool,
@@ -91,6 +92,7 @@ impl ActiveRun {
             session: request.session.clone(),
             requested_invocation: request.invocation_id.clone().filter(|_| !answers),
             state_delta: request.state_delta.clone(),
+            state_rights: request.state_rights,
             abort: request.abort.clone(),
             closing: AtomicBool::new(false),
             detached: AtomicBool::new(false),
@@ -253,6 +255,11 @@ impl ActiveRun {
     /// The state that the caller sets.
     pub(crate) fn state_delta(&self) -> &Map {
         &self.state_delta
+    }
+
+    /// Which keys the caller may change.
+    pub(crate) fn state_rights(&self) -> StateRights {
+        self.state_rights
     }
 
     /// Notes the invocation that the run's answers belong to, before they are stored.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pleach_context::{AnswerType, Node, NodeError};
 use pleach_core::{
     Branch, Content, DEEPEST_RESULT, Event, FunctionCall, FunctionResponse, InvocationId, Map, NODE_CONFIRMATION, Part,
-    REQUEST_CONFIRMATION, REQUEST_INPUT, SessionKey, ToolConfirmation, Unstorable, check_map, nests_within,
+    Question, REQUEST_CONFIRMATION, REQUEST_INPUT, SessionKey, ToolConfirmation, Unstorable, check_map, nests_within,
 };
 use pleach_schema::{AnswerError, unwrap_response, validate_answer, why_not_enforced};
 use pleach_session::{check_stored_answer, open_questions};
@@ -27,6 +27,8 @@ pub(crate) struct AnswerTarget {
     /// The branch and scope of the question, which the stored answer takes over.
     pub(crate) branch: Option<Branch>,
     pub(crate) isolation_scope: Option<Arc<str>>,
+    /// The questions that are answered.
+    pub(crate) questions: Vec<Question>,
 }
 
 /// Returns the message part that answers a question.
@@ -123,6 +125,7 @@ pub(crate) fn resolve(
         check(root, id, response, event, call)?;
     }
     let mut target = of_call(first);
+    target.questions = calls.iter().filter_map(|(id, _, event, _)| question_of(event, id)).collect();
     if !calls.iter().any(|(_, _, _, call)| asks_input(call)) {
         // Agents read their answers on their branches, so that each must see its own.
         target.branch = Branch::common_prefix(calls.iter().map(|(_, _, event, _)| event.branch()));
@@ -142,12 +145,18 @@ fn check_name(id: &str, response: &FunctionResponse, call: &FunctionCall) -> Res
     Err(misfit(id, reason))
 }
 
+/// Returns the question with this id that an event asks.
+pub(crate) fn question_of(event: &Event, id: &str) -> Option<Question> {
+    event.questions().into_iter().find(|question| question.id == id)
+}
+
 /// Returns the target of an answer to a question of this event.
 pub(crate) fn of_call(event: &Event) -> AnswerTarget {
     AnswerTarget {
         invocation_id: event.invocation_id().clone(),
         branch: event.branch().cloned(),
         isolation_scope: event.isolation_scope().map(Arc::from),
+        questions: Vec::new(),
     }
 }
 

@@ -12,7 +12,7 @@ use pleach_session::{check_stored_answer, effective_events_of, newest_effective_
 use serde_json::Value;
 
 use crate::RunError;
-use crate::answer::{AnswerTarget, check, of_call, several_invocations};
+use crate::answer::{AnswerTarget, check, of_call, question_of, several_invocations};
 use crate::asked_calls::{AskedCall, AskedCalls};
 use crate::deadline_answer::has_come;
 use crate::error::open_ids;
@@ -83,7 +83,10 @@ pub(crate) fn resolve_answers(
         parts.push(Part::function_response(named));
     }
     let message = (!parts.is_empty()).then(|| of_parts(message, parts));
-    Ok(AcceptedAnswers { answered: of_call(first), message, history })
+    let mut answered = of_call(first);
+    answered.questions =
+        asked.iter().filter_map(|(event, call)| question_of(event, call.id.as_deref().unwrap_or_default())).collect();
+    Ok(AcceptedAnswers { answered, message, history })
 }
 
 fn of_parts(message: &Content, parts: Vec<Part>) -> Content {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pleach_context::engine::{Engine as _, TakenCredentials};
 use pleach_context::{InvocationContext, NodeInput};
-use pleach_core::{Content, Event, Map};
+use pleach_core::{Content, Event, Map, StateRights};
 use pleach_session::{REDACTIONS, is_left_of};
 
 use crate::RunError;
@@ -105,7 +105,7 @@ impl Opening {
     /// Finds what a request that starts the invocation again asks for otherwise than the message that started it.
     async fn difference(&self) -> Result<Option<Difference>, RunError> {
         let (Some(message), Some(original)) = (&self.message, &self.progress.first_message) else { return Ok(None) };
-        difference(&self.invocation.ic, message, &self.state_delta, original).await
+        difference(&self.invocation.ic, message, (&self.state_delta, self.state_rights), original).await
     }
 
     /// Stores a message after the plugins have seen it.
@@ -193,17 +193,17 @@ impl Invocation {
 async fn difference(
     ic: &InvocationContext,
     message: &Content,
-    state_delta: &Map,
+    (state_delta, rights): (&Map, StateRights),
     first: &Event,
 ) -> Result<Option<Difference>, RunError> {
     if is_other_message(ic, message, first).await? {
         return Ok(Some(Difference::Message));
     }
-    let kept = kept(state_delta);
+    let kept = kept(state_delta, rights);
     if kept.is_empty() {
         return Ok(None);
     }
-    let is_same = kept == *first.actions().state_delta()
+    let is_same = kept == crate::join::kept(first.actions().state_delta(), rights)
         || is_left(first, |original| *original.actions_mut().state_delta_mut() = kept);
     Ok((!is_same).then_some(Difference::State))
 }

@@ -17,6 +17,7 @@ use pleach_workflow::{BuildError, Fault};
 use crate::agent_names::warn_of_repeated_names;
 use crate::call_limit;
 use crate::ended_sessions::EndedSessions;
+use crate::may_answer::AnswerRule;
 use crate::open_task::may_open_tasks;
 use crate::parts::{Closing, RunnerParts};
 use crate::registry::ActiveRuns;
@@ -24,7 +25,7 @@ use crate::runner::Runner;
 use crate::signal_turns::SignalTurns;
 use crate::timers::Timers;
 use crate::trace::OnSpan;
-use crate::{App, EventsCompactionConfig};
+use crate::{App, EventsCompactionConfig, MayAnswer};
 
 /// Builds a [`Runner`].
 pub struct RunnerBuilder {
@@ -47,6 +48,7 @@ pub struct RunnerBuilder {
     heartbeat: Option<Duration>,
     on_span: OnSpan,
     closing: Closing,
+    answer_rule: AnswerRule,
 }
 
 impl RunnerBuilder {
@@ -72,6 +74,7 @@ impl RunnerBuilder {
             heartbeat: None,
             on_span: OnSpan::default(),
             closing: Closing::default(),
+            answer_rule: AnswerRule::default(),
         }
     }
 
@@ -236,6 +239,14 @@ impl RunnerBuilder {
         self
     }
 
+    /// Sets who may answer which question. Without this a caller that is named does not answer what is assigned to others: see
+    /// [`MayAnswer`].
+    #[must_use]
+    pub fn may_answer(mut self, rule: impl MayAnswer) -> Self {
+        self.answer_rule = AnswerRule::new(rule);
+        self
+    }
+
     /// Sets the time limit for closing each plugin in [`Runner::close`], by the Runner's clock: 5 seconds by default. A plugin
     /// that takes longer is reported as an error; the others are still closed. ADK: `plugin_close_timeout`.
     #[must_use]
@@ -327,6 +338,7 @@ impl RunnerBuilder {
             timers: Timers::default(),
             on_span: self.on_span,
             closing: self.closing,
+            answer_rule: self.answer_rule,
             toolsets,
         }))
     }

@@ -2,7 +2,7 @@
 
 use pleach_artifact::ArtifactError;
 use pleach_context::{ChildFailure, DeadEnd, NodeError};
-use pleach_core::{EventId, InvocationId, NodePath, Question, SessionKey};
+use pleach_core::{EventId, InvocationId, NodePath, Question, RefusedKey, SessionKey};
 use pleach_session::SessionError;
 
 /// Why a run ended without its result. All events that the run yielded before are stored.
@@ -60,6 +60,17 @@ pub enum RunError {
         /// The invocation that asked.
         invocation: InvocationId,
     },
+    /// The caller may not answer the question; nothing was stored. See [`MayAnswer`](crate::MayAnswer).
+    #[error("question '{id}' is not the caller's to answer{}; nothing was stored", assigned(.assignee))]
+    MayNotAnswer {
+        /// The question's id.
+        id: String,
+        /// Who is to answer it.
+        assignee: Option<String>,
+    },
+    /// The request changes a state key that its caller may not change; nothing was stored.
+    #[error("{0}; nothing was stored")]
+    RefusedState(RefusedKey),
     /// The invocation was aborted: it takes no answers and cannot be resumed. Nothing was stored.
     #[error("invocation {invocation} was aborted and is over: send a message to start a new one")]
     InvocationAborted {
@@ -270,6 +281,10 @@ fn dead_ends(ends: &[DeadEnd]) -> String {
     ends.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
+fn assigned(assignee: &Option<String>) -> String {
+    assignee.as_ref().map(|assignee| format!(": it is assigned to '{assignee}'")).unwrap_or_default()
+}
+
 fn of(invocation: &Option<InvocationId>) -> String {
     invocation.as_ref().map(|id| format!(" of invocation {id}")).unwrap_or_default()
 }
@@ -319,6 +334,12 @@ impl From<ChildFailure> for RunError {
     }
 }
 
+impl From<RefusedKey> for RunError {
+    fn from(refused: RefusedKey) -> Self {
+        Self::RefusedState(refused)
+    }
+}
+
 impl From<SessionError> for RunError {
     fn from(error: SessionError) -> Self {
         Self::Session(error)
@@ -343,6 +364,7 @@ impl RunError {
             | Self::OtherApp { .. }
             | Self::BlankId(_) => "ValueError",
             Self::AlreadyAnswered { .. } => "AlreadyAnsweredError",
+            Self::MayNotAnswer { .. } | Self::RefusedState(_) => "PermissionError",
             Self::InvocationAborted { .. } => "InvocationAbortedError",
             Self::UnknownInvocation { .. } => "InvocationNotFoundError",
             Self::OperationsIgnored { .. } => "UnsupportedStorageError",

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use pleach_core::{InvocationId, Map, SessionKey, take_temp};
+use pleach_core::{InvocationId, Map, SessionKey, StateRights, take_temp};
 
 use crate::RunError;
 use crate::active::ActiveRun;
@@ -46,7 +46,8 @@ impl Difference {
     /// Finds what a run that wants to join another one asks for otherwise, as far as is known. A request with a message starts the
     /// invocation again, one without repeats the request of the run that it joins.
     pub(crate) fn between(leader: &ActiveRun, run: &ActiveRun) -> Option<Self> {
-        let state = kept(run.state_delta());
+        let rights = run.state_rights();
+        let state = kept(run.state_delta(), rights);
         let first_state = match run.sent_message() {
             Some(message) => {
                 let first = leader.first_request()?;
@@ -57,7 +58,7 @@ impl Difference {
             }
             None => leader.state_delta().clone(),
         };
-        (!state.is_empty() && state != kept(&first_state)).then_some(Self::State)
+        (!state.is_empty() && state != kept(&first_state, rights)).then_some(Self::State)
     }
 
     pub(crate) fn error(self, session: SessionKey, invocation: InvocationId) -> RunError {
@@ -68,10 +69,11 @@ impl Difference {
     }
 }
 
-/// Returns the changes of state that are stored: not those that are temporary.
-pub(crate) fn kept(state_delta: &Map) -> Map {
+/// Returns the changes of state that are stored: not those that are temporary, nor those of keys that the caller may not change.
+pub(crate) fn kept(state_delta: &Map, rights: StateRights) -> Map {
     let mut kept = state_delta.clone();
     take_temp(&mut kept);
+    rights.strip(&mut kept);
     kept
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pleach_context::engine::InvocationSetup;
 use pleach_context::{History, StreamingMode};
-use pleach_core::{Content, EventId, InvocationId, Map, Session, SessionKey, Unstorable};
+use pleach_core::{Content, EventId, InvocationId, Map, Session, SessionKey, StateRights, Unstorable};
 use pleach_session::{CreateSession, GetSessionConfig, SessionError, effective_events_of};
 use pleach_workflow::Engine;
 use smol_str::SmolStr;
@@ -50,6 +50,7 @@ pub(crate) struct Opening {
     /// The task that the message continues.
     pub(crate) task: Option<OpenTask>,
     pub(crate) state_delta: Map,
+    pub(crate) state_rights: StateRights,
     pub(crate) progress: Progress,
     /// The session is a copy that nothing has continued.
     pub(crate) is_resting_fork: bool,
@@ -113,6 +114,7 @@ impl RunnerParts {
         let session = self.load(key, request).await.ok()?;
         let checked = self.check_answers(request, request.answer_checks.as_ref()?, &session).ok()?;
         let answered = checked.answered.filter(|_| checked.message.is_none())?;
+        self.check_rule(request, &session, &answered).await.ok()?;
         self.join_answered(run, key, &answered.invocation_id).await.ok()?
     }
 
@@ -137,6 +139,7 @@ impl RunnerParts {
                 None => self.check_message(request.message.take(), &request, &session)?,
             };
             let Some(answered) = &checked.answered else { break (session, checked) };
+            self.check_rule(&request, &session, answered).await?;
             if checked.message.is_some() {
                 run.set_answered(&answered.invocation_id);
                 break (session, checked);
@@ -150,10 +153,27 @@ impl RunnerParts {
         Ok(Opened::Own(self.open_checked(key, request, run, session, checked)?))
     }
 
+    /// Checks whether the caller of a request may give its answers.
+    ///
+    /// # Errors
+    /// [`RunError::MayNotAnswer`].
+    async fn check_rule(
+        &self,
+        request: &RunRequest,
+        session: &Session,
+        answered: &AnswerTarget,
+    ) -> Result<(), RunError> {
+        if request.by_deadline || answered.questions.is_empty() {
+            return Ok(());
+        }
+        // Boxed, as everything rare: the future of each run is as large as its largest part.
+        Box::pin(self.answer_rule.check(request.caller.as_ref(), session.key(), &answered.questions)).await
+    }
+
     /// Opens a session that is loaded, for a request that fits it.
     ///
     /// # Errors
-    /// [`RunError::UnknownInvocation`] and [`RunError::InvocationAborted`].
+    /// [`RunError::UnknownInvocation`], [`RunError::InvocationAborted`] and [`RunError::RefusedState`].
     fn open_checked(
         &self,
         key: SessionKey,
@@ -178,6 +198,14 @@ impl RunnerParts {
         if let Some(event) = own.last().filter(|_| continues && is_aborted(&own)) {
             return Err(RunError::InvocationAborted { invocation: event.invocation_id().clone() });
         }
+        let starts_again =
+            message.is_some() && answered.is_none() && task.is_none() && progress.first_message.is_some();
+        match starts_again {
+            // Its state is not stored again.
+            true => request.state_rights.strip(&mut request.state_delta),
+            false => request.state_rights.apply(&mut request.state_delta, &session.state)?,
+        }
+        request.state_delta.append(&mut request.reserved_state_delta);
         let drops_repeats = progress.resumes() && message.is_none() && request.state_delta.is_empty();
         let repeats = match drops_repeats {
             true => RepeatFilter::resume(&own, &self.root.spec().name, answered.is_some()),
@@ -202,6 +230,7 @@ impl RunnerParts {
             answered,
             task,
             state_delta,
+            state_rights: request.state_rights,
             progress,
             is_resting_fork,
             runs_elsewhere: false,

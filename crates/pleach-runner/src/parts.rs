@@ -9,6 +9,7 @@ use pleach_core::{AppName, Session, SessionKey};
 use pleach_session::GetSessionConfig;
 
 use crate::ended_sessions::EndedSessions;
+use crate::may_answer::AnswerRule;
 use crate::registry::ActiveRuns;
 use crate::signal_turns::SignalTurns;
 use crate::timers::Timers;
@@ -39,6 +40,8 @@ pub(crate) struct RunnerParts {
     pub(crate) timers: Timers,
     pub(crate) on_span: OnSpan,
     pub(crate) closing: Closing,
+    /// Who may answer which question.
+    pub(crate) answer_rule: AnswerRule,
     /// The toolsets of all agents below the root, each once.
     pub(crate) toolsets: Vec<SharedToolset>,
 }

@@ -1,7 +1,7 @@
 //! [`QuestionRef`] names a question; [`AnswerOptions`] are the options of an answer.
 
 use pleach_context::RunConfig;
-use pleach_core::{InvocationId, Question};
+use pleach_core::{InvocationId, Question, UserId};
 
 /// A question, by its id or by its invocation and id.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +78,8 @@ pub struct AnswerOptions {
     pub queue: bool,
     /// The settings of the run that continues with the answers.
     pub config: RunConfig,
+    /// Who answers, if that is known.
+    pub caller: Option<UserId>,
 }
 
 impl AnswerOptions {
@@ -99,6 +101,14 @@ impl AnswerOptions {
     #[must_use]
     pub fn queue(mut self, yes: bool) -> Self {
         self.queue = yes;
+        self
+    }
+
+    /// Names who answers. [`MayAnswer`](crate::MayAnswer) decides whether this caller may; without a name the program answers for
+    /// everybody.
+    #[must_use]
+    pub fn caller(mut self, caller: impl Into<UserId>) -> Self {
+        self.caller = Some(caller.into());
         self
     }
 

@@ -4,8 +4,8 @@ use std::fmt;
 
 use pleach_context::{AbortSignal, RunConfig};
 use pleach_core::{
-    Content, EventId, InvocationId, Map, Part, Question, Revision, SessionId, SessionKey, Unstorable, UserId,
-    bound_message,
+    Content, EventId, InvocationId, Map, Part, Question, Revision, SessionId, SessionKey, StateRights, Unstorable,
+    UserId, bound_message,
 };
 use serde_json::Value;
 
@@ -47,6 +47,12 @@ pub struct RunRequest {
     pub invocation_id: Option<InvocationId>,
     /// The state changes stored with the message.
     pub state_delta: Map,
+    /// Which keys `state_delta` may change.
+    pub(crate) state_rights: StateRights,
+    /// The changes of reserved keys.
+    pub(crate) reserved_state_delta: Map,
+    /// Who sends the request, if that is known.
+    pub(crate) caller: Option<UserId>,
     /// The settings.
     pub config: RunConfig,
     /// Whether the run also yields the stored event of the message.
@@ -84,6 +90,9 @@ impl RunRequest {
             message: None,
             invocation_id: None,
             state_delta: Map::new(),
+            state_rights: StateRights::default(),
+            reserved_state_delta: Map::new(),
+            caller: None,
             config: RunConfig::default(),
             yield_user_message: false,
             abort: AbortSignal::new(),
@@ -103,8 +112,9 @@ impl RunRequest {
         parts: Vec<Part>,
         options: AnswerOptions,
     ) -> Self {
-        let AnswerOptions { only_if_open, queue, config } = options;
+        let AnswerOptions { only_if_open, queue, config, caller } = options;
         let mut request = Self::new(session).message(of_parts(parts)).config(config).queue(queue);
+        request.caller = caller;
         request.answer_checks = (!questions.is_empty()).then_some(AnswerChecks { questions, only_if_open });
         request
     }
@@ -159,10 +169,34 @@ impl RunRequest {
         self
     }
 
-    /// Sets the state changes stored with the message.
+    /// Sets the state changes stored with the message. Keys that are [reserved](pleach_core::is_reserved_state_key) are left out where
+    /// they have the stored value, as in a whole state that is sent back; with another value the run fails with
+    /// [`RunError::RefusedState`](crate::RunError::RefusedState).
     #[must_use]
     pub fn state_delta(mut self, delta: Map) -> Self {
         self.state_delta = delta;
+        self
+    }
+
+    /// Sets which keys `state_delta` may change, for a delta that a client has sent.
+    #[must_use]
+    pub fn state_rights(mut self, rights: StateRights) -> Self {
+        self.state_rights = rights;
+        self
+    }
+
+    /// Sets changes of reserved state keys, such as those of `BudgetPlugin::reset`. They must not come from a client.
+    #[must_use]
+    pub fn reserved_state_delta(mut self, delta: Map) -> Self {
+        self.reserved_state_delta = delta;
+        self
+    }
+
+    /// Names who sends the request: [`MayAnswer`](crate::MayAnswer) decides which questions this caller may answer. Without it the
+    /// program answers for everybody.
+    #[must_use]
+    pub fn caller(mut self, caller: impl Into<UserId>) -> Self {
+        self.caller = Some(caller.into());
         self
     }
 

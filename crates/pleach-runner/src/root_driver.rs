@@ -79,13 +79,17 @@ impl<'a> RootDriver<'a> {
         let mut waits = None;
         let calls = || {
             let engine = ic.engine();
-            engine.queue().has_events() || engine.work_gate().is_wanted() || incoming.is_some_and(Incoming::has_any)
+            engine.queue().has_events()
+                || engine.work_gate().is_wanted()
+                || engine.fence().unanswered().is_some()
+                || incoming.is_some_and(Incoming::has_any)
         };
         poll_fn(|cx| {
             if must_stop(ic, run) || self.poll_root(cx, calls).is_ready() {
                 return Poll::Ready(());
             }
             ic.engine().queue().wake_on_event(cx.waker());
+            ic.engine().fence().wake_on_question(cx.waker());
             if calls() {
                 return Poll::Ready(());
             }

@@ -27,6 +27,7 @@ pub(crate) struct RootEvents<'a> {
     store: &'a mut Store,
     repeats: &'a mut RepeatFilter,
     root: RootDriver<'a>,
+    _served: Served<'a>,
     heartbeat: Option<Box<Heartbeat>>,
     /// Those without a ticket were held back, and their nodes have continued.
     to_store: VecDeque<(Option<Ticket>, Arc<Event>)>,
@@ -45,6 +46,7 @@ impl<'a> RootEvents<'a> {
         repeats: &'a mut RepeatFilter,
         root: BoxFuture<'a, RunResult>,
     ) -> Self {
+        ic.engine().fence().serve();
         let heartbeat = parts.heartbeat.map(|period| Box::new(Heartbeat::new(&parts.services.clock, period)));
         Self {
             ic,
@@ -53,6 +55,7 @@ impl<'a> RootEvents<'a> {
             store,
             repeats,
             root: RootDriver::new(root),
+            _served: Served(ic),
             heartbeat,
             to_store: VecDeque::new(),
             unacknowledged: None,
@@ -98,6 +101,9 @@ impl<'a> RootEvents<'a> {
             if self.ic.engine().work_gate().is_wanted() {
                 self.store.claim(self.ic).await?;
                 self.parts.active.announce(self.run);
+            }
+            if self.ic.engine().fence().unanswered().is_some() {
+                self.root.drive_while(Box::pin(self.store.check(self.ic)).as_mut()).await?;
             }
             self.step().await?;
         }
@@ -190,6 +196,15 @@ impl<'a> RootEvents<'a> {
             }
         }
         Ok(())
+    }
+}
+
+/// Steps that ask whether the run has its session are answered while this lives.
+struct Served<'a>(&'a InvocationContext);
+
+impl Drop for Served<'_> {
+    fn drop(&mut self) {
+        self.0.engine().fence().end();
     }
 }
 

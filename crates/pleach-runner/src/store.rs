@@ -135,6 +135,7 @@ impl Store {
             temp = take_temp(Arc::make_mut(&mut event).actions_mut().state_delta_mut());
         }
         let has_ops = !event.actions().state_ops().is_empty();
+        let asked = ic.engine().fence().unanswered();
         let stored = ic.engine().services().sessions.append(&mut self.head, event).await?;
         if has_ops && !stored.actions().has_resolved_state_ops() {
             return Err(RunError::OperationsIgnored { event: stored.id().clone() });
@@ -143,6 +144,7 @@ impl Store {
         self.has_stored = true;
         // The fenced append has won the session, so bodies may run.
         ic.engine().work_gate().open();
+        asked.into_iter().for_each(|asked| ic.engine().fence().passed(asked));
         if stored.is_interrupt() {
             warn_unenforced(&stored);
         }
@@ -182,6 +184,19 @@ impl Store {
         services.sessions.claim(&mut self.head, services.clock.now()).await?;
         self.last = self.last.max(self.head.last_update_time());
         ic.engine().work_gate().open();
+        Ok(())
+    }
+
+    /// Answers the steps that ask whether the run still has the session.
+    ///
+    /// # Errors
+    /// The error of the session service, such as a stale head when another writer has the session.
+    pub(crate) async fn check(&self, ic: &InvocationContext) -> Result<(), RunError> {
+        let fence = ic.engine().fence();
+        if let Some(asked) = fence.unanswered() {
+            ic.engine().services().sessions.check_head(&self.head).await?;
+            fence.passed(asked);
+        }
         Ok(())
     }
 

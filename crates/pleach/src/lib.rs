@@ -97,9 +97,10 @@ pub use pleach_core::{
     CodeExecutionResult, Content, DEFAULT_ROUTE, Event, EventActions, EventCompaction, EventId, ExecutableCode,
     FileData, FunctionCall, FunctionDeclaration, FunctionResponse, FunctionResponsePart, IdGen, IntoRoute,
     InvocationId, Map, ModelInfo, NodeInfo, NodePath, OutputFor, Owned, Part, Question, QuestionKind,
-    REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT, RandomIds, RequestInput, Revision, Route, RouteKey,
-    Routes, SIGNAL, Session, SessionHead, SessionId, SessionKey, StateOp, StateOpError, StateOps, TIMER, ToolCall,
-    ToolConfirmation, ToolResponse, UiWidget, UserId, Uuid, VideoMetadata, to_camel, with_causes,
+    REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT, RandomIds, RefusedKey, RequestInput, Revision, Route,
+    RouteKey, Routes, SIGNAL, Session, SessionHead, SessionId, SessionKey, StateOp, StateOpError, StateOps,
+    StateRights, TIMER, ToolCall, ToolConfirmation, ToolResponse, UiWidget, UserId, Uuid, VideoMetadata,
+    is_reserved_metadata_key, is_reserved_state_key, to_camel, with_causes,
 };
 pub use pleach_macros::Routes;
 pub use pleach_memory::{
@@ -111,9 +112,9 @@ pub use pleach_memory_sqlite::{SqliteMemoryOptions, SqliteMemoryService};
 pub use pleach_payloads::PayloadSessions;
 pub use pleach_runner::{
     AnswerOptions, App, Detached, DrainOptions, Drained, DrainedRun, EventsCompactionConfig, Follow, FollowOptions,
-    FollowStatus, ListUnfinished, ListUnfinishedResponse, Message, Overdue, QuestionRef, Run, RunEnd, RunError,
-    RunEvent, RunProgress, RunRequest, Runner, RunnerBuilder, RunnerLoad, SessionRef, SessionStatus, SignalOptions,
-    SignalOutcome, answer_event,
+    FollowStatus, GivenAnswer, ListUnfinished, ListUnfinishedResponse, MayAnswer, Message, Overdue, QuestionRef, Run,
+    RunEnd, RunError, RunEvent, RunProgress, RunRequest, Runner, RunnerBuilder, RunnerLoad, SessionRef, SessionStatus,
+    SignalOptions, SignalOutcome, answer_event,
 };
 pub use pleach_schema::{AnswerError, AnswerType, Field, FieldType, Schema, SchemaError, json_or_text};
 pub use pleach_session::{

@@ -34,6 +34,7 @@ impl From<RunError> for Problem {
             | RunError::UnknownSession { .. }
             | RunError::UnknownQuestion { .. }
             | RunError::UnknownInvocation { .. } => StatusCode::NOT_FOUND,
+            RunError::MayNotAnswer { .. } | RunError::RefusedState(_) => StatusCode::FORBIDDEN,
             RunError::Answer { .. } => StatusCode::UNPROCESSABLE_ENTITY,
             RunError::Message(_)
             | RunError::BlankId(_)

@@ -101,3 +101,100 @@ async fn r1115_a_detached_run_that_loses_the_fence_tells_its_followers() {
     assert_eq!(run.end(), Some(failed));
     assert_eq!(stored(&sessions).await, ["n@1: \"won\""]);
 }
+
+/// A process of an app whose node reserves and charges; `gate` holds it between the two steps.
+fn shop(name: &'static str, sessions: &Arc<InMemorySessionService>, charged: &Charged, gate: Option<Gate>) -> Runner {
+    let charged = Arc::clone(charged);
+    let order = FunctionNode::new("order", move |ctx: Context| {
+        let (charged, gate) = (Arc::clone(&charged), gate.clone());
+        async move {
+            ctx.step("reserve", async || Ok(1)).await?;
+            if let Some(gate) = gate {
+                gate.0.notify_one();
+                gate.1.notified().await;
+            }
+            let charge = || async {
+                charged.lock().unwrap().push(name);
+                Ok(2)
+            };
+            ctx.step::<i64, _>("charge", charge).await
+        }
+    });
+    let mut wf = Workflow::builder("wf");
+    let order = wf.add(order.rerun_on_resume(true));
+    wf.edge(START, order);
+    Runner::builder("t").root(wf.build().unwrap()).sessions(Arc::clone(sessions)).build().unwrap()
+}
+
+type Charged = Arc<std::sync::Mutex<Vec<&'static str>>>;
+/// That a run has come to the gate, and that it may pass.
+type Gate = Arc<(tokio::sync::Notify, tokio::sync::Notify)>;
+
+/// A process that sleeps is taken for dead; when it wakes, its steps have been done.
+#[tokio::test]
+async fn r1115_a_run_that_has_lost_its_session_begins_no_step() {
+    let (sessions, charged, gate) = (Arc::new(InMemorySessionService::new()), Charged::default(), Gate::default());
+    let zombie = shop("zombie", &sessions, &charged, Some(Arc::clone(&gate)));
+    let asleep = tokio::spawn(async move { trace(zombie.run("ana", "s1", "go")).await });
+    gate.0.notified().await;
+    let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
+    let invocation = session.events[0].invocation_id().clone();
+    let heir = shop("heir", &sessions, &charged, None);
+    assert_eq!(heir.resume("ana", "s1", invocation).output::<i64>().await.unwrap(), 2);
+    let before = stored(&sessions).await;
+    gate.1.notify_one();
+    let lines = asleep.await.unwrap();
+    assert!(lines.last().unwrap().starts_with("! StaleSessionError"), "{lines:?}");
+    assert_eq!((charged.lock().unwrap().clone(), stored(&sessions).await), (vec!["heir"], before));
+}
+
+/// The session is gone with all that the steps belong to.
+#[tokio::test]
+async fn r1115_a_run_whose_session_was_deleted_begins_no_step() {
+    let (sessions, charged, gate) = (Arc::new(InMemorySessionService::new()), Charged::default(), Gate::default());
+    let runner = shop("late", &sessions, &charged, Some(Arc::clone(&gate)));
+    let run = tokio::spawn(async move { trace(runner.run("ana", "s1", "go")).await });
+    gate.0.notified().await;
+    sessions.delete_session(&key()).await.unwrap();
+    gate.1.notify_one();
+    let lines = run.await.unwrap();
+    assert!(lines.last().unwrap().starts_with("! SessionNotFoundError"), "{lines:?}");
+    assert!(charged.lock().unwrap().is_empty());
+}
+
+/// A step in a task that outlives its run does nothing.
+#[tokio::test]
+async fn r1115_a_step_behind_the_end_of_its_run_does_not_begin() {
+    let (left, taken) = tokio::sync::oneshot::channel::<Context>();
+    let left = std::sync::Mutex::new(Some(left));
+    let node = FunctionNode::new("leaves", move |ctx: Context| {
+        left.lock().unwrap().take().into_iter().for_each(|left| drop(left.send(ctx.clone())));
+        async { 1 }
+    });
+    let (runner, _) = runner(node.rerun_on_resume(true));
+    trace(runner.run("ana", "s1", "go")).await;
+    let (late, begun) = (taken.await.unwrap(), std::sync::atomic::AtomicBool::new(false));
+    let step = late.step("late", async || {
+        begun.store(true, std::sync::atomic::Ordering::Relaxed);
+        Ok(1)
+    });
+    let mut step = std::pin::pin!(step);
+    for _ in 0..10 {
+        drop(futures::poll!(&mut step));
+    }
+    assert!(!begun.load(std::sync::atomic::Ordering::Relaxed));
+}
+
+/// Steps of a tool, and of the tool of an agent that is called as a tool.
+#[tokio::test]
+async fn r1115_steps_of_nested_agents_ask_for_the_session_of_their_caller() {
+    let looks =
+        || tool("look", "Looks.", async |ctx: pleach::ToolContext| ctx.step::<i64, _>("see", async || Ok(1)).await);
+    let model = || ScriptedModel::calling("look", json!({})).then_text("done");
+    let expert = LlmAgent::builder("expert").model(model()).tool(looks()).build().unwrap();
+    let asks =
+        ScriptedModel::calling("look", json!({})).then_call("expert", json!({"request": "?"})).then_text("all done");
+    let root = LlmAgent::builder("root").model(asks).tool(looks()).tool(pleach::AgentTool::new(expert));
+    let (runner, _) = runner(root.build().unwrap());
+    assert_eq!(runner.run("ana", "s1", "go").reply().await.unwrap(), "all done");
+}

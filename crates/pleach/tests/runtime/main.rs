@@ -56,6 +56,7 @@ mod recorded_ways;
 mod redact;
 mod repeated_answers;
 mod replay;
+mod reserved;
 mod rewind;
 mod script;
 mod second_answers;

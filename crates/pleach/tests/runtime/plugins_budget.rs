@@ -154,7 +154,7 @@ async fn agents_side_by_side_do_not_exceed_the_calls() {
     let app = app(all.build().unwrap(), BudgetPlugin::builder().per_user(Limits::new().model_calls(2)));
     trace(app.runner.run("ana", "s1", "go")).await;
     assert_eq!(model.requests().len(), 2);
-    assert_eq!(app.state().await["user:budget:model_calls"], 2);
+    assert_eq!(app.state().await["user:_pleach_budget:model_calls"], 2);
 }
 
 #[tokio::test]
@@ -196,7 +196,10 @@ async fn a_streamed_answer_counts_once_and_so_does_one_that_breaks_off() {
     // What the broken stream used is stored with the next answer.
     trace(broken.runner.run("ana", "s1", "go")).await;
     let state = broken.state().await;
-    assert_eq!((&state["user:budget:input_tokens"], &state["user:budget:output_tokens"]), (&json!(11), &json!(5)));
+    assert_eq!(
+        (&state["user:_pleach_budget:input_tokens"], &state["user:_pleach_budget:output_tokens"]),
+        (&json!(11), &json!(5))
+    );
     trace(broken.runner.run("ana", "s1", "go")).await;
     assert_eq!(broken.last().await, "BUDGET_EXCEEDED: budget exceeded: total tokens per user: 16 used, limit 16");
 }
@@ -217,7 +220,7 @@ async fn an_answer_of_another_hook_is_not_counted() {
     );
     assert_eq!(app.runner.run("ana", "s1", "go").reply().await.unwrap(), "from the cache");
     assert_eq!(app.runner.run("ana", "s1", "go").reply().await.unwrap(), "from the model");
-    assert_eq!(app.state().await["user:budget:model_calls"], 1);
+    assert_eq!(app.state().await["user:_pleach_budget:model_calls"], 1);
 }
 
 #[tokio::test]
@@ -248,7 +251,10 @@ async fn an_agent_that_is_called_as_a_tool_spends_its_callers_budget() {
     assert_eq!(app.runner.run("ana", "s1", "go").reply().await.unwrap(), "done");
     assert_eq!(app.noted().await, json!({"input_tokens": 14, "output_tokens": 6, "model_calls": 4}));
     let state = app.state().await;
-    assert_eq!((&state["app:budget:model_calls"], &state["app:budget:input_tokens"]), (&json!(4), &json!(14)));
+    assert_eq!(
+        (&state["app:_pleach_budget:model_calls"], &state["app:_pleach_budget:input_tokens"]),
+        (&json!(4), &json!(14))
+    );
 }
 
 #[tokio::test]

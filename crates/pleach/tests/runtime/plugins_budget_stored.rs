@@ -6,7 +6,7 @@ use std::time::Duration;
 use pleach::model::ScriptedReply;
 use pleach::plugins::{BudgetPlugin, BudgetScope, Limits, Price, PriceTable};
 use pleach::prelude::*;
-use pleach::{InMemorySessionService, RunRequest, SessionKey};
+use pleach::{AgentTool, InMemorySessionService, Node, RunRequest, SequentialAgent, SessionKey};
 use serde_json::json;
 
 use crate::plugins_budget::{App, app, app_of, costing};
@@ -71,7 +71,7 @@ async fn a_resumed_run_continues_to_count_and_counts_nothing_twice() {
     assert_eq!(json!(results.last().unwrap().response), json!({"result": "paid"}), "the call was made, not refused");
     let noted = session.events.last().unwrap().custom_metadata().unwrap()["_pleach_budget"].clone();
     assert_eq!(noted, json!({"model_calls": 2, "tool_calls": 1}));
-    let counted = |counter: &str| session.state[&format!("user:budget:{counter}")].clone();
+    let counted = |counter: &str| session.state[&format!("user:_pleach_budget:{counter}")].clone();
     assert_eq!((counted("model_calls"), counted("tool_calls")), (json!(2), json!(1)));
 
     // Nothing is left to do, and nothing is counted.
@@ -118,7 +118,7 @@ async fn a_run_that_was_cut_off_counts_what_it_repeats_and_nothing_else() {
     let expected = json!({"input_tokens": 30, "output_tokens": 10, "model_calls": 2, "tool_calls": 1});
     assert_eq!(noted, expected);
     for (counter, count) in expected.as_object().unwrap() {
-        assert_eq!(&session.state[&format!("user:budget:{counter}")], count, "{counter}");
+        assert_eq!(&session.state[&format!("user:_pleach_budget:{counter}")], count, "{counter}");
     }
 }
 
@@ -147,7 +147,7 @@ async fn a_call_of_a_tool_that_a_person_rejects_was_not_made() {
         let run = app.runner.answer(key(), &open[0], json!({"confirmed": confirmed})).unwrap();
         assert_eq!(run.reply().await.unwrap(), "ok");
         let session = app.sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
-        assert_eq!(session.state.get("user:budget:tool_calls").cloned(), count, "{confirmed}");
+        assert_eq!(session.state.get("user:_pleach_budget:tool_calls").cloned(), count, "{confirmed}");
     }
 }
 
@@ -193,7 +193,7 @@ async fn each_window_begins_with_nothing_used() {
         sessions.get_session(&SessionKey::new("t", "ben", "s"), Default::default()).await.unwrap().unwrap().state;
     let used_at = |now: f64| second.budget.used(BudgetScope::App, &state, now).cost;
     let now = pleach::Clock::now(&second.clock);
-    assert_eq!((used_at(now), &state["app:budget:cost_nanos"]), (0.03, &json!(60_000_000)));
+    assert_eq!((used_at(now), &state["app:_pleach_budget:cost_nanos"]), (0.03, &json!(60_000_000)));
     // No step of the next window has been made yet.
     assert_eq!((used_at(now + DAY.as_secs_f64()), used_at(now - DAY.as_secs_f64())), (0.0, 0.03));
 }
@@ -205,7 +205,7 @@ async fn a_user_begins_anew_behind_a_reset() {
     assert_eq!(says(&app, "ana", "s1").await, "budget exceeded: output tokens per user: 5 used, limit 5");
     let state = app.sessions.get_session(&key(), Default::default()).await.unwrap().unwrap().state;
     let reset = app.budget.reset(BudgetScope::User, &state);
-    let request = RunRequest::new(("ana", "s2")).message("go").state_delta(reset);
+    let request = RunRequest::new(("ana", "s2")).message("go").reserved_state_delta(reset);
     assert_eq!(app.runner.start(request).reply().await.unwrap(), "hi");
     assert_eq!(says(&app, "ana", "s2").await, "budget exceeded: output tokens per user: 5 used, limit 5");
 }
@@ -238,5 +238,111 @@ async fn runs_of_one_user_on_several_threads_do_not_exceed_the_calls() {
     assert_eq!((answered, model.requests().len()), (5, 5), "{said:?}");
     let state =
         app.sessions.get_session(&SessionKey::new("t", "ana", "s0"), Default::default()).await.unwrap().unwrap().state;
-    assert_eq!(state["user:budget:model_calls"], 5);
+    assert_eq!(state["user:_pleach_budget:model_calls"], 5);
+}
+
+/// A model that always fails, as an agent, in a shell, in a workflow with attempts, and called as a tool.
+fn failing(kind: &str, model: &ScriptedModel) -> Arc<dyn Node> {
+    let agent = |name: &str| LlmAgent::builder(name).model(model.clone());
+    match kind {
+        "agent" => Arc::new(agent("helper").build().unwrap()),
+        "shell" => {
+            let inner = SequentialAgent::builder("inner").sub_agent(agent("helper").build().unwrap()).build().unwrap();
+            Arc::new(SequentialAgent::builder("row").sub_agent(inner).build().unwrap())
+        }
+        "workflow" => {
+            let mut wf = Workflow::builder("wf");
+            let helper = wf.add(agent("helper").build().unwrap());
+            wf.edge(START, helper);
+            Arc::new(wf.build().unwrap())
+        }
+        "tool" => {
+            let expert = AgentTool::new(agent("expert").build().unwrap());
+            let asks = ScriptedModel::calling("expert", json!({"request": "?"})).repeating();
+            Arc::new(LlmAgent::builder("root").model(asks).tool(expert).build().unwrap())
+        }
+        _ => unreachable!("{kind}"),
+    }
+}
+
+#[tokio::test]
+async fn a_failed_call_is_stored_with_the_failure() {
+    // Of the agent as a tool: its caller's call of a model counts as well.
+    for (kind, calls_of_run) in [("agent", 1), ("shell", 1), ("workflow", 1), ("tool", 2)] {
+        let sessions = Arc::new(InMemorySessionService::new());
+        let model = ScriptedModel::new();
+        for run in 1..=5_u64 {
+            // Each in a process of its own, which knows what is stored.
+            let budget = BudgetPlugin::builder().per_user(Limits::new().model_calls(100)).build().unwrap();
+            let app = app_of(failing(kind, &model), budget, Arc::clone(&sessions));
+            let lines = trace(app.runner.run("ana", "s1", "go")).await;
+            assert!(lines.last().unwrap().starts_with('!'), "{kind}: {lines:?}");
+            let state = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap().state;
+            let counted = state.get("user:_pleach_budget:model_calls").cloned();
+            assert_eq!(counted, Some(json!(run * calls_of_run)), "{kind}: {lines:?}");
+            // One event for the failure, or for what was counted where the failure has none.
+            let before = if kind == "tool" { 1 } else { 0 };
+            assert_eq!(lines.len(), before + 2, "{kind}: {lines:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_attempt_of_a_node_counts() {
+    let sessions = Arc::new(InMemorySessionService::new());
+    let mut wf = Workflow::builder("wf");
+    let model = ScriptedModel::new();
+    let helper =
+        LlmAgent::builder("helper").model(model.clone()).retry(pleach::RetryConfig::attempts(4)).build().unwrap();
+    let helper = wf.add(helper);
+    wf.edge(START, helper);
+    let limits = || Limits::new().model_calls(100);
+    let budget = BudgetPlugin::builder().per_user(limits()).per_app(limits()).per_run(limits()).build().unwrap();
+    let app = app_of(wf.build().unwrap(), budget, Arc::clone(&sessions));
+    trace(app.runner.run("ana", "s1", "go")).await;
+    let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
+    let counted =
+        ["user:_pleach_budget:model_calls", "app:_pleach_budget:model_calls"].map(|key| session.state[key].clone());
+    assert_eq!(counted, [json!(4), json!(4)]);
+    let noted = session.events.last().unwrap().custom_metadata().unwrap()["_pleach_budget"].clone();
+    assert_eq!(noted, json!({"model_calls": 4}));
+}
+
+#[tokio::test]
+async fn a_failed_call_of_a_tool_is_stored_with_the_failure() {
+    let sessions = Arc::new(InMemorySessionService::new());
+    let broken = tool("broken", "Fails.", async || Err::<i64, _>(NodeError::value("broken")));
+    let model = ScriptedModel::calling("broken", json!({})).repeating();
+    let agent = LlmAgent::builder("helper").model(model).tool(broken).build().unwrap();
+    let budget = BudgetPlugin::builder().per_user(Limits::new().tool_calls(9)).build().unwrap();
+    let app = app_of(agent, budget, Arc::clone(&sessions));
+    trace(app.runner.run("ana", "s1", "go")).await;
+    let state = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap().state;
+    assert_eq!(state["user:_pleach_budget:tool_calls"], 1);
+}
+
+/// docs/plugins.md says with a number what a restart forgets.
+#[tokio::test]
+async fn a_process_that_is_killed_forgets_the_call_under_way_and_no_other() {
+    const KILLS: u64 = 5;
+    let sessions = Arc::new(InMemorySessionService::new());
+    let looks = |model: &ScriptedModel| {
+        LlmAgent::builder("helper").model(model.clone()).tool(tool("look", "Looks.", async || "seen")).build().unwrap()
+    };
+    let mut made = 0;
+    for _ in 0..KILLS {
+        let late = ScriptedReply::text("late").after(Duration::from_secs(1));
+        let model = ScriptedModel::new().then(ScriptedReply::calls([("look", json!({}))])).then(late);
+        let limits = || Limits::new().model_calls(100);
+        let budget = BudgetPlugin::builder().per_user(limits()).build().unwrap();
+        let killed = app_of(looks(&model), budget, Arc::clone(&sessions));
+        let mut run = Box::pin(async { trace(killed.runner.run("ana", "s1", "go")).await });
+        while model.requests().len() < 2 {
+            assert!(futures::poll!(&mut run).is_pending());
+        }
+        drop(run);
+        made += 2;
+    }
+    let state = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap().state;
+    assert_eq!(state["user:_pleach_budget:model_calls"], made - KILLS);
 }

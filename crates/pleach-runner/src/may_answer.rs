@@ -1,0 +1,100 @@
+//! [`MayAnswer`]: who may answer which question.
+
+use std::fmt;
+use std::future::ready;
+use std::sync::Arc;
+
+use pleach_core::{BoxFuture, Question, SessionKey, UserId};
+
+use crate::RunError;
+
+/// An answer that is about to be stored.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct GivenAnswer<'a> {
+    /// Who answers, as [`RunRequest::caller`](crate::RunRequest::caller) and [`AnswerOptions::caller`](crate::AnswerOptions::caller) name
+    /// it; `None` when the program does not say so.
+    pub caller: Option<&'a UserId>,
+    /// The session that the question is asked in.
+    pub session: &'a SessionKey,
+    /// The question, open or answered before.
+    pub question: &'a Question,
+}
+
+impl GivenAnswer<'_> {
+    /// Returns whether the question is assigned to nobody, or to the caller, or the caller is not known.
+    #[must_use]
+    pub fn is_of_assignee(&self) -> bool {
+        match (self.caller, &self.question.assignee) {
+            (Some(caller), Some(assignee)) => caller.as_str() == assignee,
+            (None, _) | (_, None) => true,
+        }
+    }
+}
+
+/// Decides who may answer which question. It is asked before an answer of a person is stored, also before one that is stored already
+/// is given again; not for sleeps, signals and the answers of deadlines.
+///
+/// A function of a [`GivenAnswer`] decides at once; an implementation may wait, for example for a list of roles. Without a rule of
+/// its own a Runner takes [`GivenAnswer::is_of_assignee`].
+///
+/// ```
+/// # use pleach_runner::{GivenAnswer, RunnerBuilder};
+/// # fn leads(_: &str) -> bool { true }
+/// let runner = RunnerBuilder::new("refunds").may_answer(|given: &GivenAnswer<'_>| {
+///     match (&given.question.assignee, given.caller) {
+///         (Some(role), Some(caller)) if role == "team-lead" => leads(caller.as_str()),
+///         _ => given.is_of_assignee(),
+///     }
+/// });
+/// # drop(runner);
+/// ```
+pub trait MayAnswer: Send + Sync + 'static {
+    /// Returns whether the answer may be stored.
+    fn may_answer<'a>(&'a self, given: GivenAnswer<'a>) -> BoxFuture<'a, bool>;
+}
+
+impl<F: Fn(&GivenAnswer<'_>) -> bool + Send + Sync + 'static> MayAnswer for F {
+    fn may_answer<'a>(&'a self, given: GivenAnswer<'a>) -> BoxFuture<'a, bool> {
+        Box::pin(ready(self(&given)))
+    }
+}
+
+/// The rule of a Runner.
+#[derive(Clone, Default)]
+pub(crate) struct AnswerRule(Option<Arc<dyn MayAnswer>>);
+
+impl AnswerRule {
+    pub(crate) fn new(rule: impl MayAnswer) -> Self {
+        Self(Some(Arc::new(rule)))
+    }
+
+    /// Checks answers to these questions.
+    ///
+    /// # Errors
+    /// [`RunError::MayNotAnswer`] with the first question that the caller may not answer.
+    pub(crate) async fn check(
+        &self,
+        caller: Option<&UserId>,
+        session: &SessionKey,
+        questions: &[Question],
+    ) -> Result<(), RunError> {
+        for question in questions.iter().filter(|question| question.kind.is_for_people()) {
+            let given = GivenAnswer { caller, session, question };
+            let may = match &self.0 {
+                Some(rule) => rule.may_answer(given).await,
+                None => given.is_of_assignee(),
+            };
+            if !may {
+                return Err(RunError::MayNotAnswer { id: question.id.clone(), assignee: question.assignee.clone() });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for AnswerRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AnswerRule")
+    }
+}
