@@ -18,6 +18,7 @@ mod link;
 mod load;
 mod logs;
 mod reads;
+mod reserved;
 mod rules;
 mod security;
 mod served;
@@ -25,6 +26,7 @@ mod sleeps;
 mod streams;
 mod turns;
 mod whole_sessions;
+mod who_answers;
 
 #[path = "../../examples/server/demo.rs"]
 mod demo;

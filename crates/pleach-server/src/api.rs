@@ -18,6 +18,7 @@ use crate::error::ApiError;
 use crate::names::unknown_app;
 use crate::origins::Origins;
 use crate::runs::{RunSlots, Turns};
+use crate::{CallerRights, ServerLimits};
 
 /// What all requests of a server share.
 pub(crate) struct Api {
@@ -30,6 +31,8 @@ pub(crate) struct Api {
     pub(crate) limits: ServerLimits,
     pub(crate) origins: Origins,
     pub(crate) caller: FindCaller,
+    /// What callers that are bound to a user may do.
+    pub(crate) caller_rights: CallerRights,
     pub(crate) default_app: Option<String>,
     /// The path under which clients see the routes.
     pub(crate) prefix: String,

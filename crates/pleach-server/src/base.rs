@@ -12,7 +12,7 @@ use crate::api::Api;
 use crate::caller::FindCaller;
 use crate::origins::Origins;
 use crate::runs::{RunSlots, Turns};
-use crate::{ServerError, ServerLimits};
+use crate::{CallerRights, ServerError, ServerLimits};
 
 /// What every server is given.
 pub(crate) struct Base {
@@ -20,12 +20,19 @@ pub(crate) struct Base {
     pub(crate) limits: ServerLimits,
     pub(crate) origins: Vec<String>,
     pub(crate) caller: FindCaller,
+    pub(crate) caller_rights: CallerRights,
 }
 
 impl Default for Base {
     fn default() -> Self {
         let (limits, caller) = (ServerLimits::default(), FindCaller::default());
-        Self { clock: Arc::new(SystemClock), limits, origins: Vec::new(), caller }
+        Self {
+            clock: Arc::new(SystemClock),
+            limits,
+            origins: Vec::new(),
+            caller,
+            caller_rights: CallerRights::default(),
+        }
     }
 }
 
@@ -45,6 +52,7 @@ impl Base {
             limits: self.limits,
             origins: Origins::new(self.origins).map_err(|error| ServerError::Origin(Box::new(error)))?,
             caller: self.caller,
+            caller_rights: self.caller_rights,
             default_app: None,
             prefix: String::new(),
             auto_create_session: false,

@@ -5,6 +5,7 @@ use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use pleach_artifact::ArtifactError;
+use pleach_core::RefusedKey;
 use pleach_memory::MemoryError;
 use pleach_session::SessionError;
 use serde_json::json;
@@ -104,6 +105,13 @@ pub(crate) fn text_response(status: StatusCode, text: impl Into<Body>, content_t
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
+}
+
+/// A state key that the client may not change.
+impl From<RefusedKey> for ApiError {
+    fn from(refused: RefusedKey) -> Self {
+        Self::forbidden(format!("{refused}."))
+    }
 }
 
 /// What is at fault in storage is for the log; the client gets what it can act on.

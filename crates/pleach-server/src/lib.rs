@@ -14,6 +14,7 @@ mod base;
 mod body;
 mod bound_server;
 mod caller;
+mod caller_rights;
 mod connections;
 mod cors;
 mod description;
@@ -46,6 +47,7 @@ mod sse;
 pub use api_server::ApiServer;
 pub use bound_server::BoundServer;
 pub use caller::Caller;
+pub use caller_rights::CallerRights;
 #[cfg(feature = "dev")]
 pub use dev::{DevUi, Traces};
 #[cfg(feature = "inspect")]

@@ -64,7 +64,7 @@ impl FromRequestParts<Arc<Api>> for UserPath {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Result<Self, ApiError> {
-        Segments::of(parts, api).await?.user(parts)
+        Segments::of(parts, api).await?.user(parts, api)
     }
 }
 
@@ -73,7 +73,7 @@ impl FromRequestParts<Arc<Api>> for SessionPath {
 
     async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Result<Self, ApiError> {
         let mut segments = Segments::of(parts, api).await?;
-        let UserPath { app, user } = segments.user(parts)?;
+        let UserPath { app, user } = segments.user(parts, api)?;
         Ok(Self(SessionKey::new(app, user, segments.take("session")?)))
     }
 }
@@ -146,10 +146,15 @@ impl Segments {
         self.find(name).filter(is_one).ok_or_else(ApiError::no_route)
     }
 
-    /// Takes the app and the user, for whom the caller must be allowed to act.
-    fn user(&mut self, parts: &Parts) -> Result<UserPath, ApiError> {
+    /// Takes the app and the user, for whom the caller must be allowed to act; to write, also in the app.
+    fn user(&mut self, parts: &Parts, api: &Api) -> Result<UserPath, ApiError> {
         let path = UserPath { app: self.take("app")?.into(), user: self.take("user")?.into() };
-        caller(parts).check(&path.user)?;
+        let caller = caller(parts);
+        caller.check(&path.user)?;
+        let writes = !parts.method.is_safe();
+        if writes && !api.caller_rights.of(caller).may_write_other_apps() {
+            api.runner(path.app.as_str())?;
+        }
         Ok(path)
     }
 }

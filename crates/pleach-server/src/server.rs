@@ -7,16 +7,16 @@ use std::sync::Arc;
 use axum::Router;
 use http::request::Parts;
 use pleach_artifact::ArtifactService;
-use pleach_core::{Clock, IdGen, RandomIds};
+use pleach_core::{BoxFuture, Clock, IdGen, RandomIds};
 use pleach_memory::MemoryService;
-use pleach_runner::{App, Runner, RunnerBuilder};
+use pleach_runner::{App, GivenAnswer, MayAnswer, Runner, RunnerBuilder};
 use pleach_session::SessionService;
 use tokio::net::ToSocketAddrs;
 
 use crate::api::Api;
 use crate::base::Base;
 use crate::caller::FindCaller;
-use crate::{ApiServer, BoundServer, Caller, ServerError, ServerLimits};
+use crate::{ApiServer, BoundServer, Caller, CallerRights, ServerError, ServerLimits};
 
 /// The environment variable that names the default app.
 const DEFAULT_APP: &str = "ADK_DEFAULT_APP_NAME";
@@ -50,6 +50,7 @@ pub struct Server {
     prefix: String,
     auto_create_session: bool,
     max_llm_calls: Option<u32>,
+    may_answer: Option<Arc<dyn MayAnswer>>,
     detaches_runs: bool,
     timers: bool,
     /// Whether there is an inspector; without a word on it, in a development server.
@@ -79,6 +80,7 @@ impl Server {
             prefix: String::new(),
             auto_create_session: false,
             max_llm_calls: None,
+            may_answer: None,
             detaches_runs: false,
             timers: false,
             #[cfg(feature = "inspect")]
@@ -158,6 +160,19 @@ impl Server {
     /// and what layers in front have put into its extensions.
     pub fn caller(mut self, find: impl Fn(&Parts) -> Caller + Send + Sync + 'static) -> Self {
         self.base.caller = FindCaller::new(find);
+        self
+    }
+
+    /// Sets what callers that are bound to a user may do besides acting for that user: nothing, unless this allows it.
+    pub fn caller_rights(mut self, rights: CallerRights) -> Self {
+        self.base.caller_rights = rights;
+        self
+    }
+
+    /// Sets who may answer which question, for all apps. The caller of an answer is the user that the request's [`Caller`] is bound to;
+    /// without this that user does not answer what is assigned to others. See [`MayAnswer`].
+    pub fn may_answer(mut self, rule: impl MayAnswer) -> Self {
+        self.may_answer = Some(Arc::new(rule));
         self
     }
 
@@ -256,6 +271,7 @@ impl Server {
             ids: Arc::clone(&self.ids),
             auto_create_session: self.auto_create_session,
             max_llm_calls: self.max_llm_calls,
+            may_answer: self.may_answer.clone(),
             #[cfg(feature = "dev")]
             traces: self.traces.clone(),
         };
@@ -358,6 +374,7 @@ struct Shared {
     ids: Arc<dyn IdGen>,
     auto_create_session: bool,
     max_llm_calls: Option<u32>,
+    may_answer: Option<Arc<dyn MayAnswer>>,
     #[cfg(feature = "dev")]
     traces: Option<crate::Traces>,
 }
@@ -379,6 +396,9 @@ impl Shared {
         if let Some(calls) = self.max_llm_calls {
             builder = builder.max_llm_calls(calls);
         }
+        if let Some(rule) = &self.may_answer {
+            builder = builder.may_answer(SharedRule(Arc::clone(rule)));
+        }
         let builder = customize(builder);
         #[cfg(feature = "dev")]
         let builder = match &self.traces {
@@ -386,6 +406,15 @@ impl Shared {
             None => builder,
         };
         builder.build().map_err(ServerError::App)
+    }
+}
+
+/// The rule of all apps.
+struct SharedRule(Arc<dyn MayAnswer>);
+
+impl MayAnswer for SharedRule {
+    fn may_answer<'a>(&'a self, given: GivenAnswer<'a>) -> BoxFuture<'a, bool> {
+        self.0.may_answer(given)
     }
 }
 

@@ -4,6 +4,8 @@
 
 #[cfg(feature = "inspector")]
 pub use pleach_server::Inspector;
-pub use pleach_server::{ApiServer, BoundServer, Caller, Server, ServerError, ServerLimits, shutdown_signal};
+pub use pleach_server::{
+    ApiServer, BoundServer, Caller, CallerRights, Server, ServerError, ServerLimits, shutdown_signal,
+};
 #[cfg(feature = "dev")]
 pub use pleach_server::{DevUi, Traces};

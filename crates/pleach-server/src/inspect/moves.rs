@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use http::StatusCode;
@@ -13,6 +14,7 @@ use serde_json::json;
 
 use super::load::require;
 use super::mover::require_mover;
+use crate::Caller;
 use crate::api::Api;
 use crate::body::MoveBody;
 use crate::error::{ApiError, json_response};
@@ -29,6 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(super) async fn start(
     State(api): State<Arc<Api>>,
     SessionPath(key): SessionPath,
+    Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let runner = require_mover(&api, key.app_name.as_str())?;
@@ -36,7 +39,7 @@ pub(super) async fn start(
     require(&api, &key).await?;
     // Only a resume joins a run of its invocation; an answer to it waits for its turn.
     let joins = body.resume.clone().map(InvocationId::from);
-    let (run, invocation) = begin(runner, &key, body)?;
+    let (run, invocation) = begin(runner, &key, &caller, body)?;
     let session = key.session_id.to_string();
     let mut events = start_task(&api, prepare_detached(&api, runner, key, joins.as_ref(), run).await?);
     let first = tokio::select! {
@@ -52,7 +55,12 @@ pub(super) async fn start(
 }
 
 /// Makes the run, and names the invocation that it continues.
-fn begin(runner: &Runner, key: &SessionKey, body: MoveBody) -> Result<(Run, Option<InvocationId>), ApiError> {
+fn begin(
+    runner: &Runner,
+    key: &SessionKey,
+    caller: &Caller,
+    body: MoveBody,
+) -> Result<(Run, Option<InvocationId>), ApiError> {
     let config = || RunConfig::default().streaming(StreamingMode::Sse);
     match (body.message, body.answer, body.resume) {
         (Some(text), None, None) => {
@@ -63,6 +71,10 @@ fn begin(runner: &Runner, key: &SessionKey, body: MoveBody) -> Result<(Run, Opti
             let invocation = InvocationId::from(given.invocation_id);
             let question = (invocation.clone(), given.question_id);
             let options = AnswerOptions::new().only_if_open(true).config(config());
+            let options = match caller {
+                Caller::User(user) => options.caller(user.clone()),
+                Caller::Anyone | Caller::Unknown => options,
+            };
             let run = runner.answer_with(key, [(question, given.value)], options);
             Ok((run.map_err(|error| answer(Failure::Run(error), key.session_id.as_str()))?, Some(invocation)))
         }

@@ -1,8 +1,10 @@
 //! The events that a new session begins with.
 // H33
 
-use pleach_core::{Event, EventActions, EventId, IdGen, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT};
-use pleach_session::notes::is_note;
+use pleach_core::{
+    Event, EventActions, EventId, IdGen, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT,
+    drop_reserved_metadata,
+};
 use serde_json::Value;
 
 use crate::error::ApiError;
@@ -61,7 +63,7 @@ pub(super) fn restored(mut event: Event, ids: &dyn IdGen) -> Event {
         event.set_id(EventId::from(ids.uuid()));
     }
     let mut metadata = event.custom_metadata().cloned().unwrap_or_default();
-    metadata.retain(|key, _| !key.starts_with("__adk_internal_") && !is_note(key));
+    drop_reserved_metadata(&mut metadata);
     metadata.insert(RESTORED.to_owned(), Value::Bool(true));
     event.with_custom_metadata(metadata)
 }

@@ -9,6 +9,7 @@ use pleach_core::{Event, EventId, InvocationId, Map, Session, SessionKey};
 use pleach_session::{CreateSession, GetSessionConfig, ListSessions, SessionError, SessionServiceExt as _, Since};
 
 use super::initial_events::{check_initial, check_tasks, restored};
+use crate::CallerRights;
 use crate::api::Api;
 use crate::body::{CreateBody, StateBody, UpdateBody};
 use crate::error::ApiError;
@@ -40,16 +41,19 @@ pub(super) async fn list(State(api): State<Arc<Api>>, path: UserPath) -> Result<
 pub(super) async fn create(
     State(api): State<Arc<Api>>,
     path: UserPath,
+    rights: CallerRights,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = CreateBody::of(api.payload_with_messages(request).await?, api.clock.now())?;
-    let events = body.events.unwrap_or_default();
+    let (state, events) = (body.state.unwrap_or_default(), body.events.unwrap_or_default());
+    rights.check_initial_state(&state)?;
+    rights.check_initial_events(&events)?;
     check_initial(&events)?;
     if let Ok(runner) = api.runner(path.app.as_str()) {
         check_tasks(&events, &runner.root().spec().name)?;
     }
     check_options(&body.options.unwrap_or_default())?;
-    let mut wanted = CreateSession::new(path.app, path.user).with_state(body.state.unwrap_or_default());
+    let mut wanted = CreateSession::new(path.app, path.user).with_state(state);
     wanted.session_id = body.session_id.map(Into::into);
     if events.is_empty() {
         return reply(&make(&api, wanted).await?);
@@ -107,9 +111,11 @@ async fn turns_of_new(api: &Api, wanted: &CreateSession) -> Result<Option<[Optio
 pub(super) async fn create_named(
     State(api): State<Arc<Api>>,
     SessionPath(key): SessionPath,
+    rights: CallerRights,
     request: Request,
 ) -> Result<Response, ApiError> {
     let StateBody(state) = StateBody::of(api.payload(request).await?)?;
+    rights.check_initial_state(&state)?;
     let wanted = CreateSession::new(key.app_name, key.user_id).with_state(state).with_session_id(key.session_id);
     reply(&make(&api, wanted).await?)
 }
@@ -124,6 +130,7 @@ pub(super) async fn delete(State(api): State<Arc<Api>>, SessionPath(key): Sessio
 pub(super) async fn update(
     State(api): State<Arc<Api>>,
     SessionPath(key): SessionPath,
+    rights: CallerRights,
     request: Request,
 ) -> Result<Response, ApiError> {
     let UpdateBody { state_delta } = UpdateBody::of(api.payload(request).await?)?;
@@ -132,7 +139,9 @@ pub(super) async fn update(
     let mut session = load(&api, &key).await?;
     let mut tries = 1;
     loop {
-        match append(&api, &mut session, change(&api, &state_delta)).await {
+        let mut delta = state_delta.clone();
+        rights.state().apply(&mut delta, &session.state)?;
+        match append(&api, &mut session, change(&api, delta)).await {
             Err(SessionError::Stale { .. }) if tries < TRIES => catch_up(&api, &mut session).await?,
             appended => {
                 appended?;
@@ -144,8 +153,8 @@ pub(super) async fn update(
 }
 
 /// Returns the event that changes the state.
-fn change(api: &Api, delta: &Map) -> Event {
-    let mut event = Event::from_author("user").with_state_map(delta.clone());
+fn change(api: &Api, delta: Map) -> Event {
+    let mut event = Event::from_author("user").with_state_map(delta);
     event.set_invocation_id(InvocationId::from(format!("p-{}", api.ids.uuid())));
     event.set_id(EventId::from(api.ids.uuid()));
     event.set_timestamp(api.clock.now());

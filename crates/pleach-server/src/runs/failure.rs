@@ -38,13 +38,20 @@ impl Failure {
         }
     }
 
-    /// Whether a run that has given nothing has failed for want of its session: that is no failure of a stream.
+    /// Whether a run that has given nothing has failed for want of its session, or of the caller's rights: that is no failure of a stream.
     // H51
     pub(crate) fn is_before_the_stream(&self) -> bool {
         match self {
             Self::Run(RunError::Session(error)) => !error.is_stale(),
             Self::Run(error) => {
-                matches!(error, RunError::SessionNotFound(_) | RunError::UnknownSession { .. } | RunError::BlankId(_))
+                matches!(
+                    error,
+                    RunError::SessionNotFound(_)
+                        | RunError::UnknownSession { .. }
+                        | RunError::BlankId(_)
+                        | RunError::MayNotAnswer { .. }
+                        | RunError::RefusedState(_)
+                )
             }
             Self::Late | Self::Over(_) => false,
         }
@@ -83,6 +90,7 @@ impl Failure {
             | RunError::UnknownQuestion { .. }
             | RunError::AmbiguousQuestion { .. }
             | RunError::UnknownInvocation { .. } => ApiError::bad_request(error.to_string()),
+            RunError::MayNotAnswer { .. } | RunError::RefusedState(_) => ApiError::forbidden(error.to_string()),
             RunError::Session(error) => error.into(),
             RunError::Draining | RunError::Cut { .. } => ending(),
             _ => {

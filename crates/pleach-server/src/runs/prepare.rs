@@ -78,7 +78,9 @@ pub(crate) async fn prepare(
     }
     let key = SessionKey::new(app, user, body.session_id.as_str());
     let repeatable = repeatable(headers, &key, &body)?;
-    let announces = streams && repeatable.is_none() && is_plain(&body);
+    // A caller that may not answer gets a status, and no stream.
+    let checks_answers = answers(&body) && matches!(caller, Caller::User(_));
+    let announces = streams && repeatable.is_none() && (is_plain(&body) || checks_answers);
     // A run that says so itself before a stream begins reads the store once.
     if streams && !announces && !api.auto_create_session && !exists(api, &key).await? {
         return Err(no_session(&body.session_id));
@@ -88,7 +90,11 @@ pub(crate) async fn prepare(
     let named = named(&body);
     let turn = turn(api, &key, named.as_ref().or(repeatable.as_ref())).await?;
     let streams = streams && body.streaming;
-    let request = request(&key, body, repeatable.as_ref(), streams);
+    let request = request(&key, body, repeatable.as_ref(), streams).state_rights(api.caller_rights.of(caller).state());
+    let request = match caller {
+        Caller::User(user) => request.caller(user.clone()),
+        Caller::Anyone | Caller::Unknown => request,
+    };
     let run = runner.start(request.yield_user_message(announces || named.is_some()));
     let detaches = api.detaches_runs;
     Ok(Prepared { runner, run, key, repeatable, splits_artifacts, named, announces, streams, detaches, slot, turn })
@@ -149,17 +155,20 @@ fn answered_wait(body: &RunBody) -> Option<&str> {
     answers.find_map(|answer| answer.id.as_deref().filter(|id| id.starts_with(TIMER) || id.starts_with(SIGNAL)))
 }
 
+/// Whether the message answers questions.
+fn answers(body: &RunBody) -> bool {
+    body.new_message.as_ref().is_some_and(|message| message.function_responses().next().is_some())
+}
+
 /// Returns the invocation that a message names, unless it is an answer.
 fn named(body: &RunBody) -> Option<InvocationId> {
-    let message = body.new_message.as_ref()?;
-    let answers = message.function_responses().next().is_some();
-    body.invocation_id.as_deref().filter(|id| !answers && !id.is_empty()).map(InvocationId::from)
+    let is_named = body.new_message.is_some() && !answers(body);
+    body.invocation_id.as_deref().filter(|id| is_named && !id.is_empty()).map(InvocationId::from)
 }
 
 /// Whether the request is a message that starts an invocation, whose event is the first of its run.
 fn is_plain(body: &RunBody) -> bool {
-    let starts = |message: &Content| message.function_responses().next().is_none();
-    body.new_message.as_ref().is_some_and(starts) && body.invocation_id.as_deref().is_none_or(str::is_empty)
+    body.new_message.is_some() && !answers(body) && body.invocation_id.as_deref().is_none_or(str::is_empty)
 }
 
 /// Returns whether there is a session, without reading its events.
@@ -196,8 +205,7 @@ fn repeatable(headers: &HeaderMap, key: &SessionKey, body: &RunBody) -> Result<O
     if body.invocation_id.is_some() {
         return Err(ApiError::bad_request("Send either the header Idempotency-Key or an invocationId."));
     }
-    let answers = body.new_message.as_ref().is_some_and(|message| message.function_responses().next().is_some());
-    Ok((!answers && body.new_message.is_some()).then(|| invocation_of(key, text)))
+    Ok((!answers(body) && body.new_message.is_some()).then(|| invocation_of(key, text)))
 }
 
 /// Returns the invocation id of an idempotency key, which is the same for the same key of a session.

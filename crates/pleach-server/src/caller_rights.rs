@@ -1,0 +1,115 @@
+//! [`CallerRights`]: what callers that are bound to a user may do besides acting for that user.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use http::request::Parts;
+use pleach_core::{Event, Map, StateRights};
+
+use crate::api::Api;
+use crate::caller::Caller;
+use crate::error::ApiError;
+use crate::path::caller;
+
+/// What a caller that is bound to a user may write besides what is that user's own; nothing, unless the program allows it.
+///
+/// Callers that may act for everybody ([`Caller::Anyone`]) may do all of it. Reserved keys are written by no client: see `docs/server.md`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallerRights {
+    app_state: Right,
+    other_apps: Right,
+    initial_events: Right,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Right {
+    #[default]
+    Refused,
+    Given,
+}
+
+impl Right {
+    fn of(is_given: bool) -> Self {
+        if is_given { Self::Given } else { Self::Refused }
+    }
+}
+
+impl CallerRights {
+    /// Returns no rights.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets whether they may change `app:` state, which all users of an app share.
+    #[must_use]
+    pub fn app_state(mut self, yes: bool) -> Self {
+        self.app_state = Right::of(yes);
+        self
+    }
+
+    /// Sets whether they may write sessions, artifacts and memories of apps that the server does not serve.
+    #[must_use]
+    pub fn other_apps(mut self, yes: bool) -> Self {
+        self.other_apps = Right::of(yes);
+        self
+    }
+
+    /// Sets whether they may create sessions with events, which can hold what looks like results of nodes and steps.
+    #[must_use]
+    pub fn initial_events(mut self, yes: bool) -> Self {
+        self.initial_events = Right::of(yes);
+        self
+    }
+
+    /// Returns what a caller may do.
+    pub(crate) fn of(self, caller: &Caller) -> Self {
+        match caller {
+            Caller::Anyone => Self { app_state: Right::Given, other_apps: Right::Given, initial_events: Right::Given },
+            Caller::User(_) | Caller::Unknown => self,
+        }
+    }
+
+    /// Returns which state keys may be changed.
+    pub(crate) fn state(self) -> StateRights {
+        match self.app_state {
+            Right::Given => StateRights::All,
+            Right::Refused => StateRights::WithoutApp,
+        }
+    }
+
+    pub(crate) fn may_write_other_apps(self) -> bool {
+        self.other_apps == Right::Given
+    }
+
+    /// Checks the state that a new session begins with.
+    ///
+    /// # Errors
+    /// 403 with the first key that may not be changed.
+    pub(crate) fn check_initial_state(self, state: &Map) -> Result<(), ApiError> {
+        let refused = state.keys().find_map(|key| self.state().refusal(key));
+        refused.map_or(Ok(()), |refused| Err(refused.into()))
+    }
+
+    /// Checks whether a new session may begin with these events.
+    ///
+    /// # Errors
+    /// 403.
+    pub(crate) fn check_initial_events(self, events: &[Event]) -> Result<(), ApiError> {
+        match self.initial_events {
+            Right::Refused if !events.is_empty() => {
+                Err(ApiError::forbidden("This caller may not create a session with events: leave `events` out."))
+            }
+            Right::Refused | Right::Given => Ok(()),
+        }
+    }
+}
+
+/// The rights of a request's caller.
+impl FromRequestParts<Arc<Api>> for CallerRights {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Result<Self, ApiError> {
+        Ok(api.caller_rights.of(caller(parts)))
+    }
+}
