@@ -25,8 +25,8 @@ mod served;
 mod sleeps;
 mod streams;
 mod turns;
-mod whole_sessions;
 mod who_answers;
+mod whole_sessions;
 
 #[path = "../../examples/server/demo.rs"]
 mod demo;

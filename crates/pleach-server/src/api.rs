@@ -11,7 +11,6 @@ use pleach_runner::Runner;
 use pleach_session::SessionService;
 use tokio::sync::watch;
 
-use crate::ServerLimits;
 use crate::body::{Lists, Payload};
 use crate::caller::FindCaller;
 use crate::error::ApiError;

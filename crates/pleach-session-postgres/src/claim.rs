@@ -54,7 +54,7 @@ impl Claim {
             if let Some(row) = claimed.first() {
                 return Ok(Seen::new(time, row.try_get("ties")?));
             }
-            compare(connection, &self.key, ours).await?;
+            compare(&mut *connection, &self.key, ours).await?;
             time = Time(time.0.saturating_add(1));
         }
         let source = "other writers kept coming first".into();
@@ -66,7 +66,7 @@ impl Claim {
 ///
 /// # Errors
 /// `NotFound` and `Stale`.
-async fn compare(connection: &mut PgConnection, key: &SessionKey, ours: Revision) -> Result<(), Trouble> {
+async fn compare(connection: &mut Lent, key: &SessionKey, ours: Revision) -> Result<(), Trouble> {
     let rows = value::query(sql::FIND_REVISION, key).fetch_all(connection).await?;
     let Some(row) = rows.first() else { return Err(SessionError::NotFound(key.clone()).into()) };
     let stored = Seen::new(row.try_get("update_time")?, row.try_get("ties")?).revision;
@@ -79,7 +79,7 @@ pub(crate) struct CheckHead<'h>(pub(crate) &'h SessionHead);
 impl Ask for CheckHead<'_> {
     type Answer = ();
 
-    async fn ask(&self, connection: &mut PgConnection, _: bool) -> Result<(), Trouble> {
+    async fn ask(&self, connection: &mut Lent, _: bool) -> Result<(), Trouble> {
         compare(connection, self.0.key(), self.0.revision()).await
     }
 }
