@@ -36,7 +36,7 @@ pub(super) fn mark(json: &str) -> Cow<'_, str> {
         if text.looks_marked {
             return Cow::Borrowed(json);
         }
-        let is_key = json.get(at..).is_some_and(|behind| behind.trim_start().starts_with(':'));
+        let is_key = json.get(at..).is_some_and(|rest| rest.trim_start().starts_with(':'));
         for (place, unit) in [text.low_at_begin, text.high_at_end].into_iter().flatten().filter(|_| !is_key) {
             marked.push_str(&json[copied..begin + place]);
             marked.extend(char::from_u32(FIRST_MARK + u32::from(unit - HIGH.start)));

@@ -77,7 +77,7 @@ impl Reply {
         self
     }
 
-    /// Sends a text behind it, in a piece of its own.
+    /// Sends a text after it, in a piece of its own.
     pub(crate) fn then_piece(mut self, text: &str) -> Self {
         self.pieces.push(text.as_bytes().to_vec());
         self
