@@ -33,7 +33,7 @@ pub fn read_foreign_json<T: DeserializeOwned>(text: &[u8]) -> serde_json::Result
 /// [`big_integers_as_strings`].
 #[must_use]
 pub fn mend_json(text: &[u8]) -> Cow<'_, [u8]> {
-    mend(text, |number| is_out_of_range(number))
+    mend(text, is_out_of_range)
 }
 
 /// Reads a text that may be JSON, with the repairs of [`big_integers_as_strings`]; `None` for another text.

@@ -1,6 +1,7 @@
 //! U+0000 in texts of other programs: no store takes it, so U+FFFD takes its place.
 
 use std::borrow::Cow;
+use std::ops::BitOr as _;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,7 +15,7 @@ use crate::Map;
 pub fn replace_nul(value: &mut Value) -> bool {
     match value {
         Value::String(text) => replace_nul_in_text(text),
-        Value::Array(items) => items.iter_mut().fold(false, |found, item| replace_nul(item) || found),
+        Value::Array(items) => any_of(items.iter_mut().map(replace_nul)),
         Value::Object(members) => replace_nul_in_map(members),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
@@ -28,7 +29,12 @@ pub(crate) fn replace_nul_in_map(members: &mut Map) -> bool {
             members.insert(without_nul(key).into_owned(), member);
         }
     }
-    members.values_mut().fold(!keys.is_empty(), |found, member| replace_nul(member) || found)
+    any_of(members.values_mut().map(replace_nul)) || !keys.is_empty()
+}
+
+/// Returns whether one of the results is true. Unlike `any`, it takes all of them.
+pub(crate) fn any_of(results: impl Iterator<Item = bool>) -> bool {
+    results.fold(false, bool::bitor)
 }
 
 /// Replaces U+0000 by U+FFFD in a text. Returns whether there was any.

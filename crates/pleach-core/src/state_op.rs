@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Number, Value};
 
+use crate::nul::{any_of, replace_nul};
+
 /// A change of one state key that is applied to the value in the store, inside the transaction of the append.
 ///
 /// Concurrent writers of a key, in other sessions and processes, do not overwrite each other. An absent key and
@@ -108,7 +110,7 @@ impl StateOp {
 
     /// Replaces U+0000 by U+FFFD in the values. Returns whether there was any.
     pub fn replace_nul(&mut self) -> bool {
-        self.values_mut().iter_mut().fold(false, |found, value| crate::replace_nul(value) || found)
+        any_of(self.values_mut().iter_mut().map(replace_nul))
     }
 
     pub(crate) fn into_values(self) -> Vec<Value> {

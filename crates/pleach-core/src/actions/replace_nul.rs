@@ -1,7 +1,8 @@
 //! Replacing U+0000 in actions.
 
 use super::{Delta, EventActions, Ops};
-use crate::nul::{replace_nul_in, replace_nul_in_map, replace_nul_in_text};
+use crate::StateOp;
+use crate::nul::{any_of, replace_nul_in, replace_nul_in_map, replace_nul_in_text};
 use crate::quick_check::Clean;
 
 impl EventActions {
@@ -32,7 +33,7 @@ impl Ops {
             .into_iter()
             .map(|(mut key, mut ops)| {
                 found |= replace_nul_in_text(&mut key);
-                found |= ops.iter_mut().fold(false, |found, op| op.replace_nul() || found);
+                found |= any_of(ops.iter_mut().map(StateOp::replace_nul));
                 (key, ops)
             })
             .collect();

@@ -176,6 +176,7 @@ async fn a_program_without_callers_answers_for_everybody() {
 }
 
 /// Counts the runs of nodes under a reserved key.
+#[derive(Debug)]
 struct Counts;
 
 impl pleach::Plugin for Counts {
