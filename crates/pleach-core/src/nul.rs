@@ -1,7 +1,6 @@
 //! U+0000 in texts of other programs: no store takes it, so U+FFFD takes its place.
 
 use std::borrow::Cow;
-use std::ops::BitOr as _;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -15,7 +14,7 @@ use crate::Map;
 pub fn replace_nul(value: &mut Value) -> bool {
     match value {
         Value::String(text) => replace_nul_in_text(text),
-        Value::Array(items) => any_of(items.iter_mut().map(replace_nul)),
+        Value::Array(items) => items.iter_mut().fold(false, |found, item| found | replace_nul(item)),
         Value::Object(members) => replace_nul_in_map(members),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
@@ -29,12 +28,7 @@ pub(crate) fn replace_nul_in_map(members: &mut Map) -> bool {
             members.insert(without_nul(key).into_owned(), member);
         }
     }
-    any_of(members.values_mut().map(replace_nul)) || !keys.is_empty()
-}
-
-/// Returns whether one of the results is true. Unlike `any`, it takes all of them.
-pub(crate) fn any_of(results: impl Iterator<Item = bool>) -> bool {
-    results.fold(false, bool::bitor)
+    members.values_mut().fold(!keys.is_empty(), |found, member| found | replace_nul(member))
 }
 
 /// Replaces U+0000 by U+FFFD in a text. Returns whether there was any.

@@ -5,8 +5,6 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Number, Value};
 
-use crate::nul::{any_of, replace_nul};
-
 /// A change of one state key that is applied to the value in the store, inside the transaction of the append.
 ///
 /// Concurrent writers of a key, in other sessions and processes, do not overwrite each other. An absent key and
@@ -63,9 +61,6 @@ pub enum StateOpError {
     /// The stored value is an integer of more than 64 bits, or contains one, which would be rounded.
     #[error("the value has an integer of more than 64 bits, which would be rounded: set it instead")]
     Inexact,
-    /// Another program has stored the value, and it has text or numbers that are read as others, or it cannot be read at all.
-    #[error("the stored value cannot be read as it is: set it instead")]
-    Foreign,
     /// The sum of two integers does not fit 64 bits, or a sum of floats is not finite.
     #[error("`{operation}` gives a number that is out of range (integers have 64 bits, floats are finite)")]
     OutOfRange {
@@ -110,7 +105,7 @@ impl StateOp {
 
     /// Replaces U+0000 by U+FFFD in the values. Returns whether there was any.
     pub fn replace_nul(&mut self) -> bool {
-        any_of(self.values_mut().iter_mut().map(replace_nul))
+        self.values_mut().iter_mut().fold(false, |found, value| found | crate::replace_nul(value))
     }
 
     pub(crate) fn into_values(self) -> Vec<Value> {

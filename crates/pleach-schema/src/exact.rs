@@ -23,7 +23,11 @@ pub fn exact_json(root: &Value, schema: &Value, value: &Value) -> serde_json::Re
 /// Whether [`exact_json`] writes a number that the value holds as a text.
 #[must_use]
 pub fn has_big_number(root: &Value, schema: &Value, value: &Value) -> bool {
-    has_big_integer(value) && exact_json(root, schema, value).is_ok_and(|text| text != value.to_string())
+    if !has_big_integer(value) {
+        return false;
+    }
+    let plain = value.to_string();
+    exact_json(root, schema, value).is_ok_and(|text| text != plain)
 }
 
 /// Whether a text of the value is an integer of more than 64 bits.

@@ -60,7 +60,7 @@ impl Whole {
     pub(crate) fn of(value: &Value) -> Option<Self> {
         match value {
             Value::String(text) => Some(Self::of_digits(&whole_of_text(text.trim())?)),
-            Value::Number(number) if number.is_f64() => number.as_f64().and_then(Self::of_float),
+            // A float of more than 64 bits has lost digits: it is none.
             Value::Bool(_) | Value::Number(_) => to_int(value).map(|whole| Self::of_digits(&whole.to_string())),
             Value::Null | Value::Array(_) | Value::Object(_) => None,
         }
@@ -69,12 +69,6 @@ impl Whole {
     pub(crate) fn of_digits(digits: &str) -> Self {
         let signed = digits.parse().map(Self::Signed);
         signed.or_else(|_| digits.parse().map(Self::Unsigned)).unwrap_or(Self::Beyond)
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "the range is checked first")]
-    fn of_float(number: f64) -> Option<Self> {
-        let fits = number.abs() < 1.7e38;
-        (number.fract() == 0.0).then(|| if fits { Self::Signed(number as i128) } else { Self::Beyond })
     }
 
     /// Whether it is in a range.

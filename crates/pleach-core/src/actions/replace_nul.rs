@@ -1,8 +1,7 @@
 //! Replacing U+0000 in actions.
 
 use super::{Delta, EventActions, Ops};
-use crate::StateOp;
-use crate::nul::{any_of, replace_nul_in, replace_nul_in_map, replace_nul_in_text};
+use crate::nul::{replace_nul_in, replace_nul_in_map, replace_nul_in_text};
 use crate::quick_check::Clean;
 
 impl EventActions {
@@ -33,7 +32,7 @@ impl Ops {
             .into_iter()
             .map(|(mut key, mut ops)| {
                 found |= replace_nul_in_text(&mut key);
-                found |= any_of(ops.iter_mut().map(StateOp::replace_nul));
+                found |= ops.iter_mut().fold(false, |found, op| found | op.replace_nul());
                 (key, ops)
             })
             .collect();

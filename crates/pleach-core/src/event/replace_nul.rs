@@ -6,7 +6,7 @@ use crate::Content;
 use crate::check::{check_event, check_ops, is_storable};
 use crate::depth::fits;
 use crate::depth::limited::DepthBudget;
-use crate::nul::{any_of, replace_nul, replace_nul_in, replace_nul_in_map, replace_nul_in_text};
+use crate::nul::{replace_nul, replace_nul_in, replace_nul_in_map, replace_nul_in_text};
 use crate::quick_check::{Clean, Depth};
 
 impl Event {
@@ -128,7 +128,7 @@ impl ModelInfo {
             citation_metadata,
         ];
         let mut found = cache_metadata.as_mut().is_some_and(replace_nul_in_map);
-        found |= any_of(texts.into_iter().flatten().map(replace_nul_in_text));
-        any_of(documents.into_iter().flatten().map(replace_nul_in)) || found
+        found |= texts.into_iter().flatten().fold(false, |found, text| found | replace_nul_in_text(text));
+        documents.into_iter().flatten().fold(found, |found, document| found | replace_nul_in(document))
     }
 }

@@ -86,7 +86,8 @@ macro_rules! integers {
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, CoerceError> {
             let whole = match self.value() {
                 Ok(value) => Whole::of(value),
-                Err(key) => whole_of_key(key),
+                // The visitor has to see a key, which names the field of its error.
+                Err(key) => return visit_key(key, visitor),
             };
             match whole {
                 Some(whole) if whole.is_within($least, $most) => visit_whole(whole, visitor),
@@ -113,10 +114,10 @@ fn visit_whole<'de, V: Visitor<'de>>(whole: Whole, visitor: V) -> Result<V::Valu
     }
 }
 
-/// The integer that a key holds, as JSON writes it.
-fn whole_of_key(key: &str) -> Option<Whole> {
+/// Passes the integer that a key holds, as JSON writes it, to the visitor, else the key.
+fn visit_key<'de, V: Visitor<'de>>(key: &'de str, visitor: V) -> Result<V::Value, CoerceError> {
     let is_integer = matches!(serde_json::from_str(key), Ok(Value::Number(_))) && !key.contains(['.', 'e', 'E']);
-    is_integer.then(|| Whole::of_digits(key.trim()))
+    if is_integer { visit_whole(Whole::of_digits(key.trim()), visitor) } else { visitor.visit_borrowed_str(key) }
 }
 
 /// Reads the text of a message as it is.

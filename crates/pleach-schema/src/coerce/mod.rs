@@ -51,8 +51,8 @@ fn replace_big_texts(value: &mut Value) -> bool {
             }
             found
         }
-        Value::Array(items) => items.iter_mut().fold(false, |found, item| replace_big_texts(item) || found),
-        Value::Object(members) => members.values_mut().fold(false, |found, member| replace_big_texts(member) || found),
+        Value::Array(items) => items.iter_mut().fold(false, |found, item| found | replace_big_texts(item)),
+        Value::Object(members) => members.values_mut().fold(false, |found, member| found | replace_big_texts(member)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }

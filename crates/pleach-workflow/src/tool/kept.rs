@@ -34,7 +34,7 @@ fn replace_nul_in_media(media: &mut [FunctionResponsePart]) -> bool {
             && part.media_processing.is_none()
             && part.inline_data.as_ref().is_none_or(is_clean_blob)
             && part.file_data.as_ref().is_none_or(is_clean_file);
-        (!is_clean && replace_nul_in(part)) || found
+        found | (!is_clean && replace_nul_in(part))
     })
 }
 
