@@ -61,6 +61,9 @@ pub enum StateOpError {
     /// The stored value is an integer of more than 64 bits, or contains one, which would be rounded.
     #[error("the value has an integer of more than 64 bits, which would be rounded: set it instead")]
     Inexact,
+    /// Another program has stored the value, and it has text or numbers that are read as others, or it cannot be read at all.
+    #[error("the stored value cannot be read as it is: set it instead")]
+    Foreign,
     /// The sum of two integers does not fit 64 bits, or a sum of floats is not finite.
     #[error("`{operation}` gives a number that is out of range (integers have 64 bits, floats are finite)")]
     OutOfRange {
