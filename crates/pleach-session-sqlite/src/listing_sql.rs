@@ -43,17 +43,18 @@ impl Listing {
     pub(crate) fn of(layout: SqliteLayout) -> Self {
         let own = own_kind(layout);
         // Every number is used in every text: see the head of `sql`.
-        let texts = |text: &str| {
-            ["?2 IS NULL", "user_id = ?2"].map(|user| Arc::from(text.replace("{user}", user).replace("{own}", own)))
+        let texts = |text: &str, of_user: &str| {
+            ["?2 IS NULL", of_user].map(|user| Arc::from(text.replace("{user}", user).replace("{own}", own)))
         };
         Self {
             indexes: [
                 "CREATE INDEX pleach_sessions_1_by_time ON sessions (app_name, update_time, user_id, id)".into(),
                 "CREATE INDEX pleach_sessions_1_of_user ON sessions (app_name, user_id, update_time, id)".into(),
-                format!("CREATE INDEX pleach_sessions_1_odd ON sessions (app_name) WHERE NOT ({own})").into(),
+                format!("CREATE INDEX pleach_sessions_1_odd ON sessions (app_name, user_id, id, update_time) WHERE NOT ({own})").into(),
             ],
-            page: texts(include_str!("../schema/list_page.sql")),
-            odd: texts(include_str!("../schema/list_odd.sql")),
+            page: texts(include_str!("../schema/list_page.sql"), "user_id = ?2"),
+            // The `+` keeps SQLite from an index that has all sessions of the user.
+            odd: texts(include_str!("../schema/list_odd.sql"), "+user_id = ?2"),
         }
     }
 
@@ -101,6 +102,43 @@ impl SqliteLayout {
         match self {
             Self::Lite => TimeColumn::Number(f64::NEG_INFINITY),
             Self::V1 => TimeColumn::Text(String::new()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::{AssertSqlSafe, Row as _};
+
+    use super::*;
+    use crate::{SqliteOptions, SqliteSessionService};
+
+    async fn plan(service: &SqliteSessionService, sql: &str) -> Vec<String> {
+        let plan = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}")));
+        let rows = plan.fetch_all(&service.readers).await.expect("a plan");
+        rows.iter().map(|row| row.get("detail")).collect()
+    }
+
+    #[tokio::test]
+    async fn a_page_is_read_in_the_order_of_an_index_and_scans_nothing() {
+        for layout in [SqliteLayout::Lite, SqliteLayout::V1] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let options = SqliteOptions::new().with_layout(layout);
+            let service = SqliteSessionService::open_with(folder.path().join("s.db"), options).await.expect("a file");
+            for (of_user, index) in [(false, "by_time"), (true, "of_user")] {
+                let page = plan(&service, &service.sql.listing.page(of_user)).await;
+                assert_eq!(page.len(), 1, "{layout:?}: {page:?}");
+                assert!(page[0].starts_with("SEARCH sessions USING"), "{page:?}");
+                assert!(page[0].contains(&format!("INDEX pleach_sessions_1_{index} (")), "{page:?}");
+                assert!(page[0].contains("update_time"), "{page:?}");
+                let odd = plan(&service, &service.sql.listing.odd(of_user)).await;
+                assert_eq!(odd.len(), 1, "{odd:?}");
+                assert!(odd[0].contains("INDEX pleach_sessions_1_odd"), "{layout:?}: {odd:?}");
+            }
+            let states = plan(&service, &service.sql.list_states).await.join("\n");
+            let scanned = states.lines().filter(|step| step.contains("SCAN") && !step.contains("json_each"));
+            let scanned: Vec<&str> = scanned.filter(|step| !step.contains("page")).collect();
+            assert!(scanned.is_empty(), "{scanned:?} in {states}");
         }
     }
 }

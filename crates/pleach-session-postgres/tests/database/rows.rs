@@ -2,10 +2,10 @@
 
 use pleach_core::{Revision, SessionHead, SessionKey};
 use pleach_session::{
-    CreateSession, GetSessionConfig, ListCursor, ListSessions, Redaction, SessionError, SessionService as _,
-    SessionServiceExt as _, Since,
+    CreateSession, GetSessionConfig, ListCursor, ListQuestions, ListSessions, Redaction, SessionError,
+    SessionService as _, SessionServiceExt as _, Since, walk_questions,
 };
-use pleach_testkit::contract::{CREATED, chain, created, event, loaded};
+use pleach_testkit::contract::{CREATED, asks, chain, created, event, loaded};
 use serde_json::json;
 
 use super::{Database, key};
@@ -83,8 +83,10 @@ async fn case_88_s32_a_state_that_is_no_object_is_damaged_and_named() {
             database.run(&format!("UPDATE {table} SET state = '{bad}'")).await;
             let error = service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap_err();
             assert!(matches!(&error, SessionError::Corrupt { what, .. } if what.contains(whose)), "{error}");
-            let error = service.list_sessions(ListSessions::new("app")).await.unwrap_err();
-            assert!(matches!(&error, SessionError::Corrupt { what, .. } if what.contains(whose)), "{error}");
+            let listed = service.list_sessions(ListSessions::new("app")).await.unwrap();
+            let [fault] = &*listed.faults else { panic!("{:?}", listed.faults) };
+            assert_eq!((listed.sessions.len(), &fault.session), (1, session.key()));
+            assert!(matches!(&*fault.error, SessionError::Corrupt { what, .. } if what.contains(whose)), "{fault:?}");
             let listed = service.list_sessions(ListSessions::new("app").without_state()).await.unwrap();
             assert_eq!((listed.sessions.len(), listed.sessions[0].state.len()), (1, 0));
             let before = session.clone();
@@ -110,6 +112,58 @@ async fn case_85_damaged_events_and_times_are_named() {
     database.run("DELETE FROM events; UPDATE sessions SET update_time = 'infinity'").await;
     let error = service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap_err();
     assert!(chain(&error).contains("update time of session app/user/s"), "{}", chain(&error));
+}
+
+/// Of what google-adk stores and cannot be read here, jsonb holds large numbers and deep values.
+#[tokio::test]
+async fn one_odd_session_hides_no_other_one() {
+    let Some(database) = Database::new().await else { return };
+    let service = database.open().await;
+    for id in ["a", "odd", "z"] {
+        let mut session = created(&service, &key(id), json!({"app:a": 1, "user:u": 1})).await;
+        service.append_event(&mut session, asks("e1", 1.0, "ok", None)).await.unwrap();
+    }
+    let (big, deep) = ("9".repeat(401), format!("{}{}", "[".repeat(150), "]".repeat(150)));
+    let state = format!("{{\"good\": 1, \"big\": {big}, \"deep\": {deep}}}");
+    for table in ["sessions", "app_states", "user_states"] {
+        database.run(&format!("UPDATE {table} SET state = '{state}'")).await;
+    }
+    let payload = |value: &str| {
+        format!(
+            "UPDATE events SET event_data = jsonb_set(event_data, '{{content,parts,0,function_call,args,payload}}', '{value}') WHERE session_id = 'odd'"
+        )
+    };
+    let questions = async || {
+        let listed = service.list_questions(ListQuestions::new("app")).await.unwrap();
+        assert_eq!(listed, walk_questions(&service, &ListQuestions::new("app")).await.unwrap());
+        listed.items.into_iter().map(|item| item.session.session_id.to_string()).collect::<Vec<_>>()
+    };
+    database.run(&payload(&big)).await;
+    assert_eq!(questions().await, ["a", "odd", "z"]);
+    database.run(&payload(&deep)).await;
+    assert_eq!(questions().await, ["a", "z"]);
+    let error = service.get_session(&key("odd"), GetSessionConfig::all()).await.unwrap_err();
+    assert!(chain(&error).contains("event e1 of session app/user/odd"), "{}", chain(&error));
+
+    let mut session = loaded(&service, &key("a")).await;
+    assert_eq!((&session.state["good"], &session.state["app:big"]), (&json!(1), &json!(big)));
+    assert_eq!(session.unreadable.keys().collect::<Vec<_>>(), ["app:deep", "deep", "user:deep"]);
+    let write = event("e2", 2.0).with_state("n", 1).with_state("app:n", 1).with_state("user:n", 1);
+    service.append_event(&mut session, write).await.unwrap();
+    for table in ["sessions WHERE id = 'a'", "app_states", "user_states"] {
+        let kept = database.texts(&format!("SELECT (state - 'n')::text FROM {table}")).await;
+        assert_eq!(kept, database.texts(&format!("SELECT '{state}'::jsonb::text")).await);
+    }
+
+    database.run("UPDATE sessions SET update_time = '-infinity' WHERE id = 'odd'; UPDATE sessions SET update_time = 'infinity' WHERE id = 'z'").await;
+    let (mut ids, mut faults, mut next) = (Vec::new(), Vec::new(), Some(ListSessions::new("app").with_limit(1)));
+    while let Some(request) = next.take() {
+        let page = service.list_sessions(request.clone()).await.unwrap();
+        ids.extend(page.sessions.iter().map(|session| session.id().to_string()));
+        faults.extend(page.faults.iter().map(|fault| fault.session.session_id.to_string()));
+        next = page.next.map(|next| request.with_after(next));
+    }
+    assert_eq!((ids, faults), (["odd", "a", "z"].map(String::from).to_vec(), ["odd", "z"].map(String::from).to_vec()));
 }
 
 #[tokio::test]
