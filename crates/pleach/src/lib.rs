@@ -99,7 +99,7 @@ pub use pleach_core::{
     InvocationId, Map, ModelInfo, NodeInfo, NodePath, OutputFor, Owned, Part, Question, QuestionKind,
     REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT, RandomIds, RefusedKey, RequestInput, Revision, Route,
     RouteKey, Routes, SIGNAL, Session, SessionHead, SessionId, SessionKey, StateOp, StateOpError, StateOps,
-    StateRights, TIMER, ToolCall, ToolConfirmation, ToolResponse, UiWidget, UserId, Uuid, VideoMetadata,
+    StateRights, TIMER, ToolCall, ToolConfirmation, ToolResponse, UiWidget, UnreadableKeys, UserId, Uuid, VideoMetadata,
     is_reserved_metadata_key, is_reserved_state_key, to_camel, with_causes,
 };
 pub use pleach_macros::Routes;
@@ -120,7 +120,7 @@ pub use pleach_schema::{AnswerError, AnswerType, Field, FieldType, Schema, Schem
 pub use pleach_session::{
     CreateSession, EventsSummarizer, GetSessionConfig, InboxItem, KnownState, ListCursor, ListQuestions,
     ListQuestionsResponse, ListSessions, ListSessionsResponse, LogPlace, LostPayload, NewDeadlines, QuestionCursor,
-    REDACTED, Redaction, RedactionError, RedactionFault, SessionError, SessionResult, SessionService,
+    REDACTED, Redaction, RedactionError, RedactionFault, SessionError, SessionFault, SessionResult, SessionService,
     SessionServiceExt, Since, Summary, effective_events, open_questions, summary_event,
 };
 #[cfg(feature = "inmemory")]

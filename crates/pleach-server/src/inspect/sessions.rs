@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::response::Response;
 use http::Uri;
 use pleach_core::{AppName, Session, UserId};
-use pleach_session::ListSessions;
+use pleach_session::{ListSessions, SessionFault};
 use serde_json::{Value, json};
 
 use super::load::limit;
@@ -69,7 +69,8 @@ async fn newest(
         };
         for session in page.sessions.into_iter().filter(matches) {
             total += 1;
-            kept.push_front(described(&session));
+            let fault = page.faults.iter().find(|fault| fault.session == *session.key());
+            kept.push_front(described(&session, fault));
             kept.truncate(most);
         }
         match page.next {
@@ -79,12 +80,17 @@ async fn newest(
     }
 }
 
-fn described(session: &Session) -> Value {
+/// Describes a session; one that cannot be loaded has a `fault`.
+fn described(session: &Session, fault: Option<&SessionFault>) -> Value {
     let key = session.key();
-    json!({
+    let mut described = json!({
         "appName": key.app_name,
         "userId": key.user_id,
         "id": key.session_id,
         "lastUpdateTime": session.last_update_time(),
-    })
+    });
+    if let Some(fault) = fault {
+        described["fault"] = fault.error.to_string().into();
+    }
+    described
 }
