@@ -63,10 +63,11 @@ pub(crate) async fn a_fork_that_is_killed_leaves_the_source_and_rests(backend: B
     let (mut dice, mut partial) = (Dice::new(SEED), 0);
     for kill in 0..KILLS {
         let copy = format!("copy{kill}");
+        // Before the fork, which would be done until it is open.
+        let observer = process(&database.url(), talk().unwrap()).await.unwrap();
         let mut forking = worker(&database, &["fork", &copy]);
         assert_eq!(forking.hear(), "begun");
         let events = dice.below(MESSAGES * 2 / 3);
-        let observer = process(&database.url(), talk().unwrap()).await.unwrap();
         while load(&observer, &copy).await.is_none_or(|copy| copy.events.len() < events) {
             assert!(forking.is_alive(), "a fork ended early");
         }

@@ -116,7 +116,7 @@ async fn counts_that_a_body_may_have_are_options() {
     assert!(deep.status == 400 && deep.detail().contains("at most 6 levels"), "{deep:?}");
 }
 
-/// A message that is not one would be refused by its shape; without a session nobody looks at it.
+/// A message that is not one would be refused by its shape; without a session its shape is not checked.
 #[tokio::test]
 async fn a_large_message_is_not_read_without_its_session() {
     let served = serve(apps()).await;

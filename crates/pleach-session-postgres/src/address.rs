@@ -187,7 +187,7 @@ fn connect(base: &str, pairs: &OfDriver<'_>) -> SessionResult<PgConnectOptions> 
     Ok(if connect.get_application_name().is_none() { connect.application_name("pleach") } else { connect })
 }
 
-/// Reads a parameter that says what connections have of the server; `None` for the others, and where it says nothing.
+/// Reads a parameter about a pooler; `None` for other parameters, and for a value that leaves it open.
 fn pooling(name: &str, value: &str) -> SessionResult<Option<Pooling>> {
     match (name, value) {
         ("pooler", "transaction") | ("pgbouncer", "true") => Ok(Some(Pooling::Transaction)),

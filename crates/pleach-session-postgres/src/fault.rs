@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pleach_core::{BoxError, without_data};
 use pleach_session::SessionError;
 
-use crate::pooling::Refusal;
+use crate::refusal::Refusal;
 
 const BACKEND: &str = "postgres";
 
@@ -89,7 +89,7 @@ impl Fault {
         }
     }
 
-    /// Reads the errors that show a pooler; only the message tells what its own errors are about.
+    /// Reads the errors that show a pooler. Its own errors share a code, so their messages are compared.
     fn of_pooler(code: &str, message: &str) -> Option<Self> {
         match code {
             "26000" | "42P05" => Some(Self::Pooled),

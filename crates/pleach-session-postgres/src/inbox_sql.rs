@@ -95,7 +95,7 @@ texts! {
 
 /// Makes sure that one builder of the index is at work in a schema.
 pub(crate) const TRY_LOCK: &str = "SELECT pg_try_advisory_lock(1685221744, hashtext(current_schema())) AS is_locked";
-/// Whether one is at work, where nobody can hold a lock for as long as it takes.
+/// Whether one is at work, for connections that cannot hold a lock until the index is built.
 pub(crate) const IS_BUILT: &str =
     "SELECT EXISTS (SELECT 1 FROM pg_stat_progress_create_index WHERE relid = to_regclass('events')) AS is_built";
 /// The schema of the events.

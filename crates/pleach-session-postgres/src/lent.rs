@@ -1,4 +1,4 @@
-//! [`Lent`]: a connection as an operation uses it, whoever the server's session belongs to.
+//! [`Lent`]: a connection as an operation uses it, with or without a pooler.
 //!
 //! Behind a pooler in transaction mode the server's session changes between two transactions. The driver parses a statement
 //! in one and executes it in the next round trip, so every statement gets a transaction of its own there, unless the operation

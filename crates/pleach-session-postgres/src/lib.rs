@@ -31,6 +31,7 @@ mod list;
 mod load;
 mod options;
 mod pooling;
+mod refusal;
 mod schema;
 mod secure;
 mod service;

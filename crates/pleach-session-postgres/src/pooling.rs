@@ -1,15 +1,15 @@
 //! Poolers: who has the server's session between two transactions, and how that is found out.
 //!
 //! A pooler in front of a server does not say that it is there. One in transaction mode lends a session to many connections in turn, so
-//! two of them see the same one. Asking harms nobody: it is a read without a prepared statement.
+//! two of them see the same one. Asking changes nothing: it is a read without a prepared statement.
 
-use std::fmt;
 use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
 use tokio::time::Instant;
 
 use crate::fault::Fault;
+use crate::refusal::Refusal;
 use crate::secure::Secure;
 use crate::settings::{Settings, quoted};
 
@@ -27,41 +27,6 @@ pub(crate) enum Pooling {
     Session,
     /// Nothing: each transaction may be executed in another session.
     Transaction,
-}
-
-/// What a pooler refuses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    /// A parameter with which a connection starts.
-    Parameter,
-    /// Transactions: its mode is `statement`.
-    StatementMode,
-}
-
-impl Refusal {
-    /// Reads the message of an error of PgBouncer.
-    pub(crate) fn of(message: &str) -> Option<Self> {
-        if message.starts_with("unsupported startup parameter") {
-            return Some(Self::Parameter);
-        }
-        message.contains("statement pooling mode").then_some(Self::StatementMode)
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Parameter => {
-                "a pooler (PgBouncer) answers at this address and refuses a setting that connections start with: use \
-                 `pooler=transaction` in the URL, which makes the settings in each transaction, put the settings of PGOPTIONS \
-                 into the URL, or name them in the pooler's `ignore_startup_parameters`"
-            }
-            Self::StatementMode => {
-                "a pooler (PgBouncer) answers at this address and its pool_mode is `statement`, which has no transactions: use \
-                 pool_mode `transaction` or `session`, or the address of the server itself"
-            }
-        })
-    }
 }
 
 /// One answer of the server to one of two connections.
