@@ -226,7 +226,7 @@ async fn a_client_does_not_reset_the_limit_of_a_run() {
     assert_eq!(model.requests().len(), 3);
 }
 
-/// A tool that writes what a model tells it.
+/// A tool that writes under a key that a model chooses.
 #[tokio::test]
 async fn a_tool_does_not_write_reserved_keys_for_a_model() {
     let put = tool("put", "Writes state.", async |ctx: pleach::ToolContext| {

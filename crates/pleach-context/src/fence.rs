@@ -9,7 +9,7 @@ use futures_util::task::AtomicWaker;
 use crate::NodeError;
 
 /// Lets a step ask whether its run still has the session: a process that has slept may have been taken for dead, and another one may
-/// have done the step. The Runner answers by a look at the store. A run that nobody answers for, in tests of the engine, asks nothing.
+/// have done the step. The Runner answers by a look at the store. Without a Runner, in tests of the engine, no question is asked.
 #[derive(Debug, Default)]
 pub struct Fence {
     asked: Mutex<Asked>,
@@ -29,7 +29,7 @@ struct Asked {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Service {
     #[default]
-    Nobody,
+    Absent,
     Runner,
     /// The Runner, which has gone.
     Ended,
@@ -48,7 +48,7 @@ impl Fence {
     pub(crate) async fn check(&self) -> Result<(), NodeError> {
         let mine = {
             let mut asked = self.asked();
-            if asked.service == Service::Nobody {
+            if asked.service == Service::Absent {
                 return Ok(());
             }
             asked.count += 1;
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_question_waits_for_its_answer() {
         let fence = Fence::default();
-        assert!(fence.check().now_or_never().is_some(), "nobody answers, so nobody asks");
+        assert!(fence.check().now_or_never().is_some(), "without a Runner no question is asked");
         fence.serve();
         let (mut first, cx) = (pin!(fence.check()), &mut TaskContext::from_waker(Waker::noop()));
         assert!(first.as_mut().poll(cx).is_pending());

@@ -95,7 +95,7 @@ impl RefusedKey {
     }
 }
 
-/// A sentence that names the key and says what to do.
+/// A sentence that names the key and the remedy.
 impl fmt::Display for RefusedKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why = match self.why {

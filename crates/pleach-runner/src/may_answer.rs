@@ -22,7 +22,7 @@ pub struct GivenAnswer<'a> {
 }
 
 impl GivenAnswer<'_> {
-    /// Returns whether the question is assigned to nobody, or to the caller, or the caller is not known.
+    /// Returns whether the question has no assignee, or the caller is the assignee, or the caller is not known.
     #[must_use]
     pub fn is_of_assignee(&self) -> bool {
         match (self.caller, &self.question.assignee) {

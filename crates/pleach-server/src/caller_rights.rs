@@ -1,15 +1,9 @@
 //! [`CallerRights`]: what callers that are bound to a user may do besides acting for that user.
 
-use std::sync::Arc;
-
-use axum::extract::FromRequestParts;
-use http::request::Parts;
 use pleach_core::{Event, Map, StateRights};
 
-use crate::api::Api;
 use crate::caller::Caller;
 use crate::error::ApiError;
-use crate::path::caller;
 
 /// What a caller that is bound to a user may write besides what is that user's own; nothing, unless the program allows it.
 ///
@@ -102,14 +96,5 @@ impl CallerRights {
             }
             Right::Refused | Right::Given => Ok(()),
         }
-    }
-}
-
-/// The rights of a request's caller.
-impl FromRequestParts<Arc<Api>> for CallerRights {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Result<Self, ApiError> {
-        Ok(api.caller_rights.of(caller(parts)))
     }
 }

@@ -7,6 +7,7 @@ use http::request::Parts;
 use pleach_artifact::{ArtifactScope, PAYLOADS_APP_SUFFIX};
 use pleach_core::{AppName, SessionKey, UserId};
 
+use crate::CallerRights;
 use crate::api::Api;
 use crate::caller::Caller;
 use crate::error::ApiError;
@@ -123,6 +124,15 @@ impl FromRequestParts<Arc<Api>> for ArtifactPath {
         }
         let rest = Segments::of(parts, api).await?.find("rest").unwrap_or_default();
         Ok(Self { scope: ArtifactScope::session(&key), rest })
+    }
+}
+
+/// The rights of a request's caller.
+impl FromRequestParts<Arc<Api>> for CallerRights {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Result<Self, ApiError> {
+        Ok(api.caller_rights.of(caller(parts)))
     }
 }
 

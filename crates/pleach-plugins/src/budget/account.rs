@@ -12,7 +12,6 @@ use pleach_core::{Map, Scope};
 use serde_json::{Value, json};
 
 use super::limits::Limits;
-use super::run::reserved_name;
 use super::usage::Counts;
 
 /// The names of an account's state keys, which are reserved: `user:_pleach_budget:input_tokens`.
@@ -53,6 +52,11 @@ impl Keys {
         let totals = Counts::names().filter_map(|counter| Some((counter, state.get(&self.total(counter))?.clone())));
         totals.map(|(counter, total)| (self.base(counter), total)).collect()
     }
+}
+
+/// The name under which the plugin keeps what it relies on: the note of what the invocation has used so far, and the state keys.
+pub(super) fn reserved_name(plugin: &str) -> String {
+    format!("_pleach_{plugin}")
 }
 
 /// An account as state shows it.

@@ -11,9 +11,10 @@ use pleach_core::{BoxError, Content, Map};
 use pleach_model::{LlmRequest, LlmResponse};
 use serde_json::{Value, json};
 
+use super::account::reserved_name;
 use super::limits::{BudgetScope, Limits, Reached};
 use super::price::Price;
-use super::run::{Run, RunBook, lock, reserved_name};
+use super::run::{Run, RunBook, lock};
 use super::usage::Counts;
 use super::{BUDGET_EXCEEDED, BudgetPlugin, Inner, outermost};
 use crate::decided;

@@ -192,7 +192,7 @@ fn forget_idle(accounts: &mut HashMap<AccountKey, SharedAccount>) {
     }
 }
 
-/// Says what was used and never stored.
+/// Logs what was used and never stored.
 fn warn_of_forgotten<'a>(accounts: impl Iterator<Item = &'a SharedAccount>) {
     let mut forgotten = Counts::default();
     accounts.for_each(|account| forgotten = forgotten.plus(lock(account).owed()));

@@ -7,7 +7,7 @@ use pleach_context::InvocationContext;
 use pleach_core::Map;
 use serde_json::{Value, json};
 
-use super::account::Account;
+use super::account::{Account, reserved_name};
 use super::price::Price;
 use super::usage::{Answered, Counts};
 
@@ -49,11 +49,6 @@ struct ModelCall {
     /// Whether a response, or a fragment, has come.
     is_heard: bool,
     is_counted: bool,
-}
-
-/// The name under which the plugin keeps what it relies on: the note of what the invocation has used so far, and the state keys.
-pub(super) fn reserved_name(plugin: &str) -> String {
-    format!("_pleach_{plugin}")
 }
 
 impl RunBook {

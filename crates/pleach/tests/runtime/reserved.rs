@@ -150,7 +150,7 @@ async fn a_named_caller_answers_what_is_its_own() {
     assert_eq!(runner.questions(key()).await.unwrap().len(), 1);
     trace(runner.answer_with(key(), [("q", true)], by("boss")).unwrap()).await;
     assert!(runner.questions(key()).await.unwrap().is_empty());
-    // The answer that is stored tells nobody else what it is.
+    // A repetition does not show others the stored answer.
     let repeated = runner.answer_with(key(), [("q", true)], by("ana")).unwrap().reply().await;
     assert!(matches!(repeated, Err(RunError::MayNotAnswer { .. })), "{repeated:?}");
 }
@@ -195,7 +195,7 @@ impl pleach::Plugin for Counts {
     }
 }
 
-/// A state schema of a node says what the node may write, and a failed attempt has run.
+/// A state schema is for what the node writes, and a failed attempt has run.
 #[tokio::test]
 async fn a_plugin_counts_whatever_becomes_of_the_node() {
     let schema = pleach::Schema::model("N", [pleach::Field::new("n", pleach::FieldType::Int)]);

@@ -372,7 +372,7 @@ impl Context {
     }
 
     /// The session state with the right to write reserved keys. For plugins and services, which keep under `_pleach_<name>` what they
-    /// rely on and what nobody else may write; the keys must not come from a client or a model.
+    /// rely on and what no other code may write; the keys must not come from a client or a model.
     ///
     /// Operations on reserved keys count also when the attempt that made them fails: its error event carries them.
     #[must_use]
