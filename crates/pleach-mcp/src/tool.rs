@@ -12,8 +12,7 @@ use serde_json::{Value, json};
 use crate::connection::{Pool, Report};
 use crate::declared::Declared;
 use crate::error::McpError;
-use crate::{McpProgress, McpToolAnnotations};
-use crate::{fence, result};
+use crate::{McpProgress, McpToolAnnotations, fence, result};
 
 /// A tool of an MCP server. Made by [`McpToolset`](crate::McpToolset).
 ///

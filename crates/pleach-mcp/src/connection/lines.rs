@@ -32,20 +32,20 @@ impl Lines {
         self.begun.len()
     }
 
-    /// Takes the next line, without its end.
-    pub(super) fn push(&mut self, line: &[u8]) -> Vec<Piece> {
-        let mut pieces = Vec::new();
+    /// Takes the next line, without its end, and hands on each piece that it ends.
+    pub(super) fn push(&mut self, line: &[u8], take: &mut impl FnMut(Piece)) {
         let line = trimmed(line);
         if self.begun.is_empty() {
-            self.begin(line, &mut pieces);
+            self.begin(line, take);
         } else if is_message(line) {
-            pieces.extend(self.give_up());
-            self.begin(line, &mut pieces);
+            self.give_up().into_iter().for_each(&mut *take);
+            self.begin(line, take);
         } else {
             self.begun.push(b'\n');
-            self.extend(line, &mut pieces);
+            if let Some(rest) = self.extend(line, take) {
+                self.begin(rest, take);
+            }
         }
-        pieces
     }
 
     /// Returns what has begun and gets no end.
@@ -54,28 +54,37 @@ impl Lines {
         Some(mem::take(&mut self.begun)).filter(|begun| !begun.is_empty()).map(Piece::Broken)
     }
 
-    fn begin(&mut self, text: &[u8], pieces: &mut Vec<Piece>) {
-        if begins_json(text) {
-            self.extend(text, pieces);
-        } else {
-            pieces.extend(object_in_log(text).map(|object| Piece::InLog(object.to_vec())));
+    /// Takes text after which nothing has begun. A line may have any number of objects.
+    fn begin(&mut self, text: &[u8], take: &mut impl FnMut(Piece)) {
+        let mut text = text;
+        while begins_json(text) {
+            match self.extend(text, take) {
+                Some(rest) => text = rest,
+                None => return,
+            }
+        }
+        if let Some(object) = object_in_log(text) {
+            take(Piece::InLog(object.to_vec()));
         }
     }
 
-    fn extend(&mut self, text: &[u8], pieces: &mut Vec<Piece>) {
-        let extent = self.shape.follow(text);
-        let length = match extent {
-            Extent::Ends(length) => length,
-            Extent::Open | Extent::Broken => text.len(),
-        };
-        self.begun.extend_from_slice(&text[..length]);
-        match extent {
-            Extent::Open => {}
-            Extent::Broken => pieces.extend(self.give_up()),
-            Extent::Ends(_) => {
+    /// Adds text to what has begun. Returns the text after its end, if it ends.
+    fn extend<'t>(&mut self, text: &'t [u8], take: &mut impl FnMut(Piece)) -> Option<&'t [u8]> {
+        match self.shape.follow(text) {
+            Extent::Open => {
+                self.begun.extend_from_slice(text);
+                None
+            }
+            Extent::Broken => {
+                self.begun.extend_from_slice(text);
+                self.give_up().into_iter().for_each(take);
+                None
+            }
+            Extent::Ends(length) => {
+                self.begun.extend_from_slice(&text[..length]);
                 self.shape = Shape::default();
-                pieces.push(Piece::Whole(mem::take(&mut self.begun)));
-                self.begin(trimmed(&text[length..]), pieces);
+                take(Piece::Whole(mem::take(&mut self.begun)));
+                Some(trimmed(&text[length..]))
             }
         }
     }
@@ -125,7 +134,8 @@ mod tests {
 
     fn check(lines: &[&str], expected: &[Piece]) {
         let mut reader = Lines::default();
-        let mut pieces: Vec<Piece> = lines.iter().flat_map(|line| reader.push(line.as_bytes())).collect();
+        let mut pieces = Vec::new();
+        lines.iter().for_each(|line| reader.push(line.as_bytes(), &mut |piece| pieces.push(piece)));
         pieces.extend(reader.give_up());
         assert_eq!(pieces, expected, "{lines:?}");
     }
@@ -164,6 +174,13 @@ mod tests {
         check(&[r#"{"a":[}"#, next], &[broken(r#"{"a":[}"#), whole(next)]);
         check(&["[", &format!("{next},"), next, "]"], &[broken("["), whole(next), whole(next)]);
         check(&["{", r#""a":{"jsonrpc":1}"#, "}"], &[whole("{\n\"a\":{\"jsonrpc\":1}\n}")]);
+    }
+
+    #[test]
+    fn a_line_may_have_any_number_of_objects() {
+        let mut count = 0;
+        Lines::default().push("{}".repeat(100_000).as_bytes(), &mut |_| count += 1);
+        assert_eq!(count, 100_000);
     }
 
     #[test]

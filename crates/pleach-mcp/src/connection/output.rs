@@ -107,9 +107,9 @@ impl<R: AsyncRead + Unpin + Send> Output<R> {
     }
 
     fn take_line(&mut self, line: &[u8]) {
-        for piece in self.lines.push(line) {
-            self.take_message(piece);
-        }
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.push(line, &mut |piece| self.take_message(piece));
+        self.lines = lines;
     }
 
     fn take_message(&mut self, piece: Piece) {
