@@ -1,4 +1,4 @@
-//! [`Lines`]: messages in the output of a child, which may be spread over lines, joined on one, or stand among the lines of a log.
+//! [`Lines`]: messages in the output of a child, which may be spread over lines, joined on one, or lie among the lines of a log.
 
 use std::mem;
 
