@@ -213,7 +213,6 @@ pub enum Need {
 
 /// What an agent demands of its model, for example answers of a schema.
 pub trait ModelDemand: fmt::Debug + Send + Sync {
-    /// Returns why the demand is not met by the agent's model, or by that of the app if the agent has none: a sentence that names
-    /// the agent.
+    /// Returns why the agent's model, or that of the app if it has none, does not meet the demand: a sentence that names the agent.
     fn unmet(&self, of_app: Option<&Arc<dyn Model>>) -> Option<String>;
 }
