@@ -200,7 +200,7 @@ fn pooling(name: &str, value: &str) -> SessionResult<Option<Pooling>> {
         ("pooler", _) => Err(refused("`pooler` is `transaction`, `session` or `none`".to_owned())),
         ("pgbouncer", "false") => Ok(None),
         ("pgbouncer", _) => Err(refused("`pgbouncer` is `true` or `false`".to_owned())),
-        // So other drivers are told that prepared statements do not stay.
+        // Other drivers use these where prepared statements do not stay.
         ("prepared_statement_cache_size" | "statement-cache-capacity", "0") => Ok(Some(Pooling::Transaction)),
         ("prepared_statement_cache_size", _) => Err(refused(
             "`prepared_statement_cache_size` is `0`, for a pooler in transaction mode; `statement-cache-capacity` sets \

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_that_show_a_pooler_are_told_from_others_with_their_code() {
+    fn errors_that_show_a_pooler_differ_from_others_with_their_code() {
         let bind = "bind message supplies 7 parameters, but prepared statement \"sqlx_s_1\" requires 3";
         for (code, message, expected) in [
             ("26000", "prepared statement \"sqlx_s_1\" does not exist", Some(Fault::Pooled)),
