@@ -103,7 +103,7 @@ fn odd_time(dice: &mut Dice) -> &'static str {
         "'2025-10-09T08:53:20+02:00'",
         "'NaN'",
     ];
-    if dice.below(2) == 0 { "1760000000.5" } else { dice.one_of(&odd) }
+    if dice.below(2) == 0 { "1760000000.5" } else { dice.one_of::<&str>(&odd) }
 }
 
 /// The document of an event of the odd session.

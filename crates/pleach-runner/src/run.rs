@@ -8,6 +8,7 @@ use std::task::{Context as TaskContext, Poll, ready};
 
 use futures_util::Stream;
 use pleach_core::{Event, EventId};
+use tokio::task::coop::poll_proceed;
 
 use crate::active::ActiveRun;
 use crate::driver::Driver;
@@ -196,8 +197,12 @@ impl Stream for Run {
     type Item = Result<RunEvent, RunError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Option<Self::Item>> {
+        // A model that floods its client always has a next event. The budget of the task makes the run pause now and then all the same, so
+        // that other tasks run and a time-out around `next` is looked at.
+        let budget = ready!(poll_proceed(cx));
         while !self.over {
             let item = ready!(self.run.seat.poll_next(self.reader, cx));
+            budget.made_progress();
             self.over = !matches!(item, Some(Ok(_)));
             match item {
                 Some(Ok(shown)) if shown.is_message && !self.echo => {}

@@ -35,7 +35,7 @@ fn accounted(toolset: &OpenApiToolset) -> (BTreeSet<String>, BTreeSet<String>) {
 }
 
 fn names(toolset: &OpenApiToolset) -> Vec<&str> {
-    toolset.list_tools().iter().map(|tool| pleach::Tool::name(tool)).collect()
+    toolset.list_tools().iter().map(pleach::Tool::name).collect()
 }
 
 #[test]

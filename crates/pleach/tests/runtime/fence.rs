@@ -145,7 +145,8 @@ async fn r1115_a_run_that_has_lost_its_session_begins_no_step() {
     gate.1.notify_one();
     let lines = asleep.await.unwrap();
     assert!(lines.last().unwrap().starts_with("! StaleSessionError"), "{lines:?}");
-    assert_eq!((charged.lock().unwrap().clone(), stored(&sessions).await), (vec!["heir"], before));
+    assert_eq!(stored(&sessions).await, before);
+    assert_eq!(*charged.lock().unwrap(), ["heir"]);
 }
 
 /// The session is gone with all that the steps belong to.
