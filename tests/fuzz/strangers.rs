@@ -274,7 +274,7 @@ async fn check(scheme: &'static str, seed: u64) {
     clock.advance(HOUR + Duration::from_secs(1)).await;
     tokio::time::timeout(Duration::from_secs(60), clock.run(awake)).await.expect(&case);
 
-    // A session of somebody else, made with a state of its own.
+    // A session of another user, made with a state of its own.
     sessions
         .create_session(CreateSession::new(APP, "ben").with_state(map(json!({"user:n": 1, "app:n": 2}))))
         .await

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use pleach_core::{AppName, Map, Scope, SessionHead, SessionId, SessionKey, UserId};
 use pleach_session::raw_state::StoredState;
-use pleach_session::{ListCursor, ListSessions, ListSessionsResponse, Listed, SessionResult, SharedState, readable};
+use pleach_session::{
+    ListCursor, ListSessions, ListSessionsResponse, Listed, SessionResult, SharedState, add_listed, readable,
+};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
@@ -62,7 +64,7 @@ async fn places(reader: Reader<'_>, request: &ListSessions) -> SessionResult<Vec
 fn place(row: &SqliteRow, sql: &Sql) -> sqlx::Result<Place> {
     let (user_id, id): (String, String) = (row.try_get("user_id")?, row.try_get("id")?);
     let update_time = column::time(row, "update_time")?.map_or(NO_TIME, |time| sql.layout().rounded(time));
-    // One zero: SQLite does not tell them apart.
+    // One zero: for SQLite they are equal.
     let place = ListCursor { update_time: update_time + 0.0, user_id: user_id.into(), session_id: id.into() };
     Ok((place, row.try_get("place")?))
 }
@@ -122,7 +124,7 @@ impl<'r> States<'r> {
         let head = own.seen.map(|seen| SessionHead::new(key.clone(), seen.revision, seen.update_time));
         let (head, time_if_unreadable) = (head.ok_or_else(no_time), NO_TIME);
         let state = state(own.state.as_deref(), format_args!("the state of session {key}"), file);
-        response.push(Listed { key, head, time_if_unreadable, state }, &self.app, user);
+        add_listed(&mut response, Listed { key, head, time_if_unreadable, state }, &self.app, user);
     }
 }
 

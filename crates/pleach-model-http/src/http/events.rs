@@ -132,7 +132,7 @@ fn read<'a>(
     }
 }
 
-/// Reads the data of an event, and says whether it may have marks of halves; `None` when there is no data.
+/// Reads the data of an event, and whether it may have marks of halves; `None` when there is no data.
 fn data(
     event: &Sse,
     reading: Reading<'_>,

@@ -17,7 +17,7 @@ const LONGEST_MESSAGE: usize = 2_000;
 /// How many entries of a list of errors are shown.
 const MOST_ENTRIES: usize = 5;
 
-/// The members that say what failed, in bodies that are no answer.
+/// The members with the reason, in bodies that are no answer.
 const MESSAGES: [&str; 7] =
     ["message", "msg", "error_message", "errorMessage", "error_msg", "error_description", "detail"];
 
@@ -102,7 +102,7 @@ impl Failure {
         })
     }
 
-    /// Reads a body without `error`: `errors`, `detail`, `message` and what else says what failed.
+    /// Reads a body without `error`: `errors`, `detail`, `message` and the other members with a reason.
     fn bare(body: &Value) -> Option<Self> {
         if let Some(Value::Array(errors)) = body.get("errors").filter(|errors| says_something(errors)) {
             return Some(Self { message: message(body.get("errors")?), ..Self::of_error(errors.first()?, body) });

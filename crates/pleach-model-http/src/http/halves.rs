@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-/// Where the characters begin that stand for halves: the last of the private use area. `FIRST_MARK + n` is U+D800 + n.
+/// Where the characters begin that represent halves: the last of the private use area. `FIRST_MARK + n` is U+D800 + n.
 const FIRST_MARK: u32 = 0x10_f800;
 
 /// How many events wait for the second half of a character in the first of them.
@@ -225,7 +225,7 @@ fn collect(value: &Value, place: &Place, texts: &mut Vec<(Place, Option<u16>, Op
     }
 }
 
-/// The half that a mark stands for.
+/// The half that a mark represents.
 fn half(mark: char) -> Option<u16> {
     let unit = u16::try_from(u32::from(mark).checked_sub(FIRST_MARK)?).ok()?;
     Some(HIGH.start + unit)

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 /// Repairs the bytes of an event stream, piece by piece.
 ///
-/// Bytes that are not UTF-8 become U+FFFD. A JSON document that stands in lines of its own, as some servers send their errors
+/// Bytes that are not UTF-8 become U+FFFD. A JSON document in lines of its own, as some servers send their errors
 /// and others their answers, becomes the data of an event. Everything else stays as it is.
 #[derive(Default)]
 pub(super) struct StreamText {

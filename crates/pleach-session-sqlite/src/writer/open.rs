@@ -141,7 +141,7 @@ impl Settings {
     }
 }
 
-/// Makes the indexes of listings that are missing. SQLite keeps them up to date, whoever writes.
+/// Makes the indexes of listings that are missing. SQLite keeps them up to date for every writer.
 async fn make_indexes(connection: &mut SqliteConnection, indexes: &[Arc<str>]) -> sqlx::Result<()> {
     let found: Vec<String> = sqlx::query_scalar(OBJECTS).fetch_all(&mut *connection).await?;
     let is_missing = |text: &&Arc<str>| !found.iter().any(|found| **found == ***text);
