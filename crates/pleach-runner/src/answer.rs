@@ -28,7 +28,7 @@ pub(crate) struct AnswerTarget {
     pub(crate) branch: Option<Branch>,
     pub(crate) isolation_scope: Option<Arc<str>>,
     /// The questions that are answered.
-    pub(crate) questions: Vec<Question>,
+    pub(crate) questions: Box<[Question]>,
 }
 
 /// Returns the message part that answers a question.
@@ -156,7 +156,7 @@ pub(crate) fn of_call(event: &Event) -> AnswerTarget {
         invocation_id: event.invocation_id().clone(),
         branch: event.branch().cloned(),
         isolation_scope: event.isolation_scope().map(Arc::from),
-        questions: Vec::new(),
+        questions: Box::default(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pleach_context::engine::InvocationSetup;
 use pleach_context::{History, StreamingMode};
-use pleach_core::{Content, EventId, InvocationId, Map, Session, SessionKey, StateRights, Unstorable};
+use pleach_core::{BoxFuture, Content, EventId, InvocationId, Map, Session, SessionKey, StateRights, Unstorable};
 use pleach_session::{CreateSession, GetSessionConfig, SessionError, effective_events_of};
 use pleach_workflow::Engine;
 use smol_str::SmolStr;
@@ -114,7 +114,9 @@ impl RunnerParts {
         let session = self.load(key, request).await.ok()?;
         let checked = self.check_answers(request, request.answer_checks.as_ref()?, &session).ok()?;
         let answered = checked.answered.filter(|_| checked.message.is_none())?;
-        self.check_rule(request, &session, &answered).await.ok()?;
+        if let Some(checked) = self.check_rule(request, &session, &answered) {
+            checked.await.ok()?;
+        }
         self.join_answered(run, key, &answered.invocation_id).await.ok()?
     }
 
@@ -139,7 +141,9 @@ impl RunnerParts {
                 None => self.check_message(request.message.take(), &request, &session)?,
             };
             let Some(answered) = &checked.answered else { break (session, checked) };
-            self.check_rule(&request, &session, answered).await?;
+            if let Some(checked) = self.check_rule(&request, &session, answered) {
+                checked.await?;
+            }
             if checked.message.is_some() {
                 run.set_answered(&answered.invocation_id);
                 break (session, checked);
@@ -153,21 +157,22 @@ impl RunnerParts {
         Ok(Opened::Own(self.open_checked(key, request, run, session, checked)?))
     }
 
-    /// Checks whether the caller of a request may give its answers.
+    /// Checks whether the caller of a request may give its answers; `None` when no rule is asked.
     ///
     /// # Errors
     /// [`RunError::MayNotAnswer`].
-    async fn check_rule(
-        &self,
-        request: &RunRequest,
-        session: &Session,
-        answered: &AnswerTarget,
-    ) -> Result<(), RunError> {
-        if request.by_deadline || answered.questions.is_empty() {
-            return Ok(());
-        }
+    fn check_rule<'a>(
+        &'a self,
+        request: &'a RunRequest,
+        session: &'a Session,
+        answered: &'a AnswerTarget,
+    ) -> Option<BoxFuture<'a, Result<(), RunError>>> {
+        let is_asked = !request.by_deadline && !answered.questions.is_empty();
         // Boxed, as everything rare: the future of each run is as large as its largest part.
-        Box::pin(self.answer_rule.check(request.caller.as_ref(), session.key(), &answered.questions)).await
+        is_asked.then(|| {
+            let check = self.answer_rule.check(request.caller.as_ref(), session.key(), &answered.questions);
+            Box::pin(check) as BoxFuture<'a, _>
+        })
     }
 
     /// Opens a session that is loaded, for a request that fits it.
