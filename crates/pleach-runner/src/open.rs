@@ -113,8 +113,8 @@ impl RunnerParts {
     async fn join_repeated(&self, request: &RunRequest, run: &Arc<ActiveRun>, key: &SessionKey) -> Option<Share> {
         let session = self.load(key, request).await.ok()?;
         let checked = self.check_answers(request, request.answer_checks.as_ref()?, &session).ok()?;
-        let answered = checked.answered.filter(|_| checked.message.is_none())?;
-        if let Some(checked) = self.check_rule(request, &session, &answered) {
+        let mut answered = checked.answered.filter(|_| checked.message.is_none())?;
+        if let Some(checked) = self.check_rule(request, &session, &mut answered) {
             checked.await.ok()?;
         }
         self.join_answered(run, key, &answered.invocation_id).await.ok()?
@@ -136,14 +136,15 @@ impl RunnerParts {
             if let Some(ours) = request.at.filter(|at| *at != stored) {
                 return Err(SessionError::Stale { key, stored, ours }.into());
             }
-            let checked = match &request.answer_checks {
+            let mut checked = match &request.answer_checks {
                 Some(answer_checks) => self.check_answers(&request, answer_checks, &session)?,
                 None => self.check_message(request.message.take(), &request, &session)?,
             };
-            let Some(answered) = &checked.answered else { break (session, checked) };
-            if let Some(checked) = self.check_rule(&request, &session, answered) {
-                checked.await?;
+            let rule = checked.answered.as_mut().and_then(|answered| self.check_rule(&request, &session, answered));
+            if let Some(rule) = rule {
+                rule.await?;
             }
+            let Some(answered) = &checked.answered else { break (session, checked) };
             if checked.message.is_some() {
                 run.set_answered(&answered.invocation_id);
                 break (session, checked);
@@ -161,18 +162,20 @@ impl RunnerParts {
     ///
     /// # Errors
     /// [`RunError::MayNotAnswer`].
-    fn check_rule<'a>(
-        &'a self,
-        request: &'a RunRequest,
-        session: &'a Session,
-        answered: &'a AnswerTarget,
-    ) -> Option<BoxFuture<'a, Result<(), RunError>>> {
-        let is_asked = !request.by_deadline && !answered.questions.is_empty();
-        // Boxed, as everything rare: the future of each run is as large as its largest part.
-        is_asked.then(|| {
-            let check = self.answer_rule.check(request.caller.as_ref(), session.key(), &answered.questions);
-            Box::pin(check) as BoxFuture<'a, _>
-        })
+    // It borrows nothing: what the future of a run lends while it waits enlarges the future.
+    fn check_rule(
+        &self,
+        request: &RunRequest,
+        session: &Session,
+        answered: &mut AnswerTarget,
+    ) -> Option<BoxFuture<'static, Result<(), RunError>>> {
+        let questions = std::mem::take(&mut answered.questions);
+        if request.by_deadline || questions.is_empty() {
+            return None;
+        }
+        let (rule, caller) = (self.answer_rule.clone(), request.caller.clone());
+        let key = Arc::clone(session.head.shared_key());
+        Some(Box::pin(async move { rule.check(caller.as_ref(), &key, &questions).await }))
     }
 
     /// Opens a session that is loaded, for a request that fits it.
