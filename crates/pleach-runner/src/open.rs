@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pleach_context::engine::InvocationSetup;
 use pleach_context::{History, StreamingMode};
-use pleach_core::{BoxFuture, Content, EventId, InvocationId, Map, Session, SessionKey, StateRights, Unstorable};
+use pleach_core::{Content, EventId, InvocationId, Map, Session, SessionKey, StateRights, Unstorable};
 use pleach_session::{CreateSession, GetSessionConfig, SessionError, effective_events_of};
 use pleach_workflow::Engine;
 use smol_str::SmolStr;
@@ -67,6 +67,16 @@ struct Checked {
     history: Option<Box<History>>,
 }
 
+/// What becomes of a request with answers.
+enum Admitted {
+    /// It continues the invocation.
+    Own(Session, Box<Checked>),
+    /// The run that has the answers.
+    Join(Share),
+    /// That run has just ended: what is stored has changed.
+    Again,
+}
+
 impl RunnerParts {
     /// Finds and loads the session, and checks the request.
     ///
@@ -113,10 +123,8 @@ impl RunnerParts {
     async fn join_repeated(&self, request: &RunRequest, run: &Arc<ActiveRun>, key: &SessionKey) -> Option<Share> {
         let session = self.load(key, request).await.ok()?;
         let checked = self.check_answers(request, request.answer_checks.as_ref()?, &session).ok()?;
-        let mut answered = checked.answered.filter(|_| checked.message.is_none())?;
-        if let Some(checked) = self.check_rule(request, &session, &mut answered) {
-            checked.await.ok()?;
-        }
+        let answered = checked.answered.filter(|_| checked.message.is_none())?;
+        self.check_rule(request, &session, &answered).await.ok()?;
         self.join_answered(run, key, &answered.invocation_id).await.ok()?
     }
 
@@ -136,46 +144,64 @@ impl RunnerParts {
             if let Some(ours) = request.at.filter(|at| *at != stored) {
                 return Err(SessionError::Stale { key, stored, ours }.into());
             }
-            let mut checked = match &request.answer_checks {
+            let checked = match &request.answer_checks {
                 Some(answer_checks) => self.check_answers(&request, answer_checks, &session)?,
                 None => self.check_message(request.message.take(), &request, &session)?,
             };
-            let rule = checked.answered.as_mut().and_then(|answered| self.check_rule(&request, &session, answered));
-            if let Some(rule) = rule {
-                rule.await?;
-            }
-            let Some(answered) = &checked.answered else { break (session, checked) };
-            if checked.message.is_some() {
-                run.set_answered(&answered.invocation_id);
+            if checked.answered.is_none() {
                 break (session, checked);
             }
-            match self.join_answered(run, &key, &answered.invocation_id).await {
-                Ok(Some(share)) => return Ok(Opened::Join(share)),
-                Ok(None) => break (session, checked),
-                Err(Ended) => {}
+            // Boxed, as everything rare: the future of each run is as large as its largest part.
+            match Box::pin(self.admit_answers(&request, run, &key, session, checked)).await? {
+                Admitted::Own(session, checked) => break (session, *checked),
+                Admitted::Join(share) => return Ok(Opened::Join(share)),
+                Admitted::Again => {}
             }
         };
         Ok(Opened::Own(self.open_checked(key, request, run, session, checked)?))
     }
 
-    /// Checks whether the caller of a request may give its answers; `None` when no rule is asked.
+    /// Checks whether the caller may give the answers, and joins the run that has them already.
     ///
     /// # Errors
     /// [`RunError::MayNotAnswer`].
-    // It borrows nothing: what the future of a run lends while it waits enlarges the future.
-    fn check_rule(
+    async fn admit_answers(
+        &self,
+        request: &RunRequest,
+        run: &Arc<ActiveRun>,
+        key: &SessionKey,
+        session: Session,
+        checked: Checked,
+    ) -> Result<Admitted, RunError> {
+        if let Some(answered) = &checked.answered {
+            self.check_rule(request, &session, answered).await?;
+            if checked.message.is_some() {
+                run.set_answered(&answered.invocation_id);
+                return Ok(Admitted::Own(session, Box::new(checked)));
+            }
+            match self.join_answered(run, key, &answered.invocation_id).await {
+                Ok(Some(share)) => return Ok(Admitted::Join(share)),
+                Ok(None) => {}
+                Err(Ended) => return Ok(Admitted::Again),
+            }
+        }
+        Ok(Admitted::Own(session, Box::new(checked)))
+    }
+
+    /// Checks whether the caller of a request may give its answers.
+    ///
+    /// # Errors
+    /// [`RunError::MayNotAnswer`].
+    async fn check_rule(
         &self,
         request: &RunRequest,
         session: &Session,
-        answered: &mut AnswerTarget,
-    ) -> Option<BoxFuture<'static, Result<(), RunError>>> {
-        let questions = std::mem::take(&mut answered.questions);
-        if request.by_deadline || questions.is_empty() {
-            return None;
+        answered: &AnswerTarget,
+    ) -> Result<(), RunError> {
+        match request.by_deadline {
+            true => Ok(()),
+            false => self.answer_rule.check(request.caller.as_ref(), session.key(), &answered.questions).await,
         }
-        let (rule, caller) = (self.answer_rule.clone(), request.caller.clone());
-        let key = Arc::clone(session.head.shared_key());
-        Some(Box::pin(async move { rule.check(caller.as_ref(), &key, &questions).await }))
     }
 
     /// Opens a session that is loaded, for a request that fits it.
