@@ -213,7 +213,7 @@ impl RunnerParts {
         key: SessionKey,
         mut request: Box<RunRequest>,
         run: &Arc<ActiveRun>,
-        session: Session,
+        session: Box<Session>,
         checked: Checked,
     ) -> Result<Box<Opening>, RunError> {
         let Checked { message, answered, history } = checked;
@@ -250,7 +250,7 @@ impl RunnerParts {
         let entry = agent_to_run(&*self.root, &session.events, progress.resumes().then_some(&invocation_id));
         let store = Store::new(session.head.clone()).of_run(run);
         let is_resting_fork = resting_source(&session).is_some();
-        let mut setup = self.setup(&mut request, session, invocation_id, &engine);
+        let mut setup = self.setup(&mut request, *session, invocation_id, &engine);
         if run.streams() {
             Arc::make_mut(&mut setup.run_config).streaming_mode = StreamingMode::Sse;
         }
@@ -281,7 +281,7 @@ impl RunnerParts {
         request: Box<RunRequest>,
         run: &Arc<ActiveRun>,
     ) -> Result<Box<Opening>, RunError> {
-        self.open_checked(session.key().clone(), request, run, session, Checked::default())
+        self.open_checked(session.key().clone(), request, run, Box::new(session), Checked::default())
     }
 
     /// Takes the settings from the request.
@@ -349,18 +349,19 @@ impl RunnerParts {
         Ok(Checked { message: Some(message), answered, history: None })
     }
 
-    async fn load(&self, key: &SessionKey, request: &RunRequest) -> Result<Session, RunError> {
+    /// Returns the session in a box: it waits in the future of each run, which is small.
+    async fn load(&self, key: &SessionKey, request: &RunRequest) -> Result<Box<Session>, RunError> {
         let sessions = &self.services.sessions;
         // A resume reads the invocation's progress from all its events.
         let answers = request.message.as_ref().is_some_and(|message| message.function_responses().next().is_some());
         let resumes = answers || request.invocation_id.is_some();
         let config = if resumes { GetSessionConfig::all() } else { request.config.get_session_config };
-        if let Some(session) = sessions.get_session(key, config).await? {
+        if let Some(session) = sessions.get_session(key, config).await?.map(Box::new) {
             // A message to an open task continues its invocation.
             let is_cut =
                 config != GetSessionConfig::all() && self.may_open_tasks && open_task(&session.events).is_some();
             return match is_cut {
-                true => Ok(sessions.get_session(key, GetSessionConfig::all()).await?.unwrap_or(session)),
+                true => Ok(sessions.get_session(key, GetSessionConfig::all()).await?.map_or(session, Box::new)),
                 false => Ok(session),
             };
         }
@@ -374,9 +375,9 @@ impl RunnerParts {
             // A concurrent run has created it.
             Err(SessionError::AlreadyExists(_)) => {
                 let session = sessions.get_session(key, config).await?;
-                session.ok_or_else(|| RunError::SessionNotFound(key.clone()))
+                session.map(Box::new).ok_or_else(|| RunError::SessionNotFound(key.clone()))
             }
-            created => Ok(created?),
+            created => Ok(Box::new(created?)),
         }
     }
 }

@@ -241,7 +241,11 @@ mod tests {
     fn check(log: &str, expected: bool) {
         let event = |word: &str| {
             let mut event = match &word[1..] {
-                "<" => Event::message("go"),
+                "<" => {
+                    let mut message = Event::message("go");
+                    message.set_author("user");
+                    message
+                }
                 "!" => {
                     let response = pleach_core::FunctionResponse::new("q", "f", pleach_core::Map::new());
                     let part = pleach_core::Part::function_response(response);

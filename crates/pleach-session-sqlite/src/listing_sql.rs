@@ -84,8 +84,8 @@ impl<'a> PlaceColumns<'a> {
         let at = if at.is_nan() { f64::INFINITY.copysign(at) } else { at };
         let (user, session) = (after.user_id.as_str(), after.session_id.as_str());
         match layout {
-            _ if at == f64::NEG_INFINITY => Self::before(layout.before_all()),
             SqliteLayout::Lite => Self { time: TimeColumn::Number(at), user, session },
+            SqliteLayout::V1 if at == f64::NEG_INFINITY => Self::before(layout.before_all()),
             SqliteLayout::V1 if seconds(micros(at)) == at => Self { time: layout.column(at), user, session },
             // Between two microseconds: behind all texts of the earlier one.
             SqliteLayout::V1 => Self::before(TimeColumn::Text(time::to_text((at * 1e6).floor() / 1e6) + "~")),

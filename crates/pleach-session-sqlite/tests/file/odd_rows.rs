@@ -167,6 +167,7 @@ async fn sessions_with_times_of_every_kind_are_each_on_one_page() {
         ("bad-1", "x'00'"),
         ("bad-2", "'2025-13-01 00:00:00.000000'"),
         ("bad-3", "'2025-02-30 00:00:00.000000'"),
+        ("t--", "-9e999"),
         ("t-0", "'0001-01-01 00:00:00.000000'"),
         ("t-1", "-5.5"),
         ("t-2", "'1970-01-01 00:00:01.000000'"),
@@ -192,17 +193,17 @@ async fn sessions_with_times_of_every_kind_are_each_on_one_page() {
         let ids: Vec<String> = whole.sessions.iter().map(|session| session.id().to_string()).collect();
         // Without a time they are listed as of the beginning of the epoch.
         let expected = [
-            &["t-0", "t-1", "bad-0", "bad-1", "bad-2", "bad-3"][..],
+            &["t--", "t-0", "t-1", "bad-0", "bad-1", "bad-2", "bad-3"][..],
             &["t-2", "t-3", "t-4", "t-5", "t-6", "t-7", "t-8", "t-9"],
         ]
         .concat();
         assert_eq!(ids, expected, "{layout:?}");
-        for limit in [1, 2, 3, 5, 13, 14] {
+        for limit in [1, 2, 3, 5, 14, 15] {
             for request in [ListSessions::new("app"), ListSessions::new("app").with_user("user")] {
                 assert_eq!(paged(&service, request, limit).await, expected, "{layout:?} {limit}");
             }
         }
-        for (after, first) in [(1.000_000_5, "t-3"), (1_760_000_000.000_000_4, "t-7"), (f64::NEG_INFINITY, "t-0")] {
+        for (after, first) in [(1.000_000_5, "t-3"), (1_760_000_000.000_000_4, "t-7"), (f64::NEG_INFINITY, "t--")] {
             let cursor = ListCursor { update_time: after, user_id: "".into(), session_id: "".into() };
             let page = service.list_sessions(ListSessions::new("app").with_after(cursor).with_limit(1)).await.unwrap();
             assert_eq!(page.sessions[0].id().as_str(), first, "{layout:?} {after}");
