@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pleach_core::{AppName, Map, Scope, Session, SessionHead, SessionId, SessionKey, UserId, micros};
 use pleach_session::raw_state::StoredState;
-use pleach_session::{ListCursor, ListSessions, ListSessionsResponse, Listed, SharedState, add_listed, readable};
+use pleach_session::{ListCursor, ListSessions, ListSessionsResponse, Listed, SharedState, readable};
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 
@@ -56,7 +56,7 @@ impl Ask for List<'_> {
         let app = states.get(&None).unwrap_or(&none);
         for (_, listed) in listed.into_iter().take(wanted) {
             let user = listed.key.user_id.clone();
-            add_listed(&mut response, listed, app, states.get(&Some(user.as_str())).unwrap_or(&none));
+            listed.add_to(&mut response, app, states.get(&Some(user.as_str())).unwrap_or(&none));
         }
         response.next = response.sessions.last().filter(|_| more).map(place);
         Ok(response)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pleach_core::{AppName, Map, Scope, SessionHead, SessionId, SessionKey, UserId};
 use pleach_session::raw_state::StoredState;
 use pleach_session::{
-    ListCursor, ListSessions, ListSessionsResponse, Listed, SessionResult, SharedState, add_listed, readable,
+    ListCursor, ListSessions, ListSessionsResponse, Listed, SessionResult, SharedState, readable,
 };
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row as _};
@@ -124,7 +124,7 @@ impl<'r> States<'r> {
         let head = own.seen.map(|seen| SessionHead::new(key.clone(), seen.revision, seen.update_time));
         let (head, time_if_unreadable) = (head.ok_or_else(no_time), NO_TIME);
         let state = state(own.state.as_deref(), format_args!("the state of session {key}"), file);
-        add_listed(&mut response, Listed { key, head, time_if_unreadable, state }, &self.app, user);
+        Listed { key, head, time_if_unreadable, state }.add_to(response, &self.app, user);
     }
 }
 

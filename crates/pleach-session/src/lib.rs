@@ -42,7 +42,7 @@ pub use inbox::{
     concerns_questions, is_rewind, list_projected, refresh_projection,
 };
 pub use known_state::KnownState;
-pub use listing::{Listed, SharedState, add_listed, readable};
+pub use listing::{Listed, SharedState, readable};
 pub use notes::{
     BY_DEADLINE, FORK_CONTINUED, FORKED_FROM, PAYLOADS, REDACTED, REDACTIONS, REWIND_BEFORE_EVENT, is_state_redacted,
     redacted_at,

@@ -23,20 +23,23 @@ pub struct Listed {
     pub state: SessionResult<StoredState>,
 }
 
-/// Adds a session to a listing, with what can be read of it and of the states of its app and user, and its fault if it cannot be loaded.
-pub fn add_listed(listing: &mut ListSessionsResponse, listed: Listed, app: &SharedState, user: &SharedState) {
-    let Listed { key, head, time_if_unreadable, state } = listed;
-    let (state, head) = (state.map_err(Arc::new), head.map_err(Arc::new));
-    let faults = [state.as_ref().err(), app.as_ref().err(), user.as_ref().err(), head.as_ref().err()];
-    if let Some(error) = faults.into_iter().flatten().next() {
-        listing.faults.push(SessionFault { session: key.clone(), error: Arc::clone(error) });
+impl Listed {
+    /// Adds the session to a listing, with what can be read of it and of the states of its app and user, and with its fault if it cannot be
+    /// loaded.
+    pub fn add_to(self, response: &mut ListSessionsResponse, app: &SharedState, user: &SharedState) {
+        let Listed { key, head, time_if_unreadable, state } = self;
+        let (state, head) = (state.map_err(Arc::new), head.map_err(Arc::new));
+        let faults = [state.as_ref().err(), app.as_ref().err(), user.as_ref().err(), head.as_ref().err()];
+        if let Some(error) = faults.into_iter().flatten().next() {
+            response.faults.push(SessionFault { session: key.clone(), error: Arc::clone(error) });
+        }
+        let none = StoredState::default();
+        let (app, user) = (app.as_ref().unwrap_or(&none), user.as_ref().unwrap_or(&none));
+        let (view, unreadable) = state.unwrap_or_default().merged(app, user);
+        report_unreadable(&key, &unreadable);
+        let head = head.unwrap_or_else(|_| SessionHead::new(key, Revision::default(), time_if_unreadable));
+        response.sessions.push(Session::new(head, view).with_unreadable(unreadable));
     }
-    let none = StoredState::default();
-    let (app, user) = (app.as_ref().unwrap_or(&none), user.as_ref().unwrap_or(&none));
-    let (view, unreadable) = state.unwrap_or_default().merged(app, user);
-    report_unreadable(&key, &unreadable);
-    let head = head.unwrap_or_else(|_| SessionHead::new(key, Revision::default(), time_if_unreadable));
-    listing.sessions.push(Session::new(head, view).with_unreadable(unreadable));
 }
 
 /// Returns what can be read of a state of an app, or of a user, and reports the rest.
