@@ -70,7 +70,7 @@ struct Checked {
 /// What becomes of a request with answers.
 enum Admitted {
     /// It continues the invocation.
-    Own(Session, Box<Checked>),
+    Own(Box<Session>, Box<Checked>),
     /// The run that has the answers.
     Join(Share),
     /// That run has just ended: what is stored has changed.
@@ -170,7 +170,7 @@ impl RunnerParts {
         request: &RunRequest,
         run: &Arc<ActiveRun>,
         key: &SessionKey,
-        session: Session,
+        session: Box<Session>,
         checked: Checked,
     ) -> Result<Admitted, RunError> {
         if let Some(answered) = &checked.answered {

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use pleach_core::{AppName, Map, Scope, SessionHead, SessionId, SessionKey, UserId};
 use pleach_session::raw_state::StoredState;
-use pleach_session::{
-    ListCursor, ListSessions, ListSessionsResponse, Listed, SessionResult, SharedState, readable,
-};
+use pleach_session::{ListCursor, ListSessions, ListSessionsResponse, Listed, SessionResult, SharedState, readable};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
