@@ -9,6 +9,8 @@
 //! | `gemini` | `gemini`: Gemini with a key |
 //! | `openai` | `openai`, `ollama`: every server with OpenAI's chat completions |
 
+#[cfg(any(feature = "anthropic", feature = "gemini", feature = "openai"))]
+mod arguments;
 mod builder;
 mod endpoint;
 mod environment;

@@ -7,6 +7,7 @@ use pleach_model::{CLIENT_CALL_ID_PREFIX, LlmResponse, ModelError};
 use serde_json::{Value, json};
 
 use super::output::OutputTool;
+use crate::arguments::{self, CallFaults};
 use crate::finish::{Finish, malformed_calls};
 use crate::wire::Reading;
 
@@ -14,12 +15,14 @@ use crate::wire::Reading;
 pub(super) fn read(reading: &Reading<'_>, message: &Value) -> Result<LlmResponse, ModelError> {
     let blocks = message.get("content").and_then(Value::as_array);
     let blocks = blocks.ok_or_else(|| reading.invalid("there is no list of content in it"))?;
-    let parts: Vec<Part> = blocks.iter().filter_map(Value::as_object).filter_map(part).collect();
+    let mut faults = CallFaults::default();
+    let blocks = blocks.iter().filter_map(Value::as_object);
+    let parts: Vec<Part> = blocks.filter_map(|block| part(block, &mut faults)).collect();
     let mut usage = Usage::default();
     usage.take(message.get("usage"));
     let finish = Finish::read(message.get("stop_reason"));
     let version = message.get("model").and_then(Value::as_str).map(str::to_owned);
-    whole(reading, parts, (finish, None), &usage, version)
+    whole(reading, parts, (finish, faults.into_text()), &usage, version)
 }
 
 /// Makes the response of all parts, with the end of the answer and what is wrong with the arguments of its calls.
@@ -70,8 +73,8 @@ fn distinct(parts: Vec<Part>, ids: &dyn IdGen) -> Vec<Part> {
     distinct
 }
 
-/// The part of a block. A block of a kind that has no part is left out.
-pub(super) fn part(block: &Map) -> Option<Part> {
+/// The part of a block. A block of a kind that has no part is left out, and so is a call whose input cannot be read, which is noted.
+pub(super) fn part(block: &Map, faults: &mut CallFaults) -> Option<Part> {
     let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let signature = |key: &str| Some(text(key)).filter(|text| !text.is_empty()).map(|text| text.into_bytes().into());
     match block.get("type")?.as_str()? {
@@ -85,7 +88,8 @@ pub(super) fn part(block: &Map) -> Option<Part> {
             Some(Part { thought: Some(true), thought_signature: signature("data"), ..Part::default() })
         }
         "tool_use" => {
-            let input = block.get("input").and_then(Value::as_object).cloned().unwrap_or_default();
+            let input = arguments::of_value(block.get("input"));
+            let input = input.map_err(|fault| faults.add(text("name"), fault)).ok()?;
             Some(Part::function_call(FunctionCall::new(text("id"), text("name"), input)))
         }
         _ => None,

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use pleach_core::{Content, FunctionCall, Map, Part, big_integers_as_strings};
+use pleach_core::{Content, FunctionCall, Map, Part};
 use pleach_model::{LlmResponse, ModelError};
 use serde_json::{Value, json};
 
 use super::answer::{self, Usage};
 use super::output::{self, OutputTool};
+use crate::arguments::{ArgumentText, CallFaults};
 use crate::finish::Finish;
 use crate::wire::{Amount, Decoder, Reading, has_words};
 
@@ -29,40 +30,36 @@ pub(super) struct MessageStream<'a> {
 /// A block so far, and the text of a call's input.
 struct Block {
     block: Map,
-    input: String,
+    input: ArgumentText,
     is_open: bool,
 }
 
 impl Block {
     fn new(block: Map) -> Self {
-        Self { block, input: String::new(), is_open: true }
+        Self { block, input: ArgumentText::default(), is_open: true }
     }
 
     fn is_call(&self) -> bool {
         self.block.get("type").and_then(Value::as_str) == Some("tool_use")
     }
 
-    /// Puts the input that came in pieces into the block. A call whose input is no object cannot be run.
-    fn close(&mut self) -> Result<(), Unreadable> {
-        if self.input.trim().is_empty() {
-            return Ok(());
-        }
-        match serde_json::from_slice(&big_integers_as_strings(self.input.as_bytes())) {
-            Ok(input @ Value::Object(_)) => drop(self.block.insert("input".to_owned(), input)),
-            Ok(Value::Null) => {}
-            _ if self.is_call() => {
-                let name = self.block.get("name").and_then(Value::as_str).unwrap_or_default();
-                return Err(Unreadable(name.to_owned()));
+    /// Returns the part of the block, with the input that came in pieces. A call whose input cannot be read is noted.
+    fn into_part(mut self, faults: &mut CallFaults) -> Option<Part> {
+        // The provider runs the tools of other blocks.
+        if self.is_call() && !self.input.is_blank() {
+            match self.input.read() {
+                Ok(input) if input.is_empty() => {}
+                Ok(input) => drop(self.block.insert("input".to_owned(), input.into())),
+                Err(fault) => {
+                    let name = self.block.get("name").and_then(Value::as_str).unwrap_or_default();
+                    faults.add(name.to_owned(), fault);
+                    return None;
+                }
             }
-            // The provider runs the tools of other blocks.
-            _ => {}
         }
-        Ok(())
+        answer::part(&self.block, faults).filter(|part| !is_empty_text(part))
     }
 }
-
-/// The name of a call whose input is no object.
-struct Unreadable(String);
 
 impl<'a> MessageStream<'a> {
     pub(super) fn new(reading: Reading<'a>) -> Self {
@@ -149,7 +146,7 @@ impl<'a> MessageStream<'a> {
         self.amount.events += usize::from(!piece.trim().is_empty());
         let block = self.block(index, default);
         if key == "partial_json" {
-            block.input.push_str(piece);
+            block.input.push(piece);
             let is_output = block.block.get("name") == Some(&json!(output::NAME));
             let is_answer = is_output && self.output.as_ref().is_some_and(OutputTool::streams);
             return is_answer.then(|| self.fragment(Part::text(piece)));
@@ -220,16 +217,11 @@ impl Decoder for MessageStream<'_> {
             return Err(self.reading.cut());
         }
         let mut parts = Vec::new();
-        let mut unreadable = Vec::new();
-        for mut block in self.blocks {
-            match block.close() {
-                Ok(()) => parts.extend(answer::part(&block.block).filter(|part| !is_empty_text(part))),
-                Err(Unreadable(name)) => unreadable.push(name),
-            }
+        let mut faults = CallFaults::default();
+        for block in self.blocks {
+            parts.extend(block.into_part(&mut faults));
         }
-        let malformed = (!unreadable.is_empty())
-            .then(|| format!("the arguments of these calls are no JSON object: {}", unreadable.join(", ")));
-        answer::whole(&self.reading, parts, (self.finish, malformed), &self.usage, self.version).map(Some)
+        answer::whole(&self.reading, parts, (self.finish, faults.into_text()), &self.usage, self.version).map(Some)
     }
 }
 

@@ -1,10 +1,11 @@
 //! An answer, or a chunk of one.
 // L214, L219
 
-use pleach_core::{Content, ModelInfo, Owned, big_integers_as_strings};
+use pleach_core::{Content, ModelInfo, Owned, Part};
 use pleach_model::{LlmResponse, ModelError};
 use serde_json::Value;
 
+use crate::arguments;
 use crate::finish::Finish;
 use crate::wire::Reading;
 
@@ -63,8 +64,7 @@ pub(super) fn chunk(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse
         return Ok(response);
     };
     if let Some(content) = candidate.get("content").filter(|content| !content.is_null()) {
-        let content: Content = serde_json::from_value(mended(content.clone()))
-            .map_err(|_| reading.invalid("its content has parts of another shape"))?;
+        let content = read_content(reading, mended(content.clone()))?;
         response.content = Some(content).filter(|content| content.parts.is_some());
     }
     response.error_message = text(candidate.get("finishMessage"));
@@ -77,13 +77,49 @@ pub(super) fn chunk(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse
     Ok(response)
 }
 
+/// Reads the content part by part. One that cannot be read is left out, with a warning.
+///
+/// # Errors
+/// A call that cannot be read: the others must not run without it. Content that is no object.
+fn read_content(reading: &Reading<'_>, mut content: Value) -> Result<Content, ModelError> {
+    let parts = content.get_mut("parts").map(Value::take);
+    let mut content: Content =
+        serde_json::from_value(content).map_err(|_| reading.invalid("its content has members of another shape"))?;
+    content.parts = match parts {
+        None | Some(Value::Null) => None,
+        Some(Value::Array(parts)) => Some(read_parts(reading, parts)?),
+        Some(_) => return Err(reading.invalid("the parts of its content are no list")),
+    };
+    Ok(content)
+}
+
+fn read_parts(reading: &Reading<'_>, parts: Vec<Value>) -> Result<Vec<Part>, ModelError> {
+    let mut read = Vec::with_capacity(parts.len());
+    for (index, part) in parts.into_iter().enumerate() {
+        let called = part
+            .get("functionCall")
+            .map(|call| call.get("name").and_then(Value::as_str).unwrap_or_default().to_owned());
+        match (serde_json::from_value(part), called) {
+            (Ok(part), _) => read.push(part),
+            (Err(_), Some(name)) => return Err(reading.invalid(format!("its call of `{name}` has another shape"))),
+            (Err(_), None) => {
+                tracing::warn!(
+                    model = reading.model,
+                    part = index,
+                    "a part of an answer has another shape, and is left out"
+                );
+            }
+        }
+    }
+    Ok(read)
+}
+
 /// The content without parts that are null. Arguments that are a JSON text become what the text says.
 fn mended(mut content: Value) -> Value {
     if let Some(parts) = content.get_mut("parts").and_then(Value::as_array_mut) {
         parts.retain(|part| !part.is_null());
         for arguments in parts.iter_mut().filter_map(|part| part.pointer_mut("/functionCall/args")) {
-            let read = |text: &str| serde_json::from_slice(&big_integers_as_strings(text.as_bytes()));
-            if let Some(Ok(Value::Object(read))) = arguments.as_str().map(read) {
+            if let Ok(read) = arguments::of_value(Some(arguments)) {
                 *arguments = Value::Object(read);
             }
         }

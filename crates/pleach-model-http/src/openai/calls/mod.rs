@@ -4,7 +4,6 @@
 //! each piece where the habits of all of them agree; `docs/models.md` lists what is repaired.
 // L234, L236
 
-mod arguments;
 mod piece;
 #[cfg(test)]
 mod tests;
@@ -15,8 +14,8 @@ use pleach_core::{Bytes, FunctionCall, IdGen, Map, Part};
 use pleach_model::CLIENT_CALL_ID_PREFIX;
 use serde_json::Value;
 
-use self::arguments::{ArgumentFault, ArgumentText};
 use self::piece::{Given, Piece};
+use crate::arguments::{ArgumentText, CallFaults};
 
 /// The calls of one answer, in the order in which they began.
 #[derive(Debug, Default)]
@@ -185,7 +184,7 @@ impl Calls {
     /// What is wrong, with the names of the calls at fault.
     pub(super) fn into_parts(self) -> Result<Vec<Part>, String> {
         let mut parts = Vec::new();
-        let mut faults = Faults::default();
+        let mut faults = CallFaults::default();
         let mut seen = Seen::default();
         for call in self.calls {
             if call.is_repetition() {
@@ -195,7 +194,7 @@ impl Calls {
                 Err(fault) => faults.add(call.name, fault),
                 Ok(arguments) if call.name.is_empty() => {
                     if !arguments.is_empty() {
-                        faults.nameless = true;
+                        faults.add_nameless();
                     }
                 }
                 Ok(arguments) => {
@@ -288,36 +287,5 @@ impl Seen {
             earlier.push(arguments.clone());
         }
         is_new
-    }
-}
-
-/// The calls that cannot be read.
-#[derive(Default)]
-struct Faults {
-    no_object: Vec<String>,
-    joined: Vec<String>,
-    nameless: bool,
-}
-
-impl Faults {
-    fn add(&mut self, name: String, fault: ArgumentFault) {
-        match fault {
-            ArgumentFault::NoObject => self.no_object.push(name),
-            ArgumentFault::Joined => self.joined.push(name),
-        }
-    }
-
-    fn into_text(self) -> Option<String> {
-        let mut texts = Vec::new();
-        if !self.no_object.is_empty() {
-            texts.push(format!("the arguments of these calls are no JSON object: {}", self.no_object.join(", ")));
-        }
-        if !self.joined.is_empty() {
-            texts.push(format!("the arguments of these calls are several JSON objects: {}", self.joined.join(", ")));
-        }
-        if self.nameless {
-            texts.push("a call has no name".to_owned());
-        }
-        (!texts.is_empty()).then(|| texts.join("; "))
     }
 }

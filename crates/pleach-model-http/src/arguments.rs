@@ -1,4 +1,4 @@
-//! The arguments of a call, which the format carries as a text, whole or in pieces.
+//! The arguments of a call: an object, or a text of one that is whole or comes in pieces.
 // L234
 
 use pleach_core::{Map, big_integers_as_strings};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// The text of a call's arguments as it grows, and where in its JSON it is.
 #[derive(Debug, Default)]
-pub(super) struct ArgumentText {
+pub(crate) struct ArgumentText {
     text: String,
     /// Whether there is more than blanks in it.
     has_text: bool,
@@ -19,7 +19,7 @@ pub(super) struct ArgumentText {
 
 /// Why arguments cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ArgumentFault {
+pub(crate) enum ArgumentFault {
     /// They are no object.
     NoObject,
     /// They are several objects.
@@ -28,7 +28,7 @@ pub(super) enum ArgumentFault {
 
 impl ArgumentText {
     /// Adds a piece of the text. An object takes the place of an empty one before it.
-    pub(super) fn push(&mut self, piece: &str) {
+    pub(crate) fn push(&mut self, piece: &str) {
         if self.is_whole() && piece.trim_start().starts_with('{') {
             let before = std::mem::take(self);
             self.is_joined = before.is_joined;
@@ -44,31 +44,18 @@ impl ArgumentText {
         self.text.push_str(piece);
     }
 
-    /// Takes arguments that came as JSON, not as a text. They take the place of a text that is not whole.
-    pub(super) fn push_json(&mut self, arguments: &Value) {
-        if !self.is_whole() {
-            *self = Self::default();
-        }
-        self.push(&arguments.to_string());
-    }
-
-    /// Whether there is no text yet.
-    pub(super) fn is_blank(&self) -> bool {
-        !self.has_text
-    }
-
-    /// Whether there are no arguments: no text, or an empty object.
-    pub(super) fn is_nothing(&self) -> bool {
-        self.earlier.is_none() && is_nothing(&self.text)
-    }
-
     /// Whether the text is a whole object, so that another one begins another call.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.scan == Scan::After || self.text == "null"
     }
 
+    /// Whether there is no text yet.
+    pub(crate) fn is_blank(&self) -> bool {
+        !self.has_text
+    }
+
     /// Reads the arguments.
-    pub(super) fn read(&self) -> Result<Map, ArgumentFault> {
+    pub(crate) fn read(&self) -> Result<Map, ArgumentFault> {
         if self.is_joined {
             return Err(ArgumentFault::Joined);
         }
@@ -79,6 +66,72 @@ impl ArgumentText {
             _ => &self.text,
         };
         read(text).ok_or(ArgumentFault::NoObject)
+    }
+}
+
+/// What only the pieces of chat completions need.
+#[cfg(feature = "openai")]
+impl ArgumentText {
+    /// Takes arguments that came as JSON, not as a text. They take the place of a text that is not whole.
+    pub(crate) fn push_json(&mut self, arguments: &Value) {
+        if !self.is_whole() {
+            *self = Self::default();
+        }
+        self.push(&arguments.to_string());
+    }
+
+    /// Whether there are no arguments: no text, or an empty object.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.earlier.is_none() && is_nothing(&self.text)
+    }
+}
+
+/// Reads arguments that should be an object: some servers write the text of one.
+pub(crate) fn of_value(arguments: Option<&Value>) -> Result<Map, ArgumentFault> {
+    match arguments {
+        None | Some(Value::Null) => Ok(Map::new()),
+        Some(Value::Object(arguments)) => Ok(arguments.clone()),
+        Some(Value::String(text)) => read(text).ok_or(ArgumentFault::NoObject),
+        Some(_) => Err(ArgumentFault::NoObject),
+    }
+}
+
+/// The calls of an answer that cannot be read.
+#[derive(Debug, Default)]
+pub(crate) struct CallFaults {
+    no_object: Vec<String>,
+    joined: Vec<String>,
+    nameless: bool,
+}
+
+impl CallFaults {
+    /// Notes a call whose arguments cannot be read.
+    pub(crate) fn add(&mut self, name: String, fault: ArgumentFault) {
+        match fault {
+            ArgumentFault::NoObject => self.no_object.push(name),
+            ArgumentFault::Joined => self.joined.push(name),
+        }
+    }
+
+    /// Notes a call that has arguments and no name.
+    #[cfg(feature = "openai")]
+    pub(crate) fn add_nameless(&mut self) {
+        self.nameless = true;
+    }
+
+    /// Returns the message of the faults; `None` when there is none.
+    pub(crate) fn into_text(self) -> Option<String> {
+        let mut texts = Vec::new();
+        if !self.no_object.is_empty() {
+            texts.push(format!("the arguments of these calls are no JSON object: {}", self.no_object.join(", ")));
+        }
+        if !self.joined.is_empty() {
+            texts.push(format!("the arguments of these calls are several JSON objects: {}", self.joined.join(", ")));
+        }
+        if self.nameless {
+            texts.push("a call has no name".to_owned());
+        }
+        (!texts.is_empty()).then(|| texts.join("; "))
     }
 }
 
