@@ -66,7 +66,6 @@ impl Finish {
     }
 
     /// Whether the provider failed.
-    #[cfg(feature = "gemini")]
     pub(crate) fn has_failed(&self) -> bool {
         self.ending == Ending::Failed
     }
@@ -184,9 +183,13 @@ fn known(word: &str) -> Option<Ending> {
         "stop" | "stopped" | "toolcalls" | "toolcall" | "functioncall" | "functioncalls" | "tooluse" => Ending::Whole,
         "eos" | "eostoken" | "eosfound" | "endturn" | "endofturn" | "stopsequence" | "stopstringfound"
         | "pauseturn" | "complete" | "completed" => Ending::Whole,
-        "length" | "maxtokens" | "modellength" | "modelcontextwindowexceeded" | "errorlimit" | "incomplete" => {
-            Ending::Stopped("MAX_TOKENS")
-        }
+        "length"
+        | "maxtokens"
+        | "modellength"
+        | "modelcontextwindowexceeded"
+        | "errorlimit"
+        | "limit"
+        | "incomplete" => Ending::Stopped("MAX_TOKENS"),
         "contentfilter" | "contentfiltered" | "refusal" | "sensitive" | "errortoxic" | "safety" => {
             Ending::Stopped("SAFETY")
         }
@@ -230,12 +233,40 @@ const FAILURES: [&str; 16] = [
 ];
 
 /// What is in words of filters and refusals.
-const FILTERS: [&str; 10] =
-    ["filter", "safety", "moderation", "sensitive", "blocked", "refus", "guardrail", "prohibited", "toxic", "censor"];
+const FILTERS: [&str; 14] = [
+    "filter",
+    "safety",
+    "unsafe",
+    "moderat",
+    "policy",
+    "violat",
+    "flagged",
+    "sensitive",
+    "blocked",
+    "refus",
+    "guardrail",
+    "prohibited",
+    "toxic",
+    "censor",
+];
 
 /// What is in words of limits.
-const LIMITS: [&str; 8] =
-    ["maxtoken", "maxoutput", "maxlength", "length", "tokenlimit", "contextwindow", "tokensreached", "truncated"];
+const LIMITS: [&str; 14] = [
+    "maxtoken",
+    "maximumtoken",
+    "maxoutput",
+    "newtokens",
+    "completiontokens",
+    "length",
+    "tokenlimit",
+    "tokenbudget",
+    "tokensreached",
+    "tokensexceeded",
+    "contextwindow",
+    "contextoverflow",
+    "contextexceeded",
+    "truncated",
+];
 
 #[cfg(test)]
 mod tests {
@@ -267,6 +298,12 @@ mod tests {
             "maxPredictedTokensReached",
             "contextLengthReached",
             "max_output_tokens",
+            "max_new_tokens",
+            "max_completion_tokens",
+            "maximum_tokens",
+            "token_budget_exceeded",
+            "context_overflow",
+            "limit",
         ] {
             check(word, Ending::Stopped("MAX_TOKENS"));
         }
@@ -277,6 +314,10 @@ mod tests {
             "SAFETY",
             "sensitive",
             "guardrail_intervened",
+            "content_policy_violation",
+            "content_moderated",
+            "flagged",
+            "unsafe",
             "ERROR_TOXIC",
         ] {
             check(word, Ending::Stopped("SAFETY"));

@@ -12,6 +12,8 @@
 #[cfg(any(feature = "anthropic", feature = "gemini", feature = "openai"))]
 mod arguments;
 mod builder;
+#[cfg(any(feature = "anthropic", feature = "gemini"))]
+mod distinct;
 mod endpoint;
 mod environment;
 #[cfg(any(feature = "anthropic", feature = "gemini", feature = "openai"))]

@@ -1,13 +1,12 @@
 //! An answer that comes as a whole, and what it shares with a streamed one.
 
-use std::collections::{HashMap, HashSet};
-
-use pleach_core::{Content, FunctionCall, IdGen, Map, Owned, Part};
-use pleach_model::{CLIENT_CALL_ID_PREFIX, LlmResponse, ModelError};
+use pleach_core::{Content, FunctionCall, Map, Owned, Part};
+use pleach_model::{LlmResponse, ModelError};
 use serde_json::{Value, json};
 
 use super::output::OutputTool;
 use crate::arguments::{self, CallFaults};
+use crate::distinct::distinct;
 use crate::finish::{Finish, malformed_calls};
 use crate::wire::Reading;
 
@@ -49,28 +48,6 @@ pub(super) fn whole(
         output.unwrap(&mut response);
     }
     Ok(response)
-}
-
-/// The parts without calls that are sent twice. A call that has the id of another one gets an id of its own.
-fn distinct(parts: Vec<Part>, ids: &dyn IdGen) -> Vec<Part> {
-    // What was called under each id.
-    let mut seen: HashMap<String, HashSet<String>> = HashMap::new();
-    let mut distinct = Vec::with_capacity(parts.len());
-    for mut part in parts {
-        if let Some(call) = &mut part.function_call
-            && let Some(id) = call.id.clone().filter(|id| !id.is_empty())
-        {
-            let others = seen.entry(id).or_default();
-            if !others.insert(format!("{:?} {}", call.name, Value::Object(call.args.clone().unwrap_or_default()))) {
-                continue;
-            }
-            if others.len() > 1 {
-                call.id = Some(format!("{CLIENT_CALL_ID_PREFIX}{}", ids.uuid()));
-            }
-        }
-        distinct.push(part);
-    }
-    distinct
 }
 
 /// The part of a block. A block of a kind that has no part is left out, and so is a call whose input cannot be read, which is noted.

@@ -6,6 +6,7 @@ use pleach_model::{LlmResponse, ModelError};
 use serde_json::Value;
 
 use crate::arguments;
+use crate::distinct::distinct;
 use crate::finish::Finish;
 use crate::wire::Reading;
 
@@ -14,9 +15,14 @@ pub(super) fn whole(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse
     let mut response = chunk(reading, answer)?;
     let reason = response.info.finish_reason.as_deref();
     let has_parts = response.content.as_ref().is_some_and(|content| !content.parts().is_empty());
+    let finish = Finish::read(reason.map(Value::from).as_ref());
+    let is_fault = finish.is_some_and(|finish| finish.has_failed() || finish.is_stop());
     if has_parts || reason == Some("STOP") {
         response.error_code = None;
-        response.error_message = None;
+        // A failure and a stopped answer show the words of the provider.
+        if !is_fault {
+            response.error_message = None;
+        }
     } else if response.error_code.is_none() {
         response.error_code = reason.map(str::to_owned);
     }
@@ -32,6 +38,9 @@ pub(super) fn whole(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse
 /// # Errors
 /// The provider failed.
 pub(super) fn conclude(reading: &Reading<'_>, response: &mut LlmResponse) -> Result<(), ModelError> {
+    if let Some(parts) = response.content.as_mut().and_then(|content| content.parts.as_mut()) {
+        *parts = distinct(std::mem::take(parts), reading.call.ids);
+    }
     let reason = response.info.finish_reason.clone().map(Value::String);
     let Some(finish) = Finish::read(reason.as_ref()) else { return Ok(()) };
     let has_calls = response.function_calls().next().is_some();

@@ -6,6 +6,7 @@ use pleach_core::read_foreign_json;
 use pleach_model::{ModelError, ModelErrorKind};
 use serde_json::Value;
 
+use crate::finish::Finish;
 use crate::wire::WRONG_ADDRESS;
 
 /// How much of the provider's name of a failure is kept, in characters.
@@ -32,6 +33,8 @@ pub(crate) struct Failure {
     retry_after: Option<Duration>,
     /// Whether no server of models writes so.
     is_foreign: bool,
+    /// Whether the choice with the failure ends with a word of failure.
+    ends_failed: bool,
 }
 
 impl Failure {
@@ -54,16 +57,23 @@ impl Failure {
                 .into_iter()
                 .flatten()
                 .find_map(|place| place.get("error").filter(|error| says_something(error)).cloned())
+                .map(|error| {
+                    let finish =
+                        ["finish_reason", "finishReason"].iter().find_map(|key| Finish::read(choice.get(*key)));
+                    (error, finish.is_some_and(|finish| finish.has_failed()))
+                })
         };
-        if let Some(error) = choices.into_iter().find_map(in_choice) {
-            return Some(Self::of_error(&error, &error));
+        if let Some((error, ends_failed)) = choices.into_iter().find_map(in_choice) {
+            return Some(Self { ends_failed, ..Self::of_error(&error, &error) });
         }
         let is_error = ["object", "type"].iter().any(|key| body.get(*key).and_then(Value::as_str) == Some("error"));
         if is_error {
             return Some(Self::of_error(body, body));
         }
+        // An event of a kind that is not known may say anything.
+        let is_event = body.get("type").and_then(Value::as_str).is_some();
         let is_answer = ["choices", "candidates", "content"].iter().any(|key| body.get(*key).is_some());
-        Self::bare(body).filter(|_| !is_answer)
+        Self::bare(body).filter(|_| !is_answer && !is_event)
     }
 
     /// Reads the body of an error, whatever it is; `None` when it is blank.
@@ -104,8 +114,10 @@ impl Failure {
 
     /// Reads a body without `error`: `errors`, `detail`, `message` and the other members with a reason.
     fn bare(body: &Value) -> Option<Self> {
-        if let Some(Value::Array(errors)) = body.get("errors").filter(|errors| says_something(errors)) {
-            return Some(Self { message: message(body.get("errors")?), ..Self::of_error(errors.first()?, body) });
+        if let Some(errors) = body.get("errors").filter(|errors| says_something(errors)) {
+            let first = errors.as_array().and_then(|errors| errors.first()).unwrap_or(errors);
+            let said = message(errors).unwrap_or_else(|| errors.to_string());
+            return Some(Self { message: Some(said), ..Self::of_error(first, body) });
         }
         let said = MESSAGES.iter().find_map(|key| message(body.get(*key)?))?;
         Some(Self { message: Some(said), ..Self::of_error(body, body) })
@@ -133,7 +145,7 @@ impl Failure {
             (None, _) if name.is_none() => Some(error.to_string()),
             (own, _) => own,
         };
-        Self { status, name, message, retry_after, is_foreign: false }
+        Self { status, name, message, retry_after, is_foreign: false, ends_failed: false }
     }
 
     /// Makes an error of it. Without a status of the response, that of the body counts, or what its name means.
@@ -141,6 +153,7 @@ impl Failure {
         let status = status.or(self.status).or_else(|| self.name.as_deref().and_then(meant));
         let mut error = match status {
             Some(status) => ModelError::from_status(model, status),
+            None if self.ends_failed => ModelError::new(model, ModelErrorKind::Unavailable),
             None => ModelError::new(model, ModelErrorKind::Other),
         };
         error = match (error.kind(), self.is_foreign) {

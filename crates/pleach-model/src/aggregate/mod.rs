@@ -199,11 +199,13 @@ fn is_nothing_but_text(part: &Part) -> bool {
     )
 }
 
-/// The parts without calls that repeat an id of the model's. Calls with ids of the runtime's are all different calls.
+/// The parts without calls that repeat id, name and arguments of another one. Calls with ids of the runtime's are all different calls.
 fn without_repeated_calls(parts: Vec<Option<Part>>) -> Vec<Part> {
     let mut seen: HashSet<String> = HashSet::default();
-    let is_new = |part: &Part| match part.function_call.as_ref().and_then(|call| call.id.as_ref()) {
-        Some(id) if !id.is_empty() && !is_client_call_id(id) => seen.insert(id.clone()),
+    let is_new = |part: &Part| match part.function_call.as_ref() {
+        Some(call) if call.id.as_ref().is_some_and(|id| !id.is_empty() && !is_client_call_id(id)) => {
+            seen.insert(format!("{:?} {:?} {:?}", call.id, call.name, call.args))
+        }
         _ => true,
     };
     parts.into_iter().flatten().filter(is_new).collect()

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::expected::says;
+use super::expected::{fails, says};
 use super::wire_cases;
 
 wire_cases! {
@@ -15,4 +15,7 @@ wire_cases! {
         says("Done.").calling([("weather", json!({"city": "Oslo"})), ("add", json!({"a": 1, "b": 2}))]);
     half_a_character_is_replaced: "a14_lone_surrogate_in_input" =>
         says("Done.").calling([("weather", json!({"city": "Os\u{fffd}lo"}))]);
+    input_may_be_a_text: "a16_input_as_a_text" => says("Done.").calling([("weather", json!({"city": "Oslo"}))]);
+    input_that_is_no_object_runs_nothing: "a16b_input_that_is_a_list" =>
+        fails("MALFORMED_FUNCTION_CALL", "no JSON object: weather");
 }

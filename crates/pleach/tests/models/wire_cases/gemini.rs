@@ -16,5 +16,10 @@ wire_cases! {
     a_stream_may_come_as_a_list: "g08_array_stream" => says("Hi there");
     half_a_character_is_replaced: "g11_lone_surrogate_in_args" =>
         says("Done").calling([("weather", json!({"city": "Os\u{fffd}lo"}))]);
+    two_calls_of_one_id_both_run: "g13_one_id_for_two_calls" =>
+        says("Done.").calling([("weather", json!({"city": "Oslo"})), ("add", json!({"a": 1, "b": 2}))]);
+    an_odd_part_loses_no_other_one: "g14_part_of_another_shape" =>
+        says("Hi. Done.").calling([("add", json!({"a": 1, "b": 2}))]);
+    the_words_of_a_failure_are_shown: "g15_message_of_a_failure" => fails("ERROR", "Provider disconnected");
     a_limit_runs_no_call: "g12b_limit_after_a_call" => fails("MAX_TOKENS", "largest number").after_saying("Wait.");
 }
