@@ -126,5 +126,10 @@ async fn the_inspector_answers_as_its_caller() {
     let body = json!({"answer": {"questionId": "manager", "invocationId": invocation, "value": true}});
     let refused = served.send(Ask::post(moves, &body).header("x-user", "u")).await;
     assert_eq!(refused.status, 403, "{refused:?}");
-    assert_eq!(served.post(moves, body).await.status, 202);
+    assert_eq!(served.post(moves, body).await.status, 202); // Sleeps and signals are not for people.
+    for id in ["pleach_signal:wf@1/paid@1:1", "pleach_timer:wf@1/wait@1:1"] {
+        let body = json!({"answer": {"questionId": id, "invocationId": invocation, "value": true}});
+        let refused = served.post(moves, body).await;
+        assert_eq!((refused.status, refused.detail().contains("takes no answer")), (400, true), "{refused:?}");
+    }
 }

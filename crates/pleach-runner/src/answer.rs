@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::RunError;
-use crate::asked_calls::AskedCalls;
+use crate::asked_calls::{AskedCalls, question_of};
 use crate::deadline_answer::has_come;
 use crate::error::{open_ids, quoted};
 
@@ -27,8 +27,11 @@ pub(crate) struct AnswerTarget {
     /// The branch and scope of the question, which the stored answer takes over.
     pub(crate) branch: Option<Branch>,
     pub(crate) isolation_scope: Option<Arc<str>>,
-    /// The questions that are answered.
+    /// The questions that are answered. For an id that is answered twice, all questions of the invocation with this id: the second
+    /// answer is given to another run that asks.
     pub(crate) questions: Box<[Question]>,
+    /// The id of the first answer to a call that asks no question, such as one of a tool that has a result.
+    pub(crate) not_asked: Option<String>,
 }
 
 /// Returns the message part that answers a question.
@@ -125,7 +128,9 @@ pub(crate) fn resolve(
         check(root, id, response, event, call)?;
     }
     let mut target = of_call(first);
-    target.questions = calls.iter().filter_map(|(id, _, event, _)| question_of(event, id)).collect();
+    target.questions = questions_of(calls.iter().map(|(id, _, event, _)| (*id, *event)), &asked);
+    target.not_asked =
+        calls.iter().find(|(id, _, event, _)| question_of(event, id).is_none()).map(|(id, ..)| (*id).to_owned());
     if !calls.iter().any(|(_, _, _, call)| asks_input(call)) {
         // Agents read their answers on their branches, so that each must see its own.
         target.branch = Branch::common_prefix(calls.iter().map(|(_, _, event, _)| event.branch()));
@@ -145,9 +150,17 @@ fn check_name(id: &str, response: &FunctionResponse, call: &FunctionCall) -> Res
     Err(misfit(id, reason))
 }
 
-/// Returns the question with this id that an event asks.
-pub(crate) fn question_of(event: &Event, id: &str) -> Option<Question> {
-    event.questions().into_iter().find(|question| question.id == id)
+/// Returns the questions that answers under these ids are given to.
+pub(crate) fn questions_of<'a>(
+    answered: impl Iterator<Item = (&'a str, &'a Event)> + Clone,
+    asked: &AskedCalls<'_>,
+) -> Box<[Question]> {
+    let is_repeated = |id: &str| answered.clone().filter(|(other, _)| *other == id).count() > 1;
+    let of_id = |(id, event): (&str, &Event)| match is_repeated(id) {
+        true => asked.questions(id, event.invocation_id()),
+        false => question_of(event, id).into_iter().collect(),
+    };
+    answered.clone().flat_map(of_id).collect()
 }
 
 /// Returns the target of an answer to a question of this event.
@@ -157,6 +170,7 @@ pub(crate) fn of_call(event: &Event) -> AnswerTarget {
         branch: event.branch().cloned(),
         isolation_scope: event.isolation_scope().map(Arc::from),
         questions: Box::default(),
+        not_asked: None,
     }
 }
 

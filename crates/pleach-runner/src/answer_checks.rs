@@ -12,7 +12,7 @@ use pleach_session::{check_stored_answer, effective_events_of, newest_effective_
 use serde_json::Value;
 
 use crate::RunError;
-use crate::answer::{AnswerTarget, check, of_call, question_of, several_invocations};
+use crate::answer::{AnswerTarget, check, of_call, questions_of, several_invocations};
 use crate::asked_calls::{AskedCall, AskedCalls};
 use crate::deadline_answer::has_come;
 use crate::error::open_ids;
@@ -84,8 +84,8 @@ pub(crate) fn resolve_answers(
     }
     let message = (!parts.is_empty()).then(|| of_parts(message, parts));
     let mut answered = of_call(first);
-    answered.questions =
-        asked.iter().filter_map(|(event, call)| question_of(event, call.id.as_deref().unwrap_or_default())).collect();
+    let ids = asked.iter().map(|(event, call)| (call.id.as_deref().unwrap_or_default(), *event));
+    answered.questions = questions_of(ids, &calls);
     Ok(AcceptedAnswers { answered, message, history })
 }
 

@@ -7,6 +7,11 @@ use foldhash::{HashMap, HashSet};
 use pleach_core::{Event, FunctionCall, InvocationId, NodePath, Question};
 use pleach_session::newest_effective_events;
 
+/// Returns the question with this id that an event asks.
+pub(crate) fn question_of(event: &Event, id: &str) -> Option<Question> {
+    event.questions().into_iter().find(|question| question.id == id)
+}
+
 /// A call and the event that has it.
 pub(crate) type AskedCall<'a> = (&'a Event, &'a FunctionCall);
 
@@ -55,6 +60,12 @@ impl<'a> AskedCalls<'a> {
             named.is_none_or(|named| event.invocation_id() == named) && event.interrupt_ids().contains(id)
         };
         self.calls.get(id)?.iter().find(asks).copied()
+    }
+
+    /// Returns all questions with this id that the invocation has asked.
+    pub(crate) fn questions(&self, id: &str, invocation: &InvocationId) -> Vec<Question> {
+        let calls = self.calls.get(id).into_iter().flatten().filter(|(event, _)| event.invocation_id() == invocation);
+        calls.flat_map(|(event, _)| question_of(event, id)).collect()
     }
 
     /// Returns the call of the open question with this id in the invocation of `newest`, which another run may have asked, else

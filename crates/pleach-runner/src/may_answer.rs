@@ -32,8 +32,8 @@ impl GivenAnswer<'_> {
     }
 }
 
-/// Decides who may answer which question. It is asked before an answer of a person is stored, also before one that is stored already
-/// is given again; not for sleeps, signals and the answers of deadlines.
+/// Decides who may answer which question. It is asked before the answer of a person is stored, and again when a stored
+/// answer is given once more. It is not asked for sleeps, signals and the answers of deadlines.
 ///
 /// A function of a [`GivenAnswer`] decides at once; an implementation may wait, for example for a list of roles. Without a rule of
 /// its own a Runner takes [`GivenAnswer::is_of_assignee`].
@@ -69,7 +69,7 @@ impl AnswerRule {
         Self(Some(Arc::new(rule)))
     }
 
-    /// Checks answers to these questions.
+    /// Checks answers to these questions. Sleeps and signals are not for people: the program ends them without naming a caller.
     ///
     /// # Errors
     /// [`RunError::MayNotAnswer`] with the first question that the caller may not answer.
@@ -79,9 +79,10 @@ impl AnswerRule {
         session: &SessionKey,
         questions: &[Question],
     ) -> Result<(), RunError> {
-        for question in questions.iter().filter(|question| question.kind.is_for_people()) {
+        for question in questions {
             let given = GivenAnswer { caller, session, question };
             let may = match &self.0 {
+                _ if !question.kind.is_for_people() => caller.is_none(),
                 Some(rule) => rule.may_answer(given).await,
                 None => given.is_of_assignee(),
             };

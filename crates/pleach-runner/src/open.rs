@@ -198,9 +198,11 @@ impl RunnerParts {
         session: &Session,
         answered: &AnswerTarget,
     ) -> Result<(), RunError> {
-        match request.by_deadline {
-            true => Ok(()),
-            false => self.answer_rule.check(request.caller.as_ref(), session.key(), &answered.questions).await,
+        match (request.by_deadline, &request.caller, &answered.not_asked) {
+            (true, ..) => Ok(()),
+            // google-adk takes it for the result of the call: a caller would speak for a tool.
+            (false, Some(_), Some(id)) => Err(RunError::MayNotAnswer { id: id.clone(), assignee: None }),
+            _ => self.answer_rule.check(request.caller.as_ref(), session.key(), &answered.questions).await,
         }
     }
 

@@ -83,8 +83,8 @@ impl Runner {
     ///
     /// [`resume_unfinished`](Self::resume_unfinished) resumes those that were cut off.
     ///
-    /// One page looks at [`ListUnfinished::limit`] sessions and may return none of them. Of each the newest 64 events are read, and the whole
-    /// history only where these do not show that its last invocation has ended or waits. That is done once: the Runner and its clones
+    /// One page looks at [`ListUnfinished::limit`] sessions and may return none of them. The newest 64 events of each are read, and the whole
+    /// history only if these do not show that its last invocation has ended or waits. That is done once: the Runner and its clones
     /// remember 10,000 sessions that have ended or wait, and read them again when they have changed.
     ///
     /// # Errors

@@ -211,7 +211,7 @@ pub enum Need {
     Demand(Arc<dyn ModelDemand>),
 }
 
-/// What an agent demands of its model, for example answers of a schema.
+/// A demand that an agent makes of its model, for example that answers fit a schema.
 pub trait ModelDemand: fmt::Debug + Send + Sync {
     /// Returns why the agent's model, or that of the app if it has none, does not meet the demand: a sentence that names the agent.
     fn unmet(&self, of_app: Option<&Arc<dyn Model>>) -> Option<String>;

@@ -1,7 +1,7 @@
 //! Merges the event that a plugin returns into the original: only fields that the returned event sets.
 // R1110
 
-use pleach_core::{Event, EventActions};
+use pleach_core::{Event, EventActions, is_reserved_metadata_key};
 
 /// Sets on `event` the fields that `change` sets. Id, invocation and time stay, and so does the author if `change` has none.
 pub(crate) fn apply_plugin_change(event: &mut Event, mut change: Event) {
@@ -31,10 +31,10 @@ pub(crate) fn apply_plugin_change(event: &mut Event, mut change: Event) {
     }
     if let Some(metadata) = change.custom_metadata() {
         let mut metadata = metadata.clone();
-        // A plugin must not drop the engine's notes.
-        let noted = event.custom_metadata().into_iter().flatten().filter(|(key, _)| key.starts_with("_adk"));
+        // A plugin must not drop or change what the runtime and other plugins have noted.
+        let noted = event.custom_metadata().into_iter().flatten().filter(|(key, _)| is_reserved_metadata_key(key));
         for (key, value) in noted {
-            metadata.entry(key.clone()).or_insert_with(|| value.clone());
+            metadata.insert(key.clone(), value.clone());
         }
         event.set_custom_metadata(Some(metadata));
     }
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn r1110_new_metadata_keeps_the_notes_of_the_engine() {
-        let metadata = Map::from_iter([("new".to_owned(), json!(2))]);
+        let metadata = Map::from_iter([("new".to_owned(), json!(2)), ("_adk_note".to_owned(), json!(7))]);
         let event = changed(Event::new().with_custom_metadata(metadata));
         let expected = json!({"new": 2, "_adk_note": 1});
         assert_eq!(serde_json::to_value(event.custom_metadata()).unwrap(), expected);

@@ -19,7 +19,7 @@ use crate::api::Api;
 use crate::body::MoveBody;
 use crate::error::{ApiError, json_response};
 use crate::path::SessionPath;
-use crate::runs::{Failure, prepare_detached, start as start_task};
+use crate::runs::{Failure, check_is_question, prepare_detached, start as start_task};
 
 /// How long the answer waits for the first event, which says that the run was not refused.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -68,6 +68,7 @@ fn begin(
             Ok((runner.start(request), None))
         }
         (None, Some(given), None) => {
+            check_is_question(&given.question_id)?;
             let invocation = InvocationId::from(given.invocation_id);
             let question = (invocation.clone(), given.question_id);
             let options = AnswerOptions::new().only_if_open(true).config(config());

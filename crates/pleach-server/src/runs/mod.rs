@@ -10,6 +10,6 @@ pub(crate) use drive::{RunEvents, start};
 pub(crate) use failure::{Failure, no_session};
 #[cfg(feature = "inspect")]
 pub(crate) use prepare::prepare_detached;
-pub(crate) use prepare::{Prepared, exists, prepare};
+pub(crate) use prepare::{Prepared, check_is_question, exists, prepare};
 pub(crate) use slots::RunSlots;
 pub(crate) use turns::{Turn, Turns};

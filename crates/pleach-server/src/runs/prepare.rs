@@ -58,10 +58,8 @@ pub(crate) async fn prepare(
 ) -> Result<Prepared, ApiError> {
     let user = body.user_id.as_str().into();
     caller.check(&user)?;
-    if let Some(wait) = answered_wait(&body) {
-        return Err(ApiError::bad_request(format!(
-            "{wait} is a sleep, which ends by itself, or waits for a signal: it takes no answer."
-        )));
+    for answer in body.new_message.iter().flat_map(Content::function_responses) {
+        check_is_question(answer.id.as_deref().unwrap_or_default())?;
     }
     let app = body.app_name.as_deref().filter(|name| !name.is_empty()).or(api.default_app.as_deref());
     // H51
@@ -149,10 +147,16 @@ async fn turn(api: &Api, key: &SessionKey, joins: Option<&InvocationId>) -> Resu
     }
 }
 
-/// Returns the id of a sleep or a signal that the message answers: a client must neither cut a sleep short nor send signals.
-fn answered_wait(body: &RunBody) -> Option<&str> {
-    let mut answers = body.new_message.iter().flat_map(Content::function_responses);
-    answers.find_map(|answer| answer.id.as_deref().filter(|id| id.starts_with(TIMER) || id.starts_with(SIGNAL)))
+/// Checks that an answer is for a question, and not for a sleep or a signal, which people do not answer.
+///
+/// # Errors
+/// 400, with the id.
+pub(crate) fn check_is_question(id: &str) -> Result<(), ApiError> {
+    if !id.starts_with(TIMER) && !id.starts_with(SIGNAL) {
+        return Ok(());
+    }
+    let detail = format!("{id} is a sleep, which ends by itself, or waits for a signal: it takes no answer.");
+    Err(ApiError::bad_request(detail))
 }
 
 /// Whether the message answers questions.
