@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Why an MCP server did not do what it was asked for. A model sees the text of a failed call.
 ///
 /// No error shows the value of a header or of an environment variable of the server, or its URL: they are hidden in what the server says. A part of the URL that the
-/// server repeats is not, so a key belongs into a header.
+/// server repeats is not, so a key belongs in a header.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum McpError {

@@ -5,7 +5,7 @@ use pleach_core::{Event, Map, StateRights};
 use crate::caller::Caller;
 use crate::error::ApiError;
 
-/// What a caller that is bound to a user may write besides what is that user's own; nothing, unless the program allows it.
+/// The rights of a caller that is bound to a user to write more than what is that user's own: none, unless the program gives them.
 ///
 /// Callers that may act for everybody ([`Caller::Anyone`]) may do all of it. Reserved keys are written by no client: see `docs/server.md`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

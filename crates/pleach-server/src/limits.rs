@@ -99,7 +99,7 @@ impl ServerLimits {
         self
     }
 
-    /// Sets how long the head of a request may take to arrive, and its body.
+    /// Sets how long the head of a request may take to arrive, its body, and the storing of a session with events.
     #[must_use]
     pub fn request_time(mut self, time: Duration) -> Self {
         self.request_time = time;

@@ -200,8 +200,8 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         self.check_head(head)
     }
 
-    /// Compares the session's revision with that of `head`, and changes nothing. A writer asks before it begins work that it did not claim
-    /// the session for. Another writer may come right behind the comparison.
+    /// Compares the session's revision with that of `head`, and changes nothing. A writer calls it before it begins work for which it
+    /// has not claimed the session. Another writer may append right after the comparison.
     ///
     /// # Errors
     /// `NotFound` for a deleted session, `Stale` when the session was appended to or claimed since `head` was made.

@@ -300,7 +300,7 @@ impl LlmAgentBuilder {
     ///
     /// # Errors
     /// A name that is no identifier, settings that belong elsewhere, a sub-agent that has a parent already, or an output schema that
-    /// the agent's own model cannot be held to. That of another model is checked when the Runner is built, and before a request is sent.
+    /// the agent's own model cannot be held to. Other models are checked when the Runner is built, and before a request is sent.
     // L2–L4
     pub fn build(self) -> Result<LlmAgent, BuildError> {
         let name = self.agent.name.clone();
