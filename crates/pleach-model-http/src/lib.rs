@@ -10,13 +10,20 @@
 //! | `openai` | `openai`, `ollama`: every server with OpenAI's chat completions |
 
 #[cfg(any(feature = "anthropic", feature = "gemini", feature = "openai"))]
+#[cfg_attr(
+    all(not(feature = "anthropic"), not(all(feature = "gemini", feature = "openai"))),
+    expect(dead_code, reason = "a format needs a part of it")
+)]
 mod arguments;
 mod builder;
 #[cfg(any(feature = "anthropic", feature = "gemini"))]
 mod distinct;
 mod endpoint;
 mod environment;
-#[cfg(any(feature = "anthropic", feature = "gemini", feature = "openai"))]
+#[cfg_attr(
+    not(any(feature = "anthropic", feature = "gemini", feature = "openai")),
+    expect(dead_code, reason = "without a provider, only failures are read")
+)]
 mod finish;
 #[cfg(any(feature = "anthropic", feature = "openai"))]
 mod functions;
