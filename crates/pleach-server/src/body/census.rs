@@ -326,8 +326,8 @@ mod tests {
             (many(r#"{"newMessage":{"parts":["#, "{}", 5), "too many parts"),
             (many(r#"{"x":["#, "0", 59), "too many values"),
             ("[".repeat(7), "nested too deep"),
-            // One less, and the fault of the text is found when it is parsed.
-            (many(r#"{"events":["#, "{}", 3), ""),
+            // One less, with the item that the fault begins: it is found when the text is parsed.
+            (many(r#"{"events":["#, "{}", 2), ""),
         ] {
             let found = refusal(&text, Lists::Messages);
             assert!(if expected.is_empty() { found.is_empty() } else { found.contains(expected) }, "{text}: {found}");
