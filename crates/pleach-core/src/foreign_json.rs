@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// What replaces a character that cannot be kept.
+/// Replaces a character that cannot be kept.
 const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
 
 /// Reads JSON that another program wrote, with the repairs of [`mend_json`].

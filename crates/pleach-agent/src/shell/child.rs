@@ -31,7 +31,7 @@ impl ShellRun<'_> {
             let lane = self.lane(agent, &setup);
             let ended = agent.run(lane.clone(), self.input.clone()).await;
             if ended.is_err() {
-                // What plugins have counted stays, and goes to the next event of the run.
+                // The counts of plugins stay for the next event of the run.
                 lane.engine().discard_changes();
             }
             self.ctx.engine().merge_lane(&lane);

@@ -83,7 +83,7 @@ fn nul_is_replaced_at_every_place_of_an_event() {
     let again = event.clone();
     assert!(!event.replace_nul());
     assert_eq!(event, again);
-    // What the runtime names stays.
+    // Names that the runtime gives stay.
     let mut named = Event::from_author("a\0");
     assert!(!named.replace_nul());
 }

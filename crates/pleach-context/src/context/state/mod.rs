@@ -386,7 +386,7 @@ impl Context {
 
     pub(crate) fn check_state_entry(&self, key: &str, value: &Value) -> Result<(), NodeError> {
         match &self.inner.state_schema {
-            // What the runtime keeps is no part of a node's schema.
+            // A node's schema does not describe the keys of the runtime.
             Some(schema) if !is_reserved_state_key(key) => Ok(schema.check_state_entry(key, value)?),
             _ => Ok(()),
         }
