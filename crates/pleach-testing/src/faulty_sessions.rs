@@ -204,8 +204,7 @@ impl SessionService for FaultySessions {
     }
 
     fn check_head<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<()>> {
-        // Faults are counted by what a run stores and loads.
-        self.inner.check_head(head)
+        Box::pin(self.of(Operation::CheckHead, self.inner.check_head(head)))
     }
 
     fn redact_event<'a>(

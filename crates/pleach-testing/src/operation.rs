@@ -19,6 +19,8 @@ pub enum Operation {
     Append,
     /// [`SessionService::claim`].
     Claim,
+    /// [`SessionService::check_head`]: a run makes it before a step whose session it has not just claimed.
+    CheckHead,
     /// [`SessionService::redact_event`].
     Redact,
     /// [`SessionService::list_sessions`] and [`SessionService::list_apps`].
@@ -56,6 +58,7 @@ impl fmt::Display for Operation {
             Self::EventsSince => "events_since",
             Self::Append => "append",
             Self::Claim => "claim",
+            Self::CheckHead => "check_head",
             Self::Redact => "redact_event",
             Self::ListSessions => "list_sessions",
             Self::ListQuestions => "list_questions",
