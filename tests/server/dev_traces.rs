@@ -14,7 +14,7 @@ use crate::served::{Served, apps, message, serve};
 
 /// Records the spans of this thread, in which the server of a test runs.
 fn record(traces: &Traces) -> DefaultGuard {
-    tracing::subscriber::set_default(tracing_subscriber::registry().with(traces.layer()))
+    pleach_testkit::subscribe(tracing_subscriber::registry().with(traces.layer()))
 }
 
 async fn recorded() -> (Served, DefaultGuard) {

@@ -1,7 +1,7 @@
 //! What the log holds: nothing that a client, a tool or a credential says.
 
 use std::io;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pleach::server::Caller;
@@ -41,12 +41,9 @@ impl MakeWriter<'_> for Log {
 
 /// Writes what this thread logs into a text. The runtime of a test has one thread, so that of the server is in it.
 fn record() -> (Log, tracing::subscriber::DefaultGuard) {
-    // Where no subscriber is left, other tests in the process switch their places in the code off.
-    static KEPT: OnceLock<tracing::Dispatch> = OnceLock::new();
-    KEPT.get_or_init(|| tracing_subscriber::fmt().with_max_level(tracing::Level::DEBUG).with_writer(io::sink).into());
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::DEBUG).with_writer(log.clone());
-    (log, tracing::subscriber::set_default(subscriber.with_ansi(false).finish()))
+    (log, pleach_testkit::subscribe(subscriber.with_ansi(false).finish()))
 }
 
 #[tokio::test]

@@ -15,6 +15,7 @@ mod runtime_clock;
 pub mod schema;
 mod seq_ids;
 mod strict;
+mod subscribe;
 
 pub use fixed_clock::FixedClock;
 pub use held_clock::HeldClock;
@@ -26,3 +27,4 @@ pub use runtime_clock::RuntimeClock;
 pub use schema::Schema;
 pub use seq_ids::SeqIds;
 pub use strict::StrictSessionService;
+pub use subscribe::subscribe;

@@ -44,7 +44,7 @@ impl<S: Subscriber> Layer<S> for Log {
 #[tokio::test(flavor = "current_thread")]
 async fn no_secret_is_shown_anywhere() {
     let log = Log::default();
-    let _guard = tracing::subscriber::set_default(tracing_subscriber::registry().with(log.clone()));
+    let _guard = pleach_testkit::subscribe(tracing_subscriber::registry().with(log.clone()));
     // The server repeats what it was sent: with a success, with an error, and not at all.
     let server = Server::start(|request| {
         let echo = format!("{} {:?} {:?}", request.line, request.header("x-tenant"), request.header("x-user"));

@@ -216,7 +216,7 @@ impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for Recorder {
 async fn lines_go_to_tracing_unless_something_else_takes_them() {
     let recorder = Recorder::default();
     let subscriber = tracing_subscriber::layer::SubscriberExt::with(tracing_subscriber::registry(), recorder.clone());
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let _guard = pleach_testkit::subscribe(subscriber);
     trace(runner(FunctionNode::new("n", async || 1), LoggingPlugin::new()).run("ana", "s1", "go")).await;
     let lines = recorder.0.lock().unwrap().clone();
     let ends = |line: &String| line.starts_with("INFO pleach::plugins::logging [e-") && line.ends_with("] run ends");

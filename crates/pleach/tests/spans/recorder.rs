@@ -37,7 +37,7 @@ impl Recorder {
     /// Records until the guard is dropped.
     pub(crate) fn start() -> (Self, DefaultGuard) {
         let recorder = Self::default();
-        let guard = tracing::subscriber::set_default(Registry::default().with(recorder.clone()));
+        let guard = pleach_testkit::subscribe(Registry::default().with(recorder.clone()));
         (recorder, guard)
     }
 
