@@ -22,7 +22,7 @@ const BUTTON: &str = "button";
 /// Returns a server with the UI and the apps of the example; spans of this thread are recorded while the guard lives.
 fn server(ui: PathBuf) -> (Server, DefaultGuard) {
     let traces = Traces::new();
-    let recorded = pleach_testkit::subscribe(tracing_subscriber::registry().with(traces.layer()));
+    let recorded = tracing::subscriber::set_default(tracing_subscriber::registry().with(traces.layer()));
     let server = Server::new()
         .app(App::new("demo", demo::agent().unwrap()).unwrap())
         .app(App::new("wf", wf::workflow().unwrap()).unwrap())

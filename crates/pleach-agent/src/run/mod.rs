@@ -83,7 +83,11 @@ impl<'a> AgentRun<'a> {
         let is_single_turn = declared == AgentMode::SingleTurn;
         // An agent within the run of a shell agent gives no output of its own: it converses there.
         let converses = is_single_turn && ctx.engine().agent_within_run().is_some();
-        let mode = if converses { AgentMode::Chat } else { declared };
+        let mode = match declared {
+            AgentMode::SingleTurn if converses => AgentMode::Chat,
+            AgentMode::Chat if ctx.engine().answers_for().is_some() => AgentMode::SingleTurn,
+            declared => declared,
+        };
         Self {
             agent,
             ctx,
@@ -117,7 +121,7 @@ impl<'a> AgentRun<'a> {
 
     async fn observed(&mut self) -> Result<StepEnd, NodeError> {
         let recorded = self.recorded();
-        self.began_at = recorded.began_at;
+        self.began_at = self.first_event_of_turn().unwrap_or(recorded.began_at);
         self.said = recorded.said;
         self.numbers = recorded.numbers;
         self.code_failures = recorded.code_failures;
@@ -202,6 +206,17 @@ impl<'a> AgentRun<'a> {
             end = self.step().await?;
         }
         Ok(end)
+    }
+
+    /// Returns the place of the first event of the graph node for which the agent answers.
+    fn first_event_of_turn(&self) -> Option<usize> {
+        let first = self.ctx.engine().answers_for()?;
+        let invocation = self.ctx.invocation();
+        invocation.engine().with_events(|events| {
+            let of_invocation = events.iter().enumerate().skip(first_event(events, invocation));
+            let mut own = of_invocation.filter(|(_, event)| event.invocation_id() == invocation.invocation_id());
+            own.find(|(_, event)| event.path() == first).map(|(place, _)| place)
+        })
     }
 
     /// What the events of this run, recorded before, lead to.

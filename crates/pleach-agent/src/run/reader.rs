@@ -17,6 +17,10 @@ use crate::code::is_failed;
 pub(super) struct Reader<'e> {
     pub(super) numbers: CallNumbers,
     calls: Vec<RecordedCall<'e>>,
+    /// How many batches of calls the model has made.
+    batches: usize,
+    /// The batches that have got answers since the agent last spoke.
+    answered: Vec<usize>,
     questions: Vec<Question<'e>>,
     pub(super) said: String,
     began: bool,
@@ -81,6 +85,7 @@ impl<'e> Reader<'e> {
     pub(super) fn take_own(&mut self, event: &'e Event, place: usize) {
         self.began = true;
         (self.turn_ended, self.has_failed) = (false, false);
+        self.answered.clear();
         self.closing.take(event);
         self.is_answered = CallbackNote::on(event) == Some(CallbackNote::Before) && event.content().is_some();
         if event.actions().end_of_agent() == Some(true) {
@@ -128,12 +133,14 @@ impl<'e> Reader<'e> {
                 self.calls.retain(|call| call.is_long_running && !call.has_result);
                 self.calls.iter_mut().for_each(|call| call.is_earlier = true);
                 self.questions.clear();
+                self.batches += 1;
             }
             self.calls.push(RecordedCall {
                 pending: self.numbers.number(call),
                 id,
                 is_long_running: long_running.is_some_and(|ids| ids.contains(id)),
                 is_earlier: false,
+                batch: self.batches,
                 has_response: false,
                 has_result: false,
                 asks: false,
@@ -194,15 +201,19 @@ impl<'e> Reader<'e> {
     }
 
     /// Takes what a client has sent for a question or a long-running call.
+    // L150
     fn take_answers(&mut self, event: &'e Event) {
         for response in event.function_responses() {
             let id = response.id.as_deref().unwrap_or_default();
+            let mut batch = self.take_result(id);
             for question in self.questions.iter_mut().filter(|question| question.id == id) {
                 question.answer = Some(response.response.as_ref().map(unwrap_response).unwrap_or_default());
-                self.last = Last::Answer;
+                batch = Some(self.batches);
             }
-            if self.take_result(id) {
+            if let Some(batch) = batch {
                 self.last = Last::Answer;
+                self.answered.push(batch);
+                self.said.clear();
             }
         }
     }
@@ -214,13 +225,14 @@ impl<'e> Reader<'e> {
         }
     }
 
-    /// Takes the result of a call. Returns whether the run has made it.
-    fn take_result(&mut self, id: &str) -> bool {
-        let mut is_known = false;
+    /// Takes the result of a call. Returns the batch of the call if the run has made it.
+    fn take_result(&mut self, id: &str) -> Option<usize> {
+        let mut batch = None;
         for call in self.calls.iter_mut().filter(|call| call.id == id) {
-            (call.has_response, call.has_result, is_known) = (true, true, true);
+            (call.has_response, call.has_result) = (true, true);
+            batch = Some(call.batch);
         }
-        is_known
+        batch
     }
 
     /// Takes what a task has given. What is said behind it is said anew.
@@ -250,7 +262,7 @@ impl<'e> Reader<'e> {
         } else if self.is_answered {
             // The callbacks before the agent are asked about each message.
             *self = Self { numbers: std::mem::take(&mut self.numbers), ..Self::default() };
-        } else if matches!(self.last, Last::Message | Last::Code(_)) {
+        } else if matches!(self.last, Last::Message | Last::Code(_) | Last::Responses { is_final: true }) {
             self.last = Last::Answer;
         }
     }
@@ -316,13 +328,21 @@ impl<'e> Reader<'e> {
         let waits = |call: &&RecordedCall<'_>| match self.last {
             // The model is asked with the responses that there are.
             Last::Responses { .. } | Last::Given(_) | Last::TaskResponse => !call.has_response && !call.is_earlier,
-            // Only what came first decides when the model is asked again.
-            Last::Answer => !call.is_earlier,
+            Last::Answer => self.holds_back(call),
             Last::Message | Last::Code(_) | Last::CodeOutput => true,
             Last::Calls | Last::Nothing => self.has_begun(),
         };
         let runs = self.jobs().filter(waits);
         asks.chain(runs.map(|call| call.id)).map(str::to_owned).collect()
+    }
+
+    /// Returns whether the model is not asked before the call has its result: a batch that was answered is answered as a whole.
+    fn holds_back(&self, job: &RecordedCall<'_>) -> bool {
+        let is_whole = |batch: &usize| !self.jobs().any(|job| job.batch == *batch);
+        match self.answered.as_slice() {
+            [] => !job.is_earlier,
+            answered => answered.contains(&job.batch) && !answered.iter().any(is_whole),
+        }
     }
 
     /// The long-running calls without a result.

@@ -13,6 +13,8 @@ pub(super) struct RecordedCall<'e> {
     pub(super) pending: PendingCall,
     pub(super) id: &'e str,
     pub(super) is_long_running: bool,
+    /// The batch of calls that it belongs to, counted from 1.
+    pub(super) batch: usize,
     pub(super) is_earlier: bool,
     pub(super) has_response: bool,
     pub(super) has_result: bool,

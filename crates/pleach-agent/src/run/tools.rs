@@ -105,7 +105,7 @@ impl AgentRun<'_> {
         if targets.is_empty() {
             return Ok(());
         }
-        if self.mode == AgentMode::Chat && !self.is_single_turn {
+        if self.mode != AgentMode::Task && !self.is_single_turn {
             // The text names a parent without a model, too, although it is no target.
             let parent = spec.parent().filter(|_| !spec.disallow_transfer_to_parent);
             request.append_instructions([guidance::transfer(&targets, parent.as_ref().map(|parent| &*parent.name))]);

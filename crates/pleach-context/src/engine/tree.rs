@@ -39,6 +39,8 @@ pub struct ChildSetup {
     /// Whether the run is a background child.
     // R643
     pub background: bool,
+    /// For an agent to which the agent of a graph node that answers once has handed over: the path of that one's first run.
+    pub answers_for: Option<NodePath>,
     /// When a failed attempt of the run is tried again; `None` for a context in which no attempt is made.
     pub retry: Option<Arc<RetryConfig>>,
 }
@@ -64,6 +66,7 @@ impl Context {
                 resume_inputs: None,
                 position: None,
                 background: false,
+                answers_for: None,
                 graph: OnceLock::new(),
                 output_for: None,
                 is_delegate: false,
@@ -115,6 +118,7 @@ impl<'a> RunHandle<'a> {
                 resume_inputs: setup.resume_inputs,
                 position: setup.position,
                 background: setup.background || parent.background,
+                answers_for: setup.answers_for,
                 graph: OnceLock::new(),
                 output_for: setup.output_for,
                 is_delegate,
@@ -156,6 +160,7 @@ impl<'a> RunHandle<'a> {
                 resume_inputs: this.resume_inputs.clone(),
                 position: this.position,
                 background: this.background,
+                answers_for: this.answers_for.clone(),
                 graph: OnceLock::new(),
                 output_for: this.output_for.clone(),
                 is_delegate: this.is_delegate,
@@ -166,6 +171,12 @@ impl<'a> RunHandle<'a> {
             }),
             lane: None,
         }
+    }
+
+    /// The first run of the graph node for which the agent answers, after a transfer; `None` for any other run.
+    #[must_use]
+    pub fn answers_for(self) -> Option<&'a NodePath> {
+        self.0.inner.answers_for.as_ref()
     }
 
     /// The position of the run in its workflow's graph; `None` for dynamic and root runs.
@@ -245,6 +256,26 @@ impl<'a> RunHandle<'a> {
             None => *counts.entry(name.clone()).or_insert(1),
         };
         self.0.node_path().child_in(path_buffer, name, run)
+    }
+
+    /// Counts a child whose path another has fixed, so that [`next_child_path`](Self::next_child_path) continues after its run id.
+    pub fn count_child(self, name: &SmolStr, run: u32) {
+        let mut cell = self.0.cell();
+        let count = cell.children.get_or_insert_default().counts.entry(name.clone()).or_default();
+        *count = run.max(*count);
+    }
+
+    /// Returns the highest run id of the children of this name that are counted here.
+    #[must_use]
+    pub fn child_count(self, name: &SmolStr) -> u32 {
+        let cell = self.0.cell();
+        cell.children.as_ref().and_then(|children| children.counts.get(name).copied()).unwrap_or_default()
+    }
+
+    /// The ancestors whose output this run's output is too, nearest first.
+    #[must_use]
+    pub fn output_for(self) -> Option<std::sync::Arc<[NodePath]>> {
+        self.0.inner.output_for.clone()
     }
 
     /// The ancestors whose output a child that is to give this run's output gives as well.

@@ -101,6 +101,7 @@ impl<'a> NodeRun<'a> {
             output_for: setup.output_for,
             position: setup.position,
             background: setup.background,
+            answers_for: setup.answers_for,
             retry: spec.retry.clone().map(Arc::new),
         };
         let ctx = parent.engine().child(spec, setup.name.as_ref().unwrap_or(&spec.name), child);

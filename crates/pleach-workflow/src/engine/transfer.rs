@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use pleach_context::engine::{ChildSetup, Engine as _, NodeEnd, NodeResult, RunResult};
-use pleach_context::{AgentSpec, ChildFailure, Context, Node, NodeError, NodeInput};
+use pleach_context::{AgentMode, AgentSpec, ChildFailure, Context, Node, NodeError, NodeInput};
 use pleach_core::{BoxFuture, NodePath};
 use smol_str::{SmolStr, format_smolstr};
 
@@ -22,8 +22,21 @@ pub(super) struct Transfers<'a> {
     choice: CallerChoice,
     /// How many runs there were directly below the caller.
     called: u32,
+    /// The graph node whose run the first agent is.
+    graph_node: Option<GraphNode>,
     /// The paths of all runs.
     paths: Vec<NodePath>,
+}
+
+/// The first run of an agent that is a node of a graph.
+struct GraphNode {
+    path: NodePath,
+    /// It answers once: the last agent answers for it.
+    answers_once: bool,
+    /// The runs whose output is that of the graph node.
+    output_for: Option<Arc<[NodePath]>>,
+    /// The runs whose output is that of an agent which answers for it.
+    output_for_of_child: Arc<[NodePath]>,
 }
 
 /// An agent, and where its runs are.
@@ -73,7 +86,14 @@ impl<'a> Transfers<'a> {
     fn of(first: Place<'a>) -> Self {
         let caller = first.node.agent().and_then(|spec| spec.parent());
         let caller = caller.filter(|caller| first.above.event_author() == caller.name);
-        Self { agents: vec![first], caller, choice: CallerChoice::default(), called: 1, paths: Vec::new() }
+        Self {
+            agents: vec![first],
+            caller,
+            choice: CallerChoice::default(),
+            called: 1,
+            graph_node: None,
+            paths: Vec::new(),
+        }
     }
 
     /// Begins with a sub-agent of the root agent, to which `entry` leads. Its path is that of a transfer from the root.
@@ -151,7 +171,22 @@ impl<'a> Transfers<'a> {
             path,
             isolation_scope: choice.isolation_scope,
             follows_transfer: true,
+            output_for: self.output_for(),
+            answers_for: self.answers_for(),
             ..RunSetup::default()
+        }
+    }
+
+    fn answers_for(&self) -> Option<NodePath> {
+        self.graph_node.as_ref().filter(|node| node.answers_once).map(|node| node.path.clone())
+    }
+
+    /// Returns the runs whose output is that of the last agent: it runs again as the graph node, or answers for it.
+    fn output_for(&self) -> Option<Arc<[NodePath]>> {
+        match &self.graph_node {
+            Some(node) if self.agents.len() == 1 => node.output_for.clone(),
+            Some(node) if node.answers_once => Some(Arc::clone(&node.output_for_of_child)),
+            _ => None,
         }
     }
 
@@ -188,8 +223,9 @@ impl<'a> Transfers<'a> {
     }
 }
 
-/// Runs the agents that an agent of a graph, which has ended in the context `own`, transfers to. A conversing one then waits for the
-/// next message of the user.
+/// Runs the agents that an agent of a graph, which has ended in the context `own`, transfers to. An agent that converses then waits
+/// for the next message of the user, and a task that is not finished waits, too. An agent that answers once ends with the answer of
+/// the last one.
 // L180
 pub(super) fn follow_in_graph<'a>(
     node: &'a dyn Node,
@@ -199,10 +235,28 @@ pub(super) fn follow_in_graph<'a>(
 ) -> BoxFuture<'a, RunResult> {
     Box::pin(async move {
         let above = own.engine().parent().cloned().unwrap_or_else(|| own.clone());
+        let path = own.node_path();
+        if let Ok(run) = path.run_id().parse() {
+            above.engine().count_child(&node.spec().name, run);
+        }
+        let graph_node = GraphNode {
+            path: path.clone(),
+            answers_once: node.agent().is_some_and(|agent| agent.mode_below(false) == AgentMode::SingleTurn),
+            output_for: own.engine().output_for(),
+            output_for_of_child: own.engine().output_for_of_child(),
+        };
+        let scope = own.isolation_scope();
         let first = Place { node: AgentNode::Given(node), above, own: Some(own) };
-        let end = Transfers::of(first).follow(input, end).await?;
-        let waits = end.is_done() && node.agent().is_some_and(|agent| agent.converses());
-        Ok(if waits { NodeEnd::Waiting } else { end })
+        let mut transfers = Transfers::of(first);
+        // The conversation about a task is one, whichever agents work on it.
+        transfers.choice.isolation_scope = scope;
+        transfers.graph_node = Some(graph_node);
+        let end = transfers.follow(input, end).await?;
+        Ok(match end {
+            NodeEnd::Done(_) if node.agent().is_some_and(|agent| agent.converses()) => NodeEnd::Waiting,
+            NodeEnd::Done(result) => NodeEnd::of_body(result, node.spec().wait_for_output),
+            end => end,
+        })
     })
 }
 
@@ -262,7 +316,8 @@ impl<'a> Place<'a> {
         let spec = self.node.spec();
         let isolation_scope = setup.isolation_scope.clone().or_else(|| task_scope(&*self.node, &setup.path));
         let (path, branch) = (setup.path.clone(), setup.branch.clone());
-        let child = ChildSetup { path, branch, isolation_scope, ..ChildSetup::default() };
+        let answers_for = setup.answers_for.clone();
+        let child = ChildSetup { path, branch, isolation_scope, answers_for, ..ChildSetup::default() };
         self.above.engine().child(spec, setup.name.as_ref().unwrap_or(&spec.name), child)
     }
 

@@ -312,6 +312,10 @@ impl<'a> Orchestration<'a> {
     fn handle(&mut self, schedule: &mut Schedule, end: PendingEnd) -> Option<ChildFailure> {
         let Completion { node, run, end, needs_echo } = end.into_completion(self.graph);
         let ran = matches!(run, EndedRun::Executed(_));
+        let graph_node = &self.graph.nodes[node];
+        if graph_node.replay.is_agent {
+            schedule.count_runs(node, self.ctx.engine().child_count(&graph_node.node.spec().name));
+        }
         match end {
             Err(failure) => {
                 schedule.failed(node);

@@ -26,6 +26,9 @@ impl ReplayPlan {
             // Nodes often run in the order in which they were added.
             let guess = runs.last().map_or(0, |last| last.node + 1);
             let (node, number) = node_and_number(graph, &run.path.as_str()[prefix..], guess).ok_or(run)?;
+            if graph.nodes[node as usize].replay.is_agent && follows_transfer(history, &run, path, number) {
+                continue;
+            }
             let state = graph.nodes[node as usize].replay.state_of(run.record, false, history.records_ends());
             let time = completion_time(graph, node as usize, state, run.record);
             runs.push(PlannedRun { node, number, key: run.key, state, time });
@@ -123,6 +126,14 @@ pub(super) fn needs_no_room(run: &PlannedRun, history: &History) -> bool {
     let record = history.at(run.key).record;
     let had_slot = run.state != ReplayState::ToRun || record.has_recorded_completion() || !record.is_just_answered();
     had_slot && run.time.is_some()
+}
+
+/// Returns whether an agent below the previous run of an agent has handed back to it. The run then belongs to that previous one.
+// R708
+fn follows_transfer(history: &History, run: &RecordedRun<'_>, workflow: &NodePath, number: u32) -> bool {
+    let name = run.path.name();
+    let hands_back = |below: RecordedRun<'_>| below.record.transfer_to_agent() == Some(name);
+    number > 1 && history.children(&workflow.child(name, &(number - 1).to_string())).any(hands_back)
 }
 
 /// Returns the node and the run number for the last segment of a path.

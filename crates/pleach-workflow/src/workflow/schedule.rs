@@ -68,7 +68,7 @@ pub(crate) struct Schedule {
 #[derive(Clone, Copy, Debug, Default)]
 struct NodeState {
     status: Status,
-    /// The number of started runs.
+    /// The number of the last run.
     runs: u32,
     /// Whether history answers the current run, so that it does not count against the limit.
     // R623
@@ -189,6 +189,12 @@ impl Schedule {
             self.aside.push(entry);
         }
         None
+    }
+
+    /// Counts the runs of a node up to this number: a transfer can start a node that is an agent, too.
+    pub(crate) fn count_runs(&mut self, node: usize, count: u32) {
+        let runs = &mut self.nodes[node].runs;
+        *runs = count.max(*runs);
     }
 
     /// Returns whether no node is ready.

@@ -67,7 +67,7 @@ pub(crate) async fn cut_everywhere<N: Node>(agent: impl Fn(&Count) -> N) {
 
 /// The same, in an app that is resumable or not. A step of a resumable app begins while its checkpoint is stored: its models must
 /// bear a further call.
-async fn cut_everywhere_in<N: Node>(resumable: bool, agent: impl Fn(&Count) -> N) {
+pub(crate) async fn cut_everywhere_in<N: Node>(resumable: bool, agent: impl Fn(&Count) -> N) {
     let whole_count = Count::default();
     let (whole, sessions) = runner_of_app(agent(&whole_count), resumable);
     let lines = trace(whole.run("ana", "s1", "go")).await;

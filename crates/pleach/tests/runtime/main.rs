@@ -33,6 +33,7 @@ mod foreign_texts;
 mod fork;
 mod gated;
 mod graph;
+mod graph_transfers;
 mod inbox;
 mod join;
 mod lifecycle;

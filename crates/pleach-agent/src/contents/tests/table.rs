@@ -128,6 +128,7 @@ fn view() -> ConversationView<'static> {
         scope: None,
         path: &ROOT,
         is_single_turn: false,
+        part: None,
         task: None,
         user_content: None,
         thoughts_of_others: false,
