@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use pleach_core::{Content, Map};
 use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -123,7 +125,7 @@ impl Schema {
             let typed: T = coerce(value)?;
             pleach_core::to_json(&typed).map_err(CoerceError::from_serializer)
         }
-        let json = schemars::schema_for!(T).to_value();
+        let json = json_of::<T>();
         let fields = fields_of(&json);
         let name = std::any::type_name::<T>();
         Self(Arc::new(Shape::Rust { type_id: TypeId::of::<T>(), name, json, fields, convert: convert::<T> }))
@@ -297,6 +299,24 @@ fn model_json(name: &str, fields: &[Field]) -> Value {
     serde_json::json!({ "title": name, "type": "object", "properties": properties, "required": required })
 }
 
+/// Returns the JSON schema of a Rust type.
+fn json_of<T: JsonSchema>() -> Value {
+    let name_no_fields: fn(&mut schemars::Schema) = name_no_fields;
+    let settings = SchemaSettings::default().with_transform(RecursiveTransform(name_no_fields));
+    settings.into_generator().into_root_schema_for::<T>().to_value()
+}
+
+/// Says of a struct without fields that it has none: schemars writes only `"type": "object"`, which is an object with any fields.
+fn name_no_fields(schema: &mut schemars::Schema) {
+    const OTHERS: [&str; 8] =
+        ["$ref", "additionalProperties", "allOf", "anyOf", "const", "enum", "oneOf", "patternProperties"];
+    let Some(members) = schema.as_object_mut() else { return };
+    let is_object = members.get("type").is_some_and(|kind| kind == "object");
+    if is_object && !OTHERS.iter().any(|keyword| members.contains_key(*keyword)) {
+        members.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+    }
+}
+
 /// Returns the top-level fields that a JSON schema declares.
 fn fields_of(json: &Value) -> Vec<Field> {
     let required: Vec<&str> = json
@@ -345,6 +365,25 @@ mod tests {
         assert_eq!(user().apply(&json!({"n": "3", "note": null, "extra": 1})).unwrap(), json!({"n": 3}));
         assert_eq!(user().apply(&Value::Null).unwrap(), Value::Null);
         assert_eq!(user().apply(&json!({"note": "x"})).unwrap_err().code(), "ValidationError");
+    }
+
+    #[test]
+    fn a_struct_without_fields_is_no_object_of_any_fields() {
+        #[derive(Serialize, serde::Deserialize, JsonSchema)]
+        struct Empty {}
+        #[derive(Serialize, serde::Deserialize, JsonSchema)]
+        enum Step {
+            Wait {},
+            Go { empty: Option<Empty>, any: std::collections::BTreeMap<String, Value> },
+        }
+        let json = json_of::<Empty>();
+        assert_eq!((&json["type"], &json["properties"]), (&json!("object"), &json!({})));
+        let json = json_of::<Step>();
+        assert_eq!(json["$defs"]["Empty"]["properties"], json!({}));
+        let variants = json["oneOf"].as_array().unwrap();
+        assert_eq!(variants[0]["properties"]["Wait"]["properties"], json!({}));
+        let any = &variants[1]["properties"]["Go"]["properties"]["any"];
+        assert!(any.get("properties").is_none() && any["additionalProperties"] == true, "{any}");
     }
 
     #[test]

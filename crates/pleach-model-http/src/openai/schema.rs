@@ -255,6 +255,17 @@ mod tests {
             "`scores` (a map)",
         ];
         assert_eq!(found, expected);
+        for free in
+            [json!({"type": "object"}), json!({"type": "object", "properties": {}, "additionalProperties": true})]
+        {
+            assert!(strict(&free).is_err(), "{free}");
+        }
+        let closed = json!({"type": "object", "properties": {}, "required": [], "additionalProperties": false});
+        for empty in
+            [json!({"type": "object", "properties": {}}), json!({"type": "object", "additionalProperties": false})]
+        {
+            assert_eq!(strict(&empty), Ok(closed.clone()), "{empty}");
+        }
         let whole = strict(&json!({"type": "object", "additionalProperties": {"type": "string"}})).unwrap_err();
         assert_eq!(whole[0].to_string(), "the answer itself (a map)");
     }

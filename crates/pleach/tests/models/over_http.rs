@@ -147,3 +147,25 @@ async fn a_time_out_of_the_caller_fires_while_a_server_floods() {
         assert!(tokio::time::timeout(Duration::from_millis(100), run).await.is_err(), "{event}");
     }
 }
+
+#[derive(serde::Serialize, Deserialize, JsonSchema)]
+struct Nothing {}
+
+#[derive(serde::Serialize, Deserialize, JsonSchema)]
+struct Report {
+    nothing: Option<Nothing>,
+}
+
+#[derive(serde::Serialize, Deserialize, JsonSchema)]
+struct Free {
+    fields: serde_json::Map<String, Value>,
+}
+
+#[test]
+fn a_strict_answer_may_have_no_fields_and_not_any_fields() {
+    let model = || openai("m").key("k").build().unwrap();
+    assert!(LlmAgent::builder("a").model(model()).output_schema::<Nothing>().build().is_ok());
+    assert!(LlmAgent::builder("a").model(model()).output_schema::<Report>().build().is_ok());
+    let error = LlmAgent::builder("a").model(model()).output_schema::<Free>().build().unwrap_err().to_string();
+    assert!(error.contains("`fields` (a map)"), "{error}");
+}
