@@ -66,6 +66,11 @@ impl ActiveCall {
         }
     }
 
+    /// Whether a piece has named the function.
+    pub(super) fn has_name(&self) -> bool {
+        self.name.is_some()
+    }
+
     /// Keeps the first signature among the pieces.
     pub(super) fn keep_signature(&mut self, signature: Option<&Bytes>) {
         if self.signature.is_none() {

@@ -38,6 +38,8 @@ pub struct Aggregator {
     parts: Vec<Option<Part>>,
     active: Option<ActiveCall>,
     calls: usize,
+    /// Whether a call was left out because nothing names it.
+    has_unnamed_calls: bool,
     info: ModelInfo,
     /// Code and message of the last fragment.
     error: Option<(Option<String>, Option<String>)>,
@@ -61,6 +63,16 @@ impl Aggregator {
     /// Returns how many calls have begun, for clients that limit their number.
     pub fn call_count(&self) -> usize {
         self.calls
+    }
+
+    /// Returns how many parts have begun, calls among them, for clients that limit their number.
+    pub fn part_count(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Returns whether there is a call that no fragment has named so far. Such a call is not in the whole answer.
+    pub fn has_unnamed_calls(&self) -> bool {
+        self.has_unnamed_calls || self.active.as_ref().is_some_and(|active| !active.has_name())
     }
 
     /// Returns the whole answer; `None` when there was no fragment.
@@ -130,6 +142,9 @@ impl Aggregator {
                 calls::ensure_id(call, ids);
                 self.parts.push(Some(part.clone()));
                 self.calls += 1;
+            } else {
+                // Nothing at all is the end of a call, and may come twice.
+                self.has_unnamed_calls |= call.args.as_ref().is_some_and(|args| !args.is_empty());
             }
             return;
         }
@@ -154,7 +169,10 @@ impl Aggregator {
         if let Some(place) = self.parts.iter().rposition(Option::is_none) {
             match active.into_part() {
                 part @ Some(_) => self.parts[place] = part,
-                None => drop(self.parts.remove(place)),
+                None => {
+                    self.has_unnamed_calls = true;
+                    self.parts.remove(place);
+                }
             }
         }
     }
