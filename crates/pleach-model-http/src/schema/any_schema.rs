@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::keywords::subschemas;
+use super::keywords::{LISTS, MAPS, SCHEMAS, subschemas};
+use super::standard::DROPPED;
 use super::*;
 
 fn takes(name: &str) -> bool {
@@ -28,68 +29,25 @@ fn odd() -> impl Strategy<Value = Value> {
     ]
 }
 
+/// Keywords that no list of this folder has: those with rules of their own, and one of no draft.
+const OTHERS: [&str; 11] = [
+    "additionalItems",
+    "const",
+    "default",
+    "dependencies",
+    "dependentRequired",
+    "enum",
+    "examples",
+    "multipleOf",
+    "required",
+    "type",
+    "x-order",
+];
+
 fn keyword() -> impl Strategy<Value = &'static str> {
-    prop::sample::select(vec![
-        "$anchor",
-        "$comment",
-        "$defs",
-        "$dynamicAnchor",
-        "$dynamicRef",
-        "$id",
-        "$recursiveAnchor",
-        "$recursiveRef",
-        "$ref",
-        "$schema",
-        "additionalItems",
-        "additionalProperties",
-        "allOf",
-        "anyOf",
-        "components",
-        "const",
-        "contains",
-        "contentEncoding",
-        "contentSchema",
-        "default",
-        "definitions",
-        "dependencies",
-        "dependentRequired",
-        "dependentSchemas",
-        "deprecated",
-        "description",
-        "else",
-        "enum",
-        "examples",
-        "exclusiveMinimum",
-        "format",
-        "id",
-        "if",
-        "items",
-        "maxItems",
-        "maximum",
-        "minContains",
-        "minItems",
-        "minLength",
-        "minProperties",
-        "minimum",
-        "multipleOf",
-        "not",
-        "nullable",
-        "oneOf",
-        "pattern",
-        "patternProperties",
-        "prefixItems",
-        "properties",
-        "propertyNames",
-        "readOnly",
-        "required",
-        "then",
-        "title",
-        "type",
-        "unevaluatedItems",
-        "unevaluatedProperties",
-        "uniqueItems",
-        "x-order",
-    ])
+    let of_schemas = [&SCHEMAS[..], &LISTS, &MAPS, &DROPPED];
+    let of_values = [&clean::NUMBERS[..], &clean::COUNTS, &clean::TEXTS, &clean::FLAGS, &OTHERS];
+    prop::sample::select([of_schemas.concat(), of_values.concat()].concat())
 }
 
 fn name() -> impl Strategy<Value = &'static str> {

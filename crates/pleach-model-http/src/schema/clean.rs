@@ -6,14 +6,15 @@ use pleach_core::Map;
 use serde_json::{Number, Value, json};
 
 /// Keywords whose values are numbers.
-const NUMBERS: [&str; 4] = ["exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum"];
+pub(super) const NUMBERS: [&str; 4] = ["exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum"];
 /// Keywords whose values count something.
-const COUNTS: [&str; 8] =
+pub(super) const COUNTS: [&str; 8] =
     ["maxContains", "maxItems", "maxLength", "maxProperties", "minContains", "minItems", "minLength", "minProperties"];
 /// Keywords whose values are texts.
-const TEXTS: [&str; 6] = ["contentEncoding", "contentMediaType", "description", "format", "pattern", "title"];
+pub(super) const TEXTS: [&str; 6] =
+    ["contentEncoding", "contentMediaType", "description", "format", "pattern", "title"];
 /// Keywords whose values are true or false.
-const FLAGS: [&str; 4] = ["deprecated", "readOnly", "uniqueItems", "writeOnly"];
+pub(super) const FLAGS: [&str; 4] = ["deprecated", "readOnly", "uniqueItems", "writeOnly"];
 
 /// Returns the value of a keyword that holds no schema; `None` when it is left out.
 pub(super) fn value(keyword: &str, value: &Value) -> Option<Value> {

@@ -13,7 +13,7 @@ const DEEPEST: usize = 128;
 /// How large a schema may be, in bytes of its texts and 8 for each value. The largest ones of published servers have a tenth of it.
 const LARGEST: usize = 4 << 20;
 /// Keywords that describe the schema itself, or have another place here.
-const DROPPED: [&str; 15] = [
+pub(super) const DROPPED: [&str; 15] = [
     "$anchor",
     "$comment",
     "$defs",
