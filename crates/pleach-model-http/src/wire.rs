@@ -148,6 +148,14 @@ pub(crate) struct Amount {
     pub(crate) calls: usize,
 }
 
+/// The number of a choice, a candidate, a block or a call; some servers write it as a text. `None` where there is none.
+pub(crate) fn index(value: Option<&Value>) -> Option<u64> {
+    match value? {
+        Value::String(text) => text.trim().parse().ok(),
+        number => number.as_u64(),
+    }
+}
+
 /// Whether a value has a text that is not blank, outside of members with these names.
 pub(crate) fn has_words(value: &Value, except: &[&str]) -> bool {
     match value {

@@ -4,20 +4,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use pleach_core::big_integers_as_strings;
 use pleach_model::ModelError;
 use reqwest::Response;
-use reqwest::header::CONTENT_TYPE;
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use serde_json::Value;
 
 use super::failure::shortened;
+use super::halves::read_document;
 use super::limits::{Pace, TimeLimit, Timer, within};
 use super::secrets::Secrets;
+use super::weight::is_too_heavy;
 use super::{Failure, Limits};
 use crate::wire::Reading;
 
 /// How much of an error's body is read.
 const LARGEST_FAILURE: usize = 64 << 10;
+
+/// How much of the name of a compression is shown.
+const LONGEST_ENCODING: usize = 32;
 
 /// How long to wait for the whole body of an error: the status is known already.
 const FAILURE_WAIT: Duration = Duration::from_secs(5);
@@ -64,7 +68,14 @@ impl<'a> Body<'a> {
 
     fn is_of(&self, kind: &str) -> bool {
         let own = self.response.headers().get(CONTENT_TYPE).and_then(|own| own.to_str().ok());
-        own.is_some_and(|own| own.trim_start().starts_with(kind))
+        own.is_some_and(|own| own.trim_start().to_ascii_lowercase().starts_with(kind))
+    }
+
+    /// How the body is compressed, if it is.
+    pub(super) fn encoding(&self) -> Option<String> {
+        let encoding = self.response.headers().get(CONTENT_ENCODING)?;
+        let encoding = shortened(&String::from_utf8_lossy(encoding.as_bytes()), LONGEST_ENCODING).to_ascii_lowercase();
+        (!["", "identity", "none"].contains(&encoding.as_str())).then_some(encoding)
     }
 
     /// Returns the next piece; `None` at the end.
@@ -100,12 +111,15 @@ impl<'a> Body<'a> {
                 Err(error) => break Some(error),
             }
         };
-        let answer = match (serde_json::from_slice(&big_integers_as_strings(&text)), end) {
+        if is_too_heavy(&text) {
+            return Err(self.reading.invalid(TOO_HEAVY));
+        }
+        let answer = match (read_document(&text), end) {
             (Ok(answer), _) => answer,
             (Err(_), Some(error)) => return Err(error),
             (Err(error), None) => return Err(self.unreadable(&text, &error)),
         };
-        match Failure::in_answer(&answer) {
+        match Failure::in_document(&answer) {
             Some(failure) => Err(failure.into_error(self.reading.model, None, |text| self.secrets.hide(text))),
             None => Ok(answer),
         }
@@ -150,6 +164,9 @@ impl<'a> Body<'a> {
         Failure::in_error(&text)
     }
 }
+
+/// What is said of a document that would take too much memory.
+pub(super) const TOO_HEAVY: &str = "its JSON has too many values";
 
 /// How many characters are shown of words that are no JSON.
 const SHOWN: usize = 200;

@@ -87,6 +87,13 @@ impl Http {
         let status = response.status();
         let asked = asked_wait(response.headers(), clock);
         let body = Body::new(response, reading, &self.limits, request.secrets, total);
+        if let Some(encoding) = body.encoding() {
+            let what = format!("its body is compressed ({encoding}), which was not asked for");
+            return Err(match status.is_success() {
+                true => reading.invalid(what),
+                false => ModelError::from_status(reading.model, status.as_u16()).with_message(what),
+            });
+        }
         if status.is_success() {
             return Ok(body);
         }

@@ -14,11 +14,12 @@ use serde_json::Value;
 use sse_stream::{Error, Sse, SseByteStream};
 
 use super::Failure;
-use super::body::{Body, not_json, plain, too_large};
+use super::body::{Body, TOO_HEAVY, not_json, plain, too_large};
 use super::halves::{Halves, mark};
 use super::limits::Pace;
 use super::secrets::Secrets;
 use super::stream_text::StreamText;
+use super::weight::is_too_heavy;
 use crate::wire::Reading;
 
 /// The events of a body, as JSON, up to its end. `[DONE]` is null, and a list is its items.
@@ -150,6 +151,9 @@ fn data(
     if data == "[DONE]" {
         return Ok(Some((Value::Null, false)));
     }
+    if is_too_heavy(data.as_bytes()) {
+        return Err(Interruption::Break(reading.invalid(TOO_HEAVY)));
+    }
     let marked = mark(data);
     let is_marked = matches!(marked, Cow::Owned(_));
     let value = match serde_json::from_slice(&big_integers_as_strings(marked.as_bytes())) {
@@ -217,7 +221,7 @@ const LONGEST_BEGIN: usize = 1_024;
 fn foreign_text(body: &str) -> Option<String> {
     let body = body.trim_start();
     let is_field = |field: &str| field.starts_with(body) || body.starts_with(field);
-    if body.is_empty() || ["data", "event", "id", "retry", ":", "{"].into_iter().any(is_field) {
+    if body.is_empty() || ["data", "event", "id", "retry", ":", "{", "["].into_iter().any(is_field) {
         return None;
     }
     let said = plain(body).map_or_else(String::new, |said| format!(": {said}"));

@@ -6,6 +6,7 @@ use pleach_core::read_foreign_json;
 use pleach_model::{ModelError, ModelErrorKind};
 use serde_json::Value;
 
+use super::reason::{self, is_of_no_route, says_something};
 use crate::finish::Finish;
 use crate::wire::WRONG_ADDRESS;
 
@@ -14,13 +15,6 @@ const LONGEST_NAME: usize = 64;
 
 /// How much of what the provider says is kept, in characters; errors show less.
 const LONGEST_MESSAGE: usize = 2_000;
-
-/// How many entries of a list of errors are shown.
-const MOST_ENTRIES: usize = 5;
-
-/// The members with the reason, in bodies that are no answer.
-const MESSAGES: [&str; 7] =
-    ["message", "msg", "error_message", "errorMessage", "error_msg", "error_description", "detail"];
 
 /// What a provider says of a failed call, whatever its format.
 #[derive(Debug, Default, PartialEq)]
@@ -40,40 +34,69 @@ pub(crate) struct Failure {
 impl Failure {
     /// Reads the failure in what should be an answer, or an event of one; `None` when it is no failure.
     ///
-    /// Known shapes: `error` as an object, a text or a list; an `error` inside a choice; `{"object": "error"}` and
-    /// `{"type": "error"}`; and, where there is no answer beside it, `errors`, `detail` or `message`. A list is one when one
-    /// of its entries is.
+    /// Known shapes: `error` as an object, a text or a list; an `error` inside a choice; a `base_resp` with another status than 0;
+    /// `{"object": "error"}` and `{"type": "error"}`; and, where there is no answer beside it, `errors`, `detail`, `message` and what
+    /// else [`reason`] knows. A list is one when one of its entries is.
     pub(crate) fn in_answer(body: &Value) -> Option<Self> {
         if let Value::Array(items) = body {
             return items.iter().find_map(Self::in_answer);
         }
-        if let Some(error) = body.get("error").filter(|error| says_something(error)) {
+        if let Some(error) = reason::member(body, "error").filter(|error| says_something(error)) {
             return Some(Self::of_error(error, body));
         }
-        let choices = ["choices", "candidates"].iter().filter_map(|key| body.get(*key)?.as_array()).flatten();
-        let in_choice = |choice: &'_ Value| {
-            let places = [Some(choice), choice.get("delta"), choice.get("message")];
-            places
-                .into_iter()
-                .flatten()
-                .find_map(|place| place.get("error").filter(|error| says_something(error)).cloned())
-                .map(|error| {
-                    let finish =
-                        ["finish_reason", "finishReason"].iter().find_map(|key| Finish::read(choice.get(*key)));
-                    (error, finish.is_some_and(|finish| finish.has_failed()))
-                })
-        };
-        if let Some((error, ends_failed)) = choices.into_iter().find_map(in_choice) {
-            return Some(Self { ends_failed, ..Self::of_error(&error, &error) });
+        if let Some(failure) = Self::beside_an_answer(body).or_else(|| Self::in_choice(body)) {
+            return Some(failure);
         }
         let is_error = ["object", "type"].iter().any(|key| body.get(*key).and_then(Value::as_str) == Some("error"));
         if is_error {
             return Some(Self::of_error(body, body));
         }
+        if has_answer(body) || reason::says_success(body) {
+            return None;
+        }
+        if reason::status(body).is_some() {
+            return Self::bare(body).or_else(|| Self::noted(body));
+        }
         // An event of a kind that is not known may say anything.
         let is_event = body.get("type").and_then(Value::as_str).is_some();
-        let is_answer = ["choices", "candidates", "content"].iter().any(|key| body.get(*key).is_some());
-        Self::bare(body).filter(|_| !is_answer && !is_event)
+        Self::bare(body).filter(|_| !is_event)
+    }
+
+    /// Reads the failure in a whole document that should be an answer.
+    pub(super) fn in_document(document: &Value) -> Option<Self> {
+        let is_answer = !document.is_object() || document.get("type").is_some() || has_answer(document);
+        // Without a status, the document may be that of any server.
+        let noted = || Some(Self { is_foreign: true, ..Self::noted(document).filter(|_| !is_answer)? });
+        Self::in_answer(document).or_else(noted)
+    }
+
+    /// Reads the status that MiniMax has in every answer: 0 is none of a failure.
+    fn beside_an_answer(body: &Value) -> Option<Self> {
+        let base = reason::member(body, "baseresp")?;
+        let code = reason::member(base, "statuscode")?;
+        let code = code.as_i64().or_else(|| code.as_str()?.trim().parse().ok()).filter(|code| *code != 0)?;
+        // The others are not better in a second attempt.
+        let status = match code {
+            1001 => Some(504),
+            1002 => Some(429),
+            1000 | 1013 | 1024 | 1033 => Some(500),
+            _ => None,
+        };
+        Some(Self { status, name: Some(code.to_string()), message: reason::message(base), ..Self::default() })
+    }
+
+    /// Reads the error inside a choice.
+    fn in_choice(body: &Value) -> Option<Self> {
+        let choices = ["choices", "candidates"].iter().filter_map(|key| body.get(*key)?.as_array()).flatten();
+        let failure = |choice: &Value| {
+            let places = [Some(choice), choice.get("delta"), choice.get("message")];
+            let mut errors = places.into_iter().flatten().filter_map(|place| reason::member(place, "error"));
+            let error = errors.find(|error| says_something(error))?;
+            let finish = ["finish_reason", "finishReason"].iter().find_map(|key| Finish::read(choice.get(*key)));
+            let ends_failed = finish.is_some_and(|finish| finish.has_failed());
+            Some(Self { ends_failed, ..Self::of_error(error, error) })
+        };
+        choices.into_iter().find_map(failure)
     }
 
     /// Reads the body of an error, whatever it is; `None` when it is blank.
@@ -105,45 +128,43 @@ impl Failure {
             return failure;
         }
         let items = body.as_array().map_or(std::slice::from_ref(body), Vec::as_slice);
-        items.iter().find_map(Self::bare).unwrap_or_else(|| Self {
-            message: Some(text.to_owned()),
-            is_foreign: true,
-            ..Self::default()
-        })
+        let read = items.iter().find_map(Self::bare).or_else(|| items.iter().find_map(Self::noted));
+        read.unwrap_or_else(|| Self { message: Some(text.to_owned()), is_foreign: true, ..Self::default() })
     }
 
     /// Reads a body without `error`: `errors`, `detail`, `message` and the other members with a reason.
     fn bare(body: &Value) -> Option<Self> {
-        if let Some(errors) = body.get("errors").filter(|errors| says_something(errors)) {
+        if let Some(errors) = reason::member(body, "errors").filter(|errors| says_something(errors)) {
             let first = errors.as_array().and_then(|errors| errors.first()).unwrap_or(errors);
-            let said = message(errors).unwrap_or_else(|| errors.to_string());
+            let said = reason::message(errors).unwrap_or_else(|| errors.to_string());
             return Some(Self { message: Some(said), ..Self::of_error(first, body) });
         }
-        let said = MESSAGES.iter().find_map(|key| message(body.get(*key)?))?;
+        reason::of_members(body)?;
+        Some(Self { message: reason::of_any_member(body), ..Self::of_error(body, body) })
+    }
+
+    /// Reads a body that has a reason in a member which is in other documents, too.
+    fn noted(body: &Value) -> Option<Self> {
+        let said = reason::of_any_member(body)?;
         Some(Self { message: Some(said), ..Self::of_error(body, body) })
     }
 
     /// Reads the value of `error`, with the body around it for what it does not say.
     fn of_error(error: &Value, body: &Value) -> Self {
-        let text = |key: &str| error.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let number = |value: &Value| value.as_u64().or_else(|| value.as_str()?.parse().ok());
-        let statuses = ["code", "status", "status_code", "statusCode"];
-        let status = [error, body].into_iter().find_map(|place| {
-            let numbers = statuses.iter().filter_map(|key| number(place.get(*key)?));
-            numbers.filter_map(|code| u16::try_from(code).ok()).find(|code| (400..600).contains(code))
-        });
-        let code = text("code").filter(|code| code.parse::<u16>().is_err());
-        let status_name = text("status").filter(|status| status.parse::<u16>().is_err());
-        let kind = text("type").filter(|kind| *kind != "error");
-        let name = status_name.or(code).or(kind).map(str::to_owned);
+        let status = reason::status(error).or_else(|| reason::status(body));
+        let text = |key: &str| reason::text(error, key);
+        let is_name = |name: &&str| name.trim().parse::<i64>().is_err();
+        let kind = text("type").filter(|kind| !["error", "about:blank"].contains(kind)).or_else(|| text("__type"));
+        let name = text("status").filter(is_name).or(text("code").filter(is_name)).or(kind).map(str::to_owned);
         let details = error.get("details").and_then(Value::as_array);
         let retry_after = details.into_iter().flatten().find_map(retry_delay);
-        let around = body.get("message").filter(|_| error.is_string()).and_then(Value::as_str);
-        let message = match (message(error), around) {
-            (Some(own), Some(around)) => Some(format!("{own}: {around}")),
+        let around = reason::of_members(body).filter(|_| !error.is_object() || reason::message(error).is_none());
+        let message = match (reason::message(error), around) {
+            (Some(own), Some(around)) if own != around => Some(format!("{own}: {around}")),
+            (Some(said), _) | (None, Some(said)) => Some(said),
             // Something was said, in no words that are known.
-            (None, _) if name.is_none() => Some(error.to_string()),
-            (own, _) => own,
+            (None, None) if name.is_none() => Some(error.to_string()),
+            (None, None) => None,
         };
         Self { status, name, message, retry_after, is_foreign: false, ends_failed: false }
     }
@@ -156,8 +177,10 @@ impl Failure {
             None if self.ends_failed => ModelError::new(model, ModelErrorKind::Unavailable),
             None => ModelError::new(model, ModelErrorKind::Other),
         };
+        // A server that says only that there is nothing may be none of models.
+        let is_of_a_model = self.name.is_some() || self.message.as_deref().is_some_and(|said| !is_of_no_route(said));
         error = match (error.kind(), self.is_foreign) {
-            (ModelErrorKind::NotFound, false) if self.name.is_some() => error.with_advice("check the model's name"),
+            (ModelErrorKind::NotFound, false) if is_of_a_model => error.with_advice("check the model's name"),
             (ModelErrorKind::InvalidRequest | ModelErrorKind::Other, true) => error.with_advice(WRONG_ADDRESS),
             _ => error,
         };
@@ -174,38 +197,13 @@ impl Failure {
     }
 }
 
-/// Whether the value of `error` is one: some servers have the member in every answer.
-fn says_something(error: &Value) -> bool {
-    match error {
-        Value::String(text) => !text.trim().is_empty(),
-        Value::Object(members) => !members.is_empty(),
-        Value::Array(items) => items.iter().any(says_something),
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
-}
-
-/// What an error says: a text, the message of an object, or those of a list.
-fn message(error: &Value) -> Option<String> {
-    match error {
-        Value::String(text) => Some(text.clone()).filter(|text| !text.trim().is_empty()),
-        Value::Array(items) => {
-            let said: Vec<String> = items.iter().filter_map(message).take(MOST_ENTRIES).collect();
-            (!said.is_empty()).then(|| said.join("; "))
-        }
-        Value::Object(members) => {
-            let keys = MESSAGES.iter().chain(&["error", "errors", "details", "reason", "title", "description"]);
-            let said = keys.into_iter().find_map(|key| message(members.get(*key)?))?;
-            // FastAPI names the place in the request, OpenRouter what its provider says.
-            let place = members.get("loc").and_then(Value::as_array).map(|steps| {
-                let steps: Vec<String> =
-                    steps.iter().map(|step| step.as_str().map_or_else(|| step.to_string(), str::to_owned)).collect();
-                format!("{}: ", steps.join("."))
-            });
-            let raw = error.pointer("/metadata/raw").and_then(Value::as_str).map(|raw| format!(": {raw}"));
-            Some(format!("{}{said}{}", place.unwrap_or_default(), raw.unwrap_or_default()))
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => None,
-    }
+/// Whether there is anything of an answer in a body.
+fn has_answer(body: &Value) -> bool {
+    let is_something = |value: &Value| match value {
+        Value::Array(items) => !items.is_empty(),
+        value => !value.is_null(),
+    };
+    ["choices", "candidates", "content"].iter().any(|key| body.get(*key).is_some_and(is_something))
 }
 
 /// Whether a text is a page for people.

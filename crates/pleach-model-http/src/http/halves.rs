@@ -5,16 +5,23 @@
 //! afterwards. Halves in the middle of a text are left to `big_integers_as_strings`.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 
+use pleach_core::big_integers_as_strings;
 use serde_json::Value;
+
+use crate::wire::index;
 
 /// Where the characters begin that represent halves: the last of the private use area. `FIRST_MARK + n` is U+D800 + n.
 const FIRST_MARK: u32 = 0x10_f800;
 
 /// How many events wait for the second half of a character in the first of them.
 const LONGEST_WAIT: usize = 16;
+
+/// How many texts of an event wait for the second half of a character.
+const MOST_OPEN: usize = 64;
 
 const HIGH: Range<u16> = 0xd800..0xdc00;
 const LOW: Range<u16> = 0xdc00..0xe000;
@@ -51,6 +58,34 @@ pub(super) fn mark(json: &str) -> Cow<'_, str> {
     }
     marked.push_str(&json[copied..]);
     Cow::Owned(marked)
+}
+
+/// Reads a JSON document that is an answer, or a list of the events of one. Halves in it are joined, also those in two entries.
+///
+/// # Errors
+/// The text is no JSON.
+pub(super) fn read_document(text: &[u8]) -> serde_json::Result<Value> {
+    let text = String::from_utf8_lossy(text);
+    let marked = mark(text.strip_prefix('\u{feff}').unwrap_or(&text));
+    let document = serde_json::from_slice(&big_integers_as_strings(marked.as_bytes()))?;
+    if matches!(marked, Cow::Borrowed(_)) {
+        return Ok(document);
+    }
+    let mut halves = Halves::default();
+    let mut joined = |events: Vec<Value>| {
+        let mut read = Vec::with_capacity(events.len());
+        for event in events {
+            halves.push(event, true);
+            read.extend(std::iter::from_fn(|| halves.pop()));
+        }
+        halves.close();
+        read.extend(std::iter::from_fn(|| halves.pop()));
+        read
+    };
+    Ok(match document {
+        Value::Array(events) => joined(events).into(),
+        document => joined(vec![document]).pop().unwrap_or_default(),
+    })
 }
 
 /// What is found in the text of a JSON string.
@@ -118,32 +153,36 @@ struct Held {
 }
 
 struct Open {
-    text: Place,
+    pointer: String,
+    key: Key,
     high: u16,
 }
 
-/// Where a text is in an event.
-#[derive(Clone)]
-struct Place {
+/// A text of an event that has a half at its begin or end, or continues a text with one.
+struct Text {
     pointer: String,
-    /// The same for all events that continue one text: without the places in lists, and with members called `index`.
-    key: String,
+    key: Key,
+    low: Option<u16>,
+    high: Option<u16>,
 }
+
+/// Where a text is: the same for all events that continue it. Places in lists do not count, numbers of members called `index` do, and
+/// none is 0.
+type Key = u64;
 
 impl Halves {
     /// Takes an event in; `is_marked` when it may have marks.
     pub(super) fn push(&mut self, event: Value, is_marked: bool) {
-        let is_first = self.0.is_empty();
+        let open: HashSet<Key> = self.0.iter().flat_map(|held| &held.open).map(|open| open.key).collect();
         let mut texts = Vec::new();
-        if is_marked || !is_first {
-            collect(&event, &Place { pointer: String::new(), key: String::new() }, &mut texts);
-        }
-        if !is_marked {
-            texts.iter_mut().for_each(|(_, low, high)| (*low, *high) = (None, None));
+        if is_marked || !open.is_empty() {
+            let mut walk = Walk { is_marked, open, steps: Vec::new(), texts: Vec::new() };
+            walk.value(&event, 0);
+            texts = walk.texts;
         }
         self.0.push_back(Held { event, open: Vec::new() });
-        for (text, begin, end) in texts {
-            self.take_text(text, begin, end);
+        for text in texts {
+            self.take_text(text);
         }
         if self.0.len() > LONGEST_WAIT
             && let Some(first) = self.0.front_mut()
@@ -163,28 +202,31 @@ impl Halves {
         self.0.iter_mut().for_each(Held::close);
     }
 
-    /// Joins a text of the last event, with the halves at its begin and end, to the one that it continues.
-    fn take_text(&mut self, text: Place, low: Option<u16>, high: Option<u16>) {
+    /// Joins a text of the last event to the one that it continues.
+    fn take_text(&mut self, text: Text) {
+        let Text { pointer, key, low, high } = text;
         let waiting = self.0.iter_mut().find_map(|held| {
-            let place = held.open.iter().position(|open| open.text.key == text.key)?;
+            let place = held.open.iter().position(|open| open.key == key)?;
             let open = held.open.remove(place);
             held.set_last(&open, low);
             Some(())
         });
         let Some(last) = self.0.back_mut() else { return };
         if low.is_some()
-            && let Some(Value::String(own)) = last.event.pointer_mut(&text.pointer)
+            && let Some(Value::String(own)) = last.event.pointer_mut(&pointer)
         {
             own.replace_range(..4, if waiting.is_some() { "" } else { "\u{fffd}" });
         }
-        last.open.extend(high.map(|high| Open { text, high }));
+        let Some(high) = high else { return };
+        let open = Open { pointer, key, high };
+        if last.open.len() < MOST_OPEN { last.open.push(open) } else { last.set_last(&open, None) }
     }
 }
 
 impl Held {
     /// Completes the character at the end of a text.
     fn set_last(&mut self, open: &Open, low: Option<u16>) {
-        if let Some(Value::String(text)) = self.event.pointer_mut(&open.text.pointer) {
+        if let Some(Value::String(text)) = self.event.pointer_mut(&open.pointer) {
             text.pop();
             let units = [Some(open.high), low].into_iter().flatten();
             text.extend(char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)));
@@ -198,31 +240,76 @@ impl Held {
     }
 }
 
-/// Collects the texts that are not empty, with the halves at their begin and end.
-fn collect(value: &Value, place: &Place, texts: &mut Vec<(Place, Option<u16>, Option<u16>)>) {
-    match value {
-        Value::String(text) => {
-            let first = text.chars().next().and_then(half).filter(|half| LOW.contains(half));
-            let last = text.chars().next_back().and_then(half).filter(|half| HIGH.contains(half));
-            if !text.is_empty() {
-                texts.push((place.clone(), first, last));
+/// Finds the texts of an event that are joined.
+struct Walk<'a> {
+    is_marked: bool,
+    /// Where texts are that end in half a character.
+    open: HashSet<Key>,
+    /// The way to the value.
+    steps: Vec<Step<'a>>,
+    texts: Vec<Text>,
+}
+
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    Item(usize),
+    Member(&'a str),
+}
+
+impl<'a> Walk<'a> {
+    fn value(&mut self, value: &'a Value, key: Key) {
+        match value {
+            Value::String(text) => self.text(text, key),
+            Value::Array(items) => {
+                let key = key_below(key, "*", 0);
+                for (number, item) in items.iter().enumerate() {
+                    self.below(Step::Item(number), item, key);
+                }
             }
-        }
-        Value::Array(items) => {
-            for (number, item) in items.iter().enumerate() {
-                let pointer = format!("{}/{number}", place.pointer);
-                collect(item, &Place { pointer, key: format!("{}/*", place.key) }, texts);
+            Value::Object(members) => {
+                let number = index(members.get("index")).unwrap_or(0);
+                for (name, member) in members {
+                    self.below(Step::Member(name), member, key_below(key, name, number));
+                }
             }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
-        Value::Object(members) => {
-            let index = members.get("index").map(ToString::to_string).unwrap_or_default();
-            for (name, member) in members {
-                let pointer = format!("{}/{}", place.pointer, name.replace('~', "~0").replace('/', "~1"));
-                collect(member, &Place { pointer, key: format!("{}[{index}]/{name}", place.key) }, texts);
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
+
+    fn below(&mut self, step: Step<'a>, value: &'a Value, key: Key) {
+        self.steps.push(step);
+        self.value(value, key);
+        self.steps.pop();
+    }
+
+    fn text(&mut self, text: &str, key: Key) {
+        let half = |end: Option<char>| end.filter(|_| self.is_marked).and_then(half);
+        let low = half(text.chars().next()).filter(|half| LOW.contains(half));
+        let high = half(text.chars().next_back()).filter(|half| HIGH.contains(half));
+        let continues = !text.is_empty() && self.open.contains(&key);
+        if low.is_none() && high.is_none() && !continues {
+            return;
+        }
+        if high.is_some() {
+            self.open.insert(key);
+        }
+        self.texts.push(Text { pointer: self.pointer(), key, low, high });
+    }
+
+    fn pointer(&self) -> String {
+        let step = |step: &Step<'_>| match step {
+            Step::Item(number) => format!("/{number}"),
+            Step::Member(name) => format!("/{}", name.replace('~', "~0").replace('/', "~1")),
+        };
+        self.steps.iter().map(step).collect()
+    }
+}
+
+/// The key of what is below a value.
+fn key_below(key: Key, name: &str, number: u64) -> Key {
+    let mut hasher = DefaultHasher::new();
+    (key, name, number).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The half that a mark represents.
@@ -233,7 +320,6 @@ fn half(mark: char) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
-    use pleach_core::big_integers_as_strings;
     use serde_json::json;
 
     use super::*;
@@ -339,6 +425,35 @@ mod tests {
     fn halves_of_one_event_are_joined_too() {
         let event = r#"{"parts":[{"text":"a\ud83d"},{"text":"\ude00b"}]}"#.to_owned();
         assert_eq!(read(&[event]), [json!({"parts": [{"text": "a😀"}, {"text": "b"}]})]);
+    }
+
+    #[test]
+    fn a_missing_index_is_that_of_the_first() {
+        let piece = |index: Option<Value>, text: &str| {
+            let index = index.map(|index| format!(r#""index":{index},"#)).unwrap_or_default();
+            format!(r#"{{"choices":[{{{index}"delta":{{"content":"{text}"}}}}]}}"#)
+        };
+        let numbers = [None, Some(json!(0)), Some(json!("0")), Some(json!(null))];
+        for (first, second) in numbers.iter().flat_map(|first| numbers.iter().map(move |second| (first, second))) {
+            let events = read(&[piece(first.clone(), r"a\ud83d"), piece(second.clone(), r"\ude00b")]);
+            let texts: String =
+                events.iter().filter_map(|event| event.pointer("/choices/0/delta/content")?.as_str()).collect();
+            assert_eq!(texts, "a😀b", "{first:?} {second:?}");
+        }
+        let events = read(&[piece(None, r"a\ud83d"), piece(Some(json!("1")), r"\ude00b")]);
+        assert_eq!(events[0]["choices"][0]["delta"]["content"], "a\u{fffd}");
+    }
+
+    #[test]
+    fn halves_in_two_entries_of_a_document_are_joined() {
+        let texts = |text: &str| {
+            let document = read_document(text.as_bytes()).unwrap();
+            document.as_array().unwrap().iter().map(|entry| entry["text"].as_str().unwrap()).collect::<String>()
+        };
+        assert_eq!(texts(r#"[{"text":"a\ud83d"},{"text":"\ude00b"}]"#), "a😀b");
+        assert_eq!(texts(r#"[{"text":"a\ud83d"},{"text":"b\ud83d"}]"#), "a\u{fffd}b\u{fffd}");
+        assert_eq!(read_document(br#"{"text":"a\ud83d"}"#).unwrap(), json!({"text": "a\u{fffd}"}));
+        assert_eq!(read_document(br#"{"text":1,"n":123456789012345678901}"#).unwrap()["n"], "123456789012345678901");
     }
 
     #[test]

@@ -8,9 +8,11 @@ mod halves;
 mod headers;
 mod limits;
 mod outgoing;
+mod reason;
 mod secrets;
 mod stream_text;
 mod tls;
+mod weight;
 
 pub(crate) use client::Http;
 pub(crate) use events::{Events, Interruption};

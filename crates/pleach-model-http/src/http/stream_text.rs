@@ -11,7 +11,12 @@ pub(super) struct StreamText {
     /// The begin of a character whose other bytes have not come.
     cut: Vec<u8>,
     place: Place,
+    /// How much of the mark of the byte order has come; all of it when it cannot come any more.
+    mark: usize,
 }
+
+/// The mark of the byte order.
+const MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Where in the stream the next byte is.
 #[derive(Clone, Copy, Default)]
@@ -37,12 +42,29 @@ enum Quoted {
 impl StreamText {
     /// Takes a piece in, and returns what may be parsed.
     pub(super) fn push(&mut self, piece: Bytes) -> Bytes {
+        let piece = self.without_mark(piece);
         let piece = self.decoded(piece);
         if self.has_document(&piece) {
             return self.with_documents(&piece).into();
         }
         if let Some(last) = piece.last() {
             self.place = if is_line_end(*last) { Place::LineBegin } else { Place::Line };
+        }
+        piece
+    }
+
+    /// Leaves out the mark of the byte order, with which a stream may begin.
+    fn without_mark(&mut self, mut piece: Bytes) -> Bytes {
+        while self.mark < MARK.len() && !piece.is_empty() {
+            if piece[0] == MARK[self.mark] {
+                self.mark += 1;
+                piece = piece.slice(1..);
+            } else {
+                // Only the begin of one came: other bytes, or a text that is no stream.
+                let begin = MARK[..self.mark].to_vec();
+                self.mark = MARK.len();
+                return [begin.as_slice(), &piece].concat().into();
+            }
         }
         piece
     }
@@ -113,7 +135,7 @@ impl StreamText {
 
 /// No line of an event stream begins so, but one of a document.
 fn begins_document(byte: u8) -> bool {
-    byte == b'{'
+    matches!(byte, b'{' | b'[')
 }
 
 fn is_line_end(byte: u8) -> bool {
@@ -153,6 +175,13 @@ mod tests {
     }
 
     #[test]
+    fn a_mark_of_the_byte_order_is_left_out() {
+        check("\u{feff}data: \u{feff}1\n\n".as_bytes(), "data: \u{feff}1\n\n");
+        check("\u{feff}{\"a\": 1}".as_bytes(), "data: {\"a\": 1}\n\n");
+        check(b"\xef\xbbdata", "\u{fffd}data");
+    }
+
+    #[test]
     fn bytes_that_are_no_utf8_are_replaced() {
         check(b"data: \xff \xf0\x9f x\n\n\xc3", "data: \u{fffd} \u{fffd} x\n\n");
     }
@@ -163,6 +192,7 @@ mod tests {
             b"data: 1\n\n{\r\n  \"error\": {\"m\": \"}\\\"{\"},\n  \"x\": [1]\n}\n",
             "data: 1\n\ndata: {\ndata:   \"error\": {\"m\": \"}\\\"{\"},\ndata:   \"x\": [1]\ndata: }\n\n\n",
         );
+        check(b"[{\"a\": 1},\n{}]\n", "data: [{\"a\": 1},\ndata: {}]\n\n\n");
         check(b"{\"a\": 1}\n{\"b\": 2}\n", "data: {\"a\": 1}\n\n\ndata: {\"b\": 2}\n\n\n");
     }
 }

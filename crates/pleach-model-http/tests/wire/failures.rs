@@ -23,6 +23,22 @@ fn bodies() -> Vec<(Value, &'static str)> {
         (json!({"detail": [entry]}), "body.messages.0: field required"),
         (json!({"errors": [{"message": "the reason", "code": 7}], "success": false}), "the reason"),
         (json!({"object": "error", "message": "the reason"}), "the reason"),
+        (json!({"Message": "the reason"}), "the reason"),
+        (json!({"MESSAGE": "the reason"}), "the reason"),
+        (json!({"__type": "ValidationException", "Message": "the reason"}), "the reason"),
+        (json!({"error": {"msg": "the reason"}}), "the reason"),
+        (json!({"error": {"Message": "the reason"}}), "the reason"),
+        (json!({"Error": {"reason": "the reason"}}), "the reason"),
+        (json!({"msg": "the reason", "code": 1302}), "the reason"),
+        (json!({"error_msg": "the reason", "error_code": 17}), "the reason"),
+        (json!({"errorMsg": "the reason"}), "the reason"),
+        (json!({"error": "invalid", "error_description": "the reason"}), "invalid: the reason"),
+        (json!({"error": true, "reason": "the reason"}), "the reason"),
+        (json!({"reason": "the reason"}), "the reason"),
+        (json!({"title": "the reason", "status": 400}), "the reason"),
+        (json!({"title": "Bad", "detail": "the reason", "status": 400}), "Bad: the reason"),
+        (json!({"base_resp": {"status_code": 1004, "status_msg": "the reason"}}), "the reason"),
+        (json!({"error": {"code": 7}, "detail": "the reason"}), "the reason"),
     ]
 }
 
@@ -53,7 +69,9 @@ async fn the_reason_of_a_failure_in_a_200_or_a_stream_is_shown() {
             // As some servers do in the middle of a stream.
             (Reply::sse(format!("{body:#}\n")), true),
         ];
-        for (reply, streaming) in replies.into_iter().filter(|_| body.is_object()) {
+        // A reason under a name that other events have, too, counts only beside a status.
+        let is_certain = body.get("reason").is_none();
+        for (reply, streaming) in replies.into_iter().filter(|_| body.is_object() && is_certain) {
             for (builder, path) in [(openai("m"), "/v1"), (anthropic("m"), ""), (gemini("m"), "")] {
                 let server = Server::start([reply.clone()]).await;
                 let text = error(&at(&server, builder, path), &once(), streaming).await.to_string();
@@ -91,15 +109,22 @@ async fn the_address_is_doubted_only_where_no_server_of_models_answers() {
         (Reply::new("400 Bad Request", "", b"<!DOCTYPE html><title>400</title>"), true),
         (odd("200 OK"), true),
         (odd("400 Bad Request"), true),
+        (odd("404 Not Found"), true),
+        (Reply::json("404 Not Found", &json!({"detail": "Not Found"})), true),
+        (Reply::new("404 Not Found", "", b"404 page not found\n"), true),
         (Reply::new("200 OK", "", b"It works!"), true),
         (Reply::json("200 OK", &json!({"choices": [], "usage": {}})), false),
+        (Reply::json("200 OK", &json!({"title": "Dashboard", "description": "Sign in first."})), true),
+        (Reply::json("404 Not Found", &json!({"error": "model 'x' not found, try pulling it first"})), false),
+        (Reply::json("404 Not Found", &json!({"detail": "The model `x` does not exist"})), false),
+        (Reply::new("404 Not Found", "", b"The model `x` does not exist"), false),
         (Reply::json("200 OK", &json!({"error": {"foo": 1}})), false),
         (Reply::new("400 Bad Request", "content-type: text/plain\r\n", b"prompt is too long: 9999 tokens"), false),
         (Reply::new("200 OK", "content-type: application/json\r\n", b"{\"choices\": ["), false),
     ] {
         let server = Server::start([reply.clone()]).await;
         let text = error(&at(&server, openai("m"), "/v1"), &once(), false).await.to_string();
-        assert_eq!(text.contains("check that the base URL"), is_doubted, "{reply:?}: {text}");
+        assert_eq!(text.contains("base URL"), is_doubted, "{reply:?}: {text}");
     }
 }
 

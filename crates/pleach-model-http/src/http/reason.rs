@@ -1,0 +1,137 @@
+//! Where the reason of a failure is in a body, whatever a provider calls its members.
+
+use serde_json::{Map, Value};
+
+/// How many entries of a list of errors are shown.
+const MOST_ENTRIES: usize = 5;
+
+/// How deep a reason may be in the members of an error.
+const DEEPEST: usize = 8;
+
+/// The members with the reason, in small letters without anything between them.
+const MESSAGES: [&str; 8] =
+    ["message", "msg", "errormessage", "errormsg", "errordescription", "detail", "statusmsg", "statusmessage"];
+
+/// The members with a reason, of which some say little or are in other documents too.
+const NOTES: [&str; 7] = ["reason", "title", "description", "error", "errors", "details", "fault"];
+
+/// The members with the status of a failure.
+const STATUSES: [&str; 4] = ["code", "status", "statuscode", "httpstatus"];
+
+/// What is said where there is no route, by servers of all kinds.
+const NO_ROUTE: [&str; 8] = [
+    "notfound",
+    "404notfound",
+    "404pagenotfound",
+    "pagenotfound",
+    "filenotfound",
+    "resourcenotfound",
+    "norouteforthispath",
+    "noroutematchedwiththosevalues",
+];
+
+/// Whether a member has this name, in any spelling: providers write `error_msg`, `errorMsg`, `Error-Msg`.
+fn is_named(key: &str, name: &str) -> bool {
+    key.bytes().filter(u8::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).eq(name.bytes())
+}
+
+/// Returns the member of a name, in any spelling of it; the exact one if it is there.
+pub(super) fn member<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+    let members = value.as_object()?;
+    let in_other_spelling = || members.iter().find_map(|(key, member)| is_named(key, name).then_some(member));
+    members.get(name).or_else(in_other_spelling)
+}
+
+/// Whether the value of `error` is one: some servers have the member in every answer.
+pub(super) fn says_something(error: &Value) -> bool {
+    match error {
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Object(members) => !members.is_empty(),
+        Value::Array(items) => items.iter().any(says_something),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// The reason in the members of a body that is no answer.
+pub(super) fn of_members(body: &Value) -> Option<String> {
+    in_members(body, &MESSAGES, DEEPEST)
+}
+
+/// The reason in the members of a body in which every member that may hold one is looked at.
+pub(super) fn of_any_member(body: &Value) -> Option<String> {
+    of_members(body).or_else(|| in_members(body, &NOTES, DEEPEST)).map(|said| titled(body, said))
+}
+
+/// What an error says: a text, the reason in an object, or those in a list.
+pub(super) fn message(error: &Value) -> Option<String> {
+    message_to(error, DEEPEST)
+}
+
+fn message_to(error: &Value, depth: usize) -> Option<String> {
+    match error {
+        Value::String(text) => Some(text.clone()).filter(|text| !text.trim().is_empty()),
+        Value::Array(items) => {
+            let said: Vec<String> =
+                items.iter().filter_map(|item| message_to(item, depth.checked_sub(1)?)).take(MOST_ENTRIES).collect();
+            (!said.is_empty()).then(|| said.join("; "))
+        }
+        Value::Object(members) => {
+            let said = in_members(error, &MESSAGES, depth).or_else(|| in_members(error, &NOTES, depth))?;
+            // OpenRouter hands on what its provider says.
+            let raw = error.pointer("/metadata/raw").and_then(Value::as_str).map(|raw| format!(": {raw}"));
+            Some(format!("{}{}{}", place(members), titled(error, said), raw.unwrap_or_default()))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+fn in_members(value: &Value, names: &[&str], depth: usize) -> Option<String> {
+    let depth = depth.checked_sub(1)?;
+    names.iter().find_map(|name| message_to(member(value, name)?, depth))
+}
+
+/// The place in the request that FastAPI names.
+fn place(members: &Map<String, Value>) -> String {
+    let steps = members.get("loc").and_then(Value::as_array);
+    steps.map_or_else(String::new, |steps| {
+        let step = |step: &Value| step.as_str().map_or_else(|| step.to_string(), str::to_owned);
+        format!("{}: ", steps.iter().map(step).collect::<Vec<_>>().join("."))
+    })
+}
+
+/// A reason after the title that RFC 9457 puts beside it.
+fn titled(error: &Value, said: String) -> String {
+    match member(error, "title").and_then(Value::as_str).map(str::trim) {
+        Some(title) if !title.is_empty() && !said.starts_with(title) => format!("{title}: {said}"),
+        _ => said,
+    }
+}
+
+/// The status of a failure that a body names: a number, or a text of one.
+pub(super) fn status(body: &Value) -> Option<u16> {
+    let number = |value: &Value| value.as_u64().or_else(|| value.as_str()?.trim().parse().ok());
+    let numbers = STATUSES.iter().filter_map(|name| number(member(body, name)?));
+    numbers.filter_map(|code| u16::try_from(code).ok()).find(|code| (400..600).contains(code))
+}
+
+/// Whether a body says that the call has succeeded: such a one may have a message, too.
+pub(super) fn says_success(body: &Value) -> bool {
+    let is_success = |value: &Value| match value {
+        Value::Number(number) => matches!(number.as_u64(), Some(0 | 200)),
+        Value::String(text) => ["0", "200", "ok", "success"].iter().any(|word| text.eq_ignore_ascii_case(word)),
+        value => *value == Value::Bool(true),
+    };
+    STATUSES.iter().chain(&["success"]).any(|name| member(body, name).is_some_and(is_success))
+}
+
+/// The text of a member, unless it is blank.
+pub(super) fn text<'a>(body: &'a Value, name: &str) -> Option<&'a str> {
+    member(body, name).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
+}
+
+/// Whether a message says only that there is nothing at an address.
+pub(super) fn is_of_no_route(message: &str) -> bool {
+    let words: String = message.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    NO_ROUTE.contains(&words.as_str())
+        || ["cannotpost", "nosuchroute", "invalidurl"].iter().any(|begin| words.starts_with(begin))
+}
