@@ -5,17 +5,22 @@ use pleach_core::{Map, big_integers_as_strings};
 use serde_json::Value;
 
 /// The text of a call's arguments as it grows, and where in its JSON it is.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ArgumentText {
     text: String,
     /// Whether there is more than blanks in it.
     has_text: bool,
+    /// Whether there is more than blanks after the object.
+    has_tail: bool,
     scan: Scan,
     /// A whole object that came before the text: the text must repeat it.
     earlier: Option<String>,
     /// Whether the text has one object after another.
     is_joined: bool,
 }
+
+/// How long a text may be that means no arguments and is no object, with blanks.
+const LONGEST_NOTHING: usize = 32;
 
 /// Why arguments cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,26 +32,54 @@ pub(crate) enum ArgumentFault {
 }
 
 impl ArgumentText {
-    /// Adds a piece of the text. An object takes the place of an empty one before it.
+    /// Adds a piece of the text. An object takes the place of an empty one before it, wherever the text is cut.
     pub(crate) fn push(&mut self, piece: &str) {
-        if self.is_whole() && piece.trim_start().starts_with('{') {
-            let before = std::mem::take(self);
-            self.is_joined = before.is_joined;
-            if !is_nothing(&before.text) {
-                self.is_joined |= before.earlier.as_deref().is_some_and(|earlier| !is_same(earlier, &before.text));
-                self.earlier = Some(before.text);
-            } else {
-                self.earlier = before.earlier;
+        let mut begin = 0;
+        for (at, byte) in piece.bytes().enumerate() {
+            if byte == b'{' && self.is_whole_with(&piece[begin..at]) {
+                self.append(&piece[begin..at]);
+                begin = at;
+                self.begin_another();
             }
+            self.has_tail |= self.scan == Scan::After && !byte.is_ascii_whitespace();
+            self.scan = self.scan.after(byte);
         }
-        self.is_joined |= self.scan.read(piece);
+        self.append(&piece[begin..]);
+    }
+
+    /// Begins to read an object after a whole one.
+    fn begin_another(&mut self) {
+        let before = std::mem::take(self);
+        self.is_joined = before.is_joined;
+        if is_nothing(&before.text) {
+            self.earlier = before.earlier;
+        } else {
+            self.is_joined |= before.earlier.as_deref().is_some_and(|earlier| !is_same(earlier, &before.text));
+            self.earlier = Some(before.text);
+        }
+    }
+
+    fn append(&mut self, piece: &str) {
+        let piece = if self.text.is_empty() { piece.trim_start() } else { piece };
         self.has_text |= !piece.trim().is_empty();
         self.text.push_str(piece);
     }
 
+    /// Whether the text is a whole object together with a piece that is scanned and not added.
+    fn is_whole_with(&self, piece: &str) -> bool {
+        match self.scan {
+            Scan::After => true,
+            Scan::Before if self.text.len() + piece.len() <= LONGEST_NOTHING => {
+                ["null", "[]"].contains(&[&self.text, piece].concat().trim())
+            }
+            Scan::Before => false,
+            Scan::Inside { .. } | Scan::Quoted { .. } => false,
+        }
+    }
+
     /// Whether the text is a whole object, so that another one begins another call.
     pub(crate) fn is_whole(&self) -> bool {
-        self.scan == Scan::After || self.text == "null"
+        self.is_whole_with("")
     }
 
     /// Whether there is no text yet.
@@ -80,6 +113,11 @@ impl ArgumentText {
         self.push(&arguments.to_string());
     }
 
+    /// Whether the text is that of an object, not of another value or a piece of one.
+    pub(crate) fn is_object(&self) -> bool {
+        self.scan == Scan::After && !self.has_tail && self.text.starts_with('{') && self.read().is_ok()
+    }
+
     /// Whether there are no arguments: no text, or an empty object.
     pub(crate) fn is_nothing(&self) -> bool {
         self.earlier.is_none() && is_nothing(&self.text)
@@ -91,7 +129,13 @@ pub(crate) fn of_value(arguments: Option<&Value>) -> Result<Map, ArgumentFault> 
     match arguments {
         None | Some(Value::Null) => Ok(Map::new()),
         Some(Value::Object(arguments)) => Ok(arguments.clone()),
-        Some(Value::String(text)) => read(text).ok_or(ArgumentFault::NoObject),
+        // PHP writes an empty object as a list.
+        Some(Value::Array(items)) if items.is_empty() => Ok(Map::new()),
+        Some(Value::String(text)) => {
+            let mut arguments = ArgumentText::default();
+            arguments.push(text);
+            arguments.read()
+        }
         Some(_) => Err(ArgumentFault::NoObject),
     }
 }
@@ -101,22 +145,28 @@ pub(crate) fn of_value(arguments: Option<&Value>) -> Result<Map, ArgumentFault> 
 pub(crate) struct CallFaults {
     no_object: Vec<String>,
     joined: Vec<String>,
-    nameless: bool,
+    /// The ids of calls without a name, as far as they have one.
+    nameless: Option<Vec<String>>,
 }
 
 impl CallFaults {
     /// Notes a call whose arguments cannot be read.
     pub(crate) fn add(&mut self, name: String, fault: ArgumentFault) {
+        if name.is_empty() {
+            return self.add_nameless("");
+        }
         match fault {
-            ArgumentFault::NoObject => self.no_object.push(name),
-            ArgumentFault::Joined => self.joined.push(name),
+            ArgumentFault::NoObject => note(&mut self.no_object, name),
+            ArgumentFault::Joined => note(&mut self.joined, name),
         }
     }
 
-    /// Notes a call that has arguments and no name.
-    #[cfg(feature = "openai")]
-    pub(crate) fn add_nameless(&mut self) {
-        self.nameless = true;
+    /// Notes a call that names no function.
+    pub(crate) fn add_nameless(&mut self, id: &str) {
+        let ids = self.nameless.get_or_insert_default();
+        if !id.is_empty() {
+            note(ids, format!("`{id}`"));
+        }
     }
 
     /// Returns the message of the faults; `None` when there is none.
@@ -128,12 +178,24 @@ impl CallFaults {
         if !self.joined.is_empty() {
             texts.push(format!("the arguments of these calls are several JSON objects: {}", self.joined.join(", ")));
         }
-        if self.nameless {
-            texts.push("a call has no name".to_owned());
+        match self.nameless {
+            Some(ids) if ids.is_empty() => texts.push("a call has no name".to_owned()),
+            Some(ids) => texts.push(format!("a call has no name: {}", ids.join(", "))),
+            None => {}
         }
         (!texts.is_empty()).then(|| texts.join("; "))
     }
 }
+
+/// Adds a name to those that are shown, once, and as long as there are few.
+fn note(names: &mut Vec<String>, name: String) {
+    if names.len() < MOST_SHOWN && !names.contains(&name) {
+        names.push(name);
+    }
+}
+
+/// How many names of calls are shown.
+const MOST_SHOWN: usize = 10;
 
 /// How far the text is in its JSON. It finds the end of the first object, not faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -159,16 +221,6 @@ enum InString {
 }
 
 impl Scan {
-    /// Reads a piece. Returns whether an object begins after the end of another one.
-    fn read(&mut self, piece: &str) -> bool {
-        let mut has_another = false;
-        for byte in piece.bytes() {
-            has_another |= *self == Self::After && byte == b'{';
-            *self = self.after(byte);
-        }
-        has_another
-    }
-
     fn after(self, byte: u8) -> Self {
         match (self, byte) {
             (Self::Before, b'{') => Self::Inside { depth: 1, string: InString::No },
@@ -217,11 +269,14 @@ fn read(text: &str) -> Option<Map> {
     }
     match json(unfenced(text))? {
         Value::Object(arguments) => Some(arguments),
+        Value::String(inner) if inner.trim().is_empty() => Some(Map::new()),
         Value::String(inner) => match json(inner.trim())? {
             Value::Object(arguments) => Some(arguments),
             _ => None,
         },
         Value::Null => Some(Map::new()),
+        // PHP writes an empty object as a list.
+        Value::Array(items) if items.is_empty() => Some(Map::new()),
         _ => None,
     }
 }
@@ -247,6 +302,10 @@ mod tests {
             ("", Some(json!({}))),
             (" {} ", Some(json!({}))),
             ("null", Some(json!({}))),
+            ("[]", Some(json!({}))),
+            ("\"\"", Some(json!({}))),
+            ("true", None),
+            ("3", None),
             (r#"{"a": {"b": [1]}}"#, Some(json!({"a": {"b": [1]}}))),
             ("```json\n{\"a\": 1}\n```", Some(json!({"a": 1}))),
             (r#""{\"a\": 1}""#, Some(json!({"a": 1}))),
@@ -269,28 +328,47 @@ mod tests {
         text.read().map(Value::Object)
     }
 
+    /// The text in the pieces given, and in any two pieces.
+    fn check(pieces: &[&str], expected: Result<Value, ArgumentFault>) {
+        assert_eq!(pushed(pieces), expected, "{pieces:?}");
+        let text = pieces.concat();
+        for at in 0..=text.len() {
+            assert_eq!(pushed(&[&text[..at], &text[at..]]), expected, "{text} {at}");
+        }
+    }
+
     #[test]
     fn an_object_after_an_empty_one_takes_its_place() {
-        for pieces in
-            [&["{}", "{\"a\": 1}"][..], &["{", "}", "{\"a\"", ": 1}"], &["null", "{\"a\": 1}"], &["{\"a\": 1}", "{}"]]
-        {
-            assert_eq!(pushed(pieces), Ok(json!({"a": 1})), "{pieces:?}");
+        for pieces in [
+            &["{}", "{\"a\": 1}"][..],
+            &["{", "}", "{\"a\"", ": 1}"],
+            &["null", "{\"a\": 1}"],
+            &["{\"a\": 1}", "{}"],
+            &["{}\n{} {\"a\": 1}{}"],
+        ] {
+            check(pieces, Ok(json!({"a": 1})));
         }
     }
 
     #[test]
     fn an_object_that_is_repeated_counts_once_and_two_objects_are_a_fault() {
-        assert_eq!(pushed(&["{\"a\": 1}", "{\"a\":", "1}"]), Ok(json!({"a": 1})));
+        check(&["{\"a\": 1}", "{\"a\":", "1}"], Ok(json!({"a": 1})));
         for pieces in [
             &["{\"a\": 1}{\"a\": 2}"][..],
             &["{\"a\": 1}", "{\"a\": 2}"],
             &["{\"a\": 1", "}{\"a\": 2", "}"],
             &["{\"a\": 1}", "{\"a\": 2}", "{\"a\": 1}"],
             &["{\"a\": 1}", "{\"a\": "],
+            &["{\"a\": 1}{}{\"a\": 2}"],
         ] {
-            assert_eq!(pushed(pieces), Err(ArgumentFault::Joined), "{pieces:?}");
+            check(pieces, Err(ArgumentFault::Joined));
         }
         assert_eq!(pushed(&["{\"a\": 1"]), Err(ArgumentFault::NoObject));
+        assert_eq!(of_value(Some(&json!("{}{\"a\": 1}"))).map(Value::Object), Ok(json!({"a": 1})));
+        assert_eq!(of_value(Some(&json!([]))).map(Value::Object), Ok(json!({})));
+        for odd in [json!([1]), json!(true), json!(7), json!("{\"a\": 1}, ")] {
+            assert_eq!(of_value(Some(&odd)), Err(ArgumentFault::NoObject), "{odd}");
+        }
     }
 
     #[test]

@@ -1,39 +1,78 @@
 //! Calls of one answer that have the same id.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use pleach_core::{IdGen, Part};
 use pleach_model::CLIENT_CALL_ID_PREFIX;
 use serde_json::Value;
 
 /// The parts without calls that are sent twice. A call that has the id of another one gets an id of its own.
+///
+/// Where two calls have one id and one name, and one of them has no arguments, they are one call: it was begun twice, or its arguments
+/// came late.
 pub(crate) fn distinct(parts: Vec<Part>, ids: &dyn IdGen) -> Vec<Part> {
-    // What was called under each id.
-    let mut seen: HashMap<String, HashSet<String>> = HashMap::new();
-    let mut distinct = Vec::with_capacity(parts.len());
+    let mut seen: HashMap<String, Vec<Seen>> = HashMap::new();
+    let mut distinct: Vec<Part> = Vec::with_capacity(parts.len());
     for mut part in parts {
         if let Some(call) = &mut part.function_call
             && let Some(id) = call.id.clone().filter(|id| !id.is_empty())
         {
+            let arguments = call.args.as_ref().filter(|arguments| !arguments.is_empty());
+            let arguments = arguments.map(|arguments| Value::Object(arguments.clone()).to_string());
             let others = seen.entry(id).or_default();
-            if !others.insert(format!("{:?} {}", call.name, Value::Object(call.args.clone().unwrap_or_default()))) {
+            let of_name = |other: &&mut Seen| other.name == call.name;
+            if arguments.is_none() && others.iter_mut().any(|other| of_name(&other)) {
                 continue;
             }
-            if others.len() > 1 {
+            if let Some(empty) = others.iter_mut().filter(of_name).find(|other| other.arguments.is_none()) {
+                empty.arguments = arguments;
+                if let Some(begun) = &mut distinct[empty.place].function_call {
+                    begun.args = call.args.take();
+                }
+                continue;
+            }
+            if others.iter_mut().filter(of_name).any(|other| other.arguments == arguments) {
+                continue;
+            }
+            if !others.is_empty() {
                 call.id = Some(format!("{CLIENT_CALL_ID_PREFIX}{}", ids.uuid()));
             }
+            others.push(Seen { name: call.name.clone(), arguments, place: distinct.len() });
         }
         distinct.push(part);
     }
     distinct
 }
 
+/// A call that has an id.
+struct Seen {
+    name: Option<String>,
+    /// As text; `None` when there are none.
+    arguments: Option<String>,
+    /// Where it is among the parts.
+    place: usize,
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use pleach_core::{FunctionCall, RandomIds};
     use serde_json::{Map, json};
 
     use super::*;
+
+    #[test]
+    fn a_call_that_is_begun_twice_is_one() {
+        let call = |arguments: Value| {
+            Part::function_call(FunctionCall::new("0", "a", arguments.as_object().cloned().unwrap_or_default()))
+        };
+        let (empty, full) = (|| call(json!({})), || call(json!({"n": 1})));
+        for parts in [vec![full(), empty()], vec![empty(), full()], vec![empty(), empty(), full(), empty(), full()]] {
+            assert_eq!(distinct(parts, &RandomIds), [full()]);
+        }
+        assert_eq!(distinct(vec![empty(), empty()], &RandomIds), [empty()]);
+    }
 
     #[test]
     fn a_repeated_call_counts_once_and_different_calls_get_different_ids() {

@@ -119,7 +119,7 @@ impl Inner {
         event: Value,
     ) -> Result<Vec<LlmResponse>, ModelError> {
         let fragments = decoder.event(event)?;
-        reading.check_calls(decoder.amount().calls, self.http.limits())?;
+        reading.check_amount(decoder.amount(), self.http.limits())?;
         Ok(if reading.call.streaming { fragments } else { Vec::new() })
     }
 
@@ -142,7 +142,7 @@ impl Inner {
                             true => error.with_advice(WRONG_ADDRESS),
                             false => error,
                         })?;
-                        reading.check_calls(whole.function_calls().count(), self.http.limits())?;
+                        reading.check_whole(&whole, self.http.limits())?;
                         yield whole;
                         return;
                     }
@@ -172,6 +172,7 @@ impl Inner {
                 events.read_end();
             }
             if let Some(whole) = decoder.finish()? {
+                reading.check_whole(&whole, self.http.limits())?;
                 yield whole;
             }
         })

@@ -102,12 +102,22 @@ impl Reading<'_> {
         ModelError::new(self.model, ModelErrorKind::Timeout).with_message(limit.message())
     }
 
-    /// Checks how many calls an answer has.
-    pub(crate) fn check_calls(&self, count: usize, limits: &Limits) -> Result<(), ModelError> {
-        if count <= limits.calls {
-            return Ok(());
+    /// Checks how many calls and other parts an answer has.
+    pub(crate) fn check_amount(&self, amount: Amount, limits: &Limits) -> Result<(), ModelError> {
+        if amount.calls > limits.calls {
+            return Err(self.invalid(format!("more than {} calls; allow more with `.max_calls(…)`", limits.calls)));
         }
-        Err(self.invalid(format!("more than {} calls; allow more with `.max_calls(…)`", limits.calls)))
+        if amount.parts > MOST_PARTS {
+            return Err(self.invalid(format!("more than {MOST_PARTS} texts, thoughts and other parts")));
+        }
+        Ok(())
+    }
+
+    /// Checks how many calls and other parts a whole answer has.
+    pub(crate) fn check_whole(&self, whole: &LlmResponse, limits: &Limits) -> Result<(), ModelError> {
+        let calls = whole.function_calls().count();
+        let parts = whole.content.as_ref().map_or(0, |content| content.parts().len()).saturating_sub(calls);
+        self.check_amount(Amount { calls, parts, ..Amount::default() }, limits)
     }
 
     /// A stream that ended too early.
@@ -139,6 +149,10 @@ pub(crate) trait Decoder: Send {
     fn finish(self: Box<Self>) -> Result<Option<LlmResponse>, ModelError>;
 }
 
+/// How many parts other than calls an answer may have. Texts of one kind that follow each other are one part, or a block each with
+/// Anthropic.
+pub(crate) const MOST_PARTS: usize = 10_000;
+
 /// How much of an answer has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Amount {
@@ -146,6 +160,8 @@ pub(crate) struct Amount {
     pub(crate) events: usize,
     /// The calls that have begun.
     pub(crate) calls: usize,
+    /// The other parts that have begun.
+    pub(crate) parts: usize,
 }
 
 /// The number of a choice, a candidate, a block or a call; some servers write it as a text. `None` where there is none.

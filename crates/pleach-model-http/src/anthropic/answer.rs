@@ -50,7 +50,8 @@ pub(super) fn whole(
     Ok(response)
 }
 
-/// The part of a block. A block of a kind that has no part is left out, and so is a call whose input cannot be read, which is noted.
+/// The part of a block. A block of a kind that has no part is left out, and so is a call without a name, or whose
+/// input cannot be read, which is noted.
 pub(super) fn part(block: &Map, faults: &mut CallFaults) -> Option<Part> {
     let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let signature = |key: &str| Some(text(key)).filter(|text| !text.is_empty()).map(|text| text.into_bytes().into());
@@ -65,6 +66,10 @@ pub(super) fn part(block: &Map, faults: &mut CallFaults) -> Option<Part> {
             Some(Part { thought: Some(true), thought_signature: signature("data"), ..Part::default() })
         }
         "tool_use" => {
+            if text("name").is_empty() {
+                faults.add_nameless(&text("id"));
+                return None;
+            }
             let input = arguments::of_value(block.get("input"));
             let input = input.map_err(|fault| faults.add(text("name"), fault)).ok()?;
             Some(Part::function_call(FunctionCall::new(text("id"), text("name"), input)))

@@ -10,7 +10,7 @@ use super::answer::{self, Usage};
 use super::output::{self, OutputTool};
 use crate::arguments::{ArgumentText, CallFaults};
 use crate::finish::Finish;
-use crate::wire::{Amount, Decoder, Reading, has_words};
+use crate::wire::{Amount, Decoder, Reading, has_words, index};
 
 /// Reads the events of one answer.
 pub(super) struct MessageStream<'a> {
@@ -20,6 +20,8 @@ pub(super) struct MessageStream<'a> {
     blocks: Vec<Block>,
     /// The block that has each index now: some servers use an index again.
     places: HashMap<u64, usize>,
+    /// The last block of each id.
+    by_id: HashMap<String, usize>,
     usage: Usage,
     version: Option<String>,
     finish: Option<Finish>,
@@ -43,10 +45,17 @@ impl Block {
         self.block.get("type").and_then(Value::as_str) == Some("tool_use")
     }
 
+    /// Whether the input of a call is whole, in pieces or in the block itself.
+    fn has_input(&self) -> bool {
+        let own = self.block.get("input").and_then(Value::as_object);
+        self.input.is_whole() || own.is_some_and(|own| !own.is_empty() && self.input.is_blank())
+    }
+
     /// Returns the part of the block, with the input that came in pieces. A call whose input cannot be read is noted.
     fn into_part(mut self, faults: &mut CallFaults) -> Option<Part> {
         // The provider runs the tools of other blocks.
-        if self.is_call() && !self.input.is_blank() {
+        let has_name = self.block.get("name").and_then(Value::as_str).is_some_and(|name| !name.is_empty());
+        if self.is_call() && has_name && !self.input.is_blank() {
             match self.input.read() {
                 Ok(input) if input.is_empty() => {}
                 Ok(input) => drop(self.block.insert("input".to_owned(), input.into())),
@@ -69,6 +78,7 @@ impl<'a> MessageStream<'a> {
             output,
             blocks: Vec::new(),
             places: HashMap::new(),
+            by_id: HashMap::new(),
             usage: Usage::default(),
             version: None,
             finish: None,
@@ -85,13 +95,18 @@ impl<'a> MessageStream<'a> {
 
     /// Begins a block; a call is a fragment with its id and name.
     fn begin(&mut self, index: u64, block: &Map) -> Option<LlmResponse> {
-        if self.repeats(index, block) {
+        if let Some(place) = self.begun_before(index, block) {
+            self.blocks[place].is_open = true;
+            self.places.insert(index, place);
             return None;
         }
         let begun = Block::new(block.clone());
         self.amount.calls += usize::from(begun.is_call());
         self.amount.events += usize::from(has_words(&Value::Object(block.clone()), &["type"]));
         self.places.insert(index, self.blocks.len());
+        if let Some(id) = id_of(block) {
+            self.by_id.insert(id.to_owned(), self.blocks.len());
+        }
         self.blocks.push(begun);
         let kind = block.get("type").and_then(Value::as_str)?;
         let text =
@@ -111,17 +126,20 @@ impl<'a> MessageStream<'a> {
         }
     }
 
-    /// Whether a block begins that has begun already: the open one of this index has its id.
-    fn repeats(&self, index: u64, block: &Map) -> bool {
-        let open = self.places.get(&index).map(|place| &self.blocks[*place]).filter(|open| open.is_open);
-        let id = block.get("id").filter(|id| id.as_str().is_some_and(|id| !id.is_empty()));
-        id.is_some() && open.is_some_and(|open| open.block.get("id") == id)
+    /// The block that begins again: it has the id and the name, and is open at this index, or was stopped before its input was whole.
+    fn begun_before(&self, index: u64, block: &Map) -> Option<usize> {
+        let place = *self.by_id.get(id_of(block)?)?;
+        let begun = &self.blocks[place];
+        let continues = if begun.is_open { self.places.get(&index) == Some(&place) } else { !begun.has_input() };
+        let is_same = begun.block.get("name") == block.get("name") && begun.block.get("type") == block.get("type");
+        (is_same && continues).then_some(place)
     }
 
     /// The block of an index, begun as one of this kind if there is none.
     fn block(&mut self, index: u64, kind: &str) -> &mut Block {
         let place = *self.places.entry(index).or_insert(self.blocks.len());
         if place == self.blocks.len() {
+            self.amount.calls += usize::from(kind == "tool_use");
             self.blocks.push(Block::new(Map::from_iter([("type".to_owned(), json!(kind))])));
         }
         &mut self.blocks[place]
@@ -165,7 +183,7 @@ impl<'a> MessageStream<'a> {
 
 impl Decoder for MessageStream<'_> {
     fn event(&mut self, event: Value) -> Result<Vec<LlmResponse>, ModelError> {
-        let index = event.get("index").and_then(Value::as_u64).unwrap_or(0);
+        let index = index(event.get("index")).unwrap_or(0);
         let fragment = match event.get("type").and_then(Value::as_str) {
             Some("message_start") => {
                 let message = event.get("message");
@@ -209,7 +227,7 @@ impl Decoder for MessageStream<'_> {
     }
 
     fn amount(&self) -> Amount {
-        self.amount
+        Amount { parts: self.blocks.len().saturating_sub(self.amount.calls), ..self.amount }
     }
 
     fn finish(self: Box<Self>) -> Result<Option<LlmResponse>, ModelError> {
@@ -223,6 +241,10 @@ impl Decoder for MessageStream<'_> {
         }
         answer::whole(&self.reading, parts, (self.finish, faults.into_text()), &self.usage, self.version).map(Some)
     }
+}
+
+fn id_of(block: &Map) -> Option<&str> {
+    block.get("id").and_then(Value::as_str).filter(|id| !id.is_empty())
 }
 
 fn is_empty_text(part: &Part) -> bool {

@@ -5,14 +5,15 @@ use pleach_core::{Content, ModelInfo, Owned, Part};
 use pleach_model::{LlmResponse, ModelError};
 use serde_json::Value;
 
-use crate::arguments;
+use crate::arguments::{self, CallFaults};
 use crate::distinct::distinct;
-use crate::finish::Finish;
-use crate::wire::Reading;
+use crate::finish::{Finish, malformed_calls};
+use crate::wire::{MOST_PARTS, Reading, index};
 
 /// Reads an answer that comes as a whole.
 pub(super) fn whole(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse, ModelError> {
-    let mut response = chunk(reading, answer)?;
+    let mut faults = CallFaults::default();
+    let mut response = chunk(reading, answer, candidate(answer).or_else(|| any_candidate(answer)), &mut faults)?;
     let reason = response.info.finish_reason.as_deref();
     let has_parts = response.content.as_ref().is_some_and(|content| !content.parts().is_empty());
     let finish = Finish::read(reason.map(Value::from).as_ref());
@@ -29,30 +30,72 @@ pub(super) fn whole(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse
     if response.content.is_none() && response.error_code.is_none() {
         response.content = Some(Content::new("model", []));
     }
-    conclude(reading, &mut response)?;
+    if response.function_calls().any(|call| call.name.as_ref().is_none_or(String::is_empty)) {
+        faults.add_nameless("");
+    }
+    conclude(reading, &mut response, faults)?;
     Ok(response)
 }
 
-/// Gives a whole answer the end that its reason means. Reasons of an answer without calls stay the errors that they are.
+/// Gives a whole answer the end that its reason means, or that of calls which cannot be read. Reasons of an answer without calls stay the
+/// errors that they are.
 ///
 /// # Errors
 /// The provider failed.
-pub(super) fn conclude(reading: &Reading<'_>, response: &mut LlmResponse) -> Result<(), ModelError> {
+pub(super) fn conclude(
+    reading: &Reading<'_>,
+    response: &mut LlmResponse,
+    faults: CallFaults,
+) -> Result<(), ModelError> {
     if let Some(parts) = response.content.as_mut().and_then(|content| content.parts.as_mut()) {
         *parts = distinct(std::mem::take(parts), reading.call.ids);
     }
     let reason = response.info.finish_reason.clone().map(Value::String);
-    let Some(finish) = Finish::read(reason.as_ref()) else { return Ok(()) };
-    let has_calls = response.function_calls().next().is_some();
+    let malformed = faults.into_text();
+    let Some(finish) = Finish::read(reason.as_ref()) else {
+        malformed.into_iter().for_each(|fault| malformed_calls(response, fault));
+        return Ok(());
+    };
+    let has_calls = malformed.is_some() || response.function_calls().next().is_some();
     let has_content = response.content.as_ref().is_some_and(|content| !content.parts().is_empty());
     if finish.has_failed() || has_calls || (has_content && !finish.is_stop()) {
-        finish.conclude(reading.model, response, None)?;
+        finish.conclude(reading.model, response, malformed)?;
     }
     Ok(())
 }
 
-/// Reads a chunk as the aggregator wants it: an error of the prompt, or the message for a finish reason.
-pub(super) fn chunk(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse, ModelError> {
+/// The candidate that counts: one is asked for, the first.
+pub(super) fn candidate(answer: &Value) -> Option<&Value> {
+    candidates(answer).find(|candidate| number(candidate) == 0)
+}
+
+/// The first candidate of any number, for servers that number their only one in another way.
+pub(super) fn any_candidate(answer: &Value) -> Option<&Value> {
+    candidates(answer).next()
+}
+
+/// The number of a candidate.
+pub(super) fn number(candidate: &Value) -> u64 {
+    index(candidate.get("index")).unwrap_or(0)
+}
+
+/// Whether a candidate names the reason of its end.
+pub(super) fn ends(candidate: &Value) -> bool {
+    Finish::read(candidate.get("finishReason")).is_some()
+}
+
+fn candidates(answer: &Value) -> impl Iterator<Item = &Value> {
+    answer.get("candidates").and_then(Value::as_array).into_iter().flatten().filter(|candidate| candidate.is_object())
+}
+
+/// Reads a chunk with its candidate as the aggregator wants it: an error of the prompt, or the message for a finish reason. Calls that
+/// cannot be read are noted.
+pub(super) fn chunk(
+    reading: &Reading<'_>,
+    answer: &Value,
+    candidate: Option<&Value>,
+    faults: &mut CallFaults,
+) -> Result<LlmResponse, ModelError> {
     if !answer.is_object() {
         return Err(reading.invalid("it is not an object"));
     }
@@ -65,15 +108,15 @@ pub(super) fn chunk(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse
         },
         ..LlmResponse::default()
     };
-    let Some(candidate) = answer.get("candidates").and_then(|candidates| candidates.get(0)) else {
-        if let Some(feedback) = answer.get("promptFeedback") {
+    let Some(candidate) = candidate else {
+        if let Some(feedback) = answer.get("promptFeedback").filter(|_| any_candidate(answer).is_none()) {
             response.error_code = text(feedback.get("blockReason")).or_else(|| Some("OTHER".to_owned()));
             response.error_message = text(feedback.get("blockReasonMessage"));
         }
         return Ok(response);
     };
     if let Some(content) = candidate.get("content").filter(|content| !content.is_null()) {
-        let content = read_content(reading, mended(content.clone()))?;
+        let content = read_content(reading, content.clone(), faults)?;
         response.content = Some(content).filter(|content| content.parts.is_some());
     }
     response.error_message = text(candidate.get("finishMessage"));
@@ -89,25 +132,41 @@ pub(super) fn chunk(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse
 /// Reads the content part by part. One that cannot be read is left out, with a warning.
 ///
 /// # Errors
-/// A call that cannot be read: the others must not run without it. Content that is no object.
-fn read_content(reading: &Reading<'_>, mut content: Value) -> Result<Content, ModelError> {
+/// A call with members of another shape: the others must not run without it. Content that is no object.
+fn read_content(reading: &Reading<'_>, mut content: Value, faults: &mut CallFaults) -> Result<Content, ModelError> {
     let parts = content.get_mut("parts").map(Value::take);
     let mut content: Content =
         serde_json::from_value(content).map_err(|_| reading.invalid("its content has members of another shape"))?;
     content.parts = match parts {
         None | Some(Value::Null) => None,
-        Some(Value::Array(parts)) => Some(read_parts(reading, parts)?),
+        Some(Value::Array(parts)) => Some(read_parts(reading, parts, faults)?),
         Some(_) => return Err(reading.invalid("the parts of its content are no list")),
     };
     Ok(content)
 }
 
-fn read_parts(reading: &Reading<'_>, parts: Vec<Value>) -> Result<Vec<Part>, ModelError> {
-    let mut read = Vec::with_capacity(parts.len());
-    for (index, part) in parts.into_iter().enumerate() {
+fn read_parts(reading: &Reading<'_>, parts: Vec<Value>, faults: &mut CallFaults) -> Result<Vec<Part>, ModelError> {
+    let mut read: Vec<Part> = Vec::with_capacity(parts.len().min(MOST_PARTS));
+    for (index, mut part) in parts.into_iter().enumerate() {
+        if part.is_null() {
+            continue;
+        }
+        if read.len() > MOST_PARTS {
+            return Err(reading.invalid(format!("more than {MOST_PARTS} parts in its content")));
+        }
         let called = part
             .get("functionCall")
             .map(|call| call.get("name").and_then(Value::as_str).unwrap_or_default().to_owned());
+        // Arguments that are a JSON text become what the text says.
+        if let Some(arguments) = part.pointer_mut("/functionCall/args") {
+            match arguments::of_value(Some(arguments)) {
+                Ok(read) => *arguments = Value::Object(read),
+                Err(fault) => {
+                    faults.add(called.unwrap_or_default(), fault);
+                    continue;
+                }
+            }
+        }
         match (serde_json::from_value(part), called) {
             (Ok(part), _) => read.push(part),
             (Err(_), Some(name)) => return Err(reading.invalid(format!("its call of `{name}` has another shape"))),
@@ -121,19 +180,6 @@ fn read_parts(reading: &Reading<'_>, parts: Vec<Value>) -> Result<Vec<Part>, Mod
         }
     }
     Ok(read)
-}
-
-/// The content without parts that are null. Arguments that are a JSON text become what the text says.
-fn mended(mut content: Value) -> Value {
-    if let Some(parts) = content.get_mut("parts").and_then(Value::as_array_mut) {
-        parts.retain(|part| !part.is_null());
-        for arguments in parts.iter_mut().filter_map(|part| part.pointer_mut("/functionCall/args")) {
-            if let Ok(read) = arguments::of_value(Some(arguments)) {
-                *arguments = Value::Object(read);
-            }
-        }
-    }
-    content
 }
 
 fn owned(value: Option<&Value>) -> Option<Owned> {

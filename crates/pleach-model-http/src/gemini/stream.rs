@@ -5,7 +5,11 @@ use pleach_model::{Aggregator, LlmResponse, ModelError};
 use serde_json::Value;
 
 use super::answer;
+use crate::arguments::CallFaults;
 use crate::wire::{Amount, Decoder, Reading, has_words};
+
+/// How many chunks are kept of another candidate than the first.
+const MOST_OTHERS: usize = 100_000;
 
 /// Reads the chunks of one answer.
 pub(super) struct GeminiStream<'a> {
@@ -14,6 +18,10 @@ pub(super) struct GeminiStream<'a> {
     /// Whether a chunk has named the reason of the end.
     has_ended: bool,
     has_chunks: bool,
+    /// Chunks of another candidate than the first, as long as there is none of the first.
+    others: Vec<Value>,
+    has_first: bool,
+    faults: CallFaults,
     amount: Amount,
 }
 
@@ -24,8 +32,34 @@ impl<'a> GeminiStream<'a> {
             aggregator: Aggregator::default(),
             has_ended: false,
             has_chunks: false,
+            others: Vec::new(),
+            has_first: false,
+            faults: CallFaults::default(),
             amount: Amount::default(),
         }
+    }
+}
+
+impl GeminiStream<'_> {
+    /// Takes a chunk with its candidate in.
+    fn take(&mut self, data: &Value, candidate: Option<&Value>) -> Result<LlmResponse, ModelError> {
+        let chunk = answer::chunk(&self.reading, data, candidate, &mut self.faults)?;
+        self.has_chunks = true;
+        let ends = chunk.info.finish_reason.is_some() || chunk.error_code.is_some();
+        if candidate.is_some_and(has_content) || (ends && !self.has_ended) {
+            self.amount.events += 1;
+        }
+        self.has_ended |= ends;
+        let fragment = self.aggregator.push(chunk, self.reading.call.ids);
+        self.amount.calls = self.aggregator.call_count();
+        self.amount.parts = self.aggregator.part_count().saturating_sub(self.amount.calls);
+        Ok(fragment)
+    }
+
+    /// Whether a candidate belongs to the one that counts as long as there is no first one.
+    fn is_of_other(&self, candidate: &Value) -> bool {
+        let first = self.others.first().and_then(answer::any_candidate);
+        !self.has_first && first.is_none_or(|first| answer::number(first) == answer::number(candidate))
     }
 }
 
@@ -34,16 +68,24 @@ impl Decoder for GeminiStream<'_> {
         if data.is_null() {
             return Ok(Vec::new());
         }
-        let chunk = answer::chunk(&self.reading, &data)?;
-        self.has_chunks = true;
-        let ends = chunk.info.finish_reason.is_some() || chunk.error_code.is_some();
-        if has_content(&data) || (ends && !self.has_ended) {
-            self.amount.events += 1;
+        let candidate = answer::candidate(&data);
+        if candidate.is_some() {
+            self.has_first = true;
+            self.others = Vec::new();
+        } else if let Some(other) = answer::any_candidate(&data) {
+            // Candidates of another number are left out, unless a server numbers its only one so.
+            if self.is_of_other(other) {
+                self.amount.events += usize::from(has_content(other) || answer::ends(other));
+                self.others.push(data);
+            }
+            if self.others.len() > MOST_OTHERS {
+                return Err(self
+                    .reading
+                    .invalid(format!("more than {MOST_OTHERS} chunks, and none of its first candidate")));
+            }
+            return Ok(Vec::new());
         }
-        self.has_ended |= ends;
-        let fragment = self.aggregator.push(chunk, self.reading.call.ids);
-        self.amount.calls = self.aggregator.call_count();
-        Ok(vec![fragment])
+        Ok(vec![self.take(&data, candidate)?])
     }
 
     // The format has no mark of the end: the body ends.
@@ -52,28 +94,34 @@ impl Decoder for GeminiStream<'_> {
     }
 
     fn is_whole(&self) -> bool {
-        self.has_ended
+        self.has_ended || self.others.last().and_then(answer::any_candidate).is_some_and(answer::ends)
     }
 
     fn amount(&self) -> Amount {
         self.amount
     }
 
-    fn finish(self: Box<Self>) -> Result<Option<LlmResponse>, ModelError> {
+    fn finish(mut self: Box<Self>) -> Result<Option<LlmResponse>, ModelError> {
+        for chunk in std::mem::take(&mut self.others) {
+            self.take(&chunk, answer::any_candidate(&chunk))?;
+        }
         if self.has_chunks && !self.has_ended {
             return Err(self.reading.cut());
         }
+        if self.aggregator.has_unnamed_calls() {
+            self.faults.add_nameless("");
+        }
         let mut whole = self.aggregator.finish();
         if let Some(whole) = &mut whole {
-            answer::conclude(&self.reading, whole)?;
+            answer::conclude(&self.reading, whole, self.faults)?;
         }
         Ok(whole)
     }
 }
 
-/// Whether a chunk has words, a call or something else to keep.
-fn has_content(chunk: &Value) -> bool {
-    let parts = chunk.pointer("/candidates/0/content/parts").and_then(Value::as_array);
+/// Whether the candidate of a chunk has words, a call or something else to keep.
+fn has_content(candidate: &Value) -> bool {
+    let parts = candidate.pointer("/content/parts").and_then(Value::as_array);
     parts.into_iter().flatten().any(|part| {
         let pieces = part.pointer("/functionCall/partialArgs").and_then(Value::as_array);
         match pieces.filter(|pieces| !pieces.is_empty()) {

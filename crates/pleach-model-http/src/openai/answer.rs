@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::calls::Calls;
 use super::text::parts;
 use crate::finish::{Finish, malformed_calls};
-use crate::wire::Reading;
+use crate::wire::{self, Reading};
 
 /// Reads an answer.
 pub(super) fn read(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse, ModelError> {
@@ -21,13 +21,13 @@ pub(super) fn read(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse,
     push_whole(&mut calls, message, reading);
     let mut response = whole(reading, finish(choice), calls, parts(message))?;
     response.info.model_version = version(answer);
-    response.info.usage_metadata = answer.get("usage").and_then(usage);
+    response.info.usage_metadata = usage_of(answer);
     Ok(response)
 }
 
 /// The number of a choice.
 pub(super) fn index(choice: &Value) -> u64 {
-    choice.get("index").and_then(Value::as_u64).unwrap_or(0)
+    wire::index(choice.get("index")).unwrap_or(0)
 }
 
 /// Takes the calls of a whole message in. The older form has one call; some servers send it beside the list.
@@ -96,8 +96,15 @@ pub(super) fn finish(choice: &Value) -> Option<Finish> {
     Some(Finish::read(choice.get("finish_reason"))?.or_worse(native))
 }
 
+/// The tokens used of an answer or a chunk: beside its choices, in the last of them, or where Groq writes them.
+pub(super) fn usage_of(answer: &Value) -> Option<Owned> {
+    let in_choices = answer.get("choices").and_then(Value::as_array).into_iter().flatten().rev();
+    let places = [answer.get("usage"), answer.pointer("/x_groq/usage")].into_iter().flatten();
+    places.chain(in_choices.filter_map(|choice| choice.get("usage"))).find_map(usage)
+}
+
 /// The tokens used, in google-genai's words; `None` for what is no object.
-pub(super) fn usage(usage: &Value) -> Option<Owned> {
+fn usage(usage: &Value) -> Option<Owned> {
     usage.as_object()?;
     let count = |path: &[&str]| path.iter().try_fold(usage, |value, key| value.get(key)).and_then(Value::as_u64);
     let mut counts = Map::new();

@@ -34,6 +34,9 @@ pub(super) struct ChatStream<'a> {
     events: usize,
 }
 
+/// How many chunks are kept of another choice than the first.
+const MOST_OTHERS: usize = 100_000;
+
 /// Members of a delta that are no content of it.
 const AROUND: [&str; 6] = ["role", "id", "type", "name", "index", "format"];
 
@@ -175,8 +178,13 @@ impl Decoder for ChatStream<'_> {
         }
         self.version = answer::version(&chunk).or_else(|| self.version.take());
         // It comes in a late chunk without choices.
-        self.usage = chunk.get("usage").and_then(answer::usage).or_else(|| self.usage.take());
-        Ok(chunk.get("choices").and_then(Value::as_array).map_or_else(Vec::new, |choices| self.take_choices(choices)))
+        self.usage = answer::usage_of(&chunk).or_else(|| self.usage.take());
+        let choices = chunk.get("choices").and_then(Value::as_array);
+        let fragments = choices.map_or_else(Vec::new, |choices| self.take_choices(choices));
+        if self.others.len() > MOST_OTHERS {
+            return Err(self.reading.invalid(format!("more than {MOST_OTHERS} chunks, and none of its first choice")));
+        }
+        Ok(fragments)
     }
 
     fn is_over(&self) -> bool {
@@ -188,7 +196,7 @@ impl Decoder for ChatStream<'_> {
     }
 
     fn amount(&self) -> Amount {
-        Amount { events: self.events, calls: self.call_count() }
+        Amount { events: self.events, calls: self.call_count(), parts: self.parts.len() }
     }
 
     fn finish(mut self: Box<Self>) -> Result<Option<LlmResponse>, ModelError> {

@@ -4,6 +4,8 @@
 use pleach_core::Part;
 use serde_json::Value;
 
+use crate::wire::MOST_PARTS;
+
 /// The members that hold thoughts: DeepSeek's and vLLM's, then that of OpenRouter, Groq and Ollama.
 const THOUGHTS: [&str; 3] = ["reasoning_content", "reasoning", "thinking"];
 
@@ -50,7 +52,8 @@ fn is_thought(piece: &Value) -> bool {
 
 /// Adds a text, joined with one of its kind before it.
 fn keep(parts: &mut Vec<Part>, text: &str, is_thought: bool) {
-    if text.is_empty() {
+    // An answer with one part more than it may have is an error.
+    if text.is_empty() || parts.len() > MOST_PARTS {
         return;
     }
     match parts.last_mut() {

@@ -13,3 +13,4 @@ mod schemas;
 mod server;
 mod support;
 mod tls;
+mod variants;

@@ -72,8 +72,13 @@ impl Reply {
     }
 
     /// Sends a text behind it, each byte in a piece of its own.
-    pub(crate) fn then_pieces(mut self, text: &str) -> Self {
-        self.pieces.extend(text.bytes().map(|byte| vec![byte]));
+    pub(crate) fn then_pieces(self, text: &str) -> Self {
+        self.then_pieces_of(text.as_bytes())
+    }
+
+    /// Sends bytes behind it, each in a piece of its own.
+    pub(crate) fn then_pieces_of(mut self, bytes: &[u8]) -> Self {
+        self.pieces.extend(bytes.iter().map(|byte| vec![*byte]));
         self
     }
 

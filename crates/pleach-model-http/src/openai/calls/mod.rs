@@ -8,13 +8,13 @@ mod piece;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use pleach_core::{Bytes, FunctionCall, IdGen, Map, Part};
 use pleach_model::CLIENT_CALL_ID_PREFIX;
 use serde_json::Value;
 
-use self::piece::{Given, Piece};
+use self::piece::Piece;
 use crate::arguments::{ArgumentText, CallFaults};
 
 /// The calls of one answer, in the order in which they began.
@@ -25,6 +25,19 @@ pub(super) struct Calls {
     by_index: HashMap<u64, usize>,
     /// The last call of each of the server's ids.
     by_id: HashMap<String, usize>,
+    /// Calls that may be one, by the place of the first of them.
+    chains: HashMap<usize, Chain>,
+    /// How many calls may be pieces of others, as far as is known.
+    doubtful: usize,
+    faults: CallFaults,
+}
+
+/// A call whose every piece has another id, and the name again: pieces that are whole only together.
+#[derive(Debug)]
+struct Chain {
+    arguments: ArgumentText,
+    /// Whether no piece is an object with members by itself, and no id came twice.
+    is_possible: bool,
 }
 
 #[derive(Debug)]
@@ -37,6 +50,8 @@ struct Call {
     arguments: ArgumentText,
     signature: Option<Bytes>,
     doubt: Doubt,
+    /// Whether the arguments are an object, as far as it is looked at: of calls that may continue others.
+    is_object: bool,
     is_announced: bool,
 }
 
@@ -48,6 +63,9 @@ enum Doubt {
     IfBlank,
     /// It has the id and the name of a call that was whole.
     SameId,
+    /// It has another id, and the name of the call that its index has and that is not whole. It may continue that call: it belongs to
+    /// the chain that begins at this place.
+    MayContinue(usize),
 }
 
 /// Where a piece belongs.
@@ -60,7 +78,7 @@ enum Place {
 impl Calls {
     /// How many calls have begun.
     pub(super) fn len(&self) -> usize {
-        self.calls.len()
+        self.calls.len() - self.doubtful
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -70,6 +88,9 @@ impl Calls {
     /// Takes a whole call in.
     pub(super) fn push_whole(&mut self, call: &Value, ids: &dyn IdGen) {
         let piece = Piece::read(call);
+        if piece.name.is_none() && (piece.id.is_some() || !piece.is_blank()) {
+            return self.faults.add_nameless(piece.id.as_deref().unwrap_or_default());
+        }
         let place = self.begin(&piece, Doubt::None, ids);
         self.calls[place].extend(&piece);
     }
@@ -83,11 +104,15 @@ impl Calls {
         ids: &dyn IdGen,
     ) -> Option<FunctionCall> {
         let piece = Piece::read(piece);
+        let is_known = piece.id.as_ref().is_some_and(|id| self.by_id.contains_key(&**id));
         let place = match self.place(&piece, is_tool) {
             Place::Call(place) => place,
             Place::New(doubt) => self.begin(&piece, doubt, ids),
         };
+        let was_doubtful = self.calls[place].is_doubtful();
         self.calls[place].extend(&piece);
+        self.extend_chain(place, &piece, is_known);
+        self.doubtful = self.doubtful + usize::from(self.calls[place].is_doubtful()) - usize::from(was_doubtful);
         if let Some(index) = piece.index {
             self.by_index.insert(index, place);
         }
@@ -117,9 +142,12 @@ impl Calls {
             (None, Some(name)) => {
                 let open = if piece.index.is_some() { at_index } else { last };
                 // A new id is that of another call, unless it comes late.
-                match open.filter(|place| piece.id.is_none() || self.calls[*place].given_id.is_none()) {
-                    Some(place) => self.place_named(place, name, false, piece, is_tool),
-                    None => Place::New(Doubt::None),
+                match open {
+                    Some(place) if piece.id.is_none() || self.calls[place].given_id.is_none() => {
+                        self.place_named(place, name, false, piece, is_tool)
+                    }
+                    Some(place) if self.calls[place].name == name => Place::New(self.doubt_after(place, piece)),
+                    _ => Place::New(Doubt::None),
                 }
             }
         }
@@ -155,6 +183,54 @@ impl Calls {
         }
     }
 
+    /// Decides whether a piece with a new id may continue the call of this place, which has the same name.
+    fn doubt_after(&self, place: usize, piece: &Piece<'_>) -> Doubt {
+        let call = &self.calls[place];
+        let first = call.first_of_chain(place);
+        let chain = self.chains.get(&first).filter(|chain| chain.is_possible);
+        let arguments = chain.map_or(&call.arguments, |chain| &chain.arguments);
+        match (arguments.is_whole(), piece.is_blank()) {
+            (true, true) if chain.is_some() => Doubt::IfBlank,
+            (true, _) => Doubt::None,
+            (false, true) if arguments.is_blank() => Doubt::None,
+            (false, _) => Doubt::MayContinue(first),
+        }
+    }
+
+    /// Adds a piece to the chain of its call, if there is one.
+    fn extend_chain(&mut self, place: usize, piece: &Piece<'_>, is_known: bool) {
+        let first = self.calls[place].first_of_chain(place);
+        if !self.chains.contains_key(&first) {
+            if first == place {
+                return;
+            }
+            let arguments = self.calls[first].arguments.clone();
+            self.chains.insert(first, Chain { is_possible: true, arguments });
+        }
+        let Some(chain) = self.chains.get_mut(&first) else { return };
+        let own = &self.calls[place];
+        // An empty object may be a value in the arguments.
+        let is_call = own.is_object && (chain.arguments.is_blank() || !own.arguments.is_nothing());
+        chain.is_possible &= !is_known && !is_call;
+        if chain.is_possible {
+            piece.add_to(&mut chain.arguments);
+        } else {
+            chain.arguments = ArgumentText::default();
+        }
+    }
+
+    /// Makes one call of each chain whose pieces are an object together. Without one, each of them is a call.
+    fn join_chains(&mut self) {
+        let chains = std::mem::take(&mut self.chains).into_iter();
+        let is_one = |chain: &Chain| chain.is_possible && chain.arguments.is_whole() && chain.arguments.read().is_ok();
+        let mut joined = HashSet::new();
+        for (first, chain) in chains.filter(|(_, chain)| is_one(chain)) {
+            self.calls[first].arguments = chain.arguments;
+            joined.insert(first);
+        }
+        self.calls.retain(|call| !matches!(call.doubt, Doubt::MayContinue(first) if joined.contains(&first)));
+    }
+
     fn begin(&mut self, piece: &Piece<'_>, doubt: Doubt, ids: &dyn IdGen) -> usize {
         let place = self.calls.len();
         let given_id = piece.id.as_deref().map(str::to_owned);
@@ -173,8 +249,10 @@ impl Calls {
             arguments: ArgumentText::default(),
             signature: None,
             doubt,
+            is_object: false,
             is_announced: false,
         });
+        self.doubtful += usize::from(self.calls[place].is_doubtful());
         place
     }
 
@@ -182,9 +260,10 @@ impl Calls {
     ///
     /// # Errors
     /// What is wrong, with the names of the calls at fault.
-    pub(super) fn into_parts(self) -> Result<Vec<Part>, String> {
+    pub(super) fn into_parts(mut self) -> Result<Vec<Part>, String> {
+        self.join_chains();
         let mut parts = Vec::new();
-        let mut faults = CallFaults::default();
+        let mut faults = self.faults;
         let mut seen = Seen::default();
         for call in self.calls {
             if call.is_repetition() {
@@ -192,9 +271,10 @@ impl Calls {
             }
             match call.arguments.read() {
                 Err(fault) => faults.add(call.name, fault),
-                Ok(arguments) if call.name.is_empty() => {
-                    if !arguments.is_empty() {
-                        faults.add_nameless();
+                Ok(_) if call.name.is_empty() => {
+                    // A piece with nothing in it is no call.
+                    if !call.arguments.is_blank() {
+                        faults.add_nameless(call.given_id.as_deref().unwrap_or_default());
                     }
                 }
                 Ok(arguments) => {
@@ -219,10 +299,9 @@ impl Call {
         {
             self.name.push_str(name);
         }
-        match piece.arguments {
-            Given::Nothing => {}
-            Given::Text(text) => self.arguments.push(text),
-            Given::Json(json) => self.arguments.push_json(json),
+        piece.add_to(&mut self.arguments);
+        if matches!(self.doubt, Doubt::MayContinue(_)) && !piece.is_blank() {
+            self.is_object = self.arguments.is_object();
         }
         if self.signature.is_none() {
             self.signature.clone_from(&piece.signature);
@@ -246,6 +325,7 @@ impl Call {
             Doubt::None => true,
             Doubt::IfBlank => !self.arguments.is_blank(),
             Doubt::SameId => false,
+            Doubt::MayContinue(_) => self.is_object,
         };
         if self.is_announced || !is_certain || self.name.is_empty() {
             return None;
@@ -261,9 +341,22 @@ impl Call {
 
     fn is_repetition(&self) -> bool {
         match self.doubt {
-            Doubt::None => false,
+            Doubt::None | Doubt::MayContinue(_) => false,
             Doubt::IfBlank => self.arguments.is_blank(),
             Doubt::SameId => self.arguments.is_nothing(),
+        }
+    }
+
+    /// Whether the call is a piece of another one, as far as is known.
+    fn is_doubtful(&self) -> bool {
+        matches!(self.doubt, Doubt::MayContinue(_)) && !self.is_object
+    }
+
+    /// The place of the call that this one at `place` may continue, or its own.
+    fn first_of_chain(&self, place: usize) -> usize {
+        match self.doubt {
+            Doubt::MayContinue(first) => first,
+            _ => place,
         }
     }
 

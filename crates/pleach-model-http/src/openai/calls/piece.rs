@@ -5,6 +5,9 @@ use std::borrow::Cow;
 use pleach_core::Bytes;
 use serde_json::Value;
 
+use crate::arguments::ArgumentText;
+use crate::wire::index;
+
 /// What a server sends of a call at once: all of it, or a piece.
 #[derive(Debug)]
 pub(super) struct Piece<'a> {
@@ -12,13 +15,13 @@ pub(super) struct Piece<'a> {
     pub(super) index: Option<u64>,
     pub(super) id: Option<Cow<'a, str>>,
     pub(super) name: Option<&'a str>,
-    pub(super) arguments: Given<'a>,
+    arguments: Given<'a>,
     pub(super) signature: Option<Bytes>,
 }
 
 /// The arguments in a piece.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Given<'a> {
+enum Given<'a> {
     Nothing,
     Text(&'a str),
     /// JSON, not the text of it.
@@ -42,6 +45,15 @@ impl<'a> Piece<'a> {
         }
     }
 
+    /// Adds the arguments of the piece to those of its call.
+    pub(super) fn add_to(&self, arguments: &mut ArgumentText) {
+        match self.arguments {
+            Given::Nothing => {}
+            Given::Text(text) => arguments.push(text),
+            Given::Json(json) => arguments.push_json(json),
+        }
+    }
+
     /// Whether there are no arguments in the piece.
     pub(super) fn is_blank(&self) -> bool {
         match self.arguments {
@@ -49,13 +61,6 @@ impl<'a> Piece<'a> {
             Given::Text(text) => text.trim().is_empty(),
             Given::Json(_) => false,
         }
-    }
-}
-
-fn index(value: Option<&Value>) -> Option<u64> {
-    match value? {
-        Value::String(text) => text.trim().parse().ok(),
-        number => number.as_u64(),
     }
 }
 

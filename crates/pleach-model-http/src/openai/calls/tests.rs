@@ -1,5 +1,7 @@
 //! Calls come out as they were made, whatever the habits of the server that cuts them.
 
+use std::cell::Cell;
+
 use pleach_testkit::SeqIds;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -95,11 +97,64 @@ fn ids_that_change_or_come_late_continue_the_call() {
 }
 
 #[test]
+fn pieces_with_new_ids_and_the_name_are_one_call_where_they_are_whole_only_together() {
+    let pieces = |at: &Value, texts: &[&str]| -> Vec<Value> {
+        let with_id = |(number, text): (usize, &&str)| {
+            let mut at = at.clone();
+            at["id"] = json!(format!("id_{number}"));
+            piece(at, "f", text)
+        };
+        texts.iter().enumerate().map(with_id).collect()
+    };
+    let (one, two) = (("f", json!({"n": 1})), ("f", json!({"n": 2})));
+    for at in [json!({"index": 0}), json!({"index": "0"}), json!({})] {
+        for texts in
+            [&["{\"n\"", ":1}"][..], &["", "{\"n\"", ":", "1", "}"], &["{\"n\"", "", ":1", "}", ""], &["{", "\"n\":1}"]]
+        {
+            check(&pieces(&at, texts), std::slice::from_ref(&one));
+            assert_eq!(joined(&pieces(&at, texts)).unwrap()[0].0, "id_0");
+        }
+        check(&pieces(&at, &["{\"n\"", ":1}", "{\"n", "\":2}"]), &[one.clone(), two.clone()]);
+        // A piece that is whole by itself is a call.
+        check(&pieces(&at, &["{\"n\":1}", "{\"n\":2}"]), &[one.clone(), two.clone()]);
+        check(&pieces(&at, &["{\"n\":1}", "{\"n\"", ":2}"]), &[one.clone(), two.clone()]);
+        check(&pieces(&at, &["", ""]), &[("f", json!({})), ("f", json!({}))]);
+        check(&pieces(&at, &["", "{}"]), &[("f", json!({})), ("f", json!({}))]);
+        check(&pieces(&at, &["{\"n\":", "{}", ",\"m\":", "null", "}"]), &[("f", json!({"n": {}, "m": null}))]);
+        assert!(joined(&pieces(&at, &["{\"n\"", "{\"n\":2}", ":1}"])).is_err());
+        assert!(joined(&pieces(&at, &["{\"n\"", ":1"])).is_err());
+    }
+    // Ids that come again are those of calls.
+    let at = |id: &str| json!({"index": 0, "id": id});
+    let alternating = [
+        piece(at("a"), "f", "{\"n\""),
+        piece(at("b"), "f", "{\"n\""),
+        piece(at("a"), "f", ":1}"),
+        piece(at("b"), "f", ":2}"),
+    ];
+    check(&alternating, &[one, two]);
+}
+
+#[test]
+fn pieces_of_one_call_do_not_count_as_calls() {
+    let mut calls = Calls::default();
+    let texts = std::iter::once("{\"n\":\"".to_owned()).chain((0..5_000).map(|_| "x".to_owned()));
+    for (number, text) in texts.chain(["\"}".to_owned()]).enumerate() {
+        let announced =
+            calls.push_piece(&piece(json!({"index": 0, "id": number}), "f", &text), |_| false, &SeqIds::default());
+        assert_eq!((announced.is_some(), calls.len()), (number == 0, 1));
+    }
+    assert_eq!(calls.into_parts().unwrap().len(), 1);
+}
+
+#[test]
 fn an_empty_object_before_the_arguments_is_replaced() {
     let one = [("f", json!({"n": 1}))];
     let at = || json!({"index": 0, "id": "a"});
     check(&[piece(at(), "f", "{}"), piece(json!({"index": 0}), "", "{\"n\":1}")], &one);
     check(&[piece(at(), "f", "{}"), piece(at(), "f", "{\"n\""), piece(at(), "f", ":1}")], &one);
+    check(&[piece(at(), "f", "{}{\"n\":1}")], &one);
+    check(&[piece(at(), "f", "{}{\"n\""), piece(json!({"index": 0}), "", ":1}")], &one);
     let object = json!({"index": 0, "id": "a", "function": {"name": "f", "arguments": {}}});
     check(&[object, piece(json!({"index": 0}), "", "{\"n\":1}")], &one);
 }
@@ -117,7 +172,11 @@ fn calls_that_cannot_be_read_are_named() {
     assert_eq!(fault(&[piece(at(), "f", "{\"n\":1}{\"n\":2}")]), joined_up);
     assert_eq!(fault(&[piece(at(), "f", "{\"n\":1}"), piece(json!({"index": 0}), "", "{\"n\":2}")]), joined_up);
     assert_eq!(fault(&[piece(at(), "f", "{\"n\":")]), "the arguments of these calls are no JSON object: f");
-    assert_eq!(fault(&[piece(at(), "", "{\"n\":1}")]), "a call has no name");
+    assert_eq!(fault(&[piece(at(), "", "{\"n\":1}")]), "a call has no name: `a`");
+    assert_eq!(fault(&[piece(json!({}), "", "{}")]), "a call has no name");
+    let mut calls = Calls::default();
+    calls.push_whole(&piece(at(), "", ""), &SeqIds::default());
+    assert_eq!(calls.into_parts().unwrap_err(), "a call has no name: `a`");
     // A piece with nothing in it is no call.
     assert_eq!(joined(&[piece(at(), "", "")]), Ok(vec![]));
 }
@@ -150,6 +209,8 @@ enum Index {
 enum Ids {
     Every,
     First,
+    /// Another one on each piece.
+    Fresh,
     /// The same for all calls, on every piece.
     Shared,
     Missing,
@@ -177,14 +238,30 @@ impl Habits {
     fn possible(mut self) -> Self {
         let by_id = self.ids == Ids::Every;
         self.alternates &= by_id || (matches!(self.index, Index::Number | Index::Text) && self.ids != Ids::Shared);
-        self.repeats &= self.ids != Ids::Missing;
+        self.repeats &= !matches!(self.ids, Ids::Missing | Ids::Fresh);
         // A name after an empty object begins a call, unless the id is there too.
         self.placeholder &= !self.names || by_id;
         self
     }
 
+    /// The pieces of the arguments. With new ids and the name, a piece without arguments or with an object is a call.
+    fn cut(&self, call: &Made) -> Vec<String> {
+        let mut pieces = call.cut();
+        if self.ids == Ids::Fresh && self.names {
+            pieces.retain(|text| !text.trim().is_empty());
+            if pieces
+                .iter()
+                .any(|text| text.parse::<Value>().is_ok_and(|value| value.is_object() && value != json!({})))
+            {
+                return vec![pieces.concat()];
+            }
+        }
+        pieces
+    }
+
     fn pieces(&self, place: usize, call: &Made) -> Vec<Value> {
         let id = if self.ids == Ids::Shared { "call_0".to_owned() } else { format!("call_{place}") };
+        let fresh = Cell::new(0);
         let with = |is_first: bool, arguments: Value| {
             let mut piece = match self.index {
                 Index::Number => json!({"index": place}),
@@ -194,6 +271,9 @@ impl Habits {
             };
             if matches!(self.ids, Ids::Every | Ids::Shared) || (self.ids == Ids::First && is_first) {
                 piece["id"] = json!(id);
+            }
+            if self.ids == Ids::Fresh {
+                piece["id"] = json!(format!("{id}_{}", fresh.replace(fresh.get() + 1)));
             }
             piece["function"] = json!({"arguments": arguments});
             if self.names || is_first {
@@ -209,7 +289,7 @@ impl Habits {
         if self.objects {
             pieces.push(with(pieces.is_empty(), whole()));
         } else {
-            for text in call.cut() {
+            for text in self.cut(call) {
                 pieces.push(with(pieces.is_empty(), json!(text)));
             }
         }
@@ -259,7 +339,7 @@ fn made() -> impl Strategy<Value = Made> {
 
 fn habits() -> impl Strategy<Value = Habits> {
     let index = prop::sample::select(vec![Index::Number, Index::Text, Index::Zero, Index::Missing]);
-    let ids = prop::sample::select(vec![Ids::Every, Ids::First, Ids::Shared, Ids::Missing]);
+    let ids = prop::sample::select(vec![Ids::Every, Ids::First, Ids::Fresh, Ids::Shared, Ids::Missing]);
     (index, ids, any::<[bool; 5]>()).prop_map(|(index, ids, [names, placeholder, repeats, objects, alternates])| {
         Habits { index, ids, names, placeholder, repeats, objects, alternates }.possible()
     })

@@ -21,5 +21,13 @@ wire_cases! {
     an_odd_part_loses_no_other_one: "g14_part_of_another_shape" =>
         says("Hi. Done.").calling([("add", json!({"a": 1, "b": 2}))]);
     the_words_of_a_failure_are_shown: "g15_message_of_a_failure" => fails("ERROR", "Provider disconnected");
+    a_list_joins_the_halves_of_a_character: "g08b_array_stream_cut_in_a_character" => says("Hi 😀");
+    other_candidates_are_ignored_at_whatever_place: "g16_candidates_out_of_order" => says("Hi there");
+    other_candidates_of_a_whole_answer_are_ignored: "g16b_whole_candidates_out_of_order" => says("Hi");
+    a_call_without_a_name_is_refused: "g17_call_without_a_name" => fails("MALFORMED_FUNCTION_CALL", "no name");
+    a_whole_call_without_a_name_is_refused: "g17b_whole_call_without_a_name" =>
+        fails("MALFORMED_FUNCTION_CALL", "no name");
+    arguments_that_are_a_list_run_nothing: "g18_arguments_that_are_a_list" =>
+        fails("MALFORMED_FUNCTION_CALL", "no JSON object: weather");
     a_limit_runs_no_call: "g12b_limit_after_a_call" => fails("MAX_TOKENS", "largest number").after_saying("Wait.");
 }

@@ -34,6 +34,13 @@ wire_cases! {
         says("Done.").calling([("weather", json!({"city": "Oslo"}))]);
     an_empty_object_before_the_arguments_is_replaced: "o13l_placeholder_before_the_arguments" =>
         says("Done.").calling([("weather", json!({"city": "Oslo"}))]);
+    new_ids_and_the_name_on_every_piece_are_one_call: "o01e_new_id_and_name_on_every_piece" =>
+        says("Done.").calling([("weather", json!({"city": "Rome"}))]);
+    an_empty_object_in_one_piece_with_the_arguments_is_replaced: "o13m_placeholder_and_arguments_in_one_piece" =>
+        says("Done.").calling([("weather", json!({"city": "Rome"}))]);
+    a_call_without_a_name_is_refused: "o17_call_without_a_name" => fails("MALFORMED_FUNCTION_CALL", "no name: `a`");
+    a_whole_call_without_a_name_is_refused: "o17b_whole_call_without_a_name" =>
+        fails("MALFORMED_FUNCTION_CALL", "no name: `a`");
     two_objects_in_the_arguments_of_a_call_are_refused: "o15_two_objects_in_one_arguments" =>
         fails("MALFORMED_FUNCTION_CALL", "several JSON objects: weather");
     a_raw_newline_in_arguments_is_read: "o15b_raw_newline_in_arguments" =>
