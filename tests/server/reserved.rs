@@ -58,6 +58,51 @@ fn changes(delta: &Value) -> Vec<Ask> {
     ]
 }
 
+/// Their keys are named by auth configs, so that no list of names has them all.
+#[tokio::test]
+async fn no_route_plants_replaces_or_removes_a_credential() {
+    let kept = json!({"auth_type": "oauth2", "oauth2": {"access_token": "own"}});
+    let tokens = LlmAgent::builder("tokens").model(ScriptedModel::saying("hi").repeating()).build().unwrap();
+    let app = App::new("demo", tokens).unwrap();
+    let served = serve(Server::new().app(app).sessions(InMemorySessionService::new())).await;
+    served.session("demo", "s").await;
+    let runner = served.server.runner("demo").unwrap();
+    let delta = Map::from_iter([("kept".to_owned(), kept.clone())]);
+    let request = pleach::RunRequest::new(("u", "s")).message("go").reserved_state_delta(delta);
+    runner.start(request).reply().await.unwrap();
+    let before = served.get(&format!("{BASE}/s")).await.json();
+    assert_eq!(before["state"], json!({"kept": kept}));
+    let planted = [
+        json!({"auth_type": "apiKey", "api_key": "planted"}),
+        json!({"authType": "http", "http": {"scheme": "bearer", "credentials": {"token": "planted"}}}),
+        json!({"auth_type": "oauth2", "oauth2": {"access_token": "planted"}}),
+    ];
+    let mut deltas: Vec<(&str, Value)> = Vec::new();
+    for credential in &planted {
+        deltas.extend(["k", "user:k", "app:k", "temp:k", "kept"].map(|key| (key, credential.clone())));
+    }
+    for (key, value) in deltas {
+        for (number, ask) in changes(&object(key, value)).into_iter().enumerate() {
+            let reply = served.send(ask).await;
+            // As above: the named session without a wrapper.
+            if number == 3 && reply.status == 200 {
+                served.send(Ask::new("DELETE", &format!("{BASE}/new"))).await;
+                continue;
+            }
+            assert!((400..500).contains(&reply.status), "{key} {number}: {reply:?}");
+        }
+    }
+    for value in [json!(null), json!("x")] {
+        let patch = Ask::new("PATCH", &format!("{BASE}/s")).json(&json!({"stateDelta": {"kept": value}}));
+        let refused = served.send(patch).await;
+        assert_eq!((refused.status, refused.detail().contains("'kept'")), (403, true), "{refused:?}");
+    }
+    // Sent back as it is, it is left out.
+    let whole = json!({"stateDelta": {"kept": kept, "mood": "good"}});
+    let patched = served.send(Ask::new("PATCH", &format!("{BASE}/s")).json(&whole)).await;
+    assert_eq!((patched.status, &patched.json()["state"]), (200, &json!({"kept": kept, "mood": "good"})));
+}
+
 async fn state_of(served: &Served, session: &str) -> Value {
     served.get(&format!("{BASE}/{session}")).await.json()["state"].clone()
 }

@@ -2,11 +2,8 @@
 
 use std::fmt;
 
-use pleach_core::AuthDocument;
+use pleach_core::{AuthDocument, CREDENTIAL_KINDS};
 use serde::{Deserialize, Serialize};
-
-/// The kinds of credentials. ADK: `AuthCredentialTypes`
-const KINDS: [&str; 5] = ["apiKey", "http", "oauth2", "openIdConnect", "serviceAccount"];
 
 /// A credential: a key, a token, or what is needed to get one. Debug output never shows it.
 ///
@@ -46,15 +43,16 @@ impl AuthCredential {
     }
 
     /// Returns whether the kind is one that ADK knows.
-    pub(crate) fn is_of_known_kind(&self) -> bool {
-        KINDS.contains(&self.auth_type.as_str())
+    #[must_use]
+    pub fn is_of_known_kind(&self) -> bool {
+        CREDENTIAL_KINDS.contains(&self.auth_type.as_str())
     }
 }
 
 impl fmt::Debug for AuthCredential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // An unknown kind may be a secret in the wrong place.
-        let kind = KINDS.into_iter().find(|kind| *kind == self.auth_type);
+        let kind = CREDENTIAL_KINDS.into_iter().find(|kind| *kind == self.auth_type);
         f.debug_struct("AuthCredential").field("auth_type", &kind).finish_non_exhaustive()
     }
 }

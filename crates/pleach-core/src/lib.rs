@@ -66,7 +66,10 @@ pub use owned::{AuthConfig, AuthDocument, Owned};
 pub use path::NodePath;
 pub use question::{NODE_CONFIRMATION, Question, QuestionKind, SIGNAL, TIMER};
 pub use request_input::{REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT, RESERVED_FUNCTIONS, RequestInput};
-pub use reserved::{RefusedKey, StateRights, drop_reserved_metadata, is_reserved_metadata_key, is_reserved_state_key};
+pub use reserved::{
+    CREDENTIAL_KINDS, RefusedKey, StateRights, drop_reserved_metadata, is_credential, is_reserved_metadata_key,
+    is_reserved_state_key,
+};
 pub use route::{DEFAULT_ROUTE, Route, RouteKey};
 pub use routes::{AnyRoute, IntoRoute, Routes};
 pub use scope::Scope;

@@ -1,7 +1,9 @@
 //! What is reserved for the runtime: keys of the state and of `custom_metadata` that it trusts, so that no client, message or node code may
-//! write them. [`StateRights`] decides about changes of the state; the callers decide what becomes of a refusal.
+//! write them, and credentials, whose keys a program may name as it likes: no client may write them under any key. [`StateRights`] decides about changes of the state; the callers decide what becomes of a refusal.
 
 use std::fmt;
+
+use serde_json::Value;
 
 use crate::{Map, Scope};
 
@@ -11,6 +13,17 @@ const METADATA: [&str; 4] = ["__adk_internal_", "_adk_", "_pleach_", "pleach_"];
 /// How the names of state keys begin that the runtime and its plugins read, behind `app:`, `user:` or `temp:`. `adk_` begins the
 /// keys of sign-ins and of credentials, which google-adk has given these names.
 const STATE: [&str; 5] = ["__adk_internal_", "_adk_", "_pleach_", "adk_", "pleach_"];
+
+/// The kinds of credentials, by which a stored one is known. ADK: `AuthCredentialTypes`
+pub const CREDENTIAL_KINDS: [&str; 5] = ["apiKey", "http", "oauth2", "openIdConnect", "serviceAccount"];
+
+/// Returns whether a value of a state is taken for a credential where one is looked for: an object whose `auth_type`, or `authType`, is a
+/// known kind.
+#[must_use]
+pub fn is_credential(value: &Value) -> bool {
+    let kinds = ["auth_type", "authType"].into_iter().filter_map(|key| value.get(key)?.as_str());
+    kinds.into_iter().any(|kind| CREDENTIAL_KINDS.contains(&kind))
+}
 
 /// Returns whether a state key is reserved: its name, without one prefix of a scope, begins with `_pleach_`, `pleach_`, `_adk_`, `adk_` or
 /// `__adk_internal_`. Case matters, as it does for scopes.
@@ -53,6 +66,14 @@ impl StateRights {
         Some(RefusedKey { key: key.to_owned(), why })
     }
 
+    /// Returns why the writer may not set a key to this value, if it may not. A credential is refused under every key: the key is chosen by
+    /// an auth config that the writer may know, and what is under it is trusted.
+    #[must_use]
+    pub fn refusal_of(self, key: &str, value: &Value) -> Option<RefusedKey> {
+        let credential = || is_credential(value).then(|| RefusedKey { key: key.to_owned(), why: Refusal::Credential });
+        self.refusal(key).or_else(credential)
+    }
+
     /// Removes the keys that the writer may not change from `delta`, where their values are those of `state`. A client that sends the
     /// whole state back changes nothing with them.
     ///
@@ -60,7 +81,9 @@ impl StateRights {
     /// The first key with another value. `delta` is as it was then.
     pub fn apply(self, delta: &mut Map, state: &Map) -> Result<(), RefusedKey> {
         for (key, value) in &*delta {
-            if let Some(refused) = self.refusal(key).filter(|_| state.get(key) != Some(value)) {
+            let stored = state.get(key);
+            let refused = self.refusal_of(key, value).or_else(|| self.refusal_of(key, stored?));
+            if let Some(refused) = refused.filter(|_| stored != Some(value)) {
                 return Err(refused);
             }
         }
@@ -68,9 +91,9 @@ impl StateRights {
         Ok(())
     }
 
-    /// Removes the keys that the writer may not change from `delta`.
+    /// Removes the keys that the writer may not change from `delta`, and credentials.
     pub fn strip(self, delta: &mut Map) {
-        delta.retain(|key, _| self.refusal(key).is_none());
+        delta.retain(|key, value| self.refusal_of(key, value).is_none());
     }
 }
 
@@ -85,6 +108,7 @@ pub struct RefusedKey {
 enum Refusal {
     Reserved,
     OfApp,
+    Credential,
 }
 
 impl RefusedKey {
@@ -100,6 +124,7 @@ impl fmt::Display for RefusedKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why = match self.why {
             Refusal::Reserved => "is reserved for the runtime: leave it out, or use another name",
+            Refusal::Credential => "is that of a credential, which only a sign-in sets: leave it out",
             Refusal::OfApp => "belongs to all users of the app, and this caller may not change it: leave it out",
         };
         write!(f, "state key '{}' {why}", self.key)
@@ -150,6 +175,34 @@ mod tests {
         assert_eq!(all, map(json!({"app:x": 1, "k": 2})));
         StateRights::WithoutApp.apply(&mut whole, &state).unwrap();
         assert_eq!(whole, map(json!({"k": 2})));
+    }
+
+    #[test]
+    fn credentials_are_refused_under_every_key() {
+        for kind in CREDENTIAL_KINDS {
+            for form in ["auth_type", "authType"] {
+                let credential = json!({form: kind, "oauth2": {"access_token": "x"}});
+                let state = map(json!({"kept": credential}));
+                for key in ["k", "kept2", "user:k", "app:k", "temp:k"] {
+                    let mut delta = map(json!({key: credential}));
+                    assert_eq!(StateRights::All.apply(&mut delta, &state).unwrap_err().key(), key);
+                    StateRights::All.strip(&mut delta);
+                    assert_eq!(delta, Map::new());
+                }
+                // Nor is one replaced or removed; sent back, it is left out.
+                for value in [json!(null), json!("x"), json!({form: kind})] {
+                    assert!(StateRights::All.apply(&mut map(json!({"kept": value})), &state).is_err(), "{value}");
+                }
+                let mut whole = map(json!({"kept": credential, "mood": 1}));
+                StateRights::All.apply(&mut whole, &state).unwrap();
+                assert_eq!(whole, map(json!({"mood": 1})));
+            }
+        }
+        for open in
+            [json!("oauth2"), json!({"auth_type": "other"}), json!({"type": "oauth2"}), json!([{"auth_type": "http"}])]
+        {
+            assert_eq!(StateRights::All.refusal_of("k", &open), None, "{open}");
+        }
     }
 
     #[test]

@@ -81,7 +81,7 @@ impl CallerRights {
     /// # Errors
     /// 403 with the first key that may not be changed.
     pub(crate) fn check_initial_state(self, state: &Map) -> Result<(), ApiError> {
-        let refused = state.keys().find_map(|key| self.state().refusal(key));
+        let refused = state.iter().find_map(|(key, value)| self.state().refusal_of(key, value));
         refused.map_or(Ok(()), |refused| Err(refused.into()))
     }
 

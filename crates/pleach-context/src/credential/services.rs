@@ -110,7 +110,7 @@ impl CredentialService for SessionStateCredentialService {
         ctx: &'a Context,
     ) -> BoxFuture<'a, Result<Option<AuthCredential>, NodeError>> {
         // Another value under the key belongs to other code and is ignored (S85).
-        let kept = ctx.state().value(&credential_key(config)).and_then(|value| serde_json::from_value(value).ok());
+        let kept = ctx.state().value(&credential_key(config)).and_then(read);
         Box::pin(ready(Ok(kept.map(|credential| with_client(credential, config, ClientFields::Secret)))))
     }
 
@@ -129,5 +129,10 @@ pub(crate) fn auth_response(config: &AuthConfig, ctx: &Context) -> Option<AuthCr
     let key = credential_key(config);
     let kept = ctx.state().value(&format!("temp:{key}")).filter(Value::is_object);
     let kept = kept.or_else(|| ctx.state().value(&key))?;
-    Some(with_client(serde_json::from_value(kept).ok()?, config, ClientFields::IdAndSecret))
+    Some(with_client(read(kept)?, config, ClientFields::IdAndSecret))
+}
+
+/// Reads a credential of the state. One of another kind is none: clients may write it.
+fn read(value: Value) -> Option<AuthCredential> {
+    serde_json::from_value(value).ok().filter(AuthCredential::is_of_known_kind)
 }
