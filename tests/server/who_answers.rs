@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use pleach::model::LlmResponse;
 use pleach::prelude::*;
 use pleach::server::{Caller, Server};
-use pleach::{App, GivenAnswer, InMemorySessionService, RequestInput};
+use pleach::{App, FunctionCall, GivenAnswer, InMemorySessionService, Map, RequestInput};
 use serde_json::{Value, json};
 
 use crate::client::{Ask, Reply};
@@ -126,10 +127,85 @@ async fn the_inspector_answers_as_its_caller() {
     let body = json!({"answer": {"questionId": "manager", "invocationId": invocation, "value": true}});
     let refused = served.send(Ask::post(moves, &body).header("x-user", "u")).await;
     assert_eq!(refused.status, 403, "{refused:?}");
-    assert_eq!(served.post(moves, body).await.status, 202); // Sleeps and signals are not for people.
+    assert_eq!(served.post(moves, body).await.status, 202);
+    // Sleeps and signals are not for people.
     for id in ["pleach_signal:wf@1/paid@1:1", "pleach_timer:wf@1/wait@1:1"] {
         let body = json!({"answer": {"questionId": id, "invocationId": invocation, "value": true}});
         let refused = served.post(moves, body).await;
         assert_eq!((refused.status, refused.detail().contains("takes no answer")), (400, true), "{refused:?}");
     }
+}
+
+/// An agent that calls a tool which goes on after it has answered.
+fn visas() -> Server {
+    let calls = ["c1", "c2"].map(|id| FunctionCall::new(id, "visa", Map::new()));
+    let model = ScriptedModel::new().then(LlmResponse::calls(calls)).then_text("applied").then_text("granted");
+    let visa = tool("visa", "Applies.", async || json!({"status": "pending"})).long_running();
+    let agent = LlmAgent::builder("visas").model(model).tool(visa).build().unwrap();
+    Server::new().app(App::new("visas", agent).unwrap()).sessions(InMemorySessionService::new()).caller(|request| {
+        match request.headers.get("x-user") {
+            Some(user) => Caller::User(user.to_str().unwrap().into()),
+            None => Caller::Anyone,
+        }
+    })
+}
+
+fn result_of(call: &str) -> Value {
+    json!({"functionResponse": {"id": call, "name": "visa", "response": {"status": "granted"}}})
+}
+
+/// Whoever gives the result of a call speaks for its tool.
+#[tokio::test]
+async fn a_named_caller_gives_no_result_for_a_call_that_asks_nothing() {
+    let served = serve(visas()).await;
+    let made = served.post("/apps/visas/users/u/sessions", json!({"sessionId": "s"})).await;
+    assert_eq!(made.status, 200);
+    assert_eq!(served.post("/run", message("visas", "s", "go")).await.status, 200);
+    let log = || async { served.get("/apps/visas/users/u/sessions/s").await.json()["events"].clone() };
+    let stored = log().await;
+    for parts in [json!([result_of("c1")]), json!([result_of("c1"), result_of("c2")])] {
+        let mut body = message("visas", "s", "");
+        body["newMessage"]["parts"] = parts;
+        for path in ["/run", "/run_sse"] {
+            let refused = served.send(Ask::post(path, &body).header("x-user", "u")).await;
+            assert_eq!((refused.status, refused.detail().contains("'c1'")), (403, true), "{refused:?}");
+        }
+    }
+    assert_eq!(log().await, stored);
+    // The program does.
+    let mut body = message("visas", "s", "");
+    body["newMessage"]["parts"] = json!([result_of("c1")]);
+    assert_eq!(served.post("/run", body).await.status, 200);
+}
+
+/// Two nodes that ask under one id: the second answer of a message is given to the other one.
+fn reviews() -> Server {
+    let mut wf = Workflow::builder("refunds");
+    let own = wf.node("own", async || RequestInput::<bool>::ask("review", "Is it right?").assign_to("u"));
+    let others = wf.node("others", async || RequestInput::<bool>::ask("review", "Is it right?").assign_to("boss"));
+    wf.edge(START, own).edge(START, others);
+    Server::new().app(App::new("refunds", wf.build().unwrap()).unwrap()).sessions(InMemorySessionService::new()).caller(
+        |request| match request.headers.get("x-user") {
+            Some(user) => Caller::User(user.to_str().unwrap().into()),
+            None => Caller::Anyone,
+        },
+    )
+}
+
+#[tokio::test]
+async fn an_id_that_is_answered_twice_reaches_no_question_of_others() {
+    let served = serve(reviews()).await;
+    asked(&served, "u").await;
+    let stored = events(&served, "u").await;
+    let one = answer("u", "review", json!(true));
+    let part = one["newMessage"]["parts"][0].clone();
+    for count in [2, 3] {
+        let mut body = one.clone();
+        body["newMessage"]["parts"] = Value::Array(vec![part.clone(); count]);
+        for path in ["/run", "/run_sse"] {
+            let refused = served.send(Ask::post(path, &body).header("x-user", "u")).await;
+            assert!((400..500).contains(&refused.status), "{count}: {refused:?}");
+        }
+    }
+    assert_eq!(events(&served, "u").await, stored);
 }
