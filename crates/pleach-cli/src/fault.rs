@@ -17,8 +17,10 @@ pub(crate) enum Fault {
         "session {session}: values of event {event} are outside of the database: say where with `--payloads`, or in `migrate` with `--from-payloads`"
     )]
     Outside { session: SessionKey, event: String },
-    #[error("sessions left out, because values of them are missing or cannot be read: {sessions}; each is named above")]
-    LeftOut { sessions: usize },
+    #[error("{}; each is named above", left_out(*sessions, *values))]
+    LeftOut { sessions: usize, values: usize },
+    #[error("{whose}: the value of state key {key:?} is left out, because it cannot be read: {reason}")]
+    UnreadableState { whose: String, key: String, reason: String },
     #[error("cannot write the output: {0}")]
     Output(#[from] std::io::Error),
     #[error("{}: {error}", path.display())]
@@ -90,6 +92,17 @@ impl Fault {
             _ => 1,
         }
     }
+}
+
+fn left_out(sessions: usize, values: usize) -> String {
+    let mut parts = Vec::new();
+    if sessions > 0 {
+        parts.push(format!("sessions left out, because values of them are missing or cannot be read: {sessions}"));
+    }
+    if values > 0 {
+        parts.push(format!("values of states left out, because they cannot be read: {values}"));
+    }
+    parts.join("; ")
 }
 
 fn list(keys: &[SessionKey]) -> String {

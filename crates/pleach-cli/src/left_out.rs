@@ -1,14 +1,18 @@
-//! [`LeftOut`]: sessions that cannot be copied, while others are.
+//! [`LeftOut`]: sessions, and values of states, that cannot be copied, while others are.
 
-use pleach::SessionError;
+use std::collections::BTreeSet;
+
+use pleach::{Session, SessionError};
 
 use crate::fault::Fault;
 use crate::screen::Screen;
 
-/// How many sessions a copy leaves out because values of them are missing or cannot be read.
+/// What a copy leaves out because it is missing or cannot be read.
 #[derive(Default)]
 pub(crate) struct LeftOut {
     sessions: usize,
+    /// Whose state, and which key. Sessions share those of their app and user.
+    values: BTreeSet<(String, String)>,
 }
 
 impl LeftOut {
@@ -31,11 +35,26 @@ impl LeftOut {
         }
     }
 
-    /// Fails when a session was left out.
+    /// Names the values of a copied session's state that cannot be read: those of its app and user once for all of their sessions.
+    pub(crate) fn note_unreadable(&mut self, session: &Session, screen: &Screen) {
+        let (app, user) = (session.app_name(), session.user_id());
+        for (key, reason) in &session.unreadable {
+            let whose = match key.split_once(':') {
+                Some(("app", _)) => format!("app {app}"),
+                Some(("user", _)) => format!("user {app}/{user}"),
+                _ => format!("session {}", session.key()),
+            };
+            if self.values.insert((whose.clone(), key.clone())) {
+                screen.complain(&Fault::UnreadableState { whose, key: key.clone(), reason: reason.clone() });
+            }
+        }
+    }
+
+    /// Fails when something was left out.
     pub(crate) fn check(&self) -> Result<(), Fault> {
-        match self.sessions {
-            0 => Ok(()),
-            sessions => Err(Fault::LeftOut { sessions }),
+        match (self.sessions, self.values.len()) {
+            (0, 0) => Ok(()),
+            (sessions, values) => Err(Fault::LeftOut { sessions, values }),
         }
     }
 }

@@ -33,6 +33,7 @@ pub(crate) async fn run(args: Migrate, screen: &mut Screen) -> Result<(), Fault>
                 let Some(()) = left_out.unless_broken(kept, screen)? else { continue };
                 let loaded = load_whole(&*from, listed.key()).await;
                 let Some(session) = left_out.unless_broken(loaded, screen)? else { continue };
+                left_out.note_unreadable(&session, screen);
                 if !one(&session, &*to, args.skip_existing, &mut counts).await? {
                     differences.push(format!("session {}", listed.key()));
                 }

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pleach::{
-    AppName, FileArtifactService, ListCursor, ListSessions, PayloadSessions, Session, SessionId, SessionKey,
-    SessionService, SystemClock, connect, connect_read_only,
+    AppName, FileArtifactService, ListCursor, ListSessions, ListSessionsResponse, PayloadSessions, Session, SessionId,
+    SessionKey, SessionService, SystemClock, connect, connect_read_only,
 };
 
 use crate::args::{One, Store, Whose};
@@ -128,16 +128,27 @@ impl<'s> Pages<'s> {
 
     /// Returns the next sessions, without state and events.
     pub(crate) async fn next(&mut self) -> Result<Option<Vec<Session>>, Fault> {
+        let page = self.page(false).await?;
+        Ok(page.map(|page| page.sessions))
+    }
+
+    /// Returns the next sessions without events, and what of them cannot be read.
+    pub(crate) async fn next_judged(&mut self) -> Result<Option<ListSessionsResponse>, Fault> {
+        self.page(true).await
+    }
+
+    async fn page(&mut self, with_state: bool) -> Result<Option<ListSessionsResponse>, Fault> {
         if self.is_over {
             return Ok(None);
         }
-        let mut request = ListSessions::new(self.app.clone()).with_limit(PAGE.min(self.left)).without_state();
+        let mut request = ListSessions::new(self.app.clone()).with_limit(PAGE.min(self.left));
+        request.with_state = with_state;
         request.user_id = self.user.as_deref().map(Into::into);
         request.after = self.after.take();
         let page = self.store.list_sessions(request).await?;
         self.left -= page.sessions.len().min(self.left);
         self.is_over = page.next.is_none() || self.left == 0;
-        self.after = page.next;
-        Ok(Some(page.sessions))
+        self.after.clone_from(&page.next);
+        Ok(Some(page))
     }
 }

@@ -24,6 +24,7 @@ pub(super) async fn run(args: Export, screen: &mut Screen) -> Result<(), Fault> 
     for key in keys {
         let loaded = load_whole(&*store, &key).await;
         let Some(session) = left_out.unless_broken(loaded, screen)? else { continue };
+        left_out.note_unreadable(&session, screen);
         let value = to_camel(&session).map_err(std::io::Error::from)?;
         writeln!(out, "{value}")?;
         bar.inc(1);

@@ -19,7 +19,7 @@ pub(super) async fn run(one: One, screen: &mut Screen) -> Result<(), Fault> {
         let key = session.key();
         return screen.value(&json!({
             "appName": key.app_name, "userId": key.user_id, "id": key.session_id,
-            "lastUpdateTime": session.last_update_time(), "state": session.state,
+            "lastUpdateTime": session.last_update_time(), "state": session.state, "unreadableState": session.unreadable,
             "eventCount": session.events.len(), "openQuestions": to_camel(&questions).map_err(std::io::Error::from)?,
         }));
     }
@@ -34,6 +34,9 @@ fn write(session: &Session, questions: &[Question], screen: &mut Screen) -> Resu
         let mut value = value.clone();
         hide_secrets_of(name, &mut value);
         screen.line(format_args!("state    {} = {}", printable(name), short(&value.to_string(), VALUE)))?;
+    }
+    for (name, reason) in &session.unreadable {
+        screen.line(format_args!("state    {} cannot be read: {}", printable(name), short(reason, VALUE)))?;
     }
     for question in questions {
         let message = short(&question.message, VALUE);

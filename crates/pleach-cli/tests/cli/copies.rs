@@ -147,6 +147,14 @@ async fn what_is_damaged_is_left_out_of_copies() {
 
     let listed = pleach(&["sessions", "list", "--sessions", &from]);
     assert!(listed.code == 0 && listed.out.lines().count() == 3, "{listed:?}");
+    let broken: Vec<&str> = listed.out.lines().filter(|line| line.contains("(cannot be read: ")).collect();
+    assert!(
+        broken.len() == 2 && ["s2", "s3"].iter().all(|id| broken.iter().any(|line| line.contains(id))),
+        "{listed:?}"
+    );
+    let listed = pleach(&["sessions", "list", "--json", "--sessions", &from]);
+    let faults: Vec<bool> = listed.values().iter().map(|session| session["fault"].is_string()).collect();
+    assert_eq!(faults.iter().filter(|is_broken| **is_broken).count(), 2, "{listed:?}");
     let exported = pleach(&["sessions", "export", "--sessions", &from]);
     assert!(exported.out.contains("whole") && !exported.out.contains("damaged"), "{exported:?}");
     for ran in [exported, pleach(&["migrate", &from, &to])] {
@@ -154,6 +162,59 @@ async fn what_is_damaged_is_left_out_of_copies() {
         assert!(["shop/ana/s2", "shop/ben"].iter().all(|key| ran.err.contains(key)), "{ran:?}");
     }
     assert_eq!(loaded(&to, "shop", "ana", "s1").await.state, json!({"whole": 1}).as_object().unwrap().clone());
+}
+
+// google-adk stores such values. Nothing of them can be read, and the other values of the state are copied.
+#[tokio::test]
+async fn values_of_states_that_cannot_be_read_are_named_and_the_rest_is_copied() {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, to) = (url(folder.path(), "from.db"), url(folder.path(), "to.db"));
+    let store = connect(&from).await.unwrap();
+    for (id, state) in [
+        ("s1", json!({"whole": 1, "odd": "PLANT0", "user:odd": "PLANT1", "app:odd": "PLANT2", "app:whole": 2})),
+        ("s2", json!({"whole": 3})),
+    ] {
+        let session =
+            CreateSession::new("shop", "ana").with_session_id(id).with_state(state.as_object().unwrap().clone());
+        store.create_session(session).await.unwrap();
+    }
+    store.close().await.unwrap();
+    let file = folder.path().join("from.db");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let planted = br#""PLANT"#;
+    for start in 0..bytes.len() - planted.len() {
+        if bytes[start..].starts_with(planted) {
+            // As long as the text, and out of range.
+            bytes[start..start + 8].copy_from_slice(b"1e999999");
+        }
+    }
+    std::fs::write(&file, bytes).unwrap();
+
+    let listed = pleach(&["sessions", "list", "--sessions", &from]);
+    assert!(
+        listed.code == 0 && listed.out.contains("(state that cannot be read: app:odd, odd, user:odd)"),
+        "{listed:?}"
+    );
+    let listed = pleach(&["sessions", "list", "--json", "--sessions", &from]).values();
+    let odd = listed.iter().find(|session| session["id"] == "s1").unwrap();
+    assert!(odd["unreadableState"]["odd"].is_string(), "{odd}");
+    let shown = pleach(&["sessions", "show", "s1", "--sessions", &from]);
+    assert!(shown.out.contains("state    user:odd cannot be read: "), "{shown:?}");
+    let exported = pleach(&["sessions", "export", "--sessions", &from]);
+    assert_eq!(exported.out.lines().count(), 2, "{exported:?}");
+    for ran in [exported, pleach(&["migrate", &from, &to])] {
+        assert!(
+            ran.code == 1 && ran.err.contains("values of states left out, because they cannot be read: 3"),
+            "{ran:?}"
+        );
+        for named in ["session shop/ana/s1: the value of state key \"odd\"", "user shop/ana: ", "app shop: "] {
+            assert_eq!(ran.err.matches(named).count(), 1, "{ran:?}");
+        }
+    }
+    assert_eq!(
+        loaded(&to, "shop", "ana", "s1").await.state,
+        json!({"whole": 1, "app:whole": 2}).as_object().unwrap().clone()
+    );
 }
 
 // Of a copy that was changed since, the comparison says so.
