@@ -45,8 +45,9 @@ impl ListedTool {
     pub(crate) fn read(tool: &Map) -> Result<Self, &'static str> {
         let input_schema = match tool.get("inputSchema") {
             Some(Value::Object(schema)) => schema.clone(),
-            // It takes no arguments, or any.
+            // It takes no arguments, or any. PHP writes an empty object as an empty list.
             None | Some(Value::Null | Value::Bool(true)) => Map::new(),
+            Some(Value::Array(none)) if none.is_empty() => Map::new(),
             Some(_) => return Err("the schema of its arguments is no object"),
         };
         let no_hints = Map::new();

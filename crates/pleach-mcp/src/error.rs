@@ -86,8 +86,18 @@ pub enum McpError {
     Answer {
         /// The toolset's name.
         server: String,
-        /// What it answered.
-        reason: &'static str,
+        /// What it answered. For a message that cannot be read: the id of the request, and how the message begins.
+        reason: String,
+    },
+    /// The server began a message and wrote no more of it. The session was given up: the next request opens another one.
+    #[error("the MCP server `{server}` began a message and did not end it: it did not {what} within {} s", limit.as_secs_f64())]
+    Unfinished {
+        /// The toolset's name.
+        server: String,
+        /// What it was asked for.
+        what: &'static str,
+        /// How long it had.
+        limit: Duration,
     },
     /// The function that makes the headers of a session failed.
     #[error("the headers for the MCP server `{server}` cannot be made: {reason}")]
@@ -118,6 +128,7 @@ impl McpError {
             Self::Exceeded { .. } => "exceeded",
             Self::Refused { .. } => "refused",
             Self::Answer { .. } => "answer",
+            Self::Unfinished { .. } => "unfinished",
             Self::Headers { .. } => "headers",
             Self::Closed { .. } => "closed",
         }

@@ -13,14 +13,13 @@ use crate::members::flag;
 /// What the server did instead of answering.
 pub(crate) fn of(answer: Value) -> Result<ToolResult, &'static str> {
     let mut fields = fields(answer);
-    if fields.get("resultType").and_then(Value::as_str) == Some("input_required") {
-        return Err("asks for input in the middle of a call, which it cannot get");
-    }
-    if fields.get("task").is_some_and(Value::is_object) && !fields.contains_key("content") {
-        return Err("answered with a task to wait for, which is not supported");
-    }
-    fields.remove("resultType");
     fields.retain(|_, value| !value.is_null());
+    if let Some(reason) = no_result(&fields) {
+        return Err(reason);
+    }
+    if fields.get("resultType").and_then(Value::as_str).is_some_and(|kind| kind == "complete") {
+        fields.remove("resultType");
+    }
     rename_meta(&mut fields);
     let is_error = flag(&fields, "isError").unwrap_or(false);
     fields.insert("isError".to_owned(), is_error.into());
@@ -30,6 +29,20 @@ pub(crate) fn of(answer: Value) -> Result<ToolResult, &'static str> {
     fields.insert("content".to_owned(), blocks.into());
     let result = ToolResult::from(Value::Object(fields));
     Ok(media.into_iter().fold(result, |result, (mime_type, data)| result.with_bytes(mime_type, data)))
+}
+
+/// Returns why an answer is no result yet: it has the members of a question or of a task, and no others.
+fn no_result(fields: &Map) -> Option<&'static str> {
+    let has_only = |keys: &[&str]| fields.keys().all(|key| keys.contains(&key.as_str()));
+    if fields.get("resultType").and_then(Value::as_str) == Some("input_required")
+        && has_only(&["resultType", "inputRequests", "requestState", "task", "_meta"])
+    {
+        return Some("asks for input in the middle of a call, which it cannot get");
+    }
+    if fields.get("task").is_some_and(Value::is_object) && has_only(&["task", "resultType", "_meta"]) {
+        return Some("answered with a task to wait for, which is not supported");
+    }
+    None
 }
 
 /// Returns the members of a result. A result that is no object is the content.
@@ -61,9 +74,11 @@ fn block(value: Value) -> Value {
     }
 }
 
-/// The name that members have after they were read.
+/// The name that members have after they were read, unless the server uses it for another one.
 fn rename_meta(fields: &mut Map) {
-    if let Some(meta) = fields.remove("_meta") {
+    if !fields.contains_key("meta")
+        && let Some(meta) = fields.remove("_meta")
+    {
         fields.insert("meta".to_owned(), meta);
     }
 }
@@ -185,11 +200,48 @@ mod tests {
 
     #[test]
     fn what_is_no_result_yet_is_an_error() {
-        assert!(of(json!({"resultType": "input_required", "inputRequests": {}})).is_err());
-        assert!(of(json!({"task": {"taskId": "t"}})).is_err());
+        for answer in [
+            json!({"resultType": "input_required", "inputRequests": {}}),
+            json!({"resultType": "input_required", "requestState": "s", "_meta": {}, "content": null}),
+            json!({"task": {"taskId": "t"}}),
+            json!({"task": {"taskId": "t"}, "resultType": "task", "_meta": {"a": 1}, "structuredContent": null}),
+        ] {
+            assert!(of(answer.clone()).is_err(), "{answer}");
+        }
+    }
+
+    #[test]
+    fn an_odd_member_loses_nothing_that_came_with_it() {
+        let odd = [
+            ("task", json!({"taskId": "t"})),
+            ("task", json!("x")),
+            ("resultType", json!("input_required")),
+            ("resultType", json!("new")),
+            ("resultType", json!(7)),
+            ("_meta", json!({"a": 1})),
+            ("meta", json!([1])),
+            ("inputRequests", json!({})),
+            ("extra", json!({"b": [null]})),
+        ];
+        let carried = [
+            ("structuredContent", json!({"sum": 3})),
+            ("structuredContent", json!([1])),
+            ("content", json!([text("words")])),
+            ("toolResult", json!(7)),
+            ("isError", json!(true)),
+        ];
+        for (key, value) in &odd {
+            for (carried, expected) in &carried {
+                let given = given(json!({*key: value, *carried: expected}));
+                let name = if *key == "_meta" { "meta" } else { key };
+                assert_eq!((&given[name], &given[*carried]), (value, expected), "{key} {value}");
+            }
+        }
         assert_eq!(
-            given(json!({"task": "x", "resultType": "complete", "_meta": {"a": 1}})),
-            json!({"task": "x", "meta": {"a": 1}, "content": [], "isError": false})
+            given(json!({"_meta": {"a": 1}, "resultType": "complete"})),
+            json!({"meta": {"a": 1}, "content": [], "isError": false})
         );
+        let both = given(json!({"_meta": {"a": 1}, "meta": 2}));
+        assert_eq!((&both["_meta"], &both["meta"]), (&json!({"a": 1}), &json!(2)));
     }
 }

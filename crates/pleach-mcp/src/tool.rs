@@ -98,7 +98,8 @@ impl McpTool {
             }
         };
         let answer = session.call(self.server_name(), args.clone(), report).await?;
-        result::of(answer).map_err(|reason| McpError::Answer { server: self.shared.pool.target.name(), reason })
+        result::of(answer)
+            .map_err(|reason| McpError::Answer { server: self.shared.pool.target.name(), reason: reason.to_owned() })
     }
 
     /// Returns the first argument with an integer of more than 64 bits where the schema wants a number.

@@ -89,7 +89,7 @@ impl McpToolset {
     }
 
     pub(crate) fn fault(&self, reason: &'static str) -> McpError {
-        McpError::Answer { server: self.shared.name().to_owned(), reason }
+        McpError::Answer { server: self.shared.name().to_owned(), reason: reason.to_owned() }
     }
 }
 

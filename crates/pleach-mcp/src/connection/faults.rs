@@ -1,6 +1,7 @@
 //! What went wrong with a server, in words that hold no secret.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rmcp::model::ErrorData;
 use rmcp::service::{ClientInitializeError, ServiceError};
@@ -16,6 +17,8 @@ use crate::secrets::Secrets;
 
 /// The characters of a server's message that are shown.
 const LONGEST_MESSAGE: usize = 2_000;
+/// The characters that are shown of a reason with a message that cannot be read.
+const LONGEST_UNREADABLE: usize = 300;
 
 /// Makes the errors of one session.
 #[derive(Clone)]
@@ -79,8 +82,16 @@ impl Faults {
         }
     }
 
-    pub(super) fn answer(&self, reason: &'static str) -> McpError {
-        McpError::Answer { server: self.server(), reason }
+    pub(super) fn answer(&self, reason: impl Into<String>) -> McpError {
+        McpError::Answer { server: self.server(), reason: reason.into() }
+    }
+
+    /// Returns the error of a server that has not answered in time.
+    pub(super) fn overdue(&self, what: &'static str, limit: Duration, notices: &Notices) -> McpError {
+        match notices.break_off() {
+            true => McpError::Unfinished { server: self.server(), what, limit },
+            false => McpError::Timeout { server: self.server(), what, limit },
+        }
     }
 
     fn of_transport(&self, error: &DynamicTransportError) -> (McpError, bool) {
@@ -90,7 +101,7 @@ impl Faults {
         };
         let error = match fault {
             HttpFault::TooLarge => self.too_large(),
-            HttpFault::NoAnswer(reason) => self.answer(reason),
+            HttpFault::NoAnswer(reason) => self.answer(*reason),
             HttpFault::Status { status, reason } => {
                 McpError::Lost { server: self.server(), reason: self.of_status(*status, reason.as_deref()) }
             }
@@ -118,8 +129,8 @@ impl Faults {
     }
 
     fn refused(&self, data: &ErrorData) -> McpError {
-        if let Some(unusable) = Unusable::of(data) {
-            return self.answer(unusable.reason());
+        if let Some(reason) = Unusable::of(data) {
+            return self.answer(self.cut(reason, LONGEST_UNREADABLE));
         }
         McpError::Refused { server: self.server(), code: data.code.0, message: self.shown(&data.message) }
     }
@@ -134,8 +145,12 @@ impl Faults {
 
     /// Returns the beginning of a text of the server or the client, without secrets.
     fn shown(&self, text: &str) -> String {
+        self.cut(text, LONGEST_MESSAGE)
+    }
+
+    fn cut(&self, text: &str, longest: usize) -> String {
         let hidden = self.secrets.hide(text);
-        match hidden.char_indices().nth(LONGEST_MESSAGE) {
+        match hidden.char_indices().nth(longest) {
             Some((end, _)) => format!("{}…", &hidden[..end]),
             None => hidden,
         }

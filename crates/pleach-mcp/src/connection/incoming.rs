@@ -49,12 +49,21 @@ pub(crate) struct Report {
 }
 
 /// Why an answer has no meaning.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Unusable {
     /// It is not JSON.
-    Unreadable,
+    Unreadable { start: String },
+    /// It has begun and was not ended.
+    Cut { start: String },
     /// It has neither a result nor an error.
     Empty,
+}
+
+/// What is wrong with text that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Fault {
+    Unreadable,
+    Cut,
 }
 
 /// Where a message came from.
@@ -78,28 +87,43 @@ pub(super) trait Waiting {
 /// Reads a message, or each message of a batch.
 pub(super) fn read(value: Value, origin: Origin, waiting: &impl Waiting) -> Vec<Incoming> {
     match value {
-        Value::Array(batch) => batch.into_iter().filter_map(|value| read_one(value, origin, waiting)).collect(),
-        value => read_one(value, origin, waiting).into_iter().collect(),
+        Value::Array(batch) => {
+            let named = |message: &Value| message.get("id").and_then(number);
+            // A body that answers its request by the id answers others by the other messages.
+            let has_own = batch.iter().any(|message| named(message).is_some() && named(message) == origin.request());
+            let origin_of = |message: &Value| match named(message) {
+                id if has_own && id != origin.request() => Origin::Channel,
+                _ => origin,
+            };
+            batch.into_iter().filter_map(|message| read_one(origin_of(&message), message, waiting)).collect()
+        }
+        message => read_one(origin, message, waiting).into_iter().collect(),
     }
 }
 
-/// Returns the end of the request that unreadable text was meant to answer.
-pub(super) fn read_broken(text: &[u8], origin: Origin, waiting: &impl Waiting) -> Option<Incoming> {
+/// Returns the ends of the requests that unreadable text was meant to answer.
+pub(super) fn read_broken(text: &[u8], fault: Fault, origin: Origin, waiting: &impl Waiting) -> Vec<Incoming> {
     let found = scan::message(text);
-    let id = match origin {
-        Origin::Body(id) => id,
-        Origin::Stream(id) if found.is_answer() => id,
-        Origin::Stream(_) => return None,
+    let ids = match origin {
+        Origin::Body(id) => vec![id],
+        Origin::Stream(id) if found.is_answer() => vec![id],
+        Origin::Channel if found.is_answer() && !found.ids.is_empty() => found.ids,
         Origin::Channel if found.is_answer() => {
-            let inner = || found.inner_ids.iter().copied().find(|id| waiting.waits(*id));
-            found.id.or_else(inner).or_else(|| waiting.only())?
+            let inner = found.inner_ids.iter().copied().find(|id| waiting.waits(*id));
+            inner.or_else(|| waiting.only()).into_iter().collect()
         }
-        Origin::Channel => return None,
+        Origin::Stream(_) | Origin::Channel => Vec::new(),
     };
-    waiting.waits(id).then_some(Incoming::Answer { id, answer: Answer::Unusable(Unusable::Unreadable) })
+    let waiting_ids = ids.into_iter().filter(|id| waiting.waits(*id));
+    waiting_ids.map(|id| Incoming::Answer { id, answer: Answer::Unusable(fault.of(text)) }).collect()
 }
 
-fn read_one(value: Value, origin: Origin, waiting: &impl Waiting) -> Option<Incoming> {
+/// Whether servers send a request of this method. A log may repeat the requests of the client.
+pub(super) fn is_of_server(method: &str) -> bool {
+    matches!(method, "ping" | "roots/list" | "sampling/createMessage" | "elicitation/create")
+}
+
+fn read_one(origin: Origin, value: Value, waiting: &impl Waiting) -> Option<Incoming> {
     let Value::Object(mut message) = value else { return None };
     let ends = ["result", "error"].iter().any(|key| message.get(*key).is_some_and(|value| !value.is_null()));
     match message.remove("method") {
@@ -188,23 +212,49 @@ fn float(value: &Value) -> Option<f64> {
     }
 }
 
-impl Unusable {
-    pub(super) fn reason(self) -> &'static str {
+impl Origin {
+    /// Returns the request whose response it is.
+    fn request(self) -> Option<i64> {
         match self {
-            Self::Unreadable => "answered with a message that cannot be read",
-            Self::Empty => "answered with neither a result nor an error",
+            Self::Body(id) | Self::Stream(id) => Some(id),
+            Self::Channel => None,
+        }
+    }
+}
+
+/// The bytes of an unreadable message that are kept. Only a part of them is shown: a secret must be found before it is cut.
+const KEPT: usize = 4 << 10;
+
+impl Fault {
+    fn of(self, text: &[u8]) -> Unusable {
+        let start = String::from_utf8_lossy(&text[..text.len().min(KEPT)]);
+        let start = start.split(char::is_control).map(str::trim).collect::<Vec<_>>().join(" ");
+        match self {
+            Self::Unreadable => Unusable::Unreadable { start },
+            Self::Cut => Unusable::Cut { start },
+        }
+    }
+}
+
+impl Unusable {
+    pub(super) fn reason(&self, id: i64) -> String {
+        match self {
+            Self::Unreadable { start } => {
+                format!("answered with a message that cannot be read (request {id}): {start}")
+            }
+            Self::Cut { start } => format!("began a message and did not end it (request {id}): {start}"),
+            Self::Empty => "answered with neither a result nor an error".to_owned(),
         }
     }
 
     /// Returns an error for rmcp. Errors of servers have no data: theirs is dropped.
-    pub(super) fn mark(self) -> ErrorData {
-        ErrorData::new(ErrorCode::INTERNAL_ERROR, self.reason(), Some(Value::Null))
+    pub(super) fn mark(&self, id: i64) -> ErrorData {
+        ErrorData::new(ErrorCode::INTERNAL_ERROR, self.reason(id), Some(Value::Null))
     }
 
-    /// Reads what [`mark`](Self::mark) has written.
-    pub(super) fn of(error: &ErrorData) -> Option<Self> {
-        error.data.as_ref()?;
-        [Self::Unreadable, Self::Empty].into_iter().find(|unusable| unusable.reason() == error.message)
+    /// Returns the reason that [`mark`](Self::mark) has written.
+    pub(super) fn of(error: &ErrorData) -> Option<&str> {
+        error.data.as_ref().map(|_| error.message.as_ref())
     }
 }
 
@@ -303,6 +353,32 @@ mod tests {
     }
 
     #[test]
+    fn a_batch_in_a_body_that_names_its_request_answers_no_other_with_it() {
+        let result = |id: Value, text: &str| json!({"jsonrpc": "2.0", "id": id, "result": text});
+        for origin in [Origin::Body(3), Origin::Stream(3)] {
+            for own in [json!(3), json!("3"), json!(3.0)] {
+                let batch = json!([result(json!(99), "other"), result(json!(4), "four"), result(own, "own")]);
+                let mut read = read(batch, origin, &Two);
+                assert_eq!(read.pop(), answer(3, Answer::Result(json!("own"))).pop());
+                assert_eq!(read, answer(4, Answer::Result(json!("four"))));
+            }
+            let unnamed = json!([{"jsonrpc": "2.0", "method": "ping"}, result(json!(99), "own")]);
+            assert_eq!(read(unnamed, origin, &Two).pop(), answer(3, Answer::Result(json!("own"))).pop());
+        }
+    }
+
+    #[test]
+    fn an_unreadable_batch_ends_each_of_its_requests() {
+        let text = "[{'jsonrpc': '2.0', 'id': 3, 'result': {}},\n {'jsonrpc': '2.0', 'id': 4, 'result': {}}]";
+        let read = read_broken(text.as_bytes(), Fault::Cut, Origin::Channel, &Two);
+        let cut = |id| Incoming::Answer { id, answer: Answer::Unusable(Fault::Cut.of(text.as_bytes())) };
+        assert_eq!(read, [cut(3), cut(4)]);
+        let reason = Fault::Unreadable.of(text.as_bytes()).reason(3);
+        let expected = "answered with a message that cannot be read (request 3): [{'jsonrpc': '2.0', 'id': 3,";
+        assert!(reason.starts_with(expected), "{reason}");
+    }
+
+    #[test]
     fn notices_are_read_with_odd_members() {
         let notice = |value| match read(value, Origin::Channel, &Two).pop() {
             Some(Incoming::Notice(notice)) => notice,
@@ -322,10 +398,11 @@ mod tests {
     fn unreadable_text_ends_the_request_it_names() {
         let ended = |text: &str, origin, two: bool| {
             let read = match two {
-                true => read_broken(text.as_bytes(), origin, &Two),
-                false => read_broken(text.as_bytes(), origin, &One),
+                true => read_broken(text.as_bytes(), Fault::Unreadable, origin, &Two),
+                false => read_broken(text.as_bytes(), Fault::Unreadable, origin, &One),
             };
-            read.map(|read| match read {
+            assert!(read.len() < 2, "{read:?}");
+            read.into_iter().next().map(|read| match read {
                 Incoming::Answer { id, .. } => id,
                 other => panic!("{other:?}"),
             })
@@ -339,6 +416,8 @@ mod tests {
         assert_eq!(ended(r#"{"jsonrpc":"2.0","method":"notifications/x","params":{"a"#, Origin::Channel, false), None);
         assert_eq!(ended(r#"{"level":"info","message":"#, Origin::Channel, false), None);
         assert_eq!(ended("<html>", Origin::Body(3), true), Some(3));
+        assert_eq!(ended("{'jsonrpc': '2.0', 'id': 4, 'result': {}}", Origin::Channel, true), Some(4));
+        assert_eq!(ended("{'id': 4, 'result': {}}", Origin::Channel, true), None, "the text of a log");
         assert_eq!(ended("keep-alive", Origin::Stream(3), true), None);
         assert_eq!(ended(r#"{"jsonrpc":"2.0","id":99,"result":x}"#, Origin::Stream(3), true), Some(3));
     }

@@ -1,20 +1,23 @@
 //! [`Lines`]: messages in the output of a child, which may be spread over lines, joined on one, or lie among the lines of a log.
 
 use std::mem;
+use std::ops::Range;
 
-use pleach_core::mend_json;
-use serde_json::{Map, Value};
+use pleach_core::{Map, mend_json};
+use serde::de::IgnoredAny;
 
-use super::scan::{Extent, Shape};
+use super::scan::{self, Extent, Shape};
 
 /// A piece of output that may be a message.
 #[derive(Debug, PartialEq)]
 pub(super) enum Piece {
     /// An object or an array by its brackets.
     Whole(Vec<u8>),
-    /// The beginning of one that has no end.
+    /// One whose brackets do not fit together.
     Broken(Vec<u8>),
-    /// An object at the end of a line of a log, which is a message if it answers a request.
+    /// The beginning of one that has no end.
+    Cut(Vec<u8>),
+    /// A message on a line of a log.
     InLog(Vec<u8>),
 }
 
@@ -38,7 +41,7 @@ impl Lines {
         if self.begun.is_empty() {
             self.begin(line, take);
         } else if is_message(line) {
-            self.give_up().into_iter().for_each(&mut *take);
+            self.give_up(take);
             self.begin(line, take);
         } else {
             self.begun.push(b'\n');
@@ -48,23 +51,38 @@ impl Lines {
         }
     }
 
-    /// Returns what has begun and gets no end.
-    pub(super) fn give_up(&mut self) -> Option<Piece> {
+    /// Hands on what has begun and gets no end.
+    pub(super) fn give_up(&mut self, take: &mut impl FnMut(Piece)) {
         self.shape = Shape::default();
-        Some(mem::take(&mut self.begun)).filter(|begun| !begun.is_empty()).map(Piece::Broken)
+        let begun = mem::take(&mut self.begun);
+        if !begun.is_empty() {
+            recover(&begun, take);
+            take(Piece::Cut(begun));
+        }
+    }
+
+    /// Whether what has begun, with the line that has no end yet, is the beginning of JSON. It is not when other text has come after it.
+    pub(super) fn is_json_so_far(&self, line: &[u8]) -> bool {
+        let text = [&self.begun, &b"\n"[..], line].concat();
+        serde_json::from_slice::<IgnoredAny>(&text).map_or_else(|error| error.is_eof(), |_| true)
     }
 
     /// Takes text after which nothing has begun. A line may have any number of objects.
     fn begin(&mut self, text: &[u8], take: &mut impl FnMut(Piece)) {
+        let mut work = Work::on(text);
         let mut text = text;
-        while begins_json(text) {
-            match self.extend(text, take) {
-                Some(rest) => text = rest,
-                None => return,
+        loop {
+            if begins_object(text) {
+                match self.extend(text, take) {
+                    Some(rest) => text = rest,
+                    None => return,
+                }
+            } else if let Some(message) = work.message_in(text) {
+                take(Piece::InLog(text[message.clone()].to_vec()));
+                text = trimmed(&text[message.end..]);
+            } else {
+                return;
             }
-        }
-        if let Some(object) = object_in_log(text) {
-            take(Piece::InLog(object.to_vec()));
         }
     }
 
@@ -77,7 +95,10 @@ impl Lines {
             }
             Extent::Broken => {
                 self.begun.extend_from_slice(text);
-                self.give_up().into_iter().for_each(take);
+                self.shape = Shape::default();
+                let broken = mem::take(&mut self.begun);
+                recover(&broken, take);
+                take(Piece::Broken(broken));
                 None
             }
             Extent::Ends(length) => {
@@ -90,6 +111,18 @@ impl Lines {
     }
 }
 
+/// Hands on the messages that have come after the beginning of another one, on its line or on later ones.
+fn recover(text: &[u8], take: &mut impl FnMut(Piece)) {
+    let mut work = Work::on(text);
+    for line in text.split(|byte| *byte == b'\n') {
+        let mut line = line;
+        while let Some(message) = work.message_in(line) {
+            take(Piece::InLog(line[message.clone()].to_vec()));
+            line = &line[message.end..];
+        }
+    }
+}
+
 /// Whether text is a message by itself, and not a part of one.
 pub(super) fn is_message(text: &[u8]) -> bool {
     let text = trimmed(text);
@@ -97,7 +130,21 @@ pub(super) fn is_message(text: &[u8]) -> bool {
     if !begins_json(text) || Shape::default().follow(text) != Extent::Ends(text.len()) {
         return false;
     }
-    serde_json::from_slice::<Map<String, Value>>(&mend_json(text)).is_ok_and(|object| object.contains_key("jsonrpc"))
+    object(text).is_some_and(|object| object.contains_key("jsonrpc"))
+}
+
+/// The bytes of a line that are looked at for a message.
+const LOOKED_AT: usize = 4 << 10;
+
+/// Whether a line without its end is the beginning of a message.
+pub(super) fn begins_message(line: &[u8]) -> bool {
+    const MARK: &[u8] = b"\"jsonrpc\"";
+    let line = trimmed(line);
+    begins_object(line) || line[..line.len().min(LOOKED_AT)].windows(MARK.len()).any(|window| window == MARK)
+}
+
+fn begins_object(text: &[u8]) -> bool {
+    begins_json(text) || begins_printed(text)
 }
 
 /// Whether text begins as an object or as a list of objects does. A line of a log may begin with a bracket, too: `[info] ready`.
@@ -111,15 +158,63 @@ fn begins_json(text: &[u8]) -> bool {
     }
 }
 
-/// Returns the object with the mark of the protocol that a line of a log has after its beginning.
-fn object_in_log(line: &[u8]) -> Option<&[u8]> {
-    const MARK: &[u8] = b"\"jsonrpc\"";
-    let mark = line.windows(MARK.len()).position(|window| window == MARK)?;
-    let start = line[..mark].iter().rposition(|byte| *byte == b'{')?;
-    match Shape::default().follow(&line[start..]) {
-        Extent::Ends(length) => Some(&line[start..start + length]),
-        Extent::Open | Extent::Broken => None,
+/// Whether text begins as another language prints a message. Other objects in its notation are those of a log.
+fn begins_printed(text: &[u8]) -> bool {
+    let key = text.strip_prefix(b"{").and_then(scan::first_key);
+    matches!(key, Some(b"jsonrpc" | b"id" | b"result" | b"error" | b"method"))
+}
+
+/// How much of a line is still looked at for messages in it: brackets in the text of a log may be as many as its bytes.
+struct Work {
+    left: usize,
+}
+
+impl Work {
+    /// How often each byte of a long line is looked at.
+    const TIMES: usize = 16;
+    /// The bytes that are looked at in a short one.
+    const LEAST: usize = 256 << 10;
+
+    fn on(line: &[u8]) -> Self {
+        Self { left: line.len().saturating_mul(Self::TIMES).saturating_add(Self::LEAST) }
     }
+
+    /// Returns the first message among the text of a log.
+    fn message_in(&mut self, line: &[u8]) -> Option<Range<usize>> {
+        let mut at = 0;
+        while let Some(start) = next_object(line, at) {
+            at = start + 1;
+            let text = &line[start..];
+            let Extent::Ends(length) = Shape::default().follow(text) else {
+                self.left = self.left.checked_sub(text.len())?;
+                continue;
+            };
+            self.left = self.left.checked_sub(length)?;
+            match object(&text[..length]) {
+                Some(object) if has_marks(&object) => return Some(start..start + length),
+                // What it holds is a part of something else.
+                Some(_) => at = start + length,
+                None => {}
+            }
+        }
+        None
+    }
+}
+
+/// Returns where the next object may begin.
+fn next_object(line: &[u8], from: usize) -> Option<usize> {
+    let may_begin = |place: &usize| line[*place] == b'{' && line[place + 1..].trim_ascii_start().first() == Some(&b'"');
+    (from..line.len()).find(may_begin)
+}
+
+fn object(text: &[u8]) -> Option<Map> {
+    serde_json::from_slice(&mend_json(text)).ok()
+}
+
+/// Whether an object is a message, and not one that a log writes.
+fn has_marks(object: &Map) -> bool {
+    let has = |key: &str| object.contains_key(key);
+    has("jsonrpc") || (has("id") && (has("result") || has("error")))
 }
 
 /// Text without white space at its ends, and without the mark that files of some editors begin with.
@@ -132,12 +227,16 @@ fn trimmed(text: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
 
-    fn check(lines: &[&str], expected: &[Piece]) {
+    fn pieces(lines: &[&str]) -> Vec<Piece> {
         let mut reader = Lines::default();
         let mut pieces = Vec::new();
         lines.iter().for_each(|line| reader.push(line.as_bytes(), &mut |piece| pieces.push(piece)));
-        pieces.extend(reader.give_up());
-        assert_eq!(pieces, expected, "{lines:?}");
+        reader.give_up(&mut |piece| pieces.push(piece));
+        pieces
+    }
+
+    fn check(lines: &[&str], expected: &[Piece]) {
+        assert_eq!(pieces(lines), expected, "{lines:?}");
     }
 
     fn whole(text: &str) -> Piece {
@@ -148,6 +247,14 @@ mod tests {
         Piece::Broken(text.into())
     }
 
+    fn cut(text: &str) -> Piece {
+        Piece::Cut(text.into())
+    }
+
+    fn in_log(text: &str) -> Piece {
+        Piece::InLog(text.into())
+    }
+
     #[test]
     fn a_line_is_a_message() {
         check(&[r#"{"a":1}"#, "", "  [{}]\r"], &[whole(r#"{"a":1}"#), whole("[{}]")]);
@@ -156,7 +263,10 @@ mod tests {
 
     #[test]
     fn log_lines_are_passed_over() {
-        check(&["starting…", "[info] {x}", "{'a': 1}", "{ready}", "3", "null", "[12:00 x", "\"text\""], &[]);
+        check(
+            &["starting…", "[info] {x}", "{'a': 1}", "{ready}", "3", "null", "[12:00 x", "\"text\"", "{", "}"],
+            &[whole("{\n}")],
+        );
     }
 
     #[test]
@@ -168,12 +278,33 @@ mod tests {
     }
 
     #[test]
+    fn messages_that_other_languages_print_are_one_piece() {
+        let python = r#"{'jsonrpc': '2.0', 'id': 1, 'result': {'text': "it's } {"}}"#;
+        check(&[python], &[whole(python)]);
+        check(
+            &["{'id': 1,", " 'jsonrpc': '2.0',", " 'result': {}}"],
+            &[whole("{'id': 1,\n'jsonrpc': '2.0',\n'result': {}}")],
+        );
+        check(&["{", "  jsonrpc: '2.0',", "  id: 1", "}"], &[whole("{\njsonrpc: '2.0',\nid: 1\n}")]);
+        check(&["{id: 7} ok", "{level=info}", "{'msg': 'id: 7'}"], &[whole("{id: 7}")]);
+    }
+
+    #[test]
     fn what_gets_no_end_is_given_up_when_a_message_follows() {
         let next = r#"{"jsonrpc":"2.0","id":1}"#;
-        check(&[r#"{"broken"#, "\u{1}", "{}", next], &[broken("{\"broken\n\u{1}\n{}"), whole(next)]);
+        check(&[r#"{"broken"#, "\u{1}", "{}", next], &[cut("{\"broken\n\u{1}\n{}"), whole(next)]);
         check(&[r#"{"a":[}"#, next], &[broken(r#"{"a":[}"#), whole(next)]);
-        check(&["[", &format!("{next},"), next, "]"], &[broken("["), whole(next), whole(next)]);
+        check(&["[", &format!("{next},"), next, "]"], &[cut("["), whole(next), whole(next)]);
         check(&["{", r#""a":{"jsonrpc":1}"#, "}"], &[whole("{\n\"a\":{\"jsonrpc\":1}\n}")]);
+    }
+
+    #[test]
+    fn messages_after_the_beginning_of_another_one_are_recovered() {
+        let next = r#"{"jsonrpc":"2.0","id":2,"result":{}}"#;
+        let joined = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"a":"x{next}"#);
+        check(&[&joined], &[in_log(next), cut(&joined)]);
+        let line = format!("INFO {next}");
+        check(&[r#"{"broken"#, &line, "INFO tick"], &[in_log(next), cut(&format!("{{\"broken\n{line}\nINFO tick"))]);
     }
 
     #[test]
@@ -184,9 +315,53 @@ mod tests {
     }
 
     #[test]
-    fn a_message_at_the_end_of_a_log_line_is_found() {
+    fn a_message_among_the_text_of_a_log_is_found() {
         let message = r#"{"jsonrpc":"2.0","id":1,"result":{"a":{}}}"#;
-        check(&[&format!("Loading... {message} ok")], &[Piece::InLog(message.into())]);
+        check(&[&format!("Loading... {message} ok")], &[in_log(message)]);
         check(&[r#"sends {"jsonrpc":"2.0","id":1,"result":{…"#], &[]);
+        for message in [
+            r#"{"id":1,"jsonrpc":"2.0","result":{}}"#,
+            r#"{"result":{"a":[{"b":1}]},"id":1,"jsonrpc":"2.0"}"#,
+            r#"{ "id" : 1, "result" : {} }"#,
+            r#"{"error":{"code":1,"message":"}{"},"id":null}"#,
+        ] {
+            for before in ["INFO ready ", "{cfg} ", "it's \" ", "a {\"b ", "> {} {{ {\"level\":1} ", "{'a': 1} x"] {
+                for after in ["", " ok", " {x}", "}"] {
+                    check(&[&format!("{before}{message}{after}")], &[in_log(message)]);
+                }
+            }
+            let several = format!("a {message} b {message}{message} c {message}");
+            check(&[&several], &[in_log(message), in_log(message), whole(message), in_log(message)]);
+        }
+    }
+
+    // What a log says about a message is none.
+    #[test]
+    fn a_message_inside_of_an_object_of_a_log_is_a_part_of_it() {
+        check(&[r#"sent {"size":3,"message":{"jsonrpc":"2.0","id":1,"result":{}}}"#], &[]);
+        check(&[r#"sent "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}""#], &[]);
+    }
+
+    #[test]
+    fn brackets_without_end_cost_no_more_than_the_line_is_long() {
+        for pattern in ["{", "{\"", "{\"a\":", "{\"a\":{\"b\":[", "x{\"a\":1} ", "{\"id\":1,\"error\":x} ", "{'id': "] {
+            let line = format!("x {}", pattern.repeat((1 << 20) / pattern.len()));
+            check(&[&line], &[]);
+        }
+    }
+
+    #[test]
+    fn a_beginning_of_json_is_known_by_its_grammar() {
+        let so_far = |lines: &[&str], line: &str| {
+            let mut reader = Lines::default();
+            lines.iter().for_each(|line| reader.push(line.as_bytes(), &mut |_| ()));
+            reader.is_json_so_far(line.as_bytes())
+        };
+        assert!(so_far(&["{", "\"a\": ["], ""));
+        assert!(so_far(&["{", "\"a\": [", "1,"], "\"x"));
+        assert!(!so_far(&["{", "INFO tick"], ""));
+        assert!(!so_far(&["{\"a\": {", "{\"level\": 1}"], ""));
+        assert!(!so_far(&["{\"a\": \"x", "INFO tick"], ""));
+        assert!(!so_far(&["{\"a\": \"x"], "INFO"));
     }
 }

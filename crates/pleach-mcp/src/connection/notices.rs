@@ -9,8 +9,9 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::incoming::{self, Incoming, Notice, Origin, Report};
+use super::incoming::{self, Fault, Incoming, Notice, Origin, Report, Waiting as _};
 use super::ledger::{Excess, Ledger};
+use super::wire::number;
 use crate::limits::Limits;
 
 /// Reports of one call that are kept while the call does not take them; further ones are dropped.
@@ -37,6 +38,8 @@ pub(crate) struct Notices {
     exceeded: OnceLock<Limit>,
     /// Whether new requests need a new session.
     is_broken: AtomicBool,
+    /// Whether the output has a message that has begun and not ended.
+    is_begun: AtomicBool,
     /// Whether the server has forgotten the session: it was restarted.
     is_forgotten: AtomicBool,
 }
@@ -51,6 +54,7 @@ impl Notices {
             ended: CancellationToken::new(),
             exceeded: OnceLock::new(),
             is_broken: AtomicBool::default(),
+            is_begun: AtomicBool::default(),
             is_forgotten: AtomicBool::default(),
         }
     }
@@ -71,6 +75,20 @@ impl Notices {
 
     pub(super) fn note_broken(&self) {
         self.is_broken.store(true, Ordering::Release);
+    }
+
+    /// Notes whether a message has begun and not ended.
+    pub(super) fn note_begun(&self, is_begun: bool) {
+        self.is_begun.store(is_begun, Ordering::Release);
+    }
+
+    /// Gives the session up if a message has begun and not ended: the next one could not be told from its rest. Returns whether it is so.
+    pub(super) fn break_off(&self) -> bool {
+        let is_begun = self.is_begun.load(Ordering::Acquire);
+        if is_begun {
+            self.note_broken();
+        }
+        is_begun
     }
 
     /// Notes that the server does not know the session any more.
@@ -101,7 +119,7 @@ impl Notices {
     /// Reads a message or a batch. Notices are noted, answers and requests are returned.
     pub(super) fn read(&self, text: &[u8], origin: Origin) -> Vec<Incoming> {
         let value: Result<Value, _> = serde_json::from_slice(&mend_json(text));
-        let Ok(value) = value else { return self.read_broken(text, origin).into_iter().collect() };
+        let Ok(value) = value else { return self.read_broken(text, Fault::Unreadable, origin) };
         let mut read = {
             let ledger = self.ledger();
             incoming::read(value, origin, &*ledger)
@@ -110,17 +128,27 @@ impl Notices {
         read
     }
 
-    /// Reads the answers in text that is no message of its own, and nothing else.
-    pub(super) fn read_answers(&self, text: &[u8]) -> Vec<Incoming> {
+    /// Reads a message on a line of a log, which may repeat what the client has sent.
+    pub(super) fn read_logged(&self, text: &[u8]) -> Vec<Incoming> {
         let Ok(value) = serde_json::from_slice(&mend_json(text)) else { return Vec::new() };
-        let mut read = incoming::read(value, Origin::Channel, &*self.ledger());
-        read.retain(|incoming| matches!(incoming, Incoming::Answer { .. }));
+        let mut read = {
+            let ledger = self.ledger();
+            let mut read = incoming::read(value, Origin::Channel, &*ledger);
+            read.retain(|incoming| match incoming {
+                Incoming::Request { id, method } => {
+                    incoming::is_of_server(method) && !number(id).is_some_and(|id| ledger.waits(id))
+                }
+                Incoming::Answer { .. } | Incoming::Notice(_) => true,
+            });
+            read
+        };
+        read.retain(|incoming| self.is_for_handling(incoming));
         read
     }
 
-    /// Returns the end of the request that unreadable text was meant to answer.
-    pub(super) fn read_broken(&self, text: &[u8], origin: Origin) -> Option<Incoming> {
-        incoming::read_broken(text, origin, &*self.ledger())
+    /// Returns the ends of the requests that unreadable text was meant to answer.
+    pub(super) fn read_broken(&self, text: &[u8], fault: Fault, origin: Origin) -> Vec<Incoming> {
+        incoming::read_broken(text, fault, origin, &*self.ledger())
     }
 
     /// Notes what needs no more than that.

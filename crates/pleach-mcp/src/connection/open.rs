@@ -42,7 +42,7 @@ pub(super) async fn open(target: &Arc<Target>, headers: &Headers, limits: &Limit
     // A task of its own: the session outlives the run that needs it first, and must not hold that run's span.
     let task = EndedOnDrop(tokio::spawn(begun));
     match limits.within(limits.connect, task).await {
-        None => Err(McpError::Timeout { server: target.name(), what: "open a session", limit: limits.connect }),
+        None => Err(faults.overdue("open a session", limits.connect, &notices)),
         Some(Err(_)) => Err(faults.unreachable("opening the session panicked")),
         Some(Ok(service)) => Ok(Opened { service: service?, notices, faults }),
     }

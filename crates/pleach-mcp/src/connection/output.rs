@@ -1,6 +1,7 @@
 //! [`Output`]: the standard output of a child, read to messages under limits of bytes.
 
 use std::collections::VecDeque;
+use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,12 +10,12 @@ use futures_util::future::{Either, select};
 use pleach_core::BoxFuture;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-use super::incoming::{Incoming, Origin};
-use super::lines::{Lines, Piece, is_message};
+use super::incoming::{Fault, Incoming, Origin};
+use super::lines::{Lines, Piece, begins_message, is_message};
 use super::notices::{Limit, Notices};
 use crate::limits::Limits;
 
-/// How long the rest of a message is waited for. A server writes a message at once, if over several lines.
+/// How long the rest of a message over several lines is waited for. A server writes a message at once.
 const REST: Duration = Duration::from_secs(1);
 
 /// The bytes that are read at once.
@@ -30,8 +31,24 @@ pub(super) struct Output<R> {
     line: Vec<u8>,
     lines: Lines,
     read: VecDeque<Incoming>,
-    /// Ends when nothing has come for a while after a message has begun.
-    silence: Option<BoxFuture<'static, ()>>,
+    patience: Option<Patience>,
+}
+
+/// How long a message that has begun is waited for.
+struct Patience {
+    /// Ends when nothing has come for a while.
+    silence: BoxFuture<'static, ()>,
+    /// Ends whatever comes, so that the lines of a log extend nothing.
+    check: BoxFuture<'static, ()>,
+    /// The bytes that were kept at the last check.
+    kept: usize,
+}
+
+/// What ended the wait for bytes.
+enum Woken {
+    Read(io::Result<usize>),
+    Silence,
+    Check,
 }
 
 impl<R: AsyncRead + Unpin + Send> Output<R> {
@@ -44,7 +61,7 @@ impl<R: AsyncRead + Unpin + Send> Output<R> {
             line: Vec::new(),
             lines: Lines::default(),
             read: VecDeque::new(),
-            silence: None,
+            patience: None,
         }
     }
 
@@ -57,21 +74,51 @@ impl<R: AsyncRead + Unpin + Send> Output<R> {
             if let Some(incoming) = self.read.pop_front() {
                 return Some(incoming);
             }
-            let read = pin!(self.reader.read(&mut self.chunk));
-            let count = match &mut self.silence {
-                None => Some(read.await),
-                Some(silence) => match select(read, silence).await {
-                    Either::Left((count, _)) => Some(count),
-                    Either::Right(_) => None,
-                },
-            };
-            match count {
-                None => self.end_message(),
-                Some(Ok(count)) if count > 0 => self.take(count)?,
-                Some(_) => return None,
+            match self.wake().await {
+                Woken::Read(Ok(count)) if count > 0 => self.take(count)?,
+                Woken::Read(_) => {
+                    self.end_output();
+                    if self.read.is_empty() {
+                        return None;
+                    }
+                }
+                Woken::Silence => self.end_message(),
+                Woken::Check => self.check(),
             }
-            let is_open = self.lines.kept() + self.line.len() > 0;
-            self.silence = is_open.then(|| self.limits.clock.sleep(REST));
+            self.notices.note_begun(self.lines.kept() > 0 || begins_message(&self.line));
+        }
+    }
+
+    /// Waits for bytes, or for the end of the patience.
+    async fn wake(&mut self) -> Woken {
+        let read = pin!(self.reader.read(&mut self.chunk));
+        let Some(Patience { silence, check, .. }) = &mut self.patience else { return Woken::Read(read.await) };
+        match select(read, select(silence, check)).await {
+            Either::Left((count, _)) => Woken::Read(count),
+            Either::Right((Either::Left(_), _)) => Woken::Silence,
+            Either::Right((Either::Right(_), _)) => Woken::Check,
+        }
+    }
+
+    /// Waits for the rest of what has begun, if something has.
+    fn note_progress(&mut self) {
+        let is_open = self.lines.kept() + self.line.len() > 0;
+        let sleep = || self.limits.clock.sleep(REST);
+        self.patience = match self.patience.take() {
+            _ if !is_open => None,
+            Some(patience) if self.lines.kept() > 0 => Some(Patience { silence: sleep(), ..patience }),
+            _ => Some(Patience { silence: sleep(), check: sleep(), kept: 0 }),
+        };
+    }
+
+    /// Gives up a message over several lines that has not become longer, or whose lines are no JSON any more.
+    fn check(&mut self) {
+        let kept = self.lines.kept() + self.line.len();
+        let Some(patience) = &mut self.patience else { return };
+        let has_grown = kept != std::mem::replace(&mut patience.kept, kept);
+        patience.check = self.limits.clock.sleep(REST);
+        if self.lines.kept() > 0 && !(has_grown && self.lines.is_json_so_far(&self.line)) {
+            self.end_message();
         }
     }
 
@@ -82,6 +129,7 @@ impl<R: AsyncRead + Unpin + Send> Output<R> {
         let mut pieces = chunk[..count].split_inclusive(|byte| *byte == b'\n');
         let fits = pieces.all(|piece| self.take_piece(piece));
         self.chunk = chunk;
+        self.note_progress();
         if !fits {
             // A client that skipped such a message would wait for its answer in vain.
             self.notices.exceed(Limit::Message);
@@ -113,26 +161,32 @@ impl<R: AsyncRead + Unpin + Send> Output<R> {
     }
 
     fn take_message(&mut self, piece: Piece) {
-        match piece {
-            Piece::Whole(text) => self.read.extend(self.notices.read(&text, Origin::Channel)),
-            Piece::Broken(text) => self.read.extend(self.notices.read_broken(&text, Origin::Channel)),
-            // The log may repeat what the client has sent.
-            Piece::InLog(text) => {
-                let read = self.notices.read_answers(&text);
-                self.read.extend(read);
-            }
-        }
+        let read = match piece {
+            Piece::Whole(text) => self.notices.read(&text, Origin::Channel),
+            Piece::Broken(text) => self.notices.read_broken(&text, Fault::Unreadable, Origin::Channel),
+            Piece::Cut(text) => self.notices.read_broken(&text, Fault::Cut, Origin::Channel),
+            Piece::InLog(text) => self.notices.read_logged(&text),
+        };
+        self.read.extend(read);
     }
 
-    /// Ends a message whose rest does not come. A line without an end stays, unless it is a message.
+    /// Takes the line that the server has not ended, and what has begun: no more will come.
+    fn end_output(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        self.take_line(&line);
+        self.end_message();
+    }
+
+    /// Ends a message whose rest does not come. A line without an end stays, unless it is a message: its rest may take as long as the answer.
     fn end_message(&mut self) {
+        self.patience = None;
         if is_message(&self.line) {
             let line = std::mem::take(&mut self.line);
             self.take_line(&line);
         }
-        if let Some(piece) = self.lines.give_up() {
-            self.take_message(piece);
-        }
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.give_up(&mut |piece| self.take_message(piece));
+        self.lines = lines;
     }
 }
 

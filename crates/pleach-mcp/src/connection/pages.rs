@@ -64,11 +64,12 @@ impl<'a, T> Pages<'a, T> {
         };
         self.pages += 1;
         let known = self.names.len();
-        for entry in entries {
-            self.names.insert(name(entry));
-            self.take_entry(entry);
-        }
+        self.names.extend(entries.iter().map(name));
         let has_new = self.names.len() > known;
+        // A page that is given again has nothing to add.
+        if has_new || self.pages == 1 {
+            entries.iter().for_each(|entry| self.take_entry(entry));
+        }
         Ok(self.next(page.get("nextCursor"), has_new))
     }
 
@@ -172,6 +173,7 @@ mod tests {
         }
         let page = json!({"all": [{"name": "c"}], "nextCursor": "rest"});
         assert_eq!(pages.take(&page), Ok(Next::End));
+        assert_eq!(pages.into_entries(), ["a", "b", "c"]);
         let mut pages = Pages::new("s", &READING);
         for (cursor, next) in [
             (json!("a"), Next::Page("a".to_owned())),

@@ -11,13 +11,17 @@ pub(super) enum Extent {
     Broken,
 }
 
-/// Follows the brackets and strings of one object or array through pieces of text.
+/// Follows the brackets and strings of one object or array through pieces of text. Strings may have single quotes, as languages other than
+/// JSON print them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shape {
     /// The closing brackets to come, the next one last.
     closing: Vec<u8>,
-    in_string: bool,
+    /// The quote that ends the string.
+    quote: Option<u8>,
     is_escaped: bool,
+    /// The last byte outside of strings that is no white space.
+    last: u8,
 }
 
 impl Shape {
@@ -26,12 +30,17 @@ impl Shape {
         for (place, byte) in piece.iter().enumerate() {
             match byte {
                 _ if self.is_escaped => self.is_escaped = false,
-                b'\\' if self.in_string => self.is_escaped = true,
-                b'"' => self.in_string = !self.in_string,
-                _ if self.in_string => {}
-                b'{' => self.closing.push(b'}'),
-                b'[' => self.closing.push(b']'),
+                b'\\' if self.quote.is_some() => self.is_escaped = true,
+                byte if self.quote == Some(*byte) => self.quote = None,
+                _ if self.quote.is_some() => {}
+                byte if self.begins_string(*byte) => {
+                    self.quote = Some(*byte);
+                    self.last = *byte;
+                }
+                b'{' => self.open(b'{', b'}'),
+                b'[' => self.open(b'[', b']'),
                 b'}' | b']' => {
+                    self.last = *byte;
                     if self.closing.pop() != Some(*byte) {
                         return Extent::Broken;
                     }
@@ -39,10 +48,25 @@ impl Shape {
                         return Extent::Ends(place + 1);
                     }
                 }
-                _ => {}
+                byte if byte.is_ascii_whitespace() => {}
+                byte => self.last = *byte,
             }
         }
         Extent::Open
+    }
+
+    fn open(&mut self, bracket: u8, closing: u8) {
+        self.closing.push(closing);
+        self.last = bracket;
+    }
+
+    /// Whether a quote begins a string. A single one is an apostrophe unless a string can stand there.
+    fn begins_string(&self, byte: u8) -> bool {
+        match byte {
+            b'"' => true,
+            b'\'' => matches!(self.last, b'{' | b'[' | b'(' | b',' | b':' | b'=' | b'>'),
+            _ => false,
+        }
     }
 
     fn depth(&self) -> usize {
@@ -53,69 +77,104 @@ impl Shape {
 /// What is found in the text of a message that cannot be read.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Found {
-    /// The id of the message.
-    pub(super) id: Option<i64>,
+    /// The ids of the message, or of the messages of a batch.
+    pub(super) ids: Vec<i64>,
     /// Other numbers under a key `id`.
     pub(super) inner_ids: Vec<i64>,
     has_method: bool,
     has_result: bool,
     is_marked: bool,
+    /// Whether one of its keys is not written as in JSON.
+    is_printed: bool,
 }
 
 impl Found {
-    /// Whether the text was meant to answer a request.
+    /// Whether the text was meant to answer a request. An object in the notation of another language must have the mark of the protocol: logs
+    /// are full of objects.
     pub(super) fn is_answer(&self) -> bool {
-        !self.has_method && (self.has_result || (self.is_marked && self.id.is_some()))
+        let has_result = self.has_result && (self.is_marked || !self.is_printed);
+        !self.has_method && (has_result || (self.is_marked && !self.ids.is_empty()))
     }
 }
 
-/// Looks for the members that a message of the protocol has.
+/// Looks for the members that a message of the protocol has, in JSON and in what Python, JavaScript, Ruby and Java print of an object.
 pub(super) fn message(text: &[u8]) -> Found {
     let mut found = Found::default();
     let mut shape = Shape::default();
+    let top = if text.trim_ascii_start().starts_with(b"[") { 2 } else { 1 };
     let mut at = 0;
     while at < text.len() {
-        let Some(end) = (!shape.in_string && text[at] == b'"').then(|| string_end(text, at)) else {
+        let byte = text[at];
+        let (key, end) = if shape.quote.is_none() && shape.begins_string(byte) {
+            let end = string_end(text, at);
+            (&text[at + 1..end], (end + 1).min(text.len()))
+        } else if shape.quote.is_none() && is_of_word(byte) {
+            let length = text[at..].iter().take_while(|byte| is_of_word(**byte)).count();
+            (&text[at..at + length], at + length)
+        } else {
             shape.follow(&text[at..=at]);
             at += 1;
             continue;
         };
-        let key = &text[at + 1..end];
-        at = (end + 1).min(text.len());
-        let Some(value) = after_colon(&text[at..]) else { continue };
+        shape.follow(&text[at..end]);
+        at = end;
+        let Some((value, is_colon)) = after_separator(&text[at..]) else { continue };
+        let is_top = shape.depth() <= top;
         match key {
-            b"id" if shape.depth() <= 1 => found.id = integer(value),
+            b"id" if is_top => found.ids.extend(integer(value)),
             b"id" => found.inner_ids.extend(integer(value)),
-            b"method" if shape.depth() <= 1 => found.has_method = true,
-            b"result" | b"error" if shape.depth() <= 1 => found.has_result = true,
+            b"method" if is_top => found.has_method = true,
+            b"result" | b"error" if is_top => found.has_result = true,
             b"jsonrpc" => found.is_marked = true,
-            _ => {}
+            _ => continue,
         }
+        found.is_printed |= byte != b'"' || !is_colon;
     }
     found
 }
 
-/// Returns where the string ends that begins at `start`: at its closing quote, or at the end of the text.
+/// Returns the first key of an object, from the text after its bracket.
+pub(super) fn first_key(text: &[u8]) -> Option<&[u8]> {
+    let text = text.trim_ascii_start();
+    let text = text.strip_prefix(b":").unwrap_or(text);
+    let (key, rest) = match text.first()? {
+        b'"' | b'\'' => {
+            let end = string_end(text, 0);
+            (&text[1..end], text.get(end + 1..)?)
+        }
+        _ => text.split_at(text.iter().take_while(|byte| is_of_word(**byte)).count()),
+    };
+    after_separator(rest).map(|_| key)
+}
+
+/// Returns where the string ends whose quote is at `start`: at the closing quote, or at the end of the text.
 fn string_end(text: &[u8], start: usize) -> usize {
     let mut is_escaped = false;
     for (place, byte) in text.iter().enumerate().skip(start + 1) {
         match byte {
             _ if is_escaped => is_escaped = false,
             b'\\' => is_escaped = true,
-            b'"' => return place,
+            byte if *byte == text[start] => return place,
             _ => {}
         }
     }
     text.len()
 }
 
-fn after_colon(text: &[u8]) -> Option<&[u8]> {
-    Some(text.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start())
+fn is_of_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// Returns the text after what follows a key, and whether that is a colon.
+fn after_separator(text: &[u8]) -> Option<(&[u8], bool)> {
+    let text = text.trim_ascii_start();
+    let rest = [&b":"[..], b"=>", b"="].iter().find_map(|separator| text.strip_prefix(*separator))?;
+    Some((rest.trim_ascii_start(), text.starts_with(b":")))
 }
 
 /// Returns the integer that the text begins with, in quotes or not.
 fn integer(text: &[u8]) -> Option<i64> {
-    let text = text.strip_prefix(b"\"").unwrap_or(text);
+    let text = text.strip_prefix(b"\"").or_else(|| text.strip_prefix(b"'")).unwrap_or(text);
     let length = text.iter().take_while(|byte| byte.is_ascii_digit() || **byte == b'-').count();
     std::str::from_utf8(&text[..length]).ok()?.parse().ok()
 }
@@ -132,6 +191,8 @@ mod tests {
             (r#"{"a":"}"#, Extent::Open),
             (r#"{"a":[}"#, Extent::Broken),
             ("[]x", Extent::Ends(2)),
+            (r#"{'a': ['}', "it's"], 'b"': 1}x"#, Extent::Ends(30)),
+            ("{it's: 1}x", Extent::Ends(9)),
         ] {
             assert_eq!(Shape::default().follow(text.as_bytes()), extent, "{text}");
             let mut shape = Shape::default();
@@ -152,14 +213,35 @@ mod tests {
     #[test]
     fn members_of_a_broken_message_are_found() {
         let found = message(br#"{"jsonrpc":"2.0", "id" : "12", "result": {"id": 5, "text": "\"id\": 7"#);
-        assert_eq!(
-            found,
-            Found { id: Some(12), inner_ids: vec![5], has_method: false, has_result: true, is_marked: true }
-        );
+        let expected =
+            Found { ids: vec![12], inner_ids: vec![5], has_result: true, is_marked: true, ..Found::default() };
+        assert_eq!(found, expected);
         assert!(found.is_answer());
         assert!(!message(br#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"#).is_answer());
         assert!(!message(br#"{"id": 4, "level": "info"#).is_answer());
         assert!(!message(b"").is_answer());
         assert!(message(br#"{"jsonrpc":"2.0","id":1,"res"#).is_answer());
+        assert_eq!(message(br#"[{"jsonrpc":"2.0","id":1,"result":x},{"id":2,"result":{"id":3}}"#).ids, [1, 2]);
+    }
+
+    #[test]
+    fn members_are_found_in_what_other_languages_print() {
+        for text in [
+            r#"{'jsonrpc': '2.0', 'id': 7, 'result': {'text': "it's", 'id': 1}}"#,
+            r#"{'id': '7', 'result': {'a': None}, 'jsonrpc': '2.0'}"#,
+            "{ jsonrpc: '2.0', id: 7, result: { tools: [ [Object] ] } }",
+            "{:jsonrpc=>\"2.0\", :id=>7, :result=>{:tools=>[]}}",
+            r#"{"jsonrpc"=>"2.0", "id"=>7, "result"=>{}}"#,
+            "{jsonrpc=2.0, id=7, result={tools=[]}}",
+            r#"[{'jsonrpc': '2.0', 'id': 7, 'error': {'code': -1}}]"#,
+        ] {
+            let found = message(text.as_bytes());
+            assert!(found.is_answer() && found.is_printed && found.ids == [7], "{text}: {found:?}");
+        }
+        for text in ["{'id': 7, 'result': 'ok'}", "{ id: 7, error: 'x' }", "{'jsonrpc': '2.0', 'id': 7, 'method': 'x'}"]
+        {
+            assert!(!message(text.as_bytes()).is_answer(), "{text}");
+        }
+        assert!(message(br#"{"result":{it's},"id":7}"#).is_answer());
     }
 }

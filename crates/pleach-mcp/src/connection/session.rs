@@ -83,7 +83,7 @@ impl Session {
         let ping = ClientRequest::PingRequest(PingRequest::default());
         let answered = async { Sent::new(&self.peer, ping).await?.answer().await };
         let pinged = self.within("answer a ping", PING.min(self.limits.list), answered).await;
-        let is_gone = matches!(pinged, Err(McpError::Timeout { .. }));
+        let is_gone = matches!(pinged, Err(McpError::Timeout { .. } | McpError::Unfinished { .. }));
         if is_gone {
             self.notices.note_broken();
         }
@@ -196,7 +196,7 @@ impl Session {
         let answer = self.limits.within(limit, open).await;
         self.is_silent.store(answer.is_none(), Ordering::Release);
         let Some(answer) = answer else {
-            return Err(McpError::Timeout { server: self.faults.name().to_owned(), what, limit });
+            return Err(self.faults.overdue(what, limit, &self.notices));
         };
         self.has_answered.fetch_or(answer.is_ok(), Ordering::AcqRel);
         answer.map_err(|error| {

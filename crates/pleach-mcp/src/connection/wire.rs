@@ -102,7 +102,7 @@ impl<W: Wire + 'static> Served<W> {
                 return Some(JsonRpcMessage::response(ServerResult::CustomResult(CustomResult(result)), request));
             }
             Answer::Refused { code, message } => ErrorData::new(ErrorCode(code), message, None),
-            Answer::Unusable(unusable) => unusable.mark(),
+            Answer::Unusable(unusable) => unusable.mark(id),
         };
         Some(JsonRpcMessage::error(error, Some(request)))
     }

@@ -10,6 +10,7 @@ mod lifetime;
 mod lists;
 mod odd_lists;
 mod output;
+mod reports;
 mod restarts;
 mod setup;
 

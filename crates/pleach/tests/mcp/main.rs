@@ -8,6 +8,7 @@ mod agent;
 mod calls;
 mod everything;
 mod odd_results;
+mod reports;
 mod secrets;
 
 use std::path::Path;

@@ -7,7 +7,7 @@ use crate::server::scripted::{self, Asked, Reply, event};
 use crate::{call, error, in_node, tool_of};
 
 /// Calls the tool `a` of a server that replies so to it, and returns what the model gets.
-async fn called(reply: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Value {
+pub(crate) async fn called(reply: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Value {
     let server = scripted::serve(move |asked| (asked.method() == "tools/call").then(|| reply(asked))).await;
     let toolset = McpToolset::builder(McpEndpoint::new(&server.url)).name("s").build().unwrap();
     in_node(|ctx| async move {
