@@ -112,7 +112,7 @@ impl Lines {
 }
 
 /// Hands on the messages that have come after the beginning of another one, on its line or on later ones.
-fn recover(text: &[u8], take: &mut impl FnMut(Piece)) {
+pub(super) fn recover(text: &[u8], take: &mut impl FnMut(Piece)) {
     let mut work = Work::on(text);
     for line in text.split(|byte| *byte == b'\n') {
         let mut line = line;
@@ -131,6 +131,12 @@ pub(super) fn is_message(text: &[u8]) -> bool {
         return false;
     }
     object(text).is_some_and(|object| object.contains_key("jsonrpc"))
+}
+
+/// Whether a line ends with a message: its own end is not waited for then.
+pub(super) fn ends_with_message(line: &[u8]) -> bool {
+    let line = trimmed(line);
+    is_message(line) || Work::on(line).message_in(line).is_some_and(|message| message.end == line.len())
 }
 
 /// The bytes of a line that are looked at for a message.
@@ -305,6 +311,16 @@ mod tests {
         check(&[&joined], &[in_log(next), cut(&joined)]);
         let line = format!("INFO {next}");
         check(&[r#"{"broken"#, &line, "INFO tick"], &[in_log(next), cut(&format!("{{\"broken\n{line}\nINFO tick"))]);
+    }
+
+    #[test]
+    fn a_line_that_ends_with_a_message_is_known() {
+        for line in [r#"{"jsonrpc":"2.0","id":1}"#, r#"{"id":1,"result":{}} "#, r#"Loading... {"id":1,"result":{}}"#] {
+            assert!(ends_with_message(line.as_bytes()), "{line}");
+        }
+        for line in ["", "Loading...", r#"{"level":1}"#, r#"{"id":1,"result":{}"#, r#"{"id":1,"result":{}} and"#] {
+            assert!(!ends_with_message(line.as_bytes()), "{line}");
+        }
     }
 
     #[test]

@@ -116,16 +116,21 @@ impl Notices {
         self.check(counted);
     }
 
-    /// Reads a message or a batch. Notices are noted, answers and requests are returned.
+    /// Reads a message or a batch. Notices are noted, answers and requests are returned, and so are the ends of requests that text which is no
+    /// JSON was meant to answer.
     pub(super) fn read(&self, text: &[u8], origin: Origin) -> Vec<Incoming> {
-        let value: Result<Value, _> = serde_json::from_slice(&mend_json(text));
-        let Ok(value) = value else { return self.read_broken(text, Fault::Unreadable, origin) };
+        self.read_json(text, origin).unwrap_or_else(|| self.read_broken(text, Fault::Unreadable, origin))
+    }
+
+    /// Reads a message or a batch; `None` if it is no JSON.
+    pub(super) fn read_json(&self, text: &[u8], origin: Origin) -> Option<Vec<Incoming>> {
+        let value: Value = serde_json::from_slice(&mend_json(text)).ok()?;
         let mut read = {
             let ledger = self.ledger();
             incoming::read(value, origin, &*ledger)
         };
         read.retain(|incoming| self.is_for_handling(incoming));
-        read
+        Some(read)
     }
 
     /// Reads a message on a line of a log, which may repeat what the client has sent.

@@ -11,7 +11,7 @@ use pleach_core::BoxFuture;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use super::incoming::{Fault, Incoming, Origin};
-use super::lines::{Lines, Piece, begins_message, is_message};
+use super::lines::{Lines, Piece, begins_message, ends_with_message, recover};
 use super::notices::{Limit, Notices};
 use crate::limits::Limits;
 
@@ -162,7 +162,11 @@ impl<R: AsyncRead + Unpin + Send> Output<R> {
 
     fn take_message(&mut self, piece: Piece) {
         let read = match piece {
-            Piece::Whole(text) => self.notices.read(&text, Origin::Channel),
+            Piece::Whole(text) => self.notices.read_json(&text, Origin::Channel).unwrap_or_else(|| {
+                // A message that was cut may seem to end with the next one, which has come on its line.
+                recover(&text, &mut |piece| self.take_message(piece));
+                self.notices.read_broken(&text, Fault::Unreadable, Origin::Channel)
+            }),
             Piece::Broken(text) => self.notices.read_broken(&text, Fault::Unreadable, Origin::Channel),
             Piece::Cut(text) => self.notices.read_broken(&text, Fault::Cut, Origin::Channel),
             Piece::InLog(text) => self.notices.read_logged(&text),
@@ -177,10 +181,11 @@ impl<R: AsyncRead + Unpin + Send> Output<R> {
         self.end_message();
     }
 
-    /// Ends a message whose rest does not come. A line without an end stays, unless it is a message: its rest may take as long as the answer.
+    /// Ends a message whose rest does not come. A line without an end stays, unless it ends with a message: its rest may take as long as the
+    /// answer.
     fn end_message(&mut self) {
         self.patience = None;
-        if is_message(&self.line) {
+        if ends_with_message(&self.line) {
             let line = std::mem::take(&mut self.line);
             self.take_line(&line);
         }
