@@ -61,6 +61,11 @@ impl Lines {
         }
     }
 
+    /// Returns how far the message has grown that has begun, with the line that has no end yet: blanks add nothing.
+    pub(super) fn grown(&self, line: &[u8]) -> usize {
+        [&self.begun[..], line].into_iter().flatten().filter(|byte| !byte.is_ascii_whitespace()).count()
+    }
+
     /// Whether what has begun, with the line that has no end yet, is the beginning of JSON. It is not when other text has come after it.
     pub(super) fn is_json_so_far(&self, line: &[u8]) -> bool {
         let text = [&self.begun, &b"\n"[..], line].concat();

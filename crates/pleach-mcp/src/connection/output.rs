@@ -40,8 +40,8 @@ struct Patience {
     silence: BoxFuture<'static, ()>,
     /// Ends whatever comes, so that the lines of a log extend nothing.
     check: BoxFuture<'static, ()>,
-    /// The bytes that were kept at the last check.
-    kept: usize,
+    /// How far the message had grown at the last check.
+    grown: usize,
 }
 
 /// What ended the wait for bytes.
@@ -107,15 +107,15 @@ impl<R: AsyncRead + Unpin + Send> Output<R> {
         self.patience = match self.patience.take() {
             _ if !is_open => None,
             Some(patience) if self.lines.kept() > 0 => Some(Patience { silence: sleep(), ..patience }),
-            _ => Some(Patience { silence: sleep(), check: sleep(), kept: 0 }),
+            _ => Some(Patience { silence: sleep(), check: sleep(), grown: 0 }),
         };
     }
 
-    /// Gives up a message over several lines that has not become longer, or whose lines are no JSON any more.
+    /// Gives up a message over several lines that has not grown, or whose lines are no JSON any more.
     fn check(&mut self) {
-        let kept = self.lines.kept() + self.line.len();
         let Some(patience) = &mut self.patience else { return };
-        let has_grown = kept != std::mem::replace(&mut patience.kept, kept);
+        let grown = self.lines.grown(&self.line);
+        let has_grown = grown != std::mem::replace(&mut patience.grown, grown);
         patience.check = self.limits.clock.sleep(REST);
         if self.lines.kept() > 0 && !(has_grown && self.lines.is_json_so_far(&self.line)) {
             self.end_message();
@@ -197,9 +197,11 @@ impl<R: AsyncRead + Unpin + Send> Output<R> {
 
 #[cfg(test)]
 mod tests {
-    use pleach_testkit::HeldClock;
+    use pleach_testkit::{HeldClock, RuntimeClock};
+    use tokio::io::AsyncWriteExt as _;
 
     use super::*;
+    use crate::connection::incoming::{Answer, Unusable};
     use crate::connection::ledger::Asked;
 
     /// Reads all messages of a text that comes in pieces of a size; and the limit that was exceeded.
@@ -250,6 +252,74 @@ mod tests {
             for size in 1..text.len() {
                 assert_eq!(read(&text, size, limit).await, expected, "{text} {size}");
             }
+        }
+    }
+
+    /// What a child writes, each text after so many milliseconds, and the last one again and again: the answer to the request 3, and the
+    /// milliseconds after which it is there. The child stays.
+    async fn answer(texts: &[(u64, &'static str)]) -> (Answer, u128) {
+        let limits = Limits::new(Arc::new(RuntimeClock::start()));
+        let notices = Arc::new(Notices::new(&limits));
+        notices.ledger().ask(3, Asked::Other);
+        let (mut child, reader) = tokio::io::duplex(1 << 10);
+        let texts = texts.to_vec();
+        let writes = tokio::spawn(async move {
+            let (last, all) = (texts[texts.len() - 1], texts.into_iter());
+            for (wait, text) in all.chain(std::iter::repeat_n(last, 1_000)) {
+                tokio::time::sleep(Duration::from_millis(wait)).await;
+                if child.write_all(text.as_bytes()).await.is_err() {
+                    return;
+                }
+            }
+        });
+        let began = tokio::time::Instant::now();
+        let mut output = Output::new(reader, &limits, &notices);
+        let answer = loop {
+            match output.next().await {
+                Some(Incoming::Answer { id: 3, answer }) => break answer,
+                Some(_) => {}
+                None => panic!("the output ended"),
+            }
+        };
+        writes.abort();
+        (answer, began.elapsed().as_millis())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_message_that_has_begun_is_waited_for_while_it_grows_as_json() {
+        const PIECES: [&str; 7] = ["{\n", "\"id\":", "3,\n", "\"result\"", ":\n[\n", "\"a\"\n]", "\n}\n"];
+        for wait in [10, 400, 900] {
+            let texts: Vec<(u64, &str)> = PIECES.iter().map(|piece| (wait, *piece)).collect();
+            let (answer, after) = answer(&texts).await;
+            assert_eq!(answer, Answer::Result(serde_json::json!(["a"])));
+            assert!(after.abs_diff(u128::from(wait) * 7) < 50, "{wait}: {after}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_no_rest_of_a_message_extends_nothing() {
+        let cut = "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\n";
+        let in_text = "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"a\":\"x\n";
+        for begun in [cut, in_text] {
+            for log in ["INFO tick\n", "{\"level\":1}\n", "tick ", "\n", " "] {
+                for wait in [50, 300, 900, 1_100, 5_000] {
+                    let (answer, after) = answer(&[(0, begun), (wait, log)]).await;
+                    assert!(
+                        matches!(answer, Answer::Unusable(Unusable::Cut { .. })),
+                        "{begun} {log} {wait}: {answer:?}"
+                    );
+                    assert!((1_000..=3_000).contains(&after), "{begun} {log} {wait}: {after}");
+                }
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_line_that_ends_with_a_message_needs_no_end() {
+        for line in [r#"{"id":3,"result":7}"#, r#"Loading... {"jsonrpc":"2.0","id":3,"result":7}"#] {
+            let (answer, after) = answer(&[(0, line), (60_000, "")]).await;
+            assert_eq!(answer, Answer::Result(7.into()), "{line}");
+            assert!(after.abs_diff(1_000) < 50, "{line}: {after}");
         }
     }
 }
