@@ -72,5 +72,5 @@ async fn langchain_mcp_adapters_605_two_servers_with_one_name() {
         let declared: Vec<_> = request.declarations().filter_map(|function| function.name.as_deref()).collect();
         assert_eq!(declared, ["send_email"]);
     }
-    assert_eq!((first.count("tools/call"), second.count("tools/call")), (0, 1), "the last one is called");
+    assert_eq!((first.count("tools/call"), second.count("tools/call")), (1, 0), "the first one is called");
 }
