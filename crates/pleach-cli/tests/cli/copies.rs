@@ -170,8 +170,9 @@ async fn values_of_states_that_cannot_be_read_are_named_and_the_rest_is_copied()
     let folder = tempfile::tempdir().unwrap();
     let (from, to) = (url(folder.path(), "from.db"), url(folder.path(), "to.db"));
     let store = connect(&from).await.unwrap();
+    let planted = format!("PLANT{}", "x".repeat(313));
     for (id, state) in [
-        ("s1", json!({"whole": 1, "odd": "PLANT0", "user:odd": "PLANT1", "app:odd": "PLANT2", "app:whole": 2})),
+        ("s1", json!({"whole": 1, "odd": planted, "user:odd": planted, "app:odd": planted, "app:whole": 2})),
         ("s2", json!({"whole": 3})),
     ] {
         let session =
@@ -181,11 +182,11 @@ async fn values_of_states_that_cannot_be_read_are_named_and_the_rest_is_copied()
     store.close().await.unwrap();
     let file = folder.path().join("from.db");
     let mut bytes = std::fs::read(&file).unwrap();
-    let planted = br#""PLANT"#;
-    for start in 0..bytes.len() - planted.len() {
-        if bytes[start..].starts_with(planted) {
-            // As long as the text, and out of range.
-            bytes[start..start + 8].copy_from_slice(b"1e999999");
+    for start in 0..bytes.len() - 320 {
+        if bytes[start..].starts_with(br#""PLANT"#) {
+            // As long as the text, and too deep.
+            bytes[start..start + 160].fill(b'[');
+            bytes[start + 160..start + 320].fill(b']');
         }
     }
     std::fs::write(&file, bytes).unwrap();
