@@ -71,7 +71,8 @@ async fn no_route_plants_replaces_or_removes_a_credential() {
     let request = pleach::RunRequest::new(("u", "s")).message("go").reserved_state_delta(delta);
     runner.start(request).reply().await.unwrap();
     let before = served.get(&format!("{BASE}/s")).await.json();
-    assert_eq!(before["state"], json!({"kept": kept}));
+    let shown = json!({"auth_type": "oauth2", "oauth2": {}});
+    assert_eq!(before["state"], json!({"kept": shown}));
     let planted = [
         json!({"auth_type": "apiKey", "api_key": "planted"}),
         json!({"authType": "http", "http": {"scheme": "bearer", "credentials": {"token": "planted"}}}),
@@ -97,10 +98,16 @@ async fn no_route_plants_replaces_or_removes_a_credential() {
         let refused = served.send(patch).await;
         assert_eq!((refused.status, refused.detail().contains("'kept'")), (403, true), "{refused:?}");
     }
-    // Sent back as it is, it is left out.
-    let whole = json!({"stateDelta": {"kept": kept, "mood": "good"}});
-    let patched = served.send(Ask::new("PATCH", &format!("{BASE}/s")).json(&whole)).await;
-    assert_eq!((patched.status, &patched.json()["state"]), (200, &json!({"kept": kept, "mood": "good"})));
+    // Sent back as it was shown, it stays.
+    let whole = json!({"kept": shown, "mood": "good"});
+    let patched = served.send(Ask::new("PATCH", &format!("{BASE}/s")).json(&json!({"stateDelta": whole}))).await;
+    assert_eq!((patched.status, &patched.json()["state"]), (200, &whole));
+    let mut run = message("demo", "s", "hi");
+    run["stateDelta"] = whole;
+    assert_eq!(served.post("/run", run).await.status, 200);
+    let key = pleach::SessionKey::new("demo", "u", "s");
+    let stored = runner.sessions().get_session(&key, Default::default()).await.unwrap().unwrap();
+    assert_eq!((&stored.state["kept"], &stored.state["mood"]), (&kept, &json!("good")));
 }
 
 async fn state_of(served: &Served, session: &str) -> Value {

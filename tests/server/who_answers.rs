@@ -136,11 +136,11 @@ async fn the_inspector_answers_as_its_caller() {
     }
 }
 
-/// An agent that calls a tool which goes on after it has answered.
+/// An agent that has called a tool twice.
 fn visas() -> Server {
     let calls = ["c1", "c2"].map(|id| FunctionCall::new(id, "visa", Map::new()));
     let model = ScriptedModel::new().then(LlmResponse::calls(calls)).then_text("applied").then_text("granted");
-    let visa = tool("visa", "Applies.", async || json!({"status": "pending"})).long_running();
+    let visa = tool("visa", "Applies.", async || json!({"status": "refused"}));
     let agent = LlmAgent::builder("visas").model(model).tool(visa).build().unwrap();
     Server::new().app(App::new("visas", agent).unwrap()).sessions(InMemorySessionService::new()).caller(|request| {
         match request.headers.get("x-user") {
@@ -154,7 +154,7 @@ fn result_of(call: &str) -> Value {
     json!({"functionResponse": {"id": call, "name": "visa", "response": {"status": "granted"}}})
 }
 
-/// Whoever gives the result of a call speaks for its tool.
+/// A caller that gives the result of a call speaks for its tool.
 #[tokio::test]
 async fn a_named_caller_gives_no_result_for_a_call_that_asks_nothing() {
     let served = serve(visas()).await;

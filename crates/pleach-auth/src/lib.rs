@@ -24,4 +24,4 @@ pub use credential::AuthCredential;
 pub use error::AuthError;
 pub use key::credential_key;
 pub use request::{CredentialQuestion, auth_request};
-pub use secrets::{hide_secrets, hide_secrets_of, hide_secrets_of_call, may_hold_secrets};
+pub use secrets::{drop_shown_credentials, hide_secrets, hide_secrets_of, hide_secrets_of_call, may_hold_secrets};

@@ -90,6 +90,17 @@ pub fn hide_secrets_of(key: &str, value: &mut Value) {
     if CARRIERS.contains(&key) { without_secrets(value) } else { hide_secrets(value) }
 }
 
+/// Removes from `delta` the credentials of `state` as a client is shown them, without their secrets: a client that sends the whole state back
+/// changes nothing with them.
+pub fn drop_shown_credentials(delta: &mut Map<String, Value>, state: &Map<String, Value>) {
+    delta.retain(|key, value| {
+        let Some(stored) = state.get(key).filter(|stored| pleach_core::is_credential(stored)) else { return true };
+        let mut shown = Value::Object(Map::from_iter([(key.clone(), stored.clone())]));
+        hide_secrets(&mut shown);
+        shown.get(key) != Some(value)
+    });
+}
+
 /// Removes the secrets from the arguments or the response of a call of this name.
 pub fn hide_secrets_of_call(name: &str, value: &mut Value) {
     if name == REQUEST_CREDENTIAL { without_secrets(value) } else { hide_secrets(value) }
@@ -158,6 +169,22 @@ mod tests {
             json!({"state": {"x": [{"auth_type": "http", "http": {"password": "p"}}]}}),
             &json!({"state": {"x": [{"auth_type": "http", "http": {}}]}}),
         );
+    }
+
+    #[test]
+    fn a_credential_that_is_sent_back_as_it_was_shown_is_no_change() {
+        let credential = json!({"auth_type": "http", "http": {"scheme": "basic", "password": "p"}});
+        let state = Map::from_iter([("k".to_owned(), credential.clone()), ("mood".to_owned(), json!(1))]);
+        for (value, stays) in [
+            (json!({"auth_type": "http", "http": {"scheme": "basic"}}), false),
+            (credential, true),
+            (json!({"auth_type": "http", "http": {"scheme": "x"}}), true),
+            (json!(null), true),
+        ] {
+            let mut delta = Map::from_iter([("k".to_owned(), value.clone()), ("mood".to_owned(), json!(1))]);
+            drop_shown_credentials(&mut delta, &state);
+            assert_eq!((delta.contains_key("k"), delta.len()), (stays, 1 + usize::from(stays)), "{value}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use pleach_context::engine::InvocationSetup;
+use pleach_context::engine::{InvocationSetup, drop_shown_credentials};
 use pleach_context::{History, StreamingMode};
 use pleach_core::{Content, EventId, InvocationId, Map, Session, SessionKey, StateRights, Unstorable};
 use pleach_session::{CreateSession, GetSessionConfig, SessionError, effective_events_of};
@@ -239,7 +239,10 @@ impl RunnerParts {
         match starts_again {
             // Its state is not stored again.
             true => request.state_rights.strip(&mut request.state_delta),
-            false => request.state_rights.apply(&mut request.state_delta, &session.state)?,
+            false => {
+                drop_shown_credentials(&mut request.state_delta, &session.state);
+                request.state_rights.apply(&mut request.state_delta, &session.state)?;
+            }
         }
         request.state_delta.append(&mut request.reserved_state_delta);
         let drops_repeats = progress.resumes() && message.is_none() && request.state_delta.is_empty();

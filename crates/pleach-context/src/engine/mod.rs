@@ -60,7 +60,7 @@ pub use crate::queue::{EventQueue, Ticket};
 pub use crate::scheduler::BackgroundChild;
 pub use crate::stable_uuid::stable_uuid;
 pub use crate::work_gate::WorkGate;
-pub use pleach_auth::credential_key;
+pub use pleach_auth::{credential_key, drop_shown_credentials};
 
 pub(crate) use claimed_signal::ClaimedSignal;
 pub(crate) use deliver::Sending;

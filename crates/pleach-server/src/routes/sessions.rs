@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
+use pleach_auth::drop_shown_credentials;
 use pleach_core::{Event, EventId, InvocationId, Map, Session, SessionKey};
 use pleach_session::{CreateSession, GetSessionConfig, ListSessions, SessionError, SessionServiceExt as _, Since};
 
@@ -140,6 +141,7 @@ pub(super) async fn update(
     let mut tries = 1;
     loop {
         let mut delta = state_delta.clone();
+        drop_shown_credentials(&mut delta, &session.state);
         rights.state().apply(&mut delta, &session.state)?;
         match append(&api, &mut session, change(&api, delta)).await {
             Err(SessionError::Stale { .. }) if tries < TRIES => catch_up(&api, &mut session).await?,
