@@ -118,9 +118,12 @@ pub(super) fn read_broken(text: &[u8], fault: Fault, origin: Origin, waiting: &i
     waiting_ids.map(|id| Incoming::Answer { id, answer: Answer::Unusable(fault.of(text)) }).collect()
 }
 
-/// Whether servers send a request of this method. A log may repeat the requests of the client.
-pub(super) fn is_of_server(method: &str) -> bool {
-    matches!(method, "ping" | "roots/list" | "sampling/createMessage" | "elicitation/create")
+/// Whether a message on a line of a log may repeat one of the client: a request that servers do not send, or that waits for its answer.
+pub(super) fn may_be_of_client(message: &Incoming, waiting: &impl Waiting) -> bool {
+    let Incoming::Request { id, method } = message else { return false };
+    let is_of_server =
+        ["ping", "roots/list", "sampling/createMessage", "elicitation/create"].contains(&method.as_str());
+    !is_of_server || matches!(id, RequestId::Number(id) if waiting.waits(*id))
 }
 
 fn read_one(origin: Origin, value: Value, waiting: &impl Waiting) -> Option<Incoming> {
@@ -376,6 +379,20 @@ mod tests {
         let reason = Fault::Unreadable.of(text.as_bytes()).reason(3);
         let expected = "answered with a message that cannot be read (request 3): [{'jsonrpc': '2.0', 'id': 3,";
         assert!(reason.starts_with(expected), "{reason}");
+    }
+
+    #[test]
+    fn a_log_may_repeat_the_requests_of_the_client() {
+        for (id, method, expected) in [
+            (json!("p"), "ping", false),
+            (json!(9), "ping", false),
+            (json!(3), "ping", true),
+            (json!(9), "tools/call", true),
+            (json!(null), "notifications/tools/list_changed", false),
+        ] {
+            let message = read(json!({"id": id, "method": method}), Origin::Channel, &Two).pop().unwrap();
+            assert_eq!(may_be_of_client(&message, &Two), expected, "{id} {method}");
+        }
     }
 
     #[test]

@@ -9,9 +9,8 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::incoming::{self, Fault, Incoming, Notice, Origin, Report, Waiting as _};
+use super::incoming::{self, Fault, Incoming, Notice, Origin, Report};
 use super::ledger::{Excess, Ledger};
-use super::wire::number;
 use crate::limits::Limits;
 
 /// Reports of one call that are kept while the call does not take them; further ones are dropped.
@@ -82,7 +81,7 @@ impl Notices {
         self.is_begun.store(is_begun, Ordering::Release);
     }
 
-    /// Gives the session up if a message has begun and not ended: the next one could not be told from its rest. Returns whether it is so.
+    /// Gives the session up if a message has begun and not ended: what follows may be its rest or the next one. Returns whether it is so.
     pub(super) fn break_off(&self) -> bool {
         let is_begun = self.is_begun.load(Ordering::Acquire);
         if is_begun {
@@ -139,12 +138,7 @@ impl Notices {
         let mut read = {
             let ledger = self.ledger();
             let mut read = incoming::read(value, Origin::Channel, &*ledger);
-            read.retain(|incoming| match incoming {
-                Incoming::Request { id, method } => {
-                    incoming::is_of_server(method) && !number(id).is_some_and(|id| ledger.waits(id))
-                }
-                Incoming::Answer { .. } | Incoming::Notice(_) => true,
-            });
+            read.retain(|incoming| !incoming::may_be_of_client(incoming, &*ledger));
             read
         };
         read.retain(|incoming| self.is_for_handling(incoming));

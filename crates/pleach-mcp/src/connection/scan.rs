@@ -60,7 +60,7 @@ impl Shape {
         self.last = bracket;
     }
 
-    /// Whether a quote begins a string. A single one is an apostrophe unless a string can stand there.
+    /// Whether a quote begins a string. A single one is an apostrophe where no string can begin.
     fn begins_string(&self, byte: u8) -> bool {
         match byte {
             b'"' => true,
