@@ -191,7 +191,7 @@ mod tests {
             (r#"{"a":"}"#, Extent::Open),
             (r#"{"a":[}"#, Extent::Broken),
             ("[]x", Extent::Ends(2)),
-            (r#"{'a': ['}', "it's"], 'b"': 1}x"#, Extent::Ends(30)),
+            (r#"{'a': ['}', "it's"], 'b"': 1}x"#, Extent::Ends(29)),
             ("{it's: 1}x", Extent::Ends(9)),
         ] {
             assert_eq!(Shape::default().follow(text.as_bytes()), extent, "{text}");
