@@ -1,46 +1,22 @@
 //! The address of a database: strict parsing of its URL.
 
+mod parameters;
+mod said_of_pooler;
+mod tls;
+
 use std::str::FromStr as _;
 use std::time::Duration;
 
-use pleach_session::{SessionError, SessionResult};
-use sqlx::postgres::{PgConnectOptions, PgSslMode};
+use pleach_session::SessionResult;
+use sqlx::postgres::PgConnectOptions;
 
+use self::parameters::{OfDriver, is_word, parameters, plain_url, refuse_two_of_a_kind, refused, twice};
+use self::said_of_pooler::{hosted, pooling};
+use self::tls::tls_mode;
 use crate::fault::Server;
 use crate::pooling::Pooling;
 use crate::secure::Secure;
 use crate::settings::Settings;
-
-/// The parameters of a URL that the driver takes, each with its other spellings. Others are refused: a misspelt `sslmode` must
-/// not be ignored.
-const DRIVERS: [&[&str]; 11] = [
-    &["sslmode", "ssl-mode"],
-    &["sslrootcert", "ssl-root-cert", "ssl-ca"],
-    &["sslcert", "ssl-cert"],
-    &["sslkey", "ssl-key"],
-    &["statement-cache-capacity"],
-    &["host", "hostaddr"],
-    &["port"],
-    &["dbname"],
-    &["user"],
-    &["password"],
-    &["application_name"],
-];
-/// The parameters that the service itself takes.
-const OWN: [&str; 11] = [
-    "allow_cleartext_password",
-    "channel_binding",
-    "connections",
-    "operation_timeout",
-    // Who has the server's session: our own name, Prisma's, and that of SQLAlchemy's asyncpg.
-    "pooler",
-    "pgbouncer",
-    "prepared_statement_cache_size",
-    "statement_timeout",
-    "lock_timeout",
-    "idle_session_timeout",
-    "idle_in_transaction_session_timeout",
-];
 
 /// A parsed URL. No `Debug`: the options hold the password.
 #[derive(Clone)]
@@ -155,7 +131,8 @@ impl Address {
             "channel_binding" => match value {
                 "disable" | "prefer" => {}
                 "require" => {
-                    let reason = "`channel_binding=require` is not possible with this driver: use                                   sslmode=verify-full, which knows the server by its certificate";
+                    let reason = "`channel_binding=require` is not possible with this driver: use \
+                                  sslmode=verify-full, which knows the server by its certificate";
                     return Err(refused(reason.to_owned()));
                 }
                 _ => return Err(refused("`channel_binding` is `disable`, `prefer` or `require`".to_owned())),
@@ -187,38 +164,6 @@ fn connect(base: &str, pairs: &OfDriver<'_>) -> SessionResult<PgConnectOptions> 
     Ok(if connect.get_application_name().is_none() { connect.application_name("pleach") } else { connect })
 }
 
-/// Reads a parameter about a pooler; `None` for other parameters, and for a value that leaves it open.
-fn pooling(name: &str, value: &str) -> SessionResult<Option<Pooling>> {
-    match (name, value) {
-        ("pooler", "transaction") | ("pgbouncer", "true") => Ok(Some(Pooling::Transaction)),
-        ("pooler", "session" | "none") => Ok(Some(Pooling::Session)),
-        ("pooler", "statement") => Err(refused(
-            "`pooler=statement` is not possible: such a pooler has no transactions; use one in the mode `transaction` or \
-             `session`, or the address of the server itself"
-                .to_owned(),
-        )),
-        ("pooler", _) => Err(refused("`pooler` is `transaction`, `session` or `none`".to_owned())),
-        ("pgbouncer", "false") => Ok(None),
-        ("pgbouncer", _) => Err(refused("`pgbouncer` is `true` or `false`".to_owned())),
-        // Other drivers use these where prepared statements do not stay.
-        ("prepared_statement_cache_size" | "statement-cache-capacity", "0") => Ok(Some(Pooling::Transaction)),
-        ("prepared_statement_cache_size", _) => Err(refused(
-            "`prepared_statement_cache_size` is `0`, for a pooler in transaction mode; `statement-cache-capacity` sets \
-             another size"
-                .to_owned(),
-        )),
-        _ => Ok(None),
-    }
-}
-
-/// What is known of addresses that hosted databases hand out: they lead to a pooler in transaction mode.
-fn hosted(connect: &PgConnectOptions) -> Option<Pooling> {
-    let host = connect.get_host().to_ascii_lowercase();
-    let is_neon = host.ends_with(".neon.tech") && host.split('.').next()?.ends_with("-pooler");
-    let is_supabase = host.ends_with(".supabase.com") || host.ends_with(".supabase.co");
-    (is_neon || is_supabase && connect.get_port() == 6543).then_some(Pooling::Transaction)
-}
-
 /// Reads a time in milliseconds; the server's limit is 24 days.
 fn millis(name: &str, value: &str) -> SessionResult<Duration> {
     match value.parse::<u32>() {
@@ -227,120 +172,6 @@ fn millis(name: &str, value: &str) -> SessionResult<Duration> {
         }
         _ => Err(refused(format!("`{name}` is a number of milliseconds, such as `10000`"))),
     }
-}
-
-/// The kind of a parameter of the driver, and the parameter as the URL has it.
-type OfDriver<'u> = Vec<(&'static str, &'u str)>;
-
-/// Splits the parameters into the service's own, with their values, and the driver's.
-fn parameters<'u>(query: &'u str, fragment: &'u str) -> SessionResult<(Vec<(&'static str, String)>, OfDriver<'u>)> {
-    let (mut own, mut of_driver) = (Vec::new(), OfDriver::new());
-    let pairs = query.split('&').chain((!fragment.is_empty()).then_some(fragment));
-    for pair in pairs.filter(|pair| !pair.is_empty()) {
-        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let kind = DRIVERS.iter().find(|names| names.contains(&key)).map(|names| names[0]);
-        if let Some(name) = OWN.into_iter().find(|name| *name == key) {
-            if own.iter().any(|(other, _)| *other == name) {
-                return Err(twice(name));
-            }
-            own.push((name, value.to_owned()));
-        } else if let Some(kind) = kind {
-            if of_driver.iter().any(|(other, _)| *other == kind) {
-                return Err(twice(kind));
-            }
-            of_driver.push((kind, pair));
-        } else if key == "options" || key.starts_with("options[") {
-            of_driver.push(("options", pair));
-        } else {
-            let known = "sslmode, sslrootcert, sslcert, sslkey, connections, operation_timeout, statement_timeout, \
-                         lock_timeout, pooler, host, port, dbname, user, password, application_name, options";
-            let what = match is_word(key) {
-                true => format!("it has the unknown parameter `{key}`"),
-                false => "what is behind its `?` is not understood".to_owned(),
-            };
-            return Err(refused(format!("{what}; there are {known} and a few more")));
-        }
-    }
-    Ok((own, of_driver))
-}
-
-fn twice(name: &str) -> SessionError {
-    refused(format!("it says `{name}` twice, perhaps in another spelling: leave one of them out"))
-}
-
-/// Refuses a parameter that repeats a part in front of the `?`.
-fn refuse_two_of_a_kind(base: &str, of_driver: &[(&'static str, &str)]) -> SessionResult<()> {
-    let rest = base.split_once("://").map_or(base, |(_, rest)| rest);
-    let (server, database) = rest.split_once('/').unwrap_or((rest, ""));
-    let (login, server) = server.rsplit_once('@').unwrap_or(("", server));
-    let (user, password) = login.split_once(':').unwrap_or((login, ""));
-    // The colons of an IPv6 address are inside of its brackets.
-    let (host, port) = match server.rsplit_once(':') {
-        Some((host, port)) if !port.ends_with(']') => (host, port),
-        _ => (server, ""),
-    };
-    for (kind, given) in [("user", user), ("password", password), ("host", host), ("port", port), ("dbname", database)]
-    {
-        if !given.is_empty() && of_driver.iter().any(|(other, _)| *other == kind) {
-            return Err(twice(kind));
-        }
-    }
-    Ok(())
-}
-
-/// Returns the TLS mode that the URL or libpq's variables request. `kinds` are the parameters in the URL.
-fn tls_mode(mode: PgSslMode, kinds: &[&str], trusts_system: bool) -> SessionResult<PgSslMode> {
-    let from_environment = |name: &str| std::env::var(name).is_ok_and(|value| !value.is_empty());
-    let has = |kind: &str, variable: &str| kinds.contains(&kind) || from_environment(variable);
-    let wrong = |reason: &str| Err(refused(reason.to_owned()));
-    if has("sslcert", "PGSSLCERT") != has("sslkey", "PGSSLKEY") {
-        return wrong("`sslcert` and `sslkey` belong together: give both or none");
-    }
-    let has_certificate = kinds.iter().any(|kind| matches!(*kind, "sslrootcert" | "sslcert" | "sslkey"));
-    if matches!(mode, PgSslMode::Disable) && has_certificate {
-        return wrong(
-            "`sslmode=disable` uses no certificate: leave out `sslrootcert`, `sslcert` and `sslkey`, or change it",
-        );
-    }
-    let has_root = has("sslrootcert", "PGSSLROOTCERT");
-    match mode {
-        _ if trusts_system && !has("sslmode", "PGSSLMODE") => Ok(PgSslMode::VerifyFull),
-        PgSslMode::VerifyFull => Ok(mode),
-        _ if trusts_system => {
-            wrong("`sslrootcert=system` trusts every known authority, which needs `sslmode=verify-full`")
-        }
-        // libpq does so for compatibility with older configurations.
-        PgSslMode::Require if has_root => Ok(PgSslMode::VerifyCa),
-        PgSslMode::VerifyCa if !has_root => wrong(
-            "`sslmode=verify-ca` needs `sslrootcert`, the file of the authority to trust; `sslmode=verify-full` \
-             without it trusts the system's",
-        ),
-        mode => Ok(mode),
-    }
-}
-
-fn plain_url(url: &str) -> SessionResult<String> {
-    let schemes = ["postgres", "postgresql", "postgresql+asyncpg", "postgresql+psycopg"];
-    let Some((_, rest)) = url.split_once("://").filter(|(scheme, _)| schemes.contains(scheme)) else {
-        return Err(refused("it must begin with `postgresql://` or `postgres://`".to_owned()));
-    };
-    // A password with one of these would be parsed as a database or a parameter, and shown as one.
-    if rest.split_once(['/', '?', '#']).is_some_and(|(_, behind)| behind.contains('@')) {
-        let reason = "it has an `@` behind a `/`, `?` or `#`: in a password and elsewhere, such characters must be \
-                      percent-encoded";
-        return Err(refused(reason.to_owned()));
-    }
-    Ok(format!("postgres://{rest}"))
-}
-
-/// Returns whether the text can only be the name of a parameter.
-fn is_word(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-'))
-}
-
-/// The URL itself is not repeated: it may hold a password anywhere.
-fn refused(reason: String) -> SessionError {
-    SessionError::Unsupported { what: "the URL of the Postgres database".to_owned(), reason }
 }
 
 fn reason(error: &sqlx::Error) -> String {
@@ -361,6 +192,8 @@ fn name(connect: &PgConnectOptions) -> String {
 
 #[cfg(test)]
 mod tests {
+    use sqlx::postgres::PgSslMode;
+
     use super::*;
 
     fn check(url: &str, expected: &str) {
