@@ -19,6 +19,8 @@ use crate::in_flight::{InFlight, Operation};
 use crate::lent::Lent;
 use crate::options::PostgresOptions;
 use crate::pooling::{self, Pooling};
+use crate::refusal::Refusal;
+use crate::secure::Secure;
 use crate::settings::Opening;
 
 /// One operation, which can be repeated on another connection.
@@ -99,12 +101,26 @@ impl Connections {
         Ok(())
     }
 
-    /// Opens an extra connection for work that takes long, so that the others stay available.
-    pub(crate) async fn open(&self) -> sqlx::Result<Lent> {
+    async fn open(&self) -> sqlx::Result<Lent> {
+        self.open_with(&self.shared.address.secure).await
+    }
+
+    /// Opens an extra connection for work that takes long, so that the others stay available. Where it has a session of its own, that one
+    /// begins without time limits: nothing is set later, which would stay in the session of a pooler that was not noticed.
+    pub(crate) async fn open_for_long_work(&self) -> sqlx::Result<Lent> {
+        let mut unlimited = self.shared.address.secure.clone();
+        unlimited.connect = unlimited.connect.options([("statement_timeout", "0"), ("lock_timeout", "0")]);
+        match self.open_with(&unlimited).await {
+            Err(error) if Fault::of(&error) == Fault::Refused(Refusal::Parameter) => self.open().await,
+            opened => opened,
+        }
+    }
+
+    async fn open_with(&self, secure: &Secure) -> sqlx::Result<Lent> {
         let Shared { address, opening, .. } = &*self.shared;
         let pooling = *self.pooling();
         match pooling {
-            Pooling::Session => address.secure.open().await.map(Lent::with_session),
+            Pooling::Session => secure.open().await.map(Lent::with_session),
             Pooling::Transaction => {
                 let connection = address.pooled.open().await?;
                 Ok(Lent::pooled(connection, opening.clone()))
@@ -184,15 +200,24 @@ impl Connections {
             Err(Trouble::Sql(error)) if Fault::of(error) == Fault::Pooled => {}
             _ => {
                 if connection.settle().await.is_ok() {
-                    self.idle().push(connection);
+                    self.give_back(connection);
                 }
             }
         }
         outcome
     }
 
+    /// Keeps a connection for the next operation, unless the service uses connections in another way since it was lent.
+    fn give_back(&self, connection: Lent) {
+        // Held, so that no switch comes in between: it clears the idle ones after it has set the mode.
+        let pooling = self.pooling();
+        if connection.is_pooled() == (*pooling == Pooling::Transaction) {
+            self.idle().push(connection);
+        }
+    }
+
     /// Uses connections as behind a pooler in transaction mode from now on.
-    fn give_up_sessions(&self) -> SessionResult<()> {
+    pub(crate) fn give_up_sessions(&self) -> SessionResult<()> {
         self.shared.address.check_settings_of_transactions()?;
         let before = std::mem::replace(&mut *self.pooling(), Pooling::Transaction);
         if before == Pooling::Session {
@@ -253,5 +278,39 @@ impl fmt::Debug for Connections {
         let (size, pooling) = (self.shared.size, *self.pooling());
         let mut connections = f.debug_struct("Connections");
         connections.field("server", self.server()).field("size", &size).field("pooling", &pooling).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pleach_testkit::Schema;
+
+    use super::*;
+
+    /// An operation under way while another one shows that there is a pooler.
+    struct Switched<'c>(&'c Connections);
+
+    impl Ask for Switched<'_> {
+        type Answer = bool;
+
+        async fn ask(&self, connection: &mut Lent, _: bool) -> Result<bool, Trouble> {
+            self.0.give_up_sessions()?;
+            sqlx::raw_sql("SELECT 1").execute(&mut *connection).await?;
+            Ok(connection.is_pooled())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_was_lent_before_a_switch_is_not_used_after_it() {
+        let Some(schema) = Schema::for_test().await else { return };
+        let address = Address::parse(&schema.url()).unwrap();
+        let connections = Connections::new(address, &PostgresOptions::new());
+        assert!(!connections.ask(&Switched(&connections)).await.unwrap(), "it was opened with a session");
+        assert!(connections.idle().is_empty());
+        for _ in 0..2 {
+            assert!(connections.ask(&Switched(&connections)).await.unwrap());
+            assert!(connections.idle().iter().all(Lent::is_pooled));
+            assert_eq!(connections.idle().len(), 1, "one of the right kind is kept");
+        }
     }
 }

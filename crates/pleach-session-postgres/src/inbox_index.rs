@@ -9,11 +9,15 @@ use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::{Instant, timeout_at};
 
 use crate::connections::Connections;
+use crate::fault::Fault;
 use crate::inbox_sql::{self as sql, Index};
 use crate::lent::Lent;
 
 /// How long to wait before looking again whether another process has built it.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// How often a lock is looked for that a pooler has put into another session.
+const UNLOCKS: usize = 16;
 
 /// A build under way.
 #[derive(Debug, Default)]
@@ -51,43 +55,77 @@ impl IndexBuild {
 
 /// Whether the index is there, as we make it; `None` without one.
 pub(crate) async fn find(connection: &mut Lent, index: &'static Index) -> sqlx::Result<Option<bool>> {
-    let found = sqlx::query(index.find.as_str()).fetch_all(connection).await?;
+    let found = sqlx::query(index.find.as_str()).persistent(false).fetch_all(connection).await?;
     found.first().map(|row| row.try_get("is_sound")).transpose()
 }
 
-/// Builds the index unless it is there. Statements that wait hold no snapshot, for which the build would wait.
+/// Builds the index unless it is there.
 async fn build(connections: &Connections, index: &'static Index) -> sqlx::Result<()> {
-    let mut connection = connections.open().await?;
-    if !connection.is_pooled() {
-        sqlx::raw_sql(sql::NO_TIMEOUTS).execute(&mut connection).await?;
-    }
     loop {
-        if find(&mut connection, index).await? == Some(true) {
-            break;
+        let mut connection = connections.open_for_long_work().await?;
+        let mut has_lock = false;
+        let built = build_with(&mut connection, index, &mut has_lock).await;
+        let is_shown = matches!(&built, Err(error) if Fault::of(error) == Fault::Pooled);
+        let is_lent = has_lock && !unlock(&mut connection).await || is_shown;
+        let is_new = is_lent && !connection.is_pooled() && connections.give_up_sessions().is_ok();
+        let closed = connection.close().await;
+        match built {
+            Err(_) if is_shown && is_new => {}
+            Err(error) => return Err(error),
+            Ok(()) => return closed,
         }
-        if begins(&mut connection).await? {
+    }
+}
+
+/// Builds the index. Statements that wait hold no snapshot, for which the build would wait. `has_lock` is set with the lock.
+async fn build_with(connection: &mut Lent, index: &'static Index, has_lock: &mut bool) -> sqlx::Result<()> {
+    loop {
+        if find(&mut *connection, index).await? == Some(true) {
+            return Ok(());
+        }
+        if begins(&mut *connection, has_lock).await? {
             // As the one at work: it may have been completed since.
-            if find(&mut connection, index).await? == Some(true) {
-                break;
+            if find(&mut *connection, index).await? == Some(true) {
+                return Ok(());
             }
-            if make(&mut connection, index).await? {
-                break;
+            if make(&mut *connection, index).await? {
+                return Ok(());
             }
         }
         // Another process builds it. It goes by the time of the machine: a test may hold that of the runtime while a query is made.
         tokio::task::spawn_blocking(|| std::thread::sleep(PAUSE)).await.map_err(|_| sqlx::Error::WorkerCrashed)?;
     }
-    // A lock ends with the connection.
-    connection.close().await
 }
 
 /// Returns whether no other process is building. Where the session is the connection's own, it holds a lock from then on. Behind a
 /// pooler there is none that lasts as long, and two that begin at once meet in [`make`].
-async fn begins(connection: &mut Lent) -> sqlx::Result<bool> {
+async fn begins(connection: &mut Lent, has_lock: &mut bool) -> sqlx::Result<bool> {
     if connection.is_pooled() {
-        return Ok(!sqlx::query(sql::IS_BUILT).fetch_one(connection).await?.try_get::<bool, _>("is_built")?);
+        return sqlx::query(sql::IS_BUILT)
+            .fetch_one(connection)
+            .await?
+            .try_get::<bool, _>("is_built")
+            .map(|built| !built);
     }
-    sqlx::query(sql::TRY_LOCK).fetch_one(connection).await?.try_get("is_locked")
+    if !*has_lock {
+        *has_lock = sqlx::query(sql::TRY_LOCK).persistent(false).fetch_one(connection).await?.try_get("is_locked")?;
+    }
+    Ok(*has_lock)
+}
+
+/// Gives the lock back, although it ends with the connection: if a pooler has lent the session, it does not. Returns whether it was found.
+async fn unlock(connection: &mut Lent) -> bool {
+    for _ in 0..UNLOCKS {
+        let unlocked = sqlx::query(sql::UNLOCK).persistent(false).fetch_one(&mut *connection).await;
+        match unlocked.and_then(|row| row.try_get("is_unlocked")) {
+            Ok(true) => return true,
+            // The session of a pooler is another one each time.
+            Ok(false) => {}
+            // Without a connection there is no lock.
+            Err(_) => return true,
+        }
+    }
+    false
 }
 
 /// Makes the index. Returns whether it is whole: another process may have been making it, too.

@@ -95,15 +95,13 @@ texts! {
 
 /// Makes sure that one builder of the index is at work in a schema.
 pub(crate) const TRY_LOCK: &str = "SELECT pg_try_advisory_lock(1685221744, hashtext(current_schema())) AS is_locked";
+pub(crate) const UNLOCK: &str = "SELECT pg_advisory_unlock(1685221744, hashtext(current_schema())) AS is_unlocked";
 /// Whether one is at work, for connections that cannot hold a lock until the index is built.
 pub(crate) const IS_BUILT: &str =
     "SELECT EXISTS (SELECT 1 FROM pg_stat_progress_create_index WHERE relid = to_regclass('events')) AS is_built";
 /// The schema of the events.
 pub(crate) const SCHEMA: &str = "SELECT quote_ident(nspname) AS name FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace \
      WHERE pg_class.oid = to_regclass('events')";
-/// The index is built in the time it takes.
-pub(crate) const NO_TIMEOUTS: &str = "SET statement_timeout = 0; SET lock_timeout = 0";
-
 /// Sessions that are behind, of one user or of all, behind a session or from the first on.
 pub(crate) fn stale(of_user: bool, is_behind: bool) -> &'static str {
     static TEXTS: LazyLock<[[String; 2]; 2]> = LazyLock::new(|| {

@@ -275,6 +275,28 @@ async fn a_prepared_statement_that_is_another_one_shows_the_pooler() {
     assert_eq!(loaded(&database.open().await, &key("s")).await.events.len(), 3);
 }
 
+/// The URL says that connections have sessions, and no statement has shown yet that they have not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_build_through_a_pooler_that_was_not_noticed_leaves_no_lock_and_no_setting() {
+    for lines in [ONE_SESSION, "pool_mode = transaction\ndefault_pool_size = 3\nserver_round_robin = 1"] {
+        let Some((database, pooler)) = pooled(lines).await else { return };
+        let service = open(&format!("{}&pooler=session", pooler.url_without_options())).await;
+        use_all(&service, "s").await;
+        let questions =
+            "SELECT relname::text FROM pg_class WHERE relname LIKE 'pleach_events_%' AND pg_table_is_visible(oid)";
+        assert_eq!(database.texts(questions).await.len(), 1, "the index is built");
+        // The pooler lends its sessions in turn.
+        for _ in 0..6 {
+            let left = left_behind(&pooler, &database).await;
+            let left: Vec<_> = left.iter().filter(|left| !left.starts_with("statement")).collect();
+            assert!(left.is_empty(), "{left:?}");
+        }
+        let locks = "SELECT 'lock ' || classid FROM pg_locks WHERE locktype = 'advisory' AND classid = 1685221744
+            AND pid IN (SELECT pid FROM pg_stat_activity WHERE application_name = 'test')";
+        assert_eq!(database.texts(locks).await, [""; 0]);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn several_services_build_the_index_through_a_pooler_at_once() {
     let Some((database, pooler)) = pooled("pool_mode = transaction\ndefault_pool_size = 4").await else { return };
