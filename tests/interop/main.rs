@@ -13,6 +13,7 @@ mod inbox;
 mod payloads;
 mod program;
 mod reading;
+mod settled;
 mod waits;
 mod writing;
 
@@ -39,6 +40,7 @@ on_every_layout! {
     reading::s131_a_golden_database_is_dumped_as_google_adk_reads_it,
     reading::s131_b_loaded_database_is_dumped_as_google_adk_reads_it,
     reading::s131_b_loaded_database_is_read_by_google_adk,
+    settled::google_adk_works_beside_notes_and_its_changes_show,
     waits::google_adk_reads_waits_appends_and_deletes,
     writing::s131_c_both_append_to_one_session,
     writing::s131_d_google_adk_finds_its_session_stale,

@@ -415,6 +415,10 @@ impl SessionService for PayloadSessions {
         self.inner.check_head(head)
     }
 
+    fn note_settled<'a>(&'a self, program: &'a str, heads: &'a [SessionHead]) -> BoxFuture<'a, SessionResult<()>> {
+        self.inner.note_settled(program, heads)
+    }
+
     fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {
         self.inner.user_state(app_name, user_id)
     }

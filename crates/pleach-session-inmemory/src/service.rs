@@ -1,6 +1,5 @@
 //! The service: a thin index over the directory and the stored sessions.
 
-use std::future::ready;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -82,7 +81,11 @@ impl InMemorySessionService {
     }
 
     fn list(&self, request: &ListSessions) -> ListSessionsResponse {
-        let found = read(&self.directory).sessions(&request.app_name, request.user_id.as_ref());
+        let mut found = read(&self.directory).sessions(&request.app_name, request.user_id.as_ref());
+        if let Some(program) = &request.unsettled_for {
+            found.retain(|stored| !stored.is_settled(program));
+        }
+        // No order is kept: it would be a lock of all sessions and two steps in a tree for each append, which goes to its session alone.
         let places = found.into_iter().map(|stored| (stored.place(), stored)).collect();
         let (page, next) = ListCursor::page(places, request.after.as_ref(), request.limit);
         let session = |(_, stored): &(ListCursor, Arc<StoredSession>)| match request.with_state {
@@ -226,8 +229,21 @@ impl SessionService for InMemorySessionService {
     }
 
     fn check_head<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<()>> {
-        let checked = self.find(head.key()).and_then(|stored| stored.check(head.revision()));
-        Box::pin(ready(checked.unwrap_or_else(|| Err(SessionError::NotFound(head.key().clone())))))
+        Box::pin(async move {
+            let checked = self.find(head.key()).and_then(|stored| stored.check(head.revision()));
+            checked.unwrap_or_else(|| Err(SessionError::NotFound(head.key().clone())))
+        })
+    }
+
+    fn note_settled<'a>(&'a self, program: &'a str, heads: &'a [SessionHead]) -> BoxFuture<'a, SessionResult<()>> {
+        Box::pin(async move {
+            for head in heads {
+                if let Some(stored) = self.find(head.key()) {
+                    stored.settle(program, head.revision());
+                }
+            }
+            Ok(())
+        })
     }
 
     fn redact_event<'a>(

@@ -54,7 +54,12 @@ struct Log {
     // S34
     positions: HashMap<EventId, usize>,
     questions: OpenIndex,
+    /// The programs for which it needs nothing after that number of changes: the two that noted it last.
+    settled: Vec<(String, i64)>,
 }
+
+/// How many programs have notes.
+const PROGRAMS: usize = 2;
 
 impl StoredSession {
     pub(crate) fn new(
@@ -75,6 +80,7 @@ impl StoredSession {
             places: Vec::new(),
             positions: HashMap::default(),
             questions: OpenIndex::default(),
+            settled: Vec::new(),
         };
         Self { service, generation, key, app, user, log: Mutex::new(log) }
     }
@@ -189,6 +195,22 @@ impl StoredSession {
     /// Compares the revision; `None` when the session has been deleted.
     pub(crate) fn check(&self, ours: Revision) -> Option<SessionResult<()>> {
         self.lock_at(ours).map(|log| log.map(drop))
+    }
+
+    /// Notes that the session needs nothing at a revision, if that is its present one.
+    pub(crate) fn settle(&self, program: &str, revision: Revision) {
+        if let Some(Ok(mut log)) = self.lock_at(revision) {
+            log.settled.retain(|(noted, _)| noted != program);
+            let changes = log.changes;
+            log.settled.insert(0, (program.to_owned(), changes));
+            log.settled.truncate(PROGRAMS);
+        }
+    }
+
+    /// Returns whether a program has noted that the session, as it is, needs nothing.
+    pub(crate) fn is_settled(&self, program: &str) -> bool {
+        let log = lock(&self.log);
+        log.settled.iter().any(|(noted, changes)| noted == program && *changes == log.changes)
     }
 
     /// Replaces an event and advances the revision; `None` when the session has been deleted.

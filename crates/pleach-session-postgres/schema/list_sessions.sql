@@ -1,8 +1,9 @@
--- A page of sessions (kind 0), the state of the app (1) and of the users on the page (2); no states without `$8`.
+-- A page of sessions (kind 0), the state of the app (1) and of the users on the page (2); no states without `$8`. A condition may
+-- leave out those that the program $9 has noted.
 WITH page AS (
-    SELECT user_id, id, update_time, CASE WHEN $8::bool THEN state ELSE '{}' END AS state FROM sessions
+    SELECT user_id, id, update_time, CASE WHEN $8::bool THEN state ELSE '{}' END AS state FROM sessions s
     WHERE app_name = $1 AND ($7::bool OR user_id = $2)
-        AND ($3::timestamp IS NULL OR (update_time, user_id, id) > ($3, $4, $5))
+        AND ($3::timestamp IS NULL OR (update_time, user_id, id) > ($3, $4, $5)){unsettled}
     ORDER BY update_time, user_id, id LIMIT $6
 )
 SELECT 0 AS kind, row_number() OVER (ORDER BY update_time, user_id, id) AS place, user_id, id, update_time, state,

@@ -36,6 +36,7 @@ mod schema;
 mod secure;
 mod service;
 mod settings;
+mod settled;
 mod sql;
 mod value;
 

@@ -7,10 +7,12 @@ use pleach_core::{AppName, Map, Scope, Session, SessionHead, SessionId, SessionK
 use pleach_session::raw_state::StoredState;
 use pleach_session::{ListCursor, ListSessions, ListSessionsResponse, Listed, SharedState, readable};
 use sqlx::Row as _;
-use sqlx::postgres::PgRow;
+use sqlx::postgres::{PgArguments, PgRow, Postgres};
+use sqlx::query::Query;
 
 use crate::connections::Ask;
 use crate::fault::{Server, Trouble};
+use crate::inbox_fault::outcome;
 use crate::lent::Lent;
 use crate::sql;
 use crate::value::{self, Name, Seen, Time};
@@ -26,11 +28,18 @@ impl Ask for List<'_> {
     type Answer = ListSessionsResponse;
 
     async fn ask(&self, connection: &mut Lent, _: bool) -> Result<ListSessionsResponse, Trouble> {
+        let rows = self.query(false).fetch_all(connection).await?;
+        self.response(&rows)
+    }
+}
+
+impl<'r> List<'r> {
+    fn query(&self, only_unsettled: bool) -> Query<'r, Postgres, PgArguments> {
         let request = self.request;
         let after = request.after.as_ref();
         // One row more than the limit shows that there is a next page.
         let limit = request.limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1));
-        let rows = sqlx::query(sql::LIST_SESSIONS)
+        sqlx::query(sql::list_sessions(only_unsettled))
             .bind(Name(request.app_name.as_str()))
             .bind(request.user_id.as_ref().map(|user| Name(user.as_str())))
             .bind(after.map(time_of))
@@ -39,11 +48,13 @@ impl Ask for List<'_> {
             .bind(limit)
             .bind(request.user_id.is_none())
             .bind(request.with_state)
-            .fetch_all(connection)
-            .await?;
-        let states = self.shared_states(&rows)?;
+    }
+
+    fn response(&self, rows: &[PgRow]) -> Result<ListSessionsResponse, Trouble> {
+        let request = self.request;
+        let states = self.shared_states(rows)?;
         let mut listed = Vec::new();
-        for row in &rows {
+        for row in rows {
             if row.try_get::<i32, _>("kind")? == 0 {
                 listed.push((row.try_get::<i64, _>("place")?, self.listed(row)?));
             }
@@ -60,6 +71,28 @@ impl Ask for List<'_> {
         }
         response.next = response.sessions.last().filter(|_| more).map(place);
         Ok(response)
+    }
+}
+
+/// Lists the sessions that a program has not noted as settled; `None` where there are no notes that can be read.
+pub(crate) struct ListUnsettled<'r> {
+    pub(crate) list: List<'r>,
+    pub(crate) program: &'r str,
+}
+
+impl Ask for ListUnsettled<'_> {
+    type Answer = Option<ListSessionsResponse>;
+
+    async fn ask(&self, connection: &mut Lent, _: bool) -> Result<Self::Answer, Trouble> {
+        // Young tables have no statistics, and a nested loop may read all notes for each session. A plan that was made then would be kept.
+        connection.begin("SET TRANSACTION READ ONLY; SET LOCAL enable_nestloop = off").await?;
+        let query = self.list.query(true).bind(Name(self.program)).persistent(false);
+        let found = query.fetch_all(&mut *connection).await;
+        connection.roll_back().await?;
+        match found {
+            Ok(rows) => self.list.response(&rows).map(Some),
+            Err(error) => outcome::<()>(error, self.list.server).map(|_| None),
+        }
     }
 }
 

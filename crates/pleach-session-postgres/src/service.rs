@@ -17,7 +17,7 @@ use crate::connect_retry::ConnectRetry;
 use crate::connections::{Ask, Connections};
 use crate::create::{Create, Delete};
 use crate::inbox_state::InboxState;
-use crate::list::{AppState, Apps, Check, Find, List, UserState};
+use crate::list::{AppState, Apps, Check, Find, List, ListUnsettled, UserState};
 use crate::load::{HeadBehind, Load, LoadSince};
 use crate::options::PostgresOptions;
 use crate::schema;
@@ -132,6 +132,16 @@ impl PostgresSessionService {
         self.advance(head, Redact { claim, event }).await
     }
 
+    async fn list(&self, request: &ListSessions) -> SessionResult<ListSessionsResponse> {
+        let list = || List { request, server: self.connections.server() };
+        if let Some(program) = &request.unsettled_for
+            && let Some(unsettled) = self.connections.ask(&ListUnsettled { list: list(), program }).await?
+        {
+            return Ok(unsettled);
+        }
+        self.connections.ask(&list()).await
+    }
+
     async fn advance(&self, head: &mut SessionHead, ask: impl Ask<Answer = Seen> + 'static) -> SessionResult<()> {
         let seen = self.connections.ask_to_the_end(ask).await?;
         head.advance(seen.revision, seen.update_time);
@@ -170,10 +180,7 @@ impl SessionService for PostgresSessionService {
     }
 
     fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
-        Box::pin(async move {
-            let list = List { request: &request, server: self.connections.server() };
-            self.connections.ask(&list).await
-        })
+        Box::pin(async move { self.list(&request).await })
     }
 
     fn list_questions(&self, request: ListQuestions) -> BoxFuture<'_, SessionResult<ListQuestionsResponse>> {
@@ -217,6 +224,13 @@ impl SessionService for PostgresSessionService {
 
     fn check_head<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<()>> {
         Box::pin(async move { self.connections.ask(&CheckHead(head)).await })
+    }
+
+    fn note_settled<'a>(&'a self, program: &'a str, heads: &'a [SessionHead]) -> BoxFuture<'a, SessionResult<()>> {
+        Box::pin(async move {
+            self.check_writable()?;
+            self.note(program, heads).await
+        })
     }
 
     fn redact_event<'a>(

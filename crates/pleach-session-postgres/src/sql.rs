@@ -1,4 +1,6 @@
-//! Every SQL text of this crate. Values are always bound; no text is put together at run time.
+//! Every SQL text of this crate. Values are always bound; the texts are constants, or are put together of constants once.
+
+use std::sync::LazyLock;
 
 /// The texts of an append with one kind of fence, without and with shared state.
 macro_rules! appends {
@@ -69,7 +71,17 @@ pub(crate) const LOAD_SINCE: &str = concat!(
     include_str!("../schema/load_since.sql")
 );
 
-pub(crate) const LIST_SESSIONS: &str = include_str!("../schema/list_sessions.sql");
+/// The sessions of an app: all, or without those that a program has noted as settled.
+pub(crate) fn list_sessions(only_unsettled: bool) -> &'static str {
+    static TEXTS: LazyLock<[String; 2]> = LazyLock::new(|| {
+        let unsettled = format!("\n{}", include_str!("../schema/settled/unsettled.sql").trim_end());
+        ["", &unsettled].map(|condition| include_str!("../schema/list_sessions.sql").replace("{unsettled}", condition))
+    });
+    &TEXTS[usize::from(only_unsettled)]
+}
+
+pub(crate) const CREATE_SETTLED: &str = include_str!("../schema/settled/create.sql");
+pub(crate) const NOTE_SETTLED: &str = include_str!("../schema/settled/note.sql");
 pub(crate) const LIST_APPS: &str = r#"SELECT DISTINCT app_name COLLATE "C" AS app_name FROM sessions ORDER BY 1"#;
 pub(crate) const FIND_SESSIONS: &str = "SELECT user_id FROM sessions WHERE app_name = $1 AND id = $2 ORDER BY user_id";
 pub(crate) const USER_STATE: &str = "SELECT state FROM user_states WHERE app_name = $1 AND user_id = $2";

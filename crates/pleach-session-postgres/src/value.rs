@@ -6,7 +6,9 @@ use pleach_session::{SessionResult, report_unreadable};
 use sqlx::encode::IsNull;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::types::Oid;
-use sqlx::postgres::{PgArgumentBuffer, PgArguments, PgRow, PgTypeInfo, PgValueFormat, PgValueRef, Postgres};
+use sqlx::postgres::{
+    PgArgumentBuffer, PgArguments, PgHasArrayType, PgRow, PgTypeInfo, PgValueFormat, PgValueRef, Postgres,
+};
 use sqlx::query::Query;
 use sqlx::{Decode, Encode, Row as _, Type, ValueRef as _};
 
@@ -74,6 +76,12 @@ pub(crate) struct Time(pub(crate) i64);
 impl Type<Postgres> for Time {
     fn type_info() -> PgTypeInfo {
         TIMESTAMP
+    }
+}
+
+impl PgHasArrayType for Time {
+    fn array_type_info() -> PgTypeInfo {
+        PgTypeInfo::with_oid(Oid(1115))
     }
 }
 

@@ -11,7 +11,8 @@ use sqlx::{AssertSqlSafe, Row as _};
 
 use crate::column;
 use crate::fault::File;
-use crate::listing_sql::PlaceColumns;
+use crate::inbox_sql::is_missing;
+use crate::listing_sql::{PlaceColumns, Which};
 use crate::load::{Reader, state};
 use crate::sql::{self, Sql};
 use crate::writer::Renewed;
@@ -42,21 +43,32 @@ pub(crate) async fn sessions(reader: Reader<'_>, request: &ListSessions) -> Sess
 
 /// Returns the places of at least one session more than the page has, and of all sessions with odd times.
 async fn places(reader: Reader<'_>, request: &ListSessions) -> SessionResult<Vec<Place>> {
-    let Reader { pool, file, sql } = reader;
+    let rows = match place_rows(reader, request, request.unsettled_for.as_deref()).await {
+        // Nothing was noted in this file yet.
+        Err(error) if request.unsettled_for.is_some() && is_missing(&error) => place_rows(reader, request, None).await,
+        rows => rows,
+    };
+    let places = rows.and_then(|rows| rows.iter().map(|row| place(row, reader.sql)).collect());
+    places.map_err(|error| reader.file.fault(error))
+}
+
+async fn place_rows(reader: Reader<'_>, request: &ListSessions, program: Option<&str>) -> sqlx::Result<Vec<SqliteRow>> {
+    let Reader { pool, sql, .. } = reader;
     let app = request.app_name.as_str();
     let user = request.user_id.as_ref().map(UserId::as_str);
     let after = PlaceColumns::of(request.after.as_ref(), sql.layout());
+    let which = Which { of_user: user.is_some(), unsettled: program.is_some() };
     // Without a limit SQLite takes -1.
     let limit = request.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1));
-    let page = sqlx::query(AssertSqlSafe(sql.listing.page(user.is_some()))).bind(app).bind(user);
-    let page = page.bind(after.time).bind(after.user).bind(after.session).bind(limit).fetch_all(pool).await;
-    let odd = sqlx::query(AssertSqlSafe(sql.listing.odd(user.is_some()))).bind(app).bind(user).fetch_all(pool).await;
-    let rows = page.and_then(|mut page| {
-        page.extend(odd?);
-        Ok(page)
-    });
-    let places = rows.and_then(|rows| rows.iter().map(|row| place(row, sql)).collect());
-    places.map_err(|error| file.fault(error))
+    let page = sqlx::query(AssertSqlSafe(sql.listing.page(which))).bind(app).bind(user);
+    let mut page = page.bind(after.time).bind(after.user).bind(after.session).bind(limit);
+    let mut odd = sqlx::query(AssertSqlSafe(sql.listing.odd(which))).bind(app).bind(user);
+    if let Some(program) = program {
+        (page, odd) = (page.bind(program), odd.bind(program));
+    }
+    let mut rows = page.fetch_all(pool).await?;
+    rows.extend(odd.fetch_all(pool).await?);
+    Ok(rows)
 }
 
 fn place(row: &SqliteRow, sql: &Sql) -> sqlx::Result<Place> {

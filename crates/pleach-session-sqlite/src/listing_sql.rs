@@ -11,6 +11,7 @@ use pleach_core::{micros, seconds};
 use pleach_session::ListCursor;
 
 use crate::layout::{SqliteLayout, TimeColumn};
+use crate::session_time::SessionTime;
 use crate::time;
 
 /// Whether a time is written as the layout writes it, so that the order of the column is that of the times. Each such time can be read.
@@ -34,38 +35,57 @@ fn own_kind(layout: SqliteLayout) -> &'static str {
 #[derive(Debug)]
 pub(crate) struct Listing {
     /// The texts that make the indexes, as SQLite keeps them.
-    pub(crate) indexes: [Arc<str>; 3],
-    page: [Arc<str>; 2],
-    odd: [Arc<str>; 2],
+    pub(crate) indexes: [Arc<str>; 4],
+    page: [[Arc<str>; 2]; 2],
+    odd: [[Arc<str>; 2]; 2],
 }
+
+/// Which sessions of an app are listed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Which {
+    /// Those of a user, and not all.
+    pub(crate) of_user: bool,
+    /// Those that a program has not noted as settled, and not all.
+    pub(crate) unsettled: bool,
+}
+
+/// The session row `s` and its own time.
+pub(crate) const OF_ROW: SessionTime<'_> =
+    SessionTime { key: ["s.app_name", "s.user_id", "s.id"], at: "s.update_time" };
 
 impl Listing {
     pub(crate) fn of(layout: SqliteLayout) -> Self {
         let own = own_kind(layout);
+        let unsettled = include_str!("../schema/settled/unsettled.sql").replace("{ties}", &layout.ties(OF_ROW));
         // Every number is used in every text: see the head of `sql`.
-        let texts = |text: &str, of_user: &str| {
-            ["?2 IS NULL", of_user].map(|user| Arc::from(text.replace("{user}", user).replace("{own}", own)))
+        let texts = |text: &str, of_user: &str, program: &str| {
+            let unsettled = unsettled.trim_end().replace("{program}", program);
+            ["?2 IS NULL", of_user].map(|user| {
+                let text = text.replace("{user}", user).replace("{own}", own);
+                ["", &unsettled].map(|unsettled| Arc::from(text.replace("{unsettled}", unsettled)))
+            })
         };
         Self {
             indexes: [
                 "CREATE INDEX pleach_sessions_1_by_time ON sessions (app_name, update_time, user_id, id)".into(),
                 "CREATE INDEX pleach_sessions_1_of_user ON sessions (app_name, user_id, update_time, id)".into(),
+                "CREATE INDEX pleach_sessions_1_by_id ON sessions (app_name, id, user_id)".into(),
                 format!("CREATE INDEX pleach_sessions_1_odd ON sessions (app_name, user_id, id, update_time) WHERE NOT ({own})").into(),
             ],
-            page: texts(include_str!("../schema/list_page.sql"), "user_id = ?2"),
+            page: texts(include_str!("../schema/list_page.sql"), "user_id = ?2", "?7"),
             // The `+` keeps SQLite from an index that has all sessions of the user.
-            odd: texts(include_str!("../schema/list_odd.sql"), "+user_id = ?2"),
+            odd: texts(include_str!("../schema/list_odd.sql"), "+user_id = ?2", "?3"),
         }
     }
 
     /// Sessions with times of the layout's own kind.
-    pub(crate) fn page(&self, of_user: bool) -> Arc<str> {
-        Arc::clone(&self.page[usize::from(of_user)])
+    pub(crate) fn page(&self, which: Which) -> Arc<str> {
+        Arc::clone(&self.page[usize::from(which.of_user)][usize::from(which.unsettled)])
     }
 
     /// Sessions with other times.
-    pub(crate) fn odd(&self, of_user: bool) -> Arc<str> {
-        Arc::clone(&self.odd[usize::from(of_user)])
+    pub(crate) fn odd(&self, which: Which) -> Arc<str> {
+        Arc::clone(&self.odd[usize::from(which.of_user)][usize::from(which.unsettled)])
     }
 }
 
@@ -108,6 +128,7 @@ impl SqliteLayout {
 
 #[cfg(test)]
 mod tests {
+    use pleach_session::SessionService as _;
     use sqlx::{AssertSqlSafe, Row as _};
 
     use super::*;
@@ -126,20 +147,49 @@ mod tests {
             let options = SqliteOptions::new().with_layout(layout);
             let service = SqliteSessionService::open_with(folder.path().join("s.db"), options).await.expect("a file");
             for (of_user, index) in [(false, "by_time"), (true, "of_user")] {
-                let page = plan(&service, &service.sql.listing.page(of_user)).await;
+                let which = Which { of_user, unsettled: false };
+                let page = plan(&service, &service.sql.listing.page(which)).await;
                 assert_eq!(page.len(), 1, "{layout:?}: {page:?}");
-                assert!(page[0].starts_with("SEARCH sessions USING"), "{page:?}");
-                assert!(page[0].contains(&format!("INDEX pleach_sessions_1_{index} (")), "{page:?}");
-                assert!(page[0].contains("update_time"), "{page:?}");
-                let odd = plan(&service, &service.sql.listing.odd(of_user)).await;
+                check_page(&page, index);
+                let odd = plan(&service, &service.sql.listing.odd(which)).await;
                 assert_eq!(odd.len(), 1, "{odd:?}");
                 assert!(odd[0].contains("INDEX pleach_sessions_1_odd"), "{layout:?}: {odd:?}");
             }
+            let found = plan(&service, crate::sql::FIND_SESSIONS).await;
+            assert_eq!(found, ["SEARCH sessions USING COVERING INDEX pleach_sessions_1_by_id (app_name=? AND id=?)"]);
             let states = plan(&service, &service.sql.list_states).await.join("\n");
             // Only the array of rows, and the users that are found in it.
             let is_of_page = |step: &&str| step.contains("VIRTUAL TABLE") || *step == "SCAN page";
             let scanned: Vec<&str> = states.lines().filter(|step| step.contains("SCAN") && !is_of_page(step)).collect();
             assert!(scanned.is_empty(), "{scanned:?} in {states}");
+        }
+    }
+
+    fn check_page(page: &[String], index: &str) {
+        assert!(page[0].starts_with("SEARCH s USING"), "{page:?}");
+        assert!(page[0].contains(&format!("INDEX pleach_sessions_1_{index} (")), "{page:?}");
+        assert!(page[0].contains("update_time"), "{page:?}");
+    }
+
+    #[tokio::test]
+    async fn a_page_without_settled_sessions_looks_each_note_up_by_its_key() {
+        for layout in [SqliteLayout::Lite, SqliteLayout::V1] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let options = SqliteOptions::new().with_layout(layout);
+            let service = SqliteSessionService::open_with(folder.path().join("s.db"), options).await.expect("a file");
+            service.note_settled("v1", &[]).await.expect("a table");
+            for (of_user, index) in [(false, "by_time"), (true, "of_user")] {
+                let which = Which { of_user, unsettled: true };
+                let page = plan(&service, &service.sql.listing.page(which)).await;
+                check_page(&page, index);
+                let odd = plan(&service, &service.sql.listing.odd(which)).await;
+                assert!(odd[0].contains("INDEX pleach_sessions_1_odd"), "{layout:?}: {odd:?}");
+                for steps in [&page, &odd] {
+                    let note = steps.iter().find(|step| step.contains(" n USING")).expect("a look at notes");
+                    assert!(note.contains("(app_name=? AND user_id=? AND session_id=? AND program=?)"), "{note}");
+                    assert!(!steps.iter().any(|step| step.contains("SCAN") || step.contains("TEMP")), "{steps:?}");
+                }
+            }
         }
     }
 }

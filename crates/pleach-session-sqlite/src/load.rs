@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
-use pleach_core::{EventId, Session, SessionHead, SessionKey};
+use pleach_core::{EventId, Revision, Session, SessionHead, SessionKey};
 use pleach_session::raw_state::{self, StoredState};
 use pleach_session::{GetSessionConfig, SessionError, SessionResult, Since, report_unreadable};
 use sqlx::sqlite::SqliteRow;
@@ -76,6 +76,19 @@ pub(crate) async fn head_behind(
     let ties = column::count(row, "ties").map_err(fault)?;
     let seen = Renewed::new(reader.sql.layout().rounded(time), ties);
     Ok(Some(SessionHead::new(key.clone(), seen.revision, seen.update_time)))
+}
+
+/// Compares the session's revision with that of a head.
+pub(crate) async fn check_head(reader: Reader<'_>, head: &SessionHead) -> SessionResult<()> {
+    let (key, ours) = (head.key(), head.revision());
+    let fault = |error| reader.file.fault(error);
+    let query = bind_key(sqlx::query(AssertSqlSafe(reader.sql.revision.clone())), key);
+    let rows = query.fetch_all(reader.pool).await.map_err(fault)?;
+    let Some(row) = rows.first() else { return Err(SessionError::NotFound(key.clone())) };
+    let (time, ties) = (column::time(row, "update_time").map_err(fault)?, column::count(row, "ties").map_err(fault)?);
+    let stored =
+        time.map_or_else(Revision::default, |time| Renewed::new(reader.sql.layout().rounded(time), ties).revision);
+    if stored == ours { Ok(()) } else { Err(SessionError::Stale { key: key.clone(), stored, ours }) }
 }
 
 /// How often a session is read again because it was deleted and created again in between.

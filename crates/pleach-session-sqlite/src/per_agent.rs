@@ -222,6 +222,26 @@ impl SessionService for PerAgentSessionService {
         })
     }
 
+    fn check_head<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<()>> {
+        Box::pin(async move {
+            match self.service(&head.key().app_name, false).await? {
+                Some(service) => service.check_head(head).await,
+                None => Err(SessionError::NotFound(head.key().clone())),
+            }
+        })
+    }
+
+    fn note_settled<'a>(&'a self, program: &'a str, heads: &'a [SessionHead]) -> BoxFuture<'a, SessionResult<()>> {
+        Box::pin(async move {
+            for of_app in heads.chunk_by(|one, next| one.key().app_name == next.key().app_name) {
+                if let Some(service) = self.service(&of_app[0].key().app_name, false).await? {
+                    service.note_settled(program, of_app).await?;
+                }
+            }
+            Ok(())
+        })
+    }
+
     fn redact_event<'a>(
         &'a self,
         head: &'a mut SessionHead,

@@ -139,6 +139,14 @@ impl SessionService for ReadOnlySqliteSessionService {
         self.refused()
     }
 
+    fn check_head<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<()>> {
+        Box::pin(load::check_head(self.reader(), head))
+    }
+
+    fn note_settled<'a>(&'a self, _: &'a str, _: &'a [SessionHead]) -> BoxFuture<'a, SessionResult<()>> {
+        self.refused()
+    }
+
     fn redact_event<'a>(&'a self, _: &'a mut SessionHead, _: Arc<Event>, _: f64) -> BoxFuture<'a, SessionResult<()>> {
         self.refused()
     }

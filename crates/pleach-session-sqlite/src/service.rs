@@ -23,7 +23,9 @@ use crate::layout::SqliteLayout;
 use crate::load::Reader;
 use crate::options::SqliteOptions;
 use crate::sql::{self, Sql};
-use crate::writer::{Append, Appended, Claim, Create, Delete, Message, Redact, Renewed, WriterHandle};
+use crate::writer::{
+    Append, Appended, Claim, Create, Delete, Message, NoteSettled, Redact, Renewed, WriterHandle, keys_and_revisions,
+};
 use crate::{list, load};
 
 /// The minimum timeout for a free read connection.
@@ -180,6 +182,17 @@ impl SqliteSessionService {
         self.advance(head, time, |claim| Message::Redact(Box::new(Redact { claim, event, data }))).await
     }
 
+    async fn note(&self, program: &str, heads: &[SessionHead]) -> SessionResult<()> {
+        let sessions = keys_and_revisions(heads).map_err(|error| self.unwritable(error))?;
+        let program = program.to_owned();
+        self.writer.ask(|reply| Message::Settled(NoteSettled { program, sessions, reply })).await
+    }
+
+    async fn check_head(&self, head: &SessionHead) -> SessionResult<()> {
+        self.writer.wait_for_abandoned().await?;
+        load::check_head(self.reader(), head).await
+    }
+
     pub(crate) fn reader(&self) -> Reader<'_> {
         Reader { pool: &self.readers, file: &self.file, sql: &self.sql }
     }
@@ -316,6 +329,14 @@ impl SessionService for SqliteSessionService {
 
     fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, SessionResult<()>> {
         Box::pin(self.advance(head, time, Message::Claim))
+    }
+
+    fn check_head<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<()>> {
+        Box::pin(self.check_head(head))
+    }
+
+    fn note_settled<'a>(&'a self, program: &'a str, heads: &'a [SessionHead]) -> BoxFuture<'a, SessionResult<()>> {
+        Box::pin(self.note(program, heads))
     }
 
     fn redact_event<'a>(

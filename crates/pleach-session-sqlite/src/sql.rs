@@ -9,7 +9,7 @@ use pleach_session::prepare::CLAIMED;
 
 use crate::inbox_sql::Inbox;
 use crate::layout::SqliteLayout;
-use crate::listing_sql::Listing;
+use crate::listing_sql::{Listing, OF_ROW};
 use crate::session_time::{SessionTime, micros, same};
 
 pub(crate) const DETECT: &str = include_str!("../schema/detect.sql");
@@ -73,6 +73,10 @@ pub(crate) struct Sql {
     pub(crate) list_states: Arc<str>,
     pub(crate) inbox: Inbox,
     pub(crate) listing: Listing,
+    /// Notes sessions as settled.
+    pub(crate) note_settled: Arc<str>,
+    /// The revision of a session.
+    pub(crate) revision: Arc<str>,
     /// The session without events.
     pub(crate) load_head: Arc<str>,
     pub(crate) load: Loads,
@@ -102,8 +106,6 @@ pub(crate) struct Loads {
     pub(crate) since: Arc<str>,
 }
 
-/// The session row `s` and its own time.
-const OF_ROW: SessionTime<'_> = SessionTime { key: ["s.app_name", "s.user_id", "s.id"], at: "s.update_time" };
 /// The kind of load.
 const ASKED: SessionTime<'_> = SessionTime { key: ["?1", "?2", "?3"], at: "?4" };
 
@@ -137,6 +139,15 @@ impl Sql {
             count_at: format!("SELECT {} AS count", layout.events_at("count(*)", ASKED, "")).into(),
             inbox: Inbox::of(layout),
             listing: Listing::of(layout),
+            note_settled: include_str!("../schema/settled/note.sql")
+                .replace("{micros}", &micros("s.update_time"))
+                .replace("{ties}", &ties)
+                .into(),
+            revision: format!(
+                "SELECT s.update_time AS update_time, {ties} AS ties FROM sessions s \
+                 WHERE s.app_name = ?1 AND s.user_id = ?2 AND s.id = ?3"
+            )
+            .into(),
             list_states: include_str!("../schema/list_states.sql").replace("{ties}", &ties).into(),
             load: Loads::of(layout, &format!("{load_head}{}", include_str!("../schema/load_events.sql"))),
             load_rows: Loads::of(layout, &format!("{load_head}{}", include_str!("../schema/load_rows.sql"))),
@@ -205,7 +216,7 @@ mod tests {
             let sql = Sql::of(layout);
             let text = format!("{sql:?}");
             assert!(
-                ["{ti", "{wa", "{an", "{id", "{or", "{mi", "{da", "{us", "{ow"]
+                ["{ti", "{wa", "{an", "{id", "{or", "{mi", "{da", "{us", "{ow", "{un", "{pr"]
                     .iter()
                     .all(|blank| !text.contains(blank)),
                 "{text}"

@@ -99,12 +99,22 @@ pub struct ListSessions {
     pub limit: Option<usize>,
     /// Whether the sessions have their merged state; `true` in ADK. Without it, states are not read: they may be large.
     pub with_state: bool,
+    /// Leaves out the sessions that this program has [noted](crate::SessionService::note_settled) at their present revision. A service
+    /// that keeps no notes lists all.
+    pub unsettled_for: Option<String>,
 }
 
 impl ListSessions {
     /// Every session of the app.
     pub fn new(app_name: impl Into<AppName>) -> Self {
-        Self { app_name: app_name.into(), user_id: None, after: None, limit: None, with_state: true }
+        let app_name = app_name.into();
+        Self { app_name, user_id: None, after: None, limit: None, with_state: true, unsettled_for: None }
+    }
+
+    /// Leaves out what `program` has noted to need nothing: see [`unsettled_for`](Self::unsettled_for).
+    pub fn unsettled_for(mut self, program: impl Into<String>) -> Self {
+        self.unsettled_for = Some(program.into());
+        self
     }
 
     /// Leaves the states out: the sessions have an empty one. See [`with_state`](Self::with_state).
@@ -162,13 +172,18 @@ impl ListCursor {
         after: Option<&Self>,
         limit: Option<usize>,
     ) -> (Vec<(Self, T)>, Option<Self>) {
-        items.sort_by(|(left, _), (right, _)| left.order(right));
+        let order = |(left, _): &(Self, T), (right, _): &(Self, T)| left.order(right);
         if let Some(after) = after {
             items.retain(|(place, _)| place.order(after).is_gt());
         }
         let limit = limit.unwrap_or(usize::MAX);
         let more = items.len() > limit;
-        items.truncate(limit);
+        if more {
+            // Only the page is sorted.
+            items.select_nth_unstable_by(limit, order);
+            items.truncate(limit);
+        }
+        items.sort_by(order);
         let next = if more { items.last().map(|(place, _)| place.clone()) } else { None };
         (items, next)
     }

@@ -223,6 +223,24 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         })
     }
 
+    /// Notes that `program` needs to do nothing about sessions as they are now, each at the revision of its head. Listings
+    /// [for that program](ListSessions::unsettled_for) leave such a session out until its revision changes, in whatever way.
+    ///
+    /// A head that is not the newest one has no effect, and a session that is deleted takes its notes with it. A service keeps the notes of
+    /// the two programs that noted a session last, such as those of an old and a new version while one replaces the other.
+    ///
+    /// The default keeps no notes, so that its listings have all sessions. ADK has no such call.
+    ///
+    /// # Errors
+    /// Only storage failures, and `ReadOnly`.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, all of the sessions are noted or none.
+    fn note_settled<'a>(&'a self, program: &'a str, heads: &'a [SessionHead]) -> BoxFuture<'a, SessionResult<()>> {
+        let _ = (program, heads);
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     /// Stores `event` in place of the stored event with its id, from which it differs only as after a redaction
     /// ([`Redaction`](crate::Redaction), [`check_redacted`](crate::check_redacted)), under the fence of `head`; updates `head`. Older heads are stale from then on, as after a
     /// [`claim`](Self::claim), and so is a run under way.
@@ -381,6 +399,10 @@ impl<S: SessionService + ?Sized> SessionService for Arc<S> {
 
     fn check_head<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<()>> {
         (**self).check_head(head)
+    }
+
+    fn note_settled<'a>(&'a self, program: &'a str, heads: &'a [SessionHead]) -> BoxFuture<'a, SessionResult<()>> {
+        (**self).note_settled(program, heads)
     }
 
     fn redact_event<'a>(

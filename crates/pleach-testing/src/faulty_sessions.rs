@@ -207,6 +207,10 @@ impl SessionService for FaultySessions {
         Box::pin(self.of(Operation::CheckHead, self.inner.check_head(head)))
     }
 
+    fn note_settled<'a>(&'a self, program: &'a str, heads: &'a [SessionHead]) -> BoxFuture<'a, SessionResult<()>> {
+        Box::pin(self.of(Operation::NoteSettled, self.inner.note_settled(program, heads)))
+    }
+
     fn redact_event<'a>(
         &'a self,
         head: &'a mut SessionHead,

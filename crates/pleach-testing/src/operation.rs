@@ -21,6 +21,8 @@ pub enum Operation {
     Claim,
     /// [`SessionService::check_head`]: a run makes it before a step whose session it has not just claimed.
     CheckHead,
+    /// [`SessionService::note_settled`]: a Runner makes it for the sessions that it has looked at and that need nothing.
+    NoteSettled,
     /// [`SessionService::redact_event`].
     Redact,
     /// [`SessionService::list_sessions`] and [`SessionService::list_apps`].
@@ -59,6 +61,7 @@ impl fmt::Display for Operation {
             Self::Append => "append",
             Self::Claim => "claim",
             Self::CheckHead => "check_head",
+            Self::NoteSettled => "note_settled",
             Self::Redact => "redact_event",
             Self::ListSessions => "list_sessions",
             Self::ListQuestions => "list_questions",

@@ -151,6 +151,17 @@ impl<S: SessionService> SessionService for StrictSessionService<S> {
         Box::pin(self.claim(head, time))
     }
 
+    fn check_head<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<()>> {
+        Box::pin(async move { self.inner.check_head(&without_handle(head)).await })
+    }
+
+    fn note_settled<'a>(&'a self, program: &'a str, heads: &'a [SessionHead]) -> BoxFuture<'a, SessionResult<()>> {
+        Box::pin(async move {
+            let bare: Vec<SessionHead> = heads.iter().map(without_handle).collect();
+            self.inner.note_settled(program, &bare).await
+        })
+    }
+
     fn redact_event<'a>(
         &'a self,
         head: &'a mut SessionHead,

@@ -13,6 +13,7 @@ mod open;
 mod redact;
 mod rows;
 mod session;
+mod settled;
 mod texts;
 
 use std::sync::Arc;
@@ -28,6 +29,7 @@ pub(crate) use self::claim::Claim;
 pub(crate) use self::inbox::{EventRow, InboxWrite};
 pub(crate) use self::redact::Redact;
 pub(crate) use self::session::{Create, Delete};
+pub(crate) use self::settled::{NoteSettled, keys_and_revisions};
 
 use self::open::Open;
 use self::texts::Texts;
@@ -53,6 +55,7 @@ pub(crate) enum Message {
     Claim(Claim),
     Redact(Box<Redact>),
     Inbox(InboxWrite, Reply<ProjectionResult<()>>),
+    Settled(NoteSettled),
     Flush(oneshot::Sender<()>),
     Close(oneshot::Sender<()>),
 }
@@ -206,6 +209,7 @@ impl Writer {
                 Message::Claim(claim) => self.claim(claim).await,
                 Message::Redact(redact) => self.redact(*redact).await,
                 Message::Inbox(write, reply) => self.write_inbox(write, reply).await,
+                Message::Settled(note) => self.note_settled(note).await,
                 // The receiver may be gone.
                 Message::Flush(done) => drop(done.send(())),
                 Message::Close(done) => closing.push(done),

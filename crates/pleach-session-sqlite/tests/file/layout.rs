@@ -64,8 +64,8 @@ async fn s60_a_new_file_has_the_lite_layout_and_indexes() {
         WHERE name NOT LIKE 'sqlite_%' ORDER BY name)";
     assert_eq!(
         place.text(objects).await,
-        "app_states events idx_events_app_user_session_ts_id pleach_sessions_1_by_time pleach_sessions_1_odd \
-         pleach_sessions_1_of_user sessions user_states"
+        "app_states events idx_events_app_user_session_ts_id pleach_sessions_1_by_id pleach_sessions_1_by_time \
+         pleach_sessions_1_odd pleach_sessions_1_of_user sessions user_states"
     );
     let types = "SELECT group_concat(name || ' ' || type, ', ') FROM pragma_table_info('sessions')";
     assert_eq!(

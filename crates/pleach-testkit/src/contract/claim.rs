@@ -130,3 +130,38 @@ pub async fn a_deleted_session_cannot_be_claimed(service: &dyn SessionService) {
     let error = service.claim(&mut session.head, CREATED + 1.0).await.unwrap_err();
     assert!(matches!(&error, SessionError::NotFound(gone) if *gone == key("s")), "{error}");
 }
+
+/// The newest head passes for every holder; an older one is stale; that of a deleted session, or of one that was made again, is not valid.
+pub async fn a_head_is_checked_and_nothing_changes(service: &dyn SessionService) {
+    let mut session = created(service, &key("s"), json!({"k": 1})).await;
+    let mut older = vec![session.head.clone()];
+    service.check_head(&session.head).await.unwrap();
+    for round in 0..3_u32 {
+        let time = f64::from(round);
+        service.append_event(&mut session, event(&format!("e{round}"), 7.0)).await.unwrap();
+        service.check_head(&session.head).await.unwrap();
+        older.push(session.head.clone());
+        service.claim(&mut session.head, CREATED + 10.0 + time).await.unwrap();
+        service.check_head(&session.head).await.unwrap();
+        service.check_head(&loaded(service, &key("s")).await.head).await.unwrap();
+        older.push(session.head.clone());
+    }
+    older.pop();
+    for head in &older {
+        let error = service.check_head(head).await.unwrap_err();
+        let SessionError::Stale { key: stale, stored, ours } = &error else { panic!("{error}") };
+        assert_eq!((stale, *stored, *ours), (&key("s"), session.revision(), head.revision()));
+    }
+    let other = created(service, &key("other"), json!({})).await;
+    service.check_head(&other.head).await.unwrap();
+    assert_eq!(loaded(service, &key("s")).await, session);
+    // It stays the newest, so the next append is not stale.
+    service.append_event(&mut session, event("last", 20.0)).await.unwrap();
+    service.delete_session(&key("s")).await.unwrap();
+    let error = service.check_head(&session.head).await.unwrap_err();
+    assert!(matches!(&error, SessionError::NotFound(gone) if *gone == key("s")), "{error}");
+    created(service, &key("s"), json!({})).await;
+    assert!(service.check_head(&session.head).await.unwrap_err().is_stale());
+    let unknown = pleach_core::SessionHead::new(key("unknown"), session.revision(), CREATED);
+    assert!(matches!(service.check_head(&unknown).await, Err(SessionError::NotFound(_))));
+}

@@ -121,6 +121,15 @@ macro_rules! session_rules {
                     an_append_that_is_repeated_behind_a_claim_does_not_go_back,
                     readers_see_through_claims,
                     a_deleted_session_cannot_be_claimed,
+                    a_head_is_checked_and_nothing_changes,
+                ]
+                settled: [
+                    settled_sessions_are_left_out_for_their_program,
+                    a_settled_session_that_changes_is_listed_again,
+                    a_note_of_another_revision_has_no_effect,
+                    notes_of_a_deleted_session_are_gone,
+                    the_notes_of_two_programs_stay_beside_each_other,
+                    notes_beside_appends_hide_no_event,
                 ]
                 redact: [
                     a_redaction_replaces_values_and_nothing_else,
