@@ -20,6 +20,7 @@ use crate::ended_sessions::EndedSessions;
 use crate::may_answer::AnswerRule;
 use crate::open_task::may_open_tasks;
 use crate::parts::{Closing, RunnerParts};
+use crate::program::program_name;
 use crate::registry::ActiveRuns;
 use crate::runner::Runner;
 use crate::signal_turns::SignalTurns;
@@ -324,6 +325,7 @@ impl RunnerBuilder {
         Ok(Runner::from_parts(RunnerParts {
             app_name: self.name,
             may_open_tasks: may_open_tasks(&root.outline()),
+            program: program_name(&*root, self.resumable),
             root,
             services: Arc::new(services),
             auto_create_session: self.auto_create_session,

@@ -44,6 +44,7 @@ mod open;
 mod open_task;
 mod outcome;
 mod parts;
+mod program;
 mod progress;
 mod question_ref;
 mod recorded;

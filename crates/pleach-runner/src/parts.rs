@@ -34,6 +34,8 @@ pub(crate) struct RunnerParts {
     pub(crate) compaction: Option<Arc<EventsCompactionConfig>>,
     pub(crate) active: ActiveRuns,
     pub(crate) ended: EndedSessions,
+    /// What judges which sessions have ended: see [`program_name`](crate::program::program_name).
+    pub(crate) program: String,
     /// The signals on their way.
     pub(crate) signals: SignalTurns,
     /// The deadlines of questions.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use foldhash::HashSet;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use pleach_core::{Event, Session, SessionHead, SessionId, UserId};
 use pleach_session::{GetSessionConfig, ListCursor, ListSessions, is_rewind, report_fault};
 
@@ -13,6 +14,12 @@ use crate::{Detached, RunError, RunProgress, RunRequest, Runner, SessionStatus};
 
 /// How many sessions a page looks at when no limit is set.
 const PAGE: usize = 100;
+
+/// How many sessions of a page a recovery looks at when no limit is set: each page is a query and a note.
+const RECOVERED_PAGE: usize = 2000;
+
+/// How many sessions are read at once.
+const AT_ONCE: usize = 8;
 
 /// How many events of a session are read at first.
 const NEWEST: usize = 64;
@@ -83,42 +90,48 @@ impl Runner {
     ///
     /// [`resume_unfinished`](Self::resume_unfinished) resumes those that were cut off.
     ///
-    /// One page looks at [`ListUnfinished::limit`] sessions and may return none of them. The newest 64 events of each are read, and the whole
-    /// history only if these do not show that its last invocation has ended or waits. That is done once: the Runner and its clones
-    /// remember 10,000 sessions that have ended or wait, and read them again when they have changed.
+    /// One page looks at [`ListUnfinished::limit`] sessions that are not known to have ended, and may return none of them. The newest 64 events of each are read, and the whole
+    /// history only if these do not show that its last invocation has ended or waits. That is done once: the store keeps a note of each session that
+    /// has ended or waits ([`note_settled`](pleach_session::SessionService::note_settled)), and later calls, also in other processes, read it again
+    /// only when it has changed, or when the graph, the agents or the version of pleach are others. Where the store keeps no notes, the Runner and
+    /// its clones remember 10,000 such sessions.
     ///
     /// # Errors
     /// [`RunError::Session`] when the storage fails. A session that cannot be read is left out, with one warning in the log.
     ///
     /// # Cancel safety
-    /// The call only reads.
+    /// The call reads, and notes what has ended: sessions are not changed.
     ///
     /// ADK: none.
     pub async fn unfinished(&self, request: ListUnfinished) -> Result<ListUnfinishedResponse, RunError> {
         let looks_at = request.limit.unwrap_or(PAGE).max(1);
-        let mut list = ListSessions::new(self.app_name().clone()).with_limit(looks_at).without_state();
+        let list = ListSessions::new(self.app_name().clone()).with_limit(looks_at).without_state();
+        let mut list = list.unsettled_for(&self.parts.program);
         list.after = request.after;
         let page = self.sessions().list_sessions(list).await?;
         let mut response = ListUnfinishedResponse { items: Vec::new(), next: page.next };
+        let mut wanted = Vec::new();
         for session in page.sessions {
             if request.idle_since.is_some_and(|time| session.last_update_time() > time) {
                 // They come in the order of their last events.
                 response.next = None;
                 break;
             }
-            if self.parts.ended.has(&session.head) {
-                continue;
-            }
-            let key = session.key();
-            match self.parts.status_unless_ended(&session.head).await {
-                Ok(status) => response.items.extend(status.filter(SessionStatus::is_unfinished)),
-                // Deleted meanwhile.
-                Err(RunError::SessionNotFound(_)) => {}
-                Err(RunError::Session(error)) if error.is_of_one_session() => report_fault(key, &error),
-                Err(RunError::Session(error)) => return Err(RunError::Session(error)),
-                Err(error) => tracing::warn!(session = %key, %error, "the status of a session is not known"),
+            if !self.parts.ended.has(&session.head) {
+                wanted.push(session.head);
             }
         }
+        let looks = wanted.into_iter().map(|head| Arc::clone(&self.parts).look_at(head));
+        let mut looks = stream::iter(looks).buffered(AT_ONCE);
+        let mut ended = Vec::new();
+        while let Some(look) = looks.try_next().await? {
+            match look {
+                Look::Open(status) => response.items.extend(Some(*status).filter(SessionStatus::is_unfinished)),
+                Look::Ended(head) => ended.push(head),
+                Look::Unknown => {}
+            }
+        }
+        self.parts.note_ended(&ended).await;
         Ok(response)
     }
 
@@ -154,7 +167,8 @@ impl Runner {
     ///
     /// ADK: none.
     pub async fn resume_unfinished(&self, request: ListUnfinished) -> Result<Vec<Detached>, RunError> {
-        let (mut runs, mut next) = (Vec::new(), Some(request));
+        let limit = request.limit.or(Some(RECOVERED_PAGE));
+        let (mut runs, mut next) = (Vec::new(), Some(ListUnfinished { limit, ..request }));
         // What a run leaves behind comes again at the end of the list.
         let mut resumed = HashSet::default();
         while let Some(request) = next.take() {
@@ -174,14 +188,52 @@ impl Runner {
     }
 }
 
+/// What a look at a listed session has shown.
+enum Look {
+    /// It has not ended.
+    Open(Box<SessionStatus>),
+    /// It needs nothing until its revision changes.
+    Ended(SessionHead),
+    /// It has changed since it was listed, or cannot be read.
+    Unknown,
+}
+
 impl RunnerParts {
-    /// Returns the status of a listed session; `None` when it has ended or waits, which is noted.
+    /// Notes that sessions need nothing until their revisions change. Without the notes they are only read again.
+    async fn note_ended(&self, heads: &[SessionHead]) {
+        if heads.is_empty() {
+            return;
+        }
+        heads.iter().for_each(|head| self.ended.note(head));
+        if let Err(error) = self.services.sessions.note_settled(&self.program, heads).await {
+            self.ended.warn_of_no_notes(&error);
+        }
+    }
+
+    async fn look_at(self: Arc<Self>, listed: SessionHead) -> Result<Look, RunError> {
+        match self.look(&listed).await {
+            // Deleted meanwhile.
+            Err(RunError::SessionNotFound(_)) => Ok(Look::Unknown),
+            Err(RunError::Session(error)) if error.is_of_one_session() => {
+                report_fault(listed.key(), &error);
+                Ok(Look::Unknown)
+            }
+            Err(RunError::Session(error)) => Err(RunError::Session(error)),
+            Err(error) => {
+                tracing::warn!(session = %listed.key(), %error, "the status of a session is not known");
+                Ok(Look::Unknown)
+            }
+            look => look,
+        }
+    }
+
+    /// Looks how far a listed session is.
     ///
     /// The newest events show of most sessions that they need nothing, so that a long history is read only where it does.
-    async fn status_unless_ended(self: &Arc<Self>, listed: &SessionHead) -> Result<Option<SessionStatus>, RunError> {
+    async fn look(self: &Arc<Self>, listed: &SessionHead) -> Result<Look, RunError> {
         let newest = self.load_some(listed.key(), GetSessionConfig::recent(NEWEST)).await?;
         if newest.events.len() < NEWEST {
-            return self.status_unless_it_has_ended(listed, newest).await;
+            return self.look_at_whole(listed, newest).await;
         }
         if shows_last_invocation(&newest.events) {
             let same = newest.head.revision() == listed.revision();
@@ -191,30 +243,22 @@ impl RunnerParts {
                 && matches!(status.progress, RunProgress::Done | RunProgress::Waiting | RunProgress::Aborted)
                 && status.forked_from.is_none()
             {
-                self.ended.note(listed);
-                return Ok(None);
+                return Ok(Look::Ended(listed.clone()));
             }
         }
         let whole = self.load_all(listed.key()).await?;
-        self.status_unless_it_has_ended(listed, whole).await
+        self.look_at_whole(listed, whole).await
     }
 
-    async fn status_unless_it_has_ended(
-        self: &Arc<Self>,
-        listed: &SessionHead,
-        session: Session,
-    ) -> Result<Option<SessionStatus>, RunError> {
+    async fn look_at_whole(self: &Arc<Self>, listed: &SessionHead, session: Session) -> Result<Look, RunError> {
         // A session service whose listings have no revisions would not show a change.
         let same = session.head.revision() == listed.revision();
         let (status, _) = self.status_and_rest(session).await?;
         let works = matches!(status.progress, RunProgress::RunsHere | RunProgress::RunsElsewhere);
         if works || status.is_unfinished() {
-            return Ok(Some(status));
+            return Ok(Look::Open(Box::new(status)));
         }
-        if same {
-            self.ended.note(listed);
-        }
-        Ok(None)
+        Ok(if same { Look::Ended(listed.clone()) } else { Look::Unknown })
     }
 }
 

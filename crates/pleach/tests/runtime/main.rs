@@ -62,6 +62,7 @@ mod rewind;
 mod script;
 mod second_answers;
 mod select;
+mod settled;
 mod signals;
 mod signals_live;
 mod stalled;

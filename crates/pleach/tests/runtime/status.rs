@@ -162,7 +162,7 @@ async fn a_process_resumes_what_was_cut_off_and_has_been_idle() {
             None => break,
         }
     }
-    assert_eq!((pages.len(), pages.iter().sum::<usize>()), (6, 4));
+    assert_eq!(pages, [1, 1, 1, 1], "what has ended takes no place on a page");
 
     let resumed = runner.resume_unfinished(ListUnfinished::new().idle_since(at(1_500)).limit(1)).await.unwrap();
     assert_eq!(resumed.len(), 1);
