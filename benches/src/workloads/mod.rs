@@ -5,6 +5,8 @@ mod w10_inbox;
 mod w11_growth;
 mod w12_server;
 mod w13_load;
+mod w14_recovery;
+mod w15_steps;
 mod w1_chain;
 mod w2_fan_out;
 mod w3_loop;
@@ -19,7 +21,7 @@ use crate::row::Row;
 
 /// Every row, in order.
 pub(crate) fn all() -> Vec<Row> {
-    let workloads: [fn() -> Vec<Row>; 13] = [
+    let workloads: [fn() -> Vec<Row>; 15] = [
         w1_chain::rows,
         w2_fan_out::rows,
         w3_loop::rows,
@@ -33,6 +35,8 @@ pub(crate) fn all() -> Vec<Row> {
         w11_growth::rows,
         w12_server::rows,
         w13_load::rows,
+        w14_recovery::rows,
+        w15_steps::rows,
     ];
     workloads.iter().flat_map(|rows| rows()).collect()
 }

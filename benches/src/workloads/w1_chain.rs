@@ -17,7 +17,7 @@ async fn measure(nodes: usize) -> Result<Vec<Metric>, BoxError> {
     Invocations::new(chain(nodes)?, expected)?.measure(nodes).await
 }
 
-fn chain(nodes: usize) -> Result<Workflow, BuildError> {
+pub(super) fn chain(nodes: usize) -> Result<Workflow, BuildError> {
     let mut wf = Workflow::builder("chain");
     let mut last: Option<NodeRef<i64, i64>> = None;
     for index in 0..nodes {
