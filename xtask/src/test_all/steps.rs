@@ -15,6 +15,7 @@ use crate::{docs, lint, tidy};
 
 const FACADE: &str = "pleach";
 const EXAMPLE: &str = "support_desk";
+const OUTSIDE: &str = "outside";
 const BROWSER_TESTS: &str = "pleach-browser-tests";
 /// How many races of an answer and a deadline are played in memory; a tenth of them on each database.
 const RACES: &str = "PLEACH_RACES";
@@ -48,6 +49,9 @@ pub(super) const STEPS: &[Step] = &[
     },
     step("order", "the scenarios with serde_json's preserve_order", |run| {
         tested(conformance::play(&run.workspace, Build::PreserveOrder, Vec::new(), &[]))
+    }),
+    step("outside", "a user's package beside the facade with all its features", |run| {
+        tested(counted(&mut outside(run)?))
     }),
     step("docs", "no page has a dead link, and rustdoc finds nothing", |_| plain(docs::run())),
     step("package", "the libraries can be packaged", package),
@@ -171,6 +175,17 @@ fn has_advisories() -> bool {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(std::env::home_dir()?.join(".cargo")));
     let databases = home.and_then(|home| std::fs::read_dir(home.join("advisory-dbs")).ok());
     databases.is_some_and(|mut databases| databases.next().is_some())
+}
+
+/// Tests the package outside of the workspace: with the versions of the workspace's lock file, in its target folder.
+fn outside(run: &Run) -> anyhow::Result<Command> {
+    let root = &run.workspace.workspace_root;
+    let (ours, theirs) = (root.join("Cargo.lock"), root.join(OUTSIDE).join("Cargo.lock"));
+    std::fs::copy(&ours, &theirs).with_context(|| format!("cannot copy the lock file to {}", theirs.display()))?;
+    let mut command = cargo(["test", "--no-fail-fast", "--manifest-path"]);
+    command.arg(root.join(OUTSIDE).join("Cargo.toml"));
+    command.env("CARGO_TARGET_DIR", &run.workspace.target_directory);
+    Ok(command)
 }
 
 /// Packages the libraries as `cargo publish` would, without compiling them once more. The steps before this one have

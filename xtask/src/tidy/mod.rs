@@ -4,7 +4,7 @@
 //! registry shows, `sources` the source files, `cancel` the documentation of async functions, `cases` and `rules` the tables
 //! of edge cases and of rules, `paths` the paths that documents name; `dialect` counts words, `sizes` the lines of the
 //! lowest crates, `exports` compares the facade with the signatures of what it exports, `circles` finds imports in
-//! circles, and `lean` heavy crates in the default build.
+//! circles, `lean` heavy crates in the default build, and `unify` features that would change what a user's own crates do.
 
 mod cancel;
 mod cases;
@@ -21,6 +21,7 @@ mod rules;
 mod sizes;
 mod sources;
 mod tables;
+mod unify;
 
 use crate::files::Sources;
 use crate::workspace::Workspace;
@@ -36,6 +37,7 @@ pub(crate) fn run() -> anyhow::Result<bool> {
     let mut findings = edges::check(&workspace)?;
     findings.extend(manifests::check(&workspace));
     findings.extend(lean::check(&workspace)?);
+    findings.extend(unify::check(&workspace)?);
     findings.extend(cases::check(&sources, &pins));
     findings.extend(rules::check(&sources, &pins));
     findings.extend(paths::check(&workspace, &sources)?);

@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::support::{KEY, error, with_config};
@@ -19,7 +19,7 @@ async fn a_server_that_nothing_vouches_for_gets_no_request() {
     let pair = KeyPair::generate().unwrap();
     let certificate = CertificateParams::new(vec!["localhost".to_owned()]).unwrap().self_signed(&pair).unwrap();
     let secret = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(pair.serialize_der()));
-    let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let builder = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()));
     let builder = builder.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
     let config = builder.with_single_cert(vec![certificate.der().clone()], secret).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -53,7 +53,7 @@ impl Front {
         ] {
             std::fs::write(folder.path().join(file), pem).unwrap();
         }
-        let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+        let provider = Arc::new(tokio_rustls::rustls::crypto::aws_lc_rs::default_provider());
         let config =
             ServerConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions().unwrap();
         let config = if wants_certificate {

@@ -1,0 +1,1 @@
+//! A user's package, for its tests only.

@@ -1,0 +1,70 @@
+//! Features of dependencies that would change what a user's own crates do: features unify over the user's whole build.
+
+use anyhow::Context as _;
+
+use super::finding::Finding;
+use crate::cargo::cargo;
+use crate::workspace::Workspace;
+
+const FACADE: &str = "pleach";
+
+/// A crate, the beginnings of features that must not be on, and what they would do to the user's code.
+const REFUSED: [(&str, &[&str], &str); 6] = [
+    (
+        "serde_json",
+        &["arbitrary_precision", "preserve_order", "unbounded_depth"],
+        "JSON of the user is read or written in another way",
+    ),
+    ("reqwest", &["rustls-no-provider"], "a client of the user panics"),
+    ("rustls", &["custom-provider", "ring"], "a `ClientConfig::builder()` of the user panics"),
+    ("tokio", &["full", "test-util"], "the user's runtime has what the user did not choose"),
+    ("tracing", &["log-always", "max_level_", "release_max_level_"], "lines of the user's log are lost or doubled"),
+    ("log", &["max_level_", "release_max_level_"], "lines of the user's log are lost"),
+];
+
+pub(super) fn check(workspace: &Workspace) -> anyhow::Result<Vec<Finding>> {
+    let Some(facade) = workspace.package(FACADE) else { return Ok(Vec::new()) };
+    let tree = ["tree", "-p", FACADE, "--features", "full", "-e", "normal,build", "--prefix", "none"];
+    let output = cargo(tree).args(["--format", "{p}|{f}"]).output().context("cannot run cargo tree")?;
+    anyhow::ensure!(output.status.success(), "cargo tree: {}", String::from_utf8_lossy(&output.stderr));
+    let findings = refused(&String::from_utf8_lossy(&output.stdout)).into_iter().map(|message| Finding {
+        file: facade.manifest_path.clone(),
+        line: 1,
+        message,
+    });
+    Ok(findings.collect())
+}
+
+/// The refused features of a tree, each with its reason.
+fn refused(tree: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for line in tree.lines() {
+        let Some((package, features)) = line.split_once('|') else { continue };
+        let name = package.split(' ').next().unwrap_or_default();
+        let Some((_, refused, effect)) = REFUSED.iter().find(|(krate, ..)| *krate == name) else { continue };
+        let features = features.trim_end_matches(" (*)").split(',');
+        let bad = features.filter(|feature| refused.iter().any(|start| feature.starts_with(start)));
+        found.extend(bad.map(|feature| format!("`full` turns on `{name}/{feature}`: {effect}")));
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn features_that_change_the_users_crates_are_found_once() {
+        let tree = "pleach v0.1.0|full\nserde_json v1.0.1|raw_value,preserve_order\nserde_json v1.0.1|preserve_order (*)\n\
+                    tracing v0.1.44|log,release_max_level_info\nrustls v0.23.0|aws_lc_rs,std (*)\nother v1.0.0|ring";
+        assert_eq!(
+            refused(tree),
+            [
+                "`full` turns on `serde_json/preserve_order`: JSON of the user is read or written in another way",
+                "`full` turns on `tracing/release_max_level_info`: lines of the user's log are lost or doubled",
+            ]
+        );
+    }
+}
