@@ -32,8 +32,9 @@ pub use llm_agent::callbacks::{
 pub use llm_agent::processors::{ProcessorPlace, RequestProcessor};
 pub use llm_agent::{IncludeContents, LlmAgent, LlmAgentBuilder};
 pub use planner::{BuiltInPlanner, Planner};
+pub use pleach_schema::json_in_text;
 pub use python::text as python_text;
-pub use schema::{OutputWrapper, json_in_text};
+pub use schema::OutputWrapper;
 pub use shell::{LoopAgent, ParallelAgent, SequentialAgent, ShellAgentBuilder};
 pub use summarizer::LlmSummarizer;
 pub use template::{TemplateError, TemplateSource, inject_session_state};

@@ -2,7 +2,8 @@
 // L60, L61, L151, L192
 
 use pleach_context::{NodeError, Schema};
-use pleach_core::{Map, big_integers_as_strings};
+use pleach_core::Map;
+use pleach_schema::json_in_text;
 use serde_json::{Value, json};
 
 /// How a schema that is not an object becomes one, because the arguments of a function are an object.
@@ -85,27 +86,6 @@ fn rebase(schema: &mut Value, place: &str) {
     }
 }
 
-/// Reads the JSON that a model said, perhaps between a pair of Markdown fences; `None` when it said nothing but space.
-///
-/// Its texts and numbers are repaired as [`big_integers_as_strings`] does.
-///
-/// # Errors
-/// When the text is not JSON.
-pub fn json_in_text(text: &str) -> serde_json::Result<Option<Value>> {
-    if text.trim().is_empty() {
-        return Ok(None);
-    }
-    serde_json::from_slice(&big_integers_as_strings(without_fence(text).as_bytes())).map(Some)
-}
-
-/// The text between a pair of fences around all of it; the text itself where there is none.
-fn without_fence(text: &str) -> &str {
-    let inside = text.trim().strip_prefix("```").and_then(|inside| inside.strip_suffix("```"));
-    let Some(inside) = inside else { return text };
-    // The name of a language may follow the opening fence.
-    inside.trim_start_matches(|letter: char| letter.is_ascii_alphanumeric() || letter == '_').trim()
-}
-
 /// Reads an agent's answer that has to fit its schema; `None` when it is blank. Fields that are null are left out.
 // L151
 pub(crate) fn structured(schema: &Schema, text: &str) -> Result<Option<Value>, NodeError> {
@@ -130,23 +110,6 @@ pub(crate) fn without_nulls(mut value: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn l151_a_fence_around_json_is_taken_off() {
-        for (text, expected) in [
-            (r#"{"a": 1}"#, Some(json!({"a": 1}))),
-            ("```json\n{\"a\": 1}\n```", Some(json!({"a": 1}))),
-            ("  ```\n[1]```\n", Some(json!([1]))),
-            ("\"```x```\"", Some(json!("```x```"))),
-            ("  \n", None),
-            ("", None),
-        ] {
-            assert_eq!(json_in_text(text).unwrap(), expected, "{text}");
-        }
-        for text in ["no", "```json\n{", "```", "``````", "{\"a\": 1} and more"] {
-            assert!(json_in_text(text).is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn references_of_a_wrapped_schema_still_lead_to_their_targets() {
