@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io::Read as _;
 
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -14,7 +15,7 @@ use crate::fault::Fault;
 const SHIPPED: &str = include_str!("tickets.jsonl");
 
 /// What a customer wants.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Ticket {
     pub(crate) id: String,
     pub(crate) user: String,

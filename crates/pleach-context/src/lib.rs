@@ -52,12 +52,13 @@ pub use extract::fit;
 pub use extract::{And, Answers, Extract, Feeds, FromContext, FromState, Input, Nothing, Resume, Shared, Takes, Wants};
 pub use history::History;
 pub use node::{
-    Confirmation, Decode, Dynamic, EdgeOutline, Flow, GraphOutline, InputKind, NodeFault, NodeInput, NodeKind,
-    NodeSpec, Outline, Typed, TypedNode, Untyped, Yield,
+    Confirmation, Decode, Dynamic, EdgeOutline, Flow, GraphOutline, InputKind, InputReader, NodeFault, NodeInput,
+    NodeKind, NodeSpec, Outline, Typed, TypedNode, Untyped, Yield,
 };
 pub use pleach_auth::AuthCredential;
 pub use pleach_schema::{
-    AnswerType, BadArgument, Field, Schema, coerce_arguments, exact_json, has_big_integer, has_big_number, json_or_text,
+    AnswerType, BadArgument, Field, Schema, coerce_arguments, exact_json, example_of, has_big_integer, has_big_number,
+    json_or_text,
 };
 pub use pleach_session::effective_events_of;
 pub use retry::{RetryCondition, RetryConfig};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pleach_core::{BoxFuture, FunctionDeclaration, Map};
 use pleach_model::{LlmRequest, RequestTool};
 
-use crate::{Need, NodeError, Tool, ToolContext, ToolResult};
+use crate::{Need, NodeError, NodeFault, Tool, ToolContext, ToolResult};
 
 /// A tool under another name.
 pub(crate) struct RenamedTool {
@@ -77,6 +77,10 @@ impl Tool for RenamedTool {
 
     fn needs(&self, needs: &mut Vec<Need>) {
         self.tool.needs(needs);
+    }
+
+    fn faults(&self, faults: &mut Vec<NodeFault>) {
+        self.tool.faults(faults);
     }
 }
 

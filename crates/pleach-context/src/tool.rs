@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pleach_core::{BoxFuture, FunctionDeclaration, Map};
 use pleach_model::LlmRequest;
 
-use crate::{Need, NeededType, NodeError, Tool, ToolContext, ToolResult};
+use crate::{Need, NeededType, NodeError, NodeFault, Tool, ToolContext, ToolResult};
 
 impl<T: Tool + ?Sized> Tool for Arc<T> {
     fn name(&self) -> &str {
@@ -50,6 +50,10 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
 
     fn needs(&self, needs: &mut Vec<Need>) {
         (**self).needs(needs);
+    }
+
+    fn faults(&self, faults: &mut Vec<NodeFault>) {
+        (**self).faults(faults);
     }
 }
 

@@ -86,9 +86,9 @@ pub use pleach_context::History;
 pub use pleach_context::{
     AbortSignal, AgentMode, AgentSpec, Answers, CallbackContext, ChildFailure, Confirmation, Context,
     CredentialService, DeadEnd, Dynamic, EdgeOutline, Extract, Fail, Flow, FromContext, FromState, GraphOutline, Hook,
-    InMemoryCredentialService, Input, InputKind, Instruction, InvocationContext, Key, ModelDemand, Need, NeededType,
-    Node, NodeError, NodeFault, NodeInput, NodeKind, NodeSpec, Outline, Plugin, ReadonlyContext, Result, ResultExt,
-    Resume, RetryCondition, RetryConfig, RunConfig, RunOptions, Scheduling, SecondParent, Select,
+    InMemoryCredentialService, Input, InputKind, InputReader, Instruction, InvocationContext, Key, ModelDemand, Need,
+    NeededType, Node, NodeError, NodeFault, NodeInput, NodeKind, NodeSpec, Outline, Plugin, ReadonlyContext, Result,
+    ResultExt, Resume, RetryCondition, RetryConfig, RunConfig, RunOptions, Scheduling, SecondParent, Select,
     SessionStateCredentialService, SessionView, Shared, SharedToolset, ShellKind, State, StateNumber, Step,
     StreamingMode, SystemClock, Tool, ToolContext, ToolResult, Toolset, TypedNode, Yield,
 };

@@ -308,6 +308,9 @@ impl LlmAgentBuilder {
         let mut faults = name_faults(&spec);
         faults.extend(misplaced(&name, &self.config));
         faults.extend(self.processors.faults);
+        let mut of_tools = Vec::new();
+        self.tools.iter().filter_map(ToolSource::tool).for_each(|tool| tool.faults(&mut of_tools));
+        faults.extend(of_tools.iter().map(Fault::from));
         let (schema, model) = (self.output_schema.as_ref(), self.agent.model.clone());
         let demand = AnswerDemand::of(&self.agent, !self.tools.is_empty(), schema, model);
         let unmet = demand.and_then(|demand| demand.unmet(None));

@@ -5,7 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use pleach_context::engine::Engine as _;
-use pleach_context::{Need, Node, NodeError, NodeInput, RunOptions, Tool, ToolContext, ToolResult};
+use pleach_context::{
+    InputReader, Need, Node, NodeError, NodeFault, NodeInput, NodeSpec, RunOptions, Schema, Tool, ToolContext,
+    ToolResult,
+};
 use pleach_core::{BoxFuture, FunctionDeclaration, Map};
 use serde_json::{Value, json};
 
@@ -16,7 +19,9 @@ use crate::OutputWrapper;
 /// Every call is a run of the node below the agent's: its events are those of the run, a question pauses the agent, and a run
 /// that was cut off continues. The result is the node's output.
 ///
-/// The arguments are those of the node's input schema, an object; any other input is the argument `request`.
+/// The arguments are those of the node's input schema, or of the type that a workflow has declared with `.input::<T>()`: an object; any
+/// other input is the argument `request`. A node that reads its input as a type of its own and declares no schema is a fault of the agent:
+/// its model would be offered a text. Arguments that do not fit go back to the model.
 ///
 /// ```
 /// use pleach_agent::{LlmAgent, NodeTool};
@@ -41,8 +46,7 @@ impl NodeTool {
     pub fn new(node: impl Node) -> Self {
         let node: Arc<dyn Node> = Arc::new(node);
         let spec = node.spec();
-        let schema =
-            spec.input_schema.as_ref().map_or_else(|| json!({"type": "string"}), pleach_context::Schema::to_json);
+        let schema = declared_schema(spec).map_or_else(|| json!({"type": "string"}), Schema::to_json);
         let wrapper = OutputWrapper::for_schema(&schema, "request");
         let description = match spec.description.as_str() {
             "" => format!("Runs {}.", spec.name),
@@ -83,7 +87,11 @@ impl NodeTool {
         let Some(input) = self.wrapper.value(args.clone()) else {
             return Err("Missing required argument \"request\".".to_owned());
         };
-        let Some(schema) = &self.node.spec().input_schema else { return Ok(input) };
+        let Some(schema) = &self.node.spec().input_schema else {
+            let given = NodeInput::json(input);
+            let misfit = self.node.spec().reads.iter().find_map(|reader| reader.check(&given).err());
+            return misfit.map_or_else(|| Ok(given.into_value()), |misfit| Err(misfit.message().to_owned()));
+        };
         if let Value::Object(given) = &input
             && let Some(missing) =
                 schema.fields().iter().find(|field| !field.optional && !given.contains_key(&field.name))
@@ -121,6 +129,34 @@ impl Tool for NodeTool {
     fn needs(&self, needs: &mut Vec<Need>) {
         self.node.needs(needs);
     }
+
+    fn faults(&self, faults: &mut Vec<NodeFault>) {
+        faults.extend(unknown_shape(self.node.spec()));
+    }
+}
+
+/// Returns the shape of the input that the node has declared.
+fn declared_schema(spec: &NodeSpec) -> Option<&Schema> {
+    spec.input_schema.as_ref().or(spec.reads_schema.as_ref())
+}
+
+/// Whether a type can be read from a text, which is what the model is offered: any text, or that of a number or a truth value.
+fn takes_text(reader: &InputReader) -> bool {
+    ["text", "1", "true"].into_iter().any(|text| reader.check(&NodeInput::json(text)).is_ok())
+}
+
+/// Returns the fault of a node whose input has a shape that nothing declares. A type that is read from a text has none.
+fn unknown_shape(spec: &NodeSpec) -> Option<NodeFault> {
+    if declared_schema(spec).is_some() {
+        return None;
+    }
+    let reader: &InputReader = spec.reads.iter().find(|reader| !takes_text(reader))?;
+    let (name, wanted) = (&spec.name, reader.type_name());
+    let message = format!(
+        "'{name}' is a tool that takes a {wanted}, and nothing says its shape to the model: give a workflow its type with \
+         `Workflow::builder(\"{name}\").input::<{wanted}>()`, and another node `.input_schema(Schema::of::<{wanted}>())`"
+    );
+    Some(NodeFault { rule: "tool_without_schema", message })
 }
 
 impl fmt::Debug for NodeTool {

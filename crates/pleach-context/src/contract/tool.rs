@@ -10,7 +10,7 @@ use pleach_model::{LlmRequest, Model};
 use smol_str::SmolStr;
 
 use super::{ReadonlyContext, ToolContext};
-use crate::{NeededType, NodeError, ToolResult};
+use crate::{NeededType, NodeError, NodeFault, ToolResult};
 
 /// Something that can be called with named arguments: by the model of an agent, or as a node of a graph.
 ///
@@ -107,6 +107,9 @@ pub trait Tool: Send + Sync + 'static {
 
     /// Adds what the tool needs of its app. See [`Node::needs`](super::Node::needs).
     fn needs(&self, _needs: &mut Vec<Need>) {}
+
+    /// Adds what is wrong with the declaration of the tool, so that an agent with it is not built.
+    fn faults(&self, _faults: &mut Vec<NodeFault>) {}
 }
 
 /// A source of tools, for example a server of them. ADK: `BaseToolset`

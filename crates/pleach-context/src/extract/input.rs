@@ -10,7 +10,7 @@ use pleach_schema::{AnswerError, read_answer};
 use serde::de::DeserializeOwned;
 
 use super::{FromContext, Nothing, Takes};
-use crate::{Context, Dynamic, Need, NodeError, NodeInput};
+use crate::{Context, Dynamic, InputKind, InputReader, Need, NodeError, NodeInput};
 
 /// What the predecessor gave, or the user's message for the first nodes.
 ///
@@ -38,6 +38,10 @@ impl<T: DeserializeOwned + 'static> FromContext for Input<T> {
             }
         }
         input.parse().map(Self)
+    }
+
+    fn reads() -> Option<InputReader> {
+        (InputKind::of::<T>() == InputKind::Typed).then(InputReader::of::<T>)
     }
 }
 

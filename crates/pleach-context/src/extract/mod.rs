@@ -13,7 +13,7 @@ pub use wants::{And, Nothing, Takes, Wants};
 
 use smol_str::SmolStr;
 
-use crate::{Context, Need, NodeError, NodeInput};
+use crate::{Context, InputReader, Need, NodeError, NodeInput};
 
 /// Something that a node handler can ask for as a parameter.
 ///
@@ -33,6 +33,12 @@ pub trait FromContext: Sized {
     /// # Errors
     /// What is missing or does not fit; the run fails with it.
     fn from_context(ctx: &Context, input: &mut NodeInput) -> Result<Self, NodeError>;
+
+    /// Returns the type that the parameter reads the node's input as, if it reads it.
+    #[must_use]
+    fn reads() -> Option<InputReader> {
+        None
+    }
 
     /// Adds the app-provided values that the parameter needs.
     fn needs(_needs: &mut Vec<Need>) {}
@@ -61,6 +67,12 @@ pub trait Extract: Sized {
     /// What is missing or does not fit.
     fn extract(ctx: &Context, input: &mut NodeInput) -> Result<Self, NodeError>;
 
+    /// Returns the type that the handler reads its input as, if it reads it.
+    #[must_use]
+    fn reads() -> Option<InputReader> {
+        None
+    }
+
     /// Adds the app-provided values that the handler needs.
     fn needs(needs: &mut Vec<Need>);
 
@@ -79,6 +91,10 @@ macro_rules! extract {
 
             fn extract(ctx: &Context, input: &mut NodeInput) -> Result<Self, NodeError> {
                 Ok(($($name::from_context(ctx, input)?,)*))
+            }
+
+            fn reads() -> Option<InputReader> {
+                [$($name::reads()),*].into_iter().flatten().next()
             }
 
             fn needs(needs: &mut Vec<Need>) {

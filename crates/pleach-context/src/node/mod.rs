@@ -4,6 +4,7 @@ mod dynamic;
 mod flow;
 mod input;
 mod outline;
+mod reads;
 mod spec;
 mod typed;
 
@@ -11,6 +12,7 @@ pub use dynamic::Dynamic;
 pub use flow::{Flow, Yield};
 pub use input::NodeInput;
 pub use outline::{EdgeOutline, GraphOutline, Outline};
+pub use reads::InputReader;
 pub(crate) use spec::name_fault;
 pub use spec::{Confirmation, InputKind, NodeFault, NodeKind, NodeSpec};
 pub use typed::{Decode, Typed, TypedNode, Untyped};

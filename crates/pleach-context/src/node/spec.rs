@@ -7,7 +7,7 @@ use std::time::Duration;
 use pleach_core::Content;
 use smol_str::SmolStr;
 
-use crate::{Dynamic, RetryConfig, Schema};
+use crate::{Dynamic, InputReader, RetryConfig, Schema};
 
 /// What the engine has to know about the kind of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,6 +76,10 @@ pub struct NodeSpec {
     pub levels: u32,
     /// What the node reads its input as.
     pub takes: InputKind,
+    /// The types that the node reads its input as: that of a handler, or those of the first nodes of a workflow.
+    pub reads: Vec<InputReader>,
+    /// The shape of the type that the node reads its input as. The node itself checks that an input has it.
+    pub reads_schema: Option<Schema>,
     /// Whether every completed run gives an output: a run without one was cut off, and runs again on resume.
     pub always_gives: bool,
     /// Whether no completed run gives an output.
@@ -135,6 +139,8 @@ impl NodeSpec {
             wait_for_output: false,
             levels: 0,
             takes: InputKind::Anything,
+            reads: Vec::new(),
+            reads_schema: None,
             always_gives: false,
             never_gives: false,
             confirmation: Confirmation::Never,

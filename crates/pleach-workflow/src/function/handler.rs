@@ -2,7 +2,7 @@
 
 use std::future::{Future, ready};
 
-use pleach_context::{AnswerType, Context, Extract, Flow, Need, NodeError, NodeInput};
+use pleach_context::{AnswerType, Context, Extract, Flow, InputReader, Need, NodeError, NodeInput};
 use pleach_core::BoxFuture;
 use smol_str::SmolStr;
 
@@ -65,6 +65,11 @@ pub trait Handler<M>: Send + Sync + 'static {
     /// Adds the state keys that the handler declares to read.
     fn state_params(&self, keys: &mut Vec<SmolStr>);
 
+    /// Returns the type that the handler reads its input as, if it reads it.
+    fn reads(&self) -> Option<InputReader> {
+        None
+    }
+
     /// Returns the type of the answer when its result is a question.
     fn answer_type(&self) -> Option<AnswerType> {
         None
@@ -106,6 +111,10 @@ where
 
     fn state_params(&self, keys: &mut Vec<SmolStr>) {
         Args::state_params(keys);
+    }
+
+    fn reads(&self) -> Option<InputReader> {
+        Args::reads()
     }
 
     fn answer_type(&self) -> Option<AnswerType> {

@@ -60,6 +60,7 @@ impl<In, Out> FunctionNode<In, Out> {
     {
         let mut spec = NodeSpec::new(name).kind(NodeKind::Function);
         spec.takes = InputKind::of::<In>();
+        spec.reads.extend(handler.reads());
         spec.always_gives = always_gives::<Out>();
         spec.never_gives = TypeId::of::<Out>() == TypeId::of::<()>();
         let mut needs = Vec::new();

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use pleach_context::engine::GraphNames;
-use pleach_context::{Dynamic, InputKind, Node, NodeKind, RetryConfig, Schema, Tool, TypedNode};
+use pleach_context::{Dynamic, InputKind, InputReader, Node, NodeKind, RetryConfig, Schema, Tool, TypedNode};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use smol_str::SmolStr;
@@ -53,12 +53,14 @@ impl WorkflowBuilder<Dynamic> {
 impl<W> WorkflowBuilder<W> {
     /// Sets the input type of the workflow, which START passes to the first nodes.
     ///
-    /// The compiler checks the edges from START. A user's message is free-form: it is stored unchecked, and a first node
-    /// whose parameter cannot be read from it fails with a `ValidationError`.
+    /// The compiler checks the edges from START. A user's message is free-form: it is stored unchecked, and the workflow fails with a
+    /// `ValidationError` that describes the type if it is no `T`. An agent that has the workflow as a tool shows its model the shape of `T`.
     #[must_use]
-    pub fn input<T: 'static>(self) -> WorkflowBuilder<T> {
+    pub fn input<T: DeserializeOwned + JsonSchema + 'static>(self) -> WorkflowBuilder<T> {
         let mut draft = self.draft;
         draft.spec.takes = InputKind::of::<T>();
+        draft.spec.reads = vec![InputReader::of::<T>()];
+        draft.spec.reads_schema = Some(Schema::json(schemars::schema_for!(T).to_value()));
         WorkflowBuilder { draft, graph: self.graph, max_concurrency: self.max_concurrency, input: PhantomData }
     }
 
@@ -288,6 +290,9 @@ impl<W> WorkflowBuilder<W> {
         let mut draft = std::mem::replace(&mut self.draft, spent);
         let below = draft.nodes.iter().map(|node| node.spec().levels).max();
         draft.spec.levels = 1 + below.unwrap_or(0);
+        if draft.spec.reads.is_empty() {
+            draft.spec.reads = draft.first_readers();
+        }
         let faults = validate::faults(&draft);
         if !faults.is_empty() {
             return Err(BuildError { name: draft.spec.name.to_string(), faults });

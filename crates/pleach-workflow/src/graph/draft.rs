@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pleach_context::{Node, NodeKind, NodeSpec};
+use pleach_context::{InputReader, Node, NodeKind, NodeSpec};
 use smol_str::SmolStr;
 
 use super::compiled::START_NAME;
@@ -58,6 +58,15 @@ impl Draft {
             }
         }
         adjacency
+    }
+
+    /// Returns what the first nodes read the input of the workflow as.
+    pub(super) fn first_readers(&self) -> Vec<InputReader> {
+        let first = self.links.iter().filter(|link| matches!(link.from, End::Start)).filter_map(|link| match link.to {
+            End::Node { index, .. } => self.nodes.get(index),
+            End::Start => None,
+        });
+        first.flat_map(|node| node.spec().reads.iter().copied()).collect()
     }
 
     pub(crate) fn name_of(&self, end: End) -> SmolStr {

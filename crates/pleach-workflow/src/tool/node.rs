@@ -115,6 +115,7 @@ fn output(ToolResult { value, media, .. }: ToolResult) -> Event {
 fn spec(name: SmolStr, tool: &dyn Tool) -> NodeSpec {
     let mut spec = NodeSpec::new(name).kind(NodeKind::Tool).rerun_on_resume(true);
     spec.description = tool.description().to_owned();
+    tool.faults(&mut spec.faults);
     spec
 }
 

@@ -15,6 +15,7 @@ use std::marker::PhantomData;
 
 use pleach_context::{
     AnswerType, Context, Dynamic, Flow, History, Need, Node, NodeError, NodeInput, NodeSpec, Outline, TypedNode,
+    example_of,
 };
 use pleach_core::{BoxFuture, NodePath};
 
@@ -86,6 +87,9 @@ impl<In: 'static, Out: 'static> Node for Workflow<In, Out> {
     }
 
     fn run<'a>(&'a self, ctx: Context, input: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>> {
+        if let Err(error) = check_message(&self.spec, &input) {
+            return Box::pin(std::future::ready(Err(error)));
+        }
         match &self.graph {
             Some(graph) => {
                 let begun = Orchestration::begin(graph, &self.spec, self.max_concurrency, ctx, input);
@@ -127,6 +131,21 @@ impl<In: 'static, Out: 'static> Node for Workflow<In, Out> {
             node.node.needs(needs);
         }
     }
+}
+
+/// Checks a message against the input type that the workflow has declared. Its author does not know the type, so the error shows it.
+fn check_message(spec: &NodeSpec, input: &NodeInput) -> Result<(), NodeError> {
+    let (Some(schema), Some(_)) = (&spec.reads_schema, input.content()) else { return Ok(()) };
+    for reader in &spec.reads {
+        reader.check(input).map_err(|misfit| {
+            let (name, wanted, example) = (&spec.name, reader.type_name(), example_of(&schema.to_json()));
+            let misfit = misfit.message();
+            NodeError::validation(format!(
+                "workflow '{name}' takes a {wanted}: {misfit}; send a message such as {example}"
+            ))
+        })?;
+    }
+    Ok(())
 }
 
 impl<In: 'static, Out: 'static> TypedNode for Workflow<In, Out> {

@@ -75,6 +75,7 @@ mod time;
 mod tool_gates;
 mod tools;
 mod typed;
+mod typed_tools;
 mod user_name;
 mod words;
 mod workers;
