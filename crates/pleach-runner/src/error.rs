@@ -168,6 +168,17 @@ pub enum RunError {
     /// The run ended without an output: its terminal node returned none.
     #[error("the run gave no output: its last node returned nothing; return a value from it, or read the run's events")]
     NoOutput,
+    /// The root is an agent, whose answer gives no output. [`Run::reply`](crate::Run::reply) returns its text.
+    #[error(
+        "agent '{agent}' gave no output: {reason}; call `reply()` for the text, or have the model held to a type with \
+         `LlmAgentBuilder::output_schema`"
+    )]
+    NoReply {
+        /// The agent's name.
+        agent: String,
+        /// What is missing.
+        reason: String,
+    },
     /// The run ended without an output, because branches ended before a terminal node of the graph.
     #[error("the run gave no output: {}", dead_ends(.0))]
     DeadEnd(Vec<DeadEnd>),
@@ -370,7 +381,7 @@ impl RunError {
             Self::OperationsIgnored { .. } => "UnsupportedStorageError",
             Self::UnknownEvent { .. } => "EventNotFoundError",
             Self::UnknownRun { .. } => "NodeRunNotFoundError",
-            Self::NoOutput | Self::DeadEnd(_) => "ValidationError",
+            Self::NoOutput | Self::NoReply { .. } | Self::DeadEnd(_) => "ValidationError",
             Self::Answer { .. } => "WorkflowDataError",
             Self::Session(error) => error.code(),
             Self::Artifact(error) => error.code(),

@@ -63,7 +63,7 @@ impl Invocation {
         let outcome = match early_exit {
             Some(event) => {
                 run.seat.show(Shown::event(event)).await;
-                outcome_of(ic, &run, Some(Ok(NodeEnd::Done(NodeResult::default()))))?
+                outcome_of(&parts, ic, &run, Some(Ok(NodeEnd::Done(NodeResult::default()))))?
             }
             None => {
                 let root_ctx = root_context(Arc::clone(ic));
@@ -72,7 +72,7 @@ impl Invocation {
                 while let Some(shown) = events.next().await? {
                     run.seat.show(shown).await;
                 }
-                outcome_of(ic, &run, events.into_end())?
+                outcome_of(&parts, ic, &run, events.into_end())?
             }
         };
         if matches!(outcome, Outcome::Aborted) {
@@ -94,10 +94,15 @@ async fn stop_early(ic: &InvocationContext, store: &mut Store) -> Result<Option<
 }
 
 /// Returns how a run ends, whose root has ended with a result unless the run had to stop.
-fn outcome_of(ic: &InvocationContext, run: &ActiveRun, ended: Option<RunResult>) -> Result<Outcome, RunError> {
+fn outcome_of(
+    parts: &RunnerParts,
+    ic: &InvocationContext,
+    run: &ActiveRun,
+    ended: Option<RunResult>,
+) -> Result<Outcome, RunError> {
     Ok(match ended {
         _ if run.is_closing() => Outcome::Cut(Some(ic.invocation_id().clone())),
-        Some(ended) if !ic.is_aborted() => Outcome::of(ic, ended?),
+        Some(ended) if !ic.is_aborted() => Outcome::of(ic, &*parts.root, ended?),
         _ => Outcome::Aborted,
     })
 }

@@ -7,6 +7,7 @@ mod abort;
 mod abort_events;
 mod active;
 mod agent_names;
+mod agent_reply;
 mod agent_to_run;
 mod answer;
 mod answer_checks;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use pleach_context::engine::{Engine as _, NodeEnd, NodeResult};
 use pleach_context::telemetry::SpanEnd;
-use pleach_context::{DeadEnd, InvocationContext, NodeInput};
+use pleach_context::{DeadEnd, InvocationContext, Node, NodeInput};
 use pleach_core::{Event, InvocationId, Question, SessionKey};
 
 use crate::RunError;
+use crate::agent_reply::AgentReply;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +43,8 @@ pub enum RunEnd {
 #[derive(Clone)]
 pub(crate) enum Outcome {
     Done(NodeInput, Vec<DeadEnd>),
+    /// Done, of an agent that gives no output as a node.
+    Replied(AgentReply),
     Waiting(Vec<Question>),
     /// Run by another process.
     Elsewhere {
@@ -63,9 +66,12 @@ impl RunEnd {
 
 impl Outcome {
     /// Returns the outcome of an invocation whose root node has ended.
-    pub(crate) fn of(ic: &InvocationContext, end: NodeEnd) -> Self {
+    pub(crate) fn of(ic: &InvocationContext, root: &dyn Node, end: NodeEnd) -> Self {
         match end {
-            NodeEnd::Done(NodeResult { output, .. }) => Self::Done(output, ic.engine().dead_ends()),
+            NodeEnd::Done(NodeResult { output, .. }) => match AgentReply::of(ic, root).filter(|_| output.is_null()) {
+                Some(reply) => Self::Replied(reply),
+                None => Self::Done(output, ic.engine().dead_ends()),
+            },
             NodeEnd::Waiting => Self::Waiting(Vec::new()),
             NodeEnd::Interrupted(ids) => {
                 let questions = ic.engine().with_events(|events| last_asked(events, ic.invocation_id(), &ids));
@@ -77,6 +83,7 @@ impl Outcome {
     /// The public end of a run with this outcome.
     pub(crate) fn end(&self) -> RunEnd {
         match self {
+            Self::Replied(_) => RunEnd::Done,
             Self::Done(_, dead_ends) if dead_ends.is_empty() => RunEnd::Done,
             Self::Done(_, dead_ends) => RunEnd::DoneWithDeadEnds(dead_ends.clone()),
             Self::Waiting(_) => RunEnd::Waiting,
@@ -89,7 +96,7 @@ impl Outcome {
     /// Returns the end of the run's span, and for how many answers the run waits.
     pub(crate) fn span_end(&self) -> (SpanEnd, usize) {
         match self {
-            Self::Done(..) => (SpanEnd::Completed, 0),
+            Self::Done(..) | Self::Replied(_) => (SpanEnd::Completed, 0),
             Self::Waiting(questions) => (SpanEnd::Interrupted, questions.len()),
             Self::Aborted | Self::Cut(_) | Self::Elsewhere { .. } => (SpanEnd::Cancelled, 0),
         }
@@ -103,6 +110,7 @@ impl Outcome {
                 true => RunError::DeadEnd(dead_ends),
                 false => RunError::Output(error),
             }),
+            Self::Replied(reply) => reply.parse(),
             Self::Waiting(questions) => Err(RunError::Waiting(questions)),
             Self::Elsewhere { session, invocation } => Err(RunError::Unfinished { session, invocation }),
             Self::Aborted => Err(RunError::Aborted),

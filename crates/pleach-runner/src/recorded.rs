@@ -52,9 +52,9 @@ pub(crate) async fn recorded(
                 // R1103: once all of it is done, the id means the old message.
                 tracing::warn!(invocation = %ic.invocation_id(), ?difference, "the invocation is done: what is new is dropped");
             }
-            run.set_outcome(Outcome::of(ic, end));
+            run.set_outcome(Outcome::of(ic, &*parts.root, end));
         }
-        Some(end) => run.set_outcome(Outcome::of(ic, end)),
+        Some(end) => run.set_outcome(Outcome::of(ic, &*parts.root, end)),
         None if aborted => run.set_outcome(Outcome::Aborted),
         None if run.is_closing() => run.set_outcome(Outcome::Cut(run.invocation())),
         None if must_stop(ic, run) => run.set_outcome(Outcome::Aborted),

@@ -76,7 +76,8 @@ impl Run {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 
-    /// Runs to the end and reads the output. `T` is the output type of the root node, or `Value`.
+    /// Runs to the end and reads the output. `T` is the output type of the root node, or `Value`; of an agent at the root, the type of its
+    /// output schema. An agent without one only [replies](Self::reply).
     ///
     /// # Errors
     /// The error that ended the run; [`RunError::Waiting`] with the open questions when it waits for answers.

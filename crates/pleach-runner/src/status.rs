@@ -190,7 +190,7 @@ impl RunnerParts {
         };
         let progress = match recorded(self, &begun, None, &run).await {
             Ok(()) => match run.final_outcome() {
-                Outcome::Done(..) => RunProgress::Done,
+                Outcome::Done(..) | Outcome::Replied(_) => RunProgress::Done,
                 Outcome::Waiting(_) => RunProgress::Waiting,
                 Outcome::Aborted => RunProgress::Aborted,
                 Outcome::Elsewhere { .. } | Outcome::Cut(_) => RunProgress::Unfinished,

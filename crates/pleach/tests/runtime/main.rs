@@ -12,6 +12,7 @@ mod agent_calls;
 mod agent_code;
 mod agent_edge_cases;
 mod agent_lanes;
+mod agent_outputs;
 mod agent_requests;
 mod agent_settings;
 mod agent_tools;
