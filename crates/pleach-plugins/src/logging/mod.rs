@@ -27,7 +27,7 @@ const LONGEST: usize = 8_000;
 /// ```
 ///
 /// Lines go to `tracing`, with the target `pleach::plugins::logging` and the level `info`, unless [`to`](Self::to) or
-/// [`to_writer`](Self::to_writer) take them. Each begins with the id of its invocation, has no line breaks, and shows
+/// [`to_writer`](Self::to_writer) take them. They belong to no span, because subscribers write the fields of spans before each line. Each begins with the id of its invocation, has no line breaks, and shows
 /// [`excerpt_length`](Self::excerpt_length) characters at most of anything that a user, a model or a tool has said.
 ///
 /// Of state only the names of keys are shown. Of calls and responses in messages only the names of functions are shown, so that a credential
@@ -134,7 +134,8 @@ impl LoggingPlugin {
     fn write(&self, invocation: &str, line: &str) {
         let line = one_line(&format!("[{invocation}] {line}"));
         match &self.sink {
-            Sink::Tracing => tracing::info!(target: TARGET, "{line}"),
+            // A line names its invocation. The spans around it would put hundreds of characters of fields before it.
+            Sink::Tracing => tracing::info!(target: TARGET, parent: None, "{line}"),
             Sink::Function(sink) => sink(&line),
         }
     }

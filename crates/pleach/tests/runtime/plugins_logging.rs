@@ -242,3 +242,35 @@ async fn lines_can_be_written_to_a_writer() {
     let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
     assert!(text.ends_with("run ends\n") && text.contains("node n@1 ends: 1\n"), "{text}");
 }
+
+/// Keeps what a subscriber writes.
+#[derive(Clone, Default)]
+struct Written(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn the_ordinary_subscriber_writes_the_lines_without_the_fields_of_spans() {
+    let written = Written::default();
+    let writer = written.clone();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+    let guard = tracing::subscriber::set_default(subscriber);
+    trace(runner(weather(), LoggingPlugin::new()).run("ana", "s1", "Hi")).await;
+    drop(guard);
+    let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains("pleach::plugins::logging")).collect();
+    assert!(lines.iter().any(|line| line.ends_with(r#"tool weather ends: call c1, {"sky":"clear"}"#)), "{text}");
+    for line in &lines {
+        assert!(line.contains("INFO pleach::plugins::logging: [e-") && !line.contains("gen_ai"), "{line}");
+        assert!(line.chars().count() < 300, "{line}");
+    }
+}
