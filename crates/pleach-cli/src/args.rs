@@ -184,7 +184,7 @@ pub(crate) struct New {
     /// Serves the app by HTTP, with the inspector, in place of running it once.
     #[arg(long)]
     pub(crate) server: bool,
-    /// The folder of pleach's crate `pleach`, to build against a checkout.
+    /// A checkout of pleach to build against, or the folder of its crate `pleach`.
     #[arg(long, value_name = "DIR")]
     pub(crate) path: Option<PathBuf>,
 }

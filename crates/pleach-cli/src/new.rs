@@ -140,6 +140,7 @@ fn name(folder: &Path) -> Result<String, Fault> {
 }
 
 /// Returns where the project gets pleach from: the named folder, else the checkout that this command was built from, else the registry.
+/// The folder is a checkout of pleach, or the crate in it.
 fn dependency(path: Option<&Path>) -> Result<String, Fault> {
     let folder = match path {
         Some(path) => path,
@@ -147,9 +148,17 @@ fn dependency(path: Option<&Path>) -> Result<String, Fault> {
         None => return Ok(format!("version = {:?}", env!("CARGO_PKG_VERSION"))),
     };
     let missing = || Fault::NoPleach { folder: folder.to_owned() };
-    let whole = folder.canonicalize().ok().filter(|folder| folder.join("Cargo.toml").exists()).ok_or_else(missing)?;
+    let of_checkout = folder.join("crates").join("pleach");
+    let found = [of_checkout.as_path(), folder].into_iter().find(|folder| is_pleach(folder)).ok_or_else(missing)?;
+    let whole = found.canonicalize().map_err(|_| missing())?;
     // A string of TOML has the escapes of JSON.
     Ok(format!("path = {}", json!(whole.to_str().ok_or_else(missing)?)))
+}
+
+/// Whether a folder is that of the crate `pleach`.
+fn is_pleach(folder: &Path) -> bool {
+    let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
+    manifest.lines().any(|line| line.replace(' ', "") == "name=\"pleach\"")
 }
 
 fn words(name: &str, pleach: &str, args: &New) -> Vec<(&'static str, String)> {

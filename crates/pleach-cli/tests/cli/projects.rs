@@ -82,6 +82,10 @@ fn what_cannot_be_made_is_named_and_nothing_is_written() {
     assert!(readme(made(folder.path(), "once", &[])).contains("sessions trace first --tree --sessions sqlite:once.db"));
     assert!(readme(made(folder.path(), "served", &["--server"])).contains("sessions list --sessions sqlite:served.db"));
     made(folder.path(), "twice", &[]);
+    let whole = pleach(&["new", &path("whole"), "--path", concat!(env!("CARGO_MANIFEST_DIR"), "/../..")]);
+    assert_eq!(whole.code, 0, "{whole:?}");
+    let manifest = std::fs::read_to_string(folder.path().join("whole/Cargo.toml")).unwrap();
+    assert!(manifest.contains("crates/pleach\""), "{manifest}");
     let again = pleach(&["new", &path("twice"), "--path", CRATE]);
     assert!(again.code == 1 && again.err.contains("is there already"), "{again:?}");
 }
