@@ -36,6 +36,12 @@ macro_rules! text_id {
             }
         }
 
+        impl From<&String> for $name {
+            fn from(text: &String) -> Self {
+                Self(text.as_str().into())
+            }
+        }
+
         impl From<String> for $name {
             fn from(text: String) -> Self {
                 Self(text.into())
@@ -228,6 +234,12 @@ impl From<Uuid> for EventId {
 impl From<&str> for EventId {
     fn from(text: &str) -> Self {
         Self::parse(text).map_or_else(|| Self(Repr::Text(text.into())), Self::from)
+    }
+}
+
+impl From<&String> for EventId {
+    fn from(text: &String) -> Self {
+        Self::from(text.as_str())
     }
 }
 

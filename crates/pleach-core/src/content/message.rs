@@ -84,6 +84,12 @@ impl From<&str> for Message {
     }
 }
 
+impl From<&String> for Message {
+    fn from(text: &String) -> Self {
+        Self(Content::user(text.as_str()))
+    }
+}
+
 impl From<String> for Message {
     fn from(text: String) -> Self {
         Self(Content::user(text))
