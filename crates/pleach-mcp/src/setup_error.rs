@@ -71,3 +71,5 @@ pub enum McpSetupError {
         reason: String,
     },
 }
+
+impl pleach_core::SetupError for McpSetupError {}

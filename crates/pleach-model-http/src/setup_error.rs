@@ -59,3 +59,5 @@ pub enum ModelSetupError {
         reason: String,
     },
 }
+
+impl pleach_core::SetupError for ModelSetupError {}

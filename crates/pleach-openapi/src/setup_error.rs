@@ -87,6 +87,8 @@ pub enum OpenApiSetupError {
     },
 }
 
+impl pleach_core::SetupError for OpenApiSetupError {}
+
 fn listed(faults: &[OpenApiFault]) -> String {
     let count = faults.len();
     let mut text = if count == 1 { "a fault".to_owned() } else { format!("{count} faults") };

@@ -45,3 +45,5 @@ pub enum ConnectError {
         error: Box<SessionError>,
     },
 }
+
+impl pleach_core::SetupError for ConnectError {}

@@ -31,3 +31,5 @@ pub enum ConnectModelError {
     #[error(transparent)]
     Setup(#[from] pleach_model_http::ModelSetupError),
 }
+
+impl pleach_core::SetupError for ConnectModelError {}

@@ -98,7 +98,7 @@ pub use pleach_core::{
     FileData, FunctionCall, FunctionDeclaration, FunctionResponse, FunctionResponsePart, IdGen, IntoRoute,
     InvocationId, Map, ModelInfo, NodeInfo, NodePath, OutputFor, Owned, Part, Question, QuestionKind,
     REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT, RandomIds, RefusedKey, RequestInput, Revision, Route,
-    RouteKey, Routes, SIGNAL, Session, SessionHead, SessionId, SessionKey, StateOp, StateOpError, StateOps,
+    RouteKey, Routes, SIGNAL, Session, SessionHead, SessionId, SessionKey, SetupError, StateOp, StateOpError, StateOps,
     StateRights, TIMER, ToolCall, ToolConfirmation, ToolResponse, UiWidget, UnreadableKeys, UserId, Uuid,
     VideoMetadata, is_reserved_metadata_key, is_reserved_state_key, to_camel, with_causes,
 };

@@ -41,6 +41,8 @@ pub enum BudgetSetupError {
     Name,
 }
 
+impl pleach_core::SetupError for BudgetSetupError {}
+
 impl Default for BudgetPluginBuilder {
     fn default() -> Self {
         let settings = Settings {

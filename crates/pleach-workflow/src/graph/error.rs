@@ -3,12 +3,13 @@
 use std::fmt;
 
 use pleach_context::{NodeError, NodeFault};
+use pleach_core::{SetupError, with_causes};
 
 /// A graph that cannot be built, with all its faults. ADK: the errors raised by `Workflow(...)`.
 // R610
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildError {
-    /// The name of the workflow, or of the app.
+    /// The name of the workflow, of the agent or of the app; empty for an error of what an app needs, such as a model.
     pub name: String,
     /// The faults, in the order in which ADK checks them. ADK reports the first one.
     pub faults: Vec<Fault>,
@@ -65,6 +66,9 @@ impl BuildError {
 
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let ("", [fault]) = (self.name.as_str(), self.faults.as_slice()) {
+            return f.write_str(&fault.message);
+        }
         write!(f, "workflow '{}' cannot be built", self.name)?;
         let separator = if self.faults.len() == 1 { ": " } else { "\n  - " };
         for fault in &self.faults {
@@ -75,6 +79,12 @@ impl fmt::Display for BuildError {
 }
 
 impl std::error::Error for BuildError {}
+
+impl<E: SetupError> From<E> for BuildError {
+    fn from(error: E) -> Self {
+        Self { name: String::new(), faults: vec![Fault::value("setup", with_causes(&error))] }
+    }
+}
 
 impl From<BuildError> for NodeError {
     fn from(error: BuildError) -> Self {
