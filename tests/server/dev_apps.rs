@@ -201,6 +201,23 @@ async fn h106_every_level_of_a_workflow_has_a_picture() {
 }
 
 #[tokio::test]
+async fn h106_a_node_whose_routes_all_have_edges_lacks_no_default() {
+    #[derive(Routes)]
+    enum Size {
+        Small,
+        Large,
+    }
+    let mut wf = Workflow::builder("orders");
+    let sort = wf
+        .node("sort", async |Input(n): Input<u32>| Output::of(n).route(if n < 10 { Size::Small } else { Size::Large }));
+    let (pay, ask) = (wf.node("pay", async || 1), wf.node("ask", async || 2));
+    wf.edge(START, sort).route(sort, Size::Small, pay).route(sort, Size::Large, ask);
+    let pictures = shown(wf.build().unwrap()).await.get("/dev/apps/shop/build_graph_image").await.json();
+    let dot = pictures[""]["dotSrc"].as_str().unwrap();
+    assert!(dot.contains("shape=diamond") && !dot.contains("NO DEFAULT"), "{dot}");
+}
+
+#[tokio::test]
 async fn h106_an_agent_is_a_tree_in_the_picture() {
     let served = serve(apps().dev(true)).await;
     let pictures = served.get("/dev/apps/demo/build_graph_image").await.json();

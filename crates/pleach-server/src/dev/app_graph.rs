@@ -61,6 +61,9 @@ fn declared(spec: &NodeSpec) -> Map {
     if let Some(Ok(retry)) = spec.retry.as_ref().map(serde_json::to_value) {
         map.insert("retry_config".into(), without_nulls(retry));
     }
+    if let Some(routes) = spec.routes {
+        map.insert("routes".into(), routes.into());
+    }
     if let Some(timeout) = spec.timeout {
         map.insert("timeout".into(), timeout.as_secs_f64().into());
     }

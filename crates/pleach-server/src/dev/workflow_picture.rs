@@ -102,6 +102,8 @@ struct Level {
 struct Item {
     name: String,
     kind: String,
+    /// Whether its routes are known, so that each has an edge.
+    has_known_routes: bool,
 }
 
 struct Line {
@@ -126,7 +128,7 @@ impl Level {
     fn take_graph(&mut self, graph: &Value) {
         let nodes: Vec<&Value> = graph["nodes"].as_array().into_iter().flatten().collect();
         for node in nodes.iter().filter(|node| node["name"] != START) {
-            self.add(text(&node["name"]), node["type"].as_str().unwrap_or("node"));
+            self.add(text(&node["name"]), node["type"].as_str().unwrap_or("node"), node.get("routes").is_some());
         }
         for edge in graph["edges"].as_array().into_iter().flatten() {
             let route = edge.get("route").filter(|route| is_shown(route));
@@ -152,7 +154,7 @@ impl Level {
     }
 
     fn take_agents(&mut self, agent: &Value) {
-        self.add(text(&agent["name"]), "agent");
+        self.add(text(&agent["name"]), "agent", false);
         for sub in agent["sub_agents"].as_array().into_iter().flatten() {
             self.edges.push(Line::plain(text(&agent["name"]), text(&sub["name"]), false));
             self.take_agents(sub);
@@ -166,14 +168,14 @@ impl Level {
 
     fn take_tools(&mut self, agent: &Value) {
         for tool in agent.get("tools").and_then(Value::as_array).into_iter().flatten() {
-            self.add(text(&tool["name"]), "tool");
+            self.add(text(&tool["name"]), "tool", false);
             self.edges.push(Line::plain(text(&agent["name"]), text(&tool["name"]), true));
         }
     }
 
-    fn add(&mut self, name: String, kind: &str) {
+    fn add(&mut self, name: String, kind: &str, has_known_routes: bool) {
         if !self.nodes.iter().any(|node| node.name == name) {
-            self.nodes.push(Item { name, kind: kind.to_owned() });
+            self.nodes.push(Item { name, kind: kind.to_owned(), has_known_routes });
         }
     }
 
@@ -251,7 +253,7 @@ impl Picture<'_> {
 
     fn node(&mut self, node: &Item, level: &Level) {
         let branches = level.out(&node.name).any(|edge| edge.routes.is_some());
-        let lacks_default = branches && !level.out(&node.name).any(|edge| edge.is_default);
+        let lacks_default = branches && !node.has_known_routes && !level.out(&node.name).any(|edge| edge.is_default);
         let (label, tooltip) = (label(node, lacks_default), title(&node.kind));
         let mut pairs = vec![("label", label.as_str()), ("fillcolor", self.look.fill)];
         match node.kind.as_str() {
