@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_stream::try_stream;
 use futures_util::StreamExt as _;
@@ -70,7 +71,10 @@ impl Model for HttpModel {
                     Some(Err(error)) => {
                         drop(answers);
                         match self.0.policy(call).wait(&error, made, call.ids) {
-                            Some(wait) => call.clock.sleep(wait).await,
+                            Some(wait) => {
+                                report_wait(self.0.model(call), &error, wait, made);
+                                call.clock.sleep(wait).await;
+                            }
                             None => Err(error)?,
                         }
                     }
@@ -93,6 +97,12 @@ impl Model for HttpModel {
             }
         })
     }
+}
+
+/// Reports why nothing comes from the model for a while.
+fn report_wait(model: &str, error: &ModelError, wait: Duration, made: u32) {
+    let (status, kind, seconds) = (error.status(), error.kind(), wait.as_secs_f64());
+    tracing::warn!(model, status, ?kind, seconds, attempt = made, "the model is asked again after a wait");
 }
 
 impl Inner {
