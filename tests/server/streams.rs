@@ -117,6 +117,27 @@ async fn a_detached_run_continues_and_its_client_reads_on_behind_the_last_event(
 }
 
 #[tokio::test]
+async fn a_client_ends_a_detached_run_by_the_route_for_it() {
+    let gate = Gate::new();
+    let served = at_the_gate(gated(&gate).detach_runs(true)).await;
+    let mut blocks = ask_gate().open(served.address).await;
+    blocks.next().await.unwrap();
+    gate.reached().await;
+    drop(blocks);
+    let path = "/apps/gate/users/u/sessions/s/abort";
+    let abort = || Ask::post(path, &json!({}));
+    assert_eq!(served.send(abort()).await.json(), json!({"aborted": true}));
+    assert_eq!(stored(&served).await.last().unwrap()["errorCode"], "INVOCATION_ABORTED");
+    assert_eq!(served.send(abort()).await.json(), json!({"aborted": false}));
+    for (path, status) in
+        [("/apps/gate/users/u/sessions/none/abort", 404), ("/apps/none/users/u/sessions/s/abort", 404)]
+    {
+        assert_eq!(served.send(Ask::post(path, &json!({}))).await.status, status, "{path}");
+    }
+    assert_eq!(served.get(path).await.status, 405);
+}
+
+#[tokio::test]
 async fn a_message_with_an_idempotency_key_runs_once() {
     let gate = Gate::new();
     let served = at_the_gate(gated(&gate)).await;

@@ -85,6 +85,7 @@ const fn with(query: &'static [Query], operation: Operation) -> Operation {
 
 const SESSIONS: &str = "/apps/{app_name}/users/{user_id}/sessions";
 const SESSION: &str = "/apps/{app_name}/users/{user_id}/sessions/{session_id}";
+const ABORT: &str = "/apps/{app_name}/users/{user_id}/sessions/{session_id}/abort";
 const EVENTS: &str = "/apps/{app_name}/users/{user_id}/sessions/{session_id}/events";
 const ARTIFACTS: &str = "/apps/{app_name}/users/{user_id}/sessions/{session_id}/artifacts";
 const ARTIFACT: &str = "/apps/{app_name}/users/{user_id}/sessions/{session_id}/artifacts/{artifact_name}";
@@ -136,6 +137,13 @@ pub(super) static OPERATIONS: &[Operation] = &[
         Answer::Named("Session"),
     ),
     delete(SESSION, "delete_session", "Removes a session"),
+    post(
+        ABORT,
+        "abort_session",
+        "Ends the last invocation of a session, which cannot be resumed",
+        Body::None,
+        Answer::Json,
+    ),
     with(
         &[
             Query { name: "after", kind: "string", summary: "The id of the last event that the client has" },

@@ -11,5 +11,6 @@ pub(super) async fn run_live(headers: HeaderMap) -> ApiError {
     if !asks {
         return ApiError::no_route();
     }
+    tracing::warn!(route = "/run_live", "a client wants a live session, which this server does not have: it gets 501");
     ApiError::new(StatusCode::NOT_IMPLEMENTED, "Live sessions are not supported: use /run_sse.")
 }

@@ -1,5 +1,6 @@
 //! The routes of the API server.
 
+mod abort;
 mod app_info;
 mod artifacts;
 pub(crate) mod follow;
@@ -46,7 +47,10 @@ fn sessions(routes: Routes) -> Routes {
     let session = get(sessions::read).post(sessions::create_named).delete(sessions::delete).patch(sessions::update);
     // An empty name is a name: `artifacts/` does not lead to `artifacts`.
     let named = || get(artifacts::read).merge(delete(artifacts::delete));
-    let mut routes = routes.at(SESSION, session).at(&format!("{SESSION}/events"), get(follow::follow));
+    let mut routes = routes
+        .at(SESSION, session)
+        .at(&format!("{SESSION}/abort"), post(abort::abort))
+        .at(&format!("{SESSION}/events"), get(follow::follow));
     routes.0 = routes
         .0
         .route(&format!("{SESSION}/artifacts"), get(artifacts::list).post(artifacts::save))
