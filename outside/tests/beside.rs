@@ -73,7 +73,8 @@ fn serde_json_of_the_user_reads_and_writes_as_usual() {
 
 #[tokio::test]
 async fn an_agent_runs_beside_them() {
-    let answer = r#"{"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Oslo."}}]}"#;
+    let answer =
+        r#"{"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Oslo."}}]}"#;
     let model = openai("any").base_url(serve(answer).await).key("none").build().unwrap();
     let agent = LlmAgent::builder("helper").model(model).build().unwrap();
     let runner = Runner::builder("outside").root(agent).build().unwrap();

@@ -15,7 +15,7 @@ use crate::contract::{InvocationSetup, Services};
 use crate::engine::{EventQueue, Fence, WorkGate};
 use crate::live_signals::LiveSignals;
 use crate::session_state::SessionState;
-use crate::{AbortSignal, InvocationContext, NodeError, RunConfig};
+use crate::{AbortSignal, AgentSpec, CredentialService, InvocationContext, NodeError, RunConfig};
 
 /// The class of the error of a write to a reserved key.
 pub(crate) const RESERVED_KEY: &str = "ReservedKeyError";
@@ -173,6 +173,18 @@ impl InvocationContext {
     #[must_use]
     pub fn memory_service(&self) -> Option<&Arc<dyn MemoryService>> {
         self.setup.services.memory.as_ref()
+    }
+
+    /// The service that keeps credentials, if the app has one.
+    #[must_use]
+    pub fn credential_service(&self) -> Option<&Arc<dyn CredentialService>> {
+        self.setup.services.credentials.as_ref()
+    }
+
+    /// The root agent: its declaration, with the agents below it. `None` when the root is no agent.
+    #[must_use]
+    pub fn agent(&self) -> Option<&Arc<AgentSpec>> {
+        self.setup.agent.as_ref()
     }
 
     /// A copy of the merged session state. Node code reads [`Context::state`](crate::Context::state), which also knows

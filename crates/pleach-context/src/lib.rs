@@ -8,6 +8,7 @@ mod abort;
 mod agent;
 mod clock;
 mod compaction;
+mod confirmation;
 mod context;
 mod contract;
 mod credential;
@@ -40,6 +41,7 @@ mod work_gate;
 pub use abort::AbortSignal;
 pub use agent::SecondParent;
 pub use clock::SystemClock;
+pub use confirmation::{ConfirmationRequest, ConfirmationTerms};
 pub use context::{Key, Select, SessionView, State, StateNumber, Step, json_schema_of};
 pub use contract::{
     AgentMode, AgentSpec, CallbackContext, Context, CredentialService, Hook, Instruction, InvocationContext,

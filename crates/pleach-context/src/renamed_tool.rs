@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pleach_core::{BoxFuture, FunctionDeclaration, Map};
 use pleach_model::{LlmRequest, RequestTool};
 
-use crate::{Need, NodeError, NodeFault, Tool, ToolContext, ToolResult};
+use crate::{ConfirmationRequest, Need, NodeError, NodeFault, Tool, ToolContext, ToolResult};
 
 /// A tool under another name.
 pub(crate) struct RenamedTool {
@@ -50,6 +50,10 @@ impl Tool for RenamedTool {
         ctx: &'a ToolContext,
     ) -> BoxFuture<'a, Result<bool, NodeError>> {
         self.tool.check_require_confirmation(args, ctx)
+    }
+
+    fn confirmation(&self, args: &Map, ctx: &ToolContext) -> Option<ConfirmationRequest> {
+        self.tool.confirmation(args, ctx)
     }
 
     fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<ToolResult, NodeError>> {

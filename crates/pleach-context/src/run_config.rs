@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use pleach_core::{Content, Map, drop_reserved_metadata};
+use pleach_model::HttpOptions;
 use pleach_session::GetSessionConfig;
 
 /// How model answers are streamed. ADK: `StreamingMode`.
@@ -36,6 +37,9 @@ pub struct RunConfig {
     /// Labels of every request to a model, for example for billing. They win over those of an agent's generation config.
     // L28
     pub labels: BTreeMap<String, String>,
+    /// How requests to models are sent, merged into the options of each agent: see [`HttpOptions::merge`].
+    // L26
+    pub http_options: Option<HttpOptions>,
 }
 
 impl RunConfig {
@@ -79,6 +83,15 @@ impl RunConfig {
     #[must_use]
     pub fn label(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.labels.insert(name.into(), value.into());
+        self
+    }
+
+    /// Sets how requests to models are sent, for example with a header that names the tenant. Headers are united with those of an agent and
+    /// win; a time limit, retries and an extra body replace the agent's. The address stays the agent's.
+    // L26
+    #[must_use]
+    pub fn http_options(mut self, options: HttpOptions) -> Self {
+        self.http_options = Some(options);
         self
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pleach_core::{BoxFuture, FunctionDeclaration, Map};
 use pleach_model::LlmRequest;
 
-use crate::{Need, NeededType, NodeError, NodeFault, Tool, ToolContext, ToolResult};
+use crate::{ConfirmationRequest, Need, NeededType, NodeError, NodeFault, Tool, ToolContext, ToolResult};
 
 impl<T: Tool + ?Sized> Tool for Arc<T> {
     fn name(&self) -> &str {
@@ -30,6 +30,10 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
         ctx: &'a ToolContext,
     ) -> BoxFuture<'a, Result<bool, NodeError>> {
         (**self).check_require_confirmation(args, ctx)
+    }
+
+    fn confirmation(&self, args: &Map, ctx: &ToolContext) -> Option<ConfirmationRequest> {
+        (**self).confirmation(args, ctx)
     }
 
     fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<ToolResult, NodeError>> {

@@ -45,6 +45,19 @@ impl SharedToolset {
         self.filter(move |tool, _| names.iter().any(|name| name == tool.name()))
     }
 
+    /// Returns the same toolset, without which an agent does not run: where its tools cannot be listed, the run fails with an error that
+    /// names it.
+    #[must_use]
+    pub fn required(&self) -> Self {
+        self.chosen(Choice { is_required: true, ..Choice::clone(&self.choice) })
+    }
+
+    /// Returns whether an agent does not run without the toolset.
+    #[must_use]
+    pub fn is_required(&self) -> bool {
+        self.choice.is_required || self.source.set.is_required()
+    }
+
     fn chosen(&self, choice: Choice) -> Self {
         Self { source: Arc::clone(&self.source), choice: Arc::new(choice) }
     }

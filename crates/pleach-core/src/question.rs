@@ -129,6 +129,9 @@ impl Event {
             _ => call.id.as_deref().filter(|id| interrupts.contains(id))?,
         };
         let whole = || args.cloned().map(Value::Object);
+        // The arguments of a tool may have the same names.
+        let has_terms = matches!(function, REQUEST_INPUT | REQUEST_CONFIRMATION);
+        let term = |name: &str| argument(name).filter(|_| has_terms);
         let (kind, message, payload) = match function {
             REQUEST_INPUT if id.starts_with(NODE_CONFIRMATION) => {
                 (QuestionKind::Confirmation, argument("message"), argument("payload").cloned())
@@ -150,13 +153,12 @@ impl Event {
             message: text(message),
             payload,
             response_schema: argument("response_schema").filter(|_| function == REQUEST_INPUT).cloned(),
-            assignee: argument("assignee")
-                .filter(|_| function == REQUEST_INPUT)
+            assignee: term("assignee")
                 .and_then(Value::as_str)
                 .filter(|assignee| !assignee.is_empty())
                 .map(str::to_owned),
-            deadline: argument("deadline").filter(|_| function == REQUEST_INPUT).and_then(Value::as_f64),
-            default: argument("default").filter(|_| function == REQUEST_INPUT).cloned(),
+            deadline: term("deadline").and_then(Value::as_f64),
+            default: term("default").cloned(),
             select: argument("select").filter(|_| function == REQUEST_INPUT).and_then(Value::as_str).map(str::to_owned),
             node_path: self.path().clone(),
             invocation_id: self.invocation_id().clone(),

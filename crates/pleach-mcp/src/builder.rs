@@ -21,6 +21,7 @@ pub struct McpToolsetBuilder {
     filter: Option<Filter>,
     confirm: Option<Condition>,
     on_progress: Option<OnProgress>,
+    is_required: bool,
     limits: Limits,
 }
 
@@ -40,6 +41,7 @@ impl McpToolsetBuilder {
             filter: None,
             confirm: None,
             on_progress: None,
+            is_required: false,
             limits: Limits::new(Arc::new(SystemClock)),
         }
     }
@@ -47,6 +49,12 @@ impl McpToolsetBuilder {
     /// Sets the name in errors and logs; that of the program, or of the host, when it is not set.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
+        self
+    }
+
+    /// Has the runs of agents fail where the server cannot be reached or started, instead of continuing without its tools.
+    pub fn required(mut self) -> Self {
+        self.is_required = true;
         self
     }
 
@@ -160,6 +168,7 @@ impl McpToolsetBuilder {
             filter: self.filter,
             confirm: self.confirm,
             on_progress: self.on_progress,
+            is_required: self.is_required,
         }))
     }
 }

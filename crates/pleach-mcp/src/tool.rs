@@ -32,6 +32,7 @@ pub(crate) struct Shared {
     pub(crate) filter: Option<Filter>,
     pub(crate) confirm: Option<Condition>,
     pub(crate) on_progress: Option<OnProgress>,
+    pub(crate) is_required: bool,
 }
 
 /// Decides whether an agent gets a tool.

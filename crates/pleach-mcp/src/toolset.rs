@@ -20,7 +20,7 @@ use crate::tool::Shared;
 /// - A server that ends or cannot be reached fails no run: a call gives the model an error, and the next call opens a new session. One that
 ///   hangs costs each call its time-out. After the third failure in a row the server is left alone for a second, and for up to 30 after more.
 /// - When the tools cannot be listed, the agent has those that were listed last; if there were none yet, the toolset is left out of the request
-///   with a warning, and asked again for the next one.
+///   with an error in the log, and asked again for the next one; the run fails instead where it is [required](crate::McpToolsetBuilder::required).
 /// - Descriptions of tools reach the model between markers that the system instruction explains, so that a server cannot give it orders.
 ///
 /// Debug output shows the name. ADK: `McpToolset`
@@ -109,6 +109,10 @@ impl Toolset for McpToolset {
     /// The list is kept here, until the server reports a change.
     fn changes_between_steps(&self) -> bool {
         true
+    }
+
+    fn is_required(&self) -> bool {
+        self.shared.is_required
     }
 
     fn close(&self) -> BoxFuture<'_, Result<(), NodeError>> {

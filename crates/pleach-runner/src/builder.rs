@@ -49,6 +49,7 @@ pub struct RunnerBuilder {
     heartbeat: Option<Duration>,
     on_span: OnSpan,
     closing: Closing,
+    closes_confirmations: bool,
     answer_rule: AnswerRule,
 }
 
@@ -75,6 +76,7 @@ impl RunnerBuilder {
             heartbeat: None,
             on_span: OnSpan::default(),
             closing: Closing::default(),
+            closes_confirmations: false,
             answer_rule: AnswerRule::default(),
         }
     }
@@ -287,6 +289,18 @@ impl RunnerBuilder {
         .collect()
     }
 
+    /// Sets whether a message that answers nothing closes the open confirmations of its session: false by default, as in google-adk, where a
+    /// call that was approved days later still runs.
+    ///
+    /// An invocation that waits for nothing but confirmations is then aborted before the message is stored: its calls are answered, an
+    /// approval is refused ([`RunError::InvocationAborted`](crate::RunError::InvocationAborted)), and the model sees that they did not run.
+    /// Questions of other kinds stay open, with the confirmations beside them.
+    #[must_use]
+    pub fn close_confirmations(mut self, yes: bool) -> Self {
+        self.closes_confirmations = yes;
+        self
+    }
+
     /// Checks the configuration and returns the Runner.
     ///
     /// # Errors
@@ -340,6 +354,7 @@ impl RunnerBuilder {
             timers: Timers::default(),
             on_span: self.on_span,
             closing: self.closing,
+            closes_confirmations: self.closes_confirmations,
             answer_rule: self.answer_rule,
             toolsets,
         }))

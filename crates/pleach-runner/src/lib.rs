@@ -17,6 +17,7 @@ mod asked_calls;
 mod begin;
 mod builder;
 mod call_limit;
+mod close_confirmations;
 mod closing;
 mod compaction;
 mod deadline_answer;

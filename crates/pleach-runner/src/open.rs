@@ -138,6 +138,10 @@ impl RunnerParts {
         mut request: Box<RunRequest>,
         run: &Arc<ActiveRun>,
     ) -> Result<Opened, RunError> {
+        if self.closes_confirmations {
+            // Boxed, as everything rare.
+            Box::pin(self.close_confirmations(&request, &key)).await?;
+        }
         let (session, checked) = loop {
             let session = self.load(&key, &request).await?;
             let stored = session.head.revision();
@@ -305,6 +309,7 @@ impl RunnerParts {
             last_update_time: session.head.last_update_time(),
             invocation_id,
             agent_name: self.root.agent().map_or(SmolStr::new_static("unknown"), |root| root.name.clone()),
+            agent: self.root.agent().cloned(),
             run_config: Arc::new(run_config),
             resumable: self.resumable,
             services: Arc::clone(&self.services),

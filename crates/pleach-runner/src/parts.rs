@@ -42,6 +42,8 @@ pub(crate) struct RunnerParts {
     pub(crate) timers: Timers,
     pub(crate) on_span: OnSpan,
     pub(crate) closing: Closing,
+    /// Whether a new message closes open confirmations.
+    pub(crate) closes_confirmations: bool,
     /// Who may answer which question.
     pub(crate) answer_rule: AnswerRule,
     /// The toolsets of all agents below the root, each once.

@@ -84,13 +84,13 @@ pub use pleach_artifact::{
 pub use pleach_auth::{AuthCredential, AuthError, hide_secrets, hide_secrets_of};
 pub use pleach_context::History;
 pub use pleach_context::{
-    AbortSignal, AgentMode, AgentSpec, Answers, CallbackContext, ChildFailure, Confirmation, Context,
-    CredentialService, DeadEnd, Dynamic, EdgeOutline, Extract, Fail, Flow, FromContext, FromState, GraphOutline, Hook,
-    InMemoryCredentialService, Input, InputKind, InputReader, Instruction, InvocationContext, Key, ModelDemand, Need,
-    NeededType, Node, NodeError, NodeFault, NodeInput, NodeKind, NodeSpec, Outline, Plugin, ReadonlyContext, Result,
-    ResultExt, Resume, RetryCondition, RetryConfig, RunConfig, RunOptions, Scheduling, SecondParent, Select,
-    SessionStateCredentialService, SessionView, Shared, SharedToolset, ShellKind, State, StateNumber, Step,
-    StreamingMode, SystemClock, Tool, ToolContext, ToolResult, Toolset, TypedNode, Yield,
+    AbortSignal, AgentMode, AgentSpec, Answers, CallbackContext, ChildFailure, Confirmation, ConfirmationRequest,
+    Context, CredentialService, DeadEnd, Dynamic, EdgeOutline, Extract, Fail, Flow, FromContext, FromState,
+    GraphOutline, Hook, InMemoryCredentialService, Input, InputKind, InputReader, Instruction, InvocationContext, Key,
+    ModelDemand, Need, NeededType, Node, NodeError, NodeFault, NodeInput, NodeKind, NodeSpec, Outline, Plugin,
+    ReadonlyContext, Result, ResultExt, Resume, RetryCondition, RetryConfig, RunConfig, RunOptions, Scheduling,
+    SecondParent, Select, SessionStateCredentialService, SessionView, Shared, SharedToolset, ShellKind, State,
+    StateNumber, Step, StreamingMode, SystemClock, Tool, ToolContext, ToolResult, Toolset, TypedNode, Yield,
 };
 pub use pleach_core::{
     AnyRoute, AppName, AuthConfig, AuthDocument, Blob, BoxError, BoxFuture, Branch, Bytes, CamelCase, Clock,

@@ -32,6 +32,7 @@ use crate::{CodeExecutor, Planner};
 pub struct LlmAgentBuilder {
     agent: AgentSpec,
     include_contents: Option<IncludeContents>,
+    thoughts_of_others: bool,
     instruction: Option<Instruction>,
     static_instruction: Option<Content>,
     config: GenerateConfig,
@@ -54,6 +55,7 @@ impl LlmAgentBuilder {
         Self {
             agent,
             include_contents: None,
+            thoughts_of_others: false,
             instruction: None,
             static_instruction: None,
             config: GenerateConfig::default(),
@@ -136,6 +138,13 @@ impl LlmAgentBuilder {
     /// Sets which part of the session the model gets.
     pub fn include_contents(mut self, include: IncludeContents) -> Self {
         self.include_contents = Some(include);
+        self
+    }
+
+    /// Sets whether the model gets what other agents have thought, beside what they have said. ADK: `include_thoughts_from_other_agents`
+    #[doc(alias = "include_thoughts_from_other_agents")]
+    pub fn include_thoughts_of_others(mut self, yes: bool) -> Self {
+        self.thoughts_of_others = yes;
         self
     }
 
@@ -344,6 +353,7 @@ impl LlmAgentBuilder {
             spec,
             agent,
             include_contents: self.include_contents,
+            thoughts_of_others: self.thoughts_of_others,
             instruction: self.instruction,
             static_instruction: self.static_instruction,
             config: self.config,

@@ -24,6 +24,8 @@ pub(crate) struct Declaration {
     pub(crate) spec: NodeSpec,
     pub(crate) agent: Arc<AgentSpec>,
     pub(crate) include_contents: Option<IncludeContents>,
+    /// Whether thoughts of other agents are quoted.
+    pub(crate) thoughts_of_others: bool,
     pub(crate) instruction: Option<Instruction>,
     pub(crate) static_instruction: Option<Content>,
     pub(crate) config: GenerateConfig,

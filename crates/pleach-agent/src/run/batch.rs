@@ -137,7 +137,9 @@ impl AgentRun<'_> {
         let asked: Vec<_> = asking
             .into_iter()
             .filter(|call| !call.pending.is_asked)
-            .filter_map(|call| Some((&call.pending.call, call.confirmation.clone()?)))
+            .filter_map(|call| {
+                Some((&call.pending.call, call.confirmation.clone()?, call.ctx.engine().confirmation_terms()))
+            })
             .collect();
         let mut question = if asked.is_empty() { None } else { Some(self.confirmation_event(&asked)?) };
         executed.retain(|call| !(call.pending.is_placed && call.confirmation.is_some()));

@@ -2,7 +2,7 @@
 // L110, L115–L118
 
 use pleach_context::engine::{Engine as _, SentCredential, accept_credential, credential_question, sent_credential};
-use pleach_context::{NodeError, ToolContext};
+use pleach_context::{ConfirmationTerms, NodeError, ToolContext};
 use pleach_core::{
     AuthConfig, Content, Event, FunctionCall, Map, Part, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, ToolConfirmation,
 };
@@ -52,20 +52,24 @@ fn requested_config(ctx: &ToolContext, id: &str) -> Option<AuthConfig> {
 impl AgentRun<'_> {
     /// Makes the event that asks to confirm calls.
     // L115
-    pub(super) fn confirmation_event(&self, asked: &[(&FunctionCall, ToolConfirmation)]) -> Result<Event, NodeError> {
+    pub(super) fn confirmation_event(
+        &self,
+        asked: &[(&FunctionCall, ToolConfirmation, ConfirmationTerms)],
+    ) -> Result<Event, NodeError> {
         let ids = &self.ctx.invocation().engine().services().ids;
         let mut long_running = Vec::new();
         let mut parts = Vec::new();
-        for (call, confirmation) in asked {
+        for (call, confirmation, terms) in asked {
             let id = format!("{CLIENT_CALL_ID_PREFIX}{}", ids.uuid());
             let original = json!({"id": call.id, "name": call.name, "args": call.args.clone().unwrap_or_default()});
             let confirmation = pleach_core::to_camel(confirmation).map_err(|error| {
                 NodeError::validation(format!("a request for a confirmation has no JSON form: {error}"))
             })?;
-            let args = Map::from_iter([
+            let mut args = Map::from_iter([
                 ("originalFunctionCall".to_owned(), original),
                 ("toolConfirmation".to_owned(), confirmation),
             ]);
+            terms.put_on(&mut args);
             parts.push(Part::function_call(FunctionCall::new(id.clone(), REQUEST_CONFIRMATION, args)));
             long_running.push(id);
         }

@@ -66,7 +66,7 @@ impl AgentRun<'_> {
             part: first,
             task: self.ctx.engine().task(),
             user_content: self.ctx.user_content(),
-            thoughts_of_others: false,
+            thoughts_of_others: self.agent.thoughts_of_others,
             pairs_calls_by_id,
         };
         let read = |events: &[Arc<Event>]| match include {

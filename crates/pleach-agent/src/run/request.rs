@@ -105,6 +105,9 @@ impl AgentRun<'_> {
         {
             request.set_output_schema(schema.to_json());
         }
+        if let Some(options) = &self.ctx.invocation().run_config().http_options {
+            request.config.http_options.get_or_insert_default().merge(options);
+        }
         let labels = &self.ctx.invocation().run_config().labels;
         if !labels.is_empty() {
             request.config.labels_mut().extend(labels.clone());

@@ -137,9 +137,18 @@ impl AgentRun<'_> {
                         table.add(Arc::clone(tool), request, self).await?;
                     }
                 }
+                Err(error) if set.is_required() => {
+                    let (agent, toolset, cause) = (&self.agent.agent.name, set.name(), error.message());
+                    return Err(NodeError::new(
+                        "ToolsetError",
+                        format!(
+                            "agent '{agent}' does not run without the toolset '{toolset}', which gives no tools: {cause}"
+                        ),
+                    ));
+                }
                 Err(error) => {
                     let agent = &self.agent.agent.name;
-                    tracing::warn!(%agent, toolset = set.name(), %error, "the toolset is left out");
+                    tracing::error!(%agent, toolset = set.name(), %error, "the toolset is left out: the agent runs without its tools");
                 }
             }
         }

@@ -107,6 +107,7 @@ fn open(agent: &dyn Node, ctx: &ToolContext, engine: &Arc<Engine>) -> Arc<Invoca
         session_key: Arc::new(outer.session_key().clone()),
         invocation_id,
         agent_name: agent.spec().name.clone(),
+        agent: agent.agent().cloned(),
         run_config: Arc::new(config),
         resumable: false,
         services: Arc::clone(services),

@@ -93,9 +93,15 @@ impl Context {
     }
 
     /// The run id that the next child of this name would get. ADK: `get_next_child_run_id`.
+    #[doc(alias = "get_next_child_run_id")]
+    #[doc(alias = "get_next_child_execution_id")]
     #[must_use]
     pub fn next_child_run_id(&self, name: &str) -> String {
         let cell = self.cell();
+        // A child of a tool call is named after the call.
+        if let Some(id) = cell.lane.tool.as_ref().and_then(|tool| tool.peek_run_id(name)) {
+            return id.to_string();
+        }
         let used = cell.children.as_ref().and_then(|children| children.counts.get(name)).copied().unwrap_or(0);
         (used + 1).to_string()
     }

@@ -53,9 +53,25 @@ impl Context {
     /// # Cancel safety
     /// When the future is dropped, the service may have added the events; adding them again is safe.
     pub async fn add_events_to_memory(&self, events: Vec<Arc<pleach_core::Event>>) -> Result<(), NodeError> {
+        self.add_events_to_memory_with(events, Map::new()).await
+    }
+
+    /// The same, with metadata for the entries that are made of the events.
+    ///
+    /// # Errors
+    /// As [`add_events_to_memory`](Self::add_events_to_memory).
+    ///
+    /// # Cancel safety
+    /// As [`add_events_to_memory`](Self::add_events_to_memory).
+    pub async fn add_events_to_memory_with(
+        &self,
+        events: Vec<Arc<pleach_core::Event>>,
+        custom_metadata: Map,
+    ) -> Result<(), NodeError> {
         let key = self.invocation().session_key();
-        let request =
-            AddEvents::new(key.app_name.clone(), key.user_id.clone(), events).with_session(key.session_id.clone());
+        let request = AddEvents::new(key.app_name.clone(), key.user_id.clone(), events)
+            .with_session(key.session_id.clone())
+            .with_custom_metadata(custom_metadata);
         self.memory()?.add_events_to_memory(request).await.map_err(memory_error)
     }
 
@@ -67,9 +83,20 @@ impl Context {
     /// # Cancel safety
     /// When the future is dropped, the service may have added the entries; adding them again may store them twice.
     pub async fn add_memory(&self, memories: Vec<MemoryEntry>) -> Result<(), NodeError> {
+        self.add_memory_with(memories, Map::new()).await
+    }
+
+    /// The same, with metadata for the service.
+    ///
+    /// # Errors
+    /// As [`add_memory`](Self::add_memory).
+    ///
+    /// # Cancel safety
+    /// As [`add_memory`](Self::add_memory).
+    pub async fn add_memory_with(&self, memories: Vec<MemoryEntry>, custom_metadata: Map) -> Result<(), NodeError> {
         let key = self.invocation().session_key();
         let (app_name, user_id) = (key.app_name.clone(), key.user_id.clone());
-        let request = AddMemory { app_name, user_id, memories, custom_metadata: Map::new() };
+        let request = AddMemory { app_name, user_id, memories, custom_metadata };
         self.memory()?.add_memory(request).await.map_err(memory_error)
     }
 

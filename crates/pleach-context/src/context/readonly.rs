@@ -100,6 +100,18 @@ impl ReadonlyContext {
     }
 }
 
+impl From<Context> for ReadonlyContext {
+    fn from(ctx: Context) -> Self {
+        Self::new(ctx)
+    }
+}
+
+impl From<&Context> for ReadonlyContext {
+    fn from(ctx: &Context) -> Self {
+        Self::new(ctx.clone())
+    }
+}
+
 impl fmt::Debug for ReadonlyContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("ReadonlyContext").field(&self.ctx).finish()

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use pleach_core::{AppName, Event, Map, SessionId, SessionKey, UserId};
+use pleach_core::{AppName, Event, Map, Session, SessionId, SessionKey, UserId};
 
 use super::Context;
 
@@ -53,10 +53,24 @@ impl<'a> SessionView<'a> {
         self.ctx.invocation().events()
     }
 
+    /// Returns a session of its own with what this view shows: for services that take one, and for [`Key::of`](crate::Key::of).
+    #[must_use]
+    pub fn to_session(&self) -> Session {
+        let mut session = Session::from_parts(self.key().clone(), self.state(), self.events(), self.last_update_time());
+        session.unreadable.clone_from(self.ctx.invocation().unreadable_keys());
+        session
+    }
+
     /// Returns when the session was last changed, as far as this invocation knows, in seconds since the epoch.
     #[must_use]
     pub fn last_update_time(&self) -> f64 {
         self.ctx.invocation().last_update_time()
+    }
+}
+
+impl From<SessionView<'_>> for Session {
+    fn from(view: SessionView<'_>) -> Self {
+        view.to_session()
     }
 }
 

@@ -6,8 +6,8 @@ use pleach_core::{AuthConfig, DEEPEST, ToolConfirmation, nests_within};
 use serde_json::Value;
 
 use super::Context;
-use crate::NodeError;
 use crate::engine::Engine as _;
+use crate::{ConfirmationRequest, NodeError};
 
 /// The deepest payload of a confirmation: its question is a function call, and the payload is in its arguments.
 const DEEPEST_PAYLOAD: usize = DEEPEST - 8;
@@ -39,15 +39,28 @@ impl Context {
     ///
     /// ADK: `Context.request_confirmation`
     pub fn request_confirmation(&self, hint: impl Into<String>, payload: Option<Value>) -> Result<(), NodeError> {
+        let mut request = ConfirmationRequest::new(hint);
+        request.payload = payload;
+        self.request_confirmation_with(request)
+    }
+
+    /// The same, with who is asked and how long the person may take.
+    ///
+    /// # Errors
+    /// As [`request_confirmation`](Self::request_confirmation).
+    pub fn request_confirmation_with(&self, request: ConfirmationRequest) -> Result<(), NodeError> {
         let id = self.tool_call("request_confirmation")?;
         self.check_change(&self.cell())?;
-        if payload.as_ref().is_some_and(|payload| !nests_within(payload, DEEPEST_PAYLOAD)) {
+        if request.payload.as_ref().is_some_and(|payload| !nests_within(payload, DEEPEST_PAYLOAD)) {
             return Err(NodeError::value(format!(
                 "the payload of a confirmation nests more than {DEEPEST_PAYLOAD} levels deep: flatten it, or give it as a text"
             )));
         }
-        let confirmation = ToolConfirmation { hint: hint.into(), confirmed: false, payload };
-        self.cell().lane.actions.requested_tool_confirmations_mut().insert(id, confirmation);
+        let terms = request.terms(self.invocation().engine().services().clock.now());
+        let confirmation = ToolConfirmation { hint: request.hint, confirmed: false, payload: request.payload };
+        let mut cell = self.cell();
+        cell.lane.actions.requested_tool_confirmations_mut().insert(id, confirmation);
+        cell.lane.tool.get_or_insert_default().terms = Some(Box::new(terms));
         Ok(())
     }
 

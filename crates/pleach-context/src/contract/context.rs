@@ -81,8 +81,8 @@ pub type CallbackContext = Context;
 
 /// A read-only view of a run, for functions that compute something for it and must not change it.
 ///
-/// It is what the instruction functions of LLM agents are given. Nothing else takes one: conditions such as
-/// `FunctionTool::confirm_if` get the arguments alone. Code of your own can make one to hand a [`Context`] on.
+/// The instruction functions of agents get one, and so do toolsets when they list their tools, filters of tools, and functions that
+/// make headers. Code of your own makes one of a [`Context`], to hand it on.
 ///
 /// ADK: `ReadonlyContext`.
 #[derive(Clone)]

@@ -10,7 +10,7 @@ use pleach_model::Model;
 use pleach_session::SessionService;
 use smol_str::SmolStr;
 
-use super::{CredentialService, Listed, NodeScheduler, PluginManager};
+use super::{AgentSpec, CredentialService, Listed, NodeScheduler, PluginManager};
 use crate::compaction::PromptCompaction;
 use crate::credential::KeptCredentials;
 use crate::engine::{EventQueue, Fence, WorkGate};
@@ -60,6 +60,8 @@ pub struct InvocationSetup {
     pub invocation_id: InvocationId,
     /// The name of the root agent; `unknown` when the root is no agent.
     pub agent_name: SmolStr,
+    /// The root agent; `None` when the root is no agent.
+    pub agent: Option<Arc<AgentSpec>>,
     /// The settings.
     pub run_config: Arc<RunConfig>,
     /// Whether the app records checkpoints.

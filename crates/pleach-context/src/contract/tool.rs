@@ -10,7 +10,7 @@ use pleach_model::{LlmRequest, Model};
 use smol_str::SmolStr;
 
 use super::{ReadonlyContext, ToolContext};
-use crate::{NeededType, NodeError, NodeFault, ToolResult};
+use crate::{ConfirmationRequest, NeededType, NodeError, NodeFault, ToolResult};
 
 /// Something that can be called with named arguments: by the model of an agent, or as a node of a graph.
 ///
@@ -73,6 +73,11 @@ pub trait Tool: Send + Sync + 'static {
         Box::pin(ready(Ok(false)))
     }
 
+    /// How a person is asked to confirm this call, if it must be confirmed. `None` asks in ADK's words, for any person and without end.
+    fn confirmation(&self, _args: &Map, _ctx: &ToolContext) -> Option<ConfirmationRequest> {
+        None
+    }
+
     /// Answers a call. The result reports what a model got wrong in the arguments, as
     /// `{"error": …}`, so that it can try again. ADK: `run_async`.
     ///
@@ -114,8 +119,8 @@ pub trait Tool: Send + Sync + 'static {
 
 /// A source of tools, for example a server of them. ADK: `BaseToolset`
 ///
-/// An agent lists the tools when its model is first asked in an invocation. A toolset that cannot list them is left out with a
-/// warning, and asked again for the next request. [`SharedToolset`](crate::SharedToolset) gives the names a prefix and chooses tools.
+/// An agent lists the tools when its model is first asked in an invocation. A toolset that cannot list them is left out with an
+/// error in the log, and asked again for the next request; of a [required](Toolset::is_required) one the run fails. [`SharedToolset`](crate::SharedToolset) gives the names a prefix and chooses tools.
 // L56, L57
 pub trait Toolset: Send + Sync + 'static {
     /// The name in warnings.
@@ -132,6 +137,11 @@ pub trait Toolset: Send + Sync + 'static {
 
     /// Returns whether the tools may be others for each request of an invocation, so that they are listed for each.
     fn changes_between_steps(&self) -> bool {
+        false
+    }
+
+    /// Returns whether the agent's run fails when the tools cannot be listed, instead of doing without them.
+    fn is_required(&self) -> bool {
         false
     }
 
@@ -190,6 +200,7 @@ pub(crate) struct Source {
 pub(crate) struct Choice {
     pub(crate) prefix: Option<String>,
     pub(crate) filter: Option<Arc<Filter>>,
+    pub(crate) is_required: bool,
 }
 
 type Filter = dyn Fn(&dyn Tool, &ReadonlyContext) -> bool + Send + Sync;

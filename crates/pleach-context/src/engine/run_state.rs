@@ -12,7 +12,7 @@ use smol_str::{SmolStr, format_smolstr};
 use super::replay_order::ReplayOrder;
 use crate::queue::Ticket;
 use crate::scheduler::BackgroundChild;
-use crate::{ChildFailure, NodeError, NodeInput};
+use crate::{ChildFailure, ConfirmationTerms, NodeError, NodeInput};
 
 /// The changing part of a context.
 #[derive(Debug)]
@@ -252,6 +252,8 @@ pub(crate) struct Parking {
 pub(crate) struct ToolPart {
     pub(crate) function_call_id: Option<String>,
     pub(crate) confirmation: Option<ToolConfirmation>,
+    /// What the tool's request for a confirmation has beside its text.
+    pub(crate) terms: Option<Box<ConfirmationTerms>>,
     /// How many calls of the tool its agent has made, this one included.
     pub(crate) ordinal: u32,
     /// A name for what the call runs, unique among the calls of its agent's run; empty in a call that is no agent's.
@@ -273,13 +275,22 @@ impl ToolPart {
     ///
     /// It follows from the call, so that a resume, which makes only the calls that have no response, finds the same runs.
     pub(crate) fn next_run_id(&mut self, name: &SmolStr) -> Option<SmolStr> {
+        let id = self.peek_run_id(name)?;
+        *self.children.entry(name.clone()).or_default() += 1;
+        Some(id)
+    }
+
+    /// Returns what [`next_run_id`](Self::next_run_id) would return, and counts nothing.
+    pub(crate) fn peek_run_id(&self, name: &str) -> Option<SmolStr> {
         if self.key.is_empty() {
             return None;
         }
-        let count = self.children.entry(name.clone()).or_default();
-        *count += 1;
-        // Behind the child that the call is for come agents that it transfers to.
-        let nth = if self.is_run_of_child { self.children.values().sum() } else { *count };
+        let started = match self.is_run_of_child {
+            // Behind the child that the call is for come agents that it transfers to.
+            true => self.children.values().sum(),
+            false => self.children.get(name).copied().unwrap_or(0),
+        };
+        let nth: u32 = started + 1;
         Some(match nth {
             1 if self.is_run_of_child => format_smolstr!("{}", self.ordinal),
             nth if self.is_first && !self.is_run_of_child => format_smolstr!("{nth}"),

@@ -5,12 +5,15 @@ use pleach_core::{AuthConfig, FunctionCall, ToolConfirmation};
 use smol_str::SmolStr;
 
 use super::{Engine as _, RunHandle};
+use crate::ConfirmationTerms;
 
 /// What a tool asked for before its call can be answered.
 #[derive(Debug, Default)]
 pub struct ToolRequests {
     /// A person's consent.
     pub confirmation: Option<ToolConfirmation>,
+    /// What the request for a consent has beside its text.
+    pub terms: ConfirmationTerms,
     /// A credential: the config as [`credential_question`](crate::engine::credential_question) takes it.
     pub credential: Option<AuthConfig>,
 }
@@ -85,16 +88,25 @@ impl RunHandle<'_> {
         }
     }
 
+    /// Returns what the tool's request for a confirmation has beside its text.
+    #[must_use]
+    pub fn confirmation_terms(self) -> ConfirmationTerms {
+        let cell = self.0.cell();
+        cell.lane.tool.as_ref().and_then(|tool| tool.terms.as_deref().cloned()).unwrap_or_default()
+    }
+
     /// Takes what the tool asked for in this call; nothing in a call whose requests ride on an event.
     #[must_use]
     pub fn take_tool_requests(self) -> ToolRequests {
         let Some(id) = self.0.function_call_id() else { return ToolRequests::default() };
+        let terms = self.confirmation_terms();
         let mut cell = self.0.cell();
         if cell.lane.actions.is_empty() || cell.sends_requests() {
             return ToolRequests::default();
         }
         ToolRequests {
             confirmation: cell.lane.actions.requested_tool_confirmations_mut().remove(&id),
+            terms,
             credential: cell.lane.actions.requested_auth_configs_mut().remove(&id),
         }
     }

@@ -6,7 +6,7 @@ use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt as _;
 use pleach_context::engine::{Engine as _, PluginManager, ToolRequests};
-use pleach_context::{NodeError, Tool, ToolContext, ToolResult};
+use pleach_context::{ConfirmationRequest, NodeError, Tool, ToolContext, ToolResult};
 use pleach_core::{BoxFuture, Map};
 use serde_json::{Value, json};
 
@@ -206,11 +206,13 @@ pub async fn confirmation_gate(tool: &dyn Tool, args: &Map, ctx: &ToolContext) -
         Some(answer) if answer.confirmed => Ok(None),
         Some(_) => Ok(Some(rejected())),
         None => {
-            let hint = format!(
-                "Please approve or reject the tool call {}() by responding with a FunctionResponse with an expected ToolConfirmation payload.",
-                tool.name()
-            );
-            ctx.request_confirmation(hint, None)?;
+            let request = tool.confirmation(args, ctx).unwrap_or_else(|| {
+                ConfirmationRequest::new(format!(
+                    "Please approve or reject the tool call {}() by responding with a FunctionResponse with an expected ToolConfirmation payload.",
+                    tool.name()
+                ))
+            });
+            ctx.request_confirmation_with(request)?;
             ctx.engine().skip_summarization_of_gate();
             Ok(Some(json!({"error": "This tool call requires confirmation, please approve or reject."})))
         }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::ready;
 use std::sync::Arc;
 
-use pleach_context::{Need, NodeError, Tool, ToolContext, ToolResult, coerce_arguments};
+use pleach_context::{ConfirmationRequest, Need, NodeError, Tool, ToolContext, ToolResult, coerce_arguments};
 use pleach_core::{BoxFuture, FunctionDeclaration, Map};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -13,6 +13,8 @@ use super::handler::ToolHandler;
 use super::params::missing_arguments_reply;
 
 type Call = dyn Fn(&str, &Map, &ToolContext) -> BoxFuture<'static, Result<ToolResult, NodeError>> + Send + Sync;
+
+type Words = dyn Fn(&ToolContext, &Map) -> Option<ConfirmationRequest> + Send + Sync;
 
 type Condition = dyn Fn(&ToolContext, &Map) -> bool + Send + Sync;
 
@@ -46,6 +48,7 @@ pub struct FunctionTool {
     call: Arc<Call>,
     needs: Arc<[Need]>,
     confirm: Option<Arc<Condition>>,
+    words: Option<Arc<Words>>,
     long_running: bool,
 }
 
@@ -79,6 +82,7 @@ impl FunctionTool {
             call: Arc::new(move |tool: &str, args: &Map, ctx: &ToolContext| handler.call(tool, args, ctx)),
             needs: needs.into(),
             confirm: None,
+            words: None,
             long_running: false,
         }
     }
@@ -108,6 +112,34 @@ impl FunctionTool {
     ) -> Self {
         self.confirm =
             Some(Arc::new(move |ctx, args| coerce_arguments(args).map_or(true, |args| condition(ctx, &args))));
+        self
+    }
+
+    /// Sets how a person is asked to approve a call: the text, made of its arguments, who is asked, and how long the answer may take.
+    /// Every call is asked about unless [`confirm_if`](Self::confirm_if) chooses. For arguments that do not fit `T` the person is asked as
+    /// without this.
+    ///
+    /// ```
+    /// # use pleach_context::ConfirmationRequest;
+    /// # use pleach_workflow::{Args, tool};
+    /// # use schemars::JsonSchema;
+    /// # use serde::Deserialize;
+    /// #[derive(Deserialize, JsonSchema)]
+    /// struct Refund {
+    ///     cents: u32,
+    /// }
+    ///
+    /// let refund = tool("refund", "Pays back.", async |Args(refund): Args<Refund>| refund.cents)
+    ///     .confirm_with(|_, refund: &Refund| ConfirmationRequest::new(format!("Refund {} cents?", refund.cents)));
+    /// # drop(refund);
+    /// ```
+    #[must_use]
+    pub fn confirm_with<T: DeserializeOwned>(
+        mut self,
+        words: impl Fn(&ToolContext, &T) -> ConfirmationRequest + Send + Sync + 'static,
+    ) -> Self {
+        self.confirm.get_or_insert_with(|| Arc::new(|_, _| true));
+        self.words = Some(Arc::new(move |ctx, args| coerce_arguments(args).ok().map(|args| words(ctx, &args))));
         self
     }
 
@@ -164,6 +196,10 @@ impl Tool for FunctionTool {
     ) -> BoxFuture<'a, Result<bool, NodeError>> {
         let required = self.confirm.as_ref().is_some_and(|condition| condition(ctx, args));
         Box::pin(ready(Ok(required)))
+    }
+
+    fn confirmation(&self, args: &Map, ctx: &ToolContext) -> Option<ConfirmationRequest> {
+        self.words.as_ref().and_then(|words| words(ctx, args))
     }
 
     fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<ToolResult, NodeError>> {

@@ -89,7 +89,8 @@ impl ToolNode {
             // `temp:` values are never stored, so a question must not show them.
             let shown = args.iter().filter(|(name, _)| !name.starts_with("temp:"));
             let shown = shown.map(|(name, value)| (name.clone(), value.clone())).collect();
-            return Ok(Yield::from(confirmation_question(ctx, self.tool.name(), shown, confirmation)));
+            let question = confirmation_question(ctx, self.tool.name(), shown, confirmation);
+            return Ok(Yield::from(asked.terms.put_on_question(question)));
         }
         match asked.credential {
             Some(config) => Ok(Yield::from(credential_question(ctx, &config, &credential_id(ctx))?)),

@@ -55,3 +55,13 @@ async fn l151_a_root_agent_without_an_output_says_what_to_call() {
         assert_eq!(error.code(), "ValidationError");
     }
 }
+
+// L86: google-adk leaves no event.
+#[tokio::test]
+async fn l86_a_model_that_says_nothing_leaves_an_event_that_says_so() {
+    let model = ScriptedModel::new().then(pleach::model::LlmResponse::default());
+    let (runner, sessions) = runner(LlmAgent::builder("helper").model(model).build().unwrap());
+    assert_eq!(runner.run("ana", "s1", "Hello?").reply().await.unwrap(), "");
+    let events = crate::support::stored(&sessions).await;
+    assert!(events.len() == 1 && events[0].contains("MODEL_RETURNED_NO_CONTENT"), "{events:?}");
+}

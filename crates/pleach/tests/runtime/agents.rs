@@ -616,9 +616,15 @@ async fn l57_a_toolset_that_fails_is_left_out() {
         }
     }
 
-    let agent = LlmAgent::builder("helper").model(ScriptedModel::saying("done")).toolset(Gone).build().unwrap();
-    let (runner, _) = runner(agent);
-    assert_eq!(runner.run("ana", "s1", "go").reply().await.unwrap(), "done");
+    let agent = |set| LlmAgent::builder("helper").model(ScriptedModel::saying("done")).toolset(set).build().unwrap();
+    let set = pleach::SharedToolset::new(Gone);
+    let (without, _) = runner(agent(set.clone()));
+    assert_eq!(without.run("ana", "s1", "go").reply().await.unwrap(), "done");
+    let (required, _) = runner(agent(set.required().prefix("x")));
+    let error = required.run("ana", "s1", "go").reply().await.unwrap_err();
+    assert_eq!(error.code(), "ToolsetError");
+    let text = error.to_string();
+    assert!(text.contains("'helper'") && text.contains("'gone'") && text.contains("no connection"), "{text}");
 }
 
 // L141: the error has no event of its own.

@@ -76,3 +76,26 @@ async fn exported_signatures_name_exported_types() {
     assert!(remembered.is_ok());
     closed(Arc::new(InMemorySessionService::new())).await.unwrap();
 }
+
+#[tokio::test]
+async fn ids_and_messages_are_made_of_borrowed_strings() {
+    let (user, session, message) = ("ana".to_owned(), "s1".to_owned(), "hello".to_owned());
+    let (runner, _) = crate::support::runner(pleach::FunctionNode::new("n", async || 1));
+    assert_eq!(runner.run(&user, &session, &message).output::<u32>().await.unwrap(), 1);
+    assert_eq!(pleach::EventId::from(&message), pleach::EventId::from("hello"));
+}
+
+#[test]
+fn what_an_app_is_set_up_with_fails_as_its_build() {
+    fn built(model: &str) -> Result<pleach::LlmAgent, pleach::BuildError> {
+        let budget = pleach::plugins::BudgetPlugin::builder();
+        if model.is_empty() {
+            drop(budget.build()?);
+        }
+        pleach::LlmAgent::builder("helper").model(pleach::model(model)?).build()
+    }
+    let error = built("nowhere:x").unwrap_err();
+    assert_eq!(error.rule(), "setup");
+    assert!(error.to_string().starts_with("'nowhere' is no provider of models"), "{error}");
+    assert!(built("").unwrap_err().to_string().starts_with("the budget limits nothing"));
+}

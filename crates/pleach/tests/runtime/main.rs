@@ -21,6 +21,8 @@ mod answer_types;
 mod backends;
 mod changed;
 mod compaction;
+mod confirmations;
+mod context_accessors;
 mod credentials;
 mod dead_ends;
 mod detached;

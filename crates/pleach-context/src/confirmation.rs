@@ -1,0 +1,103 @@
+//! [`ConfirmationRequest`]: how a person is asked to approve a call of a tool.
+
+use std::time::Duration;
+
+use pleach_core::{Map, RequestInput};
+use serde_json::{Value, json};
+
+/// How a person is asked to approve a call of a tool: the text, who is asked, and what happens when no one answers.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use pleach_context::ConfirmationRequest;
+/// let cents = 18_900;
+/// let request = ConfirmationRequest::new(format!("Refund {cents} cents?"))
+///     .assign_to("accounting")
+///     .within(Duration::from_secs(3600));
+/// # drop(request);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ConfirmationRequest {
+    pub(crate) hint: String,
+    pub(crate) payload: Option<Value>,
+    assignee: Option<String>,
+    within: Option<Duration>,
+    default: bool,
+}
+
+/// What a question has beside its text: who is asked, and the answer for want of one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ConfirmationTerms {
+    assignee: Option<String>,
+    /// Seconds since the epoch.
+    deadline: Option<f64>,
+    default: bool,
+}
+
+impl ConfirmationRequest {
+    /// Makes a request with the text that the person reads.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { hint: text.into(), ..Self::default() }
+    }
+
+    /// Sets the data to show with the text.
+    #[must_use]
+    pub fn with_payload(mut self, payload: impl Into<Value>) -> Self {
+        self.payload = Some(payload.into());
+        self
+    }
+
+    /// Sets the person or role that is asked, as any text; see [`RequestInput::assign_to`].
+    #[must_use]
+    pub fn assign_to(mut self, assignee: impl Into<String>) -> Self {
+        self.assignee = Some(assignee.into());
+        self
+    }
+
+    /// Sets how long the person may take. Then the call is rejected, unless [`or_approve`](Self::or_approve).
+    #[must_use]
+    pub fn within(mut self, time: Duration) -> Self {
+        self.within = Some(time);
+        self
+    }
+
+    /// Approves the call at the end of the time that [`within`](Self::within) gives.
+    #[must_use]
+    pub fn or_approve(mut self) -> Self {
+        self.default = true;
+        self
+    }
+
+    /// Returns what the question has beside its text, asked at `now`, in seconds since the epoch.
+    pub(crate) fn terms(&self, now: f64) -> ConfirmationTerms {
+        let deadline = self.within.map(|time| now + time.as_secs_f64());
+        ConfirmationTerms { assignee: self.assignee.clone(), deadline, default: self.default }
+    }
+}
+
+impl ConfirmationTerms {
+    /// Adds the terms to the arguments of a request of an agent.
+    pub fn put_on(&self, args: &mut Map) {
+        let answer = self.deadline.map(|_| self.answer());
+        let members = [
+            ("assignee", self.assignee.clone().map(Value::from)),
+            ("deadline", self.deadline.map(Value::from)),
+            ("default", answer),
+        ];
+        args.extend(members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    }
+
+    /// Adds the terms to the question of a node.
+    #[must_use]
+    pub fn put_on_question(&self, mut question: RequestInput) -> RequestInput {
+        question.assignee.clone_from(&self.assignee);
+        question.deadline = self.deadline;
+        question.default = self.deadline.map(|_| self.answer());
+        question
+    }
+
+    /// The answer at the deadline.
+    fn answer(&self) -> Value {
+        json!({ "confirmed": self.default })
+    }
+}
