@@ -16,6 +16,9 @@ use super::tools::ToolTable;
 use super::{AgentRun, StepEnd};
 use crate::ensure_call_ids;
 
+/// The code of an answer with nothing in it. ADK: `MODEL_RETURNED_NO_CONTENT`
+const NO_CONTENT: &str = "MODEL_RETURNED_NO_CONTENT";
+
 /// The call of a model in one step.
 struct Call {
     tools: ToolTable,
@@ -56,8 +59,9 @@ impl AgentRun<'_> {
         let services = Arc::clone(self.ctx.invocation().engine().services());
         let asked = ModelCall::new(request, &*services.clock).streaming(call.streaming).ids(&*services.ids);
         let mut responses = model.generate(asked);
-        // Without any event the agent is done, as after a fragment that no whole answer follows.
+        // The agent is done also after a fragment that no whole answer follows.
         let mut end = StepEnd::Done;
+        let mut is_silent = true;
         let mut span = ModelSpan::open(request, &self.agent.agent.name, &call.event_id, self.ctx);
         loop {
             let work = self.ctx.engine().work();
@@ -72,12 +76,18 @@ impl AgentRun<'_> {
             }
             if let Some(led) = self.take_response(call, response).await? {
                 end = led;
+                is_silent = false;
             }
             if end == StepEnd::Waiting || self.ctx.invocation().is_aborted() {
                 return Ok(end);
             }
         }
         span.over();
+        if is_silent {
+            // Who looks at the session would see a message that nothing has answered.
+            let said = "the model ended its answer without saying or calling anything";
+            self.take_response(call, LlmResponse::error(NO_CONTENT, said)).await?;
+        }
         Ok(end)
     }
 
