@@ -12,7 +12,7 @@ use crate::json::reply;
 use crate::path::SessionPath;
 use crate::runs::Failure;
 
-/// Ends it; the answer tells whether there was anything to end.
+/// Ends it. The answer is false where there was nothing to end.
 pub(super) async fn abort(State(api): State<Arc<Api>>, SessionPath(key): SessionPath) -> Result<Response, ApiError> {
     let runner = api.runner(key.app_name.as_str())?;
     let aborted = tokio::select! {
