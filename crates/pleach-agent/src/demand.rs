@@ -13,7 +13,7 @@ pub(crate) struct AnswerDemand {
     schema: Schema,
     /// Whether the agent has tools. A model that takes no schema beside them gets one more tool for its answer instead.
     has_tools: bool,
-    /// That of the agent, or of the nearest one above it.
+    /// The model of the agent, or of the nearest agent above it that has one.
     model: Option<Arc<dyn Model>>,
 }
 

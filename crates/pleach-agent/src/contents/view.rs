@@ -15,8 +15,8 @@ pub struct ConversationView<'a> {
     pub path: &'a NodePath,
     /// Whether the agent answers once, and sees its own input and events only.
     pub is_single_turn: bool,
-    /// The run whose part of the tree an agent that answers once also sees: the one that has handed over to it.
-    pub part: Option<&'a NodePath>,
+    /// The runs whose parts of the tree an agent that answers once also sees: those of the graph node for which it answers.
+    pub part: &'a [NodePath],
     /// The task that the agent, or one that has transferred to it, was given.
     pub task: Option<&'a Content>,
     /// What the invocation gives to an agent with a scope that no call has delegated to.

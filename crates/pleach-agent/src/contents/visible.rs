@@ -43,7 +43,7 @@ impl<'a> Filter<'a> {
                     || path.is_root()
                     || path == self.view.path
                     || path.is_descendant_of(self.view.path)
-                    || self.view.part.is_some_and(|part| path == part || path.is_descendant_of(part))
+                    || self.view.part.iter().any(|run| path == run || path.is_descendant_of(run))
                     || (self.sees_ancestors && self.view.path.is_descendant_of(path))))
     }
 

@@ -56,14 +56,14 @@ impl AgentRun<'_> {
     /// Returns the contents of this part of the session, as the agent sees them.
     pub(super) fn contents(&self, include: IncludeContents, pairs_calls_by_id: bool) -> Vec<SharedContent> {
         let (branch, scope) = (self.ctx.branch(), self.ctx.isolation_scope());
-        let first = self.ctx.engine().answers_for();
+        let part = self.ctx.engine().answers_for();
         let view = ConversationView {
             agent: &self.agent.agent.name,
             branch: branch.as_ref(),
             scope: scope.as_deref(),
             path: self.ctx.node_path(),
-            is_single_turn: self.is_single_turn || first.is_some(),
-            part: first,
+            is_single_turn: self.is_single_turn || !part.is_empty(),
+            part,
             task: self.ctx.engine().task(),
             user_content: self.ctx.user_content(),
             thoughts_of_others: self.agent.thoughts_of_others,

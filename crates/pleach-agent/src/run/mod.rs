@@ -85,7 +85,7 @@ impl<'a> AgentRun<'a> {
         let converses = is_single_turn && ctx.engine().agent_within_run().is_some();
         let mode = match declared {
             AgentMode::SingleTurn if converses => AgentMode::Chat,
-            AgentMode::Chat if ctx.engine().answers_for().is_some() => AgentMode::SingleTurn,
+            AgentMode::Chat if !ctx.engine().answers_for().is_empty() => AgentMode::SingleTurn,
             declared => declared,
         };
         Self {
@@ -210,7 +210,7 @@ impl<'a> AgentRun<'a> {
 
     /// Returns the place of the first event of the graph node for which the agent answers.
     fn first_event_of_turn(&self) -> Option<usize> {
-        let first = self.ctx.engine().answers_for()?;
+        let first = self.ctx.engine().answers_for().first()?;
         let invocation = self.ctx.invocation();
         invocation.engine().with_events(|events| {
             let of_invocation = events.iter().enumerate().skip(first_event(events, invocation));

@@ -60,7 +60,7 @@ pub(crate) struct ContextInner {
     /// The run, or one above it, is a background child.
     pub(crate) background: bool,
     /// See [`ChildSetup::answers_for`](crate::engine::ChildSetup::answers_for).
-    pub(crate) answers_for: Option<NodePath>,
+    pub(crate) answers_for: Option<Arc<[NodePath]>>,
     pub(crate) graph: OnceLock<Arc<GraphNames>>,
     pub(crate) output_for: Option<Arc<[NodePath]>>,
     pub(crate) is_delegate: bool,

@@ -91,7 +91,7 @@ impl<'a> InvocationHandle<'a> {
         &self.0.work_gate
     }
 
-    /// What steps ask before their closures begin. For the Runner.
+    /// The questions of steps whether the run still has its session. For the Runner.
     #[must_use]
     pub fn fence(self) -> &'a Fence {
         &self.0.fence

@@ -252,7 +252,7 @@ pub(crate) struct Parking {
 pub(crate) struct ToolPart {
     pub(crate) function_call_id: Option<String>,
     pub(crate) confirmation: Option<ToolConfirmation>,
-    /// What the tool's request for a confirmation has beside its text.
+    /// The options of the tool's request for a confirmation.
     pub(crate) terms: Option<Box<ConfirmationTerms>>,
     /// How many calls of the tool its agent has made, this one included.
     pub(crate) ordinal: u32,
@@ -286,7 +286,7 @@ impl ToolPart {
             return None;
         }
         let started = match self.is_run_of_child {
-            // Behind the child that the call is for come agents that it transfers to.
+            // The agents to which the called child transfers come after it.
             true => self.children.values().sum(),
             false => self.children.get(name).copied().unwrap_or(0),
         };

@@ -20,7 +20,7 @@ use crate::{Context, NodeError, NodeInput, NodeKind, Yield};
 /// An output of so few levels makes no event too deep.
 const SHALLOW: usize = 32;
 
-/// What becomes of reserved metadata on an event that is sent.
+/// Decides whether an event that is sent keeps reserved metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Notes {
     /// Node code sends it: a note of the engine there would be forged.

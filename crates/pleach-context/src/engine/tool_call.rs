@@ -12,7 +12,7 @@ use crate::ConfirmationTerms;
 pub struct ToolRequests {
     /// A person's consent.
     pub confirmation: Option<ToolConfirmation>,
-    /// What the request for a consent has beside its text.
+    /// The options of the request for a consent.
     pub terms: ConfirmationTerms,
     /// A credential: the config as [`credential_question`](crate::engine::credential_question) takes it.
     pub credential: Option<AuthConfig>,

@@ -39,8 +39,8 @@ pub struct ChildSetup {
     /// Whether the run is a background child.
     // R643
     pub background: bool,
-    /// For an agent to which the agent of a graph node that answers once has handed over: the path of that one's first run.
-    pub answers_for: Option<NodePath>,
+    /// For an agent to which the agent of a graph node that answers once has handed over: the paths of that one's runs so far.
+    pub answers_for: Option<Arc<[NodePath]>>,
     /// When a failed attempt of the run is tried again; `None` for a context in which no attempt is made.
     pub retry: Option<Arc<RetryConfig>>,
 }
@@ -173,10 +173,10 @@ impl<'a> RunHandle<'a> {
         }
     }
 
-    /// The first run of the graph node for which the agent answers, after a transfer; `None` for any other run.
+    /// The runs of the graph node for which the agent answers, after a transfer, the first one first; empty for any other run.
     #[must_use]
-    pub fn answers_for(self) -> Option<&'a NodePath> {
-        self.0.inner.answers_for.as_ref()
+    pub fn answers_for(self) -> &'a [NodePath] {
+        self.0.inner.answers_for.as_deref().unwrap_or_default()
     }
 
     /// The position of the run in its workflow's graph; `None` for dynamic and root runs.

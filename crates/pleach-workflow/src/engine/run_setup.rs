@@ -21,7 +21,7 @@ pub(crate) struct RunSetup {
     /// Whether the run follows a transfer: no body waits for it among others.
     pub(crate) follows_transfer: bool,
     /// See [`ChildSetup::answers_for`](pleach_context::engine::ChildSetup::answers_for).
-    pub(crate) answers_for: Option<NodePath>,
+    pub(crate) answers_for: Option<Arc<[NodePath]>>,
     /// The name in the path, if it differs from the node's own.
     pub(crate) name: Option<SmolStr>,
     /// What the caller of an agent has chosen.

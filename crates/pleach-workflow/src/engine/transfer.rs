@@ -30,7 +30,10 @@ pub(super) struct Transfers<'a> {
 
 /// The first run of an agent that is a node of a graph.
 struct GraphNode {
-    path: NodePath,
+    /// The context of the run: what orders its end is noted there.
+    own: Context,
+    /// The paths of the node's runs.
+    runs: Vec<NodePath>,
     /// It answers once: the last agent answers for it.
     answers_once: bool,
     /// The runs whose output is that of the graph node.
@@ -166,6 +169,9 @@ impl<'a> Transfers<'a> {
         let above = self.last().above.clone();
         let path = self.last().next_path(run_id.as_deref());
         let branch = self.choice.branch(&above, &path);
+        if let Some(node) = self.graph_node.as_mut().filter(|_| self.agents.len() == 1) {
+            node.runs.push(path.clone());
+        }
         RunSetup {
             branch,
             path,
@@ -177,8 +183,8 @@ impl<'a> Transfers<'a> {
         }
     }
 
-    fn answers_for(&self) -> Option<NodePath> {
-        self.graph_node.as_ref().filter(|node| node.answers_once).map(|node| node.path.clone())
+    fn answers_for(&self) -> Option<Arc<[NodePath]>> {
+        self.graph_node.as_ref().filter(|node| node.answers_once).map(|node| Arc::from(&*node.runs))
     }
 
     /// Returns the runs whose output is that of the last agent: it runs again as the graph node, or answers for it.
@@ -203,6 +209,7 @@ impl<'a> Transfers<'a> {
         // The agents above may have ended before; those that run them end behind this one.
         if let Some(last) = place.above.engine().last_event() {
             self.agents.iter().for_each(|place| place.above.engine().note_event(last));
+            self.graph_node.iter().for_each(|node| node.own.engine().note_event(last));
         }
         Ok(end)
     }
@@ -240,16 +247,18 @@ pub(super) fn follow_in_graph<'a>(
             above.engine().count_child(&node.spec().name, run);
         }
         let graph_node = GraphNode {
-            path: path.clone(),
+            own: own.clone(),
+            runs: vec![path.clone()],
             answers_once: node.agent().is_some_and(|agent| agent.mode_below(false) == AgentMode::SingleTurn),
             output_for: own.engine().output_for(),
             output_for_of_child: own.engine().output_for_of_child(),
         };
-        let scope = own.isolation_scope();
+        let (scope, branch) = (own.isolation_scope(), own.branch());
         let first = Place { node: AgentNode::Given(node), above, own: Some(own) };
         let mut transfers = Transfers::of(first);
         // The conversation about a task is one, whichever agents work on it.
         transfers.choice.isolation_scope = scope;
+        transfers.choice.override_branch = Some(branch);
         transfers.graph_node = Some(graph_node);
         let end = transfers.follow(input, end).await?;
         Ok(match end {

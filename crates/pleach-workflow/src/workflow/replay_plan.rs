@@ -26,11 +26,16 @@ impl ReplayPlan {
             // Nodes often run in the order in which they were added.
             let guess = runs.last().map_or(0, |last| last.node + 1);
             let (node, number) = node_and_number(graph, &run.path.as_str()[prefix..], guess).ok_or(run)?;
-            if graph.nodes[node as usize].replay.is_agent && follows_transfer(history, &run, path, number) {
+            let rules = graph.nodes[node as usize].replay;
+            let state = rules.state_of(run.record, false, history.records_ends());
+            let time = completion_time(graph, node as usize, state, run.record);
+            if rules.is_agent && follows_transfer(history, &run, path, number) {
+                // The graph node's run ends with the last of these.
+                if let Some(first) = runs.iter_mut().rev().find(|run| run.node == node) {
+                    first.time = time;
+                }
                 continue;
             }
-            let state = graph.nodes[node as usize].replay.state_of(run.record, false, history.records_ends());
-            let time = completion_time(graph, node as usize, state, run.record);
             runs.push(PlannedRun { node, number, key: run.key, state, time });
             begins[node as usize + 1] += 1;
         }

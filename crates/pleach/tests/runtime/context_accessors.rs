@@ -28,7 +28,7 @@ async fn r220_the_session_of_a_run_is_what_services_take() {
         let view = ReadonlyContext::from(&ctx);
         Ok(json!([COUNT.of(&session)?, said, found, view.session().id().as_str()]))
     };
-    let (runner, _) = runner(rerun("look", move |ctx| body(ctx)));
+    let (runner, _) = runner(rerun("look", body));
     let seen = runner.run("ana", "s1", "About otters.").output::<Value>().await.unwrap();
     assert_eq!(seen, json!([3, ["first"], 1, "s1"]));
 }
@@ -144,7 +144,7 @@ async fn r703_a_child_has_the_name_that_its_caller_gives() {
         let named = ctx.run_node(&child, pleach::NodeInput::Null, pleach::RunOptions::default().name("other")).await?;
         Ok(named.into_value())
     };
-    let (runner, _) = runner(rerun("n", move |ctx| body(ctx)));
+    let (runner, _) = runner(rerun("n", body));
     assert_eq!(runner.run("ana", "s1", "go").output::<Value>().await.unwrap(), json!("wf@1/n@1/other@1"));
 }
 

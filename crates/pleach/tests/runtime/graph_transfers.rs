@@ -1,9 +1,13 @@
 //! Agents of graphs that hand over to their sub-agents, and get control back.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
 use pleach::model::{LlmRequest, LlmResponse, ScriptedReply};
 use pleach::prelude::*;
-use pleach::{AgentMode, FunctionCall};
+use pleach::{AgentMode, Content, FunctionCall, NodeError, Part, RunRequest};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use crate::agents::{counting, cut_everywhere_in, left};
 use crate::support::{key, runner, trace};
@@ -37,6 +41,11 @@ fn answering(answer: impl Fn(&LlmRequest) -> LlmResponse + Send + Sync + 'static
 fn called(name: &str, args: Value) -> LlmResponse {
     let args = args.as_object().cloned();
     LlmResponse::calls([FunctionCall { name: Some(name.into()), args, ..FunctionCall::default() }])
+}
+
+fn transfer(agent: &str) -> Part {
+    let args = json!({"agent_name": agent}).as_object().cloned();
+    Part::function_call(FunctionCall { name: Some("transfer_to_agent".into()), args, ..FunctionCall::default() })
 }
 
 fn quotes(request: &LlmRequest, text: &str) -> bool {
@@ -77,6 +86,87 @@ async fn r708_an_agent_that_gets_control_back_sees_what_it_has_done_for_the_same
     assert!(again.last().unwrap().contains("desk"), "{again:?}");
     let lines = left(&sessions).await.0;
     assert!(lines.iter().any(|line| line.starts_with("front wf@1/front@2 done")), "{lines:#?}");
+}
+
+#[tokio::test]
+async fn r708_an_agent_that_gets_control_back_twice_sees_both_rounds() {
+    let front = answering(|request| match (quotes(request, "found one"), quotes(request, "found two")) {
+        (true, true) => LlmResponse::text("done"),
+        _ => called("transfer_to_agent", json!({"agent_name": "desk"})),
+    });
+    let desk = ScriptedModel::new()
+        .then(LlmResponse::of(Content::new("model", [Part::text("found one"), transfer("front")])))
+        .then(LlmResponse::of(Content::new("model", [Part::text("found two"), transfer("front")])));
+    let (runner, sessions) = runner(graph(AgentMode::SingleTurn, &front, &desk, None));
+    assert_eq!(runner.run("ana", "s1", "go").output::<String>().await.unwrap(), "last \"done\"");
+    let lines = left(&sessions).await.0;
+    assert!(lines.iter().any(|line| line.starts_with("front wf@1/front@3 done")), "{lines:#?}");
+}
+
+/// The charges of a process that ends while it charges the first of two lanes, and of the one that continues.
+#[derive(Clone, Default)]
+struct Charges {
+    made: Arc<Mutex<Vec<String>>>,
+    has_charged: Arc<Notify>,
+    is_second: Arc<AtomicBool>,
+}
+
+fn lanes(charges: &Charges) -> Workflow {
+    let desk = answering(|_| called("transfer_to_agent", json!({"agent_name": "front"})));
+    let front = answering(|request| match quotes(request, "[desk]") {
+        true => called("finish_task", json!({"result": "front"})),
+        false => called("transfer_to_agent", json!({"agent_name": "desk"})),
+    });
+    let desk = LlmAgent::builder("desk").model(desk).build().unwrap();
+    let front = LlmAgent::builder("front").mode(AgentMode::Task).model(front).sub_agent(desk).build().unwrap();
+    let mut wf = Workflow::builder("wf");
+    let front = wf.add(front);
+    let own = charges.clone();
+    let other = wf.node("other", move || {
+        let own = own.clone();
+        async move {
+            own.has_charged.notified().await;
+            json!({"result": "other"})
+        }
+    });
+    let own = charges.clone();
+    let pay = move |Input(given): Input<Value>, ctx: Context| {
+        let own = own.clone();
+        async move {
+            let charge = async || {
+                own.made.lock().unwrap().push(given["result"].as_str().unwrap().to_owned());
+                Ok(true)
+            };
+            ctx.step("charge", charge).await?;
+            own.has_charged.notify_one();
+            if !own.is_second.load(Ordering::Relaxed) {
+                std::future::pending::<()>().await;
+            }
+            Ok::<_, NodeError>(())
+        }
+    };
+    let pay = wf.add(FunctionNode::new("pay", pay).rerun_on_resume(true));
+    wf.edge(START, front).edge(START, other).edge(front, pay).edge(other, pay);
+    wf.build().unwrap()
+}
+
+#[tokio::test]
+async fn r708_r1020_an_agent_that_got_control_back_keeps_its_place_among_the_ends_of_lanes() {
+    let charges = Charges::default();
+    let (runner, _) = runner(lanes(&charges));
+    let mut run = runner.run("ana", "s1", "go");
+    let invocation = loop {
+        let event = run.next().await.unwrap().unwrap();
+        if event.path().name() == "other" {
+            break event.invocation_id().clone();
+        }
+    };
+    drop(run);
+    assert_eq!(*charges.made.lock().unwrap(), ["front"]);
+    charges.is_second.store(true, Ordering::Relaxed);
+    let lines = trace(runner.start(RunRequest::new(key()).invocation_id(invocation))).await;
+    assert!(lines.iter().all(|line| !line.starts_with('!')), "{lines:#?}");
+    assert_eq!(*charges.made.lock().unwrap(), ["front", "other"], "{lines:#?}");
 }
 
 #[tokio::test]

@@ -1,12 +1,14 @@
 //! Workflows with a declared input: what agents that have them as tools show their models, and what a message must be.
 
+use std::sync::Arc;
+
 use pleach::prelude::*;
-use pleach::{Content, Node, NodeTool, Schema};
+use pleach::{Content, Node, NodeTool, RunProgress, Schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::support::{runner, stored, trace};
+use crate::support::{key, runner, stored, trace};
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Alert {
@@ -112,6 +114,24 @@ async fn r304_a_message_that_is_not_the_input_of_a_typed_root_says_what_is_expec
     let (runner, _) = runner(triage());
     let message = Message::data(json!({"service": "mail", "severity": 3}));
     assert_eq!(runner.run("ana", "s1", message).output::<String>().await.unwrap(), "mail is rated 3");
+}
+
+#[tokio::test]
+async fn r304_a_message_is_not_checked_again_when_its_invocation_continues() {
+    // An earlier version took any text.
+    let mut before = Workflow::builder("triage");
+    let read = before.node("read", async |Input(text): Input<String>| text);
+    let ask = before.node("ask", async || RequestInput::<bool>::ask("q1", "Fine?"));
+    before.edge(START, read).edge(read, ask);
+    let (earlier, sessions) = runner(before.build().unwrap());
+    trace(earlier.run("ana", "s1", "the mail is down")).await;
+    let mut now = Workflow::builder("triage").input::<Alert>();
+    let read = now.node("read", async |Input(alert): Input<Alert>| alert.service);
+    let ask = now.node("ask", async || RequestInput::<bool>::ask("q1", "Fine?"));
+    now.edge(START, read).edge(read, ask);
+    let later = Runner::builder("t").root(now.build().unwrap()).sessions(Arc::clone(&sessions)).build().unwrap();
+    assert!(matches!(later.status(&key()).await.unwrap().progress, RunProgress::Waiting));
+    assert!(later.answer(key(), "q1", true).unwrap().output::<bool>().await.unwrap());
 }
 
 #[test]

@@ -151,7 +151,7 @@ impl<'a> Place<'a> {
             scope: self.scope.as_deref(),
             path: &self.path,
             is_single_turn: self.input.is_some(),
-            part: None,
+            part: &[],
             task: None,
             user_content: Some(&self.given),
             thoughts_of_others: false,

@@ -128,7 +128,7 @@ fn view() -> ConversationView<'static> {
         scope: None,
         path: &ROOT,
         is_single_turn: false,
-        part: None,
+        part: &[],
         task: None,
         user_content: None,
         thoughts_of_others: false,
