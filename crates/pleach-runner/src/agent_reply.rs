@@ -11,7 +11,7 @@ use smol_str::SmolStr;
 
 use crate::RunError;
 
-/// What an agent at the root has said last, and the shape that it demands of its model's answers.
+/// The last reply of an agent at the root, and the schema of its model's answers.
 #[derive(Clone)]
 pub(crate) struct AgentReply {
     agent: SmolStr,

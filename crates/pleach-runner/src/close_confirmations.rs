@@ -23,6 +23,8 @@ impl RunnerParts {
         }
         let loaded = self.services.sessions.get_session(key, GetSessionConfig::all()).await?;
         let Some(session) = loaded else { return Ok(()) };
+        // A message that is refused closes nothing.
+        self.check_acceptable(request, &session)?;
         let left = left_behind(&session);
         let mut store = Store::new(session.head);
         for invocation in left {

@@ -67,7 +67,7 @@ struct Checked {
     history: Option<Box<History>>,
 }
 
-/// What becomes of a request with answers.
+/// Decides what a request with answers starts.
 enum Admitted {
     /// It continues the invocation.
     Own(Box<Session>, Box<Checked>),
@@ -357,6 +357,17 @@ impl RunnerParts {
             tracing::warn!(%named, asked = %answered.invocation_id, "the answer belongs to another invocation, which is resumed");
         }
         Ok(Checked { message: Some(message), answered, history: None })
+    }
+
+    /// Checks whether the session takes the message of a request, with its state.
+    ///
+    /// # Errors
+    /// Those with which the request will be refused.
+    pub(crate) fn check_acceptable(&self, request: &RunRequest, session: &Session) -> Result<(), RunError> {
+        self.check_message(request.message.clone(), request, session)?;
+        let mut delta = request.state_delta.clone();
+        drop_shown_credentials(&mut delta, &session.state);
+        Ok(request.state_rights.apply(&mut delta, &session.state)?)
     }
 
     /// Returns the session in a box: it waits in the future of each run, which is small.

@@ -34,7 +34,7 @@ pub(crate) struct RunnerParts {
     pub(crate) compaction: Option<Arc<EventsCompactionConfig>>,
     pub(crate) active: ActiveRuns,
     pub(crate) ended: EndedSessions,
-    /// What judges which sessions have ended: see [`program_name`](crate::program::program_name).
+    /// The name of the program that judges which sessions have ended: see [`program_name`](crate::program::program_name).
     pub(crate) program: String,
     /// The signals on their way.
     pub(crate) signals: SignalTurns,

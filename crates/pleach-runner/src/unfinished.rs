@@ -188,7 +188,7 @@ impl Runner {
     }
 }
 
-/// What a look at a listed session has shown.
+/// The result of reading a listed session.
 enum Look {
     /// It has not ended.
     Open(Box<SessionStatus>),
