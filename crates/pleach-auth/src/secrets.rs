@@ -90,14 +90,15 @@ pub fn hide_secrets_of(key: &str, value: &mut Value) {
     if CARRIERS.contains(&key) { without_secrets(value) } else { hide_secrets(value) }
 }
 
-/// Removes from `delta` the credentials of `state` as a client is shown them, without their secrets: a client that sends the whole state back
-/// changes nothing with them.
+/// Removes from `delta` the values of `state` that hold credentials, as a client is shown them, without their secrets: a client that sends
+/// the whole state back changes nothing with them.
 pub fn drop_shown_credentials(delta: &mut Map<String, Value>, state: &Map<String, Value>) {
     delta.retain(|key, value| {
-        let Some(stored) = state.get(key).filter(|stored| pleach_core::is_credential(stored)) else { return true };
+        let Some(stored) = state.get(key) else { return true };
         let mut shown = Value::Object(Map::from_iter([(key.clone(), stored.clone())]));
         hide_secrets(&mut shown);
-        shown.get(key) != Some(value)
+        let is_shown = shown.get(key) == Some(value) && value != stored;
+        !is_shown
     });
 }
 
@@ -185,6 +186,11 @@ mod tests {
             drop_shown_credentials(&mut delta, &state);
             assert_eq!((delta.contains_key("k"), delta.len()), (stays, 1 + usize::from(stays)), "{value}");
         }
+        let nested =
+            |http: Value| Map::from_iter([("crm".to_owned(), json!({"main": {"auth_type": "http", "http": http}}))]);
+        let mut delta = nested(json!({"scheme": "basic"}));
+        drop_shown_credentials(&mut delta, &nested(json!({"scheme": "basic", "password": "p"})));
+        assert_eq!(delta, Map::new());
     }
 
     #[test]

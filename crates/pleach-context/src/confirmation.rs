@@ -25,7 +25,7 @@ pub struct ConfirmationRequest {
     default: bool,
 }
 
-/// What a question has beside its text: who is asked, and the answer for want of one.
+/// The options of a question: who is asked, and the default answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ConfirmationTerms {
     assignee: Option<String>,

@@ -37,7 +37,7 @@ enum Service {
 
 impl Fence {
     fn asked(&self) -> MutexGuard<'_, Asked> {
-        // What the lock guards is changed whole.
+        // Each change under the lock is complete before anything can panic.
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

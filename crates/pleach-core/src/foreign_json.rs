@@ -68,7 +68,7 @@ struct Mender<'a> {
     text: &'a str,
     /// Where the scan is.
     at: usize,
-    /// What is not copied yet begins here.
+    /// The start of the text that is not copied yet.
     kept: usize,
     mended: Option<String>,
 }
@@ -141,7 +141,7 @@ impl<'a> Mender<'a> {
             }
             Some(0xd800..=0xdfff) => self.replace_by_char(6, REPLACEMENT),
             Some(_) => self.at += 6,
-            // What follows the backslash may be any character; the scan continues at a whole one.
+            // Any character may follow the backslash; the scan continues at a character boundary.
             None => self.at += 1 + self.rest().chars().nth(1).map_or(0, char::len_utf8),
         }
     }

@@ -17,12 +17,17 @@ const STATE: [&str; 5] = ["__adk_internal_", "_adk_", "_pleach_", "adk_", "pleac
 /// The kinds of credentials, by which a stored one is known. ADK: `AuthCredentialTypes`
 pub const CREDENTIAL_KINDS: [&str; 5] = ["apiKey", "http", "oauth2", "openIdConnect", "serviceAccount"];
 
+/// The members of a credential that can be used.
+const CREDENTIAL_MEMBERS: [&str; 8] =
+    ["apiKey", "api_key", "http", "oauth2", "resourceRef", "resource_ref", "serviceAccount", "service_account"];
+
 /// Returns whether a value of a state is taken for a credential where one is looked for: an object whose `auth_type`, or `authType`, is a
-/// known kind.
+/// known kind, with something that can be used as one.
 #[must_use]
 pub fn is_credential(value: &Value) -> bool {
-    let kinds = ["auth_type", "authType"].into_iter().filter_map(|key| value.get(key)?.as_str());
-    kinds.into_iter().any(|kind| CREDENTIAL_KINDS.contains(&kind))
+    let mut kinds = ["auth_type", "authType"].into_iter().filter_map(|key| value.get(key)?.as_str());
+    let has = |key: &str| value.get(key).is_some_and(|member| !member.is_null());
+    kinds.any(|kind| CREDENTIAL_KINDS.contains(&kind)) && CREDENTIAL_MEMBERS.into_iter().any(has)
 }
 
 /// Returns whether a state key is reserved: its name, without one prefix of a scope, begins with `_pleach_`, `pleach_`, `_adk_`, `adk_` or
@@ -198,9 +203,13 @@ mod tests {
                 assert_eq!(whole, map(json!({"mood": 1})));
             }
         }
-        for open in
-            [json!("oauth2"), json!({"auth_type": "other"}), json!({"type": "oauth2"}), json!([{"auth_type": "http"}])]
-        {
+        for open in [
+            json!("oauth2"),
+            json!({"auth_type": "other", "api_key": "k"}),
+            json!({"type": "oauth2", "api_key": "k"}),
+            json!({"auth_type": "oauth2", "url": "of a connector"}),
+            json!([{"auth_type": "http"}]),
+        ] {
             assert_eq!(StateRights::All.refusal_of("k", &open), None, "{open}");
         }
     }

@@ -132,7 +132,22 @@ pub(crate) fn auth_response(config: &AuthConfig, ctx: &Context) -> Option<AuthCr
     Some(with_client(read(kept)?, config, ClientFields::IdAndSecret))
 }
 
-/// Reads a credential of the state. One of another kind is none: clients may write it.
+/// Reads a credential of the state. Any other value is none: clients may write it.
 fn read(value: Value) -> Option<AuthCredential> {
-    serde_json::from_value(value).ok().filter(AuthCredential::is_of_known_kind)
+    pleach_core::is_credential(&value).then(|| serde_json::from_value(value).ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_what_no_client_may_write_is_read_as_a_credential() {
+        assert!(read(json!({"auth_type": "apiKey", "api_key": "k"})).is_some());
+        for other in [json!(["apiKey", null, "k"]), json!(["oauth2", null, null, null, {"access_token": "x"}])] {
+            assert!(!pleach_core::is_credential(&other) && read(other.clone()).is_none(), "{other}");
+        }
+    }
 }

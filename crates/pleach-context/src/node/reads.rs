@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use super::NodeInput;
 use crate::NodeError;
 
-/// What a node reads its input as: a Rust type, with the check that its handler makes.
+/// The Rust type as which a node reads its input, with the check that its handler makes.
 #[derive(Clone, Copy)]
 pub struct InputReader {
     type_name: &'static str,
