@@ -34,7 +34,7 @@ const UNKNOWN: &str = "application/octet-stream";
 /// Returns the contents of a resource as a part.
 ///
 /// # Errors
-/// What the server does instead of giving it.
+/// The reason why the server does not give it.
 pub(crate) fn resource_part(contents: &Value) -> Result<Part, &'static str> {
     let text = |key: &str| contents.get(key).and_then(Value::as_str);
     match (text("text"), text("blob")) {

@@ -12,7 +12,7 @@ use crate::{fence, names};
 /// The tools of a server, as they were listed.
 pub(crate) type Listed = Arc<[Arc<Declared>]>;
 
-/// What a server says of the effects of a tool. They are hints: a server that is not trusted may say anything.
+/// The effects of a tool as its server declares them. They are hints: a server that is not trusted may say anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct McpToolAnnotations {

@@ -40,7 +40,7 @@ pub enum McpError {
     Timeout {
         /// The toolset's name.
         server: String,
-        /// What it was asked for.
+        /// The request.
         what: &'static str,
         /// How long it had.
         limit: Duration,
@@ -86,7 +86,7 @@ pub enum McpError {
     Answer {
         /// The toolset's name.
         server: String,
-        /// What it answered. For a message that cannot be read: the id of the request, and how the message begins.
+        /// The answer. For a message that cannot be read: the id of the request, and the start of the message.
         reason: String,
     },
     /// The server began a message and wrote no more of it. The session was given up: the next request opens another one.
@@ -94,7 +94,7 @@ pub enum McpError {
     Unfinished {
         /// The toolset's name.
         server: String,
-        /// What it was asked for.
+        /// The request.
         what: &'static str,
         /// How long it had.
         limit: Duration,

@@ -112,7 +112,7 @@ fn take_media(block: &mut Value, media: &mut Vec<(String, Bytes)>) {
 mod tests {
     use super::*;
 
-    /// What the model gets of a result.
+    /// The part of a result that the model gets.
     fn given(result: Value) -> Value {
         Value::Object(of(result).unwrap().into_response("c1", "f").response.unwrap())
     }

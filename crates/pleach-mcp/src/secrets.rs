@@ -1,5 +1,7 @@
 //! What is hidden in texts of a server: the values of headers and of environment variables that the program gives it.
 
+use std::collections::BTreeSet;
+
 use secrecy::{ExposeSecret as _, SecretString};
 
 /// The length from which a value that holds a key by its name is hidden.
@@ -20,8 +22,10 @@ impl Secrets {
         let value = value.trim();
         let credential = value.split_once(char::is_whitespace).map(|(_, credential)| credential.trim());
         for secret in [Some(value), credential].into_iter().flatten().filter(|secret| secret.len() >= shortest) {
-            let place = self.0.partition_point(|other| other.expose_secret().len() > secret.len());
-            self.0.insert(place, SecretString::from(secret));
+            for form in forms(secret) {
+                let place = self.0.partition_point(|other| other.expose_secret().len() > form.len());
+                self.0.insert(place, SecretString::from(form));
+            }
         }
     }
 
@@ -29,6 +33,14 @@ impl Secrets {
     pub(crate) fn hide(&self, text: &str) -> String {
         self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret.expose_secret(), "…"))
     }
+}
+
+/// Returns a secret as texts show it: as it is, inside of JSON, and with its line breaks as blanks.
+fn forms(secret: &str) -> BTreeSet<String> {
+    let json = serde_json::Value::from(secret).to_string();
+    let json = json.trim_matches('"').to_owned();
+    let blank = secret.replace(char::is_control, " ");
+    BTreeSet::from([json.replace('/', "\\/"), json, blank, secret.to_owned()])
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::scan;
 
-/// What a message of a server is.
+/// A message of a server.
 #[derive(Debug, PartialEq)]
 pub(super) enum Incoming {
     /// It ends a request that waits.
@@ -32,7 +32,7 @@ pub(super) enum Answer {
     Unusable(Unusable),
 }
 
-/// What a server sends unasked.
+/// A message that a server sends unasked.
 #[derive(Debug, PartialEq)]
 pub(super) enum Notice {
     ToolsChanged,
@@ -59,7 +59,7 @@ pub(super) enum Unusable {
     Empty,
 }
 
-/// What is wrong with text that cannot be read.
+/// The fault of a text that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fault {
     Unreadable,

@@ -4,7 +4,7 @@ use pleach_core::Map;
 use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, InitializeResult, ProtocolVersion};
 use serde_json::{Value, json};
 
-/// What the server learns of its client.
+/// The introduction that the client gives to the server.
 pub(super) fn of_client() -> ClientConfig {
     let client = Implementation::new("pleach", env!("CARGO_PKG_VERSION"));
     ClientConfig::new(ClientCapabilities::default(), client)

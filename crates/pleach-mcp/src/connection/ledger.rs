@@ -15,7 +15,7 @@ pub(super) struct Excess {
     pub(super) limit: usize,
 }
 
-/// What a request asks for, as far as its answer is read differently.
+/// The kinds of requests whose answers are read differently.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Asked {
     /// To begin the session.

@@ -116,15 +116,25 @@ impl Lines {
     }
 }
 
-/// Hands on the messages that have come after the beginning of another one, on its line or on later ones.
+/// Hands on the messages that have come after the beginning of another one, on its line or on later ones. An object that ends before
+/// the fault of the text is a member of the message that has begun: a tool may return JSON of others.
 pub(super) fn recover(text: &[u8], take: &mut impl FnMut(Piece)) {
+    let text = &*mend_json(text);
+    let Err(error) = serde_json::from_slice::<IgnoredAny>(text) else { return };
+    let lines = || text.split(|byte| *byte == b'\n');
+    let fault = lines().take(error.line().saturating_sub(1)).map(|line| line.len() + 1).sum::<usize>() + error.column();
     let mut work = Work::on(text);
-    for line in text.split(|byte| *byte == b'\n') {
-        let mut line = line;
-        while let Some(message) = work.message_in(line) {
-            take(Piece::InLog(line[message.clone()].to_vec()));
-            line = &line[message.end..];
+    let mut begins = 0;
+    for line in lines() {
+        let mut at = 0;
+        while let Some(message) = work.message_in(&line[at..]) {
+            let message = at + message.start..at + message.end;
+            at = message.end;
+            if begins + message.end > fault {
+                take(Piece::InLog(line[message].to_vec()));
+            }
         }
+        begins += line.len() + 1;
     }
 }
 
@@ -202,8 +212,8 @@ impl Work {
             };
             self.left = self.left.checked_sub(length)?;
             match object(&text[..length]) {
-                Some(object) if has_marks(&object) => return Some(start..start + length),
-                // What it holds is a part of something else.
+                Some(object) if object.contains_key("jsonrpc") => return Some(start..start + length),
+                // The object is a part of a larger one.
                 Some(_) => at = start + length,
                 None => {}
             }
@@ -220,12 +230,6 @@ fn next_object(line: &[u8], from: usize) -> Option<usize> {
 
 fn object(text: &[u8]) -> Option<Map> {
     serde_json::from_slice(&mend_json(text)).ok()
-}
-
-/// Whether an object is a message, and not one that a log writes.
-fn has_marks(object: &Map) -> bool {
-    let has = |key: &str| object.contains_key(key);
-    has("jsonrpc") || (has("id") && (has("result") || has("error")))
 }
 
 /// Text without white space at its ends, and without the mark that files of some editors begin with.
@@ -320,7 +324,11 @@ mod tests {
 
     #[test]
     fn a_line_that_ends_with_a_message_is_known() {
-        for line in [r#"{"jsonrpc":"2.0","id":1}"#, r#"{"id":1,"result":{}} "#, r#"Loading... {"id":1,"result":{}}"#] {
+        for line in [
+            r#"{"jsonrpc":"2.0","id":1}"#,
+            r#"{"id":1,"result":{}} "#,
+            r#"Loading... {"id":1,"result":{},"jsonrpc":"2.0"}"#,
+        ] {
             assert!(ends_with_message(line.as_bytes()), "{line}");
         }
         for line in ["", "Loading...", r#"{"level":1}"#, r#"{"id":1,"result":{}"#, r#"{"id":1,"result":{}} and"#] {
@@ -343,8 +351,8 @@ mod tests {
         for message in [
             r#"{"id":1,"jsonrpc":"2.0","result":{}}"#,
             r#"{"result":{"a":[{"b":1}]},"id":1,"jsonrpc":"2.0"}"#,
-            r#"{ "id" : 1, "result" : {} }"#,
-            r#"{"error":{"code":1,"message":"}{"},"id":null}"#,
+            r#"{ "id" : 1, "jsonrpc" : "2.0", "result" : {} }"#,
+            r#"{"error":{"code":1,"message":"}{"},"id":null,"jsonrpc":"2.0"}"#,
         ] {
             for before in ["INFO ready ", "{cfg} ", "it's \" ", "a {\"b ", "> {} {{ {\"level\":1} ", "{'a': 1} x"] {
                 for after in ["", " ok", " {x}", "}"] {
@@ -356,7 +364,26 @@ mod tests {
         }
     }
 
-    // What a log says about a message is none.
+    #[test]
+    fn a_message_inside_of_an_answer_that_cannot_be_read_is_its_member() {
+        let inner = r#"{"jsonrpc":"2.0","id":6,"result":{}}"#;
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        for outer in [
+            format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"doc":{inner},"deep":{deep}}}}}"#),
+            format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"deep":{deep},"doc":{inner}}}}}"#),
+            format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"doc":{inner}}},}}"#),
+            format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"doc":{inner}"#),
+        ] {
+            recover(outer.as_bytes(), &mut |piece| panic!("{piece:?}"));
+        }
+    }
+
+    #[test]
+    fn an_object_of_a_log_is_no_message() {
+        check(&[r#"INFO db: done {"id":2,"result":{"rows":3}}"#, r#"ERROR job {"id":null,"error":"boom"}"#], &[]);
+    }
+
+    // A log line about a message is no message.
     #[test]
     fn a_message_inside_of_an_object_of_a_log_is_a_part_of_it() {
         check(&[r#"sent {"size":3,"message":{"jsonrpc":"2.0","id":1,"result":{}}}"#], &[]);

@@ -19,9 +19,9 @@ const KEPT_REPORTS: usize = 64;
 /// A limit that ended a session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Limit {
-    /// Of one message.
+    /// The limit for one message.
     Message,
-    /// Of all that comes until an answer.
+    /// The limit for everything that comes before an answer.
     Exchange(Excess),
 }
 

@@ -44,7 +44,7 @@ struct Patience {
     grown: usize,
 }
 
-/// What ended the wait for bytes.
+/// The reason why a wait for bytes ended.
 enum Woken {
     Read(io::Result<usize>),
     Silence,

@@ -12,7 +12,7 @@ const MOST_PAGES: usize = 200;
 
 /// How the entries of a list are read.
 pub(crate) struct Reading<T> {
-    /// What the server is asked to do, for errors.
+    /// The name of the request, for errors.
     pub(crate) what: &'static str,
     /// The member with the entries.
     pub(crate) key: &'static str,
@@ -31,7 +31,7 @@ pub(super) struct Pages<'a, T> {
     pages: usize,
 }
 
-/// What follows a page.
+/// The step that follows a page.
 #[derive(Debug, PartialEq)]
 pub(super) enum Next {
     /// The page from here on.

@@ -74,7 +74,7 @@ impl Shape {
     }
 }
 
-/// What is found in the text of a message that cannot be read.
+/// The ids and kinds found in the text of a message that cannot be read.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Found {
     /// The ids of the message, or of the messages of a batch.

@@ -9,7 +9,7 @@ pub(in crate::connection) enum HttpFault {
     #[error("HTTP {status}")]
     Status {
         status: u16,
-        /// What it said.
+        /// The text of its answer.
         reason: Option<String>,
     },
     /// No connection could be made.

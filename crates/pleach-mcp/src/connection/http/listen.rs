@@ -73,7 +73,7 @@ impl Listener {
         self.has_brought = false;
         while let Ok(Some(bytes)) = self.responses.chunk(&mut response).await {
             let Ok(read) = events.push(&bytes) else {
-                // What follows in the stream cannot be trusted.
+                // The rest of the stream cannot be trusted.
                 self.responses.notices.note_broken();
                 break;
             };

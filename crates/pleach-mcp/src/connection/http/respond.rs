@@ -40,7 +40,7 @@ pub(super) struct Responses {
     pub(super) limits: Limits,
     pub(super) notices: Arc<Notices>,
     incoming: UnboundedSender<Incoming>,
-    /// What the server has given with the first answer.
+    /// The session id from the server's first answer.
     given: Mutex<Given>,
 }
 
@@ -50,7 +50,7 @@ struct Given {
     version: Option<HeaderValue>,
 }
 
-/// What a response is, by its beginning: many servers give a wrong type.
+/// The kind of a response, judged by its first bytes: many servers give a wrong type.
 pub(super) enum Body {
     Events,
     Message,

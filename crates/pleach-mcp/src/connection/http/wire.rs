@@ -42,7 +42,7 @@ struct Shared {
     closed: CancellationToken,
 }
 
-/// What a message is, as far as it is sent differently.
+/// The kinds of messages that are sent differently.
 enum Kind {
     Request {
         id: i64,
