@@ -102,7 +102,7 @@ impl ArgumentText {
     }
 }
 
-/// What only the pieces of chat completions need.
+/// The functions that only the pieces of chat completions need.
 #[cfg(feature = "openai")]
 impl ArgumentText {
     /// Takes arguments that came as JSON, not as a text. They take the place of a text that is not whole.
@@ -167,6 +167,10 @@ impl CallFaults {
         if !id.is_empty() {
             note(ids, format!("`{id}`"));
         }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.no_object.is_empty() && self.joined.is_empty() && self.nameless.is_none()
     }
 
     /// Returns the message of the faults; `None` when there is none.

@@ -1,6 +1,6 @@
 //! Calls of one answer that have the same id.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use pleach_core::{IdGen, Part};
 use pleach_model::CLIENT_CALL_ID_PREFIX;
@@ -11,7 +11,8 @@ use serde_json::Value;
 /// Where two calls have one id and one name, and one of them has no arguments, they are one call: it was begun twice, or its arguments
 /// came late.
 pub(crate) fn distinct(parts: Vec<Part>, ids: &dyn IdGen) -> Vec<Part> {
-    let mut seen: HashMap<String, Vec<Seen>> = HashMap::new();
+    let mut known: HashSet<String> = HashSet::new();
+    let mut seen: HashMap<(String, Option<String>), Seen> = HashMap::new();
     let mut distinct: Vec<Part> = Vec::with_capacity(parts.len());
     for mut part in parts {
         if let Some(call) = &mut part.function_call
@@ -19,44 +20,59 @@ pub(crate) fn distinct(parts: Vec<Part>, ids: &dyn IdGen) -> Vec<Part> {
         {
             let arguments = call.args.as_ref().filter(|arguments| !arguments.is_empty());
             let arguments = arguments.map(|arguments| Value::Object(arguments.clone()).to_string());
-            let others = seen.entry(id).or_default();
-            let of_name = |other: &&mut Seen| other.name == call.name;
-            if arguments.is_none() && others.iter_mut().any(|other| of_name(&other)) {
-                continue;
-            }
-            if let Some(empty) = others.iter_mut().filter(of_name).find(|other| other.arguments.is_none()) {
-                empty.arguments = arguments;
-                if let Some(begun) = &mut distinct[empty.place].function_call {
-                    begun.args = call.args.take();
+            let others = seen.entry((id.clone(), call.name.clone())).or_default();
+            match others.take(arguments, distinct.len()) {
+                Taken::New if known.insert(id) => {}
+                Taken::New => call.id = Some(format!("{CLIENT_CALL_ID_PREFIX}{}", ids.uuid())),
+                Taken::Known => continue,
+                Taken::ArgumentsOf(place) => {
+                    if let Some(begun) = &mut distinct[place].function_call {
+                        begun.args = call.args.take();
+                    }
+                    continue;
                 }
-                continue;
             }
-            if others.iter_mut().filter(of_name).any(|other| other.arguments == arguments) {
-                continue;
-            }
-            if !others.is_empty() {
-                call.id = Some(format!("{CLIENT_CALL_ID_PREFIX}{}", ids.uuid()));
-            }
-            others.push(Seen { name: call.name.clone(), arguments, place: distinct.len() });
         }
         distinct.push(part);
     }
     distinct
 }
 
-/// A call that has an id.
+/// The calls of one id and name.
+#[derive(Default)]
 struct Seen {
-    name: Option<String>,
-    /// As text; `None` when there are none.
-    arguments: Option<String>,
-    /// Where it is among the parts.
-    place: usize,
+    /// The place among the parts of one that has no arguments.
+    empty: Option<usize>,
+    /// The arguments of the others, as text.
+    full: HashSet<String>,
+}
+
+/// What a call is beside the earlier ones of its id and name.
+enum Taken {
+    New,
+    Known,
+    /// The late arguments of the call at this place.
+    ArgumentsOf(usize),
+}
+
+impl Seen {
+    fn take(&mut self, arguments: Option<String>, place: usize) -> Taken {
+        let Some(arguments) = arguments else {
+            if self.empty.is_some() || !self.full.is_empty() {
+                return Taken::Known;
+            }
+            self.empty = Some(place);
+            return Taken::New;
+        };
+        if !self.full.insert(arguments) {
+            return Taken::Known;
+        }
+        self.empty.take().map_or(Taken::New, Taken::ArgumentsOf)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use pleach_core::{FunctionCall, RandomIds};
     use serde_json::{Map, json};
 

@@ -14,7 +14,7 @@ pub(crate) struct Finish {
     ending: Ending,
 }
 
-/// What the word for the end of an answer means.
+/// The meaning of the word for the end of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Ending {
     /// The answer is whole.
@@ -212,7 +212,7 @@ fn known(word: &str) -> Option<Ending> {
     })
 }
 
-/// What is in words of failure.
+/// Parts of words that mean a failure.
 const FAILURES: [&str; 16] = [
     "error",
     "abort",
@@ -232,7 +232,7 @@ const FAILURES: [&str; 16] = [
     "unload",
 ];
 
-/// What is in words of filters and refusals.
+/// Parts of words that mean a filter or a refusal.
 const FILTERS: [&str; 14] = [
     "filter",
     "safety",
@@ -250,7 +250,7 @@ const FILTERS: [&str; 14] = [
     "censor",
 ];
 
-/// What is in words of limits.
+/// Parts of words that mean a limit.
 const LIMITS: [&str; 14] = [
     "maxtoken",
     "maximumtoken",

@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn an_id_that_several_calls_have_is_sent_once() {
         let mut ids = CallIds::new(|_| true);
-        // Of one answer, and of a later one whose server counts from 0 again.
+        // One call is of this answer, the other of a later one whose server counts from 0 again.
         assert_eq!([ids.of_call(Some("0"), "f"), ids.of_call(Some("0"), "g")], ["0", "call_1"]);
         assert_eq!([ids.of_response(Some("0"), "f"), ids.of_response(Some("0"), "g")], ["0", "call_1"]);
         assert_eq!(ids.of_call(Some("0"), "f"), "call_2");

@@ -46,7 +46,7 @@ pub(crate) trait Wire: Send + Sync + 'static {
     /// What the models can do; `is_original` when they are reached at the provider's own address.
     fn capabilities(&self, is_original: bool) -> ModelCapabilities;
 
-    /// What the provider takes of the schemas of functions.
+    /// The part of JSON Schema that the provider accepts for functions.
     fn dialect(&self) -> &'static Dialect;
 
     /// Checks that the model of this name can be held to answers of a schema.
@@ -69,12 +69,12 @@ pub(crate) trait Wire: Send + Sync + 'static {
     fn decoder<'a>(&self, reading: Reading<'a>) -> Box<dyn Decoder + 'a>;
 }
 
-/// What a call gets whose result was never recorded.
+/// The response to a call whose result was never recorded.
 // L231
 pub(crate) const MISSING_RESULT: &str =
     "Error: there is no result of this call; the tool may have been interrupted before it was recorded.";
 
-/// What to do where something answers that is no server of models.
+/// The advice where the base URL leads to something other than a model server.
 pub(crate) const WRONG_ADDRESS: &str = "check that the base URL is that of a compatible provider";
 
 /// What reading an answer needs beside the answer.
@@ -92,7 +92,7 @@ impl Reading<'_> {
         ModelError::new(self.model, ModelErrorKind::InvalidResponse).with_message(what)
     }
 
-    /// What came is not from a server of models.
+    /// The answer is not from a model server.
     pub(crate) fn foreign(&self, what: impl Into<String>) -> ModelError {
         self.invalid(what).with_advice(WRONG_ADDRESS)
     }

@@ -41,6 +41,15 @@ impl Block {
         Self { block, input: ArgumentText::default(), is_open: true }
     }
 
+    /// Opens the block once more. Input that comes with its second beginning is kept.
+    fn begin_again(&mut self, block: &Map) {
+        self.is_open = true;
+        let input = block.get("input").filter(|input| input.as_object().is_some_and(|input| !input.is_empty()));
+        if let Some(input) = input.filter(|_| !self.has_input()) {
+            self.block.insert("input".to_owned(), input.clone());
+        }
+    }
+
     fn is_call(&self) -> bool {
         self.block.get("type").and_then(Value::as_str) == Some("tool_use")
     }
@@ -96,7 +105,7 @@ impl<'a> MessageStream<'a> {
     /// Begins a block; a call is a fragment with its id and name.
     fn begin(&mut self, index: u64, block: &Map) -> Option<LlmResponse> {
         if let Some(place) = self.begun_before(index, block) {
-            self.blocks[place].is_open = true;
+            self.blocks[place].begin_again(block);
             self.places.insert(index, place);
             return None;
         }

@@ -20,6 +20,9 @@ use crate::wire::Reading;
 /// How much of an error's body is read.
 const LARGEST_FAILURE: usize = 64 << 10;
 
+/// The codings of compressed bodies.
+const COMPRESSIONS: [&str; 6] = ["br", "compress", "deflate", "gzip", "x-gzip", "zstd"];
+
 /// How much of the name of a compression is shown.
 const LONGEST_ENCODING: usize = 32;
 
@@ -75,7 +78,8 @@ impl<'a> Body<'a> {
     pub(super) fn encoding(&self) -> Option<String> {
         let encoding = self.response.headers().get(CONTENT_ENCODING)?;
         let encoding = shortened(&String::from_utf8_lossy(encoding.as_bytes()), LONGEST_ENCODING).to_ascii_lowercase();
-        (!["", "identity", "none"].contains(&encoding.as_str())).then_some(encoding)
+        // Some servers write a character set here.
+        encoding.split(',').any(|coding| COMPRESSIONS.contains(&coding.trim())).then_some(encoding)
     }
 
     /// Returns the next piece; `None` at the end.
@@ -165,7 +169,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// What is said of a document that would take too much memory.
+/// The error for a document that would take too much memory.
 pub(super) const TOO_HEAVY: &str = "its JSON has too many values";
 
 /// How many characters are shown of words that are no JSON.

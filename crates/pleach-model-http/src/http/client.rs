@@ -91,7 +91,10 @@ impl Http {
             let what = format!("its body is compressed ({encoding}), which was not asked for");
             return Err(match status.is_success() {
                 true => reading.invalid(what),
-                false => ModelError::from_status(reading.model, status.as_u16()).with_message(what),
+                false => {
+                    let error = ModelError::from_status(reading.model, status.as_u16()).with_message(what);
+                    asked.into_iter().fold(error, ModelError::with_retry_after)
+                }
             });
         }
         if status.is_success() {

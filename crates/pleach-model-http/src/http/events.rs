@@ -217,7 +217,7 @@ fn bounded<'a>(
 /// How much of a body is kept that may be no stream of events, in bytes.
 const LONGEST_BEGIN: usize = 1_024;
 
-/// What a body without events says, if it is none that was cut off.
+/// Reads a body without events, unless it was cut off.
 fn foreign_text(body: &str) -> Option<String> {
     let body = body.trim_start();
     let is_field = |field: &str| field.starts_with(body) || body.starts_with(field);

@@ -88,7 +88,7 @@ pub(super) fn read_document(text: &[u8]) -> serde_json::Result<Value> {
     })
 }
 
-/// What is found in the text of a JSON string.
+/// A part of the text of a JSON string.
 #[derive(Default)]
 struct Scanned {
     /// Up to the closing quote.
@@ -357,7 +357,7 @@ mod tests {
                 r#"{{"choices":[{{"index":0,"delta":{{"content":{}}}}}]}}"#,
                 escaped(&units[begin..*cut])
             ));
-            // What comes between two pieces of one text changes nothing.
+            // Values between two pieces of one text change nothing.
             events.push(r#"{"type":"ping"}"#.to_owned());
             begin = *cut;
         }

@@ -25,9 +25,9 @@ pub(crate) struct Limits {
     pub(crate) total: Duration,
     /// Of an answer, or of one event of a streamed answer.
     pub(crate) response_bytes: usize,
-    /// Of a streamed answer as a whole.
+    /// The limit for a streamed answer as a whole.
     pub(crate) stream_bytes: usize,
-    /// Of an answer.
+    /// The limit for one answer.
     pub(crate) calls: usize,
 }
 
@@ -68,7 +68,7 @@ impl TimeLimit {
         }
     }
 
-    /// What did not come in time, and which option allows more.
+    /// The part that did not come in time, and the option that allows more.
     pub(crate) fn message(self) -> String {
         let seconds = self.duration().as_secs_f64();
         match self {

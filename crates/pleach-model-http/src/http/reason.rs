@@ -18,7 +18,7 @@ const NOTES: [&str; 7] = ["reason", "title", "description", "error", "errors", "
 /// The members with the status of a failure.
 const STATUSES: [&str; 4] = ["code", "status", "statuscode", "httpstatus"];
 
-/// What is said where there is no route, by servers of all kinds.
+/// The texts with which servers answer where they have no route.
 const NO_ROUTE: [&str; 8] = [
     "notfound",
     "404notfound",
@@ -62,7 +62,7 @@ pub(super) fn of_any_member(body: &Value) -> Option<String> {
     of_members(body).or_else(|| in_members(body, &NOTES, DEEPEST)).map(|said| titled(body, said))
 }
 
-/// What an error says: a text, the reason in an object, or those in a list.
+/// The reason in an error: a text, or found in an object or a list.
 pub(super) fn message(error: &Value) -> Option<String> {
     message_to(error, DEEPEST)
 }

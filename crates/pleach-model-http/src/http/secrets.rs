@@ -1,5 +1,7 @@
 //! What is hidden in the texts of a provider.
 
+use std::collections::BTreeSet;
+
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::endpoint::Endpoint;
@@ -40,8 +42,10 @@ impl Secrets {
     fn add(&mut self, secret: &str, shortest: usize) {
         let secret = secret.trim();
         if secret.len() >= shortest {
-            let place = self.0.partition_point(|other| other.expose_secret().len() > secret.len());
-            self.0.insert(place, SecretString::from(secret));
+            for form in forms(secret) {
+                let place = self.0.partition_point(|other| other.expose_secret().len() > form.len());
+                self.0.insert(place, SecretString::from(form));
+            }
         }
     }
 
@@ -49,6 +53,13 @@ impl Secrets {
     pub(super) fn hide(&self, text: &str) -> String {
         self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret.expose_secret(), "…"))
     }
+}
+
+/// Returns a secret as texts show it: as it is, and inside of JSON.
+fn forms(secret: &str) -> BTreeSet<String> {
+    let json = serde_json::Value::from(secret).to_string();
+    let json = json.trim_matches('"').to_owned();
+    BTreeSet::from([json.replace('/', "\\/"), json, secret.to_owned()])
 }
 
 #[cfg(test)]

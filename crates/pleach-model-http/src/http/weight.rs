@@ -6,8 +6,9 @@ const LARGEST: usize = 512 << 20;
 /// Texts up to this length are not looked at: nothing in them takes much.
 const SHORT: usize = 64 << 10;
 
-/// About what an object with members takes, and any other value.
+/// About what an object with members takes, each of its members, and any other value.
 const OBJECT: usize = 640;
+const MEMBER: usize = 96;
 const VALUE: usize = 32;
 
 /// Whether a document would take too much memory. Its texts do not count: they take what they are long.
@@ -23,6 +24,7 @@ fn weight(json: &[u8]) -> usize {
             (true, b'\\') => is_escaped = true,
             (_, b'"') => in_string = !in_string,
             (false, b'{') => weight = weight.saturating_add(OBJECT),
+            (false, b':') => weight = weight.saturating_add(MEMBER),
             (false, b'[' | b',') => weight = weight.saturating_add(VALUE),
             _ => {}
         }
@@ -36,7 +38,7 @@ mod tests {
 
     #[test]
     fn many_small_values_are_heavy_and_a_long_text_is_not() {
-        assert_eq!(weight(br#"{"a": ["{[,\"", 1], "b": {}}"#), 2 * OBJECT + 3 * VALUE);
+        assert_eq!(weight(br#"{"a": ["{[,\"", 1], "b": {}}"#), 2 * OBJECT + 2 * MEMBER + 3 * VALUE);
         assert!(is_too_heavy("{\"a\":1},".repeat(1 << 20).as_bytes()));
         assert!(!is_too_heavy("{\"a\":1},".repeat(1 << 12).as_bytes()));
         assert!(!is_too_heavy(format!("[\"{}\"]", "{".repeat(2 << 20)).as_bytes()));

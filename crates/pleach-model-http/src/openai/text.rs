@@ -1,4 +1,4 @@
-//! What a message or delta says and thinks.
+//! The text and the thoughts of a message or delta.
 // L234
 
 use pleach_core::Part;

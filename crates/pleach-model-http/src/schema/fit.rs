@@ -25,7 +25,7 @@ pub(crate) struct Fitted<'a> {
     is_wrapped: bool,
 }
 
-/// What was said of the tools of one model, so that it is said once and not with every request.
+/// The warnings about the tools of one model that were logged, so that each is logged once and not with every request.
 #[derive(Debug, Default)]
 pub(crate) struct Warned(Mutex<BTreeSet<(String, String)>>);
 

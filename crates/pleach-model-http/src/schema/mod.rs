@@ -32,7 +32,7 @@ pub(crate) use keys::Keys;
 pub(crate) use keywords::rewrite_all;
 pub(crate) use standard::Standard;
 
-/// What a provider takes of JSON Schema.
+/// The part of JSON Schema that a provider accepts.
 #[derive(Debug)]
 pub(crate) struct Dialect {
     /// Whether the provider takes a property of this name.

@@ -9,7 +9,7 @@ use super::{SchemaFault, Standard};
 
 /// How many schemas may be merged.
 const MOST: usize = 512;
-/// What a root may not have. The values of a conditional are united with those of the root.
+/// The keywords that a root may not have. The values of a conditional are united with those of the root.
 const OF_BRANCHES: [&str; 9] = ["$ref", "allOf", "anyOf", "const", "else", "enum", "if", "not", "oneOf"];
 
 /// Makes the root an object with `properties`.
@@ -41,7 +41,7 @@ pub(super) fn as_object(standard: &mut Standard) -> Result<(), SchemaFault> {
     Ok(())
 }
 
-/// What a schema says of objects.
+/// The keywords about objects.
 #[derive(Default)]
 struct Object {
     properties: Map,

@@ -30,7 +30,7 @@ pub(super) const DROPPED: [&str; 15] = [
     "id",
     "nullable",
 ];
-/// What may be beside a reference in drafts that ignore all else there.
+/// The keywords that are allowed beside a reference in drafts that ignore all others there.
 const NOTES: [&str; 5] = ["default", "deprecated", "description", "examples", "title"];
 
 /// A schema as JSON Schema 2020-12. Each reference in it is `#/$defs/<name>`, and has its definition.
@@ -39,7 +39,7 @@ pub(crate) struct Standard {
     /// Without its definitions.
     pub(crate) schema: Map,
     pub(crate) definitions: Map,
-    /// What the schema says no more.
+    /// The keywords that the sent schema no longer has.
     pub(crate) losses: Vec<String>,
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::arguments::ArgumentText;
 use crate::wire::index;
 
-/// What a server sends of a call at once: all of it, or a piece.
+/// A call as a server sends it: whole, or a piece of it.
 #[derive(Debug)]
 pub(super) struct Piece<'a> {
     /// The place among the calls; some servers write it as a text.
