@@ -7,11 +7,11 @@ use pleach::{Session, SessionError};
 use crate::fault::Fault;
 use crate::screen::Screen;
 
-/// What a copy leaves out because it is missing or cannot be read.
+/// A value that a copy leaves out because it is missing or cannot be read.
 #[derive(Default)]
 pub(crate) struct LeftOut {
     sessions: usize,
-    /// Whose state, and which key. Sessions share those of their app and user.
+    /// The owner of the state, and the key. Sessions share the state of their app and user.
     values: BTreeSet<(String, String)>,
 }
 

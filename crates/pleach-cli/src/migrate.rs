@@ -33,8 +33,12 @@ pub(crate) async fn run(args: Migrate, screen: &mut Screen) -> Result<(), Fault>
                 let Some(()) = left_out.unless_broken(kept, screen)? else { continue };
                 let loaded = load_whole(&*from, listed.key()).await;
                 let Some(session) = left_out.unless_broken(loaded, screen)? else { continue };
-                left_out.note_unreadable(&session, screen);
-                if !one(&session, &*to, args.skip_existing, &mut counts).await? {
+                let skipped = counts.skipped;
+                let is_equal = one(&session, &*to, args.skip_existing, &mut counts).await?;
+                if counts.skipped == skipped {
+                    left_out.note_unreadable(&session, screen);
+                }
+                if !is_equal {
                     differences.push(format!("session {}", listed.key()));
                 }
                 bar.inc(1);

@@ -158,7 +158,8 @@ fn dependency(path: Option<&Path>) -> Result<String, Fault> {
 /// Whether a folder is that of the crate `pleach`.
 fn is_pleach(folder: &Path) -> bool {
     let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
-    manifest.lines().any(|line| line.replace(' ', "") == "name=\"pleach\"")
+    let mut names = manifest.lines().map(|line| line.replace(' ', "")).filter(|line| line.starts_with("name="));
+    names.next().as_deref() == Some("name=\"pleach\"")
 }
 
 fn words(name: &str, pleach: &str, args: &New) -> Vec<(&'static str, String)> {
