@@ -124,7 +124,7 @@ impl OpenApiToolsetBuilder {
             match checked {
                 Ok(plan) => plans.push(plan),
                 Err(of_operation) => {
-                    // What several operations refer to is reported once, but each operation that is left out is named.
+                    // A shared fault is reported once, but each operation that is left out is named.
                     let named = of_operation.first().filter(|_| self.leaves_out_faulty).cloned();
                     let is_new = |fault: &OpenApiFault| known.insert((fault.pointer.clone(), fault.kind.to_string()));
                     let mut new = of_operation.into_iter().filter(is_new).peekable();

@@ -30,7 +30,7 @@ pub(crate) struct Api {
     pub(crate) limits: ServerLimits,
     pub(crate) origins: Origins,
     pub(crate) caller: FindCaller,
-    /// What callers that are bound to a user may do.
+    /// The rights of callers that are bound to a user.
     pub(crate) caller_rights: CallerRights,
     pub(crate) default_app: Option<String>,
     /// The path under which clients see the routes.

@@ -46,7 +46,7 @@ pub(crate) struct Connections {
     open: JoinSet<()>,
 }
 
-/// What a connection may do.
+/// The rights of a connection.
 enum Admission {
     /// Everything, until it ends.
     Place(OwnedSemaphorePermit),

@@ -27,7 +27,7 @@ pub(crate) struct Address {
     pub(crate) pooled: Secure,
     /// The settings of the server.
     pub(crate) settings: Settings,
-    /// What connections have of the server, if the URL says so.
+    /// The pooling mode, if the URL names one.
     pub(crate) pooling: Option<Pooling>,
     pub(crate) server: Server,
     /// The service's own settings in the URL.

@@ -39,7 +39,7 @@ pub(crate) struct Connections {
 
 struct Shared {
     address: Address,
-    /// What each transaction behind a pooler begins with.
+    /// The statement that begins each transaction through a pooler.
     opening: Opening,
     pooling: Mutex<Pooling>,
     size: u32,

@@ -24,7 +24,7 @@ pub(crate) struct Lent {
     transaction: Transaction,
 }
 
-/// Whose the server's session is.
+/// The owner of the server's session.
 enum Session {
     /// The connection's own, as long as it is open.
     Own,
@@ -130,7 +130,7 @@ impl Lent {
     }
 }
 
-/// What a statement answers with: rows, and how many rows it has written.
+/// The result of a statement: its rows, and how many rows it has written.
 type Answers<'e> = BoxStream<'e, sqlx::Result<Either<PgQueryResult, PgRow>>>;
 
 impl<'c> Executor<'c> for &'c mut Lent {

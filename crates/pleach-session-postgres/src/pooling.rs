@@ -20,7 +20,7 @@ const PAIRS_AT_POOLER: usize = 16;
 /// The tolerance for a server whose clock is adjusted while it is asked.
 const TOLERANCE: Duration = Duration::from_millis(250);
 
-/// What a connection has of the server between two transactions.
+/// What a connection keeps of the server between two transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pooling {
     /// A session of its own: there is no pooler, or one in session mode.

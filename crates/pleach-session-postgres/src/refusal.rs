@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What a pooler refuses.
+/// The kinds of refusals of a pooler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// A parameter with which a connection starts.

@@ -15,7 +15,7 @@ const MOST: usize = 10_000;
 pub struct SessionFault {
     /// The session.
     pub session: SessionKey,
-    /// What is wrong with it: [`SessionError::Corrupt`].
+    /// The fault: [`SessionError::Corrupt`].
     pub error: Arc<SessionError>,
 }
 

@@ -10,12 +10,12 @@ use crate::{ListSessionsResponse, SessionError, SessionFault, SessionResult, rep
 /// A state that sessions share, or why it cannot be read.
 pub type SharedState = Result<StoredState, Arc<SessionError>>;
 
-/// What a backend has read of a listed session.
+/// A listed session as a backend has read it.
 #[derive(Debug)]
 pub struct Listed {
     /// The session.
     pub key: SessionKey,
-    /// What an append needs, or why its update time cannot be read.
+    /// The head that an append needs, or the reason why the update time cannot be read.
     pub head: SessionResult<SessionHead>,
     /// The update time of a session whose own cannot be read, in seconds since the epoch: its place in the listing.
     pub time_if_unreadable: f64,

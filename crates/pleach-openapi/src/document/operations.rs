@@ -103,7 +103,7 @@ impl<'d> Sketch<'d> {
         let (value, pointer) = (&holder.members[name], holder.at(name));
         let nothing = pleach_core::Map::new();
         let described = Object { members: value.as_object().unwrap_or(&nothing), pointer: pointer.clone() };
-        // What it says may have faults: those are found again if it is chosen.
+        // The document may have faults: they are found again if the operation is chosen.
         let view = view(path, method, &described, &mut Faults::default());
         let operation = match (value, fault) {
             (_, Some(fault)) => Err(fault),

@@ -92,7 +92,7 @@ pub(super) struct Account {
     known: Stored,
     /// What steps under way will have used.
     begun: Counts,
-    /// What no event carries yet.
+    /// The counts that no event carries yet.
     owed: Counts,
 }
 
@@ -124,7 +124,7 @@ impl Account {
         self.owed = self.owed.plus(used);
     }
 
-    /// What no event carries yet.
+    /// The counts that no event carries yet.
     pub(super) fn owed(&self) -> Counts {
         self.owed
     }

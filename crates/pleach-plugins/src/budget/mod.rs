@@ -208,7 +208,7 @@ fn warn_of_forgotten<'a>(accounts: impl Iterator<Item = &'a SharedAccount>) {
     }
 }
 
-/// What the process has counted and not stored is lost with it.
+/// Counts that the process has not stored are lost with it.
 impl Drop for Inner {
     fn drop(&mut self) {
         // Those that are under way are closed first.

@@ -9,7 +9,7 @@ use super::problem::{Problem, Step};
 use crate::ServerLimits;
 use crate::error::ApiError;
 
-/// What a body may have lists of.
+/// The lists whose entries are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lists {
     /// None that is counted by itself.
@@ -18,7 +18,7 @@ pub(crate) enum Lists {
     Messages,
 }
 
-/// What a limit counts.
+/// The unit of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Counted {
     Values,
@@ -37,11 +37,11 @@ struct Census<'l> {
     levels: usize,
     /// The way to the list that is counted.
     path: Vec<Step>,
-    /// What was passed, and where.
+    /// The limit that was passed, and the place.
     passed: Option<(Counted, Vec<Step>)>,
 }
 
-/// What a value is in its request.
+/// The role of a value in its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Body,

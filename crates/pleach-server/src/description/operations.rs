@@ -35,7 +35,7 @@ pub(super) enum Body {
     State,
 }
 
-/// What a request is answered with when it succeeds.
+/// The answer to a request that succeeds.
 #[derive(Clone, Copy)]
 pub(super) enum Answer {
     /// JSON of any form.

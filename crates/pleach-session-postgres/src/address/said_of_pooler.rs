@@ -1,4 +1,4 @@
-//! What a URL says of a pooler, in its own words or by a known host.
+//! Finds out from a URL whether it leads to a pooler: by its parameter, or by a known host.
 
 use pleach_session::SessionResult;
 use sqlx::postgres::PgConnectOptions;
@@ -30,7 +30,7 @@ pub(crate) fn pooling(name: &str, value: &str) -> SessionResult<Option<Pooling>>
     }
 }
 
-/// What is known of addresses that hosted databases hand out: they lead to a pooler in transaction mode.
+/// Addresses of hosted databases that lead to a pooler in transaction mode.
 pub(crate) fn hosted(connect: &PgConnectOptions) -> Option<Pooling> {
     let host = connect.get_host().to_ascii_lowercase();
     let is_neon = host.ends_with(".neon.tech") && host.split('.').next()?.ends_with("-pooler");

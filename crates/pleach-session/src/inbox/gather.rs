@@ -16,18 +16,18 @@ pub struct Projected {
     pub created: String,
     /// How many events were read.
     pub events: usize,
-    /// What is open.
+    /// The open questions.
     pub open: Open,
 }
 
-/// What is open in a session, as far as events that concern questions show it.
+/// The open questions of a session, as far as the events about questions show them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Open {
     /// These questions.
     Questions(Vec<Asked>),
-    /// What only the whole history determines.
+    /// Only the whole history shows what is open.
     InHistory,
-    /// What nothing determines, because an event cannot be read: no question of the session is listed.
+    /// An event cannot be read, so nothing shows what is open: no question of the session is listed.
     Unreadable,
 }
 

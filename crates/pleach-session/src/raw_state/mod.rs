@@ -74,7 +74,7 @@ pub fn merge(stored: &str, delta: &RawObject) -> serde_json::Result<String> {
 /// A stored state object as it is read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StoredState {
-    /// What can be read, without scope prefixes.
+    /// The readable values, without scope prefixes.
     pub values: Map,
     /// The keys whose values cannot be read, and why.
     pub unreadable: UnreadableKeys,
@@ -104,7 +104,7 @@ impl StoredState {
 // S47
 pub fn decode(stored: &str) -> serde_json::Result<StoredState> {
     match serde_json::from_str(stored) {
-        // Of what is repaired only this is valid JSON.
+        // Every other text that is repaired is invalid JSON.
         Ok(values) if !stored.contains("\\u0000") => Ok(StoredState { values, ..StoredState::default() }),
         strict => match members(stored) {
             Some(members) => Ok(decode_members(&members)),

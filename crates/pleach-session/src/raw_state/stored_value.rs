@@ -13,7 +13,7 @@ pub struct StoredValue {
     loss: Loss,
 }
 
-/// What reading a value loses, at any depth.
+/// The loss in reading a value, at any depth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Loss {
     None,
