@@ -12,7 +12,7 @@ wire_cases! {
         says("Done.").calling([("add", json!({"a": 1, "b": 2}))]);
     a_result_with_references_is_sent_without: "g01_ref_in_tool_result" =>
         says("Done").calling([("weather", json!({"city": "Oslo"}))]);
-    no_content_is_an_empty_answer: "g05d_content_null" => says("");
+    no_content_is_said_to_be_none: "g05d_content_null" => fails("MODEL_RETURNED_NO_CONTENT", "without saying");
     a_stream_may_come_as_a_list: "g08_array_stream" => says("Hi there");
     half_a_character_is_replaced: "g11_lone_surrogate_in_args" =>
         says("Done").calling([("weather", json!({"city": "Os\u{fffd}lo"}))]);
