@@ -35,7 +35,7 @@ async fn messages_are_read_in_whatever_lines() {
         r#"{\n{"jsonrpc":"2.0","id":ID,"result":LIST}\n"#,
         r#"INFO ready {"id":ID,"jsonrpc":"2.0","result":LIST}\n"#,
         r#"INFO ready {"result":LIST,"id":ID,"jsonrpc":"2.0"} done {x}\n"#,
-        r#"{cfg} {"level":1} it is "ready {"id":ID,"result":LIST}\n"#,
+        r#"{cfg} {"level":1} it is "ready {"id":ID,"result":LIST,"jsonrpc":"2.0"}\n"#,
         r#"{"jsonrpc":"2.0","method":"notifications/x"} INFO {"jsonrpc":"2.0","id":ID,"result":LIST} ok\n"#,
         r#"{"jsonrpc":"2.0","id":ID,"result":LIST} answered in 3 ms {"a":1}\n"#,
         // After the beginning of another message, on its line.
