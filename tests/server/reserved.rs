@@ -108,6 +108,12 @@ async fn no_route_plants_replaces_or_removes_a_credential() {
     let key = pleach::SessionKey::new("demo", "u", "s");
     let stored = runner.sessions().get_session(&key, Default::default()).await.unwrap().unwrap();
     assert_eq!((&stored.state["kept"], &stored.state["mood"]), (&kept, &json!("good")));
+    // Nor does another session of the user replace it.
+    let delta = Map::from_iter([("user:kept".to_owned(), kept.clone())]);
+    let request = pleach::RunRequest::new(("u", "s")).message("go").reserved_state_delta(delta);
+    runner.start(request).reply().await.unwrap();
+    let refused = served.post(BASE, json!({"state": {"user:kept": "x"}})).await;
+    assert_eq!((refused.status, refused.detail().contains("'user:kept'")), (403, true), "{refused:?}");
 }
 
 async fn state_of(served: &Served, session: &str) -> Value {

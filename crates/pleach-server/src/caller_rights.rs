@@ -1,6 +1,6 @@
 //! [`CallerRights`]: what callers that are bound to a user may do besides acting for that user.
 
-use pleach_core::{Event, Map, StateRights};
+use pleach_core::{Event, Map, Scope, StateRights};
 
 use crate::caller::Caller;
 use crate::error::ApiError;
@@ -82,6 +82,19 @@ impl CallerRights {
     /// 403 with the first key that may not be changed.
     pub(crate) fn check_initial_state(self, state: &Map) -> Result<(), ApiError> {
         let refused = state.iter().find_map(|(key, value)| self.state().refusal_of(key, value));
+        refused.map_or(Ok(()), |refused| Err(refused.into()))
+    }
+
+    /// Checks that the keys of a scope replace nothing in its stored state that may not be changed.
+    ///
+    /// # Errors
+    /// 403 with the first key.
+    pub(crate) fn check_replaced(self, scope: Scope, state: &Map, stored: &Map) -> Result<(), ApiError> {
+        let refused = state.keys().find_map(|key| {
+            let (own, name) = Scope::split(key);
+            let value = stored.get(name).filter(|_| own == scope)?;
+            self.state().refusal_of(key, value)
+        });
         refused.map_or(Ok(()), |refused| Err(refused.into()))
     }
 

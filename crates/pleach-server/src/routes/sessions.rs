@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use pleach_auth::drop_shown_credentials;
-use pleach_core::{Event, EventId, InvocationId, Map, Session, SessionKey};
+use pleach_core::{AppName, Event, EventId, InvocationId, Map, Scope, Session, SessionKey, UserId};
 use pleach_session::{CreateSession, GetSessionConfig, ListSessions, SessionError, SessionServiceExt as _, Since};
 
 use super::initial_events::{check_initial, check_tasks, restored};
@@ -47,7 +47,7 @@ pub(super) async fn create(
 ) -> Result<Response, ApiError> {
     let body = CreateBody::of(api.payload_with_messages(request).await?, api.clock.now())?;
     let (state, events) = (body.state.unwrap_or_default(), body.events.unwrap_or_default());
-    rights.check_initial_state(&state)?;
+    check_initial_state(&api, (&path.app, &path.user), rights, &state).await?;
     rights.check_initial_events(&events)?;
     check_initial(&events)?;
     if let Ok(runner) = api.runner(path.app.as_str()) {
@@ -62,6 +62,27 @@ pub(super) async fn create(
     // In a task of its own: a client that leaves would keep a session with a part of its events.
     let made = tokio::spawn(async move { make_with_events(&api, wanted, events).await }).await;
     reply(&made.unwrap_or(Err(ApiError::Internal))?)
+}
+
+/// Checks the state that a new session begins with, also against the credentials that its app and its user have.
+///
+/// # Errors
+/// 403 with the first key that may not be changed, and those of the store.
+async fn check_initial_state(
+    api: &Api,
+    (app, user): (&AppName, &UserId),
+    rights: CallerRights,
+    state: &Map,
+) -> Result<(), ApiError> {
+    rights.check_initial_state(state)?;
+    let has = |scope: Scope| state.keys().any(|key| Scope::split(key).0 == scope);
+    if has(Scope::User) {
+        rights.check_replaced(Scope::User, state, &api.sessions.user_state(app, user).await?)?;
+    }
+    if has(Scope::App) {
+        rights.check_replaced(Scope::App, state, &api.sessions.app_state(app).await?)?;
+    }
+    Ok(())
 }
 
 /// Makes a session with all of its events, or none.
@@ -116,7 +137,7 @@ pub(super) async fn create_named(
     request: Request,
 ) -> Result<Response, ApiError> {
     let StateBody(state) = StateBody::of(api.payload(request).await?)?;
-    rights.check_initial_state(&state)?;
+    check_initial_state(&api, (&key.app_name, &key.user_id), rights, &state).await?;
     let wanted = CreateSession::new(key.app_name, key.user_id).with_state(state).with_session_id(key.session_id);
     reply(&make(&api, wanted).await?)
 }
