@@ -161,7 +161,7 @@ impl<'a> Mender<'a> {
     }
 }
 
-/// Returns the code unit of the escape `\uXXXX` that the text begins with.
+/// Returns the code unit of the escape, `\u` and four digits, that the text begins with.
 fn unicode_escape(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     // `from_str_radix` takes a sign, JSON does not.

@@ -47,7 +47,7 @@ struct Seen {
     full: HashSet<String>,
 }
 
-/// What a call is beside the earlier ones of its id and name.
+/// How a call relates to the earlier ones of its id and name.
 enum Taken {
     New,
     Known,

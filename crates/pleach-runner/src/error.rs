@@ -176,7 +176,7 @@ pub enum RunError {
     NoReply {
         /// The agent's name.
         agent: String,
-        /// The missing value.
+        /// Why there is none.
         reason: String,
     },
     /// The run ended without an output, because branches ended before a terminal node of the graph.

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use pleach_context::engine::stable_uuid;
 use pleach_context::{AgentSpec, Node, Outline};
 
-/// Returns a name for the program that this root node is, the same in every process: another graph, other agents or another version of pleach
-/// may judge the events of a session otherwise. What the bodies of nodes do has no part in it, because no body runs for a judgment.
+/// Returns a name for the program that this root node is, the same in every process: another graph, other agents below a root agent or another version of
+/// pleach may judge the events of a session otherwise. What the bodies of nodes do has no part in it, because no body runs for a judgment.
 pub(crate) fn program_name(root: &dyn Node, resumable: bool) -> String {
     let mut text = format!("{resumable} {:?}", without_descriptions(root.outline()));
     if let Some(agent) = root.agent() {

@@ -20,12 +20,12 @@ const PAIRS_AT_POOLER: usize = 16;
 /// The tolerance for a server whose clock is adjusted while it is asked.
 const TOLERANCE: Duration = Duration::from_millis(250);
 
-/// What a connection keeps of the server between two transactions.
+/// Whether a connection keeps its server session between two transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pooling {
-    /// A session of its own: there is no pooler, or one in session mode.
+    /// It keeps a session of its own: there is no pooler, or one in session mode.
     Session,
-    /// Nothing: each transaction may be executed in another session.
+    /// It keeps none: each transaction may be executed in another session.
     Transaction,
 }
 

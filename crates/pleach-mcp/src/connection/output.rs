@@ -255,7 +255,7 @@ mod tests {
         }
     }
 
-    /// What a child writes, each text after so many milliseconds, and the last one again and again: the answer to the request 3, and the
+    /// Plays a child that writes each text after so many milliseconds, and the last one again and again. Returns the answer to the request 3, and the
     /// milliseconds after which it is there. The child stays.
     async fn answer(texts: &[(u64, &'static str)]) -> (Answer, u128) {
         let limits = Limits::new(Arc::new(RuntimeClock::start()));

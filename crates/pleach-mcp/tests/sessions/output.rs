@@ -80,7 +80,7 @@ async fn an_answer_that_cannot_be_read_is_an_error_of_its_call_at_once() {
 #[tokio::test]
 async fn the_error_of_a_message_that_cannot_be_read_shows_the_request_and_how_it_begins() {
     for (text, start) in [
-        // What `print` of Python, `console.log` of JavaScript and `p` of Ruby write of an object.
+        // An object as Python's `print`, JavaScript's `console.log` and Ruby's `p` write it.
         (
             r#"{\047jsonrpc\047: \0472.0\047, \047id\047: ID, \047result\047: {\047tools\047: []}}\n"#,
             "{'jsonrpc': '2.0', 'id': ",

@@ -167,7 +167,7 @@ async fn adk_python_6822_and_mastra_7675_a_session_that_was_ended_at_the_server(
     }
 }
 
-/// What servers print to standard output before, between and on the lines of their messages.
+/// Servers print log text to standard output before, between and on the lines of their messages.
 #[tokio::test]
 async fn esp_idf_19087_dash_mcp_server_10_open_websearch_35_logs_on_standard_output() {
     for log in [

@@ -76,7 +76,7 @@ impl Reply {
         self.then_pieces_of(text.as_bytes())
     }
 
-    /// Sends bytes behind it, each in a piece of its own.
+    /// Sends each of these pieces by itself after the reply.
     pub(crate) fn then_pieces_of(mut self, bytes: &[u8]) -> Self {
         self.pieces.extend(bytes.iter().map(|byte| vec![*byte]));
         self

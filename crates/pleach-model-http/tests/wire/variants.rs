@@ -1,4 +1,4 @@
-//! What servers write in other ways than the formats say: line ends, encodings, odd members.
+//! Servers deviate from the formats: line ends, encodings, odd members.
 
 use pleach_model::{LlmResponse, ModelErrorKind};
 use pleach_model_http::{anthropic, gemini, openai};

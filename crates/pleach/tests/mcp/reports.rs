@@ -18,7 +18,7 @@ async fn inspector_84_a_content_that_is_one_object() {
     assert_eq!(given["content"], json!([{"mimeType": "application/json", "text": "[1]"}]));
 }
 
-/// What is structured was dropped with an error, or the error with what is structured.
+/// Clients dropped the structured content of an error, or the error beside structured content.
 #[tokio::test]
 async fn langchain_mcp_adapters_619_and_mastra_23330_a_structured_error() {
     let structured = json!({"code": "RATE_LIMITED", "retry_after": 30});
@@ -38,7 +38,7 @@ async fn kimi_code_2554_and_langchain_mcp_adapters_283_a_summary_beside_the_data
     assert_eq!((&given["content"], &given["structuredContent"]), (&content, &projects));
 }
 
-/// Of links and embedded resources, names and URIs were dropped.
+/// Clients dropped the names and URIs of links and embedded resources.
 #[tokio::test]
 async fn langchain_40499_what_describes_a_resource() {
     let link =

@@ -1,4 +1,4 @@
-//! What node code reads of its run: the session as services take it, the agent, the services, the names of children.
+//! Node code reads its run: the session as services take it, the agent, the services, the names of children.
 
 use std::sync::Arc;
 
