@@ -43,8 +43,7 @@ impl AuthCredential {
     }
 
     /// Returns whether the kind is one that ADK knows.
-    #[must_use]
-    pub fn is_of_known_kind(&self) -> bool {
+    pub(crate) fn is_of_known_kind(&self) -> bool {
         CREDENTIAL_KINDS.contains(&self.auth_type.as_str())
     }
 }

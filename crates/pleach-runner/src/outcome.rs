@@ -68,10 +68,12 @@ impl Outcome {
     /// Returns the outcome of an invocation whose root node has ended.
     pub(crate) fn of(ic: &InvocationContext, root: &dyn Node, end: NodeEnd) -> Self {
         match end {
-            NodeEnd::Done(NodeResult { output, .. }) => match AgentReply::of(ic, root).filter(|_| output.is_null()) {
-                Some(reply) => Self::Replied(reply),
-                None => Self::Done(output, ic.engine().dead_ends()),
-            },
+            NodeEnd::Done(NodeResult { output, .. }) => {
+                match output.is_null().then(|| AgentReply::of(ic, root)).flatten() {
+                    Some(reply) => Self::Replied(reply),
+                    None => Self::Done(output, ic.engine().dead_ends()),
+                }
+            }
             NodeEnd::Waiting => Self::Waiting(Vec::new()),
             NodeEnd::Interrupted(ids) => {
                 let questions = ic.engine().with_events(|events| last_asked(events, ic.invocation_id(), &ids));

@@ -32,7 +32,7 @@ pub struct ListUnfinished {
     pub after: Option<ListCursor>,
     /// Only sessions whose last change is older, in seconds since the epoch.
     pub idle_since: Option<f64>,
-    /// How many sessions a page looks at; 100 when absent.
+    /// How many sessions a page looks at. When absent, 100, and 2,000 for [`Runner::resume_unfinished`].
     pub limit: Option<usize>,
 }
 

@@ -36,10 +36,6 @@ struct GraphNode {
     runs: Vec<NodePath>,
     /// It answers once: the last agent answers for it.
     answers_once: bool,
-    /// The runs whose output is that of the graph node.
-    output_for: Option<Arc<[NodePath]>>,
-    /// The runs whose output is that of an agent which answers for it.
-    output_for_of_child: Arc<[NodePath]>,
 }
 
 /// An agent, and where its runs are.
@@ -190,8 +186,8 @@ impl<'a> Transfers<'a> {
     /// Returns the runs whose output is that of the last agent: it runs again as the graph node, or answers for it.
     fn output_for(&self) -> Option<Arc<[NodePath]>> {
         match &self.graph_node {
-            Some(node) if self.agents.len() == 1 => node.output_for.clone(),
-            Some(node) if node.answers_once => Some(Arc::clone(&node.output_for_of_child)),
+            Some(node) if self.agents.len() == 1 => node.own.engine().output_for(),
+            Some(node) if node.answers_once => Some(node.own.engine().output_for_of_child()),
             _ => None,
         }
     }
@@ -250,8 +246,6 @@ pub(super) fn follow_in_graph<'a>(
             own: own.clone(),
             runs: vec![path.clone()],
             answers_once: node.agent().is_some_and(|agent| agent.mode_below(false) == AgentMode::SingleTurn),
-            output_for: own.engine().output_for(),
-            output_for_of_child: own.engine().output_for_of_child(),
         };
         let (scope, branch) = (own.isolation_scope(), own.branch());
         let first = Place { node: AgentNode::Given(node), above, own: Some(own) };
