@@ -69,10 +69,8 @@ impl Outcome {
     pub(crate) fn of(ic: &InvocationContext, root: &dyn Node, end: NodeEnd) -> Self {
         match end {
             NodeEnd::Done(NodeResult { output, .. }) => {
-                match output.is_null().then(|| AgentReply::of(ic, root)).flatten() {
-                    Some(reply) => Self::Replied(reply),
-                    None => Self::Done(output, ic.engine().dead_ends()),
-                }
+                let reply = if output.is_null() { AgentReply::of(ic, root) } else { None };
+                reply.map_or_else(|| Self::Done(output, ic.engine().dead_ends()), Self::Replied)
             }
             NodeEnd::Waiting => Self::Waiting(Vec::new()),
             NodeEnd::Interrupted(ids) => {
