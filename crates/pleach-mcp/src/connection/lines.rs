@@ -140,18 +140,29 @@ pub(super) fn recover(text: &[u8], take: &mut impl FnMut(Piece)) {
 
 /// Whether text is a message by itself, and not a part of one.
 pub(super) fn is_message(text: &[u8]) -> bool {
-    let text = trimmed(text);
-    let text = text.strip_suffix(b",").unwrap_or(text);
-    if !begins_json(text) || Shape::default().follow(text) != Extent::Ends(text.len()) {
-        return false;
-    }
-    object(text).is_some_and(|object| object.contains_key("jsonrpc"))
+    sole_object(trimmed(text)).is_some_and(|object| has_version(&object))
 }
 
-/// Whether a line ends with a message: its own end is not waited for then.
+/// Whether a line ends with a message: its own end is not waited for then. An answer alone on its line may lack the version.
 pub(super) fn ends_with_message(line: &[u8]) -> bool {
     let line = trimmed(line);
-    is_message(line) || Work::on(line).message_in(line).is_some_and(|message| message.end == line.len())
+    sole_object(line).is_some_and(|object| has_version(&object) || is_answer(&object))
+        || Work::on(line).message_in(line).is_some_and(|message| message.end == line.len())
+}
+
+/// Returns the object that is all of a text, but for a comma after it.
+fn sole_object(text: &[u8]) -> Option<Map> {
+    let text = text.strip_suffix(b",").unwrap_or(text);
+    let is_sole = begins_json(text) && Shape::default().follow(text) == Extent::Ends(text.len());
+    if is_sole { object(text) } else { None }
+}
+
+fn has_version(object: &Map) -> bool {
+    object.contains_key("jsonrpc")
+}
+
+fn is_answer(object: &Map) -> bool {
+    object.contains_key("id") && (object.contains_key("result") || object.contains_key("error"))
 }
 
 /// The bytes of a line that are looked at for a message.
@@ -212,7 +223,7 @@ impl Work {
             };
             self.left = self.left.checked_sub(length)?;
             match object(&text[..length]) {
-                Some(object) if object.contains_key("jsonrpc") => return Some(start..start + length),
+                Some(object) if has_version(&object) => return Some(start..start + length),
                 // The object is a part of a larger one.
                 Some(_) => at = start + length,
                 None => {}
