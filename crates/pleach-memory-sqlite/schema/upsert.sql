@@ -6,3 +6,4 @@ ON CONFLICT (app_name, user_id, session_id, event_id) DO UPDATE SET
     timestamp = excluded.timestamp,
     content_json = excluded.content_json,
     search_text = excluded.search_text
+RETURNING id

@@ -4,6 +4,7 @@
 //! is in `pleach-memory`.
 
 mod fault;
+mod metadata;
 mod options;
 mod private;
 mod row;

@@ -2,17 +2,20 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use pleach_core::{AppName, BoxFuture, Event, Session, SessionId, UserId};
-use pleach_memory::{AddEvents, MemoryResult, MemoryService, SearchMemory, SearchMemoryResponse};
+use pleach_core::{AppName, BoxFuture, Event, Map, Session, SessionId, UserId};
+use pleach_memory::{
+    AddEvents, AddMemory, MemoryError, MemoryResult, MemoryService, SearchMemory, SearchMemoryResponse,
+    parse_local_time,
+};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, SqlitePool};
 
 use crate::fault::File;
 use crate::options::SqliteMemoryOptions;
 use crate::row::{self, NewRow};
-use crate::{private, schema, words};
+use crate::{metadata, private, schema, words};
 
 /// The session id of entries that come from no known session.
 const UNKNOWN_SESSION: &str = "__unknown_session_id__";
@@ -32,8 +35,10 @@ const QUEUE_PATIENCE: Duration = Duration::from_secs(30);
 /// entry, and adding a session never removes one. A search finds the entries that hold any of the question's words,
 /// best match first (BM25), the newer ones first among equals.
 ///
-/// An entry's id is its number in the file, its metadata `{session_id, event_id}`. The metadata of
-/// [`AddEvents`] is not kept. There is no `add_memory` and no `delete_memory`.
+/// An entry's id is its number in the file. Its metadata is what was given when it was added, with `session_id` and `event_id`; google-adk
+/// sees the entry without the given one, which has a table of pleach's own. That table is made when the first metadata comes.
+/// An entry of [`AddMemory`] has its id as `event_id`, and the session of events without one; its time is now unless it says so.
+/// There is no `delete_memory`.
 ///
 /// Needs a Tokio runtime with its time driver on.
 ///
@@ -123,18 +128,39 @@ impl SqliteMemoryService {
         user_id: &UserId,
         session_id: Option<&SessionId>,
         events: &[Arc<Event>],
+        custom_metadata: &Map,
     ) -> MemoryResult<()> {
         let session_id = session_id.map(SessionId::as_str).filter(|id| !id.is_empty()).unwrap_or(UNKNOWN_SESSION);
-        let rows = events.iter().filter_map(|event| NewRow::of(event, self.options.max_indexed_bytes));
-        let rows = rows.collect::<serde_json::Result<Vec<_>>>();
+        let rows = events.iter().filter_map(|event| NewRow::of(event, custom_metadata, self.options.max_indexed_bytes));
+        self.store(app_name, user_id, session_id, rows.collect()).await
+    }
+
+    /// Stores entries in one transaction: when the future is dropped, all of them or none.
+    async fn add_entries(&self, req: AddMemory) -> MemoryResult<()> {
+        let (app_name, user_id) = (req.app_name.clone(), req.user_id.clone());
+        let mut rows = Vec::new();
+        for (index, (id, entry)) in req.into_entries().into_iter().enumerate() {
+            let time = entry_time(index, entry.timestamp.as_deref())?;
+            rows.extend(NewRow::of_entry(id, entry, time, self.options.max_indexed_bytes));
+        }
+        self.store(&app_name, &user_id, UNKNOWN_SESSION, rows.into_iter().collect()).await
+    }
+
+    async fn store(
+        &self,
+        app_name: &AppName,
+        user_id: &UserId,
+        session_id: &str,
+        rows: serde_json::Result<Vec<NewRow>>,
+    ) -> MemoryResult<()> {
         let rows = rows.map_err(|error| self.file.fault(sqlx::Error::Encode(error.into())))?;
         if rows.is_empty() {
             return Ok(());
         }
-        self.store(app_name, user_id, session_id, rows).await.map_err(|error| self.file.fault(error))
+        self.write(app_name, user_id, session_id, rows).await.map_err(|error| self.file.fault(error))
     }
 
-    async fn store(
+    async fn write(
         &self,
         app_name: &AppName,
         user_id: &UserId,
@@ -143,8 +169,10 @@ impl SqliteMemoryService {
     ) -> sqlx::Result<()> {
         // Dropped before its commit, a transaction is rolled back.
         let mut transaction = self.writer.begin_with("BEGIN IMMEDIATE").await?;
+        let has_metadata = rows.iter().any(|row| !row.custom_metadata.is_empty());
+        let keeps_metadata = metadata::prepare(&mut transaction, has_metadata).await?;
         for row in rows {
-            sqlx::query(include_str!("../schema/upsert.sql"))
+            let id: i64 = sqlx::query_scalar(include_str!("../schema/upsert.sql"))
                 .bind(app_name.as_str())
                 .bind(user_id.as_str())
                 .bind(session_id)
@@ -153,8 +181,11 @@ impl SqliteMemoryService {
                 .bind(row.timestamp)
                 .bind(row.content_json)
                 .bind(row.search_text)
-                .execute(&mut *transaction)
+                .fetch_one(&mut *transaction)
                 .await?;
+            if keeps_metadata {
+                metadata::replace(&mut transaction, id, &row.custom_metadata).await?;
+            }
         }
         transaction.commit().await
     }
@@ -179,19 +210,42 @@ impl SqliteMemoryService {
             .fetch_all(&self.readers)
             .await
             .map_err(|error| self.file.fault(error))?;
-        let memories = rows.iter().map(|row| row::entry(row, &self.file)).collect::<MemoryResult<_>>()?;
+        let given = metadata::of(&self.readers, &rows, &self.file).await?;
+        let entry = |row| row::entry(row, given.get(&row::id(row, &self.file)?), &self.file);
+        let memories = rows.iter().map(entry).collect::<MemoryResult<_>>()?;
         Ok(SearchMemoryResponse { memories })
     }
+}
+
+/// Returns the time of an entry that comes from no event, now if it has none.
+fn entry_time(index: usize, timestamp: Option<&str>) -> MemoryResult<f64> {
+    let Some(text) = timestamp else {
+        return Ok(SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs_f64());
+    };
+    parse_local_time(text).ok_or_else(|| MemoryError::InvalidEntry {
+        index,
+        field: "timestamp",
+        reason: format!("{text:?} is no time as in 2025-10-09T08:53:20"),
+    })
 }
 
 impl MemoryService for SqliteMemoryService {
     fn add_session_to_memory<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, MemoryResult<()>> {
         let key = session.key();
-        Box::pin(self.add(&key.app_name, &key.user_id, Some(&key.session_id), &session.events))
+        Box::pin(async move {
+            self.add(&key.app_name, &key.user_id, Some(&key.session_id), &session.events, &Map::new()).await
+        })
     }
 
     fn add_events_to_memory(&self, req: AddEvents) -> BoxFuture<'_, MemoryResult<()>> {
-        Box::pin(async move { self.add(&req.app_name, &req.user_id, req.session_id.as_ref(), &req.events).await })
+        Box::pin(async move {
+            let AddEvents { app_name, user_id, session_id, events, custom_metadata } = &req;
+            self.add(app_name, user_id, session_id.as_ref(), events, custom_metadata).await
+        })
+    }
+
+    fn add_memory(&self, req: AddMemory) -> BoxFuture<'_, MemoryResult<()>> {
+        Box::pin(self.add_entries(req))
     }
 
     fn search_memory(&self, req: SearchMemory) -> BoxFuture<'_, MemoryResult<SearchMemoryResponse>> {

@@ -17,6 +17,15 @@ pub enum MemoryError {
         /// The method that was called.
         operation: &'static str,
     },
+    /// An entry cannot be stored.
+    InvalidEntry {
+        /// The entry's place in the request, from 0.
+        index: usize,
+        /// The member at fault.
+        field: &'static str,
+        /// Why it is refused.
+        reason: String,
+    },
     /// Stored data cannot be read.
     Corrupt {
         /// The file or value at fault.
@@ -60,6 +69,9 @@ impl fmt::Display for MemoryError {
             Self::Unsupported { operation } => {
                 write!(f, "this memory service does not support {operation}: use one that does, or leave the call out")
             }
+            Self::InvalidEntry { index, field, reason } => {
+                write!(f, "{field} of memories[{index}] cannot be stored: {reason}")
+            }
             Self::Corrupt { what, source } => {
                 write!(f, "{what} is damaged: {}; restore it from a backup", with_causes(&**source))
             }
@@ -91,6 +103,7 @@ impl MemoryError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Unsupported { .. } => "NotImplementedError",
+            Self::InvalidEntry { .. } => "ValueError",
             Self::Corrupt { .. } => "CorruptStorageError",
             Self::Locked { .. } => "StorageLockedError",
             Self::Unavailable { .. } => "StorageUnavailableError",

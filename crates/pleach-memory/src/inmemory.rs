@@ -5,11 +5,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexMap;
-use pleach_core::{AppName, BoxFuture, Event, EventId, Map, Session, SessionId, UserId};
+use pleach_core::{AppName, BoxFuture, Content, Event, EventId, Map, Session, SessionId, UserId};
 
 use crate::{
-    AddEvents, DeleteMemory, MemoryEntry, MemoryResult, MemoryService, SearchMemory, SearchMemoryResponse, local_time,
-    words,
+    AddEvents, AddMemory, DeleteMemory, MemoryEntry, MemoryResult, MemoryService, SearchMemory, SearchMemoryResponse,
+    local_time, words,
 };
 
 /// The maximum of entries that a search returns.
@@ -19,7 +19,7 @@ const MAX_RESULTS: usize = 10;
 /// Stores events in memory and finds them by the words that they share with a query. Safe to share between threads.
 ///
 /// Events are ranked by the number of distinct words of the query that they contain; equal ones are in the order of their
-/// addition. A word matches whole words only, except that a word that is not ASCII also matches inside of longer ones.
+/// addition, and before the entries of `add_memory`. A word matches whole words only, except that a word that is not ASCII also matches inside of longer ones.
 ///
 /// # Example
 /// ```
@@ -40,20 +40,28 @@ pub struct InMemoryMemoryService {
     users: Mutex<HashMap<(AppName, UserId), Memory>>,
 }
 
-/// The events of one user. Those without a session are stored under `None`.
+/// What is stored for one user. Events without a session are stored under `None`.
 #[derive(Debug, Default)]
 struct Memory {
-    sessions: IndexMap<Option<SessionId>, Vec<Remembered>>,
+    sessions: IndexMap<Option<SessionId>, Vec<Remembered<Said>>>,
+    /// By their ids.
+    entries: IndexMap<EventId, Remembered<MemoryEntry>>,
     forgotten: HashSet<EventId>,
 }
 
-/// An event with its searchable words.
+/// An event or an entry with its searchable words.
 #[derive(Debug)]
-struct Remembered {
-    event: Arc<Event>,
-    custom_metadata: Map,
+struct Remembered<T> {
+    what: T,
     words: HashSet<String>,
     lower: String,
+}
+
+/// An event, and the metadata that it was added with.
+#[derive(Debug)]
+struct Said {
+    event: Arc<Event>,
+    custom_metadata: Map,
 }
 
 impl InMemoryMemoryService {
@@ -69,43 +77,51 @@ impl InMemoryMemoryService {
 
     fn add_session(&self, session: &Session) {
         let key = session.key();
-        let remembered: Vec<Remembered> = remember(&session.events, &Map::new()).collect();
+        let remembered: Vec<_> = remember(&session.events, &Map::new()).collect();
         let mut users = self.users();
         let memory = users.entry((key.app_name.clone(), key.user_id.clone())).or_default();
-        let kept = remembered.into_iter().filter(|r| !memory.forgotten.contains(r.event.id()));
+        let kept = remembered.into_iter().filter(|r| !memory.forgotten.contains(r.what.event.id()));
         let kept = kept.collect();
         memory.sessions.insert(Some(key.session_id.clone()), kept);
     }
 
     fn add_events(&self, req: AddEvents) {
-        let remembered: Vec<Remembered> = remember(&req.events, &req.custom_metadata).collect();
+        let remembered: Vec<_> = remember(&req.events, &req.custom_metadata).collect();
         let session = req.session_id.filter(|id| !id.is_empty());
         let mut users = self.users();
         let memory = users.entry((req.app_name, req.user_id)).or_default();
         let held = memory.sessions.entry(session).or_default();
-        let mut known: HashSet<EventId> = held.iter().map(|r| r.event.id().clone()).collect();
+        let mut known: HashSet<EventId> = held.iter().map(|r| r.what.event.id().clone()).collect();
         for new in remembered {
-            let id = new.event.id();
+            let id = new.what.event.id();
             if !memory.forgotten.contains(id) && known.insert(id.clone()) {
                 held.push(new);
             }
         }
     }
 
+    fn add_entries(&self, req: AddMemory) {
+        let (user, entries) = ((req.app_name.clone(), req.user_id.clone()), req.into_entries());
+        let mut users = self.users();
+        let memory = users.entry(user).or_default();
+        for (id, entry) in entries {
+            let words = Remembered::of(&entry.content, ());
+            let Some(Remembered { words, lower, .. }) = words else { continue };
+            let id = EventId::from(id);
+            memory.forgotten.remove(&id);
+            memory.entries.insert(id, Remembered { what: entry, words, lower });
+        }
+    }
+
     fn search(&self, req: SearchMemory) -> SearchMemoryResponse {
         let query = words::of_query(&req.query);
         let users = self.users();
-        let memory = users.get(&(req.app_name, req.user_id));
-        let mut found: Vec<(usize, &Remembered)> = memory
-            .into_iter()
-            .flat_map(|memory| memory.sessions.values().flatten())
-            .map(|remembered| (remembered.score(&query), remembered))
-            .filter(|(score, _)| *score > 0)
-            .collect();
+        let Some(memory) = users.get(&(req.app_name, req.user_id)) else { return SearchMemoryResponse::default() };
+        let events = memory.sessions.values().flatten().map(|said| (said.score(&query), Found::Event(&said.what)));
+        let entries = memory.entries.values().map(|entry| (entry.score(&query), Found::Entry(&entry.what)));
+        let mut found: Vec<(usize, Found<'_>)> = events.chain(entries).filter(|(score, _)| *score > 0).collect();
         found.sort_by_key(|(score, _)| Reverse(*score));
-        SearchMemoryResponse {
-            memories: found.into_iter().take(MAX_RESULTS).map(|(_, remembered)| remembered.entry()).collect(),
-        }
+        SearchMemoryResponse { memories: found.into_iter().take(MAX_RESULTS).map(|(_, found)| found.entry()).collect() }
     }
 
     fn delete(&self, req: DeleteMemory) {
@@ -117,9 +133,10 @@ impl InMemoryMemoryService {
         let Some(memory) = users.get_mut(&(req.app_name, req.user_id)) else {
             return;
         };
+        memory.entries.shift_remove(&id);
         for held in memory.sessions.values_mut() {
             let before = held.len();
-            held.retain(|remembered| *remembered.event.id() != id);
+            held.retain(|remembered| *remembered.what.event.id() != id);
             if held.len() != before {
                 memory.forgotten.insert(id.clone());
             }
@@ -127,39 +144,51 @@ impl InMemoryMemoryService {
     }
 }
 
-/// Returns the events that have text, with their words.
-fn remember(events: &[Arc<Event>], custom_metadata: &Map) -> impl Iterator<Item = Remembered> {
+/// Returns the events that have content, with their words.
+fn remember(events: &[Arc<Event>], custom_metadata: &Map) -> impl Iterator<Item = Remembered<Said>> {
     events.iter().filter_map(|event| {
-        let parts = event.content()?.parts();
+        let said = Said { event: Arc::clone(event), custom_metadata: custom_metadata.clone() };
+        Remembered::of(event.content()?, said)
+    })
+}
+
+impl<T> Remembered<T> {
+    /// Adds the words of a content; `None` when it has no parts.
+    fn of(content: &Content, what: T) -> Option<Self> {
+        let parts = content.parts();
         if parts.is_empty() {
             return None;
         }
         let texts: Vec<&str> =
             parts.iter().filter_map(|part| part.text.as_deref()).filter(|text| !text.is_empty()).collect();
         let text = words::composed(&texts.join(" "));
-        Some(Remembered {
-            event: Arc::clone(event),
-            custom_metadata: custom_metadata.clone(),
-            words: words::of_text(&text),
-            lower: text.to_lowercase(),
-        })
-    })
-}
+        Some(Self { what, words: words::of_text(&text), lower: text.to_lowercase() })
+    }
 
-impl Remembered {
-    /// Returns the number of words of the query that the event contains.
+    /// Returns the number of words of the query that the text contains.
     fn score(&self, query: &HashSet<String>) -> usize {
         let contains = |word: &String| !word.is_ascii() && self.lower.contains(word.as_str());
         query.iter().filter(|word| self.words.contains(*word) || contains(word)).count()
     }
+}
 
+/// What a search has found.
+enum Found<'a> {
+    Event(&'a Said),
+    Entry(&'a MemoryEntry),
+}
+
+impl Found<'_> {
     fn entry(&self) -> MemoryEntry {
-        MemoryEntry {
-            content: self.event.content().cloned().unwrap_or_default(),
-            custom_metadata: self.custom_metadata.clone(),
-            id: Some(self.event.id().to_string()),
-            author: Some(self.event.author().to_owned()),
-            timestamp: local_time(self.event.timestamp()),
+        match self {
+            Self::Event(Said { event, custom_metadata }) => MemoryEntry {
+                content: event.content().cloned().unwrap_or_default(),
+                custom_metadata: custom_metadata.clone(),
+                id: Some(event.id().to_string()),
+                author: Some(event.author().to_owned()),
+                timestamp: local_time(event.timestamp()),
+            },
+            Self::Entry(entry) => (*entry).clone(),
         }
     }
 }
@@ -175,6 +204,13 @@ impl MemoryService for InMemoryMemoryService {
     fn add_events_to_memory(&self, req: AddEvents) -> BoxFuture<'_, MemoryResult<()>> {
         Box::pin(async move {
             self.add_events(req);
+            Ok(())
+        })
+    }
+
+    fn add_memory(&self, req: AddMemory) -> BoxFuture<'_, MemoryResult<()>> {
+        Box::pin(async move {
+            self.add_entries(req);
             Ok(())
         })
     }

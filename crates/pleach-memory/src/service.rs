@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use pleach_core::{AppName, BoxFuture, Content, Event, Map, Session, SessionId, UserId};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use crate::{MemoryError, MemoryResult};
 
@@ -41,10 +42,11 @@ pub trait MemoryService: fmt::Debug + Send + Sync + 'static {
         unsupported("add_events_to_memory")
     }
 
-    /// Stores entries that come from no session.
+    /// Stores entries that come from no session. An entry replaces the stored one that has its id. Without an id, an entry gets one
+    /// that follows from what it says, so that the same entry, added again, is stored once.
     ///
     /// # Errors
-    /// `Unsupported` unless the service overrides it; `Storage`.
+    /// `Unsupported` unless the service overrides it; `InvalidEntry` for an entry that the service cannot store, and then none is stored; `Storage`.
     fn add_memory(&self, req: AddMemory) -> BoxFuture<'_, MemoryResult<()>> {
         drop(req);
         unsupported("add_memory")
@@ -141,8 +143,33 @@ pub struct AddMemory {
     pub user_id: UserId,
     /// The entries.
     pub memories: Vec<MemoryEntry>,
-    /// Metadata for the service, which defines its meaning.
+    /// The metadata of every entry. An entry's own value of the same key counts.
     pub custom_metadata: Map,
+}
+
+impl AddMemory {
+    /// Makes a request without metadata.
+    pub fn new(app_name: impl Into<AppName>, user_id: impl Into<UserId>, memories: Vec<MemoryEntry>) -> Self {
+        Self { app_name: app_name.into(), user_id: user_id.into(), memories, custom_metadata: Map::new() }
+    }
+
+    /// Sets the metadata of the entries.
+    pub fn with_custom_metadata(mut self, custom_metadata: Map) -> Self {
+        self.custom_metadata = custom_metadata;
+        self
+    }
+
+    /// Returns the entries as a service stores them, each with its id and all of its metadata.
+    pub fn into_entries(self) -> Vec<(String, MemoryEntry)> {
+        let common = self.custom_metadata;
+        let identify = |entry: MemoryEntry| {
+            let id = entry.id.clone().filter(|id| !id.is_empty()).unwrap_or_else(|| entry.derived_id());
+            let mut custom_metadata = common.clone();
+            custom_metadata.extend(entry.custom_metadata);
+            (id.clone(), MemoryEntry { custom_metadata, id: Some(id), ..entry })
+        };
+        self.memories.into_iter().map(identify).collect()
+    }
 }
 
 /// A query of a user's memory.
@@ -206,4 +233,22 @@ pub struct MemoryEntry {
     /// The time of the message: ISO 8601 without zone, in the local time of the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<String>,
+}
+
+impl MemoryEntry {
+    /// Makes an entry without metadata.
+    pub fn new(content: Content) -> Self {
+        Self { content, ..Self::default() }
+    }
+
+    fn derived_id(&self) -> String {
+        let said = (&self.author, &self.timestamp, &self.content);
+        // Content is always JSON.
+        short_digest(&serde_json::to_string(&said).unwrap_or_default())
+    }
+}
+
+/// The first half of a text's SHA-256, in hexadecimal: an id for what has none.
+pub fn short_digest(text: &str) -> String {
+    Sha256::digest(text).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use pleach_core::{Content, Event, Map, Part, Session, SessionKey};
-use pleach_memory::{AddEvents, AddMemory, DeleteMemory, InMemoryMemoryService, MemoryService, SearchMemory};
+use pleach_memory::{
+    AddEvents, AddMemory, DeleteMemory, InMemoryMemoryService, MemoryEntry, MemoryService, SearchMemory,
+};
 use serde_json::json;
 
 fn event(id: &str, text: &str) -> Arc<Event> {
@@ -102,15 +104,39 @@ async fn s80_a_memory_belongs_to_a_user_of_an_app() {
 }
 
 #[tokio::test]
-async fn s80_direct_entries_are_not_supported() {
-    let req =
-        AddMemory { app_name: "app".into(), user_id: "u1".into(), memories: Vec::new(), custom_metadata: Map::new() };
-    let error = InMemoryMemoryService::new().add_memory(req).await.expect_err("unsupported");
-    assert_eq!(error.code(), "NotImplementedError");
-    assert_eq!(
-        error.to_string(),
-        "this memory service does not support add_memory: use one that does, or leave the call out"
-    );
+async fn s80_direct_entries_are_found_replaced_by_id_and_removed() {
+    let service = memory(&[session("s", vec![event("e1", "tea")])]).await;
+    let object = |value: serde_json::Value| value.as_object().cloned().expect("an object");
+    let named = |text: &str| MemoryEntry {
+        id: Some("m1".into()),
+        author: Some("ann".into()),
+        custom_metadata: object(json!({"source": "form"})),
+        ..MemoryEntry::new(Content::user(text))
+    };
+    let add = |entries: Vec<MemoryEntry>| {
+        let metadata = object(json!({"source": "import", "ttl": 5}));
+        service.add_memory(AddMemory::new("app", "u1", entries).with_custom_metadata(metadata))
+    };
+    add(vec![named("green tea"), MemoryEntry::new(Content::user("black tea"))]).await.expect("stored");
+    let entries = async || service.search_memory(SearchMemory::new("app", "u1", "tea")).await.expect("found").memories;
+    let found_first = entries().await;
+    assert_eq!(found_first[0].id.as_deref(), Some("e1"));
+    assert_eq!(found_first[1].custom_metadata, object(json!({"source": "form", "ttl": 5})));
+    assert_eq!(found_first[2].custom_metadata, object(json!({"source": "import", "ttl": 5})));
+    // The same entry again is the stored one, and an id replaces what has it.
+    add(vec![named("white tea"), MemoryEntry::new(Content::user("black tea"))]).await.expect("stored");
+    assert_eq!(entries().await.len(), 3);
+    assert_eq!(found(&service, "green").await, [""; 0]);
+    // An entry that was removed can be added again.
+    for _ in 0..2 {
+        service.delete_memory(DeleteMemory::new("app", "u1", "m1")).await.expect("removed");
+        assert_eq!(found(&service, "white").await, [""; 0]);
+        add(vec![named("white tea")]).await.expect("stored");
+        assert_eq!(found(&service, "white").await, ["m1"]);
+    }
+    // Nothing is found of an entry that says nothing.
+    add(vec![MemoryEntry::default()]).await.expect("nothing to store");
+    assert_eq!(entries().await.len(), 3);
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pleach_core::{Content, Event, Map, Part};
-use pleach_memory::{AddEvents, AddMemory, DeleteMemory, MemoryService as _, SearchMemory, local_time};
+use pleach_memory::{AddEvents, AddMemory, DeleteMemory, MemoryEntry, MemoryService as _, SearchMemory, local_time};
 use pleach_memory_sqlite::{SqliteMemoryOptions, SqliteMemoryService};
 use serde_json::json;
 
@@ -138,14 +138,66 @@ async fn s82_an_index_is_made_for_a_file_that_has_none() {
 }
 
 #[tokio::test]
-async fn s80_direct_entries_and_deletions_are_not_supported() {
+async fn s80_deletions_are_not_supported() {
     let place = Place::new();
     let service = place.open().await;
-    let req =
-        AddMemory { app_name: "app".into(), user_id: "u1".into(), memories: Vec::new(), custom_metadata: Map::new() };
-    assert_eq!(service.add_memory(req).await.expect_err("unsupported").code(), "NotImplementedError");
     let error = service.delete_memory(DeleteMemory::new("app", "u1", "1")).await.expect_err("unsupported");
     assert_eq!(error.code(), "NotImplementedError");
+}
+
+fn object(value: serde_json::Value) -> Map {
+    value.as_object().cloned().expect("an object")
+}
+
+#[tokio::test]
+async fn s80_metadata_is_returned_with_the_ids_and_replaced_with_its_entry() {
+    let place = Place::new();
+    let service = place.open().await;
+    let add = |events, metadata| {
+        let req = AddEvents::new("app", "u1", events).with_session("s").with_custom_metadata(object(metadata));
+        service.add_events_to_memory(req)
+    };
+    let metadata = async || search(&place.open().await, "tea").await.into_iter().map(|entry| entry.custom_metadata);
+    add(vec![event("e1", 1.0, "tea")], json!({})).await.expect("stored");
+    let ids = |id: &str| json!({"session_id": "s", "event_id": id});
+    assert!(metadata().await.eq([object(ids("e1"))]));
+    add(vec![event("e2", 2.0, "tea")], json!({"ttl": 5, "event_id": "mine"})).await.expect("stored");
+    let with = object(json!({"ttl": 5, "session_id": "s", "event_id": "e2"}));
+    assert!(metadata().await.eq([with, object(ids("e1"))]));
+    add(vec![event("e2", 2.0, "tea")], json!({})).await.expect("stored");
+    assert!(metadata().await.eq([object(ids("e2")), object(ids("e1"))]));
+}
+
+#[tokio::test]
+async fn s80_direct_entries_are_found_and_replaced_by_id() {
+    let place = Place::new();
+    let service = place.open().await;
+    let entry = |id: Option<&str>, text: &str| MemoryEntry {
+        id: id.map(Into::into),
+        author: Some("ann".into()),
+        timestamp: Some("2025-10-09T08:53:20".into()),
+        ..MemoryEntry::new(Content::user(text))
+    };
+    let add = |entries: Vec<MemoryEntry>| {
+        service.add_memory(AddMemory::new("app", "u1", entries).with_custom_metadata(object(json!({"ttl": 5}))))
+    };
+    add(vec![entry(Some("m1"), "green tea"), entry(None, "black tea"), MemoryEntry::default()]).await.expect("stored");
+    add(vec![entry(Some("m1"), "white tea"), entry(None, "black tea")]).await.expect("stored");
+    let memories = search(&service, "tea").await;
+    assert_eq!(memories.len(), 2);
+    let expected = json!({"ttl": 5, "session_id": "__unknown_session_id__", "event_id": "m1"});
+    assert_eq!(memories[0].custom_metadata, object(expected));
+    assert_eq!(
+        (memories[0].author.as_deref(), memories[0].timestamp.as_deref()),
+        (Some("ann"), Some("2025-10-09T08:53:20"))
+    );
+    assert_eq!(found(&service, "green").await, [""; 0]);
+
+    // An entry that cannot be stored is named, and none is stored.
+    let wrong = MemoryEntry { timestamp: Some("yesterday".into()), ..entry(None, "red tea") };
+    let error = add(vec![entry(None, "mint tea"), wrong]).await.expect_err("no time");
+    assert!(error.to_string().starts_with("timestamp of memories[1] cannot be stored: \"yesterday\""), "{error}");
+    assert_eq!(found(&service, "mint red").await, [""; 0]);
 }
 
 #[tokio::test]
