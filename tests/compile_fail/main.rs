@@ -3,5 +3,5 @@
 #[test]
 fn wrong_handlers_and_edges_do_not_compile_and_say_why() {
     let cases = trybuild::TestCases::new();
-    cases.compile_fail("tests/compile_fail/*.rs");
+    cases.compile_fail("cases/*.rs");
 }

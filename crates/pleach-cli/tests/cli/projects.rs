@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use crate::program::pleach;
 
@@ -16,16 +16,31 @@ fn made(folder: &Path, name: &str, flags: &[&str]) -> PathBuf {
     project
 }
 
-/// Builds a project with what the tests have built already, and returns its program.
-fn built(project: &Path) -> PathBuf {
-    let target = Path::new(env!("CARGO_BIN_EXE_pleach")).parent().unwrap().parent().unwrap();
-    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock"), project.join("Cargo.lock")).unwrap();
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--offline", "--quiet"]).current_dir(project).env("CARGO_TARGET_DIR", target);
-    let output = cargo.output().unwrap();
+/// Builds the projects of a folder as one workspace, so that what they have in common is built once, beside what the tests have built already.
+/// Returns the folder of their programs.
+fn built(folder: &Path) -> PathBuf {
+    for project in std::fs::read_dir(folder).unwrap() {
+        let project = project.unwrap().path();
+        assert!(cargo(&project, &["metadata", "--no-deps", "--format-version=1"]).status.success(), "{project:?}");
+        // A project is a workspace of its own: here, it is a member.
+        let manifest = std::fs::read_to_string(project.join("Cargo.toml")).unwrap();
+        std::fs::write(project.join("Cargo.toml"), manifest.replace("[workspace]", "")).unwrap();
+    }
+    std::fs::write(folder.join("Cargo.toml"), "[workspace]\nresolver = \"3\"\nmembers = [\"*\"]\n").unwrap();
+    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock"), folder.join("Cargo.lock")).unwrap();
+    let output = cargo(folder, &["build", "--offline", "--quiet", "--workspace"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && !said.contains("warning"), "{said}");
-    target.join("debug").join(project.file_name().unwrap())
+    target().join("debug")
+}
+
+fn cargo(folder: &Path, args: &[&str]) -> Output {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(args).current_dir(folder).env("CARGO_TARGET_DIR", target()).output().unwrap()
+}
+
+fn target() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_pleach")).parent().unwrap().parent().unwrap()
 }
 
 fn program(path: &Path, folder: &Path) -> Command {
@@ -35,22 +50,20 @@ fn program(path: &Path, folder: &Path) -> Command {
 }
 
 #[test]
-fn a_workflow_builds_and_runs() {
+fn projects_build_and_run() {
     let folder = tempfile::tempdir().unwrap();
-    let project = made(folder.path(), "pleach-new-flow", &[]);
-    let output = program(&built(&project), &project).arg("otters").output().unwrap();
+    let flow = made(folder.path(), "pleach-new-flow", &[]);
+    let agent = made(folder.path(), "pleach-new-agent", &["--agent", "--server"]);
+    let programs = built(folder.path());
+
+    let output = program(&programs.join("pleach-new-flow"), &flow).arg("otters").output().unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "A page about otters. And one more thing.\n");
     // The session is what the README of the project shows.
-    let url = format!("sqlite:{}", project.join("pleach_new_flow.db").display());
+    let url = format!("sqlite:{}", flow.join("pleach_new_flow.db").display());
     let traced = pleach(&["sessions", "trace", "first", "--tree", "--sessions", &url]);
     assert!(traced.out.contains("publish@1  done"), "{traced:?}");
-}
 
-#[test]
-fn an_agent_builds_and_is_served() {
-    let folder = tempfile::tempdir().unwrap();
-    let project = made(folder.path(), "pleach-new-agent", &["--agent", "--server"]);
-    let mut child = program(&built(&project), &project).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = program(&programs.join("pleach-new-agent"), &agent).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     child.kill().unwrap();
