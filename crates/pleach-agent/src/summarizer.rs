@@ -40,6 +40,7 @@ const MOST_OF_A_CALL: usize = 2_000;
 /// let german = summarizer.with_prompt("Fasse zusammen:\n{conversation_history}");
 /// assert!(german.is_ok());
 /// ```
+#[doc(alias = "LlmEventSummarizer")]
 pub struct LlmSummarizer {
     model: Arc<dyn Model>,
     prompt: String,

@@ -20,6 +20,7 @@ pub(crate) const MAX_HOPS: usize = 5;
 /// ADK: `ParsedArtifactUri`
 // S75
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[doc(alias = "ParsedArtifactUri")]
 pub struct ArtifactReference {
     /// The artifact.
     pub key: ArtifactKey,

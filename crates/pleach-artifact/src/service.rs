@@ -26,6 +26,7 @@ use crate::{ArtifactKey, ArtifactResult, ArtifactScope};
 ///
 /// ADK: `BaseArtifactService`
 // S70, S71
+#[doc(alias = "BaseArtifactService")]
 pub trait ArtifactService: fmt::Debug + Send + Sync + 'static {
     /// Stores a new version and returns its number.
     ///

@@ -23,6 +23,7 @@ impl SharedToolset {
 
     /// Returns the same toolset with tools named `<prefix>_<name>`. ADK: `tool_name_prefix`
     #[must_use]
+    #[doc(alias = "tool_name_prefix")]
     pub fn prefix(&self, prefix: impl Into<String>) -> Self {
         self.chosen(Choice { prefix: Some(prefix.into()), ..Choice::clone(&self.choice) })
     }
@@ -30,6 +31,7 @@ impl SharedToolset {
     /// Returns the same toolset without the tools for which `filter` is false. It sees them by the names that the toolset gives
     /// them, and is asked when they are listed. ADK: `tool_filter`
     #[must_use]
+    #[doc(alias = "tool_filter")]
     pub fn filter(&self, filter: impl Fn(&dyn Tool, &ReadonlyContext) -> bool + Send + Sync + 'static) -> Self {
         let before = self.choice.filter.clone();
         let filter = move |tool: &dyn Tool, ctx: &ReadonlyContext| {

@@ -11,10 +11,13 @@ use serde_json::{Map, Value};
 use crate::{Content, Event, FunctionCall, Part};
 
 /// The reserved function by which a node asks a person. ADK: `REQUEST_INPUT_FUNCTION_CALL_NAME`
+#[doc(alias = "REQUEST_INPUT_FUNCTION_CALL_NAME")]
 pub const REQUEST_INPUT: &str = "adk_request_input";
 /// The reserved function by which a node asks for a credential. ADK: `REQUEST_CREDENTIAL_FUNCTION_CALL_NAME`
+#[doc(alias = "REQUEST_CREDENTIAL_FUNCTION_CALL_NAME")]
 pub const REQUEST_CREDENTIAL: &str = "adk_request_credential";
 /// The reserved function by which a tool asks for permission. ADK: `REQUEST_CONFIRMATION_FUNCTION_CALL_NAME`
+#[doc(alias = "REQUEST_CONFIRMATION_FUNCTION_CALL_NAME")]
 pub const REQUEST_CONFIRMATION: &str = "adk_request_confirmation";
 
 /// The names that the runtime gives its own functions: no tool may have one of them. ADK: the functions of its flows.

@@ -59,12 +59,14 @@ impl McpToolsetBuilder {
     }
 
     /// Names the tools `<prefix>_<name>`. ADK: `tool_name_prefix`
+    #[doc(alias = "tool_name_prefix")]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = Some(prefix.into());
         self
     }
 
     /// Leaves out the tools for which `filter` is false. It is asked whenever an agent lists them. ADK: `tool_filter`
+    #[doc(alias = "tool_filter")]
     pub fn filter(mut self, filter: impl Fn(&McpTool, &ReadonlyContext) -> bool + Send + Sync + 'static) -> Self {
         let before = self.filter.take();
         self.filter = Some(Arc::new(move |tool, ctx| {
@@ -94,6 +96,7 @@ impl McpToolsetBuilder {
     }
 
     /// Sets a function that gets the progress of calls. It is called by the run that waits for the call. ADK: `progress_callback`
+    #[doc(alias = "progress_callback")]
     pub fn on_progress(mut self, take: impl Fn(&ToolContext, McpProgress) + Send + Sync + 'static) -> Self {
         self.on_progress = Some(Arc::new(take));
         self

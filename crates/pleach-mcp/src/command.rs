@@ -47,6 +47,7 @@ const INHERITED: &[&str] = &[
 /// ```
 #[derive(Clone)]
 #[must_use]
+#[doc(alias = "StdioServerParameters")]
 pub struct McpCommand {
     program: String,
     args: Vec<String>,

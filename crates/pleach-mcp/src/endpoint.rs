@@ -29,6 +29,7 @@ pub(crate) type HeaderProvider =
 /// ```
 #[derive(Clone)]
 #[must_use]
+#[doc(alias = "StreamableHTTPConnectionParams")]
 pub struct McpEndpoint {
     url: String,
     headers: Vec<(String, SecretString)>,
@@ -53,6 +54,7 @@ impl McpEndpoint {
     ///
     /// Equal headers share a session with the server, and different ones never do. Up to 64 sessions are kept; beyond that the one
     /// that was used longest ago is closed. ADK: `header_provider`
+    #[doc(alias = "header_provider")]
     pub fn session_headers<F, Fut, H, N, V>(mut self, provider: F) -> Self
     where
         F: Fn(ReadonlyContext) -> Fut + Send + Sync + 'static,

@@ -26,6 +26,7 @@ use crate::{MemoryError, MemoryResult};
 ///
 /// ADK: `BaseMemoryService`
 // S80
+#[doc(alias = "BaseMemoryService")]
 pub trait MemoryService: fmt::Debug + Send + Sync + 'static {
     /// Stores the current events of a session, in place of those that were stored for it before.
     ///

@@ -6,6 +6,7 @@ use pleach_core::micros;
 /// Formats a time (seconds since the epoch) for entries: ISO 8601 without zone, in the machine's local time.
 ///
 /// `None` outside of the calendar's range. ADK: `format_timestamp`
+#[doc(alias = "format_timestamp")]
 pub fn local_time(seconds: f64) -> Option<String> {
     iso(seconds, &chrono::Local)
 }

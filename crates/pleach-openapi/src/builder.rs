@@ -83,6 +83,7 @@ impl OpenApiToolsetBuilder {
     }
 
     /// Names the tools `<prefix>_<name>`. ADK: `tool_name_prefix`
+    #[doc(alias = "tool_name_prefix")]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = Some(prefix.into());
         self
@@ -97,6 +98,7 @@ impl OpenApiToolsetBuilder {
 
     /// Leaves out the operations for which `filter` is false. It is asked once, by [`build`](Self::build); the faults of operations that are left out do not count.
     /// ADK: `tool_filter`
+    #[doc(alias = "tool_filter")]
     pub fn filter(mut self, filter: impl Fn(&OpenApiOperation) -> bool + Send + Sync + 'static) -> Self {
         let before = self.filter.take();
         self.filter = Some(Arc::new(move |operation| {
@@ -144,6 +146,7 @@ impl OpenApiToolsetBuilder {
 
     /// Sets the credential for all security schemes whose kind it fits. No client is asked for them then. [`build`](Self::build) refuses it where it would be
     /// sent to several servers, or twice with one call. ADK: `auth_credential`
+    #[doc(alias = "auth_credential")]
     pub fn credential(mut self, credential: AuthCredential) -> Self {
         self.access.general = Some(credential);
         self

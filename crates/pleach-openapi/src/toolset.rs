@@ -64,6 +64,7 @@ impl OpenApiToolset {
 
     /// Returns the tool of this name. ADK: `get_tool`
     #[must_use]
+    #[doc(alias = "get_tool")]
     pub fn tool(&self, name: &str) -> Option<&RestApiTool> {
         self.inner.tools.iter().find(|tool| tool.name() == name)
     }

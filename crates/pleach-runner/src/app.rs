@@ -71,6 +71,7 @@ impl App {
     /// one without an output. ADK: `ResumabilityConfig`.
     // R1030, R1011
     #[must_use]
+    #[doc(alias = "ResumabilityConfig")]
     pub fn resumable(mut self, yes: bool) -> Self {
         self.resumable = yes;
         self

@@ -38,6 +38,7 @@ impl Runner {
     /// When the future is dropped, the event is stored whole or not at all; files may already be restored. Rewinding again is
     /// safe.
     // R1141, R1140, S40
+    #[doc(alias = "rewind_async")]
     pub async fn rewind(
         &self,
         user: impl Into<UserId>,

@@ -73,6 +73,7 @@ impl Runner {
     }
 
     /// Returns a run that sends a user's message to a session. It starts when it is first polled; dropping it cancels it.
+    #[doc(alias = "run_async")]
     pub fn run(&self, user: impl Into<UserId>, session: impl Into<SessionId>, message: impl Into<Message>) -> Run {
         self.start(RunRequest::new((user, session)).message(message))
     }

@@ -39,6 +39,7 @@ const DEFAULT_APP: &str = "ADK_DEFAULT_APP_NAME";
 ///
 /// ADK: `get_fast_api_app`
 #[must_use]
+#[doc(alias = "get_fast_api_app")]
 pub struct Server {
     apps: Vec<(App, Customize)>,
     sessions: Option<Arc<dyn SessionService>>,

@@ -9,6 +9,7 @@ use pleach_core::{BoxError, BoxFuture, Content, Event, EventCompaction};
 pub type Summary = Result<Option<Event>, BoxError>;
 
 /// Summarises events. ADK: `BaseEventsSummarizer`.
+#[doc(alias = "BaseEventsSummarizer")]
 pub trait EventsSummarizer: fmt::Debug + Send + Sync + 'static {
     /// Summarises `events`, which are in order and never empty, in one event with
     /// [`compaction`](pleach_core::EventActions::compaction) set; [`summary_event`] makes such an event.

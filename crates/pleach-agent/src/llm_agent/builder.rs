@@ -216,12 +216,14 @@ impl LlmAgentBuilder {
     }
 
     /// Adds a callback before the agent runs; a content that it returns is the answer, and the agent does not run.
+    #[doc(alias = "before_agent_callback")]
     pub fn before_agent(mut self, callback: impl for<'a> AgentCallback<'a>) -> Self {
         self.callbacks.before_agent.push(Arc::new(callback));
         self
     }
 
     /// Adds a callback after the agent has run; a content that it returns is one more event.
+    #[doc(alias = "after_agent_callback")]
     pub fn after_agent(mut self, callback: impl for<'a> AgentCallback<'a>) -> Self {
         self.callbacks.after_agent.push(Arc::new(callback));
         self
@@ -229,36 +231,42 @@ impl LlmAgentBuilder {
 
     /// Adds a callback before the model is called: it can change the request, and a response that it returns is used
     /// instead of the model's.
+    #[doc(alias = "before_model_callback")]
     pub fn before_model(mut self, callback: impl for<'a> BeforeModelCallback<'a>) -> Self {
         self.callbacks.before_model.push(Arc::new(callback));
         self
     }
 
     /// Adds a callback for each response and each fragment of the model; a response that it returns replaces it.
+    #[doc(alias = "after_model_callback")]
     pub fn after_model(mut self, callback: impl for<'a> AfterModelCallback<'a>) -> Self {
         self.callbacks.after_model.push(Arc::new(callback));
         self
     }
 
     /// Adds a callback for failed calls of the model; a response that it returns is used instead.
+    #[doc(alias = "on_model_error_callback")]
     pub fn on_model_error(mut self, callback: impl for<'a> ModelErrorCallback<'a>) -> Self {
         self.callbacks.on_model_error.push(Arc::new(callback));
         self
     }
 
     /// Adds a callback before a tool is called: it can change the arguments, and a value that it returns is the result.
+    #[doc(alias = "before_tool_callback")]
     pub fn before_tool(mut self, callback: impl for<'a> BeforeToolCallback<'a>) -> Self {
         self.callbacks.before_tool.push(Arc::new(callback));
         self
     }
 
     /// Adds a callback for the result of a tool; a value that it returns replaces it.
+    #[doc(alias = "after_tool_callback")]
     pub fn after_tool(mut self, callback: impl for<'a> AfterToolCallback<'a>) -> Self {
         self.callbacks.after_tool.push(Arc::new(callback));
         self
     }
 
     /// Adds a callback for the failure of a tool; a value that it returns is the result instead.
+    #[doc(alias = "on_tool_error_callback")]
     pub fn on_tool_error(mut self, callback: impl for<'a> ToolErrorCallback<'a>) -> Self {
         self.callbacks.on_tool_error.push(Arc::new(callback));
         self

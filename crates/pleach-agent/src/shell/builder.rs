@@ -42,12 +42,14 @@ impl<A> ShellAgentBuilder<A> {
     }
 
     /// Adds a callback before the agent runs; a content that it returns is the answer, and the sub-agents do not run.
+    #[doc(alias = "before_agent_callback")]
     pub fn before_agent(mut self, callback: impl for<'a> AgentCallback<'a>) -> Self {
         self.callbacks.before_agent.push(Arc::new(callback));
         self
     }
 
     /// Adds a callback after the agent has run; a content that it returns is one more event.
+    #[doc(alias = "after_agent_callback")]
     pub fn after_agent(mut self, callback: impl for<'a> AgentCallback<'a>) -> Self {
         self.callbacks.after_agent.push(Arc::new(callback));
         self

@@ -20,6 +20,7 @@ const OF_USER: &str = "user:";
 /// Returns the tool by which the model looks at the files of the session and the user. The app needs an artifact service. See
 /// [`LoadArtifacts`]. ADK: `load_artifacts_tool`
 #[must_use]
+#[doc(alias = "load_artifacts_tool")]
 pub fn load_artifacts() -> LoadArtifacts {
     LoadArtifacts {
         declaration: Arc::new(

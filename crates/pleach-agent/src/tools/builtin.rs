@@ -27,6 +27,7 @@ struct Options {
 /// Returns the tool by which the model lets the user choose. Its call is a long-running one: the client shows the options and
 /// sends the choice as its result. ADK: `get_user_choice_tool`
 #[must_use]
+#[doc(alias = "get_user_choice_tool")]
 pub fn get_user_choice() -> FunctionTool {
     let description = "Provides the options to the user and asks them to choose one.";
     let handler = async |Args(Options { options }): Args<Options>, ctx: ToolContext| {

@@ -67,6 +67,7 @@ impl Tool for LoadMemory {
 /// Returns the tool that searches earlier sessions with the user's message before each request, and shows the model what it
 /// finds. The model does not call it. A search that fails is left out with a warning. ADK: `preload_memory_tool`
 #[must_use]
+#[doc(alias = "preload_memory_tool")]
 pub fn preload_memory() -> impl Tool {
     PreloadMemory
 }

@@ -32,6 +32,7 @@ impl Context {
     ///
     /// ADK: `Context.run_node`.
     // R701–R710
+    #[doc(alias = "run_node")]
     pub fn run<'a, N, X, M, D>(
         &'a self,
         node: &'a N,

@@ -28,6 +28,7 @@ use crate::NodeError;
 ///
 /// ADK: `BaseCredentialService`
 // S85
+#[doc(alias = "BaseCredentialService")]
 pub trait CredentialService: fmt::Debug + Send + Sync + 'static {
     /// Loads the credential for the config and the user of `ctx`.
     ///

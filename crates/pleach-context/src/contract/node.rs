@@ -67,6 +67,7 @@ pub trait NodeScheduler: fmt::Debug + Send + Sync + 'static {
 ///
 /// ADK: `BaseNode`.
 // R301–R308
+#[doc(alias = "BaseNode")]
 pub trait Node: Send + Sync + 'static {
     /// The declared properties of the node; the same on every call.
     fn spec(&self) -> &NodeSpec;

@@ -41,6 +41,7 @@ pub type Hook<'a, T> = Option<BoxFuture<'a, Result<T, BoxError>>>;
 ///
 /// ADK: `BasePlugin`.
 // R1111
+#[doc(alias = "BasePlugin")]
 pub trait Plugin: fmt::Debug + Send + Sync + 'static {
     /// The name, unique in an app.
     fn name(&self) -> &str;

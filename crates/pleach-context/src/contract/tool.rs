@@ -122,6 +122,7 @@ pub trait Tool: Send + Sync + 'static {
 /// An agent lists the tools when its model is first asked in an invocation. A toolset that cannot list them is left out with an
 /// error in the log, and asked again for the next request; of a [required](Toolset::is_required) one the run fails. [`SharedToolset`](crate::SharedToolset) gives the names a prefix and chooses tools.
 // L56, L57
+#[doc(alias = "BaseToolset")]
 pub trait Toolset: Send + Sync + 'static {
     /// The name in warnings.
     fn name(&self) -> &str;

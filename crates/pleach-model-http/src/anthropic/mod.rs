@@ -25,6 +25,7 @@ use crate::wire::{Decoder, Prepared, Provider, Reading, Wire};
 /// # Ok(())
 /// # }
 /// ```
+#[doc(alias = "AnthropicLlm")]
 pub fn anthropic(model: impl Into<String>) -> HttpModelBuilder {
     HttpModelBuilder::new(Anthropic, model)
 }

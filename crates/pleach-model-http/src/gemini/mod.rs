@@ -25,6 +25,7 @@ use crate::wire::{Decoder, Prepared, Provider, Reading, Wire};
 /// # Ok(())
 /// # }
 /// ```
+#[doc(alias = "Gemini")]
 pub fn gemini(model: impl Into<String>) -> HttpModelBuilder {
     HttpModelBuilder::new(Gemini, model)
 }

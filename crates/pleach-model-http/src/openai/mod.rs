@@ -29,6 +29,7 @@ use crate::wire::{Decoder, Prepared, Provider, Reading, Wire};
 /// # Ok(())
 /// # }
 /// ```
+#[doc(alias = "LiteLlm")]
 pub fn openai(model: impl Into<String>) -> HttpModelBuilder {
     HttpModelBuilder::new(OpenAi { provider: &OPENAI, max_tokens: "max_completion_tokens" }, model)
 }

@@ -64,6 +64,7 @@ impl ContextFilterPlugin {
     ///
     /// ADK: `num_invocations_to_keep`
     #[must_use]
+    #[doc(alias = "num_invocations_to_keep")]
     pub fn keep_invocations(mut self, count: usize) -> Self {
         self.keep = Some(count);
         self

@@ -117,6 +117,7 @@ impl<W> WorkflowBuilder<W> {
     }
 
     /// Adds a node that waits for all of `from` and returns a map of their outputs by name. ADK: `JoinNode`.
+    #[doc(alias = "JoinNode")]
     pub fn join(&mut self, name: impl Into<SmolStr>, from: impl Sources) -> NodeRef<Dynamic, Dynamic> {
         let join = self.push(Arc::new(JoinNode::new(name)));
         let mut ends = Vec::new();

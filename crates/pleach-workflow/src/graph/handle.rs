@@ -46,6 +46,7 @@ impl<In, Out> fmt::Debug for NodeRef<In, Out> {
 
 /// The type of [`START`]. ADK: `START`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(alias = "START")]
 pub struct Start;
 
 /// The start of a workflow: edges from it lead to the first nodes, which receive the workflow's input.

@@ -147,6 +147,7 @@ impl FunctionTool {
     /// not to call it again meanwhile. The later result is free-form: it is not checked against the handler's result type,
     /// which describes the start. ADK: `LongRunningFunctionTool`
     #[must_use]
+    #[doc(alias = "LongRunningFunctionTool")]
     pub fn long_running(mut self) -> Self {
         if !self.long_running {
             self.long_running = true;
