@@ -69,7 +69,7 @@ fn l120_memory_agents_cut_in_every_append() {
 #[cfg(feature = "sqlite")]
 #[test]
 fn e193_sqlite_cut_after_every_event() {
-    check_on_files("sqlite", 100, union(flow(false), flow(true)), cut_after_every_event);
+    check_on_files("sqlite", 40, union(flow(false), flow(true)), cut_after_every_event);
 }
 
 #[cfg(feature = "sqlite")]
