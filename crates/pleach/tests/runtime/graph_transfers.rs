@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use crate::agents::{counting, cut_everywhere_in, left};
 use crate::support::{key, runner, trace};
 
-fn handing_over(agent: &str) -> ScriptedModel {
+pub(crate) fn handing_over(agent: &str) -> ScriptedModel {
     ScriptedModel::new().then_call("transfer_to_agent", json!({"agent_name": agent}))
 }
 
@@ -34,11 +34,11 @@ fn graph(mode: AgentMode, front: &ScriptedModel, desk: &ScriptedModel, tool: Opt
 }
 
 /// A model that decides by the request alone, as one that is asked again after a crash does.
-fn answering(answer: impl Fn(&LlmRequest) -> LlmResponse + Send + Sync + 'static) -> ScriptedModel {
+pub(crate) fn answering(answer: impl Fn(&LlmRequest) -> LlmResponse + Send + Sync + 'static) -> ScriptedModel {
     ScriptedModel::new().then(ScriptedReply::with(answer)).repeating()
 }
 
-fn called(name: &str, args: Value) -> LlmResponse {
+pub(crate) fn called(name: &str, args: Value) -> LlmResponse {
     let args = args.as_object().cloned();
     LlmResponse::calls([FunctionCall { name: Some(name.into()), args, ..FunctionCall::default() }])
 }
@@ -48,7 +48,7 @@ fn transfer(agent: &str) -> Part {
     Part::function_call(FunctionCall { name: Some("transfer_to_agent".into()), args, ..FunctionCall::default() })
 }
 
-fn quotes(request: &LlmRequest, text: &str) -> bool {
+pub(crate) fn quotes(request: &LlmRequest, text: &str) -> bool {
     request
         .contents
         .iter()
@@ -56,12 +56,12 @@ fn quotes(request: &LlmRequest, text: &str) -> bool {
         .any(|part| part.text.as_deref().is_some_and(|own| own.contains(text)))
 }
 
-fn has_response(request: &LlmRequest, name: &str) -> bool {
+pub(crate) fn has_response(request: &LlmRequest, name: &str) -> bool {
     let mut responses = request.contents.iter().flat_map(|content| content.function_responses());
     responses.any(|response| response.name.as_deref() == Some(name))
 }
 
-fn texts(request: &LlmRequest) -> Vec<String> {
+pub(crate) fn texts(request: &LlmRequest) -> Vec<String> {
     request.contents.iter().map(|content| content.text()).collect()
 }
 

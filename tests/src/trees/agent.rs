@@ -1,0 +1,247 @@
+//! Plans agents: which there are, how they converse, and what tools they have.
+
+use serde_json::{Map, Value, json};
+
+use super::Root;
+use super::script::{Reach, script};
+use crate::dice::Dice;
+
+/// How an agent with a model takes part in a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// It converses, and hands over.
+    Chat,
+    /// It works on a task until it calls `finish_task`.
+    Task,
+    /// It answers once.
+    SingleTurn,
+}
+
+/// A planned agent.
+#[derive(Debug)]
+pub(super) struct Agent {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    pub(super) subs: Vec<Agent>,
+    /// Its tools, by name.
+    pub(super) tools: Vec<&'static str>,
+    settings: Map<String, Value>,
+}
+
+/// The kind of an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Llm(Mode),
+    Sequential,
+    Parallel,
+    Loop,
+}
+
+/// Where an agent stands, which says what it may be.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    Root,
+    /// Below an agent with a model.
+    Sub,
+    /// Below a shell agent.
+    Step,
+    /// In a graph.
+    Node(Mode),
+}
+
+/// Makes the parts of one scenario.
+#[derive(Debug)]
+pub(super) struct Planner {
+    pub(super) dice: Dice,
+    pub(super) resumable: bool,
+    pub(super) streaming: bool,
+    /// Calls have ids of the model, not generated ones.
+    pub(super) named_calls: bool,
+    agents: usize,
+}
+
+/// The most agents of a scenario.
+const AGENTS: usize = 7;
+
+/// The tools that agents have; [`tool`] describes them.
+const TOOLS: [&str; 6] = ["look", "note", "job", "wait", "skip", "pay"];
+
+/// Those among them that are answered later.
+const WAITING: [&str; 3] = ["job", "wait", "pay"];
+
+impl Planner {
+    pub(super) fn new(mut dice: Dice) -> Self {
+        let resumable = dice.below(5) == 0;
+        let streaming = dice.below(8) == 0;
+        let named_calls = dice.below(2) == 0;
+        Self { dice, resumable, streaming, named_calls, agents: 0 }
+    }
+
+    pub(super) fn root_agent(&mut self) -> Root {
+        let agent = self.llm(Place::Root, 0);
+        self.root(&agent)
+    }
+
+    pub(super) fn root_shell(&mut self) -> Root {
+        let kind = self.shell_kind();
+        let agent = self.shell(kind, 0);
+        self.root(&agent)
+    }
+
+    fn root(&mut self, agent: &Agent) -> Root {
+        Root { node: self.node(agent, None), library: Map::new(), runs_side_by_side: agent.runs_side_by_side() }
+    }
+
+    fn name(&mut self) -> String {
+        self.agents += 1;
+        format!("a{}", self.agents)
+    }
+
+    fn shell_kind(&mut self) -> Kind {
+        *self.dice.one_of(&[Kind::Sequential, Kind::Parallel, Kind::Loop])
+    }
+
+    /// Plans an agent with a model, and those below it.
+    pub(super) fn llm(&mut self, place: Place, depth: usize) -> Agent {
+        let mode = self.mode(place);
+        let name = self.name();
+        let mut settings = Map::new();
+        if let Some(text) = mode.text(place, &mut self.dice) {
+            settings.insert("mode".into(), text.into());
+        }
+        let mut subs = Vec::new();
+        let wanted = if depth < 2 && mode != Mode::SingleTurn { self.dice.below(4 - depth) } else { 0 };
+        while subs.len() < wanted && self.agents < AGENTS {
+            subs.push(self.sub(depth + 1));
+        }
+        // An agent that a call runs and that hands over: L141. An agent below a shell agent is not asked by the user.
+        let delegated = mode != Mode::Chat && matches!(place, Place::Sub);
+        for key in ["disallow_transfer_to_parent", "disallow_transfer_to_peers"] {
+            if delegated || self.dice.below(8) == 0 {
+                settings.insert(key.into(), true.into());
+            }
+        }
+        if self.dice.below(5) == 0 {
+            settings.insert("output_key".into(), format!("said_{name}").into());
+        }
+        if self.dice.below(3) == 0 {
+            settings.insert("instruction".into(), format!("You are {name}.").into());
+        }
+        // google-adk loses the input of such a node when it waits: FORMAT.md, known deviation 7.
+        let must_not_wait = mode == Mode::SingleTurn && matches!(place, Place::Node(_));
+        let tools = TOOLS.into_iter().filter(|_| self.dice.below(3) == 0);
+        let tools = tools.filter(|name| !must_not_wait || !WAITING.contains(name)).collect();
+        Agent { name, kind: Kind::Llm(mode), subs, tools, settings }
+    }
+
+    fn mode(&mut self, place: Place) -> Mode {
+        match place {
+            Place::Root => *self.dice.one_of(&[Mode::Chat, Mode::Chat, Mode::Chat, Mode::Task]),
+            Place::Sub => *self.dice.one_of(&[Mode::Chat, Mode::Chat, Mode::Task, Mode::SingleTurn]),
+            Place::Step => Mode::Chat,
+            Place::Node(mode) => mode,
+        }
+    }
+
+    fn sub(&mut self, depth: usize) -> Agent {
+        if self.dice.below(8) == 0 && self.agents + 2 < AGENTS {
+            let kind = self.shell_kind();
+            self.shell(kind, depth)
+        } else {
+            self.llm(Place::Sub, depth)
+        }
+    }
+
+    /// Plans a shell agent of agents with models.
+    fn shell(&mut self, kind: Kind, depth: usize) -> Agent {
+        let name = self.name();
+        let count = 1 + self.dice.below(3);
+        let subs = (0..count).map(|_| self.llm(Place::Step, depth + 2)).collect();
+        let mut settings = Map::new();
+        if kind == Kind::Loop {
+            settings.insert("max_iterations".into(), (1 + self.dice.below(2)).into());
+        }
+        Agent { name, kind, subs, tools: Vec::new(), settings }
+    }
+
+    /// Describes an agent as a node of a scenario.
+    pub(super) fn node(&mut self, agent: &Agent, reach: Option<&Reach<'_>>) -> Value {
+        let mut node = agent.settings.clone();
+        node.insert("kind".into(), agent.kind.text().into());
+        node.insert("name".into(), agent.name.clone().into());
+        node.insert("description".into(), format!("Does {}.", agent.name).into());
+        let names: Vec<Value> = agent
+            .subs
+            .iter()
+            .map(|sub| {
+                let peers = agent.subs.iter().filter(|peer| peer.name != sub.name).collect();
+                self.node(sub, Some(&Reach { parent: agent, peers }))
+            })
+            .collect();
+        if !names.is_empty() {
+            node.insert("sub_agents".into(), names.into());
+        }
+        if let Kind::Llm(mode) = agent.kind {
+            let responses = script(self, agent, mode, reach);
+            node.insert("model".into(), json!({ "responses": responses }));
+            if !agent.tools.is_empty() {
+                node.insert("tools".into(), agent.tools.iter().map(|name| tool(name)).collect());
+            }
+        }
+        node.into()
+    }
+}
+
+impl Agent {
+    /// Whether agents run beside each other.
+    pub(super) fn runs_side_by_side(&self) -> bool {
+        self.kind == Kind::Parallel || self.subs.iter().any(Self::runs_side_by_side)
+    }
+
+    pub(super) fn has(&self, setting: &str) -> bool {
+        self.settings.contains_key(setting)
+    }
+}
+
+impl Mode {
+    /// Returns how the mode is written down, if it is.
+    fn text(self, place: Place, dice: &mut Dice) -> Option<&'static str> {
+        match (self, place) {
+            (Self::Chat, Place::Node(_)) => Some("chat"),
+            (Self::Chat, Place::Step) => None,
+            (Self::Chat, _) => (dice.below(4) == 0).then_some("chat"),
+            (Self::Task, _) => Some("task"),
+            (Self::SingleTurn, _) => Some("single_turn"),
+        }
+    }
+}
+
+impl Kind {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Llm(_) => "llm_agent",
+            Self::Sequential => "sequential_agent",
+            Self::Parallel => "parallel_agent",
+            Self::Loop => "loop_agent",
+        }
+    }
+}
+
+/// Describes a tool.
+fn tool(name: &str) -> Value {
+    let steps = match name {
+        "look" => json!([{"return": {"seen": "it"}}]),
+        "note" => json!([{"set_state": {"noted": "yes"}}, {"return": {"noted": true}}]),
+        "job" => json!([{"return": {"status": "pending"}}]),
+        "wait" => json!([{"return": null}]),
+        "skip" => json!([{"actions": {"skip_summarization": true}}, {"return": {"skipped": true}}]),
+        _ => json!([{"return": {"paid": true}}]),
+    };
+    let mut tool = json!({"name": name, "description": format!("Does {name}."), "params": [], "steps": steps});
+    match name {
+        "job" | "wait" => tool["long_running"] = true.into(),
+        "pay" => tool["require_confirmation"] = true.into(),
+        _ => {}
+    }
+    tool
+}

@@ -1,0 +1,98 @@
+//! Plans graphs with agents in them.
+
+use serde_json::{Map, Value, json};
+
+use super::Root;
+use super::agent::{Agent, Mode, Place, Planner};
+
+impl Planner {
+    pub(super) fn root_graph(&mut self) -> Root {
+        match self.dice.below(6) {
+            0 => self.conversation(),
+            1..=3 => self.chain(),
+            4 => self.lanes(),
+            _ => self.dynamic(),
+        }
+    }
+
+    /// An agent that converses, alone in its graph: it gives no output.
+    fn conversation(&mut self) -> Root {
+        let agent = self.llm(Place::Node(Mode::Chat), 0);
+        let node = self.node(&agent, None);
+        self.workflow(&[&agent], Map::from_iter([(agent.name.clone(), node)]), json!([["START", agent.name]]))
+    }
+
+    /// One or two agents in a row, with a function after them, and perhaps one before.
+    fn chain(&mut self) -> Root {
+        let mut nodes = Map::new();
+        let mut chain = vec!["START".to_owned()];
+        if self.dice.below(2) == 0 {
+            nodes.insert("first".into(), json!({"kind": "function", "steps": [{"return": "first output"}]}));
+            chain.push("first".into());
+        }
+        let count = 1 + self.dice.below(2);
+        let agents: Vec<Agent> = (0..count).map(|_| self.node_agent()).collect();
+        for agent in &agents {
+            let node = self.node(agent, None);
+            nodes.insert(agent.name.clone(), node);
+            chain.push(agent.name.clone());
+        }
+        nodes.insert("last".into(), last());
+        chain.push("last".into());
+        self.workflow(&agents.iter().collect::<Vec<_>>(), nodes, json!([chain]))
+    }
+
+    /// Two agents beside each other, joined.
+    fn lanes(&mut self) -> Root {
+        // Agents that hand over in a lane of a graph stay on the lane's branch: R402.
+        let [left, right] = [self.lane_agent(), self.lane_agent()];
+        let mut nodes = Map::new();
+        for agent in [&left, &right] {
+            let node = self.node(agent, None);
+            nodes.insert(agent.name.clone(), node);
+        }
+        nodes.insert("both".into(), json!({"kind": "join"}));
+        nodes.insert("last".into(), last());
+        let edges = json!([["START", [left.name, right.name], "both", "last"]]);
+        let mut root = self.workflow(&[&left, &right], nodes, edges);
+        root.runs_side_by_side = true;
+        root
+    }
+
+    /// A function that runs an agent.
+    fn dynamic(&mut self) -> Root {
+        let agent = self.node_agent();
+        let node = self.node(&agent, None);
+        let body = json!({"kind": "function", "rerun_on_resume": true, "steps": [
+            {"run_node": {"node": agent.name, "input": "dynamic input"}, "as": "got"},
+            {"return": {"got": {"$": "var.got"}}},
+        ]});
+        let nodes = Map::from_iter([("caller".to_owned(), body), ("last".to_owned(), last())]);
+        let mut root = self.workflow(&[&agent], nodes, json!([["START", "caller", "last"]]));
+        root.library = Map::from_iter([(agent.name.clone(), node)]);
+        root
+    }
+
+    fn node_agent(&mut self) -> Agent {
+        let mode = *self.dice.one_of(&[Mode::Task, Mode::SingleTurn]);
+        self.llm(Place::Node(mode), 0)
+    }
+
+    fn lane_agent(&mut self) -> Agent {
+        let mode = *self.dice.one_of(&[Mode::Task, Mode::SingleTurn]);
+        self.llm(Place::Node(mode), 2)
+    }
+
+    fn workflow(&self, agents: &[&Agent], nodes: Map<String, Value>, edges: Value) -> Root {
+        Root {
+            node: json!({"kind": "workflow", "name": "wf", "nodes": nodes, "edges": edges}),
+            library: Map::new(),
+            runs_side_by_side: agents.iter().any(|agent| agent.runs_side_by_side()),
+        }
+    }
+}
+
+/// A function that shows its input in the output.
+fn last() -> Value {
+    json!({"kind": "function", "steps": [{"return": {"last": {"$": "input"}}}]})
+}
