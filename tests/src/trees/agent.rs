@@ -47,6 +47,8 @@ pub(super) enum Place {
     Step,
     /// In a graph.
     Node(Mode),
+    /// Below an agent of a graph.
+    NodeSub,
 }
 
 /// Makes the parts of one scenario.
@@ -112,10 +114,11 @@ impl Planner {
         let mut subs = Vec::new();
         let wanted = if depth < 2 && mode != Mode::SingleTurn { self.dice.below(4 - depth) } else { 0 };
         while subs.len() < wanted && self.agents < AGENTS {
-            subs.push(self.sub(depth + 1));
+            let below = if matches!(place, Place::Node(_) | Place::NodeSub) { Place::NodeSub } else { Place::Sub };
+            subs.push(self.sub(below, depth + 1));
         }
-        // An agent that a call runs and that hands over: L141. An agent below a shell agent is not asked by the user.
-        let delegated = mode != Mode::Chat && matches!(place, Place::Sub);
+        // What an agent does that a call runs and that hands over: L141.
+        let delegated = mode != Mode::Chat && matches!(place, Place::Sub | Place::NodeSub);
         for key in ["disallow_transfer_to_parent", "disallow_transfer_to_peers"] {
             if delegated || self.dice.below(8) == 0 {
                 settings.insert(key.into(), true.into());
@@ -127,28 +130,31 @@ impl Planner {
         if self.dice.below(3) == 0 {
             settings.insert("instruction".into(), format!("You are {name}.").into());
         }
-        // google-adk loses the input of such a node when it waits: FORMAT.md, known deviation 7.
-        let must_not_wait = mode == Mode::SingleTurn && matches!(place, Place::Node(_));
         let tools = TOOLS.into_iter().filter(|_| self.dice.below(3) == 0);
-        let tools = tools.filter(|name| !must_not_wait || !WAITING.contains(name)).collect();
+        let tools = tools.filter(|tool| may_have(tool, place, mode, &subs)).collect();
         Agent { name, kind: Kind::Llm(mode), subs, tools, settings }
     }
 
     fn mode(&mut self, place: Place) -> Mode {
         match place {
-            Place::Root => *self.dice.one_of(&[Mode::Chat, Mode::Chat, Mode::Chat, Mode::Task]),
-            Place::Sub => *self.dice.one_of(&[Mode::Chat, Mode::Chat, Mode::Task, Mode::SingleTurn]),
+            Place::Root => *self.dice.one_of(&[Mode::Chat, Mode::Chat, Mode::Chat, self.task()]),
+            Place::Sub | Place::NodeSub => *self.dice.one_of(&[Mode::Chat, Mode::Chat, self.task(), Mode::SingleTurn]),
             Place::Step => Mode::Chat,
             Place::Node(mode) => mode,
         }
     }
 
-    fn sub(&mut self, depth: usize) -> Agent {
+    /// A task, or another mode in a resumable app, where google-adk marks tasks that wait as ended: L191, R1031.
+    pub(super) fn task(&self) -> Mode {
+        if self.resumable { Mode::Chat } else { Mode::Task }
+    }
+
+    fn sub(&mut self, place: Place, depth: usize) -> Agent {
         if self.dice.below(8) == 0 && self.agents + 2 < AGENTS {
             let kind = self.shell_kind();
             self.shell(kind, depth)
         } else {
-            self.llm(Place::Sub, depth)
+            self.llm(place, depth)
         }
     }
 
@@ -224,6 +230,21 @@ impl Kind {
             Self::Parallel => "parallel_agent",
             Self::Loop => "loop_agent",
         }
+    }
+}
+
+/// Returns whether an agent may have a tool, where pleach and google-adk do the same with it.
+fn may_have(tool: &str, place: Place, mode: Mode, subs: &[Agent]) -> bool {
+    let waits = WAITING.contains(&tool);
+    match place {
+        // The input of an agent that answers once is lost when it waits: L120.
+        _ if mode == Mode::SingleTurn => !waits,
+        // A shell agent continues with the next agent when an answer comes: L120.
+        Place::Step => !waits,
+        // A graph waits for jobs and for agents that its agents hand over to: R708.
+        Place::NodeSub => !waits,
+        Place::Node(_) => !waits || (subs.is_empty() && tool != "job"),
+        Place::Root | Place::Sub => true,
     }
 }
 

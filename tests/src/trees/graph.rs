@@ -31,7 +31,7 @@ impl Planner {
             chain.push("first".into());
         }
         let count = 1 + self.dice.below(2);
-        let agents: Vec<Agent> = (0..count).map(|_| self.node_agent()).collect();
+        let agents: Vec<Agent> = (0..count).map(|place| self.node_agent(place == 0 && chain.len() == 1)).collect();
         for agent in &agents {
             let node = self.node(agent, None);
             nodes.insert(agent.name.clone(), node);
@@ -61,10 +61,12 @@ impl Planner {
 
     /// A function that runs an agent.
     fn dynamic(&mut self) -> Root {
-        let agent = self.node_agent();
+        let sees_message = self.dice.below(2) == 0;
+        let agent = self.node_agent(sees_message);
         let node = self.node(&agent, None);
+        let input = if sees_message { json!({"$": "input"}) } else { "dynamic input".into() };
         let body = json!({"kind": "function", "rerun_on_resume": true, "steps": [
-            {"run_node": {"node": agent.name, "input": "dynamic input"}, "as": "got"},
+            {"run_node": {"node": agent.name, "input": input}, "as": "got"},
             {"return": {"got": {"$": "var.got"}}},
         ]});
         let nodes = Map::from_iter([("caller".to_owned(), body), ("last".to_owned(), last())]);
@@ -73,13 +75,15 @@ impl Planner {
         root
     }
 
-    fn node_agent(&mut self) -> Agent {
-        let mode = *self.dice.one_of(&[Mode::Task, Mode::SingleTurn]);
-        self.llm(Place::Node(mode), 0)
+    /// An agent that answers once, or a task where the agent's input is the user's message: google-adk shows a task in a later turn
+    /// only that (L193).
+    fn node_agent(&mut self, sees_message: bool) -> Agent {
+        let mode = if sees_message && self.dice.below(2) == 0 { self.task() } else { Mode::SingleTurn };
+        self.llm(Place::Node(if mode == Mode::Chat { Mode::SingleTurn } else { mode }), 0)
     }
 
     fn lane_agent(&mut self) -> Agent {
-        let mode = *self.dice.one_of(&[Mode::Task, Mode::SingleTurn]);
+        let mode = if self.resumable { Mode::SingleTurn } else { *self.dice.one_of(&[Mode::Task, Mode::SingleTurn]) };
         self.llm(Place::Node(mode), 2)
     }
 

@@ -76,7 +76,8 @@ fn beside(act: &Act, agent: &Agent, planner: &mut Planner) -> Option<Act> {
     let plain = |name: &&str| ["look", "note"].contains(name);
     let tools: Vec<&'static str> = agent.tools.iter().copied().filter(plain).collect();
     match act {
-        Act::Say => None,
+        // google-adk continues with the first response of a batch: L117.
+        Act::Say | Act::Tool("job" | "wait" | "pay") => None,
         _ if tools.is_empty() => None,
         _ => Some(Act::Tool(*planner.dice.one_of(&tools))),
     }
