@@ -25,6 +25,9 @@ pub(super) struct Agent {
     pub(super) subs: Vec<Agent>,
     /// Its tools, by name.
     pub(super) tools: Vec<&'static str>,
+    /// It is a node of a graph: once its task has ended, it ends each further one at once. What google-adk makes of the messages of
+    /// a later task of the node is R1210.
+    pub(super) is_node: bool,
     settings: Map<String, Value>,
 }
 
@@ -47,8 +50,10 @@ pub(super) enum Place {
     Step,
     /// In a graph.
     Node(Mode),
-    /// Below an agent of a graph.
-    NodeSub,
+    /// Below a parallel agent.
+    Lane,
+    /// Below an agent of a graph, or one that works on a task.
+    TaskSub,
 }
 
 /// Makes the parts of one scenario.
@@ -100,7 +105,9 @@ impl Planner {
     }
 
     fn shell_kind(&mut self) -> Kind {
-        *self.dice.one_of(&[Kind::Sequential, Kind::Parallel, Kind::Loop])
+        // google-adk marks the end of a parallel agent on the branch of a lane.
+        let parallel = if self.resumable { Kind::Sequential } else { Kind::Parallel };
+        *self.dice.one_of(&[Kind::Sequential, parallel, Kind::Loop])
     }
 
     /// Plans an agent with a model, and those below it.
@@ -114,11 +121,15 @@ impl Planner {
         let mut subs = Vec::new();
         let wanted = if depth < 2 && mode != Mode::SingleTurn { self.dice.below(4 - depth) } else { 0 };
         while subs.len() < wanted && self.agents < AGENTS {
-            let below = if matches!(place, Place::Node(_) | Place::NodeSub) { Place::NodeSub } else { Place::Sub };
+            let below = match place {
+                Place::Node(_) | Place::TaskSub => Place::TaskSub,
+                _ if mode == Mode::Task => Place::TaskSub,
+                _ => Place::Sub,
+            };
             subs.push(self.sub(below, depth + 1));
         }
         // What an agent does that a call runs and that hands over: L141.
-        let delegated = mode != Mode::Chat && matches!(place, Place::Sub | Place::NodeSub);
+        let delegated = mode != Mode::Chat && matches!(place, Place::Sub | Place::TaskSub);
         for key in ["disallow_transfer_to_parent", "disallow_transfer_to_peers"] {
             if delegated || self.dice.below(8) == 0 {
                 settings.insert(key.into(), true.into());
@@ -131,15 +142,15 @@ impl Planner {
             settings.insert("instruction".into(), format!("You are {name}.").into());
         }
         let tools = TOOLS.into_iter().filter(|_| self.dice.below(3) == 0);
-        let tools = tools.filter(|tool| may_have(tool, place, mode, &subs)).collect();
-        Agent { name, kind: Kind::Llm(mode), subs, tools, settings }
+        let tools = tools.filter(|tool| may_have(tool, place, mode, &subs, self.resumable)).collect();
+        Agent { name, kind: Kind::Llm(mode), subs, tools, is_node: matches!(place, Place::Node(_)), settings }
     }
 
     fn mode(&mut self, place: Place) -> Mode {
         match place {
             Place::Root => *self.dice.one_of(&[Mode::Chat, Mode::Chat, Mode::Chat, self.task()]),
-            Place::Sub | Place::NodeSub => *self.dice.one_of(&[Mode::Chat, Mode::Chat, self.task(), Mode::SingleTurn]),
-            Place::Step => Mode::Chat,
+            Place::Sub | Place::TaskSub => *self.dice.one_of(&[Mode::Chat, Mode::Chat, self.task(), Mode::SingleTurn]),
+            Place::Step | Place::Lane => Mode::Chat,
             Place::Node(mode) => mode,
         }
     }
@@ -150,7 +161,8 @@ impl Planner {
     }
 
     fn sub(&mut self, place: Place, depth: usize) -> Agent {
-        if self.dice.below(8) == 0 && self.agents + 2 < AGENTS {
+        // A shell agent to which a task is handed begins anew with each message.
+        if !matches!(place, Place::TaskSub) && self.dice.below(8) == 0 && self.agents + 2 < AGENTS {
             let kind = self.shell_kind();
             self.shell(kind, depth)
         } else {
@@ -162,12 +174,13 @@ impl Planner {
     fn shell(&mut self, kind: Kind, depth: usize) -> Agent {
         let name = self.name();
         let count = 1 + self.dice.below(3);
-        let subs = (0..count).map(|_| self.llm(Place::Step, depth + 2)).collect();
+        let place = if kind == Kind::Parallel { Place::Lane } else { Place::Step };
+        let subs = (0..count).map(|_| self.llm(place, depth + 2)).collect();
         let mut settings = Map::new();
         if kind == Kind::Loop {
             settings.insert("max_iterations".into(), (1 + self.dice.below(2)).into());
         }
-        Agent { name, kind, subs, tools: Vec::new(), settings }
+        Agent { name, kind, subs, tools: Vec::new(), is_node: false, settings }
     }
 
     /// Describes an agent as a node of a scenario.
@@ -214,7 +227,7 @@ impl Mode {
     fn text(self, place: Place, dice: &mut Dice) -> Option<&'static str> {
         match (self, place) {
             (Self::Chat, Place::Node(_)) => Some("chat"),
-            (Self::Chat, Place::Step) => None,
+            (Self::Chat, Place::Step | Place::Lane) => None,
             (Self::Chat, _) => (dice.below(4) == 0).then_some("chat"),
             (Self::Task, _) => Some("task"),
             (Self::SingleTurn, _) => Some("single_turn"),
@@ -234,15 +247,18 @@ impl Kind {
 }
 
 /// Returns whether an agent may have a tool, where pleach and google-adk do the same with it.
-fn may_have(tool: &str, place: Place, mode: Mode, subs: &[Agent]) -> bool {
+fn may_have(tool: &str, place: Place, mode: Mode, subs: &[Agent], resumable: bool) -> bool {
     let waits = WAITING.contains(&tool);
     match place {
+        // The order of the events of agents that run beside each other is open.
+        Place::Lane => false,
         // The input of an agent that answers once is lost when it waits: L120.
         _ if mode == Mode::SingleTurn => !waits,
-        // A shell agent continues with the next agent when an answer comes: L120.
-        Place::Step => !waits,
-        // A graph waits for jobs and for agents that its agents hand over to: R708.
-        Place::NodeSub => !waits,
+        // The end of an agent is marked while a job of it runs: L191, R1031.
+        _ if resumable && ["job", "wait"].contains(&tool) => false,
+        // A shell agent continues with the next agent when an answer comes (L120), and so does an agent that a task is handed to (R708).
+        Place::Step | Place::TaskSub => !waits,
+        // A graph waits for jobs, and for the agents that its agents hand over to: R708.
         Place::Node(_) => !waits || (subs.is_empty() && tool != "job"),
         Place::Root | Place::Sub => true,
     }

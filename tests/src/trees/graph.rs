@@ -10,7 +10,8 @@ impl Planner {
         match self.dice.below(6) {
             0 => self.conversation(),
             1..=3 => self.chain(),
-            4 => self.lanes(),
+            // When lanes store their checkpoints is open.
+            4 if !self.resumable => self.lanes(),
             _ => self.dynamic(),
         }
     }
@@ -44,8 +45,9 @@ impl Planner {
 
     /// Two agents beside each other, joined.
     fn lanes(&mut self) -> Root {
-        // Agents that hand over in a lane of a graph stay on the lane's branch: R402.
-        let [left, right] = [self.lane_agent(), self.lane_agent()];
+        // Agents that hand over in a lane stay on its branch (R402), and a message is one task's (R1210).
+        let task = if self.dice.below(2) == 0 { Mode::Task } else { Mode::SingleTurn };
+        let [left, right] = [task, Mode::SingleTurn].map(|mode| self.llm(Place::Node(mode), 2));
         let mut nodes = Map::new();
         for agent in [&left, &right] {
             let node = self.node(agent, None);
@@ -80,11 +82,6 @@ impl Planner {
     fn node_agent(&mut self, sees_message: bool) -> Agent {
         let mode = if sees_message && self.dice.below(2) == 0 { self.task() } else { Mode::SingleTurn };
         self.llm(Place::Node(if mode == Mode::Chat { Mode::SingleTurn } else { mode }), 0)
-    }
-
-    fn lane_agent(&mut self) -> Agent {
-        let mode = if self.resumable { Mode::SingleTurn } else { *self.dice.one_of(&[Mode::Task, Mode::SingleTurn]) };
-        self.llm(Place::Node(mode), 2)
     }
 
     fn workflow(&self, agents: &[&Agent], nodes: Map<String, Value>, edges: Value) -> Root {

@@ -85,8 +85,8 @@ fn event(event: &Value) -> String {
 
 /// Returns a short digest (FNV-1a) of a value, whatever the order of its keys.
 fn digest(value: &Value) -> String {
-    let hash = dumps(value, Style::COMPACT).bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
-    });
+    let hash = dumps(value, Style::COMPACT)
+        .bytes()
+        .fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3));
     format!("{hash:016x}")
 }

@@ -28,19 +28,27 @@ const LAST_TEXTS: usize = 8;
 
 /// Returns the answers of an agent's model.
 pub(super) fn script(planner: &mut Planner, agent: &Agent, mode: Mode, reach: Option<&Reach<'_>>) -> Vec<Value> {
-    let acts = acts(agent, mode, reach);
+    let mut acts = acts(agent, mode, reach);
     let mut script: Vec<Value> = Vec::new();
     for _ in 0..planner.dice.below(6) {
         let act = planner.dice.one_of(&acts).clone();
+        match &act {
+            // The runs of a sub-agent that is called several times are counted: L185.
+            Act::Delegate(called) => acts.retain(|act| !matches!(act, Act::Delegate(name) if name == called)),
+            Act::Finish if agent.is_node => acts = vec![Act::Finish],
+            _ => {}
+        }
         let beside = match planner.dice.below(8) {
             0 => beside(&act, agent, planner),
             _ => None,
         };
-        let answer = answer(planner, agent, &[Some(act), beside].into_iter().flatten().collect::<Vec<_>>(), script.len());
+        let answer =
+            answer(planner, agent, &[Some(act), beside].into_iter().flatten().collect::<Vec<_>>(), script.len());
         script.push(answer);
     }
     for _ in 0..LAST_TEXTS {
-        let last = if mode == Mode::Task && planner.dice.below(3) > 0 { Act::Finish } else { Act::Say };
+        let finishes = mode == Mode::Task && (agent.is_node || planner.dice.below(3) > 0);
+        let last = if finishes { Act::Finish } else { Act::Say };
         let answer = answer(planner, agent, &[last], script.len());
         script.push(answer);
     }

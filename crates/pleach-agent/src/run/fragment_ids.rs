@@ -24,7 +24,9 @@ impl FragmentIds {
         let mut known: Vec<&Streamed> = self.0.iter().collect();
         for call in content.parts.iter_mut().flatten().filter_map(|part| part.function_call.as_mut()) {
             let has_id = call.id.as_ref().is_some_and(|id| !id.is_empty());
-            let at = known.iter().position(|known| if has_id { call.id.as_ref() == Some(&known.id) } else { known.is(call) });
+            let at = known
+                .iter()
+                .position(|known| if has_id { call.id.as_ref() == Some(&known.id) } else { known.is(call) });
             if let Some(at) = at {
                 call.id = Some(known.remove(at).id.clone());
             }
@@ -106,7 +108,8 @@ mod tests {
 
     #[test]
     fn l157_pieces_of_the_arguments_belong_to_one_call() {
-        let found = ids(&[&[("look", json!({"a": 1}))], &[("look", json!({"b": 2}))], &[("look", json!({"a": 1, "b": 2}))]]);
+        let found =
+            ids(&[&[("look", json!({"a": 1}))], &[("look", json!({"b": 2}))], &[("look", json!({"a": 1, "b": 2}))]]);
         assert!(found.iter().all(|ids| *ids == found[0]), "{found:?}");
     }
 }

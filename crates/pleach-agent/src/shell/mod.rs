@@ -174,7 +174,8 @@ impl<'a> ShellRun<'a> {
 
     fn is_recorded(&self, state: &Map) -> bool {
         let Some(place) = self.recorded.checkpoint else { return false };
-        let says = |events: &[Arc<Event>]| events.get(place).is_some_and(|event| event.actions().agent_state() == Some(state));
+        let says =
+            |events: &[Arc<Event>]| events.get(place).is_some_and(|event| event.actions().agent_state() == Some(state));
         self.ctx.invocation().engine().with_events(says)
     }
 

@@ -149,7 +149,11 @@ impl<'a> Transfers<'a> {
         self.choice.use_sub_branch = false;
         self.node = Some(AgentNodeRuns {
             runs: vec![own.node_path().clone()],
-            answers_once: self.last().node.agent().is_some_and(|agent| agent.mode_below(false) == AgentMode::SingleTurn),
+            answers_once: self
+                .last()
+                .node
+                .agent()
+                .is_some_and(|agent| agent.mode_below(false) == AgentMode::SingleTurn),
             own,
         });
         let end = self.follow(input, end).await?;
@@ -159,11 +163,12 @@ impl<'a> Transfers<'a> {
     /// Runs the agents that the last agent, which has ended, transfers to.
     async fn follow(&mut self, input: NodeInput, mut end: NodeEnd) -> RunResult {
         while let NodeEnd::Done(result @ NodeResult { transfer_to_agent: Some(target), .. }) = &end {
-            let own = self.last().context();
-            let failed = |error| ChildFailure { error, path: own.node_path().clone() };
             let called = self.agents.iter().filter_map(|place| place.node.agent());
             let agents: Vec<_> = self.caller.iter().chain(called).collect();
-            let step = transfer_step(&agents, target).map_err(failed)?;
+            let step = match transfer_step(&agents, target) {
+                Ok(step) => step,
+                Err(error) => return Err(self.refuse(error).await),
+            };
             match (step, self.agents.len()) {
                 (TransferStep::Down, _) => self.push(target),
                 // The caller has waited for this end.
@@ -182,6 +187,16 @@ impl<'a> Transfers<'a> {
             end = self.run_last(input.clone(), setup).await?;
         }
         Ok(end)
+    }
+
+    /// Ends with a transfer that is refused. The agent of a node leaves an error event, as with every failure of a node.
+    async fn refuse(&mut self, error: NodeError) -> ChildFailure {
+        let own = self.last().context();
+        if self.node.is_some() {
+            let event = own.engine().fail(&error, false).event;
+            own.engine().deliver(Arc::unwrap_or_clone(event)).await;
+        }
+        ChildFailure { error, path: own.node_path().clone() }
     }
 
     /// Returns the setup of the next run of the last agent.

@@ -37,7 +37,8 @@ async fn cut_everywhere<N: Node>(root: impl Fn() -> N, expected: usize) {
 
 #[tokio::test]
 async fn l179_a_resume_stores_no_checkpoint_again() {
-    cut_everywhere(|| SequentialAgent::builder("seq").sub_agent(step("a")).sub_agent(step("b")).build().unwrap(), 2).await;
+    cut_everywhere(|| SequentialAgent::builder("seq").sub_agent(step("a")).sub_agent(step("b")).build().unwrap(), 2)
+        .await;
     let rounds =
         || LoopAgent::builder("rounds").sub_agent(step("a")).sub_agent(step("b")).max_iterations(2).build().unwrap();
     cut_everywhere(rounds, 4).await;

@@ -55,9 +55,8 @@ async fn r708_an_agent_of_a_body_that_gets_control_back_gives_its_output() {
 #[tokio::test]
 async fn r708_a_task_of_a_body_waits_for_the_agent_that_has_taken_it_over() {
     let model = handing_over("desk").then_call("finish_task", json!({"result": "done"}));
-    let desk = ScriptedModel::new()
-        .then_text("which colour?")
-        .then_call("transfer_to_agent", json!({"agent_name": "front"}));
+    let desk =
+        ScriptedModel::new().then_text("which colour?").then_call("transfer_to_agent", json!({"agent_name": "front"}));
     let (runner, _) = runner(running(front(AgentMode::Task, &model, &desk, None)));
     let first = trace(runner.run("ana", "s1", "go")).await;
     assert!(first.iter().all(|line| !line.contains("last")), "{first:#?}");
@@ -68,19 +67,25 @@ async fn r708_a_task_of_a_body_waits_for_the_agent_that_has_taken_it_over() {
 #[tokio::test]
 async fn r708_r402_agents_of_a_parallel_worker_that_hand_over_stay_on_the_branch_of_their_item() {
     let desk = answering(|request| LlmResponse::text(format!("found {}", texts(request)[0])));
-    let agent = front(AgentMode::SingleTurn, &answering(|_| called("transfer_to_agent", json!({"agent_name": "desk"}))), &desk, None);
+    let agent = front(
+        AgentMode::SingleTurn,
+        &answering(|_| called("transfer_to_agent", json!({"agent_name": "desk"}))),
+        &desk,
+        None,
+    );
     let mut wf = Workflow::builder("wf");
     let first = wf.node("first", async || ["a", "b"]);
     let items = wf.add(ParallelWorker::new(agent));
     let last = wf.node("last", async |Input(given): Input<Value>| format!("last {given}"));
-    wf.edge(START, first).edge(first, items).edge(items, last);
+    wf.edge(START, first).edge(first.dynamic(), items.dynamic()).edge(items.dynamic(), last);
     let (runner, sessions) = runner(wf.build().unwrap());
     let output = runner.run("ana", "s1", "go").output::<String>().await.unwrap();
     assert_eq!(output, r#"last ["found a","found b"]"#);
     let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
     let branches = |author: &str| -> Vec<String> {
         let own = session.events.iter().filter(|event| event.author() == author);
-        let mut branches: Vec<_> = own.map(|event| event.branch().map(|branch| branch.to_string()).unwrap_or_default()).collect();
+        let mut branches: Vec<_> =
+            own.map(|event| event.branch().map(|branch| branch.to_string()).unwrap_or_default()).collect();
         branches.sort();
         branches.dedup();
         branches

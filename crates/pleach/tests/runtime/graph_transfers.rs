@@ -103,6 +103,26 @@ async fn r708_an_agent_that_gets_control_back_twice_sees_both_rounds() {
     assert!(lines.iter().any(|line| line.starts_with("front wf@1/front@3 done")), "{lines:#?}");
 }
 
+#[tokio::test]
+async fn r708_a_refused_transfer_of_a_graph_leaves_an_error_event() {
+    for mode in [AgentMode::SingleTurn, AgentMode::Task, AgentMode::Chat] {
+        let (runner, _) = runner(graph(mode, &handing_over("nobody"), &ScriptedModel::saying("found"), None));
+        let mut run = runner.run("ana", "s1", "go");
+        let mut failed = Vec::new();
+        let error = loop {
+            match run.next().await.unwrap() {
+                Ok(event) if event.error_code().is_some() => failed.push(event),
+                Ok(_) => {}
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.message(), "Transfer target agent 'nobody' not found.");
+        assert_eq!(failed.len(), 1, "{mode:?}");
+        assert_eq!((failed[0].author(), failed[0].path().as_str()), ("front", "wf@1/front@1"));
+        assert_eq!(failed[0].error_message(), Some("Transfer target agent 'nobody' not found."));
+    }
+}
+
 /// The charges of a process that ends while it charges the first of two lanes, and of the one that continues.
 #[derive(Clone, Default)]
 struct Charges {

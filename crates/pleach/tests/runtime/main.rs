@@ -15,6 +15,7 @@ mod agent_lanes;
 mod agent_outputs;
 mod agent_requests;
 mod agent_settings;
+mod agent_tasks;
 mod agent_tools;
 mod agents;
 mod answer_types;
