@@ -25,9 +25,9 @@ pub(super) struct Agent {
     pub(super) subs: Vec<Agent>,
     /// Its tools, by name.
     pub(super) tools: Vec<&'static str>,
-    /// It is a node of a graph: once its task has ended, it ends each further one at once. What google-adk makes of the messages of
-    /// a later task of the node is R1210.
-    pub(super) is_node: bool,
+    /// It is the root or a node of a graph: once its task has ended, it ends each further one at once. What google-adk makes of the
+    /// messages of a later task is R1210.
+    pub(super) ends_for_good: bool,
     settings: Map<String, Value>,
 }
 
@@ -52,8 +52,14 @@ pub(super) enum Place {
     Node(Mode),
     /// Below a parallel agent.
     Lane,
-    /// Below an agent of a graph, or one that works on a task.
+    /// Below an agent of a graph, or a root that works on a task.
     TaskSub,
+    /// Below an agent that works on the task of a call.
+    Part,
+    /// Below an agent that is transferred to.
+    Below,
+    /// The same, where a task was handed over.
+    TaskBelow,
 }
 
 /// Makes the parts of one scenario.
@@ -105,8 +111,8 @@ impl Planner {
     }
 
     fn shell_kind(&mut self) -> Kind {
-        // google-adk marks the end of a parallel agent on the branch of a lane.
-        let parallel = if self.resumable { Kind::Sequential } else { Kind::Parallel };
+        // google-adk marks the end of a parallel agent on the branch of a lane. Fragments of lanes come in any order.
+        let parallel = if self.resumable || self.streaming { Kind::Sequential } else { Kind::Parallel };
         *self.dice.one_of(&[Kind::Sequential, parallel, Kind::Loop])
     }
 
@@ -122,14 +128,16 @@ impl Planner {
         let wanted = if depth < 2 && mode != Mode::SingleTurn { self.dice.below(4 - depth) } else { 0 };
         while subs.len() < wanted && self.agents < AGENTS {
             let below = match place {
-                Place::Node(_) | Place::TaskSub => Place::TaskSub,
-                _ if mode == Mode::Task => Place::TaskSub,
-                _ => Place::Sub,
+                Place::Root if mode == Mode::Chat => Place::Sub,
+                Place::Root | Place::Node(_) => Place::TaskSub,
+                _ if mode == Mode::Task => Place::Part,
+                _ if matches!(place, Place::Sub) => Place::Below,
+                _ => Place::TaskBelow,
             };
             subs.push(self.sub(below, depth + 1));
         }
         // What an agent does that a call runs and that hands over: L141.
-        let delegated = mode != Mode::Chat && matches!(place, Place::Sub | Place::TaskSub);
+        let delegated = mode != Mode::Chat && !matches!(place, Place::Root | Place::Node(_));
         for key in ["disallow_transfer_to_parent", "disallow_transfer_to_peers"] {
             if delegated || self.dice.below(8) == 0 {
                 settings.insert(key.into(), true.into());
@@ -143,12 +151,23 @@ impl Planner {
         }
         let tools = TOOLS.into_iter().filter(|_| self.dice.below(3) == 0);
         let tools = tools.filter(|tool| may_have(tool, place, mode, &subs, self.resumable)).collect();
-        Agent { name, kind: Kind::Llm(mode), subs, tools, is_node: matches!(place, Place::Node(_)), settings }
+        Agent {
+            name,
+            kind: Kind::Llm(mode),
+            subs,
+            tools,
+            ends_for_good: matches!(place, Place::Node(_) | Place::Root),
+            settings,
+        }
     }
 
     fn mode(&mut self, place: Place) -> Mode {
         match place {
             Place::Root => *self.dice.one_of(&[Mode::Chat, Mode::Chat, Mode::Chat, self.task()]),
+            // What an agent does that works on a call's task and hands over: R708, L191.
+            Place::Part => *self.dice.one_of(&[self.task(), Mode::SingleTurn]),
+            // google-adk fails when an agent that was transferred to delegates a task: L190.
+            Place::Below | Place::TaskBelow => *self.dice.one_of(&[Mode::Chat, Mode::SingleTurn]),
             Place::Sub | Place::TaskSub => *self.dice.one_of(&[Mode::Chat, Mode::Chat, self.task(), Mode::SingleTurn]),
             Place::Step | Place::Lane => Mode::Chat,
             Place::Node(mode) => mode,
@@ -162,7 +181,7 @@ impl Planner {
 
     fn sub(&mut self, place: Place, depth: usize) -> Agent {
         // A shell agent to which a task is handed begins anew with each message.
-        if !matches!(place, Place::TaskSub) && self.dice.below(8) == 0 && self.agents + 2 < AGENTS {
+        if matches!(place, Place::Sub | Place::Below) && self.dice.below(8) == 0 && self.agents + 2 < AGENTS {
             let kind = self.shell_kind();
             self.shell(kind, depth)
         } else {
@@ -180,7 +199,7 @@ impl Planner {
         if kind == Kind::Loop {
             settings.insert("max_iterations".into(), (1 + self.dice.below(2)).into());
         }
-        Agent { name, kind, subs, tools: Vec::new(), is_node: false, settings }
+        Agent { name, kind, subs, tools: Vec::new(), ends_for_good: false, settings }
     }
 
     /// Describes an agent as a node of a scenario.
@@ -254,13 +273,15 @@ fn may_have(tool: &str, place: Place, mode: Mode, subs: &[Agent], resumable: boo
         Place::Lane => false,
         // The input of an agent that answers once is lost when it waits: L120.
         _ if mode == Mode::SingleTurn => !waits,
-        // The end of an agent is marked while a job of it runs: L191, R1031.
-        _ if resumable && ["job", "wait"].contains(&tool) => false,
+        // google-adk marks an agent as ended while a job of it runs (R1031), and continues another run than the one that asked (R708).
+        _ if resumable => !waits || (matches!(place, Place::Root) && subs.is_empty() && tool == "pay"),
+        // google-adk runs nothing when the user speaks to a task whose job has no response: L191.
+        _ if mode == Mode::Task && tool == "wait" => false,
         // A shell agent continues with the next agent when an answer comes (L120), and so does an agent that a task is handed to (R708).
-        Place::Step | Place::TaskSub => !waits,
+        Place::Step | Place::TaskSub | Place::TaskBelow => !waits,
         // A graph waits for jobs, and for the agents that its agents hand over to: R708.
         Place::Node(_) => !waits || (subs.is_empty() && tool != "job"),
-        Place::Root | Place::Sub => true,
+        Place::Root | Place::Sub | Place::Below | Place::Part => true,
     }
 }
 

@@ -11,7 +11,7 @@ impl Planner {
             0 => self.conversation(),
             1..=3 => self.chain(),
             // When lanes store their checkpoints is open.
-            4 if !self.resumable => self.lanes(),
+            4 if !self.resumable && !self.streaming => self.lanes(),
             _ => self.dynamic(),
         }
     }

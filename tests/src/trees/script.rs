@@ -35,7 +35,7 @@ pub(super) fn script(planner: &mut Planner, agent: &Agent, mode: Mode, reach: Op
         match &act {
             // The runs of a sub-agent that is called several times are counted: L185.
             Act::Delegate(called) => acts.retain(|act| !matches!(act, Act::Delegate(name) if name == called)),
-            Act::Finish if agent.is_node => acts = vec![Act::Finish],
+            Act::Finish if agent.ends_for_good => acts = vec![Act::Finish],
             _ => {}
         }
         let beside = match planner.dice.below(8) {
@@ -47,7 +47,7 @@ pub(super) fn script(planner: &mut Planner, agent: &Agent, mode: Mode, reach: Op
         script.push(answer);
     }
     for _ in 0..LAST_TEXTS {
-        let finishes = mode == Mode::Task && (agent.is_node || planner.dice.below(3) > 0);
+        let finishes = mode == Mode::Task && (agent.ends_for_good || planner.dice.below(3) > 0);
         let last = if finishes { Act::Finish } else { Act::Say };
         let answer = answer(planner, agent, &[last], script.len());
         script.push(answer);

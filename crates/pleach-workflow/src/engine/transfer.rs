@@ -127,10 +127,13 @@ impl<'a> Transfers<'a> {
             self.choice = *choice;
         }
         let end = self.run_last(input.clone(), setup).await?;
+        if !matches!(&end, NodeEnd::Done(result) if result.transfer_to_agent.is_some()) {
+            return Ok(end);
+        }
         let own = self.last().context();
-        let waits = self.last().node.spec().wait_for_output;
+        let is_task = self.last().node.agent().is_some_and(|agent| agent.mode == Some(AgentMode::Task));
         match self.follow_as_node(own, input, end).await? {
-            (NodeEnd::Done(result), false) => Ok(NodeEnd::of_body(result, waits)),
+            (NodeEnd::Done(result), false) => Ok(NodeEnd::of_body(result, is_task)),
             (end, _) => Ok(end),
         }
     }

@@ -38,7 +38,7 @@ async fn l191_a_message_to_a_task_that_waits_asks_the_model() {
         let lines = left(&sessions).await.0;
         assert!(lines.iter().any(|line| line.contains("paid")), "the approval still counts: {lines:#?}");
         let last = trace(runner.run("ana", "s1", "thanks")).await;
-        assert!(last.iter().any(|line| line.contains("finish_task")), "{last:#?}");
+        assert!(last.iter().any(|line| line.contains("done")), "{last:#?}");
     }
 }
 
