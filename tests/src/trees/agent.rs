@@ -275,7 +275,7 @@ fn may_have(tool: &str, place: Place, mode: Mode, subs: &[Agent], resumable: boo
         _ if mode == Mode::SingleTurn => !waits,
         // google-adk marks an agent as ended while a job of it runs (R1031), and continues another run than the one that asked (R708).
         _ if resumable => !waits || (matches!(place, Place::Root) && subs.is_empty() && tool == "pay"),
-        // google-adk runs nothing when the user speaks to a task whose job has no response: L191.
+        // google-adk runs nothing when the user speaks to a task that waits: L191.
         _ if mode == Mode::Task && tool == "wait" => false,
         // A shell agent continues with the next agent when an answer comes (L120), and so does an agent that a task is handed to (R708).
         Place::Step | Place::TaskSub | Place::TaskBelow => !waits,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use pleach_context::engine::Engine as _;
-use pleach_context::{AgentMode, NodeError};
+use pleach_context::{AgentMode, Context, NodeError};
 use pleach_core::{Content, Event, Part};
 use pleach_model::SharedContent;
 
@@ -23,7 +23,7 @@ impl AgentRun<'_> {
         // An agent that works on another one's task, which was handed to it, has the input of that task.
         let has_task = match self.mode {
             AgentMode::Task => true,
-            AgentMode::Chat => self.ctx.isolation_scope().is_some(),
+            AgentMode::Chat => self.works_on_given_task(),
             AgentMode::SingleTurn => false,
         };
         let has_none = self.mode == AgentMode::Chat && !has_task;
@@ -49,6 +49,15 @@ impl AgentRun<'_> {
         event.set_isolation_scope(self.ctx.isolation_scope());
         self.input_event = Some(Arc::new(event));
         Ok(())
+    }
+
+    /// Returns whether the agent converses about a task that was given to an agent above it. The task of a root is the user's message.
+    fn works_on_given_task(&self) -> bool {
+        let Some(scope) = self.ctx.isolation_scope() else { return false };
+        let above = |run: &&'a Context| run.engine().parent();
+        let is_root = |run: &&'a Context| above(run).is_some_and(|above| above.node_path().is_root());
+        let mut runs = std::iter::successors(Some(self.ctx), above);
+        !runs.any(|run| run.node_path().as_str() == &*scope && is_root(&run))
     }
 
     /// Returns the contents that the model gets.

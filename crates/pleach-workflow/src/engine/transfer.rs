@@ -24,8 +24,6 @@ pub(super) struct Transfers<'a> {
     called: u32,
     /// The node whose run the first agent is, once that run has ended.
     node: Option<AgentNodeRuns>,
-    /// The first agent has handed back to its caller.
-    has_left: bool,
     /// The paths of all runs.
     paths: Vec<NodePath>,
 }
@@ -87,15 +85,7 @@ impl<'a> Transfers<'a> {
     fn of(first: Place<'a>) -> Self {
         let caller = first.node.agent().and_then(|spec| spec.parent());
         let caller = caller.filter(|caller| first.above.event_author() == caller.name);
-        Self {
-            agents: vec![first],
-            caller,
-            choice: CallerChoice::default(),
-            called: 1,
-            node: None,
-            has_left: false,
-            paths: Vec::new(),
-        }
+        Self { agents: vec![first], caller, choice: CallerChoice::default(), called: 1, node: None, paths: Vec::new() }
     }
 
     /// Begins with a sub-agent of the root agent, to which `entry` leads. Its path is that of a transfer from the root.
@@ -121,7 +111,9 @@ impl<'a> Transfers<'a> {
         self.follow(input, end).await
     }
 
-    /// Runs the first agent as a node, and those that it transfers to.
+    /// Runs the first agent, and those that it transfers to. One that a body runs is a node, as in a graph; to one that another agent
+    /// calls the call's rules apply.
+    // L141
     pub(super) async fn run(mut self, input: NodeInput, mut setup: RunSetup) -> RunResult {
         if let Some(choice) = setup.choice.take() {
             self.choice = *choice;
@@ -130,22 +122,19 @@ impl<'a> Transfers<'a> {
         if !matches!(&end, NodeEnd::Done(result) if result.transfer_to_agent.is_some()) {
             return Ok(end);
         }
+        if self.caller.is_some() {
+            return self.follow(input, end).await;
+        }
         let own = self.last().context();
         let is_task = self.last().node.agent().is_some_and(|agent| agent.mode == Some(AgentMode::Task));
-        match self.follow_as_node(own, input, end).await? {
-            (NodeEnd::Done(result), false) => Ok(NodeEnd::of_body(result, is_task)),
-            (end, _) => Ok(end),
-        }
+        Ok(match self.follow_as_node(own, input, end).await? {
+            NodeEnd::Done(result) => NodeEnd::of_body(result, is_task),
+            end => end,
+        })
     }
 
-    /// Runs the agents that the first one, whose run of the context `own` has ended, transfers to. Returns also whether it has handed
-    /// back to its caller.
-    async fn follow_as_node(
-        &mut self,
-        own: Context,
-        input: NodeInput,
-        end: NodeEnd,
-    ) -> Result<(NodeEnd, bool), ChildFailure> {
+    /// Runs the agents that the first one transfers to, whose run of the context `own` has ended.
+    async fn follow_as_node(&mut self, own: Context, input: NodeInput, end: NodeEnd) -> RunResult {
         // The conversation about a task is one, whichever agents work on it, and so is that of a lane.
         self.choice.isolation_scope = own.isolation_scope();
         self.choice.override_branch = Some(own.branch());
@@ -159,8 +148,7 @@ impl<'a> Transfers<'a> {
                 .is_some_and(|agent| agent.mode_below(false) == AgentMode::SingleTurn),
             own,
         });
-        let end = self.follow(input, end).await?;
-        Ok((end, self.has_left))
+        self.follow(input, end).await
     }
 
     /// Runs the agents that the last agent, which has ended, transfers to.
@@ -176,7 +164,6 @@ impl<'a> Transfers<'a> {
                 (TransferStep::Down, _) => self.push(target),
                 // The caller has waited for this end.
                 (TransferStep::Up, 1) => {
-                    self.has_left = true;
                     return Ok(NodeEnd::Done(NodeResult { branch: result.branch.clone(), ..NodeResult::default() }));
                 }
                 (TransferStep::Beside, 1) => self.replace_first(target),
@@ -292,7 +279,7 @@ pub(super) fn follow_in_graph<'a>(
             above.engine().count_child(&node.spec().name, run);
         }
         let first = Place { node: AgentNode::Given(node), above, own: Some(own.clone()) };
-        let (end, _) = Transfers::of(first).follow_as_node(own, input, end).await?;
+        let end = Transfers::of(first).follow_as_node(own, input, end).await?;
         Ok(match end {
             NodeEnd::Done(_) if node.agent().is_some_and(|agent| agent.converses()) => NodeEnd::Waiting,
             NodeEnd::Done(result) => NodeEnd::of_body(result, node.spec().wait_for_output),
