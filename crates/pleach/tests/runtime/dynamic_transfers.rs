@@ -22,7 +22,9 @@ fn running(front: LlmAgent) -> Workflow {
     let caller = FunctionNode::new("caller", move |ctx: Context| {
         let front = front.clone();
         async move {
-            let given = ctx.run_node(&front, NodeInput::json(json!("in put")), RunOptions::default()).await?;
+            let given = ctx
+                .run_node(&front, NodeInput::json(json!("in put")), RunOptions::default().raise_on_wait(true))
+                .await?;
             Ok::<_, NodeError>(given.to_value())
         }
     });
