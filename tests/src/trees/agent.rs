@@ -25,8 +25,8 @@ pub(super) struct Agent {
     pub(super) subs: Vec<Agent>,
     /// Its tools, by name.
     pub(super) tools: Vec<&'static str>,
-    /// It is the root or a node of a graph: once its task has ended, it ends each further one at once. What google-adk makes of the
-    /// messages of a later task is R1210.
+    /// It is the root or a node of a graph: once its task has ended, it ends each further one at once.
+    // R1210: google-adk takes the messages of a later task for something else.
     pub(super) ends_for_good: bool,
     settings: Map<String, Value>,
 }
@@ -174,7 +174,8 @@ impl Planner {
         }
     }
 
-    /// A task, or another mode in a resumable app, where google-adk marks tasks that wait as ended: L191, R1031.
+    /// A task, or another mode in a resumable app, where google-adk marks tasks that wait as ended.
+    // L191, R1031
     pub(super) fn task(&self) -> Mode {
         if self.resumable { Mode::Chat } else { Mode::Task }
     }

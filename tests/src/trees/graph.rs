@@ -78,7 +78,8 @@ impl Planner {
     }
 
     /// An agent that answers once, or a task where the agent's input is the user's message: google-adk shows a task in a later turn
-    /// only that (L193).
+    /// only that.
+    // L193
     fn node_agent(&mut self, sees_message: bool) -> Agent {
         let mode = if sees_message && self.dice.below(2) == 0 { self.task() } else { Mode::SingleTurn };
         self.llm(Place::Node(if mode == Mode::Chat { Mode::SingleTurn } else { mode }), 0)
