@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Root;
-use super::agent::{Agent, Mode, Place, Planner};
+use super::plan::{Agent, Mode, Place, Planner, Root};
 
 impl Planner {
     pub(super) fn root_graph(&mut self) -> Root {

@@ -6,6 +6,7 @@
 
 mod agent;
 mod graph;
+mod plan;
 mod recorded;
 mod reference;
 mod script;
@@ -14,15 +15,15 @@ mod turns;
 pub use recorded::{block, file, played, recorded};
 pub use reference::Reference;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::dice::Dice;
-use agent::Planner;
+use plan::Planner;
 
 /// How many scenarios are recorded: those of the numbers from 0 on.
 pub const RECORDED: u64 = 500;
 
-/// The recorded scenarios in which pleach differs on purpose, with the rule of the row in `docs/parity.md` that says why. The list may
+/// The recorded scenarios in which pleach differs on purpose, with the rule of the row in `docs/parity.md` for it. The list may
 /// only shrink.
 pub const DIFFERENT: &[(u64, &str)] = &[(350, "L140"), (387, "L191")];
 
@@ -52,15 +53,6 @@ pub fn scenario(number: u64) -> Value {
         scenario["compare"] = "per_node".into();
     }
     scenario
-}
-
-/// The root of a scenario.
-struct Root {
-    node: Value,
-    /// Nodes that functions run.
-    library: Map<String, Value>,
-    /// Agents run beside each other: the order of their events is open.
-    runs_side_by_side: bool,
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ pub fn block(scenario: &Value, trace: &Value) -> String {
     out
 }
 
-/// Says what an event is, in a few words.
+/// Describes an event in a few words.
 fn event(event: &Value) -> String {
     let author = event["author"].as_str().unwrap_or_default();
     let mut words = vec![author.to_owned()];

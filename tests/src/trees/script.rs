@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::agent::{Agent, Kind, Mode, Planner};
+use super::plan::{Agent, Kind, Mode, Planner};
 
 /// What an agent reaches above and beside it.
 pub(super) struct Reach<'a> {

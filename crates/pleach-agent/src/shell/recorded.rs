@@ -15,7 +15,7 @@ pub(super) struct Recorded {
     pub(super) first: usize,
     /// The run has left an event.
     pub(super) has_begun: bool,
-    /// The event of the session that says where it is.
+    /// The place of its last checkpoint in the session.
     pub(super) checkpoint: Option<usize>,
     pub(super) closing: Closing,
     pub(super) at: Position,
