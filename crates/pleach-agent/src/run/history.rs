@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use pleach_context::engine::Engine as _;
-use pleach_context::{AgentMode, Context, NodeError};
+use pleach_context::{AgentMode, NodeError};
 use pleach_core::{Content, Event, Part};
 use pleach_model::SharedContent;
 
@@ -54,10 +54,15 @@ impl AgentRun<'_> {
     /// Returns whether the agent converses about a task that was given to an agent above it. The task of a root is the user's message.
     fn works_on_given_task(&self) -> bool {
         let Some(scope) = self.ctx.isolation_scope() else { return false };
-        let above = |run: &&'a Context| run.engine().parent();
-        let is_root = |run: &&'a Context| above(run).is_some_and(|above| above.node_path().is_root());
-        let mut runs = std::iter::successors(Some(self.ctx), above);
-        !runs.any(|run| run.node_path().as_str() == &*scope && is_root(&run))
+        let mut run = Some(self.ctx);
+        while let Some(at) = run {
+            let above = at.engine().parent();
+            if at.node_path().as_str() == &*scope {
+                return !above.is_some_and(|above| above.node_path().is_root());
+            }
+            run = above;
+        }
+        true
     }
 
     /// Returns the contents that the model gets.
