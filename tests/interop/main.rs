@@ -14,6 +14,7 @@ mod payloads;
 mod program;
 mod reading;
 mod settled;
+mod trees;
 mod waits;
 mod writing;
 

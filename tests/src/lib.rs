@@ -1,7 +1,7 @@
 //! Shared parts of pleach's black-box tests.
 //!
 //! Owns the conformance corpus (which scenarios there are, which are known to fail, how all of them are run), the
-//! interpreter that plays one scenario with pleach, the rules by which two traces are compared, the program that reads and
+//! interpreter that plays one scenario with pleach, random scenarios, the rules by which two traces are compared, the program that reads and
 //! writes session databases for a comparison with google-adk, and the work of a process that shares one with others.
 
 pub mod corpus;
@@ -11,4 +11,5 @@ pub mod normalise;
 pub mod redactions;
 pub mod runs;
 pub mod scenario;
+pub mod trees;
 pub mod worker;

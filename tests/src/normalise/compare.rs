@@ -52,6 +52,13 @@ pub fn compare(golden: &Value, actual: &Value) -> Vec<Difference> {
     found.differences
 }
 
+/// Lists how two traces in the normal form differ; at most twelve places.
+pub fn differences(golden: &Value, actual: &Value) -> Vec<Difference> {
+    let mut found = Finder::default();
+    found.values("$", golden, actual);
+    found.differences
+}
+
 #[derive(Default)]
 struct Finder {
     differences: Vec<Difference>,

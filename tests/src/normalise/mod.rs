@@ -18,7 +18,7 @@ mod trace;
 mod tests;
 
 pub(crate) use compare::same;
-pub use compare::{Difference, compare};
+pub use compare::{Difference, compare, differences};
 pub(crate) use dumps::{Style, dumps};
 pub use trace::normalise;
 

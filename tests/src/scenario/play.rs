@@ -1,5 +1,6 @@
 //! Plays the turns of a scenario; what can be seen of it is its trace and its stored events.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -72,6 +73,8 @@ struct Stage {
     runner: Option<Runner>,
     /// Every event that was handed out.
     seen: Vec<Arc<Event>>,
+    /// The ids of calls that turns have answered because they were open.
+    answered: BTreeSet<String>,
 }
 
 impl Stage {
@@ -94,6 +97,7 @@ impl Stage {
             ids: SeqIds::new(),
             runner: None,
             seen: Vec::new(),
+            answered: BTreeSet::new(),
             world,
         };
         stage.runner = Some(stage.open(backend).await?);
@@ -174,7 +178,7 @@ impl Stage {
 
     /// Plays one turn and gives its record.
     async fn turn(&mut self, turn: Turn<'_>, session: &str, backend: &Backend) -> anyhow::Result<Value> {
-        let request = turn.request(&self.user, session, &self.seen)?;
+        let request = turn.request(&self.user, session, &self.seen, &mut self.answered)?;
         let runner = self.runner(backend).await?;
         let mut yielded = Vec::new();
         let ended = self.drive(&runner, request, turn.close_after(), &mut yielded).await;

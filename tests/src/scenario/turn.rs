@@ -1,9 +1,10 @@
 //! What the user does in one turn.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use pleach::{Content, Event, FunctionResponse, Map, Part, RunConfig, RunRequest, StreamingMode};
+use pleach::{Content, Event, FunctionCall, FunctionResponse, Map, Part, RunConfig, RunRequest, StreamingMode};
 use serde_json::Value;
 
 /// A turn of the user.
@@ -21,10 +22,21 @@ impl<'a> Turn<'a> {
         self.0.get("close_after")?.as_u64().and_then(|events| usize::try_from(events).ok())
     }
 
-    /// What the Runner is asked for. `seen` are all events that were handed out so far.
-    pub(super) fn request(&self, user: &str, session: &str, seen: &[Arc<Event>]) -> anyhow::Result<RunRequest> {
+    /// What the Runner is asked for. `seen` are all events that were handed out so far, `answered` the calls that turns with
+    /// `answer_open` have answered.
+    pub(super) fn request(
+        &self,
+        user: &str,
+        session: &str,
+        seen: &[Arc<Event>],
+        answered: &mut BTreeSet<String>,
+    ) -> anyhow::Result<RunRequest> {
         let mut request = RunRequest::new((user, session)).config(self.config()?);
-        if let Some(message) = self.message(seen)? {
+        let message = match self.answer_open(seen, answered)? {
+            Some(answer) => Some(Content::new("user", [Part::function_response(answer)])),
+            None => self.message(seen)?,
+        };
+        if let Some(message) = message {
             request = request.message(message);
         }
         if let Some(delta) = self.0.get("state_delta") {
@@ -35,6 +47,24 @@ impl<'a> Turn<'a> {
             request = request.invocation_id(last.invocation_id().clone());
         }
         Ok(request)
+    }
+
+    /// `"answer_open": {NAME: RESPONSE, ...}`: the answer to the newest call of one of these functions that no such turn has
+    /// answered. It is sent instead of the message, if there is such a call.
+    fn answer_open(
+        &self,
+        seen: &[Arc<Event>],
+        answered: &mut BTreeSet<String>,
+    ) -> anyhow::Result<Option<FunctionResponse>> {
+        let Some(answers) = self.0.get("answer_open").and_then(Value::as_object) else { return Ok(None) };
+        for call in newest_calls(seen) {
+            let Some((name, id)) = call.name.as_deref().zip(call.id.as_ref()) else { continue };
+            if let Some(answer) = answers.get(name).filter(|_| answered.insert(id.clone())) {
+                let answer = answer.as_object().with_context(|| format!("{answer} is no response"))?;
+                return Ok(Some(FunctionResponse::new(id.clone(), name, answer.clone())));
+            }
+        }
+        Ok(None)
     }
 
     fn message(&self, seen: &[Arc<Event>]) -> anyhow::Result<Option<Content>> {
@@ -93,9 +123,13 @@ fn response(answer: &Value, seen: &[Arc<Event>]) -> anyhow::Result<FunctionRespo
 
 /// The id of the last complete call of this function that was handed out, or of one further back.
 fn last_call(name: &str, back: u64, seen: &[Arc<Event>]) -> anyhow::Result<String> {
-    let complete = seen.iter().rev().filter(|event| !event.is_partial());
-    let calls = complete.flat_map(|event| event.function_calls().collect::<Vec<_>>().into_iter().rev());
-    let mut named = calls.filter(|call| call.name.as_deref() == Some(name));
+    let mut named = newest_calls(seen).filter(|call| call.name.as_deref() == Some(name));
     let call = named.nth(usize::try_from(back)?).with_context(|| format!("nobody has called `{name}`"))?;
     call.id.clone().with_context(|| format!("the call of `{name}` has no id"))
+}
+
+/// All complete calls that were handed out, the last one first.
+fn newest_calls(seen: &[Arc<Event>]) -> impl Iterator<Item = &FunctionCall> {
+    let complete = seen.iter().rev().filter(|event| !event.is_partial());
+    complete.flat_map(|event| event.function_calls().collect::<Vec<_>>().into_iter().rev())
 }

@@ -14,7 +14,7 @@ use super::call_numbers::PendingCall;
 use super::tools::ToolTable;
 use crate::guidance::{FINISH_TASK, SET_MODEL_RESPONSE};
 use crate::llm_agent::callbacks::Callbacks;
-use crate::tools::{FINISHED, refused};
+use crate::tools::{FINISHED, finished_too_early};
 
 /// A call that has been executed.
 pub(super) struct Executed<'c> {
@@ -60,7 +60,7 @@ impl<'a> Caller<'a> {
         let name = pending.call.name.as_deref().unwrap_or_default();
         let mut args = pending.call.args.clone().unwrap_or_default();
         let (result, may_be_pending, shows) = match self.tools.get(name) {
-            Some(_) if pending.is_refused => (refused("it has no arguments").into(), false, false),
+            Some(_) if pending.is_refused => (finished_too_early().into(), false, false),
             Some(tool) => {
                 let span = OpenSpan::new(execute_tool(&**tool, &ctx));
                 let call = ToolCall { tool: &**tool, ctx: &ctx, callbacks: self.callbacks };

@@ -20,7 +20,14 @@ impl AgentRun<'_> {
     /// Makes the event that shows an agent its input, where it sees nothing else, or the task that a node is given.
     pub(super) fn prepare_input(&mut self) -> Result<(), NodeError> {
         let is_blank = || self.input.value().is_some_and(|value| value.as_str() == Some(""));
-        if self.mode == AgentMode::Chat || self.input.is_null() || (self.mode == AgentMode::SingleTurn && is_blank()) {
+        // An agent that works on another one's task, which was handed to it, has the input of that task.
+        let has_task = match self.mode {
+            AgentMode::Task => true,
+            AgentMode::Chat => self.works_on_given_task(),
+            AgentMode::SingleTurn => false,
+        };
+        let has_none = self.mode == AgentMode::Chat && !has_task;
+        if has_none || self.input.is_null() || (self.mode == AgentMode::SingleTurn && is_blank()) {
             return Ok(());
         }
         let mut content = match self.input.content() {
@@ -31,7 +38,7 @@ impl AgentRun<'_> {
             },
         };
         content.role = Some("user".into());
-        if self.mode == AgentMode::Task {
+        if has_task {
             self.ctx.engine().set_task(content);
             return Ok(());
         }
@@ -42,6 +49,20 @@ impl AgentRun<'_> {
         event.set_isolation_scope(self.ctx.isolation_scope());
         self.input_event = Some(Arc::new(event));
         Ok(())
+    }
+
+    /// Returns whether the agent converses about a task that was given to an agent above it. The task of a root is the user's message.
+    fn works_on_given_task(&self) -> bool {
+        let Some(scope) = self.ctx.isolation_scope() else { return false };
+        let mut run = Some(self.ctx);
+        while let Some(at) = run {
+            let above = at.engine().parent();
+            if at.node_path().as_str() == &*scope {
+                return !above.is_some_and(|above| above.node_path().is_root());
+            }
+            run = above;
+        }
+        true
     }
 
     /// Returns the contents that the model gets.

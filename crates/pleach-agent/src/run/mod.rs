@@ -12,6 +12,7 @@ mod code;
 mod compact;
 mod confirm;
 mod delegate;
+mod fragment_ids;
 mod history;
 mod model_call;
 mod model_span;

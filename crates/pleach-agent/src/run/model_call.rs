@@ -11,10 +11,10 @@ use pleach_core::{Content, Event, EventId, FunctionCall, Map, bound_message};
 use pleach_model::{LlmRequest, LlmResponse, Model, ModelCall, ModelError, ResponseStream};
 
 use super::call_numbers::PendingCall;
+use super::fragment_ids::FragmentIds;
 use super::model_span::ModelSpan;
 use super::tools::ToolTable;
 use super::{AgentRun, StepEnd};
-use crate::ensure_call_ids;
 
 /// The code of an answer with nothing in it. ADK: `MODEL_RETURNED_NO_CONTENT`
 const NO_CONTENT: &str = "MODEL_RETURNED_NO_CONTENT";
@@ -25,9 +25,7 @@ struct Call {
     streaming: bool,
     /// The id of the event under way; its fragments have it, too.
     event_id: EventId,
-    /// The ids that calls of fragments were given, with the names of the functions.
-    // L157
-    call_ids: Vec<(Option<String>, String)>,
+    fragments: FragmentIds,
 }
 
 impl AgentRun<'_> {
@@ -38,7 +36,7 @@ impl AgentRun<'_> {
         let (mut request, mut tools) = (LlmRequest::new(model.name()), ToolTable::default());
         self.fill(&mut request, &mut tools, &*model).await?;
         let streaming = self.ctx.invocation().run_config().streaming_mode == StreamingMode::Sse;
-        let mut call = Call { tools, streaming, event_id: self.new_event_id(), call_ids: Vec::new() };
+        let mut call = Call { tools, streaming, event_id: self.new_event_id(), fragments: FragmentIds::default() };
         let instead = self.before_model(&mut request).await?;
         drop(work);
         if let Some(response) = instead {
@@ -147,7 +145,7 @@ impl AgentRun<'_> {
         let code = self.take_code(&mut response);
         let is_partial = response.is_partial();
         if let Some(content) = &mut response.content {
-            call.identify(content, is_partial, &*self.ctx.invocation().engine().services().ids);
+            call.fragments.identify(content, is_partial, &*self.ctx.invocation().engine().services().ids);
         }
         let is_error = response.error_code.is_some();
         let calls: Vec<PendingCall> = match is_partial {
@@ -207,25 +205,6 @@ impl AgentRun<'_> {
 }
 
 impl Call {
-    /// Gives the calls of a response ids, those of its fragments if they had them.
-    fn identify(&mut self, content: &mut Content, is_partial: bool, ids: &dyn pleach_core::IdGen) {
-        let mut known = self.call_ids.iter();
-        for call in content.parts.iter_mut().flatten().filter_map(|part| part.function_call.as_mut()) {
-            if call.id.as_ref().is_none_or(String::is_empty)
-                && let Some((_, id)) = known.next().filter(|(name, _)| *name == call.name)
-            {
-                call.id = Some(id.clone());
-            }
-        }
-        ensure_call_ids(content, ids);
-        if is_partial {
-            let calls = content.function_calls().filter_map(|call| Some((call.name.clone(), call.id.clone()?)));
-            self.call_ids = calls.collect();
-        } else {
-            self.call_ids.clear();
-        }
-    }
-
     fn is_long_running(&self, made: &FunctionCall) -> bool {
         let tool = made.name.as_deref().and_then(|name| self.tools.get(name));
         tool.is_some_and(|tool| tool.is_long_running())

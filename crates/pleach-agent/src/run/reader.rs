@@ -130,7 +130,7 @@ impl<'e> Reader<'e> {
             }
             if !std::mem::replace(&mut is_batch, true) {
                 // The result of a job may come much later.
-                self.calls.retain(|call| call.is_long_running && !call.has_result);
+                self.calls.retain(RecordedCall::is_job);
                 self.calls.iter_mut().for_each(|call| call.is_earlier = true);
                 self.questions.clear();
                 self.batches += 1;
@@ -250,7 +250,8 @@ impl<'e> Reader<'e> {
         }
     }
 
-    /// Takes what the user has said about the agent's task.
+    /// Takes what the user has said about the agent's task. The model is asked, whatever the agent waits for; what comes later is taken
+    /// then.
     // L191
     fn take_message(&mut self) {
         if self.has_failed {
@@ -262,7 +263,10 @@ impl<'e> Reader<'e> {
         } else if self.is_answered {
             // The callbacks before the agent are asked about each message.
             *self = Self { numbers: std::mem::take(&mut self.numbers), ..Self::default() };
-        } else if matches!(self.last, Last::Message | Last::Code(_) | Last::Responses { is_final: true }) {
+        } else if !matches!(self.last, Last::Nothing | Last::Given(_)) {
+            self.questions.iter_mut().for_each(|question| question.is_passed_over = true);
+            self.calls.iter_mut().filter(|call| call.is_job()).for_each(|call| call.is_earlier = true);
+            self.closing = Closing::Open;
             self.last = Last::Answer;
         }
     }
@@ -324,7 +328,7 @@ impl<'e> Reader<'e> {
 
     /// The questions without an answer, and the long-running calls without a result that the agent waits for.
     fn open(&self) -> Vec<String> {
-        let asks = self.questions.iter().filter(|question| question.answer.is_none()).map(|question| question.id);
+        let asks = self.questions.iter().filter(|question| question.is_open()).map(|question| question.id);
         let waits = |call: &&RecordedCall<'_>| match self.last {
             // The model is asked with the responses that there are.
             Last::Responses { .. } | Last::Given(_) | Last::TaskResponse => !call.has_response && !call.is_earlier,
@@ -347,7 +351,7 @@ impl<'e> Reader<'e> {
 
     /// The long-running calls without a result.
     pub(super) fn jobs(&self) -> impl Iterator<Item = &RecordedCall<'e>> {
-        self.calls.iter().filter(|call| call.is_long_running && !call.has_result)
+        self.calls.iter().filter(|call| call.is_job())
     }
 
     /// Returns whether all calls of the batch have begun: the run has paused with it, or nothing of it is missing.

@@ -35,9 +35,16 @@ pub(super) struct Question<'e> {
     /// The key of the credential.
     pub(super) key: Option<String>,
     pub(super) answer: Option<Value>,
+    /// The user has said something else since.
+    pub(super) is_passed_over: bool,
 }
 
 impl RecordedCall<'_> {
+    /// Returns whether the call is long-running and has no result.
+    pub(super) fn is_job(&self) -> bool {
+        self.is_long_running && !self.has_result
+    }
+
     /// Returns the call with all that it has asked for, the answer to `question` included.
     pub(super) fn answered(&self, question: &Question<'_>) -> PendingCall {
         self.with(self.given.iter().chain([question]))
@@ -62,6 +69,11 @@ impl RecordedCall<'_> {
 }
 
 impl Question<'_> {
+    /// Returns whether the agent waits for the answer.
+    pub(super) fn is_open(&self) -> bool {
+        self.answer.is_none() && !self.is_passed_over
+    }
+
     /// Returns whether the call waits for the answer.
     pub(super) fn is_for(&self, call: &RecordedCall<'_>) -> bool {
         self.call == call.id || (self.key.is_some() && self.key == call.key)
@@ -87,5 +99,5 @@ pub(super) fn question<'e>(event: &'e Event, call: &'e FunctionCall) -> Option<Q
         }
         _ => return None,
     };
-    Some(Question { id, call, key, answer: None })
+    Some(Question { id, call, key, answer: None, is_passed_over: false })
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use pleach_context::engine::{Engine as _, LaneSetup};
 use pleach_context::telemetry::{OpenSpan, SpanEnd, invoke_agent};
 use pleach_context::{AgentSpec, Context, Flow, Need, Node, NodeError, NodeInput, NodeSpec};
-use pleach_core::{Branch, Content, Event, EventActions, NodePath};
+use pleach_core::{Branch, Content, Event, EventActions, Map, NodePath};
 use serde_json::Value;
 
 use crate::llm_agent::callbacks::Callbacks;
@@ -160,15 +160,23 @@ impl<'a> ShellRun<'a> {
         self.ctx.engine().emit_noted(CallbackNote::Before.put_on(Event::new().with_content(content))).await
     }
 
-    /// Stores where the agent is, in a resumable app.
+    /// Stores where the agent is, in a resumable app, unless its last checkpoint says so.
     // L179
     async fn checkpoint<const N: usize>(&self, state: [(&str, Value); N]) -> Result<(), NodeError> {
-        if !self.ctx.invocation().is_resumable() {
+        let state: Map = state.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        if !self.ctx.invocation().is_resumable() || self.is_recorded(&state) {
             return Ok(());
         }
         let mut actions = EventActions::new();
-        actions.set_agent_state(Some(state.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()));
+        actions.set_agent_state(Some(state));
         self.ctx.emit(Event::new().with_actions(actions)).await
+    }
+
+    fn is_recorded(&self, state: &Map) -> bool {
+        let Some(place) = self.recorded.checkpoint else { return false };
+        let says =
+            |events: &[Arc<Event>]| events.get(place).is_some_and(|event| event.actions().agent_state() == Some(state));
+        self.ctx.invocation().engine().with_events(says)
     }
 
     fn children(&self) -> &'a [Arc<dyn Node>] {

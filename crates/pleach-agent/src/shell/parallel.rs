@@ -39,7 +39,7 @@ shell_agent!(ParallelAgent, Parallel);
 
 impl Conduct for ParallelAgent {
     async fn conduct(&self, run: &ShellRun<'_>) -> Result<StepEnd, NodeError> {
-        if !run.recorded.has_checkpoint && !run.children().is_empty() {
+        if !run.children().is_empty() {
             run.checkpoint([]).await?;
         }
         let since = run.ctx.engine().since();

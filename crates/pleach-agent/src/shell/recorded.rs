@@ -15,8 +15,8 @@ pub(super) struct Recorded {
     pub(super) first: usize,
     /// The run has left an event.
     pub(super) has_begun: bool,
-    /// It has stored where it is.
-    pub(super) has_checkpoint: bool,
+    /// The place of its last checkpoint in the session.
+    pub(super) checkpoint: Option<usize>,
     pub(super) closing: Closing,
     pub(super) at: Position,
 }
@@ -65,7 +65,7 @@ impl Recorded {
                 return;
             }
             self.has_begun = true;
-            self.take_own(event);
+            self.take_own(event, place);
         } else if let Some(child) = child_of(shell, event.author()) {
             self.has_begun = true;
             self.closing = Closing::Open;
@@ -73,8 +73,10 @@ impl Recorded {
         }
     }
 
-    fn take_own(&mut self, event: &Event) {
-        self.has_checkpoint |= event.actions().agent_state().is_some();
+    fn take_own(&mut self, event: &Event, place: usize) {
+        if event.actions().agent_state().is_some() {
+            self.checkpoint = Some(place);
+        }
         self.closing.take(event);
     }
 }

@@ -52,8 +52,15 @@ impl FinishTool {
     }
 }
 
-/// Returns the answer to a call that does not end the task.
-pub(crate) fn refused(why: &str) -> Value {
+/// Returns the answer to a call beside one that delegates another task.
+pub(crate) fn finished_too_early() -> Value {
+    json!({"error": format!(
+        "`{FINISH_TASK}()` did not end the task: it was called beside an agent that still works on a part of it. Call it again, alone, when that agent has given its result."
+    )})
+}
+
+/// Returns the answer to a call whose arguments do not fit.
+fn refused(why: &str) -> Value {
     json!({"error": format!(
         "Invoking `{FINISH_TASK}()` failed due to validation errors:\n{why}\nCall it again with arguments that fit."
     )})

@@ -17,5 +17,5 @@ pub use memory::{load_memory, preload_memory};
 pub use node_tool::NodeTool;
 
 pub(crate) use answer::AnswerTool;
-pub(crate) use finish::{FINISHED, FinishTool, refused};
+pub(crate) use finish::{FINISHED, FinishTool, finished_too_early};
 pub(crate) use sub_agent::SubAgentTool;

@@ -22,19 +22,19 @@ pub(super) struct Transfers<'a> {
     choice: CallerChoice,
     /// How many runs there were directly below the caller.
     called: u32,
-    /// The graph node whose run the first agent is.
-    graph_node: Option<GraphNode>,
+    /// The node whose run the first agent is, once that run has ended.
+    node: Option<AgentNodeRuns>,
     /// The paths of all runs.
     paths: Vec<NodePath>,
 }
 
-/// The first run of an agent that is a node of a graph.
-struct GraphNode {
-    /// The context of the run: what orders its end is noted there.
+/// The runs of an agent that a graph or a body runs as a node.
+struct AgentNodeRuns {
+    /// The context of the first one: what orders its end is noted there.
     own: Context,
-    /// The paths of the node's runs.
+    /// Their paths.
     runs: Vec<NodePath>,
-    /// It answers once: the last agent answers for it.
+    /// The agent answers once: the last one answers for it.
     answers_once: bool,
 }
 
@@ -85,14 +85,7 @@ impl<'a> Transfers<'a> {
     fn of(first: Place<'a>) -> Self {
         let caller = first.node.agent().and_then(|spec| spec.parent());
         let caller = caller.filter(|caller| first.above.event_author() == caller.name);
-        Self {
-            agents: vec![first],
-            caller,
-            choice: CallerChoice::default(),
-            called: 1,
-            graph_node: None,
-            paths: Vec::new(),
-        }
+        Self { agents: vec![first], caller, choice: CallerChoice::default(), called: 1, node: None, paths: Vec::new() }
     }
 
     /// Begins with a sub-agent of the root agent, to which `entry` leads. Its path is that of a transfer from the root.
@@ -114,26 +107,59 @@ impl<'a> Transfers<'a> {
     /// Runs the last agent at its next path, and those that it transfers to.
     pub(super) async fn enter(&mut self, input: NodeInput) -> RunResult {
         let setup = self.next_setup();
-        self.run(input, setup).await
+        let end = self.run_last(input.clone(), setup).await?;
+        self.follow(input, end).await
     }
 
-    /// Runs the last agent, and those that it transfers to.
-    pub(super) async fn run(&mut self, input: NodeInput, mut setup: RunSetup) -> RunResult {
+    /// Runs the first agent, and those that it transfers to. One that a body runs is a node, as in a graph; to one that another agent
+    /// calls the call's rules apply.
+    // L141
+    pub(super) async fn run(mut self, input: NodeInput, mut setup: RunSetup) -> RunResult {
         if let Some(choice) = setup.choice.take() {
             self.choice = *choice;
         }
         let end = self.run_last(input.clone(), setup).await?;
+        if !matches!(&end, NodeEnd::Done(result) if result.transfer_to_agent.is_some()) {
+            return Ok(end);
+        }
+        if self.caller.is_some() {
+            return self.follow(input, end).await;
+        }
+        let own = self.last().context();
+        let is_task = self.last().node.agent().is_some_and(|agent| agent.mode == Some(AgentMode::Task));
+        Ok(match self.follow_as_node(own, input, end).await? {
+            NodeEnd::Done(result) => NodeEnd::of_body(result, is_task),
+            end => end,
+        })
+    }
+
+    /// Runs the agents that the first one transfers to, whose run of the context `own` has ended.
+    async fn follow_as_node(&mut self, own: Context, input: NodeInput, end: NodeEnd) -> RunResult {
+        // The conversation about a task is one, whichever agents work on it, and so is that of a lane.
+        self.choice.isolation_scope = own.isolation_scope();
+        self.choice.override_branch = Some(own.branch());
+        self.choice.use_sub_branch = false;
+        self.node = Some(AgentNodeRuns {
+            runs: vec![own.node_path().clone()],
+            answers_once: self
+                .last()
+                .node
+                .agent()
+                .is_some_and(|agent| agent.mode_below(false) == AgentMode::SingleTurn),
+            own,
+        });
         self.follow(input, end).await
     }
 
     /// Runs the agents that the last agent, which has ended, transfers to.
     async fn follow(&mut self, input: NodeInput, mut end: NodeEnd) -> RunResult {
         while let NodeEnd::Done(result @ NodeResult { transfer_to_agent: Some(target), .. }) = &end {
-            let own = self.last().context();
-            let failed = |error| ChildFailure { error, path: own.node_path().clone() };
             let called = self.agents.iter().filter_map(|place| place.node.agent());
             let agents: Vec<_> = self.caller.iter().chain(called).collect();
-            let step = transfer_step(&agents, target).map_err(failed)?;
+            let step = match transfer_step(&agents, target) {
+                Ok(step) => step,
+                Err(error) => return Err(self.refuse(error).await),
+            };
             match (step, self.agents.len()) {
                 (TransferStep::Down, _) => self.push(target),
                 // The caller has waited for this end.
@@ -153,6 +179,16 @@ impl<'a> Transfers<'a> {
         Ok(end)
     }
 
+    /// Ends with a transfer that is refused. The agent of a node leaves an error event, as with every failure of a node.
+    async fn refuse(&mut self, error: NodeError) -> ChildFailure {
+        let own = self.last().context();
+        if self.node.is_some() {
+            let event = own.engine().fail(&error, false).event;
+            own.engine().deliver(Arc::unwrap_or_clone(event)).await;
+        }
+        ChildFailure { error, path: own.node_path().clone() }
+    }
+
     /// Returns the setup of the next run of the last agent.
     fn next_setup(&mut self) -> RunSetup {
         let choice = self.choice.clone();
@@ -165,7 +201,7 @@ impl<'a> Transfers<'a> {
         let above = self.last().above.clone();
         let path = self.last().next_path(run_id.as_deref());
         let branch = self.choice.branch(&above, &path);
-        if let Some(node) = self.graph_node.as_mut().filter(|_| self.agents.len() == 1) {
+        if let Some(node) = self.node.as_mut().filter(|_| self.agents.len() == 1) {
             node.runs.push(path.clone());
         }
         RunSetup {
@@ -180,12 +216,12 @@ impl<'a> Transfers<'a> {
     }
 
     fn answers_for(&self) -> Option<Arc<[NodePath]>> {
-        self.graph_node.as_ref().filter(|node| node.answers_once).map(|node| Arc::from(&*node.runs))
+        self.node.as_ref().filter(|node| node.answers_once).map(|node| Arc::from(&*node.runs))
     }
 
     /// Returns the runs whose output is that of the last agent: it runs again as the graph node, or answers for it.
     fn output_for(&self) -> Option<Arc<[NodePath]>> {
-        match &self.graph_node {
+        match &self.node {
             Some(node) if self.agents.len() == 1 => node.own.engine().output_for(),
             Some(node) if node.answers_once => Some(node.own.engine().output_for_of_child()),
             _ => None,
@@ -205,7 +241,7 @@ impl<'a> Transfers<'a> {
         // The agents above may have ended before; those that run them end behind this one.
         if let Some(last) = place.above.engine().last_event() {
             self.agents.iter().for_each(|place| place.above.engine().note_event(last));
-            self.graph_node.iter().for_each(|node| node.own.engine().note_event(last));
+            self.node.iter().for_each(|node| node.own.engine().note_event(last));
         }
         Ok(end)
     }
@@ -242,19 +278,8 @@ pub(super) fn follow_in_graph<'a>(
         if let Ok(run) = path.run_id().parse() {
             above.engine().count_child(&node.spec().name, run);
         }
-        let graph_node = GraphNode {
-            own: own.clone(),
-            runs: vec![path.clone()],
-            answers_once: node.agent().is_some_and(|agent| agent.mode_below(false) == AgentMode::SingleTurn),
-        };
-        let (scope, branch) = (own.isolation_scope(), own.branch());
-        let first = Place { node: AgentNode::Given(node), above, own: Some(own) };
-        let mut transfers = Transfers::of(first);
-        // The conversation about a task is one, whichever agents work on it.
-        transfers.choice.isolation_scope = scope;
-        transfers.choice.override_branch = Some(branch);
-        transfers.graph_node = Some(graph_node);
-        let end = transfers.follow(input, end).await?;
+        let first = Place { node: AgentNode::Given(node), above, own: Some(own.clone()) };
+        let end = Transfers::of(first).follow_as_node(own, input, end).await?;
         Ok(match end {
             NodeEnd::Done(_) if node.agent().is_some_and(|agent| agent.converses()) => NodeEnd::Waiting,
             NodeEnd::Done(result) => NodeEnd::of_body(result, node.spec().wait_for_output),
@@ -319,8 +344,8 @@ impl<'a> Place<'a> {
         let spec = self.node.spec();
         let isolation_scope = setup.isolation_scope.clone().or_else(|| task_scope(&*self.node, &setup.path));
         let (path, branch) = (setup.path.clone(), setup.branch.clone());
-        let answers_for = setup.answers_for.clone();
-        let child = ChildSetup { path, branch, isolation_scope, answers_for, ..ChildSetup::default() };
+        let (answers_for, output_for) = (setup.answers_for.clone(), setup.output_for.clone());
+        let child = ChildSetup { path, branch, isolation_scope, answers_for, output_for, ..ChildSetup::default() };
         self.above.engine().child(spec, setup.name.as_ref().unwrap_or(&spec.name), child)
     }
 

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use crate::agents::{counting, cut_everywhere_in, left};
 use crate::support::{key, runner, trace};
 
-fn handing_over(agent: &str) -> ScriptedModel {
+pub(crate) fn handing_over(agent: &str) -> ScriptedModel {
     ScriptedModel::new().then_call("transfer_to_agent", json!({"agent_name": agent}))
 }
 
@@ -34,11 +34,11 @@ fn graph(mode: AgentMode, front: &ScriptedModel, desk: &ScriptedModel, tool: Opt
 }
 
 /// A model that decides by the request alone, as one that is asked again after a crash does.
-fn answering(answer: impl Fn(&LlmRequest) -> LlmResponse + Send + Sync + 'static) -> ScriptedModel {
+pub(crate) fn answering(answer: impl Fn(&LlmRequest) -> LlmResponse + Send + Sync + 'static) -> ScriptedModel {
     ScriptedModel::new().then(ScriptedReply::with(answer)).repeating()
 }
 
-fn called(name: &str, args: Value) -> LlmResponse {
+pub(crate) fn called(name: &str, args: Value) -> LlmResponse {
     let args = args.as_object().cloned();
     LlmResponse::calls([FunctionCall { name: Some(name.into()), args, ..FunctionCall::default() }])
 }
@@ -48,7 +48,7 @@ fn transfer(agent: &str) -> Part {
     Part::function_call(FunctionCall { name: Some("transfer_to_agent".into()), args, ..FunctionCall::default() })
 }
 
-fn quotes(request: &LlmRequest, text: &str) -> bool {
+pub(crate) fn quotes(request: &LlmRequest, text: &str) -> bool {
     request
         .contents
         .iter()
@@ -56,12 +56,12 @@ fn quotes(request: &LlmRequest, text: &str) -> bool {
         .any(|part| part.text.as_deref().is_some_and(|own| own.contains(text)))
 }
 
-fn has_response(request: &LlmRequest, name: &str) -> bool {
+pub(crate) fn has_response(request: &LlmRequest, name: &str) -> bool {
     let mut responses = request.contents.iter().flat_map(|content| content.function_responses());
     responses.any(|response| response.name.as_deref() == Some(name))
 }
 
-fn texts(request: &LlmRequest) -> Vec<String> {
+pub(crate) fn texts(request: &LlmRequest) -> Vec<String> {
     request.contents.iter().map(|content| content.text()).collect()
 }
 
@@ -101,6 +101,26 @@ async fn r708_an_agent_that_gets_control_back_twice_sees_both_rounds() {
     assert_eq!(runner.run("ana", "s1", "go").output::<String>().await.unwrap(), "last \"done\"");
     let lines = left(&sessions).await.0;
     assert!(lines.iter().any(|line| line.starts_with("front wf@1/front@3 done")), "{lines:#?}");
+}
+
+#[tokio::test]
+async fn r708_a_refused_transfer_of_a_graph_leaves_an_error_event() {
+    for mode in [AgentMode::SingleTurn, AgentMode::Task, AgentMode::Chat] {
+        let (runner, _) = runner(graph(mode, &handing_over("nobody"), &ScriptedModel::saying("found"), None));
+        let mut run = runner.run("ana", "s1", "go");
+        let mut failed = Vec::new();
+        let error = loop {
+            match run.next().await.unwrap() {
+                Ok(event) if event.error_code().is_some() => failed.push(event),
+                Ok(_) => {}
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.message(), "Transfer target agent 'nobody' not found.");
+        assert_eq!(failed.len(), 1, "{mode:?}");
+        assert_eq!((failed[0].author(), failed[0].path().as_str()), ("front", "wf@1/front@1"));
+        assert_eq!(failed[0].error_message(), Some("Transfer target agent 'nobody' not found."));
+    }
 }
 
 /// The charges of a process that ends while it charges the first of two lanes, and of the one that continues.

@@ -1,0 +1,132 @@
+//! The parts of a scenario while it is planned.
+
+use serde_json::{Map, Value};
+
+use crate::dice::Dice;
+
+/// The root of a scenario.
+#[derive(Debug)]
+pub(super) struct Root {
+    pub(super) node: Value,
+    /// Nodes that functions run.
+    pub(super) library: Map<String, Value>,
+    /// Agents run beside each other: the order of their events is open.
+    pub(super) runs_side_by_side: bool,
+}
+
+/// How an agent with a model takes part in a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// It converses, and hands over.
+    Chat,
+    /// It works on a task until it calls `finish_task`.
+    Task,
+    /// It answers once.
+    SingleTurn,
+}
+
+/// A planned agent.
+#[derive(Debug)]
+pub(super) struct Agent {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    pub(super) subs: Vec<Agent>,
+    /// Its tools, by name.
+    pub(super) tools: Vec<&'static str>,
+    /// It is the root or a node of a graph: once its task has ended, it ends each further one at once.
+    // R1210: google-adk takes the messages of a later task for something else.
+    pub(super) ends_for_good: bool,
+    pub(super) settings: Map<String, Value>,
+}
+
+/// The kind of an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Llm(Mode),
+    Sequential,
+    Parallel,
+    Loop,
+}
+
+/// Where an agent is: it decides what the agent may be.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    Root,
+    /// Below an agent with a model.
+    Sub,
+    /// Below a shell agent.
+    Step,
+    /// In a graph.
+    Node(Mode),
+    /// Below a parallel agent.
+    Lane,
+    /// Below an agent of a graph, or a root that works on a task.
+    TaskSub,
+    /// Below an agent that works on the task of a call.
+    Part,
+    /// Below an agent that is transferred to.
+    Below,
+    /// The same, where a task was handed over.
+    TaskBelow,
+}
+
+/// Makes the parts of one scenario.
+#[derive(Debug)]
+pub(super) struct Planner {
+    pub(super) dice: Dice,
+    pub(super) resumable: bool,
+    pub(super) streaming: bool,
+    /// Calls have ids of the model, not generated ones.
+    pub(super) named_calls: bool,
+    pub(super) agents: usize,
+}
+
+impl Planner {
+    pub(super) fn new(mut dice: Dice) -> Self {
+        let resumable = dice.below(5) == 0;
+        let streaming = dice.below(8) == 0;
+        let named_calls = dice.below(2) == 0;
+        Self { dice, resumable, streaming, named_calls, agents: 0 }
+    }
+
+    /// A task, or another mode in a resumable app, where google-adk marks tasks that wait as ended.
+    // L191, R1031
+    pub(super) fn task(&self) -> Mode {
+        if self.resumable { Mode::Chat } else { Mode::Task }
+    }
+}
+
+impl Agent {
+    /// Whether agents run beside each other.
+    pub(super) fn runs_side_by_side(&self) -> bool {
+        self.kind == Kind::Parallel || self.subs.iter().any(Self::runs_side_by_side)
+    }
+
+    pub(super) fn has(&self, setting: &str) -> bool {
+        self.settings.contains_key(setting)
+    }
+}
+
+impl Mode {
+    /// Returns how the mode is written down, if it is.
+    pub(super) fn text(self, place: Place, dice: &mut Dice) -> Option<&'static str> {
+        match (self, place) {
+            (Self::Chat, Place::Node(_)) => Some("chat"),
+            (Self::Chat, Place::Step | Place::Lane) => None,
+            (Self::Chat, _) => (dice.below(4) == 0).then_some("chat"),
+            (Self::Task, _) => Some("task"),
+            (Self::SingleTurn, _) => Some("single_turn"),
+        }
+    }
+}
+
+impl Kind {
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Self::Llm(_) => "llm_agent",
+            Self::Sequential => "sequential_agent",
+            Self::Parallel => "parallel_agent",
+            Self::Loop => "loop_agent",
+        }
+    }
+}
