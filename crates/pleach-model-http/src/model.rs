@@ -102,7 +102,8 @@ impl Model for HttpModel {
 /// Reports why nothing comes from the model for a while.
 fn report_wait(model: &str, error: &ModelError, wait: Duration, made: u32) {
     let (status, kind, seconds) = (error.status(), error.kind(), wait.as_secs_f64());
-    tracing::warn!(model, status, ?kind, seconds, attempt = made, "the model is asked again after a wait");
+    // The name by which metrics find it.
+    tracing::warn!(name: "pleach.model.retry", model, status, ?kind, seconds, attempt = made, "the model is asked again after a wait");
 }
 
 impl Inner {
