@@ -1,83 +1,81 @@
-//! OpenTelemetry for pleach: all parts of an invocation in one trace, whichever processes they ran in.
+//! [`Printer`]: an exporter that prints a line for each span and each point of a metric; it takes the place of a collector.
 
-use std::cell::Cell;
 use std::io::Write as _;
+use std::time::Duration;
 
-use opentelemetry::trace::{SpanContext, SpanId, TraceContextExt as _, TraceFlags, TraceId, TracerProvider as _};
-use opentelemetry::{Context, trace::TraceState};
-use opentelemetry_sdk::error::OTelSdkResult;
-use opentelemetry_sdk::trace::{IdGenerator, RandomIdGenerator, SdkTracerProvider, SpanData, SpanExporter};
-use pleach::telemetry::InvocationTrace;
-use tracing::Span;
-use tracing_opentelemetry::OpenTelemetrySpanExt as _;
-use tracing_subscriber::layer::SubscriberExt as _;
+use pleach::otel::opentelemetry::KeyValue;
+use pleach::otel::opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
+use pleach::otel::opentelemetry_sdk::metrics::Temporality;
+use pleach::otel::opentelemetry_sdk::metrics::data::{AggregatedMetrics, MetricData, ResourceMetrics};
+use pleach::otel::opentelemetry_sdk::metrics::exporter::PushMetricExporter;
+use pleach::otel::opentelemetry_sdk::trace::{SpanData, SpanExporter};
 
-/// Sends what `tracing` records to OpenTelemetry.
-pub(crate) fn init() -> SdkTracerProvider {
-    // A program that samples: `.with_sampler(Sampler::TraceIdRatioBased(0.1))`, which decides alike in every process.
-    let provider = SdkTracerProvider::builder().with_id_generator(Ids::default()).with_simple_exporter(Printer).build();
-    let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("pleach"));
-    // Set once, by the program alone; a second call would change nothing.
-    let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(layer));
-    provider
-}
-
-/// Puts the span of an invocation into the invocation's own trace, for `RunnerBuilder::on_invocation_span`: as its root
-/// where the invocation starts, below that root where it continues. The caller's span is linked.
-pub(crate) fn join_trace(span: &Span, trace: &InvocationTrace) {
-    let caller = Span::current().context().span().span_context().clone();
-    if caller.is_valid() {
-        span.add_link(caller);
-    }
-    let (trace_id, span_id) = (TraceId::from_bytes(trace.trace_id()), SpanId::from_bytes(trace.span_id()));
-    if trace.is_resumed() {
-        let first = SpanContext::new(trace_id, span_id, TraceFlags::SAMPLED, true, TraceState::default());
-        let _ = span.set_parent(Context::new().with_remote_span_context(first));
-    } else {
-        let _ = span.set_parent(Context::new());
-        NEXT.set(Some((trace_id, span_id)));
-        // The span starts here, with these ids.
-        let _ = span.context();
-        NEXT.set(None);
-    }
-}
-
-thread_local! {
-    /// The ids of the span that [`join_trace`] starts.
-    static NEXT: Cell<Option<(TraceId, SpanId)>> = const { Cell::new(None) };
-}
-
-/// Random ids, except for the root of an invocation's trace.
-#[derive(Debug, Default)]
-struct Ids(RandomIdGenerator);
-
-impl IdGenerator for Ids {
-    fn new_trace_id(&self) -> TraceId {
-        NEXT.get().map_or_else(|| self.0.new_trace_id(), |(trace, _)| trace)
-    }
-
-    fn new_span_id(&self) -> SpanId {
-        NEXT.get().map_or_else(|| self.0.new_span_id(), |(_, span)| span)
-    }
-}
-
-/// Prints a line for each span; takes the place of an exporter that sends them.
+/// Prints what it is given.
 #[derive(Debug)]
-struct Printer;
+pub(crate) struct Printer;
 
 impl SpanExporter for Printer {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
-        let mut out = std::io::stdout().lock();
-        for span in batch {
-            let (own, parent) = (span.span_context, span.parent_span_id);
-            let outcome = span.attributes.iter().find(|attribute| attribute.key.as_str() == "pleach.outcome");
-            let outcome = outcome.map(|attribute| format!(": {}", attribute.value)).unwrap_or_default();
-            let links: String =
-                span.links.iter().map(|link| format!(", linked to {}", link.span_context.trace_id())).collect();
-            let line = format!("{} {} {parent} {}{outcome}{links}", own.trace_id(), own.span_id(), span.name);
-            writeln!(out, "{line}")
-                .map_err(|error| opentelemetry_sdk::error::OTelSdkError::InternalFailure(error.to_string()))?;
+        batch.iter().try_for_each(|span| print(&span_line(span)))
+    }
+}
+
+impl PushMetricExporter for Printer {
+    async fn export(&self, metrics: &ResourceMetrics) -> OTelSdkResult {
+        for metric in metrics.scope_metrics().flat_map(|scope| scope.metrics()) {
+            points(metric.data()).iter().try_for_each(|point| print(&format!("metric {} {point}", metric.name())))?;
         }
         Ok(())
     }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        Ok(())
+    }
+
+    fn shutdown_with_timeout(&self, _: Duration) -> OTelSdkResult {
+        Ok(())
+    }
+
+    fn temporality(&self) -> Temporality {
+        Temporality::Cumulative
+    }
+}
+
+/// The ids of the trace, the span and its parent, and what it covered.
+fn span_line(span: &SpanData) -> String {
+    let (own, parent) = (&span.span_context, span.parent_span_id);
+    let outcome = span.attributes.iter().find(|attribute| attribute.key.as_str() == "pleach.outcome");
+    let outcome = outcome.map(|attribute| format!(": {}", attribute.value)).unwrap_or_default();
+    let links: String = span.links.iter().map(|link| format!(", linked to {}", link.span_context.trace_id())).collect();
+    format!("{} {} {parent} {}{outcome}{links}", own.trace_id(), own.span_id(), span.name)
+}
+
+/// The number of values of each point of a histogram, and the value of each point of another metric.
+fn points(data: &AggregatedMetrics) -> Vec<String> {
+    match data {
+        AggregatedMetrics::F64(MetricData::Histogram(histogram)) => {
+            histogram.data_points().map(|point| line(point.attributes(), point.count())).collect()
+        }
+        AggregatedMetrics::U64(MetricData::Sum(sum)) => {
+            sum.data_points().map(|point| line(point.attributes(), point.value())).collect()
+        }
+        AggregatedMetrics::I64(MetricData::Sum(sum)) => {
+            sum.data_points().map(|point| line(point.attributes(), point.value())).collect()
+        }
+        AggregatedMetrics::U64(MetricData::Gauge(gauge)) => {
+            gauge.data_points().map(|point| line(point.attributes(), point.value())).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn line<'a>(attributes: impl Iterator<Item = &'a KeyValue>, value: impl std::fmt::Display) -> String {
+    let mut attributes: Vec<String> = attributes.map(|known| format!("{}={}", known.key, known.value)).collect();
+    attributes.sort_unstable();
+    format!("{{{}}} {value}", attributes.join(", "))
+}
+
+fn print(line: &str) -> OTelSdkResult {
+    let written = writeln!(std::io::stdout().lock(), "{line}");
+    written.map_err(|error| OTelSdkError::InternalFailure(error.to_string()))
 }
