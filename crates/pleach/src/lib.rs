@@ -99,7 +99,7 @@ pub use pleach_core::{
     AnyRoute, AppName, AuthConfig, AuthDocument, Blob, BoxError, BoxFuture, Branch, Bytes, CamelCase, Clock,
     CodeExecutionResult, Content, DEFAULT_ROUTE, Event, EventActions, EventCompaction, EventId, ExecutableCode,
     FileData, FunctionCall, FunctionDeclaration, FunctionResponse, FunctionResponsePart, IdGen, IntoRoute,
-    InvocationId, Map, ModelInfo, NodeInfo, NodePath, OutputFor, Owned, Part, Question, QuestionKind,
+    InvocationId, MODEL_WAIT, Map, ModelInfo, NodeInfo, NodePath, OutputFor, Owned, Part, Question, QuestionKind,
     REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT, RandomIds, RefusedKey, RequestInput, Revision, Route,
     RouteKey, Routes, SIGNAL, Session, SessionHead, SessionId, SessionKey, SetupError, StateOp, StateOpError, StateOps,
     StateRights, TIMER, ToolCall, ToolConfirmation, ToolResponse, UiWidget, UnreadableKeys, UserId, Uuid,

@@ -15,6 +15,7 @@ mod delegate;
 mod history;
 mod model_call;
 mod model_span;
+mod model_wait;
 mod next;
 mod plan;
 mod reader;
