@@ -9,6 +9,7 @@ use pleach::{FunctionCall, Map};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::Notify;
 
 use crate::collector::{Collector, finish};
@@ -202,4 +203,48 @@ async fn no_attribute_of_a_metric_is_an_id_or_a_text() {
 /// A reply of a model that asks for the weather.
 fn asks_weather(city: &str) -> LlmResponse {
     LlmResponse::calls([FunctionCall::new("call-1", "weather", Map::from_iter([("city".to_owned(), json!(city))]))])
+}
+
+/// Serves these answers over HTTP, one for each connection.
+async fn serve(answers: Vec<&'static str>) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        for answer in answers {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut read = Vec::new();
+            // The request ends with its body.
+            while !read.ends_with(b"}") {
+                let mut buffer = [0; 65_536];
+                let count = stream.read(&mut buffer).await.unwrap();
+                read.extend_from_slice(&buffer[..count]);
+            }
+            stream.write_all(answer.as_bytes()).await.unwrap();
+            stream.shutdown().await.unwrap();
+        }
+    });
+    url
+}
+
+#[cfg(feature = "openai")]
+#[tokio::test]
+async fn a_request_that_a_client_sends_again_is_counted() {
+    let said = r#"{"choices": [{"message": {"content": "Sunny."}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 9, "completion_tokens": 2}}"#;
+    let good = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{said}",
+        said.len()
+    );
+    let busy = "HTTP/1.1 429 Too Many\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    let url = serve(vec![busy, busy, good.leak()]).await;
+    let retry = pleach::model::HttpRetryOptions { initial_delay: Some(0.0), jitter: Some(0.0), ..Default::default() };
+    let model = pleach::models::openai("m").base_url(url).key("k").retry(retry).build().unwrap();
+    let collector = Collector::start();
+    let agent = LlmAgent::builder("helper").model(model).build().unwrap();
+    let runner = collector.otel.build(Runner::builder("t").root(agent)).unwrap();
+    assert_eq!(runner.run("ana", "s1", "go").reply().await.unwrap(), "Sunny.");
+    assert_eq!(collector.lines("pleach.model.retries"), ["error.type=429 gen_ai.request.model=m 2"]);
+    let calls = collector.points("gen_ai.client.operation.duration");
+    assert_eq!((calls.len(), calls[0].count), (1, 1));
+    let tokens: Vec<f64> = collector.points("gen_ai.client.token.usage").iter().map(|point| point.sum).collect();
+    assert_eq!(tokens, [9.0, 2.0]);
 }
