@@ -86,8 +86,7 @@ impl<T> RequestInput<T> {
         self
     }
 
-    /// Sets the data to show with the text: a value or a reference to one. Asking fails for one without a JSON form, such as a NaN;
-    /// [`RequestInput::try_with_payload`] says so at once.
+    /// Sets the data to show with the text: a value or a reference to one. Asking fails for one without a JSON form, such as a NaN.
     pub fn with_payload(mut self, payload: impl Serialize) -> Self {
         match crate::to_json(payload) {
             Ok(payload) => (self.payload, self.payload_fault) = (Some(payload), None),
@@ -101,11 +100,11 @@ impl<T> RequestInput<T> {
     /// # Errors
     /// When the value has none, such as one with a NaN.
     pub fn try_with_payload(mut self, payload: impl Serialize) -> serde_json::Result<Self> {
-        (self.payload, self.payload_fault) = (Some(crate::to_json(payload)?), None);
-        Ok(self)
+        self.payload = Some(crate::to_json(payload)?);
+        Ok(Self { payload_fault: None, ..self })
     }
 
-    /// Returns why the payload has no JSON form; `None` when it has one. The engine asks no such question.
+    /// Returns why the payload has no JSON form, if it has none.
     pub fn payload_fault(&self) -> Option<&str> {
         self.payload_fault.as_deref()
     }

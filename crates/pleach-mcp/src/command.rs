@@ -176,7 +176,7 @@ impl fmt::Debug for McpCommand {
     }
 }
 
-/// Programs that start a server that one of their arguments names, and the words that may stand before it.
+/// Programs that start a server that one of their arguments names, and the words that may come before it.
 const LAUNCHERS: [(&str, &[&str]); 9] = [
     ("bunx", &["-y", "--yes", "--bun"]),
     ("bun", &["run", "x"]),

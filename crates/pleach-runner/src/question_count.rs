@@ -1,13 +1,13 @@
-//! [`QuestionCount`]: which questions an event opens and closes, for metrics.
+//! [`QuestionCount`]: which questions an event opens and closes, for metrics, which find the events of `tracing` by their names.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pleach_context::InvocationContext;
 use pleach_context::engine::Engine as _;
-use pleach_context::telemetry::{question_closed, question_opened, wants_questions};
 use pleach_core::{Event, QuestionKind};
 use pleach_session::{ends_aborted, open_questions};
+use tracing::{Level, debug, level_enabled};
 
 /// The open questions of an invocation before an event is stored, by their ids.
 pub(crate) struct QuestionCount(BTreeMap<String, QuestionKind>);
@@ -15,17 +15,19 @@ pub(crate) struct QuestionCount(BTreeMap<String, QuestionKind>);
 impl QuestionCount {
     /// Looks at the questions before an event that may change them is stored; `None` when it changes none, or they are not counted.
     pub(crate) fn before(ic: &InvocationContext, event: &Event) -> Option<Box<Self>> {
-        (may_change(event) && wants_questions()).then(|| Box::new(Self(open(ic))))
+        (level_enabled!(Level::DEBUG) && may_change(event)).then(|| Box::new(Self(open(ic))))
     }
 
     /// Reports what has changed, once the event is stored.
     pub(crate) fn report(mut self, ic: &InvocationContext) {
         for (id, kind) in open(ic) {
             if self.0.remove(&id).is_none() {
-                question_opened(kind);
+                debug!(name: "pleach.question.opened", target: "pleach", kind = kind.as_str(), "a question is open");
             }
         }
-        self.0.into_values().for_each(question_closed);
+        for kind in self.0.into_values() {
+            debug!(name: "pleach.question.closed", target: "pleach", kind = kind.as_str(), "a question is closed");
+        }
     }
 }
 

@@ -99,7 +99,7 @@ pub use pleach_core::{
     AnyRoute, AppName, AuthConfig, AuthDocument, Blob, BoxError, BoxFuture, Branch, Bytes, CamelCase, Clock,
     CodeExecutionResult, Content, DEFAULT_ROUTE, Event, EventActions, EventCompaction, EventId, ExecutableCode,
     FileData, FunctionCall, FunctionDeclaration, FunctionResponse, FunctionResponsePart, IdGen, IntoRoute,
-    InvocationId, MODEL_WAIT, Map, ModelInfo, NodeInfo, NodePath, OutputFor, Owned, Part, Question, QuestionKind,
+    InvocationId, Map, ModelInfo, NodeInfo, NodePath, OutputFor, Owned, Part, Question, QuestionKind,
     REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT, RandomIds, RefusedKey, RequestInput, Revision, Route,
     RouteKey, Routes, SIGNAL, Session, SessionHead, SessionId, SessionKey, SetupError, StateOp, StateOpError, StateOps,
     StateRights, TIMER, ToolCall, ToolConfirmation, ToolResponse, UiWidget, UnreadableKeys, UserId, Uuid,
@@ -122,9 +122,9 @@ pub use pleach_runner::{
 pub use pleach_schema::{AnswerError, AnswerType, Field, FieldType, Schema, SchemaError, json_or_text};
 pub use pleach_session::{
     CreateSession, EventsSummarizer, GetSessionConfig, InboxItem, KnownState, ListCursor, ListQuestions,
-    ListQuestionsResponse, ListSessions, ListSessionsResponse, LogPlace, LostPayload, NewDeadlines, QuestionCursor,
-    REDACTED, Redaction, RedactionError, RedactionFault, SessionError, SessionFault, SessionResult, SessionService,
-    SessionServiceExt, Since, Summary, effective_events, open_questions, summary_event,
+    ListQuestionsResponse, ListSessions, ListSessionsResponse, LogPlace, LostPayload, MODEL_WAIT, NewDeadlines,
+    QuestionCursor, REDACTED, Redaction, RedactionError, RedactionFault, SessionError, SessionFault, SessionResult,
+    SessionService, SessionServiceExt, Since, Summary, effective_events, open_questions, summary_event,
 };
 #[cfg(feature = "inmemory")]
 pub use pleach_session_inmemory::InMemorySessionService;

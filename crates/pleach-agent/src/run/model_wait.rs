@@ -2,8 +2,9 @@
 
 use pleach_context::Context;
 use pleach_context::engine::Engine as _;
-use pleach_core::{Event, EventId, MODEL_WAIT, Map};
+use pleach_core::{Event, EventId, Map};
 use pleach_model::ModelWait;
+use pleach_session::MODEL_WAIT;
 use serde_json::json;
 
 /// Shows a wait of a model's client to those who follow the run. The answer, once it comes, is the event `answer`.

@@ -9,11 +9,9 @@
 //! nodes that are agents or call models themselves, best inside of an [`OpenSpan`], which knows when it was cut off.
 
 mod end;
-mod notice;
 mod span;
 mod trace;
 
 pub use end::{ModelUsage, OpenSpan, SpanEnd, end_model_call, end_span, fail_span};
-pub use notice::{MODEL_RETRY, QUESTION_CLOSED, QUESTION_OPENED, question_closed, question_opened, wants_questions};
 pub use span::{ModelCall, execute_tool, generate_content, invocation, invoke_agent, node_run};
 pub use trace::{InvocationTrace, SpanHook};

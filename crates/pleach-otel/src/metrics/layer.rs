@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use pleach_context::telemetry::{MODEL_RETRY, QUESTION_CLOSED, QUESTION_OPENED};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 use tracing_subscriber::Layer;
@@ -12,6 +11,12 @@ use tracing_subscriber::registry::LookupSpan;
 use super::Metrics;
 use super::fields::Fields;
 use super::measured::{Measured, Operation};
+
+/// The name of the event that a request to a model is sent again: the client of the model reports it.
+const MODEL_RETRY: &str = "pleach.model.retry";
+/// The names of the events that a question was stored, and that it needs no answer any more: the Runner reports them.
+const QUESTION_OPENED: &str = "pleach.question.opened";
+const QUESTION_CLOSED: &str = "pleach.question.closed";
 
 /// Returns whether a span or an event is measured.
 pub(crate) fn measures(metadata: &Metadata<'_>) -> bool {

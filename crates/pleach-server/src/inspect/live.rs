@@ -7,9 +7,9 @@ use axum::extract::State;
 use axum::response::Response;
 use futures_util::stream;
 use http::{HeaderMap, Uri};
-use pleach_core::{EventId, MODEL_WAIT, SessionHead, SessionKey};
+use pleach_core::{EventId, SessionHead, SessionKey};
 use pleach_runner::{FollowOptions, RunEvent};
-use pleach_session::{GetSessionConfig, Since};
+use pleach_session::{GetSessionConfig, MODEL_WAIT, Since};
 use serde_json::json;
 
 use super::mover::mover;
