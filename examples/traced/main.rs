@@ -1,13 +1,15 @@
-//! One trace across pause and resume: `cargo run --example traced -- ask`, then `cargo run --example traced -- answer yes`.
+//! One trace across pause and resume, and metrics: `cargo run --example traced -- ask`, then `cargo run --example traced -- answer yes`.
 //!
 //! The first process runs a workflow up to a question and ends. The second one answers it, and its spans belong to the trace
-//! of the first. Both print the spans that they export; a real program would send them to a collector. [`telemetry`] is all
-//! that it takes, and can be copied.
+//! of the first. Both print what they export. A real program leaves the two exporters out: then spans and metrics go to the collector that
+//! `OTEL_EXPORTER_OTLP_ENDPOINT` names.
 
-mod telemetry;
+mod printer;
 
 use pleach::Run;
+use pleach::otel::Otel;
 use pleach::prelude::*;
+use printer::Printer;
 use tracing::{Instrument as _, info_span};
 
 const FILE: &str = "sqlite:///traced.db";
@@ -31,13 +33,12 @@ async fn finish(mut run: Run) -> Result<()> {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let provider = telemetry::init();
+    let otel = Otel::builder().service_name("traced").span_exporter(Printer).metric_exporter(Printer).install()?;
     let mut wf = Workflow::builder("orders");
     let (approve, ship) = (wf.node("approve", approve), wf.node("ship", ship));
     wf.edge(START, approve).edge(approve.dynamic(), ship);
     let sessions = connect(FILE).await?;
-    let runner = Runner::builder("traced").root(wf.build()?).sessions(sessions);
-    let runner = runner.on_invocation_span(telemetry::join_trace).build()?;
+    let runner = otel.build(Runner::builder("traced").root(wf.build()?).sessions(sessions))?;
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let run = match args[..] {
         ["ask"] => runner.run("ana", "s1", "Order 1007"),
@@ -47,6 +48,6 @@ async fn main() -> Result<()> {
     // As a web server would: each request is a trace of its own, and linked to the invocation that it starts or answers.
     finish(run).instrument(info_span!("request")).await?;
     runner.close().await?;
-    provider.shutdown()?;
+    otel.shutdown()?;
     Ok(())
 }

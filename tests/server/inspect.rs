@@ -1,10 +1,17 @@
 //! The inspector: what its API says of sessions, what moves them, and what it refuses.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use pleach::model::{Model, ModelCall, ModelError, ModelWait, ResponseStream};
+use pleach::prelude::{Input, START, ScriptedModel, Workflow};
 use pleach::server::{Caller, Inspector, Server};
-use pleach::{CreateSession, Event, InMemorySessionService, SessionKey, SessionService as _, SessionServiceExt as _};
+use pleach::{
+    App, CreateSession, Event, InMemorySessionService, LlmAgent, NodeTool, SessionKey, SessionService as _,
+    SessionServiceExt as _,
+};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use crate::client::{Ask, Reply};
 use crate::served::{Served, apps, message, serve};
@@ -184,6 +191,73 @@ async fn what_is_new_in_a_session_is_streamed() {
     let block = live.next().await.unwrap();
     assert_eq!(block.id.as_deref(), block.data["stored"].as_str());
     assert_ne!(block.data["stored"], last.as_str());
+}
+
+#[tokio::test]
+async fn the_picture_of_a_workflow_that_is_a_tool_is_connected_to_its_agent() {
+    let mut wf = Workflow::builder("triage").input::<String>();
+    let (read, rate) = (
+        wf.node("read", async |Input(text): Input<String>| text),
+        wf.node("rate", async |Input(text): Input<String>| text),
+    );
+    wf.edge(START, read).edge(read, rate);
+    let model = ScriptedModel::calling("triage", json!({"request": "x"})).then_text("Done.");
+    let helper = LlmAgent::builder("helper").model(model).tool(NodeTool::new(wf.build().unwrap())).build().unwrap();
+    let server = Server::new().app(App::new("shop", helper).unwrap()).sessions(InMemorySessionService::new());
+    let served = inspected(server).await;
+    served.session("shop", "s").await;
+    assert_eq!(served.post("/run", message("shop", "s", "go")).await.status, 200);
+    let reply = served.get("/inspect/api/apps/shop/users/u/sessions/s/picture").await.json();
+    let boxes = reply["picture"]["boxes"].as_array().unwrap();
+    let shown = |name: &str| boxes.iter().find(|shown| shown["name"] == name).unwrap();
+    let (agent, workflow) = (shown("helper"), shown("triage"));
+    assert_eq!(
+        (&agent["kind"], &agent["status"], &agent["path"]),
+        (&json!("node"), &json!("done"), &json!("helper@1"))
+    );
+    assert_eq!((&workflow["kind"], &workflow["status"]), (&json!("group"), &json!("done")));
+    // Two lines inside of the workflow, one to the agent, and one from its lower border to the workflow's upper one.
+    let edges = reply["picture"]["edges"].as_array().unwrap();
+    assert_eq!(edges.len(), 4, "{reply}");
+    let lower = agent["y"].as_f64().unwrap() + agent["height"].as_f64().unwrap();
+    let leads = |edge: &&Value| edge["points"][0][1] == json!(lower) && edge["points"][1][1] == workflow["y"];
+    assert_eq!(edges.iter().filter(leads).count(), 1, "{reply}");
+}
+
+/// A model that reports a wait when the test says so, and never answers.
+struct Busy(Arc<Notify>);
+
+impl Model for Busy {
+    fn name(&self) -> &str {
+        "busy"
+    }
+
+    fn generate<'a>(&'a self, call: ModelCall<'a>) -> ResponseStream<'a> {
+        Box::pin(futures_util::stream::once(async move {
+            self.0.notified().await;
+            let error = ModelError::from_status("busy", 429);
+            call.waits(&ModelWait { model: "busy", error: &error, wait: Duration::from_secs(7), attempts: 2 });
+            std::future::pending().await
+        }))
+    }
+}
+
+#[tokio::test]
+async fn why_nothing_comes_from_a_model_is_streamed() {
+    let report = Arc::new(Notify::new());
+    let helper = LlmAgent::builder("helper").model(Busy(Arc::clone(&report))).build().unwrap();
+    let server = Server::new().app(App::new("busy", helper).unwrap()).sessions(InMemorySessionService::new());
+    let served = inspected(server).await;
+    served.session("busy", "s").await;
+    let base = "/inspect/api/apps/busy/users/u/sessions/s";
+    let mut live = Ask::get(&format!("{base}/live")).open(served.address).await;
+    assert_eq!(served.post(&format!("{base}/moves"), json!({"message": "go"})).await.status, 202);
+    // The stream follows the run since before this event.
+    assert!(live.next().await.unwrap().data["stored"].is_string());
+    report.notify_one();
+    let wait = live.next().await.unwrap().data["wait"].clone();
+    assert_eq!((&wait["model"], &wait["status"], &wait["seconds"]), (&json!("busy"), &json!(429), &json!(7.0)));
+    assert_eq!((&wait["author"], &wait["path"], &wait["attempt"]), (&json!("helper"), &json!("helper@1"), &json!(2)));
 }
 
 // Without a Runner the store is asked for what other processes have stored.

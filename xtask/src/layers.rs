@@ -86,6 +86,7 @@ pub(crate) const LAYERS: &[Row] = &[
         &["pleach-core", "pleach-auth", "pleach-session", "pleach-context", "pleach-workflow"],
     ),
     library("pleach-plugins", 6, &["pleach-core", "pleach-artifact", "pleach-model", "pleach-context", "pleach-agent"]),
+    library("pleach-otel", 6, &["pleach-core", "pleach-context", "pleach-workflow", "pleach-runner"]),
     library(
         "pleach-testing",
         6,
@@ -135,6 +136,7 @@ pub(crate) const LAYERS: &[Row] = &[
             "pleach-model-http",
             "pleach-mcp",
             "pleach-openapi",
+            "pleach-otel",
             "pleach-context",
             "pleach-workflow",
             "pleach-agent",

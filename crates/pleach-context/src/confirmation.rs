@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use pleach_core::{Map, RequestInput};
+use pleach_core::{Map, RequestInput, to_json};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// How a person is asked to approve a call of a tool: the text, who is asked, and what happens when no one answers.
@@ -20,6 +21,8 @@ use serde_json::{Value, json};
 pub struct ConfirmationRequest {
     pub(crate) hint: String,
     pub(crate) payload: Option<Value>,
+    /// Why the payload has no JSON form.
+    pub(crate) payload_fault: Option<String>,
     assignee: Option<String>,
     within: Option<Duration>,
     default: bool,
@@ -40,10 +43,13 @@ impl ConfirmationRequest {
         Self { hint: text.into(), ..Self::default() }
     }
 
-    /// Sets the data to show with the text.
+    /// Sets the data to show with the text: a value or a reference to one. The call fails for one without a JSON form, such as a NaN.
     #[must_use]
-    pub fn with_payload(mut self, payload: impl Into<Value>) -> Self {
-        self.payload = Some(payload.into());
+    pub fn with_payload(mut self, payload: impl Serialize) -> Self {
+        match to_json(payload) {
+            Ok(payload) => (self.payload, self.payload_fault) = (Some(payload), None),
+            Err(fault) => (self.payload, self.payload_fault) = (None, Some(fault.to_string())),
+        }
         self
     }
 

@@ -13,6 +13,7 @@ use pleach_memory::MemoryService;
 
 use crate::contract::{InvocationSetup, Services};
 use crate::engine::{EventQueue, Fence, WorkGate};
+use crate::followers::Followers;
 use crate::live_signals::LiveSignals;
 use crate::session_state::SessionState;
 use crate::{AbortSignal, AgentSpec, CredentialService, InvocationContext, NodeError, RunConfig};
@@ -53,6 +54,7 @@ impl InvocationSetup {
             user_event: OnceLock::new(),
             dead_ends: Mutex::default(),
             listed_tools: Mutex::default(),
+            followers: Followers::default(),
         }
     }
 }

@@ -17,6 +17,7 @@ pub mod engine;
 mod error;
 mod extract;
 mod fence;
+mod followers;
 mod history;
 mod invocation;
 mod live_signals;

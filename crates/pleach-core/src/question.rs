@@ -85,6 +85,19 @@ pub enum QuestionKind {
 }
 
 impl QuestionKind {
+    /// Returns the name, as the JSON of the kind has it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::UserInput => "user_input",
+            Self::Confirmation => "confirmation",
+            Self::Credential => "credential",
+            Self::LongRunning => "long_running",
+            Self::Timer => "timer",
+            Self::Signal => "signal",
+        }
+    }
+
     /// Returns whether people answer questions of this kind: not sleeps, nor waits for signals.
     #[must_use]
     pub fn is_for_people(self) -> bool {

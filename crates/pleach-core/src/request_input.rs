@@ -51,6 +51,8 @@ pub struct RequestInput<T = Value> {
     pub deadline: Option<f64>,
     /// The answer at the deadline; see [`RequestInput::with_default`].
     pub default: Option<Value>,
+    /// Why the payload has no JSON form.
+    payload_fault: Option<String>,
     answer: PhantomData<fn() -> T>,
 }
 
@@ -65,6 +67,7 @@ impl<T> RequestInput<T> {
             assignee: None,
             deadline: None,
             default: None,
+            payload_fault: None,
             answer: PhantomData,
         }
     }
@@ -86,18 +89,27 @@ impl<T> RequestInput<T> {
         self
     }
 
-    /// Sets the data to show with the text. A NaN or an infinity becomes null; [`RequestInput::try_with_payload`] refuses it.
-    pub fn with_payload(mut self, payload: impl Into<Value>) -> Self {
-        self.payload = Some(payload.into());
+    /// Sets the data to show with the text: a value or a reference to one. Asking fails for one without a JSON form, such as a NaN.
+    pub fn with_payload(mut self, payload: impl Serialize) -> Self {
+        match crate::to_json(payload) {
+            Ok(payload) => (self.payload, self.payload_fault) = (Some(payload), None),
+            Err(fault) => (self.payload, self.payload_fault) = (None, Some(fault.to_string())),
+        }
         self
     }
 
-    /// Sets the data to show with the text to anything that has a JSON form.
+    /// Sets the data to show with the text, if it has a JSON form.
     ///
     /// # Errors
     /// When the value has none, such as one with a NaN.
-    pub fn try_with_payload(self, payload: impl Serialize) -> serde_json::Result<Self> {
-        Ok(self.with_payload(crate::to_json(payload)?))
+    pub fn try_with_payload(mut self, payload: impl Serialize) -> serde_json::Result<Self> {
+        self.payload = Some(crate::to_json(payload)?);
+        Ok(Self { payload_fault: None, ..self })
+    }
+
+    /// Returns why the payload has no JSON form, if it has none.
+    pub fn payload_fault(&self) -> Option<&str> {
+        self.payload_fault.as_deref()
     }
 
     /// Sets the JSON schema of the answer.
@@ -130,7 +142,17 @@ impl<T> RequestInput<T> {
 
     /// Changes the type of the answer, and nothing else.
     pub fn with_answer<U>(self) -> RequestInput<U> {
-        let Self { interrupt_id, message, payload, response_schema, assignee, deadline, default, answer: _ } = self;
+        let Self {
+            interrupt_id,
+            message,
+            payload,
+            response_schema,
+            assignee,
+            deadline,
+            default,
+            payload_fault,
+            answer: _,
+        } = self;
         RequestInput {
             interrupt_id,
             message,
@@ -139,6 +161,7 @@ impl<T> RequestInput<T> {
             assignee,
             deadline,
             default,
+            payload_fault,
             answer: PhantomData,
         }
     }
@@ -185,6 +208,7 @@ impl<T> Clone for RequestInput<T> {
             assignee: self.assignee.clone(),
             deadline: self.deadline,
             default: self.default.clone(),
+            payload_fault: self.payload_fault.clone(),
             answer: PhantomData,
         }
     }

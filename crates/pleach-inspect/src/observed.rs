@@ -43,6 +43,13 @@ fn outline(name: &str, graph: Option<GraphOutline>) -> Outline {
     }
 }
 
+/// Returns whether a run is that of a node that was called as a tool: its id is that of the call. Other runs are counted, and steps have
+/// ids of a form of their own.
+fn is_call(run: &NodeRun) -> bool {
+    let is_step = ["key-", "step-"].iter().any(|form| run.run_id.starts_with(form));
+    !is_step && run.run_id.parse::<u32>().is_err()
+}
+
 /// The places of the runs directly below one.
 fn below(place: usize, tree: &RunTree) -> Vec<usize> {
     let depth = tree.runs[place].depth;
@@ -62,8 +69,27 @@ impl<'t> Reader<'t> {
         self.room.node()?;
         let inner = runs.iter().map(|place| below(*place, self.tree));
         let groups: Vec<Vec<usize>> = inner.filter(|below| !below.is_empty()).collect();
-        let graph = if groups.is_empty() { None } else { Some(self.graph(&groups)?) };
-        Ok(outline(name, graph))
+        if groups.is_empty() {
+            return Ok(outline(name, None));
+        }
+        let mut graph = self.graph(&groups)?;
+        if groups.iter().flatten().any(|place| is_call(&self.tree.runs[*place])) {
+            self.add_caller(name, &mut graph)?;
+        }
+        Ok(outline(name, Some(graph)))
+    }
+
+    /// Puts an agent before what its calls have run: it works between them, and is no frame around them.
+    fn add_caller(&mut self, name: &str, graph: &mut GraphOutline) -> Result<(), PictureError> {
+        self.room.node()?;
+        self.room.edge()?;
+        let caller = graph.nodes.len();
+        for edge in graph.edges.iter_mut().filter(|edge| edge.from.is_none()) {
+            edge.from = Some(caller);
+        }
+        graph.nodes.push(Outline { kind: NodeKind::Agent, ..outline(name, None) });
+        graph.edges.push(EdgeOutline { from: None, to: caller, on: Vec::new() });
+        Ok(())
     }
 
     /// Describes what ran below several runs of one node.
@@ -172,6 +198,13 @@ mod tests {
     fn only_the_last_runs_before_a_run_lead_to_it() {
         // `a` and `b` run at once; `c` follows both, and `d` follows `c` alone.
         assert_eq!(edges("w@1/a@1 w@1/b@1 w@1/a@1 w@1/c@1 w@1/d@1"), [">a", ">b", "a>c", "b>c", "c>d"]);
+    }
+
+    #[test]
+    fn an_agent_leads_to_the_workflow_that_it_called() {
+        assert_eq!(edges("h@1 h@1/t@adk-1/a@1 h@1/t@adk-1/b@1 h@1"), ["h>t", ">h"]);
+        assert_eq!(edges("h@1/t@call_1/a@1 h@1/u@call_2/a@1"), ["h>t", "t>u", ">h"]);
+        assert_eq!(edges("n@1/s@step-1 n@1/s@key-a"), [">s", "s>s"]);
     }
 
     /// Two waves of runs at once: each of the second begins when all of the first have ended.

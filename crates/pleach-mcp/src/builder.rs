@@ -46,7 +46,8 @@ impl McpToolsetBuilder {
         }
     }
 
-    /// Sets the name in errors and logs; that of the program, or of the host, when it is not set.
+    /// Sets the name in errors and logs; that of the host, of the program, or of the server that a launcher such as `npx`
+    /// or `uvx` starts, when it is not set. Pictures of apps show it, too.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self

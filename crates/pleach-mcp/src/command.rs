@@ -98,6 +98,11 @@ impl McpCommand {
         self.program.rsplit(['/', '\\']).next().unwrap_or_default()
     }
 
+    /// Returns the name of the server, for a toolset that was given none: that of the program, or of what a launcher starts.
+    pub(crate) fn server_name(&self) -> &str {
+        launched(self.program(), &self.args).unwrap_or_else(|| self.program())
+    }
+
     /// Checks what can be checked without starting it.
     pub(crate) fn check(&self, server: &str) -> Result<(), McpSetupError> {
         let fault = |reason| McpSetupError::Command { server: server.to_owned(), reason };
@@ -169,5 +174,65 @@ impl fmt::Debug for McpCommand {
             .field("args", &self.args.len())
             .field("env", &variables)
             .finish_non_exhaustive()
+    }
+}
+
+/// Programs that start a server that one of their arguments names, and the words that may come before it.
+const LAUNCHERS: [(&str, &[&str]); 9] = [
+    ("bunx", &["-y", "--yes", "--bun"]),
+    ("bun", &["run", "x"]),
+    ("deno", &["run", "-A", "--allow-all"]),
+    ("node", &[]),
+    ("npx", &["-y", "--yes", "-q", "--quiet"]),
+    ("python", &["-m", "-u"]),
+    ("python3", &["-m", "-u"]),
+    ("uv", &["run", "tool"]),
+    ("uvx", &["-q", "--quiet"]),
+];
+
+/// Returns what a launcher starts: a package without its version, a module, or the file of a script. `None` for other programs, and after
+/// an option that is not known: what follows it may be its value, and a secret.
+fn launched<'a>(program: &str, args: &'a [String]) -> Option<&'a str> {
+    let program = program.trim_end_matches(".exe").trim_end_matches(".cmd");
+    let (_, words) = LAUNCHERS.iter().find(|(name, _)| *name == program)?;
+    let named = args.iter().find(|arg| !words.contains(&arg.as_str()))?;
+    if named.starts_with('-') || named.contains("://") {
+        return None;
+    }
+    let package = match named.rfind('@') {
+        Some(at) if at > 0 => &named[..at],
+        _ => named.split("==").next().unwrap_or_default(),
+    };
+    // The scope of a package is part of its name, the folder of a script is not.
+    let is_scoped = package.starts_with('@') && package.matches('/').count() == 1;
+    let name = if is_scoped { package } else { package.rsplit(['/', '\\']).next().unwrap_or_default() };
+    (!name.is_empty()).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_toolset_without_a_name_is_called_after_the_server_that_a_launcher_starts() {
+        for (line, name) in [
+            ("npx -y @modelcontextprotocol/server-filesystem@1.2 /srv", "@modelcontextprotocol/server-filesystem"),
+            ("npx some-server@latest --key abc", "some-server"),
+            ("uvx mcp-server-git==0.6 --repository /srv", "mcp-server-git"),
+            ("/usr/bin/python3 -u servers/weather.py", "weather.py"),
+            ("python -m mcp_server_fetch", "mcp_server_fetch"),
+            ("node build/index.js", "index.js"),
+            ("C:\\tools\\npx.cmd -y srv", "srv"),
+            // What follows an option that is not known may be its value.
+            ("npx --registry-token abc server", "npx"),
+            ("npx", "npx"),
+            ("npx -y https://token@host/x.tgz", "npx"),
+            ("/opt/bin/weather-server --port 1", "weather-server"),
+            ("docker run -e KEY image", "docker"),
+        ] {
+            let mut words = line.split(' ');
+            let command = McpCommand::new(words.next().unwrap()).args(words);
+            assert_eq!(command.server_name(), name, "{line}");
+        }
     }
 }

@@ -2,11 +2,10 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_stream::try_stream;
 use futures_util::StreamExt as _;
-use pleach_model::{LlmResponse, Model, ModelCall, ModelCapabilities, ModelError, ResponseStream};
+use pleach_model::{LlmResponse, Model, ModelCall, ModelCapabilities, ModelError, ModelWait, ResponseStream};
 use serde_json::Value;
 
 use crate::http::{Events, Http, Interruption, Outgoing};
@@ -72,7 +71,10 @@ impl Model for HttpModel {
                         drop(answers);
                         match self.0.policy(call).wait(&error, made, call.ids) {
                             Some(wait) => {
-                                report_wait(self.0.model(call), &error, wait, made);
+                                let model = self.0.model(call);
+                                let waits = ModelWait { model, error: &error, wait, attempts: made };
+                                report_wait(&waits);
+                                call.waits(&waits);
                                 call.clock.sleep(wait).await;
                             }
                             None => Err(error)?,
@@ -100,9 +102,11 @@ impl Model for HttpModel {
 }
 
 /// Reports why nothing comes from the model for a while.
-fn report_wait(model: &str, error: &ModelError, wait: Duration, made: u32) {
+fn report_wait(waits: &ModelWait<'_>) {
+    let ModelWait { model, error, wait, attempts } = waits;
     let (status, kind, seconds) = (error.status(), error.kind(), wait.as_secs_f64());
-    tracing::warn!(model, status, ?kind, seconds, attempt = made, "the model is asked again after a wait");
+    // The name by which metrics find it.
+    tracing::warn!(name: "pleach.model.retry", model, status, ?kind, seconds, attempt = attempts, "the model is asked again after a wait");
 }
 
 impl Inner {

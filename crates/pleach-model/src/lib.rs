@@ -22,7 +22,7 @@ pub use config::{FunctionCallingConfig, GenerateConfig, SafetySetting, ThinkingC
 pub use error::{ModelError, ModelErrorKind};
 pub use http_options::{HttpOptions, HttpRetryOptions};
 pub use instructions::insert_input_context;
-pub use model::{Model, ModelCall, ModelCapabilities, ResponseStream};
+pub use model::{Model, ModelCall, ModelCapabilities, ModelWait, ResponseStream};
 pub use request::LlmRequest;
 pub use request_tool::RequestTool;
 pub use response::LlmResponse;

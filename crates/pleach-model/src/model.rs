@@ -3,6 +3,7 @@
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::Stream;
 use pleach_core::{Clock, IdGen, RandomIds};
@@ -123,12 +124,30 @@ pub struct ModelCall<'a> {
     pub clock: &'a dyn Clock,
     /// The invocation's ids: streamed calls without one get theirs from it.
     pub ids: &'a dyn IdGen,
+    /// What hears of waits; see [`ModelCall::waits`].
+    pub on_wait: Option<&'a OnWait<'a>>,
+}
+
+/// Hears that a model's client waits before it sends a request again.
+type OnWait<'a> = dyn Fn(&ModelWait<'_>) + Send + Sync + 'a;
+
+/// A wait of a model's client before it sends a request again.
+#[derive(Clone, Copy, Debug)]
+pub struct ModelWait<'w> {
+    /// The model that was asked.
+    pub model: &'w str,
+    /// Why the last attempt failed.
+    pub error: &'w ModelError,
+    /// How long the client waits.
+    pub wait: Duration,
+    /// How many attempts were made.
+    pub attempts: u32,
 }
 
 impl<'a> ModelCall<'a> {
     /// Makes a call without streaming, with random ids.
     pub fn new(request: &'a LlmRequest, clock: &'a dyn Clock) -> Self {
-        Self { request, streaming: false, clock, ids: &RandomIds }
+        Self { request, streaming: false, clock, ids: &RandomIds, on_wait: None }
     }
 
     /// Sets whether fragments are wanted as they come.
@@ -143,6 +162,20 @@ impl<'a> ModelCall<'a> {
     pub fn ids(mut self, ids: &'a dyn IdGen) -> Self {
         self.ids = ids;
         self
+    }
+
+    /// Sets what hears of [waits](Self::waits).
+    #[must_use]
+    pub fn on_wait(mut self, hear: &'a (dyn Fn(&ModelWait<'_>) + Send + Sync + 'a)) -> Self {
+        self.on_wait = Some(hear);
+        self
+    }
+
+    /// Says that nothing comes for a while. A client calls it before it waits, so that those who follow the run see why.
+    pub fn waits(&self, wait: &ModelWait<'_>) {
+        if let Some(hear) = self.on_wait {
+            hear(wait);
+        }
     }
 }
 

@@ -48,6 +48,7 @@ mod outcome;
 mod parts;
 mod program;
 mod progress;
+mod question_count;
 mod question_ref;
 mod recorded;
 mod redact;

@@ -1,5 +1,7 @@
 //! [`Runner::load`]: how much a Runner has to do.
 
+use std::sync::Arc;
+
 use crate::Runner;
 
 /// How much a Runner and its clones have to do at the moment. See [`Runner::load`].
@@ -32,5 +34,14 @@ impl Runner {
             None => load.queued += usize::from(run.is_queued()),
         });
         load
+    }
+
+    /// Returns a function that reads the [`load`](Self::load) of this Runner and its clones without keeping them alive, for a metrics system
+    /// that reads gauges from a thread of its own. `None` when the last clone is gone.
+    ///
+    /// ADK: none.
+    pub fn load_reader(&self) -> impl Fn() -> Option<RunnerLoad> + Send + Sync + 'static {
+        let parts = Arc::downgrade(&self.parts);
+        move || parts.upgrade().map(|parts| Runner { parts }.load())
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use pleach_context::engine::{InvocationSetup, drop_shown_credentials};
+use pleach_context::engine::{Engine as _, InvocationSetup, drop_shown_credentials};
 use pleach_context::{History, StreamingMode};
 use pleach_core::{Content, EventId, InvocationId, Map, Session, SessionKey, StateRights, Unstorable};
 use pleach_session::{CreateSession, GetSessionConfig, SessionError, effective_events_of};
@@ -264,6 +264,10 @@ impl RunnerParts {
             Arc::make_mut(&mut setup.run_config).streaming_mode = StreamingMode::Sse;
         }
         let ic = Arc::new(setup.open());
+        let followed = Arc::downgrade(run);
+        ic.engine().set_followers(move |event| {
+            followed.upgrade().into_iter().for_each(|run| run.publish(&Arc::new(event.clone())));
+        });
         let state_delta = request.state_delta;
         Ok(Box::new(Opening {
             invocation: Box::new(Invocation::new(ic, engine, entry, store, repeats)),

@@ -13,6 +13,7 @@ use crate::RunError;
 use crate::active::ActiveRun;
 use crate::answer::warn_unenforced;
 use crate::heartbeat::has_lost;
+use crate::question_count::QuestionCount;
 
 /// The valid times of a node's own events, in seconds: those that every backend and google-adk can read, with room for later
 /// events, none of which may share its time. Other times are replaced by the clock's.
@@ -136,11 +137,13 @@ impl Store {
         }
         let has_ops = !event.actions().state_ops().is_empty();
         let asked = ic.engine().fence().unanswered();
+        let questions = QuestionCount::before(ic, &event);
         let stored = ic.engine().services().sessions.append(&mut self.head, event).await?;
         if has_ops && !stored.actions().has_resolved_state_ops() {
             return Err(RunError::OperationsIgnored { event: stored.id().clone() });
         }
         ic.engine().record(&stored, temp.as_ref(), writes, self.head.last_update_time());
+        questions.into_iter().for_each(|questions| questions.report(ic));
         self.has_stored = true;
         // The fenced append has won the session, so bodies may run.
         ic.engine().work_gate().open();

@@ -35,6 +35,7 @@
 //! | `mcp` | tools, resources and prompts of MCP servers |
 //! | `openai` | models of OpenAI, Ollama and every server with OpenAI's chat completions |
 //! | `openapi` | tools from OpenAPI documents |
+//! | `otel` | traces and metrics over OpenTelemetry |
 //! | `testkit` | what tests of workflows and agents need: a clock, scripted people, faults, the resume property |
 //! | `models` | models of all providers |
 //! | `server` | the HTTP and SSE API of ADK |
@@ -57,6 +58,8 @@ pub mod model;
 pub mod models;
 #[cfg(feature = "openapi")]
 pub mod openapi;
+#[cfg(feature = "otel")]
+pub mod otel;
 pub mod plugins;
 pub mod prelude;
 #[cfg(feature = "server")]
@@ -119,9 +122,9 @@ pub use pleach_runner::{
 pub use pleach_schema::{AnswerError, AnswerType, Field, FieldType, Schema, SchemaError, json_or_text};
 pub use pleach_session::{
     CreateSession, EventsSummarizer, GetSessionConfig, InboxItem, KnownState, ListCursor, ListQuestions,
-    ListQuestionsResponse, ListSessions, ListSessionsResponse, LogPlace, LostPayload, NewDeadlines, QuestionCursor,
-    REDACTED, Redaction, RedactionError, RedactionFault, SessionError, SessionFault, SessionResult, SessionService,
-    SessionServiceExt, Since, Summary, effective_events, open_questions, summary_event,
+    ListQuestionsResponse, ListSessions, ListSessionsResponse, LogPlace, LostPayload, MODEL_WAIT, NewDeadlines,
+    QuestionCursor, REDACTED, Redaction, RedactionError, RedactionFault, SessionError, SessionFault, SessionResult,
+    SessionService, SessionServiceExt, Since, Summary, effective_events, open_questions, summary_event,
 };
 #[cfg(feature = "inmemory")]
 pub use pleach_session_inmemory::InMemorySessionService;
@@ -172,8 +175,8 @@ struct Agents;
 #[doc = include_str!("../../../docs/steps.md")]
 struct Steps;
 
-/// Compiles and runs the programs of the page on tracing.
-#[cfg(all(doctest, feature = "inmemory"))]
+/// Compiles and runs the programs of the page on traces and metrics.
+#[cfg(all(doctest, feature = "inmemory", feature = "otel"))]
 #[doc = include_str!("../../../docs/tracing.md")]
 struct Tracing;
 

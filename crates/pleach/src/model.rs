@@ -20,7 +20,7 @@
 
 pub use pleach_model::{
     Aggregator, CLIENT_CALL_ID_PREFIX, FunctionCallingConfig, GenerateConfig, HttpOptions, HttpRetryOptions,
-    LlmRequest, LlmResponse, Model, ModelCall, ModelCapabilities, ModelError, ModelErrorKind, RecordedCall,
+    LlmRequest, LlmResponse, Model, ModelCall, ModelCapabilities, ModelError, ModelErrorKind, ModelWait, RecordedCall,
     RequestTool, ResponseStream, SafetySetting, ScriptedModel, ScriptedReply, SharedContent, ThinkingConfig,
     ToolConfig, is_client_call_id,
 };

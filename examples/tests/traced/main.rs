@@ -18,8 +18,8 @@ struct Line {
 #[test]
 fn two_processes_export_one_trace() {
     let folder = example::empty_folder("traced", "two_processes");
-    let before = run(&folder, &["ask"]);
-    let after = run(&folder, &["answer", "yes"]);
+    let (before, asked) = run(&folder, &["ask"]);
+    let (after, answered) = run(&folder, &["answer", "yes"]);
 
     let names = |lines: &[Line]| lines.iter().map(|line| line.what.clone()).collect::<Vec<_>>();
     let expected = |node: &str, workflow: &str, lines: &[Line]| {
@@ -36,14 +36,25 @@ fn two_processes_export_one_trace() {
     assert_eq!(root.parent, "0".repeat(16));
     assert_eq!((&node.parent, &resumed.parent, &next.parent), (&root.span, &root.span, &resumed.span));
     assert_ne!(root.span, resumed.span);
+
+    let expect = |lines: &[String], line: &str| assert!(lines.iter().any(|found| found == line), "{line}: {lines:#?}");
+    expect(&asked, "pleach.questions.open {pleach.question.kind=user_input} 1");
+    expect(&answered, "pleach.questions.open {pleach.question.kind=user_input} -1");
+    expect(&asked, "pleach.node.duration {pleach.node.name=approve, pleach.outcome=interrupted} 1");
+    expect(&answered, "pleach.runs.active {pleach.app.name=traced} 0");
+    let run = "gen_ai.invoke_workflow.duration {gen_ai.workflow.name=orders, pleach.outcome=completed, pleach.resumed=true} 1";
+    expect(&answered, run);
 }
 
-fn run(folder: &Path, args: &[&str]) -> Vec<Line> {
+/// What a process printed: its spans, and the points of its metrics.
+fn run(folder: &Path, args: &[&str]) -> (Vec<Line>, Vec<String>) {
     let output =
         Command::new(example::program("traced")).args(args).current_dir(folder).output().expect("the example starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).expect("output is UTF-8");
-    text.lines().map(line).collect()
+    let (metrics, spans): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with("metric "));
+    let metrics = metrics.into_iter().map(|line| line.trim_start_matches("metric ").to_owned());
+    (spans.into_iter().map(line).collect(), metrics.collect())
 }
 
 fn line(text: &str) -> Line {

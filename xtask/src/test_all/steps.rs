@@ -116,7 +116,7 @@ fn features(run: &Run) -> anyhow::Result<Outcome> {
 
 /// Every set of the features that have a meaning of their own, then each feature that only
 /// combines others (`default`, `full`) by itself. Providers of models meet the other features only in the facade's list of
-/// names, and MCP, OpenAPI, the server and the testkit meet none of them: their sets are not combined with those of the others.
+/// names, and MCP, OpenAPI, OpenTelemetry, the server and the testkit meet none of them: their sets are not combined with those of the others.
 fn combinations(facade: &Package) -> Vec<Vec<&str>> {
     let (bundles, own): (Vec<&str>, Vec<&str>) = facade.features.keys().map(String::as_str).partition(|name| {
         let parts = &facade.features[*name];
@@ -126,12 +126,13 @@ fn combinations(facade: &Package) -> Vec<Vec<&str>> {
     let (providers, own): (Vec<&str>, Vec<&str>) = own.into_iter().partition(|name| has(name, "dep:pleach-model-http"));
     let (mcp, own): (Vec<&str>, Vec<&str>) = own.into_iter().partition(|name| has(name, "dep:pleach-mcp"));
     let (openapi, own): (Vec<&str>, Vec<&str>) = own.into_iter().partition(|name| has(name, "dep:pleach-openapi"));
+    let (otel, own): (Vec<&str>, Vec<&str>) = own.into_iter().partition(|name| has(name, "dep:pleach-otel"));
     let (testkit, own): (Vec<&str>, Vec<&str>) = own.into_iter().partition(|name| has(name, "dep:pleach-testing"));
     let of_server = ["dep:pleach-server", "pleach-server/dev", "pleach-server/inspect"];
     let is_server = |name: &&str| of_server.iter().any(|part| has(name, part));
     let (server, own): (Vec<&str>, Vec<&str>) = own.into_iter().partition(is_server);
     let mut sets = subsets(&own);
-    for apart in [providers, mcp, openapi, server, testkit] {
+    for apart in [providers, mcp, openapi, otel, server, testkit] {
         sets.extend(subsets(&apart).into_iter().filter(|set| !set.is_empty()));
     }
     sets.extend(bundles.into_iter().map(|bundle| vec![bundle]));

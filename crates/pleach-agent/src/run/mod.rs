@@ -16,6 +16,7 @@ mod fragment_ids;
 mod history;
 mod model_call;
 mod model_span;
+mod model_wait;
 mod next;
 mod plan;
 mod reader;

@@ -8,11 +8,12 @@ use futures_util::StreamExt as _;
 use pleach_context::engine::{Engine as _, mark_reported};
 use pleach_context::{AgentMode, NodeError, StreamingMode};
 use pleach_core::{Content, Event, EventId, FunctionCall, Map, bound_message};
-use pleach_model::{LlmRequest, LlmResponse, Model, ModelCall, ModelError, ResponseStream};
+use pleach_model::{LlmRequest, LlmResponse, Model, ModelCall, ModelError, ModelWait, ResponseStream};
 
 use super::call_numbers::PendingCall;
 use super::fragment_ids::FragmentIds;
 use super::model_span::ModelSpan;
+use super::model_wait::show_wait;
 use super::tools::ToolTable;
 use super::{AgentRun, StepEnd};
 
@@ -55,7 +56,10 @@ impl AgentRun<'_> {
         call: &mut Call,
     ) -> Result<StepEnd, NodeError> {
         let services = Arc::clone(self.ctx.invocation().engine().services());
+        let (ctx, name, answer) = (self.ctx, self.agent.agent.name.as_str(), call.event_id.clone());
+        let shows_wait = move |wait: &ModelWait<'_>| show_wait(name, &answer, ctx, wait);
         let asked = ModelCall::new(request, &*services.clock).streaming(call.streaming).ids(&*services.ids);
+        let asked = asked.on_wait(&shows_wait);
         let mut responses = model.generate(asked);
         // The agent is done also after a fragment that no whole answer follows.
         let mut end = StepEnd::Done;

@@ -51,6 +51,9 @@ impl Context {
     pub fn request_confirmation_with(&self, request: ConfirmationRequest) -> Result<(), NodeError> {
         let id = self.tool_call("request_confirmation")?;
         self.check_change(&self.cell())?;
+        if let Some(fault) = &request.payload_fault {
+            return Err(NodeError::validation(format!("the payload of a confirmation has no JSON form: {fault}")));
+        }
         if request.payload.as_ref().is_some_and(|payload| !nests_within(payload, DEEPEST_PAYLOAD)) {
             return Err(NodeError::value(format!(
                 "the payload of a confirmation nests more than {DEEPEST_PAYLOAD} levels deep: flatten it, or give it as a text"

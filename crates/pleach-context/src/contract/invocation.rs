@@ -14,6 +14,7 @@ use super::{AgentSpec, CredentialService, Listed, NodeScheduler, PluginManager};
 use crate::compaction::PromptCompaction;
 use crate::credential::KeptCredentials;
 use crate::engine::{EventQueue, Fence, WorkGate};
+use crate::followers::Followers;
 use crate::live_signals::LiveSignals;
 use crate::session_state::SessionState;
 use crate::{AbortSignal, DeadEnd, History, Provided, RunConfig};
@@ -41,6 +42,7 @@ pub struct InvocationContext {
     pub(crate) user_event: OnceLock<Arc<Event>>,
     pub(crate) dead_ends: Mutex<Vec<DeadEnd>>,
     pub(crate) listed_tools: Mutex<Vec<Listed>>,
+    pub(crate) followers: Followers,
 }
 
 /// What the invocation has done so far, as far as it was read.

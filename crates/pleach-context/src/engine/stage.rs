@@ -384,9 +384,12 @@ fn drop_notes(event: &mut Event) {
 /// Makes the event that asks a question.
 ///
 /// # Errors
-/// An id that cannot be stored, or a default that cannot be given.
+/// An id or a payload that cannot be stored, or a default that cannot be given.
 pub(crate) fn question_event(id: String, ask: RequestInput) -> Result<Event, NodeError> {
     check_question_id(&id)?;
+    if let Some(fault) = ask.payload_fault() {
+        return Err(NodeError::validation(format!("the payload of question '{id}' has no JSON form: {fault}")));
+    }
     check_default(&id, &ask)?;
     Ok(ask.into_event(id))
 }

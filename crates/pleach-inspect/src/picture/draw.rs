@@ -63,7 +63,12 @@ fn graph(graph: &GraphOutline, run: Run<'_>) -> Picture {
 }
 
 fn inner_node(outline: &Outline, run: Run<'_>) -> Picture {
-    let summary = run.and_then(|(runs, parent)| runs.node(parent, &outline.name));
+    let summary = run.and_then(|(runs, parent)| {
+        // An agent beside what it has called is the run above.
+        let is_caller = outline.kind == NodeKind::Agent && outline.name == parent.name();
+        let above = || runs.node(&parent.parent().unwrap_or_default(), &outline.name);
+        runs.node(parent, &outline.name).or_else(|| is_caller.then(above).flatten())
+    });
     let nested = outline.graph.as_ref().filter(|_| outline.kind == NodeKind::Workflow);
     let inside = nested.map(|nested| graph(nested, run.zip(summary).map(|((runs, _), summary)| (runs, &summary.path))));
     node(outline, summary, inside)

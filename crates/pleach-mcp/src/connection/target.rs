@@ -24,7 +24,7 @@ impl McpServer {
     /// Returns a name for a toolset that was given none.
     pub(crate) fn default_name(&self) -> String {
         match self {
-            Self::Command(command) => command.program().to_owned(),
+            Self::Command(command) => command.server_name().to_owned(),
             Self::Http(endpoint) => endpoint.host().unwrap_or_else(|| "mcp".to_owned()),
         }
     }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use futures_util::{FutureExt as _, StreamExt as _};
-use pleach_model::{LlmResponse, Model as _, ModelCall, ModelErrorKind};
+use pleach_model::{LlmResponse, Model as _, ModelCall, ModelErrorKind, ModelWait};
 use pleach_model_http::openai;
-use pleach_testkit::{FixedClock, HeldClock};
+use pleach_testkit::{FixedClock, HeldClock, SeqIds};
 use serde_json::json;
 
 use crate::server::{Reply, Server};
@@ -35,6 +35,30 @@ async fn a_429_is_waited_for_as_long_as_the_provider_asks() {
     assert_eq!(responses.last().unwrap().content.as_ref().unwrap().text(), "Sunny.");
     assert_eq!(clock.waits(), [7, 9]);
     assert_eq!(server.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn each_wait_is_reported_to_the_caller_before_it_begins() {
+    let replies =
+        [failure("429 Too Many Requests", "retry-after: 7\r\n"), failure("503 Busy", "retry-after: 9\r\n"), sunny()];
+    let server = Server::start(replies).await;
+    let model = at(&server, openai("m").first_byte_timeout(Duration::MAX), "/v1");
+    let (clock, request, ids) = (Waits::default(), ask("hi"), SeqIds::default());
+    let heard = std::sync::Mutex::new(Vec::new());
+    let hear = |wait: &ModelWait<'_>| {
+        let begun = clock.waits().len();
+        heard.lock().unwrap().push((
+            wait.model.to_owned(),
+            wait.error.status(),
+            wait.wait.as_secs(),
+            wait.attempts,
+            begun,
+        ));
+    };
+    let responses: Vec<_> = model.generate(ModelCall::new(&request, &clock).ids(&ids).on_wait(&hear)).collect().await;
+    assert_eq!(responses.len(), 1);
+    let expected = [("m".to_owned(), Some(429), 7, 1, 0), ("m".to_owned(), Some(503), 9, 2, 1)];
+    assert_eq!(*heard.lock().unwrap(), expected);
 }
 
 #[tokio::test]

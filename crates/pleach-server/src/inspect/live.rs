@@ -1,4 +1,4 @@
-//! A stream of what is new in a session: `{"stored": EVENT}`, `{"partial": {"path", "author", "text"}}`, or an error.
+//! A stream of what is new in a session: `{"stored": EVENT}`, `{"partial": {"path", "author", "text"}}`, `{"wait": {…}}`, or an error.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use futures_util::stream;
 use http::{HeaderMap, Uri};
 use pleach_core::{EventId, SessionHead, SessionKey};
 use pleach_runner::{FollowOptions, RunEvent};
-use pleach_session::{GetSessionConfig, Since};
+use pleach_session::{GetSessionConfig, MODEL_WAIT, Since};
 use serde_json::json;
 
 use super::mover::mover;
@@ -47,6 +47,12 @@ pub(super) async fn follow(
 fn shown(event: &RunEvent) -> String {
     if !event.is_partial() {
         return stored(event.id());
+    }
+    if let Some(wait) = event.custom_metadata().and_then(|notes| notes.get(MODEL_WAIT)) {
+        let mut wait = wait.clone();
+        wait["path"] = json!(event.path());
+        wait["author"] = json!(event.author());
+        return block(&json!({ "wait": wait }).to_string());
     }
     let partial = json!({ "path": event.path(), "author": event.author(), "text": event.text() });
     block(&json!({ "partial": partial }).to_string())

@@ -18,6 +18,11 @@ struct Refund {
     cents: u32,
 }
 
+#[derive(serde::Serialize)]
+struct Payee {
+    to: String,
+}
+
 /// A tool that counts its calls, and asks in words of its own.
 fn refund(count: &Count) -> FunctionTool {
     let count = count.clone();
@@ -33,7 +38,7 @@ fn refund(count: &Count) -> FunctionTool {
 fn asking(count: &Count) -> FunctionTool {
     refund(count).confirm_with(|_, refund: &Refund| {
         ConfirmationRequest::new(format!("Refund {} cents?", refund.cents))
-            .with_payload(json!({"to": "Ana"}))
+            .with_payload(&Payee { to: "Ana".to_owned() })
             .assign_to("accounting")
             .within(Duration::from_secs(60))
     })
@@ -128,4 +133,12 @@ async fn a_message_closes_open_confirmations_where_the_app_says_so() {
         };
         assert_eq!((answered.is_ok(), count.get()), (!closes, u32::from(!closes)), "{answered:?}");
     }
+}
+
+#[tokio::test]
+async fn the_payload_of_a_confirmation_without_a_json_form_fails_its_call() {
+    let count = Count::default();
+    let tool = refund(&count).confirm_with(|_, _: &Refund| ConfirmationRequest::new("Refund?").with_payload(f64::NAN));
+    let error = builder(agent(tool)).build().unwrap().run("ana", "s1", "go").reply().await.unwrap_err();
+    assert!(error.to_string().contains("the payload of a confirmation has no JSON form"), "{error}");
 }

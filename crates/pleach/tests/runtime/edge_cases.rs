@@ -290,6 +290,8 @@ async fn b3_a_nan_is_refused_wherever_a_node_gives_it() {
     refused(FunctionNode::new("n", async |ctx: Context| ctx.set_output([1.0, f32::INFINITY]))).await;
     refused(FunctionNode::new("n", async || pleach::Output::of(1).state("k", f64::NAN).route("x"))).await;
     refused(FunctionNode::new("n", async |ctx: Context| ctx.state().set("k", f64::NAN))).await;
+    let asks = async || RequestInput::<i64>::ask("q", "?").with_payload([1.0, f64::NAN]);
+    refused(FunctionNode::new("n", asks)).await;
     assert!(pleach::NodeInput::try_json(f64::NAN).is_err());
     assert!(RequestInput::<i64>::ask("q", "?").try_with_payload(f64::NAN).is_err());
     let mut actions = pleach::EventActions::new();

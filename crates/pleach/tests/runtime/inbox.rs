@@ -248,3 +248,21 @@ async fn a_session_that_is_not_there_is_named_and_not_created() {
         "the session id must not be blank: give a text with at least one visible character"
     );
 }
+
+#[tokio::test]
+async fn a_payload_is_any_value_with_a_json_form_or_a_reference_to_one() {
+    #[derive(serde::Serialize)]
+    struct Order {
+        number: u32,
+        tags: Vec<&'static str>,
+    }
+    let (order, json) = (Order { number: 7, tags: vec!["new"] }, json!({"number": 7, "tags": ["new"]}));
+    let by_value = RequestInput::<bool>::ask("q", "?").with_payload(json.clone());
+    for asked in [RequestInput::<bool>::ask("q", "?").with_payload(&order), by_value.clone().with_payload(&json)] {
+        assert_eq!((asked.payload.as_ref(), asked.payload_fault()), (Some(&json), None));
+    }
+    // A later payload replaces one that cannot be shown.
+    let asked = by_value.with_payload(f64::NAN);
+    assert!(asked.payload_fault().unwrap().contains("NaN"));
+    assert_eq!(asked.with_payload(&order).payload_fault(), None);
+}

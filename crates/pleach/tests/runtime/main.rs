@@ -47,6 +47,7 @@ mod limits;
 #[cfg(feature = "sqlite")]
 mod memory;
 mod model_streams;
+mod model_waits;
 mod node_hooks;
 mod observers;
 mod pictures;

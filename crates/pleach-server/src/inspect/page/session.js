@@ -99,6 +99,14 @@ class SessionView {
       show(this.partial, el("b", null, by), " ", this.partialText);
       return;
     }
+    if (block.wait) {
+      const wait = block.wait;
+      this.partial.hidden = false;
+      this.partialText = "";
+      const why = `${wait.status ?? ""} ${wait.code}`.trim();
+      show(this.partial, el("b", null, wait.path || wait.author), ` waits ${count(Math.ceil(wait.seconds), "second")} for ${wait.model}, attempt ${wait.attempt} failed: ${why}`);
+      return;
+    }
     if (block.error) notice(text(block.error), true);
     this.refreshSoon();
   }

@@ -1,0 +1,19 @@
+//! Traces and metrics of pleach over OpenTelemetry.
+//!
+//! [`Otel`] sends what `pleach_context::telemetry` records to exporters: its spans, with all parts of an invocation in one trace, and metrics that
+//! are made from the same spans. It records nothing itself, so traces and metrics never disagree, and a program without it pays for nothing.
+//! `docs/tracing.md` has the tables of spans and metrics.
+
+mod builder;
+mod environment;
+mod error;
+mod metrics;
+mod otel;
+mod trace;
+
+pub use builder::OtelBuilder;
+pub use error::{OtelError, Signal};
+pub use otel::Otel;
+pub use trace::{InvocationIds, join_trace};
+
+pub use {opentelemetry, opentelemetry_sdk};

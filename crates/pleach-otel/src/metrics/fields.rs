@@ -1,0 +1,85 @@
+//! [`Fields`]: what a span or an event says that metrics need.
+
+use std::fmt::Debug;
+
+use opentelemetry::{KeyValue, Value};
+use tracing::field::{Field, Visit};
+
+/// What a span says that becomes an attribute or a value. All else is passed over.
+#[derive(Debug, Default)]
+pub(super) struct Fields {
+    texts: Vec<(&'static str, String)>,
+    numbers: Vec<(&'static str, u64)>,
+    flags: Vec<(&'static str, bool)>,
+}
+
+/// The fields that are kept: those that `docs/tracing.md` lists as attributes of metrics, and those that are values.
+const KEPT: [&str; 17] = [
+    "attempt",
+    "error.type",
+    "gen_ai.agent.name",
+    "gen_ai.provider.name",
+    "gen_ai.request.model",
+    "gen_ai.tool.name",
+    "gen_ai.usage.input_tokens",
+    "gen_ai.usage.output_tokens",
+    "gen_ai.workflow.name",
+    "gen_ai.workflow.nested",
+    "kind",
+    "model",
+    "pleach.node.attempt",
+    "pleach.node.path",
+    "pleach.outcome",
+    "pleach.resumed",
+    "status",
+];
+
+impl Fields {
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.texts.iter().find(|(known, _)| *known == name).map(|(_, text)| text.as_str())
+    }
+
+    pub(super) fn number(&self, name: &str) -> Option<u64> {
+        self.numbers.iter().find(|(known, _)| *known == name).map(|(_, number)| *number)
+    }
+
+    /// Returns the attributes with these names that are there.
+    pub(super) fn attributes(&self, names: &[&'static str]) -> Vec<KeyValue> {
+        let value = |name: &str| -> Option<Value> {
+            let flag = self.flags.iter().find(|(known, _)| *known == name).map(|(_, flag)| Value::Bool(*flag));
+            flag.or_else(|| self.text(name).map(|text| Value::from(text.to_owned())))
+        };
+        names.iter().filter_map(|name| value(name).map(|value| KeyValue::new(*name, value))).collect()
+    }
+}
+
+/// Puts a value in the place of an earlier one.
+fn set<T>(values: &mut Vec<(&'static str, T)>, field: &Field, value: T) {
+    let Some(name) = KEPT.into_iter().find(|kept| *kept == field.name()) else { return };
+    match values.iter_mut().find(|(known, _)| *known == name) {
+        Some((_, old)) => *old = value,
+        None => values.push((name, value)),
+    }
+}
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        if KEPT.contains(&field.name()) {
+            set(&mut self.texts, field, format!("{value:?}"));
+        }
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if KEPT.contains(&field.name()) {
+            set(&mut self.texts, field, value.to_owned());
+        }
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        set(&mut self.numbers, field, value);
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        set(&mut self.flags, field, value);
+    }
+}

@@ -1,0 +1,71 @@
+//! [`MetricsLayer`]: measures spans from their start to the end that is recorded on them.
+
+use std::sync::Arc;
+
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::Context;
+use tracing_subscriber::registry::LookupSpan;
+
+use super::Metrics;
+use super::fields::Fields;
+use super::measured::{Measured, Operation};
+
+/// The name of the event that a request to a model is sent again: the client of the model reports it.
+const MODEL_RETRY: &str = "pleach.model.retry";
+/// The names of the events that a question was stored, and that it needs no answer any more: the Runner reports them.
+const QUESTION_OPENED: &str = "pleach.question.opened";
+const QUESTION_CLOSED: &str = "pleach.question.closed";
+
+/// Returns whether a span or an event is measured.
+pub(crate) fn measures(metadata: &Metadata<'_>) -> bool {
+    match metadata.is_span() {
+        true => metadata.target() == "pleach" && Operation::of(metadata.name()).is_some(),
+        false => [MODEL_RETRY, QUESTION_CLOSED, QUESTION_OPENED].contains(&metadata.name()),
+    }
+}
+
+/// Measures spans and counts events.
+pub(crate) struct MetricsLayer(Arc<Metrics>);
+
+impl MetricsLayer {
+    pub(crate) fn new(metrics: Arc<Metrics>) -> Self {
+        Self(metrics)
+    }
+}
+
+impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for MetricsLayer {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, ctx: Context<'_, S>) {
+        let (Some(operation), Some(span)) = (Operation::of(attributes.metadata().name()), ctx.span(id)) else { return };
+        let mut measured = Measured::start(operation);
+        attributes.record(&mut measured.fields);
+        self.0.started(&measured);
+        span.extensions_mut().insert(measured);
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, ctx: Context<'_, S>) {
+        let Some(span) = ctx.span(id) else { return };
+        if let Some(measured) = span.extensions_mut().get_mut::<Measured>() {
+            values.record(&mut measured.fields);
+            measured.note_end();
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        match event.metadata().name() {
+            MODEL_RETRY => self.0.model_retried(&fields),
+            QUESTION_OPENED => self.0.question_opened(&fields),
+            QUESTION_CLOSED => self.0.question_closed(&fields),
+            _ => {}
+        }
+    }
+
+    fn on_close(&self, id: Id, ctx: Context<'_, S>) {
+        // Taken out first: nothing of the span is locked while instruments, which may log, are called.
+        let measured = ctx.span(&id).and_then(|span| span.extensions_mut().remove::<Measured>());
+        measured.into_iter().for_each(|measured| self.0.ended(&measured));
+    }
+}

@@ -1,0 +1,70 @@
+//! [`Loads`]: gauges of what Runners have to do.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use opentelemetry::KeyValue;
+use opentelemetry::metrics::Meter;
+use pleach_runner::{Runner, RunnerLoad};
+
+/// Reads the load of a Runner; `None` when the last clone of it is gone.
+type ReadLoad = Box<dyn Fn() -> Option<RunnerLoad> + Send + Sync>;
+
+/// The Runners whose load is read when metrics are exported, with the names of their apps.
+#[derive(Clone, Default)]
+pub(super) struct Loads(Arc<Mutex<Vec<(String, ReadLoad)>>>);
+
+impl Loads {
+    pub(super) fn new(meter: &Meter) -> Self {
+        let loads = Self::default();
+        let gauges: [(&'static str, &'static str, &'static str, fn(&RunnerLoad) -> usize); 4] = [
+            ("pleach.runs.active", "{run}", "Runs that work.", |load| load.active),
+            ("pleach.runs.detached", "{run}", "Runs that work without a reader.", |load| load.detached),
+            ("pleach.runs.queued", "{run}", "Runs that wait for a busy session.", |load| load.queued),
+            ("pleach.deadlines", "{deadline}", "Deadlines that are kept in memory.", |load| load.deadlines),
+        ];
+        for (name, unit, about, value) in gauges {
+            let loads = loads.clone();
+            let gauge = meter.u64_observable_gauge(name).with_unit(unit).with_description(about);
+            // The instrument lives in its meter.
+            let _ = gauge
+                .with_callback(move |observer| {
+                    for (app, load) in loads.by_app() {
+                        observer.observe(value(&load) as u64, &[KeyValue::new("pleach.app.name", app)]);
+                    }
+                })
+                .build();
+        }
+        loads
+    }
+
+    /// Reads the load of a Runner from now on.
+    pub(super) fn watch(&self, runner: &Runner) {
+        let read: ReadLoad = Box::new(runner.load_reader());
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((runner.app_name().to_string(), read));
+    }
+
+    /// Returns the load of each app: the sum of its Runners. Those that are gone are forgotten.
+    fn by_app(&self) -> BTreeMap<String, RunnerLoad> {
+        let mut sums: BTreeMap<String, RunnerLoad> = BTreeMap::new();
+        let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        watched.retain(|(app, read)| {
+            let Some(load) = read() else { return false };
+            let sum = sums.entry(app.clone()).or_default();
+            sum.active += load.active;
+            sum.detached += load.detached;
+            sum.queued += load.queued;
+            sum.deadlines += load.deadlines;
+            true
+        });
+        sums
+    }
+}
+
+impl fmt::Debug for Loads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        f.debug_list().entries(watched.iter().map(|(app, _)| app)).finish()
+    }
+}

@@ -1,0 +1,12 @@
+//! Metrics, made from the spans that `pleach_context::telemetry` opens and from the load of Runners.
+//!
+//! Attributes are names that the program chose and values of small sets: no ids of sessions, users or invocations, and nothing that was said.
+
+mod fields;
+mod instruments;
+mod layer;
+mod load;
+mod measured;
+
+pub(crate) use instruments::Metrics;
+pub(crate) use layer::{MetricsLayer, measures};

@@ -1,0 +1,71 @@
+//! One trace for an invocation, whichever processes its parts run in.
+
+use std::cell::Cell;
+
+use opentelemetry::Context;
+use opentelemetry::trace::{SpanContext, SpanId, TraceContextExt as _, TraceFlags, TraceId, TraceState};
+use opentelemetry_sdk::trace::{IdGenerator, RandomIdGenerator};
+use pleach_context::telemetry::InvocationTrace;
+use tracing::Span;
+use tracing_opentelemetry::OpenTelemetrySpanExt as _;
+
+thread_local! {
+    /// The ids of the span that [`join_trace`] starts.
+    static NEXT: Cell<Option<(TraceId, SpanId)>> = const { Cell::new(None) };
+}
+
+/// Puts the span of an invocation into the invocation's own trace: as its root where the invocation starts, below that root where it
+/// continues. The caller's span is linked.
+///
+/// [`Otel::build`](crate::Otel::build) passes it to [`RunnerBuilder::on_invocation_span`](pleach_runner::RunnerBuilder::on_invocation_span); a
+/// program with a hook of its own calls it there. The tracer provider needs [`InvocationIds`].
+pub fn join_trace(span: &Span, trace: &InvocationTrace) {
+    let caller = Span::current().context().span().span_context().clone();
+    if caller.is_valid() {
+        span.add_link(caller);
+    }
+    let (trace_id, span_id) = (TraceId::from_bytes(trace.trace_id()), SpanId::from_bytes(trace.span_id()));
+    if trace.is_resumed() {
+        let first = SpanContext::new(trace_id, span_id, TraceFlags::SAMPLED, true, TraceState::default());
+        // It fails only for a span that no layer exports, which has no parent to set.
+        let _ = span.set_parent(Context::new().with_remote_span_context(first));
+    } else {
+        let _ = span.set_parent(Context::new());
+        let next = Next::set(trace_id, span_id);
+        // The span starts here, with these ids.
+        let _ = span.context();
+        drop(next);
+    }
+}
+
+/// The ids of the next span of this thread, until it is dropped.
+struct Next;
+
+impl Next {
+    fn set(trace: TraceId, span: SpanId) -> Self {
+        NEXT.set(Some((trace, span)));
+        Self
+    }
+}
+
+impl Drop for Next {
+    fn drop(&mut self) {
+        NEXT.set(None);
+    }
+}
+
+/// Random ids, except for the root of an invocation's trace: that one gets the ids of the invocation.
+///
+/// For a tracer provider of the program's own, [`OtelBuilder::tracer_provider`](crate::OtelBuilder::tracer_provider).
+#[derive(Clone, Debug, Default)]
+pub struct InvocationIds(RandomIdGenerator);
+
+impl IdGenerator for InvocationIds {
+    fn new_trace_id(&self) -> TraceId {
+        NEXT.get().map_or_else(|| self.0.new_trace_id(), |(trace, _)| trace)
+    }
+
+    fn new_span_id(&self) -> SpanId {
+        NEXT.get().map_or_else(|| self.0.new_span_id(), |(_, span)| span)
+    }
+}
