@@ -30,7 +30,9 @@ mod schemathesis;
 mod survey;
 mod test_all;
 mod tidy;
+mod tools;
 mod workspace;
+mod yanked;
 
 use std::process::ExitCode;
 
