@@ -94,6 +94,24 @@ mod tests {
     }
 
     #[test]
+    fn pages_whose_examples_are_not_all_compiled_are_named() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root");
+        let read = |path: &str| std::fs::read_to_string(root.join(path)).expect("a file");
+        let allowed = Allowed::load(root).expect("the page");
+        let facade = read("crates/pleach/src/lib.rs");
+        let pages =
+            facade.lines().filter_map(|line| line.strip_prefix("#[doc = include_str!(\"../../../")?.split('"').next());
+        let is_ignored =
+            |page: &&str| read(page).lines().any(|line| line.starts_with("```") && line.contains("ignore"));
+        let (ignored, whole): (Vec<&str>, Vec<&str>) = pages.partition(is_ignored);
+        let named = |page: &&str| {
+            allowed.has(&Skip { name: format!("../../../{page} - A (line 1)"), reason: "ignored".into() })
+        };
+        assert!(whole.len() > 10 && ignored.iter().all(named), "{ignored:?}");
+        assert!(!whole.iter().any(named), "pages without ignored examples are not named");
+    }
+
+    #[test]
     fn the_page_names_only_steps_and_rows_that_there_are() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root");
         let allowed = Allowed::load(root).expect("the page");
