@@ -1,4 +1,4 @@
-//! The program `interop`, and through it every layout of database, against google-adk.
+//! The program `interop`, and through it every layout of database, against google-adk; and the databases that releases of pleach have written.
 //!
 //! What google-adk 2.13.0 reads from a database is recorded in `expected.json`. Cases that also want google-adk itself
 //! use the Python that `PLEACH_TEST_ADK_PYTHON` names; without it they say SKIPPED and pass.
@@ -13,6 +13,7 @@ mod inbox;
 mod payloads;
 mod program;
 mod reading;
+mod released;
 mod settled;
 mod trees;
 mod waits;
@@ -52,4 +53,6 @@ on_every_layout! {
     writing::refused_operations_are_listed_and_the_rest_is_played,
     inbox::a5_the_inbox_notices_what_google_adk_asks_answers_and_deletes,
     payloads::google_adk_reads_references_appends_and_deletes,
+    released::what_a_release_has_stored_is_read_and_continued,
+    released::what_this_version_stores_is_read_and_continued,
 }

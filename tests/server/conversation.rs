@@ -54,7 +54,7 @@ fn file(folder: &TempDir) -> String {
 /// Holds the conversation on one database, which each of the two has its own URL for.
 async fn converse(ours: &str, theirs: &str) {
     let Some(python) = std::env::var_os(PYTHON).filter(|python| !python.is_empty()) else {
-        eprintln!("SKIPPED: {PYTHON} names no Python with google-adk");
+        pleach_testkit::skip(format_args!("{PYTHON} names no Python with google-adk"));
         return;
     };
     let folder = tempfile::tempdir().unwrap();

@@ -28,6 +28,11 @@ pub(crate) fn succeeds(command: &mut Command) -> anyhow::Result<bool> {
 /// Runs a command, passing its standard output on line by line while adding up the
 /// test results it reports.
 pub(crate) fn counted(command: &mut Command) -> anyhow::Result<(bool, Counts)> {
+    counted_with(command, |_| {})
+}
+
+/// The same, with a reader of the lines.
+pub(crate) fn counted_with(command: &mut Command, mut read: impl FnMut(&str)) -> anyhow::Result<(bool, Counts)> {
     let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot run {command:?}"))?;
     let stdout = child.stdout.take().context("the child has no output")?;
     let mut counts = Counts::default();
@@ -38,6 +43,7 @@ pub(crate) fn counted(command: &mut Command) -> anyhow::Result<(bool, Counts)> {
         if let Some(found) = Counts::parse(&text) {
             counts.add(found);
         }
+        read(&text);
     }
     Ok((child.wait()?.success(), counts))
 }

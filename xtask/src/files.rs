@@ -9,6 +9,9 @@ use crate::workspace::Workspace;
 /// Folders that hold nothing of the repository's own.
 const SKIPPED: &[&str] = &["target", "node_modules"];
 
+/// The folder with the snapshot of the public API.
+pub(crate) const API: &str = "api";
+
 /// The texts of the repository, by their paths from the root.
 pub(crate) struct Sources {
     pub(crate) files: Vec<(PathBuf, String)>,
@@ -17,7 +20,9 @@ pub(crate) struct Sources {
 impl Sources {
     /// Reads sources, schemas, documents and lists.
     pub(crate) fn load(workspace: &Workspace) -> anyhow::Result<Self> {
-        let files = below(&workspace.workspace_root, &["rs", "sql", "md", "txt"])?;
+        let mut files = below(&workspace.workspace_root, &["rs", "sql", "md", "txt"])?;
+        // Made from the sources: its words are those of the code.
+        files.retain(|file| !file.starts_with(workspace.workspace_root.join(API)));
         let text = |file: PathBuf| Ok((workspace.relative(&file).to_path_buf(), read(&file)?));
         Ok(Self { files: files.into_iter().map(text).collect::<anyhow::Result<_>>()? })
     }

@@ -10,6 +10,7 @@
 )]
 
 mod adk;
+mod api;
 mod bench;
 mod browser;
 mod cargo;
@@ -30,7 +31,9 @@ mod schemathesis;
 mod survey;
 mod test_all;
 mod tidy;
+mod tools;
 mod workspace;
+mod yanked;
 
 use std::process::ExitCode;
 
@@ -44,6 +47,8 @@ cargo xtask COMMAND
                           every check; ends with a table and one closing line
   test [FILTER]           the quick tests: unit, runtime, contract in memory and on SQLite
   tidy                    layers, sizes, headers, words, rule ids, paths in documents, manifests
+  api                     writes the snapshot of the public API in `api`; refuses a change that
+                          CHANGELOG.md does not mention
   survey [CRATE]          measures of each crate: public items, import circles, lengths, words;
                           of one crate also what they are made of
   lint                    clippy over everything, warnings are errors
@@ -81,6 +86,7 @@ fn run(mut args: Parser) -> anyhow::Result<bool> {
         "test-all" => test_all::run(&mut args),
         "test" => quick::run(&operands(&mut args, 1)?),
         "tidy" => operands(&mut args, 0).and_then(|_| tidy::run()),
+        "api" => operands(&mut args, 0).and_then(|_| api::run()),
         "survey" => survey::run(operands(&mut args, 1)?.first().map(String::as_str)),
         "lint" => operands(&mut args, 0).and_then(|_| lint::run()),
         "docs" => operands(&mut args, 0).and_then(|_| docs::run()),

@@ -32,11 +32,30 @@ impl VirtualEnvironment {
     /// # Errors
     /// There is no Python 3, no module `venv`, or no way to the package index.
     pub(crate) fn install(&self, packages: &[&str]) -> anyhow::Result<()> {
-        println!("installing {} below {}", packages[0], self.folder.display());
-        run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&self.folder))?;
+        self.create(packages[0])?;
+        self.pip(packages)
+    }
+
+    /// Makes the environment anew, with the wheels whose digests a requirements file names, and nothing else.
+    ///
+    /// # Errors
+    /// Those of [`install`](Self::install), or a wheel has another digest.
+    pub(crate) fn install_exactly(&self, about: &str, requirements: &str) -> anyhow::Result<()> {
+        self.create(about)?;
+        let file = self.folder.join("requirements.txt");
+        std::fs::write(&file, requirements).with_context(|| format!("cannot write {}", file.display()))?;
+        self.pip(&["--require-hashes", "--only-binary", ":all:", "-r", &file.to_string_lossy()])
+    }
+
+    fn create(&self, about: &str) -> anyhow::Result<()> {
+        println!("installing {about} below {}", self.folder.display());
+        run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&self.folder))
+    }
+
+    fn pip(&self, arguments: &[&str]) -> anyhow::Result<()> {
         // The limits are for machines without a network, which should not wait long for nothing.
         let pip = ["-m", "pip", "install", "-q", "--disable-pip-version-check", "--retries", "1", "--timeout", "15"];
-        run(Command::new(self.program("python")).args(pip).args(packages))
+        run(Command::new(self.program("python")).args(pip).args(arguments))
     }
 }
 

@@ -63,6 +63,11 @@ impl Package {
         self.publish.as_ref().is_none_or(|registries| !registries.is_empty())
     }
 
+    /// Whether other packages can depend on it.
+    pub(crate) fn is_library(&self) -> bool {
+        self.targets.iter().flat_map(|target| &target.kind).any(|kind| kind == "lib" || kind == "proc-macro")
+    }
+
     pub(crate) fn has_target(&self, kind: &str, name: &str) -> bool {
         self.targets.iter().any(|t| t.name == name && t.kind.iter().any(|k| k == kind))
     }

@@ -14,6 +14,7 @@ mod runtime_clock;
 #[cfg(feature = "postgres")]
 pub mod schema;
 mod seq_ids;
+mod skip;
 mod strict;
 mod subscribe;
 
@@ -26,5 +27,6 @@ pub use runtime_clock::RuntimeClock;
 #[cfg(feature = "postgres")]
 pub use schema::Schema;
 pub use seq_ids::SeqIds;
+pub use skip::{SKIPPED_VARIABLE, skip};
 pub use strict::StrictSessionService;
 pub use subscribe::subscribe;

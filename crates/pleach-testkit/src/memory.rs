@@ -35,7 +35,7 @@ pub fn peak_memory(reset: bool) -> usize {
 /// When there are more copies, or the service fails.
 pub async fn check_copies_of_a_large_event<S: SessionService>(open: impl AsyncFn() -> S, key: &SessionKey) {
     if std::env::var_os("PLEACH_TEST_LARGE").is_none() {
-        eprintln!("SKIPPED: PLEACH_TEST_LARGE is not set");
+        crate::skip("PLEACH_TEST_LARGE is not set");
         return;
     }
     let service = open().await;

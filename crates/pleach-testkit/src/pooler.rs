@@ -43,7 +43,7 @@ impl Pooler {
         let found = version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
         let has = found.is_some_and(|found| found >= minor);
         if !has {
-            eprintln!("SKIPPED: pgbouncer is older than 1.{minor}");
+            crate::skip(format_args!("pgbouncer is older than 1.{minor}"));
         }
         has
     }
@@ -118,7 +118,7 @@ impl Drop for Pooler {
 fn program() -> Option<PathBuf> {
     let program = std::env::var_os(POOLER_VARIABLE).filter(|program| !program.is_empty());
     if program.is_none() {
-        eprintln!("SKIPPED: {POOLER_VARIABLE} names no pgbouncer");
+        crate::skip(format_args!("{POOLER_VARIABLE} names no pgbouncer"));
     }
     program.map(PathBuf::from)
 }

@@ -24,7 +24,7 @@ impl Schema {
     /// The server cannot be reached or refuses.
     pub async fn for_test() -> Option<Self> {
         let Some(server) = server() else {
-            eprintln!("SKIPPED: {SERVER_VARIABLE} names no server");
+            crate::skip(format_args!("{SERVER_VARIABLE} names no server"));
             return None;
         };
         Some(Self::create(server).await.expect("the server of the tests makes a schema"))

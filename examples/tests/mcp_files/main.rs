@@ -59,13 +59,13 @@ fn a_folder_that_is_not_there_is_named() {
 /// The command of the reference server. Its path must not have blanks: the example splits a command at them.
 fn server() -> Option<String> {
     let Some(folder) = std::env::var_os(SERVERS).filter(|folder| !folder.is_empty()) else {
-        eprintln!("SKIPPED: {SERVERS} names no folder");
+        pleach_testkit::skip(format_args!("{SERVERS} names no folder"));
         return None;
     };
     let script = PathBuf::from(folder).join("node_modules/@modelcontextprotocol/server-filesystem/dist/index.js");
     let script = script.to_str().expect("a path of UTF-8");
     if script.contains(char::is_whitespace) {
-        eprintln!("SKIPPED: the path of the server has a blank");
+        pleach_testkit::skip("the path of the server has a blank");
         return None;
     }
     Some(format!("node {script}"))

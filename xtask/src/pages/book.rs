@@ -1,7 +1,7 @@
-//! The book: mdBook makes it, where it is installed, from a copy of the pages whose links to other files lead to the repository.
+//! The book: mdBook makes it from a copy of the pages whose links to other files lead to the repository.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::Context as _;
 
@@ -16,13 +16,8 @@ const REPOSITORY: &str = "https://github.com/pleach/pleach/tree/main/";
 /// What the book is made of.
 const EXTENSIONS: &[&str] = &["md", "svg", "toml"];
 
-/// Builds the book in the target folder; true when it is built, or when mdBook is not installed.
-pub(crate) fn build() -> anyhow::Result<bool> {
-    let installed = Command::new("mdbook").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    if !installed.is_ok_and(|status| status.success()) {
-        println!("book: SKIPPED, mdbook is not installed (`cargo install mdbook`)");
-        return Ok(true);
-    }
+/// Builds the book in the target folder, with the program `mdbook`; true when mdBook has no complaint.
+pub(crate) fn build(mdbook: &Path) -> anyhow::Result<bool> {
     let workspace = Workspace::load()?;
     let source = workspace.target_directory.join("book-source");
     if source.exists() {
@@ -32,7 +27,7 @@ pub(crate) fn build() -> anyhow::Result<bool> {
         copy(workspace.relative(&file), &workspace.workspace_root, &source)?;
     }
     let target = workspace.target_directory.join("book");
-    succeeds(Command::new("mdbook").arg("build").arg("--dest-dir").arg(target).arg(source))
+    succeeds(Command::new(mdbook).arg("build").arg("--dest-dir").arg(target).arg(source))
 }
 
 /// Copies a file of `docs`.

@@ -192,7 +192,7 @@ impl<'ast> Visit<'ast> for Uses<'_> {
 }
 
 /// What a `use` names: the full paths, each with the name it gets; `None` for all names of a module.
-fn leaves(tree: &UseTree) -> Vec<(Path, Option<String>)> {
+pub(crate) fn leaves(tree: &UseTree) -> Vec<(Path, Option<String>)> {
     let below = |name: String, inner: Vec<(Path, Option<String>)>| {
         let join = |(path, alias): (Path, Option<String>)| (std::iter::once(name.clone()).chain(path).collect(), alias);
         inner.into_iter().map(join).collect()
@@ -220,7 +220,8 @@ fn child(module: &Path, name: &str) -> Path {
     module.iter().cloned().chain([name.to_owned()]).collect()
 }
 
-fn item_name(item: &Item) -> Option<String> {
+/// The name of an item that is no module.
+pub(crate) fn item_name(item: &Item) -> Option<String> {
     let ident = match item {
         Item::Fn(item) => &item.sig.ident,
         Item::Struct(item) => &item.ident,

@@ -16,8 +16,9 @@ use crate::files::Sources;
 use crate::files::{code_lines, is_unit_tests};
 use crate::tidy::{WORDS, count_words, undefined_rules};
 use crate::workspace::{Package, Workspace};
-pub(crate) use imports::{DEFINITIONS, circles};
-pub(crate) use source::{Module, is_test, modules};
+pub(crate) use imports::{DEFINITIONS, circles, item_name, leaves};
+use source::modules;
+pub(crate) use source::{Module, Parsed, is_test};
 
 /// The measures of a crate.
 struct Measures {

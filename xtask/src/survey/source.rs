@@ -1,11 +1,13 @@
 //! The modules of a crate, one for each source file, as syntax trees.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
 use crate::files::Sources;
 use crate::files::is_unit_tests;
+use crate::workspace::{Package, Workspace};
 
 /// A source file.
 pub(crate) struct Module {
@@ -15,8 +17,25 @@ pub(crate) struct Module {
     pub(crate) syntax: syn::File,
 }
 
+/// The modules of every package, parsed once for all checks.
+pub(crate) struct Parsed(BTreeMap<String, Vec<Module>>);
+
+impl Parsed {
+    pub(crate) fn load(workspace: &Workspace, sources: &Sources) -> anyhow::Result<Self> {
+        let of_package = |package: &Package| {
+            let src = workspace.relative(package.folder()).join("src");
+            Ok((package.name.clone(), modules(sources, &src)?))
+        };
+        Ok(Self(workspace.packages.iter().map(of_package).collect::<anyhow::Result<_>>()?))
+    }
+
+    pub(crate) fn of(&self, package: &Package) -> &[Module] {
+        self.0.get(&package.name).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
 /// Parses the files below `src` that hold more than tests. Programs beside a library are left out.
-pub(crate) fn modules(sources: &Sources, src: &Path) -> anyhow::Result<Vec<Module>> {
+pub(super) fn modules(sources: &Sources, src: &Path) -> anyhow::Result<Vec<Module>> {
     let own = sources.files.iter().filter(|(file, _)| file.extension().is_some_and(|extension| extension == "rs"));
     let own = own.filter_map(|(file, text)| Some((file, text, module_path(file.strip_prefix(src).ok()?)?)));
     own.filter(|(file, ..)| !is_unit_tests(file))

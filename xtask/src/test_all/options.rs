@@ -4,21 +4,20 @@ use anyhow::{bail, ensure};
 use lexopt::Parser;
 use lexopt::prelude::*;
 
-use crate::report::{Outcome, StepReport};
-
 /// Which steps run, and what they must not go without.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Options {
     only: Option<Vec<String>>,
     /// A missing server is a failure instead of being skipped.
     pub(super) require_postgres: bool,
+    /// Whether this is a CI machine (`CI=true`), where only what `docs/testing.md` names may be skipped.
+    pub(super) is_ci: bool,
 }
 
 impl Options {
-    /// On a CI machine (`CI=true`) Postgres and PgBouncer are required without being asked for.
     pub(super) fn parse(args: &mut Parser, known: &[&str]) -> anyhow::Result<Self> {
-        let ci = std::env::var("CI").is_ok_and(|value| value == "true");
-        let mut options = Self { only: None, require_postgres: ci };
+        let is_ci = std::env::var("CI").is_ok_and(|value| value == "true");
+        let mut options = Self { only: None, require_postgres: false, is_ci };
         while let Some(arg) = args.next()? {
             match arg {
                 Long("only") => options.only = Some(steps(&args.value()?.string()?, known)?),
@@ -30,16 +29,6 @@ impl Options {
             }
         }
         Ok(options)
-    }
-
-    /// Makes a failure of the report of a server, or of what stands in front of it, that is missing and required.
-    pub(super) fn require(&self, report: StepReport) -> StepReport {
-        match report.outcome {
-            Outcome::Skipped(_) if self.require_postgres => {
-                StepReport { outcome: Outcome::Failed(Default::default()), ..report }
-            }
-            _ => report,
-        }
     }
 
     pub(super) fn wants(&self, step: &str) -> bool {

@@ -2,27 +2,34 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Instant;
 
-use super::options::Options;
+use super::skips::{self, Allowed, Skip, Skips};
 use crate::adk::{self, PYTHON_VARIABLE};
-use crate::browser::{self, Browser, CHROMIUM_VARIABLE, DRIVER_VARIABLE};
+use crate::browser::{self, Browser, CHROMIUM_VARIABLE, DRIVER_VARIABLE, UI_VARIABLE};
+use crate::cargo::counted_with;
 use crate::mcp_servers::{self, SERVERS_VARIABLE};
 use crate::pgbouncer;
 use crate::postgres::{Durability, Server, URL_VARIABLE};
-use crate::report::{Outcome, StepReport};
+use crate::report::{Counts, Outcome, StepReport};
 use crate::schemathesis;
+use crate::tools::{CARGO_DENY, MDBOOK};
 use crate::workspace::Workspace;
 
 /// What the steps share.
 pub(super) struct Run {
     pub(super) workspace: Workspace,
+    pub(super) allowed: Allowed,
+    is_ci: bool,
     postgres: Wanted<Server>,
     pgbouncer: Wanted<PathBuf>,
     adk: Wanted<PathBuf>,
     mcp_servers: Wanted<PathBuf>,
     schemathesis: Wanted<PathBuf>,
     browser: Wanted<Browser>,
+    cargo_deny: Wanted<PathBuf>,
+    mdbook: Wanted<PathBuf>,
 }
 
 /// Something from outside, obtained when the first step that uses it starts.
@@ -47,57 +54,96 @@ pub(super) enum Need {
     Schemathesis,
     /// A Chromium.
     Browser,
+    /// The program that judges dependencies.
+    CargoDeny,
+    /// The program that makes the book.
+    Mdbook,
+}
+
+impl Need {
+    #[cfg(test)]
+    pub(super) const ALL: [Self; 8] = [
+        Self::Postgres,
+        Self::Pgbouncer,
+        Self::Adk,
+        Self::McpServers,
+        Self::Schemathesis,
+        Self::Browser,
+        Self::CargoDeny,
+        Self::Mdbook,
+    ];
+
+    /// Its row in the table.
+    pub(super) fn row(self) -> &'static str {
+        match self {
+            Self::Postgres => "postgres",
+            Self::Pgbouncer => "pgbouncer",
+            Self::Adk => "adk",
+            Self::McpServers => "mcp",
+            Self::Schemathesis => "schemathesis",
+            Self::Browser => "chromium",
+            Self::CargoDeny => CARGO_DENY.program,
+            Self::Mdbook => MDBOOK.program,
+        }
+    }
+
+    fn about(self) -> &'static str {
+        match self {
+            Self::Postgres => "a server for the steps that use one",
+            Self::Pgbouncer => "a pooler for the tests that put one in front of the server",
+            Self::Adk => "google-adk for the tests that compare with it",
+            Self::McpServers => "reference MCP servers for the tests that start them",
+            Self::Schemathesis => "the program that checks the server against its description",
+            Self::Browser => "a browser for the tests of pages",
+            Self::CargoDeny => "the program that judges dependencies",
+            Self::Mdbook => "the program that makes the book",
+        }
+    }
+
+    /// The variables by which tests find it; they name one of them when they are skipped without it.
+    fn variables(self) -> &'static [&'static str] {
+        match self {
+            Self::Postgres => &[URL_VARIABLE],
+            Self::Pgbouncer => &[pgbouncer::PROGRAM_VARIABLE],
+            Self::Adk => &[PYTHON_VARIABLE, UI_VARIABLE],
+            Self::McpServers => &[SERVERS_VARIABLE],
+            Self::Schemathesis => &[schemathesis::PROGRAM_VARIABLE],
+            Self::Browser => &[CHROMIUM_VARIABLE],
+            Self::CargoDeny | Self::Mdbook => &[],
+        }
+    }
 }
 
 impl Run {
-    pub(super) fn new(workspace: Workspace) -> Self {
+    pub(super) fn new(allowed: Allowed, is_ci: bool, workspace: Workspace) -> Self {
         Self {
             workspace,
+            allowed,
+            is_ci,
             postgres: Wanted::NotAsked,
             pgbouncer: Wanted::NotAsked,
             adk: Wanted::NotAsked,
             mcp_servers: Wanted::NotAsked,
             schemathesis: Wanted::NotAsked,
             browser: Wanted::NotAsked,
+            cargo_deny: Wanted::NotAsked,
+            mdbook: Wanted::NotAsked,
         }
     }
 
-    /// Gets the server; a row of its own in the table.
-    pub(super) fn obtain_postgres(&mut self, options: &Options) -> Option<StepReport> {
-        let about = "a server for the steps that use one";
-        let report = self.postgres.obtain("postgres", about, || Server::obtain(Durability::None))?;
-        Some(options.require(report))
-    }
-
-    /// Gets the pooler; a row of its own, and required where the server is.
-    pub(super) fn obtain_pgbouncer(&mut self, options: &Options) -> Option<StepReport> {
-        let about = "a pooler for the tests that put one in front of the server";
-        Some(options.require(self.pgbouncer.obtain("pgbouncer", about, pgbouncer::obtain)?))
-    }
-
-    /// Gets the Python; also a row of its own, and never a failure: a machine that has only Rust is a good machine.
-    pub(super) fn obtain_adk(&mut self) -> Option<StepReport> {
+    /// Gets a thing unless that has been tried already; a row of its own in the table.
+    pub(super) fn obtain(&mut self, need: Need) -> Option<StepReport> {
         let target = &self.workspace.target_directory;
-        self.adk.obtain("adk", "google-adk for the tests that compare with it", || adk::obtain(target))
-    }
-
-    /// Gets the MCP servers; also a row of its own, and never a failure.
-    pub(super) fn obtain_mcp_servers(&mut self) -> Option<StepReport> {
-        let target = &self.workspace.target_directory;
-        let about = "reference MCP servers for the tests that start them";
-        self.mcp_servers.obtain("mcp", about, || mcp_servers::obtain(target))
-    }
-
-    /// Gets the program that checks the server against its description; also a row of its own, and never a failure.
-    pub(super) fn obtain_schemathesis(&mut self) -> Option<StepReport> {
-        let target = &self.workspace.target_directory;
-        let about = "the program that checks the server against its description";
-        self.schemathesis.obtain("schemathesis", about, || schemathesis::obtain(target))
-    }
-
-    /// Gets the browser; also a row of its own, and never a failure.
-    pub(super) fn obtain_browser(&mut self) -> Option<StepReport> {
-        self.browser.obtain("chromium", "a browser for the tests of pages", browser::obtain)
+        match need {
+            Need::Postgres => self.postgres.obtain(need, || Server::obtain(Durability::None)),
+            Need::Pgbouncer => self.pgbouncer.obtain(need, pgbouncer::obtain),
+            Need::Adk => self.adk.obtain(need, || adk::obtain(target)),
+            Need::McpServers => self.mcp_servers.obtain(need, || mcp_servers::obtain(target)),
+            Need::Schemathesis => self.schemathesis.obtain(need, || schemathesis::obtain(target)),
+            Need::Browser => self.browser.obtain(need, browser::obtain),
+            Need::CargoDeny => self.cargo_deny.obtain(need, || CARGO_DENY.obtain(target)),
+            Need::Mdbook => self.mdbook.obtain(need, || MDBOOK.obtain(target)),
+        }
     }
 
     /// Returns why a step that needs a browser cannot run.
@@ -107,10 +153,45 @@ impl Run {
 
     /// Returns the Python with google-adk.
     pub(super) fn adk(&self) -> Option<&Path> {
-        match &self.adk {
-            Wanted::Ready(python) => Some(python),
-            _ => None,
-        }
+        self.adk.path()
+    }
+
+    /// Returns the program that judges dependencies.
+    pub(super) fn cargo_deny(&self) -> Option<&Path> {
+        self.cargo_deny.path()
+    }
+
+    /// Returns the program that makes the book.
+    pub(super) fn mdbook(&self) -> Option<&Path> {
+        self.mdbook.path()
+    }
+
+    /// Runs tests, and counts those that are skipped as such; in CI each that `docs/testing.md` does not name is a failure.
+    pub(super) fn tests(&self, command: &mut Command) -> anyhow::Result<(bool, Counts)> {
+        let mut skips = Skips::new(&self.workspace.target_directory)?;
+        command.env(skips::VARIABLE, skips.file());
+        let (ok, mut counts) = counted_with(command, |line| skips.read_line(line))?;
+        let (said, ignored) = skips.read()?;
+        skips::judge(&mut counts, &said, &ignored, self.is_ci, |skip| self.may_skip(skip));
+        Ok((ok, counts))
+    }
+
+    /// Whether a test may be skipped: the page names it, or what it lacks has a row that was judged already.
+    fn may_skip(&self, skip: &Skip) -> bool {
+        let lacks = |need: Need| need.variables().iter().any(|variable| skip.reason.contains(variable));
+        self.allowed.has(skip) || self.unavailable().any(lacks)
+    }
+
+    fn unavailable(&self) -> impl Iterator<Item = Need> {
+        let all = [
+            (Need::Postgres, matches!(self.postgres, Wanted::Unavailable)),
+            (Need::Pgbouncer, matches!(self.pgbouncer, Wanted::Unavailable)),
+            (Need::Adk, matches!(self.adk, Wanted::Unavailable)),
+            (Need::McpServers, matches!(self.mcp_servers, Wanted::Unavailable)),
+            (Need::Schemathesis, matches!(self.schemathesis, Wanted::Unavailable)),
+            (Need::Browser, matches!(self.browser, Wanted::Unavailable)),
+        ];
+        all.into_iter().filter_map(|(need, is_unavailable)| is_unavailable.then_some(need))
     }
 
     /// The variables by which tests find what there is to use.
@@ -142,16 +223,11 @@ impl Run {
 
 impl<T> Wanted<T> {
     /// Gets the thing unless that has been tried already.
-    fn obtain(
-        &mut self,
-        name: &'static str,
-        about: &str,
-        obtain: impl FnOnce() -> anyhow::Result<T>,
-    ) -> Option<StepReport> {
+    fn obtain(&mut self, need: Need, obtain: impl FnOnce() -> anyhow::Result<T>) -> Option<StepReport> {
         if !matches!(self, Self::NotAsked) {
             return None;
         }
-        println!("\n=== {name}: {about}");
+        println!("\n=== {}: {}", need.row(), need.about());
         let start = Instant::now();
         let outcome = match obtain() {
             Ok(thing) => {
@@ -165,6 +241,15 @@ impl<T> Wanted<T> {
                 Outcome::Skipped(reason)
             }
         };
-        Some(StepReport { name, outcome, time: start.elapsed() })
+        Some(StepReport { name: need.row(), outcome, time: start.elapsed() })
+    }
+}
+
+impl Wanted<PathBuf> {
+    fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Ready(path) => Some(path),
+            _ => None,
+        }
     }
 }

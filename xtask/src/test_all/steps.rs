@@ -11,7 +11,7 @@ use crate::cargo::{cargo, counted, succeeds};
 use crate::conformance::{self, Build};
 use crate::report::{Counts, Outcome};
 use crate::workspace::Package;
-use crate::{docs, lint, tidy};
+use crate::{docs, lint, tidy, yanked};
 
 const FACADE: &str = "pleach";
 const EXAMPLE: &str = "support_desk";
@@ -33,7 +33,8 @@ pub(super) struct Step {
 pub(super) const STEPS: &[Step] = &[
     step("fmt", "rustfmt finds nothing to change", |_| plain(succeeds(&mut cargo(["fmt", "--all", "--check"])))),
     step("tidy", "layers, sizes, headers", |_| plain(tidy::run())),
-    step("deny", "licences, sources and advisories of dependencies", deny),
+    Step { needs: &[Need::CargoDeny], ..step("deny", "licences, sources and versions of dependencies", deny) },
+    Step { needs: &[Need::CargoDeny], ..step("advisories", "known faults of dependencies", advisories) },
     step("clippy", "clippy finds nothing", |_| plain(lint::run())),
     step("features", "every combination of the facade's features", features),
     Step {
@@ -53,7 +54,10 @@ pub(super) const STEPS: &[Step] = &[
     step("outside", "a user's package beside the facade with all its features", |run| {
         tested(counted(&mut outside(run)?))
     }),
-    step("docs", "no page has a dead link, and rustdoc finds nothing", |_| plain(docs::run())),
+    Step {
+        needs: &[Need::Mdbook],
+        ..step("docs", "no page has a dead link, and rustdoc finds nothing", |run| plain(docs::check(run.mdbook())))
+    },
     step("package", "the libraries can be packaged", package),
     step("smoke", "the main example runs to its end", smoke),
 ];
@@ -78,7 +82,7 @@ fn test(run: &Run) -> anyhow::Result<Outcome> {
     if std::env::var_os(RACES).is_none() {
         command.env(RACES, "10000");
     }
-    tested(counted(&mut command))
+    tested(run.tests(&mut command))
 }
 
 /// Tests pages in a browser, one after the other: a browser takes a core and much memory.
@@ -93,7 +97,7 @@ fn browser(run: &Run) -> anyhow::Result<Outcome> {
         Some(Err(error)) => println!("google-adk's UI is not tested: {error:#}"),
         None => println!("google-adk's UI is not tested: there is no google-adk"),
     }
-    tested(counted(&mut command))
+    tested(run.tests(&mut command))
 }
 
 fn features(run: &Run) -> anyhow::Result<Outcome> {
@@ -149,33 +153,46 @@ fn subsets<'a>(features: &[&'a str]) -> Vec<Vec<&'a str>> {
     sets
 }
 
-/// Checks dependencies with cargo-deny, where it is installed. Without a network, advisories are those fetched last.
-fn deny(_: &Run) -> anyhow::Result<Outcome> {
-    let quiet = |args: &[&str]| {
-        let status = cargo(args).stdout(Stdio::null()).stderr(Stdio::null()).status();
-        status.is_ok_and(|status| status.success())
+/// Checks licences, sources and duplicates with cargo-deny, and that no version was taken back.
+fn deny(run: &Run) -> anyhow::Result<Outcome> {
+    let not_yanked = yanked::check(&run.workspace)?;
+    let Some(program) = run.cargo_deny() else {
+        return if not_yanked { Ok(Outcome::Skipped(no_cargo_deny())) } else { plain(Ok(false)) };
     };
-    if !quiet(&["deny", "--version"]) {
-        return Ok(Outcome::Skipped("cargo-deny is not installed".to_owned()));
+    let clean = succeeds(Command::new(program).args(["check", "bans", "licenses", "sources"]))?;
+    plain(Ok(clean && not_yanked))
+}
+
+/// Checks for known faults with cargo-deny. Without a way to their database they are those that were fetched last.
+fn advisories(run: &Run) -> anyhow::Result<Outcome> {
+    let Some(program) = run.cargo_deny() else {
+        return Ok(Outcome::Skipped(no_cargo_deny()));
+    };
+    let fetched = Command::new(program).args(["fetch", "db"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if fetched.is_ok_and(|status| status.success()) {
+        return plain(succeeds(Command::new(program).args(["check", "advisories"])));
     }
-    if quiet(&["deny", "fetch", "db"]) {
-        return plain(succeeds(&mut cargo(["deny", "check"])));
-    }
-    let mut command = cargo(["deny", "--offline", "check", "bans", "licenses", "sources"]);
     if has_advisories() {
-        println!("no network: the advisories are those that were fetched last");
-        command.arg("advisories");
-    } else {
-        println!("no network, and no advisories were fetched yet: they are not checked");
+        println!("no way to the database of advisories: they are those that were fetched last");
+        return plain(succeeds(Command::new(program).args(["--offline", "check", "advisories"])));
     }
-    plain(succeeds(&mut command))
+    Ok(Outcome::Skipped("no way to the database of advisories, and none was fetched yet".to_owned()))
+}
+
+fn no_cargo_deny() -> String {
+    format!("there is no cargo-deny, see the row `{}`", Need::CargoDeny.row())
 }
 
 /// Whether cargo-deny has fetched advisories before.
 fn has_advisories() -> bool {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(std::env::home_dir()?.join(".cargo")));
-    let databases = home.and_then(|home| std::fs::read_dir(home.join("advisory-dbs")).ok());
-    databases.is_some_and(|mut databases| databases.next().is_some())
+    home.is_some_and(|home| has_database(&home.join("advisory-dbs")))
+}
+
+/// Whether a folder holds a repository; a failed fetch leaves a lock file.
+fn has_database(folder: &Path) -> bool {
+    let mut entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.any(|entry| entry.path().join(".git").exists() || entry.path().join("HEAD").exists())
 }
 
 /// Tests the package outside of the workspace: with the versions of the workspace's lock file, in its target folder.
@@ -227,6 +244,17 @@ fn empty(folder: &Path) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lock_alone_is_no_database_of_advisories() {
+        let folder = std::env::temp_dir().join(format!("pleach-advisories-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join("db.lock"), "").expect("a file");
+        assert!(!has_database(&folder) && !has_database(&folder.join("absent")));
+        std::fs::create_dir_all(folder.join("advisory-db-1/.git")).expect("a folder");
+        assert!(has_database(&folder));
+        std::fs::remove_dir_all(folder).expect("it is there");
+    }
 
     #[test]
     fn feature_sets_are_all_subsets_plus_the_bundles() {

@@ -1,16 +1,15 @@
 //! The files of a crate do not import each other in circles, and folders of definitions hold nothing else.
 
 use super::finding::Finding;
-use crate::files::Sources;
-use crate::survey::{DEFINITIONS, Module, circles, modules};
+use crate::survey::{DEFINITIONS, Module, Parsed, circles};
 use crate::workspace::Workspace;
 
-pub(super) fn check(workspace: &Workspace, sources: &Sources) -> anyhow::Result<Vec<Finding>> {
+pub(super) fn check(workspace: &Workspace, parsed: &Parsed) -> Vec<Finding> {
     let mut findings = Vec::new();
     for package in &workspace.packages {
         let src = workspace.relative(package.folder()).join("src");
-        let modules = modules(sources, &src)?;
-        for circle in circles(&modules) {
+        let modules = parsed.of(package);
+        for circle in circles(modules) {
             let message = format!(
                 "these modules import each other: {}; move what they share into a file below them",
                 circle.join(", ")
@@ -25,7 +24,7 @@ pub(super) fn check(workspace: &Workspace, sources: &Sources) -> anyhow::Result<
             message: "this folder holds definitions only: move `impl` blocks and functions out of it".to_owned(),
         }));
     }
-    Ok(findings)
+    findings
 }
 
 fn has_more(module: &Module) -> bool {

@@ -8,8 +8,7 @@ use syn::visit::{self, Visit};
 use syn::{ImplItem, Item, Signature, TraitItem, UseTree, Visibility};
 
 use super::finding::Finding;
-use crate::files::Sources;
-use crate::survey::{Module, is_test, modules};
+use crate::survey::{Module, Parsed, is_test};
 use crate::workspace::Workspace;
 
 const FACADE: &str = "pleach";
@@ -39,20 +38,19 @@ struct Surface {
     modules: BTreeMap<Export, BTreeSet<String>>,
 }
 
-pub(super) fn check(workspace: &Workspace, sources: &Sources) -> anyhow::Result<Vec<Finding>> {
+pub(super) fn check(workspace: &Workspace, parsed: &Parsed) -> Vec<Finding> {
     let mut surface = Surface::default();
     let mut exported = BTreeSet::new();
     for package in workspace.packages.iter().filter(|package| package.is_published()) {
         surface.crate_ = package.name.replace('-', "_");
-        let src = workspace.relative(package.folder()).join("src");
-        for module in modules(sources, &src)? {
+        for module in parsed.of(package) {
             if package.name == FACADE {
                 module.syntax.items.iter().for_each(|item| exports(item, &mut exported));
             }
-            surface.read(&module);
+            surface.read(module);
         }
     }
-    Ok(surface.missing(&exported))
+    surface.missing(&exported)
 }
 
 /// Adds the names that a `pub use` exports.

@@ -4,8 +4,10 @@
 //! registry shows, `sources` the source files, `cancel` the documentation of async functions, `cases` and `rules` the tables
 //! of edge cases and of rules, `paths` the paths that documents name; `dialect` counts words, `sizes` the lines of the
 //! lowest crates, `exports` compares the facade with the signatures of what it exports, `circles` finds imports in
-//! circles, `lean` heavy crates in the default build, and `unify` features that would change what a user's own crates do.
+//! circles, `lean` heavy crates in the default build, and `unify` features that would change what a user's own crates do. `api` compares the
+//! snapshot of the public API with the sources.
 
+mod api;
 mod cancel;
 mod cases;
 mod circles;
@@ -24,6 +26,7 @@ mod tables;
 mod unify;
 
 use crate::files::Sources;
+use crate::survey::Parsed;
 use crate::workspace::Workspace;
 pub(crate) use dialect::{WORDS, count as count_words};
 use pins::Pins;
@@ -33,6 +36,7 @@ pub(crate) use rules::undefined as undefined_rules;
 pub(crate) fn run() -> anyhow::Result<bool> {
     let workspace = Workspace::load()?;
     let sources = Sources::load(&workspace)?;
+    let parsed = Parsed::load(&workspace, &sources)?;
     let pins = Pins::load(&workspace, &sources.files)?;
     let mut findings = edges::check(&workspace)?;
     findings.extend(manifests::check(&workspace));
@@ -43,8 +47,9 @@ pub(crate) fn run() -> anyhow::Result<bool> {
     findings.extend(paths::check(&workspace, &sources)?);
     findings.extend(dialect::check(&sources));
     findings.extend(sizes::check(&sources));
-    findings.extend(circles::check(&workspace, &sources)?);
-    findings.extend(exports::check(&workspace, &sources)?);
+    findings.extend(circles::check(&workspace, &parsed));
+    findings.extend(exports::check(&workspace, &parsed));
+    findings.extend(api::check(&workspace, &parsed)?);
     let mut files = 0;
     for package in &workspace.packages {
         let folder = workspace.relative(&package.folder().join("src")).to_path_buf();

@@ -1,0 +1,35 @@
+//! Databases that releases of pleach have written: each later version reads them, and continues what they hold.
+//!
+//! `stories` has what happened in the sessions and what comes next; `set` what a release has stored, and where. `tests/golden/README.md` says when a set is made.
+
+mod set;
+mod stories;
+mod world;
+
+use crate::database::Layout;
+use set::Set;
+
+/// The releases whose databases are in `tests/golden`.
+const RELEASES: &[&str] = &["0.1"];
+
+/// Every session of every release reads as it was written, and continues.
+pub(crate) async fn what_a_release_has_stored_is_read_and_continued(layout: Layout) {
+    for release in RELEASES {
+        let Some(set) = Set::golden(release, layout).await else { return };
+        let expected = set.expected();
+        set.check(&expected).await;
+        stories::go_on(&set.world().await).await;
+    }
+}
+
+/// The same for this version, so that what makes a set is known to work when a set is made.
+pub(crate) async fn what_this_version_stores_is_read_and_continued(layout: Layout) {
+    let Some(set) = Set::empty(layout).await else { return };
+    let world = set.writing().await;
+    stories::begin(&world).await;
+    let expected = world.listing().await;
+    world.close().await;
+    set.check(&expected).await;
+    set.keep(&expected).await;
+    stories::go_on(&set.world().await).await;
+}
