@@ -25,7 +25,7 @@ pub fn file() -> PathBuf {
 /// The file cannot be read.
 pub fn recorded() -> anyhow::Result<Vec<String>> {
     let text = std::fs::read_to_string(file()).with_context(|| format!("cannot read {}", file().display()))?;
-    Ok(text.split_terminator("\n\n").map(str::to_owned).collect())
+    Ok(text.trim_end().split("\n\n").map(str::to_owned).collect())
 }
 
 /// Plays a scenario with pleach in memory, and returns its trace in the normal form.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::agents::{counting, cut_everywhere_in};
 use crate::graph_transfers::{answering, called, handing_over, has_response, quotes, texts};
-use crate::support::{key, runner, trace};
+use crate::support::{key, runner};
 
 /// An agent of this mode with a sub-agent.
 fn front(mode: AgentMode, front: &ScriptedModel, desk: &ScriptedModel, tool: Option<FunctionTool>) -> LlmAgent {
@@ -52,18 +52,6 @@ async fn r708_an_agent_of_a_body_that_gets_control_back_gives_its_output() {
     let (runner, _) = runner(running(agent));
     assert_eq!(runner.run("ana", "s1", "go").output::<String>().await.unwrap(), "last \"done\"");
     assert_eq!(texts(&model.requests()[1])[0], "in put");
-}
-
-#[tokio::test]
-async fn r708_a_task_of_a_body_waits_for_the_agent_that_has_taken_it_over() {
-    let model = handing_over("desk").then_call("finish_task", json!({"result": "done"}));
-    let desk =
-        ScriptedModel::new().then_text("which colour?").then_call("transfer_to_agent", json!({"agent_name": "front"}));
-    let (runner, _) = runner(running(front(AgentMode::Task, &model, &desk, None)));
-    let first = trace(runner.run("ana", "s1", "go")).await;
-    assert!(first.iter().all(|line| !line.contains("last")), "{first:#?}");
-    let output = runner.run("ana", "s1", "red").output::<String>().await.unwrap();
-    assert_eq!(output, r#"last {"result":"done"}"#);
 }
 
 #[tokio::test]
