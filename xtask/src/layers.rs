@@ -164,6 +164,7 @@ pub(crate) const LAYERS: &[Row] = &[
     },
     Row { name: "pleach-tests", layer: 9, role: Role::Tooling, may_use: &["pleach", TESTKIT] },
     Row { name: "pleach-browser-tests", layer: 9, role: Role::Tooling, may_use: &["pleach"] },
+    Row { name: "pleach-compile-fail-tests", layer: 9, role: Role::Tooling, may_use: &["pleach"] },
     Row { name: "pleach-examples", layer: 9, role: Role::Tooling, may_use: &["pleach"] },
     Row { name: "pleach-benches", layer: 9, role: Role::Tooling, may_use: &["pleach", TESTKIT] },
     Row { name: "xtask", layer: 9, role: Role::Tooling, may_use: &[] },
