@@ -87,7 +87,7 @@ fn beside(act: &Act, agent: &Agent, planner: &mut Planner) -> Option<Act> {
         // google-adk continues with the first response of a batch: L117.
         Act::Say | Act::Tool("job" | "wait" | "pay") => None,
         _ if tools.is_empty() => None,
-        _ => Some(Act::Tool(*planner.dice.one_of(&tools))),
+        _ => Some(Act::Tool(planner.dice.one_of::<&str>(&tools))),
     }
 }
 

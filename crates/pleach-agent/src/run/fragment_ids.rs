@@ -64,6 +64,8 @@ impl Streamed {
 
 #[cfg(test)]
 mod tests {
+    use std::slice::from_ref;
+
     use pleach_core::{Part, RandomIds};
     use serde_json::json;
 
@@ -93,7 +95,7 @@ mod tests {
     #[test]
     fn l157_calls_of_one_function_in_fragments_of_their_own_are_two() {
         let [paris, rome] = [("look", json!({"city": "Paris"})), ("look", json!({"city": "Rome"}))];
-        let found = ids(&[&[paris.clone()], &[rome.clone()], &[paris, rome]]);
+        let found = ids(&[from_ref(&paris), from_ref(&rome), &[paris.clone(), rome.clone()]]);
         assert_ne!(found[0], found[1]);
         assert_eq!(found[2], [found[0].clone(), found[1].clone()].concat());
     }

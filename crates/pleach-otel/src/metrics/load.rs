@@ -11,6 +11,9 @@ use pleach_runner::{Runner, RunnerLoad};
 /// Reads the load of a Runner; `None` when the last clone of it is gone.
 type ReadLoad = Box<dyn Fn() -> Option<RunnerLoad> + Send + Sync>;
 
+/// The name, the unit and the description of a gauge, and its value in a load.
+type Gauge = (&'static str, &'static str, &'static str, fn(&RunnerLoad) -> usize);
+
 /// The Runners whose load is read when metrics are exported, with the names of their apps.
 #[derive(Clone, Default)]
 pub(super) struct Loads(Arc<Mutex<Vec<(String, ReadLoad)>>>);
@@ -18,7 +21,7 @@ pub(super) struct Loads(Arc<Mutex<Vec<(String, ReadLoad)>>>);
 impl Loads {
     pub(super) fn new(meter: &Meter) -> Self {
         let loads = Self::default();
-        let gauges: [(&'static str, &'static str, &'static str, fn(&RunnerLoad) -> usize); 4] = [
+        let gauges: [Gauge; 4] = [
             ("pleach.runs.active", "{run}", "Runs that work.", |load| load.active),
             ("pleach.runs.detached", "{run}", "Runs that work without a reader.", |load| load.detached),
             ("pleach.runs.queued", "{run}", "Runs that wait for a busy session.", |load| load.queued),

@@ -29,8 +29,8 @@ async fn l191_a_message_to_a_task_that_waits_asks_the_model() {
         assert!(has_text(&requests[1], "what does it cost?"));
 
         let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
-        let asked = session.events.iter().flat_map(|event| event.function_calls().cloned().collect::<Vec<_>>());
-        let asked = asked.filter(|call| call.name.as_deref() == Some("adk_request_confirmation")).last().unwrap();
+        let mut asked = session.events.iter().flat_map(|event| event.function_calls().cloned().collect::<Vec<_>>());
+        let asked = asked.rfind(|call| call.name.as_deref() == Some("adk_request_confirmation")).unwrap();
         let yes = Map::from_iter([("confirmed".to_owned(), Value::Bool(true))]);
         let answer = FunctionResponse::new(asked.id.unwrap(), "adk_request_confirmation", yes);
         let answer = Content::new("user", [Part::function_response(answer)]);
@@ -95,8 +95,8 @@ async fn l192_a_task_does_not_end_beside_a_call_that_delegates() {
     let (runner, _) = runner(agent);
     trace(runner.run("ana", "s1", "go")).await;
     let requests = model.requests();
-    let responses = requests[1].contents.iter().flat_map(|content| content.function_responses());
-    let refused = responses.filter(|response| response.name.as_deref() == Some("finish_task")).next().unwrap();
+    let mut responses = requests[1].contents.iter().flat_map(|content| content.function_responses());
+    let refused = responses.find(|response| response.name.as_deref() == Some("finish_task")).unwrap();
     let why = refused.response.as_ref().unwrap()["error"].as_str().unwrap();
     assert!(why.contains("did not end the task") && !why.contains("arguments"), "{why}");
 }
