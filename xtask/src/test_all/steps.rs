@@ -1,5 +1,6 @@
 //! The steps of `test-all`, as a table, and what each of them runs.
 
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -119,13 +120,11 @@ fn features(run: &Run) -> anyhow::Result<Outcome> {
 }
 
 /// Every set of the features that have a meaning of their own, then each feature that only
-/// combines others (`default`, `full`) by itself. Providers of models meet the other features only in the facade's list of
+/// combines others (`default`, `full`) by itself, and each only once: `dev` turns on `server`. Providers of models meet the other features only in the facade's list of
 /// names, and MCP, OpenAPI, OpenTelemetry, the server and the testkit meet none of them: their sets are not combined with those of the others.
 fn combinations(facade: &Package) -> Vec<Vec<&str>> {
-    let (bundles, own): (Vec<&str>, Vec<&str>) = facade.features.keys().map(String::as_str).partition(|name| {
-        let parts = &facade.features[*name];
-        *name == "default" || (!parts.is_empty() && parts.iter().all(|part| facade.features.contains_key(part)))
-    });
+    let (bundles, own): (Vec<&str>, Vec<&str>) =
+        facade.features.keys().map(String::as_str).partition(|name| is_bundle(facade, name));
     let has = |name: &str, dependency: &str| facade.features[name].iter().any(|part| part == dependency);
     let (providers, own): (Vec<&str>, Vec<&str>) = own.into_iter().partition(|name| has(name, "dep:pleach-model-http"));
     let (mcp, own): (Vec<&str>, Vec<&str>) = own.into_iter().partition(|name| has(name, "dep:pleach-mcp"));
@@ -140,7 +139,30 @@ fn combinations(facade: &Package) -> Vec<Vec<&str>> {
         sets.extend(subsets(&apart).into_iter().filter(|set| !set.is_empty()));
     }
     sets.extend(bundles.into_iter().map(|bundle| vec![bundle]));
+    let mut seen = HashSet::new();
+    sets.retain(|set| seen.insert(turned_on(facade, set)));
     sets
+}
+
+/// Returns the features that a set turns on, its own and those that they turn on.
+fn turned_on<'a>(facade: &'a Package, set: &[&'a str]) -> BTreeSet<&'a str> {
+    let mut all = BTreeSet::new();
+    let mut todo = set.to_vec();
+    while let Some(feature) = todo.pop() {
+        if all.insert(feature) {
+            let parts = facade.features[feature].iter().map(String::as_str);
+            todo.extend(parts.filter(|part| facade.features.contains_key(*part)));
+        }
+    }
+    // A bundle is what it turns on.
+    all.retain(|feature| !is_bundle(facade, feature));
+    all
+}
+
+/// Whether a feature only combines others.
+fn is_bundle(facade: &Package, feature: &str) -> bool {
+    let parts = &facade.features[feature];
+    feature == "default" || (!parts.is_empty() && parts.iter().all(|part| facade.features.contains_key(part)))
 }
 
 /// Every set of some features, the empty one first.
@@ -257,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn feature_sets_are_all_subsets_plus_the_bundles() {
+    fn feature_sets_are_all_subsets_that_differ() {
         let facade: Package = serde_json::from_value(serde_json::json!({
             "name": "pleach",
             "manifest_path": "Cargo.toml",
@@ -265,14 +287,22 @@ mod tests {
             "targets": [],
             "features": {
                 "default": ["inmemory"],
-                "full": ["inmemory", "sqlite"],
+                "full": ["inmemory", "page", "sqlite"],
                 "inmemory": ["dep:pleach-session-inmemory"],
+                "page": ["sqlite", "dep:pleach-inspect"],
                 "sqlite": ["dep:pleach-session-sqlite"],
             },
         }))
         .expect("a package");
-        let expected: Vec<Vec<&str>> =
-            vec![vec![], vec!["inmemory"], vec!["sqlite"], vec!["inmemory", "sqlite"], vec!["default"], vec!["full"]];
+        // `page` turns on `sqlite`; `default` and `full` are among the sets of their parts.
+        let expected: Vec<Vec<&str>> = vec![
+            vec![],
+            vec!["inmemory"],
+            vec!["page"],
+            vec!["inmemory", "page"],
+            vec!["sqlite"],
+            vec!["inmemory", "sqlite"],
+        ];
         assert_eq!(combinations(&facade), expected);
     }
 }

@@ -32,12 +32,12 @@ fn cut_in_every_append(flow: &Flow, host: &Host) {
 
 #[test]
 fn r1001_r1025_memory_cut_after_every_event() {
-    check("memory", 1_200, flow(false), |flow| cut_after_every_event(flow, &Host::memory()));
+    check("memory", 700, flow(false), |flow| cut_after_every_event(flow, &Host::memory()));
 }
 
 #[test]
 fn r1001_r1030_memory_resumable_cut_after_every_event() {
-    check("memory, resumable", 500, flow(true), |flow| cut_after_every_event(flow, &Host::memory()));
+    check("memory, resumable", 300, flow(true), |flow| cut_after_every_event(flow, &Host::memory()));
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn s14_memory_cut_in_every_append() {
 
 #[test]
 fn s14_memory_resumable_cut_in_every_append() {
-    check("memory, resumable, appends", 80, flow(true), |flow| cut_in_every_append(flow, &Host::memory()));
+    check("memory, resumable, appends", 40, flow(true), |flow| cut_in_every_append(flow, &Host::memory()));
 }
 
 // Issue 12, L120
