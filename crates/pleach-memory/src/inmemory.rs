@@ -108,7 +108,7 @@ impl InMemoryMemoryService {
             let words = Remembered::of(&entry.content, ());
             let Some(Remembered { words, lower, .. }) = words else { continue };
             let id = EventId::from(id);
-            memory.forgotten.remove(&id);
+            memory.forget_event(&id);
             memory.entries.insert(id, Remembered { what: entry, words, lower });
         }
     }
@@ -134,11 +134,18 @@ impl InMemoryMemoryService {
             return;
         };
         memory.entries.shift_remove(&id);
-        for held in memory.sessions.values_mut() {
+        memory.forget_event(&id);
+    }
+}
+
+impl Memory {
+    /// Removes an event, also from later additions of its session.
+    fn forget_event(&mut self, id: &EventId) {
+        for held in self.sessions.values_mut() {
             let before = held.len();
-            held.retain(|remembered| *remembered.what.event.id() != id);
+            held.retain(|remembered| remembered.what.event.id() != id);
             if held.len() != before {
-                memory.forgotten.insert(id.clone());
+                self.forgotten.insert(id.clone());
             }
         }
     }

@@ -43,7 +43,7 @@ pub trait MemoryService: fmt::Debug + Send + Sync + 'static {
         unsupported("add_events_to_memory")
     }
 
-    /// Stores entries that come from no session. An entry replaces the stored one that has its id. Without an id, an entry gets one
+    /// Stores entries that come from no session. An entry replaces the stored one that has its id, as a search returns it. Without an id, an entry gets one
     /// that follows from what it says, so that the same entry, added again, is stored once.
     ///
     /// # Errors

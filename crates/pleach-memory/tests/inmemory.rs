@@ -134,6 +134,12 @@ async fn s80_direct_entries_are_found_replaced_by_id_and_removed() {
         add(vec![named("white tea")]).await.expect("stored");
         assert_eq!(found(&service, "white").await, ["m1"]);
     }
+    // An entry with the id of an event replaces the event, also when its session is added again.
+    let edited = MemoryEntry { id: Some("e1".into()), ..MemoryEntry::new(Content::user("mint tea")) };
+    add(vec![edited]).await.expect("stored");
+    service.add_session_to_memory(&session("s", vec![event("e1", "tea")])).await.expect("added");
+    assert_eq!(found(&service, "tea").await.iter().filter(|id| *id == "e1").count(), 1);
+    assert_eq!(found(&service, "mint").await, ["e1"]);
     // Nothing is found of an entry that says nothing.
     add(vec![MemoryEntry::default()]).await.expect("nothing to store");
     assert_eq!(entries().await.len(), 3);

@@ -86,7 +86,8 @@ impl Otel {
 
     /// Builds a Runner whose invocations have one trace each, across pauses and processes, and whose load is among the metrics.
     ///
-    /// It sets the builder's [`on_invocation_span`](RunnerBuilder::on_invocation_span) to [`join_trace`].
+    /// It sets the builder's [`on_invocation_span`](RunnerBuilder::on_invocation_span) to [`join_trace`], in place of a hook that was set before:
+    /// a hook of one's own calls `join_trace`, and [`watch`](Self::watch) adds the load of its Runner.
     ///
     /// # Errors
     /// Those of [`RunnerBuilder::build`].

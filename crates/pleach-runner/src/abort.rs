@@ -7,6 +7,7 @@ use pleach_core::SessionKey;
 use crate::abort_events::abort_events;
 use crate::outcome::RunEnd;
 use crate::parts::RunnerParts;
+use crate::question_count::report_closed;
 use crate::signal::pause_before;
 use crate::store::Store;
 use crate::{RunError, RunProgress, Runner, SessionRef};
@@ -79,6 +80,7 @@ impl RunnerParts {
             store.stamp(&self.services, &mut event);
             self.services.sessions.append(&mut store.head, Arc::new(event)).await?;
         }
+        report_closed(&session.events, &invocation);
         self.services.sent_credentials.forget(key, &invocation);
         self.timers.shared.keep_only(key, &invocation, &[]);
         Ok(true)

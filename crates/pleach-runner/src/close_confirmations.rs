@@ -9,6 +9,7 @@ use pleach_session::{GetSessionConfig, open_questions};
 use crate::abort_events::abort_events;
 use crate::open_task::open_task;
 use crate::parts::RunnerParts;
+use crate::question_count::report_closed;
 use crate::store::Store;
 use crate::{RunError, RunRequest};
 
@@ -32,6 +33,7 @@ impl RunnerParts {
                 store.stamp(&self.services, &mut event);
                 self.services.sessions.append(&mut store.head, Arc::new(event)).await?;
             }
+            report_closed(&session.events, &invocation);
             self.services.sent_credentials.forget(key, &invocation);
             self.timers.shared.keep_only(key, &invocation, &[]);
         }

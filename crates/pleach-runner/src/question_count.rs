@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pleach_context::InvocationContext;
 use pleach_context::engine::Engine as _;
-use pleach_core::{Event, QuestionKind};
+use pleach_core::{Event, InvocationId, QuestionKind};
 use pleach_session::{ends_aborted, open_questions};
 use tracing::{Level, debug, level_enabled};
 
@@ -25,10 +25,20 @@ impl QuestionCount {
                 debug!(name: "pleach.question.opened", target: "pleach", kind = kind.as_str(), "a question is open");
             }
         }
-        for kind in self.0.into_values() {
-            debug!(name: "pleach.question.closed", target: "pleach", kind = kind.as_str(), "a question is closed");
-        }
+        self.0.into_values().for_each(closed);
     }
+}
+
+/// Reports the questions of an invocation that ends without a run, once its end is stored.
+pub(crate) fn report_closed(events: &[Arc<Event>], invocation: &InvocationId) {
+    if level_enabled!(Level::DEBUG) {
+        let questions = open_questions(events).into_iter();
+        questions.filter(|question| question.invocation_id == *invocation).for_each(|question| closed(question.kind));
+    }
+}
+
+fn closed(kind: QuestionKind) {
+    debug!(name: "pleach.question.closed", target: "pleach", kind = kind.as_str(), "a question is closed");
 }
 
 /// Returns whether an event may open or close a question. The results of an agent's ordinary calls do not.

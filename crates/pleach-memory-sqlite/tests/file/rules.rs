@@ -192,12 +192,18 @@ async fn s80_direct_entries_are_found_and_replaced_by_id() {
         (Some("ann"), Some("2025-10-09T08:53:20"))
     );
     assert_eq!(found(&service, "green").await, [""; 0]);
+    // What a search has found can be added again, with another text.
+    let edited = MemoryEntry { content: Content::user("red tea"), ..memories[0].clone() };
+    assert_eq!(edited.id.as_deref(), Some("m1"));
+    add(vec![edited]).await.expect("stored");
+    assert_eq!(found(&service, "tea").await.len(), 2);
+    assert_eq!(found(&service, "white").await, [""; 0]);
 
     // An entry that cannot be stored is named, and none is stored.
-    let wrong = MemoryEntry { timestamp: Some("yesterday".into()), ..entry(None, "red tea") };
+    let wrong = MemoryEntry { timestamp: Some("yesterday".into()), ..entry(None, "blue tea") };
     let error = add(vec![entry(None, "mint tea"), wrong]).await.expect_err("no time");
     assert!(error.to_string().starts_with("timestamp of memories[1] cannot be stored: \"yesterday\""), "{error}");
-    assert_eq!(found(&service, "mint red").await, [""; 0]);
+    assert_eq!(found(&service, "mint blue").await, [""; 0]);
 }
 
 #[tokio::test]

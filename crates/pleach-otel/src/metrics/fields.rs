@@ -47,10 +47,18 @@ impl Fields {
     pub(super) fn attributes(&self, names: &[&'static str]) -> Vec<KeyValue> {
         let value = |name: &str| -> Option<Value> {
             let flag = self.flags.iter().find(|(known, _)| *known == name).map(|(_, flag)| Value::Bool(*flag));
-            flag.or_else(|| self.text(name).map(|text| Value::from(text.to_owned())))
+            let text = || self.text(name).map(|text| if name == "error.type" { error_code(text) } else { text });
+            flag.or_else(|| text().map(|text| Value::from(text.to_owned())))
         };
         names.iter().filter_map(|name| value(name).map(|value| KeyValue::new(*name, value))).collect()
     }
+}
+
+/// Returns an error's code if it can be one. A model or a node of one's own may have put any text there, and each would be a series of its own.
+fn error_code(text: &str) -> &str {
+    let is_code = text.len() <= 64 && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'));
+    // OpenTelemetry's value for errors that have no code.
+    if is_code { text } else { "_OTHER" }
 }
 
 /// Puts a value in the place of an earlier one.
@@ -81,5 +89,20 @@ impl Visit for Fields {
 
     fn record_bool(&mut self, field: &Field, value: bool) {
         set(&mut self.flags, field, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_type_is_a_code_and_no_text() {
+        for code in ["ValueError", "SAFETY", "429", "quota.exceeded", "mcp-lost"] {
+            assert_eq!(error_code(code), code);
+        }
+        for text in ["quota for ana@example.com", "was: no", &"x".repeat(65)] {
+            assert_eq!(error_code(text), "_OTHER");
+        }
     }
 }

@@ -45,7 +45,10 @@ impl Loads {
     /// Reads the load of a Runner from now on.
     pub(super) fn watch(&self, runner: &Runner) {
         let read: ReadLoad = Box::new(runner.load_reader());
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((runner.app_name().to_string(), read));
+        let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Where nothing is exported, nothing else forgets the Runners that are gone.
+        watched.retain(|(_, read)| read().is_some());
+        watched.push((runner.app_name().to_string(), read));
     }
 
     /// Returns the load of each app: the sum of its Runners. Those that are gone are forgotten.

@@ -83,3 +83,16 @@ async fn an_invocation_that_is_aborted_closes_its_questions() {
     finish(run).await;
     assert_eq!(counts(&collector)[2], ["pleach.question.kind=user_input 0"]);
 }
+
+#[tokio::test]
+async fn an_invocation_that_waits_and_is_aborted_closes_its_questions() {
+    let collector = Collector::start();
+    let mut wf = Workflow::builder("wf");
+    let ask = wf.node("ask", async || RequestInput::<String>::ask("q", "?"));
+    wf.edge(START, ask);
+    let runner = collector.runner(wf.build().unwrap());
+    finish(runner.run("ana", "s1", "go")).await;
+    assert_eq!(counts(&collector)[2], ["pleach.question.kind=user_input 1"]);
+    assert!(runner.abort(("ana", "s1")).await.unwrap());
+    assert_eq!(counts(&collector)[2], ["pleach.question.kind=user_input 0"]);
+}
