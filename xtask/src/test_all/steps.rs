@@ -17,7 +17,7 @@ use crate::{docs, lint, tidy, yanked};
 const FACADE: &str = "pleach";
 const EXAMPLE: &str = "support_desk";
 const OUTSIDE: &str = "outside";
-const BROWSER_TESTS: &str = "pleach-browser-tests";
+const BROWSER_TESTS: &str = "browser";
 /// How many races of an answer and a deadline are played in memory; a tenth of them on each database.
 const RACES: &str = "PLEACH_RACES";
 
@@ -78,7 +78,7 @@ fn tested(result: anyhow::Result<(bool, Counts)>) -> anyhow::Result<Outcome> {
 }
 
 fn test(run: &Run) -> anyhow::Result<Outcome> {
-    let mut command = cargo(["test", "--workspace", "--exclude", BROWSER_TESTS, "--all-features", "--no-fail-fast"]);
+    let mut command = cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]);
     command.envs(run.environment());
     if std::env::var_os(RACES).is_none() {
         command.env(RACES, "10000");
@@ -91,7 +91,8 @@ fn browser(run: &Run) -> anyhow::Result<Outcome> {
     if let Some(reason) = run.lacks_browser() {
         return Ok(Outcome::Skipped(reason));
     }
-    let mut command = cargo(["test", "-p", BROWSER_TESTS, "--no-fail-fast", "--", "--test-threads=1"]);
+    let mut command = cargo(["test", "--workspace", "--all-features", "--test", BROWSER_TESTS]);
+    command.args(["--no-fail-fast", "--", "--test-threads=1"]);
     command.envs(run.environment());
     match run.adk().map(crate::browser::adk_ui) {
         Some(Ok(folder)) => drop(command.env(UI_VARIABLE, folder)),
