@@ -9,8 +9,8 @@ use sqlx::sqlite::SqliteRow;
 use crate::fault::File;
 use crate::words;
 
-/// The session id of entries that come from no known session.
-pub(crate) const UNKNOWN_SESSION: &str = "__unknown_session_id__";
+/// The session id of the entries of `add_memory`, which come from no event.
+pub(crate) const ENTRIES_SESSION: &str = "__pleach_entries__";
 
 /// One event or entry as it is stored.
 #[derive(Debug)]
@@ -85,8 +85,8 @@ pub(crate) fn entry(row: &SqliteRow, given: Option<&Map>, file: &File) -> Memory
     for key in ["session_id", "event_id"] {
         custom_metadata.insert(key.to_owned(), Value::from(text(key)?));
     }
-    // An entry that comes from no session has the id that it was given, so that it can be replaced.
-    let id = if text("session_id")? == UNKNOWN_SESSION { text("event_id")? } else { id.to_string() };
+    // An entry that comes from no event has the id that it was given, so that it can be replaced.
+    let id = if text("session_id")? == ENTRIES_SESSION { text("event_id")? } else { id.to_string() };
     Ok(MemoryEntry {
         content,
         custom_metadata,

@@ -14,8 +14,11 @@ use sqlx::{ConnectOptions as _, SqlitePool};
 
 use crate::fault::File;
 use crate::options::SqliteMemoryOptions;
-use crate::row::{self, NewRow, UNKNOWN_SESSION};
+use crate::row::{self, ENTRIES_SESSION, NewRow};
 use crate::{metadata, private, schema, words};
+
+/// The session id of events that come from no known session.
+const UNKNOWN_SESSION: &str = "__unknown_session_id__";
 
 /// How many searches run at the same time.
 const READ_CONNECTIONS: u32 = 4;
@@ -32,9 +35,9 @@ const QUEUE_PATIENCE: Duration = Duration::from_secs(30);
 /// entry, and adding a session never removes one. A search finds the entries that hold any of the question's words,
 /// best match first (BM25), the newer ones first among equals.
 ///
-/// An entry's id is its number in the file, or the id that it was given if it comes from no session. Its metadata is what was given when it was added, with `session_id` and `event_id`; google-adk
+/// An entry's id is its number in the file, or the id that it was given to [`AddMemory`]. Its metadata is what was given when it was added, with `session_id` and `event_id`; google-adk
 /// sees the entry without the given one, which has a table of pleach's own. That table is made when the first metadata comes.
-/// An entry of [`AddMemory`] has its id as `event_id`, and the session of events without one; its time is now unless it says so.
+/// An entry of [`AddMemory`] has its id as `event_id`, and the session `__pleach_entries__`; its time is now unless it says so.
 /// There is no `delete_memory`.
 ///
 /// Needs a Tokio runtime with its time driver on.
@@ -140,7 +143,7 @@ impl SqliteMemoryService {
             let time = entry_time(index, entry.timestamp.as_deref())?;
             rows.extend(NewRow::of_entry(id, entry, time, self.options.max_indexed_bytes));
         }
-        self.store(&app_name, &user_id, UNKNOWN_SESSION, rows.into_iter().collect()).await
+        self.store(&app_name, &user_id, ENTRIES_SESSION, rows.into_iter().collect()).await
     }
 
     async fn store(

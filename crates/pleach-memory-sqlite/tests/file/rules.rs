@@ -185,7 +185,7 @@ async fn s80_direct_entries_are_found_and_replaced_by_id() {
     add(vec![entry(Some("m1"), "white tea"), entry(None, "black tea")]).await.expect("stored");
     let memories = search(&service, "tea").await;
     assert_eq!(memories.len(), 2);
-    let expected = json!({"ttl": 5, "session_id": "__unknown_session_id__", "event_id": "m1"});
+    let expected = json!({"ttl": 5, "session_id": "__pleach_entries__", "event_id": "m1"});
     assert_eq!(memories[0].custom_metadata, object(expected));
     assert_eq!(
         (memories[0].author.as_deref(), memories[0].timestamp.as_deref()),
