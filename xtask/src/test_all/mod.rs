@@ -107,7 +107,7 @@ mod tests {
         let is_ignored = |(page, _): &(&str, &str)| {
             read(page).lines().any(|line| line.starts_with("```") && line.contains("ignore"))
         };
-        let (ignored, whole): (Vec<(&str, &str)>, Vec<(&str, &str)>) = pages.partition(is_ignored);
+        let (ignored, whole) = pages.partition::<Vec<_>, _>(is_ignored);
         let named = |(_, item): &(&str, &str)| {
             let name = format!("crates/pleach/src/lib.rs - {item} (line 1)");
             allowed.has(&Skip { name, reason: "ignored".into() })
