@@ -129,10 +129,11 @@ impl<'e> Reader<'e> {
                 continue;
             }
             if !std::mem::replace(&mut is_batch, true) {
-                // The result of a job may come much later.
-                self.calls.retain(RecordedCall::is_job);
+                // The result of a job may come much later, and so may the answer to a question that the user has passed over.
+                self.questions.retain(|question| question.is_passed_over && question.answer.is_none());
+                let questions = &self.questions;
+                self.calls.retain(|call| call.is_job() || questions.iter().any(|question| question.call == call.id));
                 self.calls.iter_mut().for_each(|call| call.is_earlier = true);
-                self.questions.clear();
                 self.batches += 1;
             }
             self.calls.push(RecordedCall {
@@ -188,7 +189,8 @@ impl<'e> Reader<'e> {
             }
             return;
         }
-        if self.has_transferred() {
+        // A transfer that was refused is over: the user's next message asks the model.
+        if self.has_transferred() && !self.has_failed {
             self.take_results(event);
             return;
         }
@@ -259,7 +261,7 @@ impl<'e> Reader<'e> {
             self.calls.retain(|call| call.is_long_running && call.has_response && !call.has_result);
             self.calls.iter_mut().for_each(|call| call.is_earlier = false);
             self.questions.clear();
-            (self.has_failed, self.last) = (false, Last::Answer);
+            (self.has_failed, self.transfer, self.last) = (false, None, Last::Answer);
         } else if self.is_answered {
             // The callbacks before the agent are asked about each message.
             *self = Self { numbers: std::mem::take(&mut self.numbers), ..Self::default() };
@@ -267,6 +269,7 @@ impl<'e> Reader<'e> {
             self.questions.iter_mut().for_each(|question| question.is_passed_over = true);
             self.calls.iter_mut().filter(|call| call.is_job()).for_each(|call| call.is_earlier = true);
             self.closing = Closing::Open;
+            self.said.clear();
             self.last = Last::Answer;
         }
     }
@@ -321,7 +324,8 @@ impl<'e> Reader<'e> {
     pub(super) fn has_transferred(&self) -> bool {
         let is_missing =
             |call: &RecordedCall<'_>| !call.is_earlier && (call.asks || (!call.has_response && !call.is_long_running));
-        let is_open = || !self.questions.is_empty() || self.calls.iter().any(is_missing);
+        let holds_back = |question: &Question<'_>| question.answer.is_some() || question.is_open();
+        let is_open = || self.questions.iter().any(holds_back) || self.calls.iter().any(is_missing);
         let has_said = || matches!(self.last, Last::Message | Last::Responses { is_final: true });
         self.transfer.is_some() && !is_open() && (!self.asks_behind_transfer || has_said())
     }
@@ -377,8 +381,11 @@ impl<'e> Reader<'e> {
         let mut answers: Vec<&Question<'_>> = self.questions.iter().filter(|asked| asked.answer.is_some()).collect();
         let is_asked = |call: &RecordedCall<'_>| self.questions.iter().any(|asked| asked.is_for(call));
         let mut calls = Vec::new();
-        for call in self.calls.iter().filter(|call| !call.is_earlier) {
+        for call in &self.calls {
             let answer = answers.iter().position(|asked| asked.call == call.id).map(|at| answers.remove(at));
+            if call.is_earlier && answer.is_none() {
+                continue;
+            }
             match answer {
                 Some(answer) if is_closed => calls.push(call.answered(answer)),
                 Some(_) => {}

@@ -40,9 +40,9 @@ pub(super) struct Question<'e> {
 }
 
 impl RecordedCall<'_> {
-    /// Returns whether the call is long-running and has no result.
+    /// Returns whether the call is long-running and has no result. One that asks first has not begun.
     pub(super) fn is_job(&self) -> bool {
-        self.is_long_running && !self.has_result
+        self.is_long_running && !self.has_result && !self.asks
     }
 
     /// Returns the call with all that it has asked for, the answer to `question` included.

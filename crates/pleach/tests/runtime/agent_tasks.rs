@@ -1,7 +1,7 @@
 //! Agents that work on a task, and what they wait for.
 
 use pleach::prelude::*;
-use pleach::{AgentMode, Content, FunctionResponse, Map, Part, RunRequest};
+use pleach::{AgentMode, Content, FunctionResponse, InMemorySessionService, Map, Part, RunRequest};
 use serde_json::{Value, json};
 
 use crate::agents::left;
@@ -9,6 +9,54 @@ use crate::support::{key, runner, runner_of_app, trace};
 
 fn has_text(request: &pleach::model::LlmRequest, text: &str) -> bool {
     request.contents.iter().any(|content| content.text().contains(text))
+}
+
+/// The answer that approves what was asked last.
+async fn approval(sessions: &InMemorySessionService) -> Content {
+    let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
+    let mut asked = session.events.iter().flat_map(|event| event.function_calls().cloned().collect::<Vec<_>>());
+    let asked = asked.rfind(|call| call.name.as_deref() == Some("adk_request_confirmation")).unwrap();
+    let yes = Map::from_iter([("confirmed".to_owned(), Value::Bool(true))]);
+    let answer = FunctionResponse::new(asked.id.unwrap(), "adk_request_confirmation", yes);
+    Content::new("user", [Part::function_response(answer)])
+}
+
+/// The model calls a tool about the user's message before the user approves what was asked.
+#[tokio::test]
+async fn l191_an_approval_counts_after_calls_of_other_tools() {
+    let pay = tool("pay", "Pays.", |_: ToolContext| async { Ok::<_, NodeError>("paid") }).require_confirmation();
+    let price = tool("price", "Says the price.", |_: ToolContext| async { Ok::<_, NodeError>("5") });
+    let model = ScriptedModel::calling("pay", json!({}))
+        .then_call("price", json!({}))
+        .then_text("It costs 5.")
+        .then_text("Paid.")
+        .then_text("More.");
+    let agent = LlmAgent::builder("clerk").mode(AgentMode::Task).model(model).tool(pay).tool(price);
+    let (runner, sessions) = runner(agent.build().unwrap());
+    trace(runner.run("ana", "s1", "go")).await;
+    trace(runner.run("ana", "s1", "what does it cost?")).await;
+    trace(runner.start(RunRequest::new(key()).message(approval(&sessions).await))).await;
+    let lines = left(&sessions).await.0;
+    assert!(lines.iter().any(|line| line.contains("paid")), "{lines:#?}");
+}
+
+/// A job that asks first has not begun before it is approved, whatever the user says in between.
+#[tokio::test]
+async fn l191_a_job_begins_when_it_is_approved() {
+    for says_something in [false, true] {
+        let job = tool("job", "Runs.", |_: ToolContext| async { Ok::<_, NodeError>("started") });
+        let model = ScriptedModel::calling("job", json!({})).then_text("One moment.").then_text("It runs.");
+        let agent = LlmAgent::builder("clerk").mode(AgentMode::Task).model(model);
+        let agent = agent.tool(job.long_running().require_confirmation()).build().unwrap();
+        let (runner, sessions) = runner(agent);
+        trace(runner.run("ana", "s1", "go")).await;
+        if says_something {
+            trace(runner.run("ana", "s1", "why?")).await;
+        }
+        trace(runner.start(RunRequest::new(key()).message(approval(&sessions).await))).await;
+        let lines = left(&sessions).await.0;
+        assert!(lines.iter().any(|line| line.contains("started")), "{says_something}: {lines:#?}");
+    }
 }
 
 /// A task that asks for a confirmation, and then answers a text.
@@ -28,13 +76,7 @@ async fn l191_a_message_to_a_task_that_waits_asks_the_model() {
         assert_eq!(requests.len(), 2, "{:#?}", left(&sessions).await.0);
         assert!(has_text(&requests[1], "what does it cost?"));
 
-        let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
-        let mut asked = session.events.iter().flat_map(|event| event.function_calls().cloned().collect::<Vec<_>>());
-        let asked = asked.rfind(|call| call.name.as_deref() == Some("adk_request_confirmation")).unwrap();
-        let yes = Map::from_iter([("confirmed".to_owned(), Value::Bool(true))]);
-        let answer = FunctionResponse::new(asked.id.unwrap(), "adk_request_confirmation", yes);
-        let answer = Content::new("user", [Part::function_response(answer)]);
-        trace(runner.start(RunRequest::new(key()).message(answer))).await;
+        trace(runner.start(RunRequest::new(key()).message(approval(&sessions).await))).await;
         let lines = left(&sessions).await.0;
         assert!(lines.iter().any(|line| line.contains("paid")), "the approval still counts: {lines:#?}");
         let last = trace(runner.run("ana", "s1", "thanks")).await;

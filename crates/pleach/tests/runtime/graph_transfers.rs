@@ -123,6 +123,20 @@ async fn r708_a_refused_transfer_of_a_graph_leaves_an_error_event() {
     }
 }
 
+/// After a transfer that was refused, the user's next message asks the model of the task.
+#[tokio::test]
+async fn r708_a_task_continues_after_a_refused_transfer() {
+    let model = ScriptedModel::calling("transfer_to_agent", json!({"agent_name": "nobody"}))
+        .then_call("finish_task", json!({"result": "done"}));
+    let (runner, _) = runner(graph(AgentMode::Task, &model, &ScriptedModel::saying("found"), None));
+    let mut run = runner.run("ana", "s1", "go");
+    while let Some(Ok(_)) = run.next().await {}
+    drop(run);
+    let lines = trace(runner.run("ana", "s1", "go on")).await;
+    assert_eq!(model.requests().len(), 2, "{lines:#?}");
+    assert!(lines.iter().any(|line| line.contains("done")), "{lines:#?}");
+}
+
 /// The charges of a process that ends while it charges the first of two lanes, and of the one that continues.
 #[derive(Clone, Default)]
 struct Charges {
