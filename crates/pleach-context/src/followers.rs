@@ -1,13 +1,13 @@
-//! [`Followers`]: what shows those who follow a run something that is neither stored nor handed out.
+//! [`Followers`]: a way to show those who follow a run an event that is neither stored nor handed out.
 
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use pleach_core::Event;
 
-/// Those who follow the run of an invocation: what shows them an event.
+/// The function that shows an event to those who follow the run of an invocation.
 #[derive(Default)]
-pub(crate) struct Followers(pub(crate) OnceLock<Box<dyn Fn(Event) + Send + Sync>>);
+pub(crate) struct Followers(pub(crate) OnceLock<Box<dyn Fn(Arc<Event>) + Send + Sync>>);
 
 impl fmt::Debug for Followers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

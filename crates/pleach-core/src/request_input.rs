@@ -142,26 +142,15 @@ impl<T> RequestInput<T> {
 
     /// Changes the type of the answer, and nothing else.
     pub fn with_answer<U>(self) -> RequestInput<U> {
-        let Self {
-            interrupt_id,
-            message,
-            payload,
-            response_schema,
-            assignee,
-            deadline,
-            default,
-            payload_fault,
-            answer: _,
-        } = self;
         RequestInput {
-            interrupt_id,
-            message,
-            payload,
-            response_schema,
-            assignee,
-            deadline,
-            default,
-            payload_fault,
+            interrupt_id: self.interrupt_id,
+            message: self.message,
+            payload: self.payload,
+            response_schema: self.response_schema,
+            assignee: self.assignee,
+            deadline: self.deadline,
+            default: self.default,
+            payload_fault: self.payload_fault,
             answer: PhantomData,
         }
     }

@@ -223,7 +223,7 @@ mod tests {
             ("python -m mcp_server_fetch", "mcp_server_fetch"),
             ("node build/index.js", "index.js"),
             ("C:\\tools\\npx.cmd -y srv", "srv"),
-            // What follows an option that is not known may be its value.
+            // The word after an unknown option may be its value.
             ("npx --registry-token abc server", "npx"),
             ("npx", "npx"),
             ("npx -y https://token@host/x.tgz", "npx"),

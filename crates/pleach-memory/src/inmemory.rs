@@ -40,7 +40,7 @@ pub struct InMemoryMemoryService {
     users: Mutex<HashMap<(AppName, UserId), Memory>>,
 }
 
-/// What is stored for one user. Events without a session are stored under `None`.
+/// The memory of one user. Events without a session are stored under `None`.
 #[derive(Debug, Default)]
 struct Memory {
     sessions: IndexMap<Option<SessionId>, Vec<Remembered<Said>>>,
@@ -179,7 +179,7 @@ impl<T> Remembered<T> {
     }
 }
 
-/// What a search has found.
+/// A result of a search.
 enum Found<'a> {
     Event(&'a Said),
     Entry(&'a MemoryEntry),

@@ -124,7 +124,7 @@ pub struct ModelCall<'a> {
     pub clock: &'a dyn Clock,
     /// The invocation's ids: streamed calls without one get theirs from it.
     pub ids: &'a dyn IdGen,
-    /// What hears of waits; see [`ModelCall::waits`].
+    /// The function that [`ModelCall::waits`] calls.
     pub on_wait: Option<&'a OnWait<'a>>,
 }
 
@@ -164,9 +164,9 @@ impl<'a> ModelCall<'a> {
         self
     }
 
-    /// Sets what hears of [waits](Self::waits).
+    /// Sets the function that hears of [waits](Self::waits).
     #[must_use]
-    pub fn on_wait(mut self, hear: &'a (dyn Fn(&ModelWait<'_>) + Send + Sync + 'a)) -> Self {
+    pub fn on_wait(mut self, hear: &'a OnWait<'a>) -> Self {
         self.on_wait = Some(hear);
         self
     }

@@ -18,7 +18,7 @@ use crate::{InvocationIds, Otel, OtelError, Signal};
 /// The name of the instrumentation scope of traces and metrics.
 pub(crate) const SCOPE: &str = "pleach";
 
-/// What the SDK calls a service without a name.
+/// The SDK's name for a service without one.
 const UNNAMED: &str = "unknown_service";
 
 /// Sets up traces and metrics. See [`Otel::builder`].

@@ -1,4 +1,4 @@
-//! What the standard variables `OTEL_…` decide here. The SDK and the OTLP exporter read the others themselves.
+//! The standard variables `OTEL_…` that are read here. The SDK and the OTLP exporter read the others themselves.
 
 use crate::{OtelError, Signal};
 
@@ -68,7 +68,7 @@ mod tests {
         let both = [("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"), ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/protobuf")];
         check(Traces, &both, Ok(true));
         check(Metrics, &both, Err("OTEL_EXPORTER_OTLP_PROTOCOL"));
-        // What is not exported needs no protocol.
+        // A signal that is not exported needs no protocol.
         check(Traces, &[("OTEL_TRACES_EXPORTER", "none"), ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")], Ok(false));
     }
 }

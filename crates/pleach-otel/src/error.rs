@@ -5,7 +5,7 @@ use std::fmt;
 use opentelemetry_otlp::ExporterBuildError;
 use pleach_core::SetupError;
 
-/// What an exporter sends.
+/// A kind of telemetry, which has an exporter of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// Spans.
@@ -33,7 +33,7 @@ pub enum OtelError {
     /// The OTLP exporter cannot be made: an address or a time-out in a variable `OTEL_EXPORTER_OTLP_…` is wrong, for example.
     #[error("the OTLP exporter of {signal} cannot be made: {cause}")]
     Exporter {
-        /// What it would send.
+        /// The signal that it exports.
         signal: Signal,
         /// The cause.
         cause: ExporterBuildError,

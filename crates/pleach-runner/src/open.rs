@@ -266,7 +266,9 @@ impl RunnerParts {
         let ic = Arc::new(setup.open());
         let followed = Arc::downgrade(run);
         ic.engine().set_followers(move |event| {
-            followed.upgrade().into_iter().for_each(|run| run.publish(&Arc::new(event.clone())));
+            if let Some(run) = followed.upgrade() {
+                run.publish(&event);
+            }
         });
         let state_delta = request.state_delta;
         Ok(Box::new(Opening {

@@ -1,4 +1,4 @@
-//! Shows those who follow a run that its model lets it wait.
+//! Shows those who follow a run that it waits for its model.
 
 use pleach_context::Context;
 use pleach_context::engine::Engine as _;

@@ -24,14 +24,16 @@ impl InvocationContext {
 }
 
 impl<'a> InvocationHandle<'a> {
-    /// Sets what shows events to those who follow the run; only the first call has an effect. For the Runner.
-    pub fn set_followers(self, show: impl Fn(Event) + Send + Sync + 'static) {
+    /// Sets the function that shows events to those who follow the run; only the first call has an effect. For the Runner.
+    pub fn set_followers(self, show: impl Fn(Arc<Event>) + Send + Sync + 'static) {
         let _ = self.0.followers.0.set(Box::new(show));
     }
 
     /// Shows a partial event to those who follow the run, at once: while its node waits for something that takes long.
     pub fn show_followers(self, event: Event) {
-        self.0.followers.0.get().into_iter().for_each(|show| show(event.clone()));
+        if let Some(show) = self.0.followers.0.get() {
+            show(Arc::new(event));
+        }
     }
 
     /// Returns the tools of a toolset, if they were listed in the invocation.

@@ -192,7 +192,7 @@ async fn s80_direct_entries_are_found_and_replaced_by_id() {
         (Some("ann"), Some("2025-10-09T08:53:20"))
     );
     assert_eq!(found(&service, "green").await, [""; 0]);
-    // What a search has found can be added again, with another text.
+    // An entry that a search has found can be added again with another text.
     let edited = MemoryEntry { content: Content::user("red tea"), ..memories[0].clone() };
     assert_eq!(edited.id.as_deref(), Some("m1"));
     add(vec![edited]).await.expect("stored");
