@@ -9,8 +9,8 @@ fn trees_of_agents_do_what_google_adk_was_recorded_to_do() {
     let mut faults = Vec::new();
     for (number, wanted) in (0..RECORDED).zip(&recorded) {
         let scenario = scenario(number);
-        let found =
-            played(&scenario).map(|trace| block(&scenario, &trace)).unwrap_or_else(|error| format!("{error:#}"));
+        let trace = played(&scenario).unwrap_or_else(|error| panic!("tree_{number}: {error:#}"));
+        let found = block(&scenario, &trace);
         let differs = found != *wanted;
         match DIFFERENT.iter().find(|(different, _)| *different == number) {
             None if differs => faults.push(format!("google-adk: {wanted}\npleach: {found}\n")),
@@ -38,7 +38,7 @@ fn each_listed_difference_has_its_row() {
 #[test]
 fn google_adk_does_in_trees_of_agents_what_was_recorded() {
     let Some(mut adk) = Reference::start().unwrap() else {
-        eprintln!("SKIPPED: PLEACH_TEST_ADK_PYTHON names no Python with google-adk");
+        pleach_testkit::skip("PLEACH_TEST_ADK_PYTHON names no Python with google-adk");
         return;
     };
     for (number, wanted) in (0..RECORDED).zip(recorded().unwrap()) {
