@@ -16,7 +16,7 @@ use crate::caller::FindCaller;
 use crate::error::ApiError;
 use crate::names::unknown_app;
 use crate::origins::Origins;
-use crate::runs::{RunSlots, Turns};
+use crate::runs::{RunSlots, SessionTurns};
 use crate::{CallerRights, ServerLimits};
 
 /// What all requests of a server share.
@@ -42,9 +42,9 @@ pub(crate) struct Api {
     pub(crate) timers: bool,
     pub(crate) slots: RunSlots,
     pub(crate) followers: RunSlots,
-    pub(crate) turns: Turns,
+    pub(crate) turns: SessionTurns,
     /// The changes of the state of a session, which wait for no run.
-    pub(crate) changes: Turns,
+    pub(crate) changes: SessionTurns,
     /// Whether the routes of the development server are there.
     #[cfg(feature = "dev")]
     pub(crate) is_dev: bool,

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use crate::api::Api;
 use crate::caller::FindCaller;
 use crate::origins::Origins;
-use crate::runs::{RunSlots, Turns};
+use crate::runs::{RunSlots, SessionTurns};
 use crate::{CallerRights, ServerError, ServerLimits};
 
 /// What every server is given.
@@ -60,8 +60,8 @@ impl Base {
             timers: false,
             slots: RunSlots::default(),
             followers: RunSlots::default(),
-            turns: Turns::default(),
-            changes: Turns::default(),
+            turns: SessionTurns::default(),
+            changes: SessionTurns::default(),
             #[cfg(feature = "inspect")]
             inspection: crate::inspection::Inspection::Off,
             #[cfg(feature = "inspect")]

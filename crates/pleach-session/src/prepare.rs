@@ -248,6 +248,20 @@ pub fn trimmed_key(key: &SessionKey) -> Option<SessionKey> {
     (trimmed.len() != text.len()).then(|| SessionKey::new(&key.app_name, &key.user_id, trimmed))
 }
 
+/// Returns the key under which the runs of a session take turns. Some backends trim the ids of sessions and others keep them, so
+/// ids that differ only in surrounding blanks share their turns.
+// S30
+pub fn turn_key(key: &SessionKey) -> SessionKey {
+    trimmed_key(key).unwrap_or_else(|| key.clone())
+}
+
+/// Returns the session id of the [`turn_key`] of a session.
+// S30
+pub fn turn_id(session: &SessionId) -> SessionId {
+    let trimmed = trim(session.as_str());
+    if trimmed.len() == session.as_str().len() { session.clone() } else { SessionId::from(trimmed) }
+}
+
 /// Returns the creation time of a new session: the requested one or the system's, in seconds since the epoch and whole µs.
 pub fn create_time(request: &CreateSession) -> f64 {
     request.create_time.unwrap_or_else(system_time)

@@ -7,6 +7,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use pleach_auth::drop_shown_credentials;
 use pleach_core::{AppName, Event, EventId, InvocationId, Map, Scope, Session, SessionKey, UserId};
+use pleach_session::prepare::turn_key;
 use pleach_session::{CreateSession, GetSessionConfig, ListSessions, SessionError, SessionServiceExt as _, Since};
 
 use super::initial_events::{check_initial, check_tasks, restored};
@@ -16,7 +17,7 @@ use crate::body::{CreateBody, StateBody, UpdateBody};
 use crate::error::ApiError;
 use crate::json::{null, reply};
 use crate::path::{SessionPath, UserPath};
-use crate::runs::{Turn, exists};
+use crate::runs::{SessionTurn, exists};
 
 /// The ids of sessions that evaluations make start so.
 const EVAL_SESSIONS: &[&str] = &["adk-eval-session-", "___eval___session___"];
@@ -120,13 +121,14 @@ async fn make_with_events(api: &Api, wanted: CreateSession, events: Vec<Event>) 
 }
 
 /// Takes the turns of a session with a given id that is not there yet: its runs and changes wait until it is whole.
-async fn turns_of_new(api: &Api, wanted: &CreateSession) -> Result<Option<[Option<Turn>; 2]>, ApiError> {
+async fn turns_of_new(api: &Api, wanted: &CreateSession) -> Result<Option<[SessionTurn; 2]>, ApiError> {
     let Some(id) = &wanted.session_id else { return Ok(None) };
     let key = SessionKey::new(&wanted.app_name, &wanted.user_id, id);
     if exists(api, &key).await? {
         return Ok(None);
     }
-    Ok(Some([api.turns.take(&key, None).await, api.changes.take(&key, None).await]))
+    let key = turn_key(&key);
+    Ok(Some([api.turns.take(key.clone()).await, api.changes.take(key).await]))
 }
 
 // H35
@@ -157,7 +159,7 @@ pub(super) async fn update(
 ) -> Result<Response, ApiError> {
     let UpdateBody { state_delta } = UpdateBody::of(api.payload(request).await?)?;
     // One after the other: of changes at once all but one would be stale.
-    let _turn = api.changes.take(&key, None).await;
+    let _turn = api.changes.take(turn_key(&key)).await;
     let mut session = load(&api, &key).await?;
     let mut tries = 1;
     loop {

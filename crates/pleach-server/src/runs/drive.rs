@@ -11,8 +11,8 @@ use tracing::Instrument as _;
 
 use super::{Failure, Prepared};
 use crate::api::Api;
+use crate::runs::SessionTurn;
 use crate::runs::slots::RunSlot;
-use crate::runs::turns::Turn;
 
 /// The events of a run, as the client takes them. Dropping it means that the client has gone.
 pub(crate) type RunEvents = mpsc::Receiver<Result<Arc<Event>, Failure>>;
@@ -43,7 +43,7 @@ struct Driver {
     /// Whether the run continues when its client has gone.
     detaches: bool,
     tx: mpsc::Sender<Result<Arc<Event>, Failure>>,
-    turn: Option<Turn>,
+    turn: Option<SessionTurn>,
     /// Held until the run has ended, with a client or without.
     _slot: RunSlot,
 }
@@ -87,7 +87,7 @@ impl Driver {
             let Some((place, next)) = self.next(run).await else { return End::Left };
             match next {
                 Some(Ok(event)) => {
-                    self.turn.iter().filter(|_| !given).for_each(|turn| turn.runs(event.invocation_id()));
+                    self.turn.iter().filter(|_| !given).for_each(|turn| turn.set_running(event.invocation_id()));
                     let is_message = !stored && event.is_from_user();
                     stored = true;
                     if is_message && self.announces {

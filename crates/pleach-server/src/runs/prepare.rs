@@ -7,11 +7,12 @@ use pleach_context::{RunConfig, StreamingMode};
 use pleach_core::{Content, InvocationId, SIGNAL, SessionKey, TIMER, Uuid};
 use pleach_runner::{Message, Run, RunRequest, Runner};
 use pleach_session::GetSessionConfig;
+use pleach_session::prepare::turn_key;
 use sha2::{Digest as _, Sha256};
 
 use super::failure::{ending, no_session};
 use super::slots::RunSlot;
-use super::turns::Turn;
+use super::{SessionTurn, SessionTurns};
 use crate::api::Api;
 use crate::body::RunBody;
 use crate::caller::Caller;
@@ -41,7 +42,7 @@ pub(crate) struct Prepared {
     pub(crate) detaches: bool,
     pub(crate) slot: RunSlot,
     /// None for a request that joins a run.
-    pub(crate) turn: Option<Turn>,
+    pub(crate) turn: Option<SessionTurn>,
 }
 
 /// Checks a request, in the order in which google-adk does.
@@ -135,15 +136,22 @@ pub(crate) async fn prepare_detached(
 ///
 /// # Errors
 /// 409 when they take longer, 503 when the server ends meanwhile.
-async fn turn(api: &Api, key: &SessionKey, joins: Option<&InvocationId>) -> Result<Option<Turn>, ApiError> {
+async fn turn(api: &Api, key: &SessionKey, joins: Option<&InvocationId>) -> Result<Option<SessionTurn>, ApiError> {
     let mut ended = api.ending.subscribe();
     tokio::select! {
         biased;
-        turn = api.turns.take(key, joins) => Ok(turn),
+        turn = take_or_join(&api.turns, key, joins) => Ok(turn),
         _ = ended.wait_for(|ending| *ending) => Err(ending()),
         () = api.clock.sleep(api.limits.client_patience) => {
             Err(ApiError::conflict("Other runs of this session have not ended in time: send the request again. Nothing was stored."))
         }
+    }
+}
+
+async fn take_or_join(turns: &SessionTurns, key: &SessionKey, joins: Option<&InvocationId>) -> Option<SessionTurn> {
+    match joins {
+        Some(invocation) => turns.take_or_join(turn_key(key), invocation).await,
+        None => Some(turns.take(turn_key(key)).await),
     }
 }
 
