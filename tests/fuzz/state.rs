@@ -181,7 +181,7 @@ async fn check(service: &dyn SessionService, session: &Session, model: &Model, s
 
 /// issue 10 B1
 #[tokio::test]
-async fn b1_operations_in_memory_do_what_the_model_does() {
+async fn operations_in_memory_do_what_the_model_does() {
     let service: Arc<dyn SessionService> = connect("memory:").await.unwrap();
     play(&*service, false, steps(2_000)).await;
 }
@@ -192,12 +192,12 @@ async fn on(backend: Backend, short: usize) {
 }
 
 #[tokio::test]
-async fn b1_operations_in_sqlite_do_what_the_model_does() {
+async fn operations_in_sqlite_do_what_the_model_does() {
     on(Backend::SqliteLite, 1_000).await;
     on(Backend::SqliteV1, 1_000).await;
 }
 
 #[tokio::test]
-async fn b1_operations_in_postgres_do_what_the_model_does() {
+async fn operations_in_postgres_do_what_the_model_does() {
     on(Backend::Postgres, 400).await;
 }

@@ -33,7 +33,7 @@ async fn open(service: &dyn SessionService) -> Vec<String> {
     found.items.iter().map(|item| format!("{} {}", item.session.session_id, item.question.id)).collect()
 }
 
-pub(crate) async fn a5_the_inbox_notices_what_google_adk_asks_answers_and_deletes(layout: Layout) {
+pub(crate) async fn the_inbox_notices_what_google_adk_asks_answers_and_deletes(layout: Layout) {
     let Some(database) = Database::loaded(layout).await else { return };
     let Some(mut adk) = Adk::open(&database) else { return };
     let service = connect(&database.url()).await.unwrap();

@@ -51,7 +51,7 @@ on_every_layout! {
     writing::appends_at_the_same_time_are_all_stored_with_retries,
     writing::exit_status_tells_what_happened,
     writing::refused_operations_are_listed_and_the_rest_is_played,
-    inbox::a5_the_inbox_notices_what_google_adk_asks_answers_and_deletes,
+    inbox::the_inbox_notices_what_google_adk_asks_answers_and_deletes,
     payloads::google_adk_reads_references_appends_and_deletes,
     released::what_a_release_has_stored_is_read_and_continued,
     released::what_this_version_stores_is_read_and_continued,

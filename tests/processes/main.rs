@@ -43,7 +43,7 @@ macro_rules! on_durable_backends {
                 s36_64_sessions_of_four_processes_are_whole_and_in_order,
                 s36_two_processes_write_one_session_by_loading_it_again,
                 s36_nothing_of_a_stale_append_is_stored,
-                s35_of_two_processes_that_saw_the_same_the_second_is_stale,
+                s35_the_second_of_two_processes_that_loaded_the_same_revision_is_stale,
                 s34_s66_6_killed_processes_lose_nothing_and_store_nothing_twice,
                 r1115_a_message_that_comes_second_is_not_stored,
                 r1115_r1025_a_run_that_loses_in_the_middle_can_be_resumed,

@@ -34,7 +34,7 @@ pub(crate) async fn s36_nothing_of_a_stale_append_is_stored(backend: Backend) {
 }
 
 /// The same in single steps, so that it is known who is stale.
-pub(crate) async fn s35_of_two_processes_that_saw_the_same_the_second_is_stale(backend: Backend) {
+pub(crate) async fn s35_the_second_of_two_processes_that_loaded_the_same_revision_is_stale(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let job = Job { appends: Some(2), on_stale: OnStale::Retry, paced: true, ..Job::new("", "") };
     let mut workers = two(&database.url(), &job).map(|job| Worker::start(&job));

@@ -22,7 +22,7 @@ async fn events(runner: &Runner, session: &str) -> Vec<Arc<Event>> {
 
 /// Issue 10 D5: one event of the far future, stored before the run or emitted in it.
 #[tokio::test]
-async fn d5_runs_and_followers_keep_the_order_of_appends_behind_a_far_time() {
+async fn runs_and_followers_keep_the_order_of_appends_after_a_far_future_time() {
     let root = || {
         FunctionNode::new("n", async |ctx: Context| -> Result<i64> {
             for number in 0..30 {
@@ -64,7 +64,7 @@ async fn d5_runs_and_followers_keep_the_order_of_appends_behind_a_far_time() {
 /// Issue 10 A2: of two answers at once, one is stored and taken; the other is refused by a typed error, or came first and was
 /// replaced before any run took it.
 #[tokio::test]
-async fn a2_of_two_answers_that_race_from_two_runners_one_is_taken() {
+async fn if_answers_race_from_two_runners_one_is_taken() {
     let root = || {
         let mut wf = Workflow::builder("wf");
         let ask = wf.node("ask", async || RequestInput::<i64>::ask("q", "?"));
@@ -141,7 +141,7 @@ fn asks_everywhere() -> Workflow {
 
 /// Issue 10 A2, A3: the same answers again change nothing, and others are refused, wherever the question was asked.
 #[tokio::test]
-async fn a2_one_message_answers_questions_of_nested_parallel_and_dynamic_runs() {
+async fn one_message_answers_questions_of_nested_parallel_and_dynamic_runs() {
     for backend in BACKENDS {
         let Some(database) = backend.database().await else { continue };
         let (one, two) =

@@ -107,7 +107,7 @@ async fn h94_clients_elsewhere_change_nothing() {
 }
 
 #[tokio::test]
-async fn h94_behind_another_service_nobody_is_local() {
+async fn h94_no_client_behind_a_proxy_is_local() {
     let routes = apps().dev(true).into_router().unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -143,7 +143,7 @@ async fn h95_names_are_no_paths() {
 }
 
 #[tokio::test]
-async fn h115_h117_what_is_not_kept_is_not_found() {
+async fn h115_h117_documents_that_are_not_kept_are_not_found() {
     let served = serve(apps().dev(true)).await;
     for (path, status, answer) in [
         ("tests/t", 404, Some("Test file not found")),

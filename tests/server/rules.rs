@@ -126,7 +126,7 @@ async fn h30_h37_sessions_are_made_read_and_removed() {
 }
 
 #[tokio::test]
-async fn h33_h34_what_a_new_session_must_not_begin_with() {
+async fn h33_h34_events_and_options_that_a_new_session_must_not_have_are_refused() {
     let served = demo().await;
     let call = |name: &str| json!({"content": {"parts": [{"functionCall": {"name": name}}]}});
     let answer = |name: &str| json!({"content": {"parts": [{"function_response": {"name": name}}]}});

@@ -14,7 +14,7 @@ fn a_name_without_a_provider_says_how_to_write_it() {
     let error = refused("gpt-5-mini");
     assert_eq!(
         error.to_string(),
-        "'gpt-5-mini' names no provider: write `PROVIDER:MODEL`, for example `openai:gpt-5-mini`"
+        "the model 'gpt-5-mini' has no provider. Write `PROVIDER:MODEL`, for example `openai:gpt-5-mini`"
     );
     let error = refused("mistral:large");
     assert!(matches!(&error, ConnectModelError::UnknownProvider { provider } if provider == "mistral"), "{error}");
@@ -30,7 +30,7 @@ fn a_provider_that_is_off_names_its_feature() {
     ] {
         let error = refused(name).to_string();
         let expected =
-            if is_on { "needs the name of a model".to_owned() } else { format!("needs the feature `{feature}`") };
+            if is_on { "needs the name of a model".to_owned() } else { format!("need the Cargo feature `{feature}`") };
         assert!(error.contains(&expected), "{error}");
     }
 }

@@ -214,7 +214,7 @@ async fn widgets_of_an_event_are_joined_with_those_that_the_context_shows() {
 
 /// Issue 10 C2: an error changes nothing, whichever of the changes is at fault.
 #[tokio::test]
-async fn c2_a_change_of_actions_is_made_as_a_whole_or_not_at_all() {
+async fn a_change_of_actions_is_made_whole_or_not_at_all() {
     let node = FunctionNode::new("node", async |ctx: Context| {
         ctx.state().set("b", "text")?;
         let refused = ctx.with_actions(|actions| {

@@ -393,7 +393,7 @@ async fn r1210_a_task_continues_though_the_run_loads_few_events() {
 
 // L55: a task is the one of its own call, also when an earlier call had its id.
 #[tokio::test]
-async fn l55_a_task_is_that_of_the_latest_call_with_its_id() {
+async fn l55_a_task_belongs_to_the_latest_call_with_its_id() {
     let worker_model = Arc::new(ScriptedModel::calling("finish_task", json!({"result": "ok"})).repeating());
     let worker = LlmAgent::builder("worker").mode(AgentMode::Task).model(Arc::clone(&worker_model)).build().unwrap();
     let delegate = |what: &str| calling(&[("call_0", "worker", json!({"request": what}))]);
@@ -409,7 +409,7 @@ async fn l55_a_task_is_that_of_the_latest_call_with_its_id() {
 
 // L120: what a task has given leaves the status of a job beside it to the model.
 #[tokio::test]
-async fn l120_a_task_beside_a_job_that_is_cut_anywhere_leaves_the_same() {
+async fn l120_a_task_in_a_batch_with_a_job_has_the_same_result_wherever_it_is_cut_off() {
     cut_everywhere(|_: &Count| {
         let worker_model = ScriptedModel::calling("finish_task", json!({"result": "ok"})).repeating();
         let worker = LlmAgent::builder("worker").mode(AgentMode::Task).model(worker_model).build().unwrap();
@@ -447,7 +447,7 @@ async fn r1210_a_turn_of_a_task_that_was_cut_keeps_its_message() {
 
 // R1010, R1210: a resumable workflow records its end while a task waits for the user; what follows the message is resumed as ever.
 #[tokio::test]
-async fn r1210_a_node_behind_a_task_is_resumed_behind_the_output_of_its_child() {
+async fn r1210_a_node_after_a_task_is_resumed_after_the_output_of_its_child() {
     let (_, worker) = asking_worker("look_1", &["Which size?"]);
     let child = FunctionNode::new("child", async || 1);
     let parent = FunctionNode::new("parent", move |ctx: Context| {

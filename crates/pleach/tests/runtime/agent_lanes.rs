@@ -189,7 +189,7 @@ fn with_task(calls: &[&str], own: impl Tool) -> LlmAgent {
 
 // L190: a task beside a transfer ends before it, and the model is asked once more; so does one that a resume finds undone.
 #[tokio::test]
-async fn l190_a_task_beside_a_transfer_ends_before_it() {
+async fn l190_a_task_in_a_batch_with_a_transfer_ends_before_it() {
     for calls in [["look", "search", "transfer_to_agent"], ["transfer_to_agent", "search", "look"]] {
         let tree = |_: &_| with_task(&calls, tool("look", "Looks.", async || 1));
         let (first, sessions) = runner(tree(&()));
@@ -202,7 +202,7 @@ async fn l190_a_task_beside_a_transfer_ends_before_it() {
 
 // L190: a task does not wait for a job of its batch; the model does.
 #[tokio::test]
-async fn l190_a_task_beside_a_job_begins_at_once() {
+async fn l190_a_task_in_a_batch_with_a_job_begins_at_once() {
     let started = Count::default();
     let count = started.clone();
     let job = tool("job", "Starts a job.", move || {
@@ -252,7 +252,7 @@ async fn l190_a_message_to_a_task_starts_no_job_again() {
 
 // L199: a question of a node that a tool runs, beside a transfer, is answered before the transfer is made.
 #[tokio::test]
-async fn l199_a_question_beside_a_transfer_is_answered_before_it() {
+async fn l199_a_question_in_a_batch_with_a_transfer_is_answered_before_it() {
     let ask = async |ctx: Context| -> Result<i64, NodeError> { ctx.ask("q", "How many?").await };
     let ask = FunctionNode::new("ask", ask).rerun_on_resume(true);
     let other = LlmAgent::builder("other").model(ScriptedModel::saying("from the other"));

@@ -23,7 +23,7 @@ async fn approval(sessions: &InMemorySessionService) -> Content {
 
 /// The model calls a tool about the user's message before the user approves what was asked.
 #[tokio::test]
-async fn l191_an_approval_counts_after_calls_of_other_tools() {
+async fn l191_an_approval_applies_after_calls_of_other_tools() {
     let pay = tool("pay", "Pays.", |_: ToolContext| async { Ok::<_, NodeError>("paid") }).require_confirmation();
     let price = tool("price", "Says the price.", |_: ToolContext| async { Ok::<_, NodeError>("5") });
     let model = ScriptedModel::calling("pay", json!({}))
@@ -128,7 +128,7 @@ async fn l191_a_task_whose_tool_skips_the_summary_continues_in_a_resumable_app()
 
 /// The end of a task is refused while it delegates a part of it, and the model hears why.
 #[tokio::test]
-async fn l192_a_task_does_not_end_beside_a_call_that_delegates() {
+async fn l192_a_task_does_not_end_in_a_batch_with_a_call_that_delegates() {
     let part = LlmAgent::builder("part").mode(AgentMode::Task).description("parts");
     let part = part.model(ScriptedModel::calling("finish_task", json!({"result": "part"}))).build().unwrap();
     let both = [("part", json!({"request": "a"})), ("finish_task", json!({"result": "early"}))];

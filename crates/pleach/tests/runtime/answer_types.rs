@@ -82,7 +82,7 @@ fn order(change: &str, value: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a1_numbers_keep_their_bounds() {
+async fn answers_keep_the_bounds_of_numbers() {
     check::<u32>(json!(4), &[(json!(-4), "at least 0"), (json!(42_424_242_424_u64), "at most"), (json!(1.5), "whole")])
         .await;
     check::<u8>(json!(255), &[(json!(300), "255"), (json!(-1), "at least 0")]).await;
@@ -90,7 +90,7 @@ async fn a1_numbers_keep_their_bounds() {
 }
 
 #[tokio::test]
-async fn a1_enums_and_nested_values_are_checked() {
+async fn answers_are_checked_against_enums_and_nested_types() {
     check::<Size>(json!("small"), &[(json!("4242"), "small"), (json!(4242), "a text")]).await;
     let item = json!({"count": 1, "size": "large"});
     let bad = [
@@ -120,7 +120,7 @@ async fn a1_enums_and_nested_values_are_checked() {
 }
 
 #[tokio::test]
-async fn a1_a_hand_written_schema_is_checked_to_its_depth() {
+async fn a_hand_written_schema_is_checked_at_every_depth() {
     let schema = json!({"type": "object", "properties": {"to": {"type": "array", "items": {"enum": ["a", "b"]}}}});
     let mut wf = Workflow::builder("wf");
     let asked = schema.clone();
@@ -189,7 +189,7 @@ where
 }
 
 #[tokio::test]
-async fn a1_what_only_the_type_refuses_is_not_stored_or_asked_again() {
+async fn an_answer_that_only_its_type_refuses_is_not_stored_or_asked_again() {
     check_type::<Even>(json!("4"), &[(json!(4243), "valid Even")]).await;
     let server = |ip: &str, port: u32| json!({"ip": ip, "ports": [port]});
     let bad = [(server("4242", 2), "'ip'"), (server("::1", 4243), "'ports.0'")];
@@ -199,7 +199,7 @@ async fn a1_what_only_the_type_refuses_is_not_stored_or_asked_again() {
 
 /// The way without a schema in between: the parameter of a node that runs again.
 #[tokio::test]
-async fn a1_an_answer_that_a_parameter_cannot_read_is_asked_again() {
+async fn an_answer_that_a_parameter_cannot_read_is_asked_again() {
     let node = FunctionNode::new("node", async |Resume(answer): Resume<Even>| match answer {
         Some(Even(number)) => Yield::from(json!(number)),
         None => Yield::from(RequestInput::<Value>::ask("q", "?")),
@@ -213,7 +213,7 @@ async fn a1_an_answer_that_a_parameter_cannot_read_is_asked_again() {
 
 /// The Runner does not know the children of a node's body: a child that cannot take its answer asks again.
 #[tokio::test]
-async fn a1_a_child_whose_type_refuses_the_answer_asks_again() {
+async fn a_child_whose_type_refuses_the_answer_asks_again() {
     let child = FunctionNode::new("child", async || RequestInput::<Even>::ask("q", "?"));
     let node = FunctionNode::new("node", move |ctx: Context| {
         let child = child.clone();

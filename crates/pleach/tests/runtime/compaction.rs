@@ -159,7 +159,7 @@ async fn r1150_a_window_slides_over_invocations_and_overlaps() {
 
 /// Issue 10 C1: what a node named `user` writes is summed up like what any other node writes.
 #[tokio::test]
-async fn c1_a_node_named_user_is_not_the_user() {
+async fn a_node_named_user_is_not_the_user() {
     let mut both = Vec::new();
     for name in ["echo", "user"] {
         for window in [true, false] {
@@ -351,7 +351,7 @@ async fn r1150_r1113_only_a_run_that_succeeded_is_followed_by_a_summary() {
 }
 
 #[tokio::test]
-async fn r1150_a_summarizer_that_fails_harms_nobody() {
+async fn r1150_a_summarizer_that_fails_does_no_harm() {
     for mood in [Mood::Nothing, Mood::Fails, Mood::Panics, Mood::Foreign] {
         let stub = Stub { mood, ..Stub::default() };
         let (runner, sessions) = app(EventsCompactionConfig::new(stub.clone()).with_sliding_window(1, 0));

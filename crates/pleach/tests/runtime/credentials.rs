@@ -145,7 +145,7 @@ async fn s85_the_session_keeps_a_credential_without_the_clients_secret() {
 }
 
 #[tokio::test]
-async fn s85_the_secret_is_the_configs_and_nobody_elses() {
+async fn s85_the_secret_belongs_to_its_config_alone() {
     let host = Host::new(SessionStateCredentialService);
     let kept = json!({"auth_type": "oauth2", "oauth2": {"client_secret": "planted", "access_token": "a"}});
     let public = |raw: Value| {
@@ -167,7 +167,7 @@ async fn s85_the_secret_is_the_configs_and_nobody_elses() {
 }
 
 #[tokio::test]
-async fn s85_what_is_no_credential_is_ignored_or_refused() {
+async fn s85_an_invalid_credential_is_ignored_or_refused() {
     let host = Host::new(SessionStateCredentialService);
     let load = || {
         let scheme = json!({"type": "apiKey", "in": "header", "name": "A"});

@@ -92,7 +92,7 @@ fn workflow_of(parent: impl TypedNode) -> Workflow {
 }
 
 #[tokio::test]
-async fn r643_a_caller_that_is_tried_again_goes_on_with_the_child_that_it_has_started() {
+async fn r643_a_caller_that_is_tried_again_continues_with_the_child_that_it_has_started() {
     let (calls, gate) = (Arc::new(AtomicU32::new(0)), Arc::new(Notify::new()));
     let seen = Arc::clone(&calls);
     let parent = FunctionNode::new("parent", move |ctx: Context| {
@@ -166,7 +166,7 @@ async fn r643_a_child_that_another_one_or_a_task_has_started_is_found() {
 
 /// Each failure in a moment of its own: the first one by the order of starts counts.
 #[tokio::test]
-async fn r643_several_run_side_by_side_and_the_first_failure_counts() {
+async fn r643_background_children_run_in_parallel_and_the_first_failure_wins() {
     let gates: [Arc<Notify>; 2] = Default::default();
     let parent = FunctionNode::new("parent", move |ctx: Context| {
         let gates = gates.clone();
@@ -234,7 +234,7 @@ async fn r643_a_resume_does_not_repeat_a_child_that_has_finished() {
 }
 
 #[tokio::test]
-async fn r643_what_cannot_be_left_alone_is_refused() {
+async fn r643_a_child_that_cannot_run_in_the_background_is_refused() {
     let alone = FunctionNode::new("alone", async |ctx: Context| -> Result<()> {
         ctx.run_in_background(FunctionNode::new("child", async || {}), ())?;
         Ok(())

@@ -78,7 +78,7 @@ async fn new_runs_are_refused_and_those_under_way_may_end() {
 }
 
 #[tokio::test]
-async fn r1025_what_is_cut_off_at_the_deadline_goes_on_in_the_next_process() {
+async fn r1025_a_run_cut_off_at_the_deadline_is_resumed_in_the_next_process() {
     let stage = stage();
     let run = stage.runner.run("ana", "s1", "go").detach();
     stage.script.fragment("there").await;
@@ -95,7 +95,7 @@ async fn r1025_what_is_cut_off_at_the_deadline_goes_on_in_the_next_process() {
 }
 
 #[tokio::test]
-async fn r1130_what_is_aborted_at_the_deadline_is_sealed() {
+async fn r1130_a_run_aborted_at_the_deadline_is_sealed() {
     let stage = stage();
     let run = stage.runner.run("ana", "s1", "go").detach();
     stage.script.fragment("there").await;

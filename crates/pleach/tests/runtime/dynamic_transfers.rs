@@ -46,7 +46,7 @@ async fn r708_an_agent_that_takes_over_from_one_that_a_body_runs_answers_for_it(
 }
 
 #[tokio::test]
-async fn r708_an_agent_of_a_body_that_gets_control_back_gives_its_output() {
+async fn r708_an_agent_of_a_body_that_gets_control_back_outputs_its_reply() {
     let model = handing_over("desk").then_text("done");
     let agent = front(AgentMode::SingleTurn, &model, &handing_over("front"), None);
     let (runner, _) = runner(running(agent));

@@ -24,7 +24,7 @@ fn request() -> RunRequest {
 
 // R505: what google-adk makes of annotations, a schema does here.
 #[tokio::test]
-async fn e4_e5_types_of_handlers_are_no_schemas() {
+async fn e4_e5_types_of_handlers_are_not_schemas() {
     #[derive(Serialize, Deserialize)]
     struct Order {
         x: i64,
@@ -87,7 +87,7 @@ async fn e34_state_of_a_partial_event_is_handed_out_only() {
 }
 
 #[tokio::test]
-async fn e36_e44_values_are_json_and_what_has_no_json_form_is_refused() {
+async fn e36_e44_values_are_json_and_values_without_a_json_form_are_refused() {
     let bytes = FunctionNode::new("bytes", async || b"hi".to_vec());
     assert_eq!(trace(runner(bytes).0.run("ana", "s1", "go")).await, ["bytes@1: [104,105]"]);
     let node = FunctionNode::new("node", async |ctx: Context| -> Result<(), NodeError> {
@@ -278,7 +278,7 @@ fn e226_e227_an_app_has_a_name_and_a_runner_a_root() {
 
 /// Issue 10 B3: JSON has no NaN. A node that gives one fails, and nothing becomes null unnoticed.
 #[tokio::test]
-async fn b3_a_nan_is_refused_wherever_a_node_gives_it() {
+async fn a_nan_is_refused_wherever_a_node_produces_it() {
     async fn refused(node: impl pleach::Node) {
         let (runner, sessions) = runner(node);
         let error = runner.run("ana", "s1", "go").output::<Value>().await.unwrap_err();
@@ -302,7 +302,7 @@ async fn b3_a_nan_is_refused_wherever_a_node_gives_it() {
 }
 
 #[tokio::test]
-async fn b3_a_message_with_a_nan_starts_no_run() {
+async fn a_message_with_a_nan_starts_no_run() {
     #[derive(Serialize)]
     struct Order {
         x: f64,

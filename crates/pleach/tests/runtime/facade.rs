@@ -96,6 +96,6 @@ fn what_an_app_is_set_up_with_fails_as_its_build() {
     }
     let error = built("nowhere:x").unwrap_err();
     assert_eq!(error.rule(), "setup");
-    assert!(error.to_string().starts_with("'nowhere' is no provider of models"), "{error}");
+    assert!(error.to_string().starts_with("unknown model provider 'nowhere'"), "{error}");
     assert!(built("").unwrap_err().to_string().starts_with("the budget limits nothing"));
 }

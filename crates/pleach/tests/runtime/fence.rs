@@ -44,7 +44,7 @@ async fn r1115_a_session_is_busy_while_a_detached_run_is_under_way() {
 }
 
 #[tokio::test]
-async fn r1115_of_two_that_are_detached_at_once_one_goes_on() {
+async fn r1115_if_two_runs_are_detached_at_once_one_continues() {
     let (script, runner) = scripted_runner(InMemorySessionService::new());
     let runs = [runner.run("ana", "s1", "one").detach(), runner.run("ana", "s1", "two").detach()];
     let [first, second] = runs;
@@ -55,7 +55,7 @@ async fn r1115_of_two_that_are_detached_at_once_one_goes_on() {
 
 /// A reader that was given up without being dropped does not close its session to others.
 #[tokio::test]
-async fn r1115_a_run_that_nobody_reads_any_more_keeps_nobody_out_and_loses_the_fence() {
+async fn r1115_an_abandoned_run_blocks_no_other_run_and_loses_the_fence() {
     let mut wf = Workflow::builder("wf");
     let (a, b) = (wf.node("a", async || 1), wf.node("b", async || 2));
     wf.edge(START, a).edge(a, b.dynamic());
@@ -83,7 +83,7 @@ async fn r1115_a_question_is_answered_while_the_run_that_asked_is_still_held() {
 }
 
 #[tokio::test]
-async fn r1115_a_detached_run_that_loses_the_fence_tells_its_followers() {
+async fn r1115_a_detached_run_that_loses_the_fence_notifies_its_followers() {
     let sessions = Arc::new(InMemorySessionService::new());
     let (script, here) = scripted_runner(Arc::clone(&sessions));
     let (other, elsewhere) = scripted_runner(Arc::clone(&sessions));
@@ -165,7 +165,7 @@ async fn r1115_a_run_whose_session_was_deleted_begins_no_step() {
 
 /// A step in a task that outlives its run does nothing.
 #[tokio::test]
-async fn r1115_a_step_behind_the_end_of_its_run_does_not_begin() {
+async fn r1115_a_step_after_the_end_of_its_run_does_not_begin() {
     let (left, taken) = tokio::sync::oneshot::channel::<Context>();
     let left = std::sync::Mutex::new(Some(left));
     let node = FunctionNode::new("leaves", move |ctx: Context| {

@@ -279,7 +279,7 @@ async fn r1130_a_detached_run_is_aborted_and_sealed_by_its_handle() {
 }
 
 #[tokio::test]
-async fn r1025_a_detached_run_that_was_cut_goes_on_by_its_invocation() {
+async fn r1025_a_detached_run_that_was_cut_off_is_resumed_by_its_invocation() {
     let (script, node) = scripted();
     let mut wf = Workflow::builder("wf");
     let first = wf.node("first", async || 1);
@@ -351,7 +351,7 @@ async fn the_log_of_a_session_of_other_programs_is_followed_by_place_and_not_by_
 
 /// Issue 10 D5: only places in the log decide.
 #[tokio::test]
-async fn d5_an_event_of_the_far_future_hides_no_later_one() {
+async fn an_event_with_a_far_future_time_hides_no_later_event() {
     use pleach::{CreateSession, SessionServiceExt};
     let shared = sessions();
     let (script, runner) = scripted_runner(Arc::clone(&shared));
@@ -378,7 +378,7 @@ async fn d5_an_event_of_the_far_future_hides_no_later_one() {
 }
 
 #[tokio::test]
-async fn d5_a_follower_far_behind_loses_nothing_to_times() {
+async fn a_follower_far_behind_misses_no_event_because_of_times() {
     let root = FunctionNode::new("n", async |ctx: Context| -> Result<i64> {
         for number in 0..600 {
             let mut event = Event::message(number.to_string());
@@ -395,7 +395,7 @@ async fn d5_a_follower_far_behind_loses_nothing_to_times() {
 }
 
 #[tokio::test]
-async fn d5_a_follower_goes_on_across_pauses() {
+async fn a_follower_continues_across_pauses() {
     let root = || {
         let mut wf = Workflow::builder("wf");
         let ask = wf.node("ask", async || RequestInput::<String>::ask("q1", "Fine?"));
@@ -508,7 +508,7 @@ async fn a_run_that_is_being_opened_is_followed() {
 }
 
 #[tokio::test]
-async fn d5_checkpoints_and_echoes_are_shown_to_those_who_ask() {
+async fn followers_who_ask_for_checkpoints_and_echoes_see_them() {
     let mut wf = Workflow::builder("wf");
     let first = wf.node("first", async || 1);
     let ask = wf.node("ask", async || RequestInput::<String>::ask("q1", "Fine?"));
@@ -536,7 +536,7 @@ async fn d5_checkpoints_and_echoes_are_shown_to_those_who_ask() {
 /// A database gives events back by their times; what came behind one of them follows from the order of the appends.
 #[cfg(feature = "sqlite")]
 #[tokio::test]
-async fn d5_a_client_that_has_seen_the_future_gets_what_came_behind_it() {
+async fn a_client_that_saw_an_event_with_a_far_future_time_gets_the_later_events() {
     use pleach::{CreateSession, SessionServiceExt, SqliteLayout, SqliteOptions, SqliteSessionService};
     for layout in [SqliteLayout::Lite, SqliteLayout::V1] {
         let folder = tempfile::tempdir().unwrap();
@@ -562,7 +562,7 @@ async fn d5_a_client_that_has_seen_the_future_gets_what_came_behind_it() {
 /// Issue 10 D5: the replay reads what the store gives back, so every layout has to keep the order of the run.
 #[cfg(feature = "sqlite")]
 #[tokio::test]
-async fn d5_events_behind_a_far_time_are_loaded_in_the_order_of_the_run() {
+async fn events_after_a_far_future_time_are_loaded_in_the_order_of_the_run() {
     use pleach::{CreateSession, SessionServiceExt, SqliteLayout, SqliteOptions, SqliteSessionService};
     let root = || {
         FunctionNode::new("n", async |ctx: Context| -> Result<i64> {

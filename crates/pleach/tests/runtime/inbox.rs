@@ -58,7 +58,7 @@ async fn r123_a_question_says_all_that_a_person_needs() {
 }
 
 #[tokio::test]
-async fn r905_r907_r909_r1141_only_what_an_answer_reaches_is_open() {
+async fn r905_r907_r909_r1141_only_questions_that_an_answer_reaches_are_open() {
     let (runner, sessions) = lanes();
     trace(runner.run("ana", "s1", "go")).await;
     // R904, R907: a refused answer closes nothing.
@@ -218,7 +218,7 @@ async fn an_inbox_has_every_session_once_in_the_order_asked() {
 
 /// Issue 10 A5: what is open in many sessions is found without loading one, also by assignee.
 #[tokio::test]
-async fn a5_the_inbox_of_many_sessions_loads_none() {
+async fn the_inbox_of_many_sessions_loads_no_session() {
     let ask = async || RequestInput::<bool>::ask("manager", "Refund?").assign_to("team lead");
     let sessions = Gated::new();
     let root = FunctionNode::new("ask", ask);

@@ -50,7 +50,7 @@ async fn events(runner: &Runner) -> usize {
 }
 
 #[tokio::test]
-async fn c7_eight_callers_of_one_runner_share_one_run() {
+async fn eight_callers_of_one_runner_share_one_run() {
     let bodies = Arc::default();
     let runner = over(chain(&bodies), InMemorySessionService::new());
     let outputs = join_all((0..8).map(|_| start(&runner, "go").output::<usize>())).await;
@@ -59,7 +59,7 @@ async fn c7_eight_callers_of_one_runner_share_one_run() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn c7_callers_on_other_threads_see_the_same_events() {
+async fn callers_on_other_threads_see_the_same_events() {
     for _ in 0..20 {
         let bodies = Arc::default();
         let runner = over(chain(&bodies), InMemorySessionService::new());
@@ -88,7 +88,7 @@ async fn two_runners(here: Runner, there: Runner, bodies: &AtomicUsize) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn c7_the_loser_of_two_runners_has_executed_nothing() {
+async fn the_loser_of_two_runners_has_executed_nothing() {
     for _ in 0..20 {
         let (bodies, sessions) = (Arc::default(), Arc::new(InMemorySessionService::new()));
         let [here, there] = [(); 2].map(|()| over(chain(&bodies), Arc::clone(&sessions)));
@@ -98,7 +98,7 @@ async fn c7_the_loser_of_two_runners_has_executed_nothing() {
 
 #[cfg(feature = "sqlite")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn c7_the_loser_of_two_runners_has_executed_nothing_in_sqlite() {
+async fn the_loser_of_two_runners_has_executed_nothing_in_sqlite() {
     use pleach::{SqliteLayout, SqliteOptions, SqliteSessionService};
     for layout in [SqliteLayout::Lite, SqliteLayout::V1] {
         for _ in 0..3 {
@@ -113,7 +113,7 @@ async fn c7_the_loser_of_two_runners_has_executed_nothing_in_sqlite() {
 
 /// Both have loaded the same history; a resume stores nothing before its first node has run.
 #[tokio::test]
-async fn c7_of_two_that_resume_at_once_one_runs() {
+async fn if_two_runners_resume_at_once_one_runs() {
     let (sessions, bodies) = (Gated::new(), Arc::new(AtomicUsize::new(0)));
     let root = || {
         let bodies = Arc::clone(&bodies);
@@ -140,7 +140,7 @@ async fn c7_of_two_that_resume_at_once_one_runs() {
 }
 
 #[tokio::test]
-async fn c7_the_message_is_shown_to_those_who_ask_for_it() {
+async fn callers_who_ask_for_the_message_see_it() {
     let runner = over(chain(&Arc::default()), InMemorySessionService::new());
     let mut first = start(&runner, "go");
     first.next().await.unwrap().unwrap();
@@ -156,7 +156,7 @@ async fn c7_the_message_is_shown_to_those_who_ask_for_it() {
 }
 
 #[tokio::test]
-async fn c7_a_run_goes_on_while_one_of_its_callers_reads() {
+async fn a_run_continues_while_one_of_its_callers_reads() {
     let (script, runner) = scripted_runner(InMemorySessionService::new());
     let (mut first, mut second) = (start(&runner, "go"), start(&runner, "go"));
     script.later("one");
@@ -177,7 +177,7 @@ async fn c7_a_run_goes_on_while_one_of_its_callers_reads() {
 }
 
 #[tokio::test]
-async fn c7_a_waiting_caller_takes_over_when_the_first_one_is_dropped() {
+async fn a_waiting_caller_takes_over_when_the_first_one_is_dropped() {
     let (script, runner) = scripted_runner(InMemorySessionService::new());
     let mut first = start(&runner, "go");
     script.later("one");
@@ -193,7 +193,7 @@ async fn c7_a_waiting_caller_takes_over_when_the_first_one_is_dropped() {
 }
 
 #[tokio::test]
-async fn c7_the_last_caller_who_leaves_cancels_the_run() {
+async fn the_last_caller_who_leaves_cancels_the_run() {
     let sessions = Arc::new(InMemorySessionService::new());
     let (script, runner) = scripted_runner(Arc::clone(&sessions));
     let (mut first, mut second) = (start(&runner, "go"), start(&runner, "go"));
@@ -207,7 +207,7 @@ async fn c7_the_last_caller_who_leaves_cancels_the_run() {
 }
 
 #[tokio::test]
-async fn c7_one_abort_ends_the_run_for_all() {
+async fn one_abort_ends_the_run_for_all_callers() {
     let (script, runner) = scripted_runner(InMemorySessionService::new());
     let signal = AbortSignal::new();
     let mut first = start(&runner, "go");
@@ -225,7 +225,7 @@ async fn c7_one_abort_ends_the_run_for_all() {
 }
 
 #[tokio::test]
-async fn c7_all_get_the_same_failure_and_a_start_does_not_run_it_again() {
+async fn all_callers_get_the_same_failure_and_a_start_does_not_run_it_again() {
     let (script, runner) = scripted_runner(InMemorySessionService::new());
     script.fail();
     let failures = join_all((0..3).map(|_| start(&runner, "go").output::<String>())).await;
@@ -243,7 +243,7 @@ async fn c7_all_get_the_same_failure_and_a_start_does_not_run_it_again() {
 }
 
 #[tokio::test]
-async fn c7_a_finished_invocation_gives_its_output_and_stores_nothing() {
+async fn a_finished_invocation_returns_its_output_and_stores_nothing() {
     for resumable in [false, true] {
         let (bodies, sessions) = (Arc::default(), Arc::new(InMemorySessionService::new()));
         let builder = Runner::builder("t").root(chain(&bodies)).sessions(Arc::clone(&sessions));
@@ -261,7 +261,7 @@ async fn c7_a_finished_invocation_gives_its_output_and_stores_nothing() {
 }
 
 #[tokio::test]
-async fn c7_a_waiting_invocation_gives_its_questions_and_stores_nothing() {
+async fn a_waiting_invocation_returns_its_questions_and_stores_nothing() {
     for resumable in [false, true] {
         let mut wf = Workflow::builder("wf");
         let first = wf.node("first", async || 1);
@@ -282,7 +282,7 @@ async fn c7_a_waiting_invocation_gives_its_questions_and_stores_nothing() {
 }
 
 #[tokio::test]
-async fn c7_another_message_under_the_same_id_is_refused() {
+async fn another_message_under_the_same_invocation_id_is_refused() {
     let (script, runner) = scripted_runner(InMemorySessionService::new());
     let mut first = start(&runner, "go");
     script.later("one");
@@ -306,7 +306,7 @@ async fn c7_another_message_under_the_same_id_is_refused() {
 }
 
 #[tokio::test]
-async fn c7_a_start_does_not_take_an_unfinished_invocation_over() {
+async fn a_start_does_not_take_over_an_unfinished_invocation() {
     let (script, runner) = scripted_runner(InMemorySessionService::new());
     let mut first = start(&runner, "go");
     script.later("one");
@@ -323,7 +323,7 @@ async fn c7_a_start_does_not_take_an_unfinished_invocation_over() {
 }
 
 #[tokio::test]
-async fn c7_detached_callers_share_one_run_as_well() {
+async fn detached_callers_share_one_run_as_well() {
     let (script, runner) = scripted_runner(InMemorySessionService::new());
     let runs: Vec<Detached> = (0..3).map(|_| start(&runner, "go").detach()).collect();
     for run in &runs {
@@ -347,7 +347,7 @@ async fn c7_detached_callers_share_one_run_as_well() {
 
 /// Callers on other threads come and leave; one stays.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn c7_a_caller_that_stays_gets_the_whole_run() {
+async fn a_caller_that_stays_gets_the_whole_run() {
     for round in 0..100 {
         let mut wf = Workflow::builder("wf");
         let mut last = None;
@@ -384,7 +384,7 @@ async fn c7_a_caller_that_stays_gets_the_whole_run() {
 
 /// A node that has got one of its two answers would run again on a resume; a start runs nothing.
 #[tokio::test]
-async fn c7_an_invocation_that_waits_for_the_rest_of_its_answers_is_not_run_by_a_start() {
+async fn a_start_does_not_run_an_invocation_that_waits_for_more_answers() {
     let runs = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&runs);
     let root = FunctionNode::new("n", move |ctx: Context| {
@@ -407,7 +407,7 @@ async fn c7_an_invocation_that_waits_for_the_rest_of_its_answers_is_not_run_by_a
 
 /// A workflow of a resumable app notes behind the question how far it is.
 #[tokio::test]
-async fn c7_a_start_of_an_invocation_that_waits_again_gives_its_questions() {
+async fn a_start_of_an_invocation_that_waits_again_returns_its_questions() {
     for resumable in [false, true] {
         let ask = FunctionNode::new("ask", async |ctx: Context| {
             let (a, b) = futures::join!(ctx.ask::<bool>("a", "?"), ctx.ask::<bool>("b", "?"));
@@ -429,7 +429,7 @@ async fn c7_a_start_of_an_invocation_that_waits_again_gives_its_questions() {
 }
 
 #[tokio::test]
-async fn c7_other_state_under_the_same_id_is_refused() {
+async fn other_state_under_the_same_invocation_id_is_refused() {
     let (script, runner) = scripted_runner(InMemorySessionService::new());
     let with = |state: serde_json::Value| {
         let state = state.as_object().unwrap().clone();
@@ -535,7 +535,7 @@ async fn r1103_a_repeated_start_joins_the_run_that_continues_its_task() {
 }
 
 #[tokio::test]
-async fn c8_a_blank_invocation_id_is_no_key_of_a_run() {
+async fn a_blank_invocation_id_is_refused() {
     let bodies = Arc::default();
     let runner = over(chain(&bodies), InMemorySessionService::new());
     for id in ["", " \t"] {
@@ -564,7 +564,7 @@ impl pleach::Plugin for Answers {
 }
 
 #[tokio::test]
-async fn c7_an_invocation_that_a_plugin_ended_gives_its_end_and_stores_nothing() {
+async fn an_invocation_that_a_plugin_ended_returns_its_end_and_stores_nothing() {
     for resumable in [false, true] {
         let bodies = Arc::default();
         let builder = Runner::builder("t").root(chain(&bodies)).sessions(InMemorySessionService::new());

@@ -135,7 +135,7 @@ async fn e204_a_failing_hook_ends_the_run_and_the_event_is_not_stored() {
 }
 
 #[tokio::test]
-async fn e207_closing_a_run_cancels_it_and_tells_the_plugins() {
+async fn e207_closing_a_run_cancels_it_and_notifies_the_plugins() {
     let (runner, calls) = with_recorder("b");
     let mut run = runner.run("ana", "s1", "go");
     run.next().await.unwrap().unwrap();

@@ -35,7 +35,7 @@ async fn a_stream_that_is_cut_in_the_middle_stores_nothing_and_runs_no_call() {
 }
 
 #[tokio::test]
-async fn l156_a_stream_that_ends_behind_a_fragment_stores_nothing_and_runs_no_call() {
+async fn l156_a_stream_that_ends_after_a_fragment_stores_nothing_and_runs_no_call() {
     let fragments = half().map(LlmResponse::as_fragment);
     let (runner, sessions) = runner(agent(ScriptedModel::new().then(ScriptedReply::responses(fragments))));
     let lines = trace(runner.run("ana", "s1", "go").streaming()).await;

@@ -118,7 +118,7 @@ impl Plugin for Watching {
 }
 
 #[tokio::test]
-async fn r1111_an_observer_sees_what_the_plugins_have_decided_and_changes_nothing() {
+async fn r1111_an_observer_sees_the_decisions_of_the_plugins_and_changes_nothing() {
     let model = ScriptedModel::calling("weather", json!({"city": "Paris"})).then_text("Sunny.");
     let agent = LlmAgent::builder("helper").model(model.clone()).tool(tool("weather", "Looks.", async || "sunny"));
     let seen = Arc::default();

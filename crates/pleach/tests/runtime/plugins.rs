@@ -56,7 +56,7 @@ impl Plugin for Early {
 }
 
 #[tokio::test]
-async fn c8_a_hook_that_panics_before_it_gives_a_future_fails_the_run_and_no_more() {
+async fn a_hook_that_panics_before_it_returns_a_future_fails_only_the_run() {
     for hook in ["on_user_message", "before_run", "on_event", "after_run"] {
         let heard = Arc::default();
         let builder = Runner::builder("t").root(FunctionNode::new("n", async || 1));
@@ -71,7 +71,7 @@ async fn c8_a_hook_that_panics_before_it_gives_a_future_fails_the_run_and_no_mor
 }
 
 #[tokio::test]
-async fn c8_a_notification_that_panics_early_is_logged() {
+async fn a_notification_that_panics_early_is_logged() {
     let heard = Arc::default();
     let root = FunctionNode::new("n", async || -> Result<i64> { Err(Fail::msg("broken")) });
     let runner = Runner::builder("t").root(root).plugin(Early("on_run_error", Arc::clone(&heard))).build().unwrap();
@@ -142,7 +142,7 @@ impl SessionService for Broken {
 }
 
 #[tokio::test]
-async fn c8_a_failed_append_of_state_alone_is_told_to_the_plugins() {
+async fn plugins_are_notified_of_a_failed_append_of_state_alone() {
     let (heard, sessions) = (Arc::default(), Arc::new(Broken::default()));
     let builder = Runner::builder("t").root(FunctionNode::new("n", async || 1)).sessions(Arc::clone(&sessions));
     let runner = builder.plugin(Early("", Arc::clone(&heard))).build().unwrap();
@@ -182,7 +182,7 @@ fn closing(names: &[&'static str]) -> (pleach::RunnerBuilder, Arc<Broken>, Arc<M
 }
 
 #[tokio::test(start_paused = true)]
-async fn c8_everything_is_closed_and_all_errors_are_told() {
+async fn everything_is_closed_and_all_errors_are_reported() {
     let (builder, sessions, asked) = closing(&["slow", "bad", "good"]);
     let runner = builder.plugin(Early("close", Arc::default())).build().unwrap();
     let begun = tokio::time::Instant::now();
@@ -199,7 +199,7 @@ async fn c8_everything_is_closed_and_all_errors_are_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c5_the_time_to_close_plugins_can_be_set_and_closing_can_be_skipped() {
+async fn the_time_to_close_plugins_can_be_set_and_closing_can_be_skipped() {
     let (builder, _, _) = closing(&["slow"]);
     let begun = tokio::time::Instant::now();
     let runner = builder.plugin_close_timeout(Duration::from_millis(250)).build().unwrap();
@@ -214,7 +214,7 @@ async fn c5_the_time_to_close_plugins_can_be_set_and_closing_can_be_skipped() {
 }
 
 #[tokio::test]
-async fn c8_a_blank_session_id_is_named() {
+async fn a_blank_session_id_is_named() {
     let runner = Runner::builder("t").root(FunctionNode::new("n", async || 1)).build().unwrap();
     for id in ["", " ", "\t"] {
         let error = runner.start(RunRequest::new(id).message("go")).output::<i64>().await.unwrap_err();

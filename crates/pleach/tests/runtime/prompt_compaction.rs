@@ -105,7 +105,7 @@ async fn r1150_a_prompt_that_has_become_too_long_is_made_from_a_summary() {
 }
 
 #[tokio::test]
-async fn r1150_an_agent_that_was_cut_off_behind_a_summary_goes_on_with_it() {
+async fn r1150_an_agent_that_was_cut_off_after_a_summary_continues_with_it() {
     let whole = app();
     trace(whole.runner.run("ana", "s1", "look")).await;
     let session = whole.sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
@@ -143,7 +143,7 @@ fn args(value: Value) -> Map<String, Value> {
 }
 
 #[tokio::test]
-async fn r1150_the_prompt_of_a_summary_is_that_of_google_adk() {
+async fn r1150_the_prompt_of_a_summary_equals_that_of_google_adk() {
     let model = Arc::new(ScriptedModel::saying("sum"));
     let thought = Part { thought: Some(true), ..Part::text("let me think") };
     let call = FunctionCall::new("1", "weather", args(json!({"city": "Oslo", "days": 2, "fast": true, "note": null})));
@@ -188,7 +188,7 @@ async fn r1150_the_prompt_of_a_summary_is_that_of_google_adk() {
 }
 
 #[tokio::test]
-async fn r1150_a_model_without_an_answer_gives_no_summary() {
+async fn r1150_a_model_without_an_answer_makes_no_summary() {
     use pleach::model::LlmResponse;
     let model = Arc::new(ScriptedModel::new().then(LlmResponse::error("SAFETY", "blocked")));
     assert!(summarised(&model, vec![said("user", [Part::text("hello")])]).await.is_none());

@@ -235,7 +235,7 @@ async fn e176_a_resumed_parent_finds_the_children_that_finished() {
 }
 
 #[tokio::test]
-async fn e188_an_invocation_that_failed_goes_on_by_its_id() {
+async fn e188_an_invocation_that_failed_is_resumed_by_its_id() {
     let broken = Arc::new(AtomicU32::new(1));
     let (seen, calls) = (Arc::clone(&broken), Arc::new(AtomicU32::new(0)));
     let count = Arc::clone(&calls);
@@ -280,7 +280,7 @@ async fn a_typed_node_cut_off_after_a_message_runs_again() {
 
 /// Found by a sceptic: a node that was cut off behind a message counted as complete, and its steps never ran.
 #[tokio::test]
-async fn r1010_a_node_that_is_cut_off_behind_a_message_runs_again_in_a_resumable_app() {
+async fn r1010_a_node_that_is_cut_off_after_a_message_runs_again_in_a_resumable_app() {
     let mut wf = Workflow::builder("wf");
     let says = FunctionNode::new("says", async |ctx: Context| {
         ctx.emit(Event::message("sending")).await?;

@@ -61,7 +61,7 @@ fn caller(calls: &Arc<AtomicU32>, says: Option<&'static str>) -> impl Node {
 }
 
 #[tokio::test]
-async fn c6_a_failure_that_the_caller_went_past_is_given_back_and_the_child_does_not_run_again() {
+async fn a_failure_that_the_caller_handled_is_returned_again_and_the_child_does_not_run_again() {
     for resumable in [false, true] {
         for says in [None, Some("plan B")] {
             // Cut behind each event that follows the failure.
@@ -89,7 +89,7 @@ async fn c6_a_failure_that_the_caller_went_past_is_given_back_and_the_child_does
 }
 
 #[tokio::test]
-async fn c6_a_failure_that_the_caller_has_not_gone_past_may_be_tried_again() {
+async fn a_failure_that_the_caller_has_not_handled_may_be_tried_again() {
     let (calls, sessions) = (Arc::default(), Sessions::default());
     cut(process(caller(&calls, None), &sessions, false).run("ana", "s1", "go"), 1).await;
     let runner = process(caller(&calls, None), &sessions, false);
@@ -99,7 +99,7 @@ async fn c6_a_failure_that_the_caller_has_not_gone_past_may_be_tried_again() {
 
 /// The failure of a lane that another lane outlives is no failure that the caller went past.
 #[tokio::test]
-async fn c6_a_failure_that_ends_the_caller_is_tried_again_although_a_sibling_left_events_behind_it() {
+async fn a_failure_that_ends_the_caller_is_tried_again_even_if_a_sibling_left_events_after_it() {
     let (calls, sessions) = (Arc::default(), Sessions::default());
     let root = || {
         let a = fails_once("a", &calls);
@@ -125,7 +125,7 @@ async fn c6_a_failure_that_ends_the_caller_is_tried_again_although_a_sibling_lef
 
 /// A caller that cleans up and fails with the very failure has not gone past it.
 #[tokio::test]
-async fn c6_a_failure_that_comes_back_behind_a_clean_up_is_tried_again() {
+async fn a_failure_that_is_returned_after_a_clean_up_is_tried_again() {
     let (calls, sessions) = (Arc::default(), Sessions::default());
     let root = || {
         let (a, clean) = (fails_once("a", &calls), FunctionNode::new("clean", async || 1));
@@ -177,7 +177,7 @@ fn delegating(calls: &Arc<AtomicU32>, own: bool) -> Workflow {
 }
 
 #[tokio::test]
-async fn c5_a_caller_cut_off_behind_its_delegate_takes_its_route_and_keeps_its_state() {
+async fn a_caller_cut_off_after_its_delegate_takes_its_route_and_keeps_its_state() {
     for resumable in [false, true] {
         // Behind the delegate's event, the state's and the route's; a checkpoint comes first in a resumable app.
         for (events, runs) in [(1, 2), (2, 1), (3, 1)] {
@@ -196,7 +196,7 @@ async fn c5_a_caller_cut_off_behind_its_delegate_takes_its_route_and_keeps_its_s
 }
 
 #[tokio::test]
-async fn c5_what_a_caller_gives_beside_its_delegate_is_found_again_and_told_by_no_event_of_its_own() {
+async fn what_a_caller_yields_besides_its_delegate_is_found_again_without_an_event_of_the_caller() {
     for resumable in [false, true] {
         let (calls, sessions) = (Arc::default(), Sessions::default());
         let lines = play(process(delegating(&calls, true), &sessions, resumable).run("ana", "s1", "go")).await;
@@ -209,7 +209,7 @@ async fn c5_what_a_caller_gives_beside_its_delegate_is_found_again_and_told_by_n
 }
 
 #[tokio::test]
-async fn c5_a_child_that_left_events_and_gave_nothing_leaves_no_event_more_and_runs_once_in_a_resumable_app() {
+async fn a_child_with_events_and_no_output_stores_no_further_event_and_runs_once_in_a_resumable_app() {
     let (calls, sessions) = (Arc::new(AtomicU32::new(0)), Sessions::default());
     let root = || {
         let calls = Arc::clone(&calls);
@@ -288,7 +288,7 @@ async fn again(root: impl Node, sessions: &Sessions) -> String {
 
 /// Issue 10 C6: the retry runs `a` again, so a resume from the pause before it does, too.
 #[tokio::test]
-async fn c6_a_failed_attempt_of_the_caller_ends_what_it_had_gone_past() {
+async fn a_failed_attempt_of_the_caller_reopens_the_failures_that_it_had_handled() {
     for (behind, events) in [(Behind::Own, 3), (Behind::Child, 3), (Behind::Rethrow, 3)] {
         let calls = Arc::default();
         let run = process(fallible(&calls, behind, Some(tried_again())), &Sessions::default(), false);
@@ -303,7 +303,7 @@ async fn c6_a_failed_attempt_of_the_caller_ends_what_it_had_gone_past() {
 }
 
 #[tokio::test]
-async fn c6_behind_the_failure_of_plan_b_alone_the_first_one_is_given_back() {
+async fn after_a_failure_of_plan_b_only_the_failure_of_plan_a_is_returned() {
     for retry in [None, Some(tried_again())] {
         let (calls, sessions) = (Arc::default(), Sessions::default());
         let root = || fallible(&calls, Behind::Child, retry.clone());
@@ -315,7 +315,7 @@ async fn c6_behind_the_failure_of_plan_b_alone_the_first_one_is_given_back() {
 
 /// As in google-adk a child's failure has one error event, unless the caller is tried again or had gone past it.
 #[tokio::test]
-async fn c6_a_failure_of_plan_b_leaves_no_error_event_of_the_caller_that_is_not_tried_again() {
+async fn a_failure_of_plan_b_leaves_no_error_event_of_a_caller_that_is_not_tried_again() {
     let root = fallible(&Arc::default(), Behind::Child, None);
     let lines = trace(process(root, &Sessions::default(), false).run("ana", "s1", "go")).await;
     let wanted = ["caller@1/a@1: Declined: no money", "caller@1/b@1: Declined: no money", "! Declined: no money"];
@@ -323,7 +323,7 @@ async fn c6_a_failure_of_plan_b_leaves_no_error_event_of_the_caller_that_is_not_
 }
 
 #[tokio::test]
-async fn c6_an_error_that_the_caller_only_reports_ends_nothing() {
+async fn an_error_that_the_caller_only_reports_ends_nothing() {
     let (calls, sessions) = (Arc::default(), Sessions::default());
     let root = || fallible(&calls, Behind::Report, Some(tried_again()));
     cut(process(root(), &sessions, false).run("ana", "s1", "go"), 2).await;
@@ -332,7 +332,7 @@ async fn c6_an_error_that_the_caller_only_reports_ends_nothing() {
 
 /// Issue 10 C6: a policy that names the type of the failure tries the caller again after a resume, too.
 #[tokio::test]
-async fn c6_a_failure_that_is_given_back_is_classified_as_the_live_one() {
+async fn a_replayed_failure_is_classified_like_the_live_failure() {
     for policy in [tried_again().on::<std::io::Error>(), tried_again().only(["GatewayError"])] {
         let (calls, sessions) = (Arc::<AtomicU32>::default(), Sessions::default());
         let typed = policy.exceptions.as_ref().is_some_and(|names| names[0] != "GatewayError");
@@ -368,7 +368,7 @@ async fn c6_a_failure_that_is_given_back_is_classified_as_the_live_one() {
 /// Of a failure that a combinator keeps while other calls of the body continue the engine cannot know whether the body has
 /// caught it: it counts as caught until it comes out, which the caller's error event records.
 #[tokio::test]
-async fn c6_a_failure_that_join_hands_out_later_has_an_error_event_of_the_caller_and_is_tried_again() {
+async fn a_failure_that_join_returns_later_has_an_error_event_of_the_caller_and_is_tried_again() {
     let (calls, sessions) = (Arc::default(), Sessions::default());
     let root = || {
         let a = fails_once("a", &calls);
@@ -433,7 +433,7 @@ async fn without_notes(sessions: &Sessions) -> Sessions {
 
 /// Issue 10 C6: google-adk stores no note that a caller has completed behind its delegate; what followed proves it.
 #[tokio::test]
-async fn c6_a_caller_whose_successor_has_begun_is_complete_without_a_note() {
+async fn a_caller_whose_successor_has_begun_is_complete_without_a_note() {
     for nested in [false, true] {
         let (calls, sessions) = (Arc::default(), Sessions::default());
         play(process(delegates_only(&calls, nested), &sessions, false).run("ana", "s1", "go")).await;
@@ -444,7 +444,7 @@ async fn c6_a_caller_whose_successor_has_begun_is_complete_without_a_note() {
 }
 
 #[tokio::test]
-async fn c6_a_caller_in_a_workflow_that_has_ended_is_complete_without_a_note() {
+async fn a_caller_in_a_workflow_that_has_ended_is_complete_without_a_note() {
     let (calls, sessions) = (Arc::<AtomicU32>::default(), Sessions::default());
     let root = || {
         let seen = Arc::clone(&calls);

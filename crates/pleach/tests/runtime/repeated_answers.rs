@@ -41,7 +41,7 @@ async fn cut_off_at_work(runner: &Runner) {
 }
 
 #[tokio::test]
-async fn a2_a_message_of_a_run_that_owes_its_output_takes_no_answer() {
+async fn a_message_of_a_run_without_its_output_yet_takes_no_answer() {
     for resumable in [false, true] {
         let broken = Arc::new(AtomicBool::new(true));
         let seen = Arc::clone(&broken);
@@ -66,7 +66,7 @@ async fn a2_a_message_of_a_run_that_owes_its_output_takes_no_answer() {
 }
 
 #[tokio::test]
-async fn a2_a_message_behind_an_answer_in_the_middle_takes_no_answer() {
+async fn a_message_after_an_answer_in_the_middle_takes_no_answer() {
     for resumable in [false, true] {
         let broken = Arc::new(AtomicBool::new(true));
         let seen = Arc::clone(&broken);
@@ -88,7 +88,7 @@ async fn a2_a_message_behind_an_answer_in_the_middle_takes_no_answer() {
 
 /// A node without an output that has said something is complete: a replay does not run it again.
 #[tokio::test]
-async fn a2_a_message_of_a_run_without_an_output_takes_the_answer() {
+async fn a_message_of_a_run_that_has_no_output_takes_the_answer() {
     let mut wf = Workflow::builder("wf");
     let ask = wf.node("ask", async || RequestInput::<i64>::ask("q", "?"));
     let says = wf.node("says", async |ctx: Context, Input(n): Input<i64>| -> Result<()> {
@@ -117,7 +117,7 @@ fn doubles(id: &'static str, broken: &Arc<AtomicBool>) -> FunctionNode<Dynamic, 
 }
 
 #[tokio::test]
-async fn a2_a_dynamic_child_beside_it_does_not_take_an_answer() {
+async fn a_dynamic_child_in_parallel_does_not_take_an_answer() {
     for resumable in [false, true] {
         let broken = Arc::new(AtomicBool::new(true));
         let (a, b) = (doubles("a", &broken), doubles("b", &broken));
@@ -142,7 +142,7 @@ async fn a2_a_dynamic_child_beside_it_does_not_take_an_answer() {
 }
 
 #[tokio::test]
-async fn a2_a_dynamic_child_behind_it_takes_an_answer() {
+async fn a_later_dynamic_child_takes_an_answer() {
     let broken = Arc::new(AtomicBool::new(false));
     let (a, b) = (doubles("a", &broken), FunctionNode::new("b", async |Input(n): Input<i64>| n + 1));
     let root = FunctionNode::new("root", move |ctx: Context| {
@@ -186,7 +186,7 @@ async fn until_begun(bodies: &AtomicUsize) {
 }
 
 #[tokio::test]
-async fn a2_the_same_answer_again_joins_the_run_that_is_under_way() {
+async fn repeating_an_answer_joins_the_run_in_progress() {
     for detached in [false, true] {
         let (wf, bodies, gate) = held();
         let (runner, _) = runner(wf);
@@ -213,7 +213,7 @@ async fn a2_the_same_answer_again_joins_the_run_that_is_under_way() {
 
 /// All of them have loaded the session before one has stored its answer.
 #[tokio::test]
-async fn a2_of_the_same_answers_at_once_one_is_stored_and_all_succeed() {
+async fn if_equal_answers_arrive_at_once_one_is_stored_and_all_succeed() {
     let (wf, bodies, gate) = held();
     let sessions = Gated::new();
     let runner = Runner::builder("t").root(wf).sessions(sessions.clone()).build().unwrap();
@@ -241,7 +241,7 @@ async fn a2_of_the_same_answers_at_once_one_is_stored_and_all_succeed() {
 /// As in two processes: the second one has loaded the session before the first one stores its answer. It does not fail, and does
 /// not take the session away from the first one's run.
 #[tokio::test]
-async fn a2_of_the_same_answers_from_two_runners_one_runs_and_both_succeed() {
+async fn if_two_runners_get_equal_answers_one_runs_and_both_succeed() {
     for is_done in [false, true] {
         let (gated, (wf, bodies, gate)) = (Gated::new(), held());
         let root: Arc<dyn Node> = Arc::new(wf);
@@ -307,7 +307,7 @@ impl Plugin for Rival {
 
 /// An answer that meets a newer session is checked again; the plugins have seen it.
 #[tokio::test]
-async fn a2_plugins_see_an_answer_once() {
+async fn plugins_see_an_answer_once() {
     let mut wf = Workflow::builder("wf");
     let ask = wf.node("ask", async || RequestInput::<i64>::ask("q", "?"));
     let take = wf.node("take", async |Input(n): Input<i64>| n);
@@ -323,7 +323,7 @@ async fn a2_plugins_see_an_answer_once() {
 
 /// Two nodes ask under one id, the newest of them is answered first: then the other one's type and schema count.
 #[tokio::test]
-async fn a3_an_answer_is_checked_against_the_open_question() {
+async fn an_answer_is_checked_against_the_open_question() {
     for by_message in [false, true] {
         let mut wf = Workflow::builder("wf");
         let x = wf.node("x", async || RequestInput::<i64>::ask("q", "?"));
@@ -367,7 +367,7 @@ async fn foreign() -> Runner {
 }
 
 #[tokio::test]
-async fn a2_what_asks_outside_of_nodes_is_answered_once() {
+async fn a_question_that_no_node_asked_is_answered_once() {
     let runner = foreign().await;
     trace(runner.answer("s1", "l", "yes").unwrap()).await;
     let before = count(&runner).await;
@@ -383,7 +383,7 @@ async fn a2_what_asks_outside_of_nodes_is_answered_once() {
 }
 
 #[tokio::test]
-async fn a2_a_call_that_is_no_question_takes_no_answer() {
+async fn a_call_that_is_not_a_question_takes_no_answer() {
     let runner = foreign().await;
     let before = count(&runner).await;
     let error = runner.answer("s1", "c", "yes").unwrap().output::<Value>().await.unwrap_err();
@@ -393,7 +393,7 @@ async fn a2_a_call_that_is_no_question_takes_no_answer() {
 
 /// Only the events that the runtime closes an aborted invocation with do that.
 #[tokio::test]
-async fn a4_a_node_that_fails_with_the_code_of_an_abort_closes_nothing() {
+async fn a_node_that_fails_with_the_code_of_an_abort_closes_nothing() {
     let broken = Arc::new(AtomicBool::new(true));
     let seen = Arc::clone(&broken);
     let mut wf = Workflow::builder("wf");

@@ -73,7 +73,7 @@ async fn r1011_an_app_may_become_resumable_and_cease_to_be_while_a_run_waits() {
 }
 
 #[tokio::test]
-async fn r1011_each_round_of_a_loop_and_each_dynamic_child_that_gave_nothing_runs_once_in_a_resumable_app() {
+async fn r1011_each_round_of_a_loop_and_each_dynamic_child_without_output_runs_once_in_a_resumable_app() {
     let calls = Arc::new(AtomicU32::new(0));
     let root = || {
         let calls = Arc::clone(&calls);
@@ -136,7 +136,7 @@ async fn r1020_an_answer_is_not_lost_where_another_node_led_to_the_same_successo
 }
 
 #[tokio::test]
-async fn r623_what_is_replayed_takes_no_room_from_what_runs() {
+async fn r623_replayed_nodes_take_no_place_of_running_nodes() {
     let mut wf = Workflow::builder("wf");
     let first = wf.node("first", async || RequestInput::<u32>::ask("q", "?"));
     let lanes = [1, 2].map(|n| wf.node(format!("lane{n}"), move || std::future::ready(n)));
@@ -199,7 +199,7 @@ async fn r1020_the_first_of_several_children_is_the_first_again() {
 
 /// The process ends between the event of the output and that of the route.
 #[tokio::test]
-async fn r412_a_route_that_comes_behind_the_output_survives_a_crash() {
+async fn r412_a_route_that_comes_after_the_output_survives_a_crash() {
     let root = || {
         let mut wf = Workflow::builder("wf");
         let choose = wf.node("choose", async |ctx: Context| {
@@ -362,7 +362,7 @@ async fn r909_a_route_set_before_a_question_does_not_swallow_the_answer() {
 }
 
 #[tokio::test]
-async fn r706_a_child_that_gives_its_callers_output_does_not_choose_its_route() {
+async fn r706_a_delegate_does_not_choose_the_route_of_its_caller() {
     let child = FunctionNode::new("child", async |ctx: Context| {
         ctx.set_route("x");
         1
@@ -461,7 +461,7 @@ fn answer(value: u32) -> pleach::Map {
 }
 
 #[tokio::test]
-async fn r623_r1020_nested_workflows_that_end_with_their_answers_complete_in_the_order_of_those() {
+async fn r623_r1020_nested_workflows_that_end_with_their_answers_complete_in_the_order_of_the_answers() {
     let inner = |name: &str| {
         let id = format!("q_{name}");
         let mut wf = Workflow::builder(name);
@@ -535,7 +535,7 @@ async fn r909_a_route_from_before_a_question_is_not_followed_after_it() {
 }
 
 #[tokio::test]
-async fn r903_a_parent_of_two_that_wait_under_one_id_waits_for_both() {
+async fn r903_a_parent_of_two_children_that_wait_under_one_id_waits_for_both() {
     let ask = |name: &str| FunctionNode::new(name, async || RequestInput::<u32>::ask("q", "?"));
     let (a, b) = (ask("a"), ask("b"));
     let parent = FunctionNode::new("parent", move |ctx: Context| {

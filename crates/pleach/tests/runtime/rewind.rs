@@ -68,7 +68,7 @@ async fn r127_r1140_e222_state_goes_back_and_one_event_says_so() {
 }
 
 #[tokio::test]
-async fn r1140_e223_what_is_not_there_is_named_and_nothing_is_stored() {
+async fn r1140_e223_a_missing_target_is_named_and_nothing_is_stored() {
     let (runner, sessions) = counting();
     let error = runner.rewind("ana", "s1", "nope").await.unwrap_err();
     assert_eq!((error.code(), error.message().as_str()), ("SessionNotFoundError", "session not found: t/ana/s1"));
@@ -188,7 +188,7 @@ async fn r1141_e192_a_rewound_invocation_is_neither_answered_nor_resumed() {
 
 // R1141: what an invocation did before it was rewound is not replayed when its id is used again.
 #[tokio::test]
-async fn r1141_an_id_that_is_used_again_starts_anew() {
+async fn r1141_an_id_that_is_used_again_starts_afresh() {
     let calls = Arc::new(AtomicU32::new(0));
     let seen = Arc::clone(&calls);
     let mut wf = Workflow::builder("wf");
@@ -244,7 +244,7 @@ fn counted(calls: &[Arc<AtomicU32>; 3], asks: bool) -> Workflow {
 }
 
 /// Issue 15, point 4: a run is taken back with what followed it, and what came before does not run again.
-async fn r1141_a_rewind_before_a_run_keeps_what_came_before_it(backend: Backend) {
+async fn r1141_a_rewind_before_a_run_keeps_the_earlier_events(backend: Backend) {
     for resumable in [true, false] {
         let Some(place) = backend.place().await else { return };
         let calls = <[Arc<AtomicU32>; 3]>::default();
@@ -334,7 +334,7 @@ async fn r1141_a_rewind_before_a_run_keeps_the_ends_of_others(backend: Backend) 
 
 on_backends! {
     #[tokio::test]
-    r1141_a_rewind_before_a_run_keeps_what_came_before_it,
+    r1141_a_rewind_before_a_run_keeps_the_earlier_events,
     r1141_a_rewind_before_a_run_closes_its_questions,
     r1141_a_rewind_before_a_run_keeps_the_ends_of_others,
 }

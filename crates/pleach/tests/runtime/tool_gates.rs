@@ -77,7 +77,7 @@ async fn r130_r852_a_gated_call_waits_for_consent() {
 }
 
 #[tokio::test]
-async fn e184_r853_a_rejected_call_gives_an_error_that_plugins_see() {
+async fn e184_r853_a_rejected_call_is_an_error_that_plugins_see() {
     for answer in [json!({"confirmed": false}), json!({"foo": 1}), json!({"response": "{\"confirmed\": true}"})] {
         let notes = Arc::default();
         let (runner, _) = spied(fed(json!(5), add().require_confirmation()), [Spy::new("a", &notes)]);
@@ -307,7 +307,7 @@ const SURE_OF_SECRET: &str = "wf_tool_confirmation:wf@1/secret@1";
 
 /// The answer is kept by the process that took it, as long as the invocation needs it.
 #[tokio::test]
-async fn d3_a_credential_lasts_through_later_questions_and_is_never_stored() {
+async fn a_credential_lasts_through_later_questions_and_is_never_stored() {
     let (runner, sessions) = runner(first(asks_twice()));
     trace(runner.run("ana", "s1", "{}")).await;
     let lines = trace(runner.answer("s1", AUTH, "hush-1234").unwrap()).await;
@@ -320,7 +320,7 @@ async fn d3_a_credential_lasts_through_later_questions_and_is_never_stored() {
 
 /// issue 10 A2: the stored answer is redacted, and the process that has the credential compares it all the same.
 #[tokio::test]
-async fn a2_the_same_credential_again_stores_nothing_and_another_one_is_refused_once_it_was_used() {
+async fn repeating_a_credential_stores_nothing_and_another_one_is_refused_once_the_first_was_used() {
     let (runner, sessions) = runner(first(asks_twice()));
     let count = async || sessions.get_session(&key(), Default::default()).await.unwrap().unwrap().events.len();
     trace(runner.run("ana", "s1", "{}")).await;
@@ -346,7 +346,7 @@ async fn a2_the_same_credential_again_stores_nothing_and_another_one_is_refused_
 
 /// Another process knows only that an answer was given: it asks again.
 #[tokio::test]
-async fn d3_another_process_asks_for_the_credential_again() {
+async fn another_process_asks_for_the_credential_again() {
     let (runner, sessions) = runner(first(asks_twice()));
     trace(runner.run("ana", "s1", "{}")).await;
     trace(runner.answer("s1", AUTH, "hush-1234").unwrap()).await;
@@ -389,7 +389,7 @@ impl Plugin for Rival {
 
 /// issue 10 D3: what came with a refused answer is not used for another one.
 #[tokio::test]
-async fn d3_a_credential_whose_answer_was_refused_is_not_kept() {
+async fn a_credential_whose_answer_was_refused_is_not_kept() {
     let sessions = Arc::new(InMemorySessionService::new());
     let rival = Rival { sessions: Arc::clone(&sessions), has_come: AtomicBool::new(false) };
     let process =
@@ -408,7 +408,7 @@ async fn d3_a_credential_whose_answer_was_refused_is_not_kept() {
 
 /// Tokens, codes and client secrets, whatever the client calls the function that it answers.
 #[tokio::test]
-async fn d3_no_part_of_an_answered_sign_in_is_stored() {
+async fn no_part_of_an_answered_sign_in_is_stored() {
     let (runner, sessions) = runner(first(secret(oauth(json!({})))));
     trace(runner.run("ana", "s1", "{}")).await;
     let args = asked(&sessions).await.args.unwrap();
@@ -432,7 +432,7 @@ async fn d3_no_part_of_an_answered_sign_in_is_stored() {
 
 /// A node that is named `user` asks: its event must not be taken for one of the user's.
 #[tokio::test]
-async fn d3_a_credential_for_a_node_named_user_is_not_stored() {
+async fn a_credential_for_a_node_named_user_is_not_stored() {
     let mut wf = Workflow::builder("user");
     let node = FunctionNode::new("user", async || "signed in").auth_config(api_key());
     let user = wf.add(node);
@@ -449,7 +449,7 @@ async fn d3_a_credential_for_a_node_named_user_is_not_stored() {
 
 /// An answer that names no question answers nothing; what it holds is a credential all the same.
 #[tokio::test]
-async fn d3_a_credential_without_an_id_is_not_stored() {
+async fn a_credential_without_an_id_is_not_stored() {
     let (runner, sessions) = runner(first(secret(api_key())));
     trace(runner.run("ana", "s1", "{}")).await;
     let mut answer = FunctionResponse::new("", "adk_request_credential", result(json!("hush-1234")));
@@ -466,7 +466,7 @@ fn result(value: Value) -> serde_json::Map<String, Value> {
 }
 
 #[tokio::test]
-async fn r931_what_is_no_credential_fails_the_node_and_null_is_no_answer() {
+async fn r931_an_invalid_credential_fails_the_node_and_null_is_not_an_answer() {
     let malformed = "The auth response is malformed or does not carry back the state generated for this auth request. Return the auth config from the credential request with the authorization result filled in.";
     let no_key = json!({"authScheme": {"type": "apiKey", "in": "query", "name": "k"}});
     for answer in [json!({"junk": 1}), json!({"result": true}), json!({"authType": "magic"}), no_key] {
@@ -536,7 +536,7 @@ async fn r931_a_sign_in_must_bring_back_its_state() {
 }
 
 #[tokio::test]
-async fn r129_what_a_sign_in_lacks_is_named() {
+async fn r129_the_missing_parts_of_a_sign_in_are_named() {
     let scheme = oauth(json!({})).get("auth_scheme").unwrap().clone();
     let oidc = json!({"type": "openIdConnect", "openIdConnectUrl": "https://o"});
     let client = json!({"authType": "openIdConnect", "oauth2": {"clientId": "c"}});

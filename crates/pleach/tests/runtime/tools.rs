@@ -109,7 +109,7 @@ async fn e145_required_parameters_come_from_the_state() {
 }
 
 #[tokio::test]
-async fn l107_missing_and_bad_arguments_are_told_in_the_result() {
+async fn l107_missing_and_bad_arguments_are_reported_in_the_result() {
     let missing = "wf@1/add2@1: {\"error\":\"Invoking `add2()` failed as the following mandatory input parameters are not present:\\ny\\nYou could retry calling this tool, but it is IMPORTANT for you to provide all the mandatory parameters.\"}";
     assert_eq!(last(fed(json!({"x": 1}), add_both()), "go").await, missing);
     // Every one is named, and no value is shown: results are stored.
@@ -172,7 +172,7 @@ async fn r410_an_attempt_has_a_time_limit() {
 }
 
 #[tokio::test]
-async fn r301_a_tool_whose_name_is_no_identifier_needs_another_as_a_node() {
+async fn r301_a_tool_whose_name_is_not_an_identifier_needs_another_name_as_a_node() {
     let dashed = || tool("get-weather", "", async || "sun");
     let mut wf = Workflow::builder("wf");
     let node = wf.tool(dashed());

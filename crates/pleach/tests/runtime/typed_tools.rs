@@ -102,7 +102,7 @@ fn l199_a_tool_whose_shape_nothing_declares_does_not_build() {
 }
 
 #[tokio::test]
-async fn r304_a_message_that_is_not_the_input_of_a_typed_root_says_what_is_expected() {
+async fn r304_the_error_for_a_message_that_does_not_fit_a_typed_root_names_the_expected_input() {
     for message in ["the mail is down", r#"{"service": "mail"}"#] {
         let (runner, sessions) = runner(triage());
         let lines = trace(runner.run("ana", "s1", message)).await;

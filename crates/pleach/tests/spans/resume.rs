@@ -93,7 +93,7 @@ invoke_workflow parent completed
 }
 
 #[tokio::test]
-async fn r1025_a_failed_invocation_goes_on_in_its_trace_and_a_new_one_has_another() {
+async fn r1025_a_failed_invocation_continues_in_its_trace_and_a_new_one_has_another() {
     let world = World::new();
     let (recorder, _guard) = Recorder::start();
     let fails = async || -> Result<i64, NodeError> { Err(NodeError::value("no")) };
