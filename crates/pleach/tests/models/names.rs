@@ -1,10 +1,10 @@
-//! Names of models, and what is wrong with them.
+//! Names of models, and the errors of wrong names.
 
 use pleach::{ConnectModelError, model};
 
 fn refused(name: &str) -> ConnectModelError {
     match model(name) {
-        Ok(_) => panic!("{name} gives a model"),
+        Ok(_) => panic!("{name} makes a model"),
         Err(error) => error,
     }
 }

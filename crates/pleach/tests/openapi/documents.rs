@@ -189,7 +189,7 @@ fn an_error_shows_no_password_of_a_server() {
     assert!(!found[0].contains("hush"));
 }
 
-// A small document, whose declarations would be gigabytes.
+// A small document whose declarations would take gigabytes.
 #[test]
 fn declarations_are_bounded() {
     let large = json!({"type": "object", "description": "x".repeat(500_000)});

@@ -1,4 +1,4 @@
-//! What becomes of the tokens of a sign-in, whatever users, servers and clocks do.
+//! The tokens of sign-ins, whatever users, servers and clocks do.
 
 use std::sync::{Arc, Mutex};
 
@@ -34,8 +34,8 @@ impl pleach::Clock for Hand {
     }
 }
 
-/// A server of an API and of its tokens `access-1`, `access-2` and so on, each with the refresh token `again-1`, `again-2`, which count once. `api`
-/// answers the requests of the API.
+/// Starts a server of an API and of its tokens `access-1`, `access-2` and so on. Each comes with a refresh token, `again-1`, `again-2`
+/// and so on, that can be used once. `api` answers the requests of the API.
 async fn server(expires_in: Value, api: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Server {
     let given: Mutex<Vec<String>> = Mutex::default();
     Server::start(move |request| {
@@ -84,7 +84,7 @@ fn toolset(server: &Server) -> OpenApiToolset {
     builder(server, flows(server)).credential_for("oauth", oauth2(client())).build().unwrap()
 }
 
-/// A model that calls the operation `calls` times, a reply after each number of calls.
+/// A model that calls the operation as often as each number says, and replies after each number of calls.
 fn model(calls: &[usize]) -> ScriptedModel {
     let mut model = ScriptedModel::calling("f", json!({}));
     for (place, &count) in calls.iter().enumerate() {
@@ -102,7 +102,7 @@ fn runner(model: ScriptedModel, toolset: &OpenApiToolset, clock: &Hand) -> Runne
     runner.clock(clock.clone()).build().unwrap()
 }
 
-/// Runs the agent, answers its question with a code, and returns the responses.
+/// Runs the agent, answers its question with a code and returns the responses.
 async fn signed_in(runner: &Runner, user: &str, code: &str) -> Vec<Value> {
     let (_, questions, _) = drain(runner.run(user, "s1", "go")).await;
     let mut config = questions[0].payload.clone().unwrap();
@@ -131,7 +131,7 @@ async fn the_code_of_one_user_gives_another_user_no_kept_token() {
     let runner = runner(model(&[1, 1]), &toolset(&server), &Hand::at(0.0));
     signed_in(&runner, "ana", "code").await;
     signed_in(&runner, "ben", "code").await;
-    // The endpoint decides, as it must: a code counts once.
+    // The token endpoint decides: a code can be used once.
     assert_eq!(sent_to_tokens(&server), [OF_CODE, OF_CODE]);
     assert_eq!(sent_to_api(&server), ["Bearer access-1", "Bearer access-2"]);
 }
@@ -140,7 +140,7 @@ async fn the_code_of_one_user_gives_another_user_no_kept_token() {
 async fn a_token_that_expires_within_the_invocation_is_refreshed() {
     let clock = Hand::at(0.0);
     let of_api = clock.clone();
-    // Some servers write the number as a text.
+    // Some servers write the number as a string.
     let server = server(json!("3599"), move |_| {
         let now = pleach::Clock::now(&of_api);
         of_api.set(now + 3590.0);
@@ -203,7 +203,7 @@ async fn a_configured_token_is_refreshed_or_fails_the_call() {
 
 #[tokio::test]
 async fn a_configured_token_is_refreshed_with_the_refresh_token_that_came_last() {
-    // A token that lasts for less time than a call may take is asked for again each time.
+    // A token that expires sooner than a call may take is requested again each time.
     let server = server(json!(5), |_| Answer::json("{}")).await;
     let fields = json!({"client_id": "app", "client_secret": "s", "access_token": "old", "expires_at": 5, "refresh_token": "again-0"});
     let toolset = builder(&server, flows(&server)).credential_for("oauth", oauth2(fields)).build().unwrap();

@@ -12,7 +12,7 @@ use pleach::{
 use crate::agents::{cut_everywhere, left};
 use crate::support::{key, runner};
 
-/// Prints the argument of `print(…)`, saves a file named in `save(…)`, and fails at everything else.
+/// A code executor that prints the argument of `print(…)`, saves the file named in `save(…)` and fails for all other code.
 struct Tiny;
 
 impl CodeExecutor for Tiny {

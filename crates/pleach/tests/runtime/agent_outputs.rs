@@ -23,7 +23,7 @@ async fn l151_the_output_of_a_root_agent_is_its_reply_read_by_its_schema() {
     let (runner, _) = runner(critic(model).build().unwrap());
     let run = || RunRequest::new(("ana", "s1")).invocation_id("i").message("The soup.");
     assert_eq!(runner.start(run()).output::<Grade>().await.unwrap(), Grade { stars: 4 });
-    // Also later, from what is stored, and without a reader.
+    // The output can be read again later from the log, and without a reader.
     assert_eq!(runner.start(run()).output::<Grade>().await.unwrap(), Grade { stars: 4 });
     assert_eq!(runner.start(run()).detach().output::<Value>().await.unwrap(), json!({"stars": 4}));
     let error = runner.start(run()).output::<Vec<u32>>().await.unwrap_err();

@@ -1,4 +1,4 @@
-//! LLM agents through the public API: what scenarios cannot say.
+//! LLM agents through the public API: behaviour that scenarios cannot express.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -30,7 +30,7 @@ impl Count {
     }
 }
 
-/// A tool that counts its calls, and writes its argument into the state.
+/// A tool that counts its calls and writes its argument into the state.
 pub(crate) fn counting(name: &'static str, count: &Count) -> FunctionTool {
     let count = count.clone();
     tool(name, "Counts.", move |Args(City { city }): Args<City>, ctx: ToolContext| {
@@ -47,7 +47,7 @@ fn call(name: &str, city: &str) -> (String, Value) {
     (name.to_owned(), json!({"city": city}))
 }
 
-/// What a run leaves: the author, the path and what is said and called of each event, and the state.
+/// The traces of a run in the session: the author, path, texts and calls of each event, and the state.
 pub(crate) async fn left(sessions: &InMemorySessionService) -> (Vec<String>, pleach::Map) {
     let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
     let line = |event: &Event| {
@@ -59,14 +59,14 @@ pub(crate) async fn left(sessions: &InMemorySessionService) -> (Vec<String>, ple
     (session.events.iter().map(|event| line(event)).collect(), session.state)
 }
 
-/// Runs an agent to its end, and again with a cut behind each of its events: what is left must be the same, and `made` says so of
-/// the calls of tools.
+/// Runs an agent to its end, and again with a cut after each of its events. The session and the number of tool calls must be the
+/// same each time.
 pub(crate) async fn cut_everywhere<N: Node>(agent: impl Fn(&Count) -> N) {
     cut_everywhere_in(false, agent).await;
 }
 
-/// The same, in an app that is resumable or not. A step of a resumable app begins while its checkpoint is stored: its models must
-/// bear a further call.
+/// Like [`cut_everywhere`], in an app that is resumable or not. A step of a resumable app begins while its checkpoint is stored, so
+/// its models must allow a further call.
 pub(crate) async fn cut_everywhere_in<N: Node>(resumable: bool, agent: impl Fn(&Count) -> N) {
     let whole_count = Count::default();
     let (whole, sessions) = runner_of_app(agent(&whole_count), resumable);
@@ -74,7 +74,7 @@ pub(crate) async fn cut_everywhere_in<N: Node>(resumable: bool, agent: impl Fn(&
     assert!(lines.iter().all(|line| !line.starts_with('!')), "{lines:#?}");
     let left = async |sessions: &InMemorySessionService| {
         let (mut lines, state) = left(sessions).await;
-        // Checkpoints and marks of an app that is resumable may be stored again, or not at all.
+        // Checkpoints and end marks of a resumable app may be stored again, or not at all.
         lines.retain(|line| !resumable || !line.ends_with("  [] [] {}"));
         (lines, state)
     };
@@ -96,7 +96,7 @@ pub(crate) async fn cut_everywhere_in<N: Node>(resumable: bool, agent: impl Fn(&
     }
 }
 
-// Issue 12, L120: an agent continues behind its last event, and no call that has its response is made again.
+// L120: an agent continues after its last event, and no call that has its response is made again.
 #[tokio::test]
 async fn l120_an_agent_that_is_cut_anywhere_leaves_the_same() {
     cut_everywhere(|count| {
@@ -123,7 +123,7 @@ async fn l120_an_agent_that_is_cut_anywhere_leaves_the_same() {
     .await;
 }
 
-// L135, L136: what is behind the last answer is not lost where it is cut off from it.
+// L135, L136: the callback after the last answer is not lost if the run is cut off between them.
 #[tokio::test]
 async fn l136_an_agent_that_is_cut_before_its_last_callback_leaves_the_same() {
     cut_everywhere(|_| {
@@ -137,7 +137,7 @@ async fn l136_an_agent_that_is_cut_before_its_last_callback_leaves_the_same() {
     .await;
 }
 
-// Issue 12: ids of providers divide no path and no branch.
+// Dots in the ids of providers do not divide paths and branches.
 #[tokio::test]
 async fn l199_a_call_with_dots_in_its_id_runs_a_node() {
     let shout = FunctionNode::new("shout", async |Input(text): Input<String>| text.to_uppercase());
@@ -150,7 +150,7 @@ async fn l199_a_call_with_dots_in_its_id_runs_a_node() {
     assert!(format!("{:?}", model.requests()[1].contents).contains("HEY"));
 }
 
-// Issue 12, R708: a transfer is found again.
+// R708: a resume finds a transfer again.
 #[tokio::test]
 async fn r708_a_run_with_transfers_that_is_cut_anywhere_leaves_the_same() {
     cut_everywhere(|count| {
@@ -169,7 +169,7 @@ async fn r708_a_run_with_transfers_that_is_cut_anywhere_leaves_the_same() {
     .await;
 }
 
-/// A graph of an agent that transfers, in this mode, and a node behind it.
+/// A graph of an agent that transfers, in this mode, followed by a node.
 fn transferring(mode: Option<AgentMode>, count: &Count) -> Workflow {
     let to = |agent: &str| json!({"agent_name": agent});
     let leaf = LlmAgent::builder("leaf").model(ScriptedModel::calling("one", json!({"city": "a"})).then_text("found"));
@@ -185,7 +185,7 @@ fn transferring(mode: Option<AgentMode>, count: &Count) -> Workflow {
     wf.build().unwrap()
 }
 
-// Issue 12, R708: an agent of a graph transfers, and its successor runs behind the agent that took over. A conversing one waits.
+// R708: if an agent of a graph transfers, its successor runs after the agent that took over. In chat mode the graph waits.
 #[tokio::test]
 async fn r708_l180_an_agent_of_a_graph_transfers() {
     let (runner_of, _) = runner(transferring(None, &Count::default()));
@@ -201,7 +201,7 @@ async fn r708_l180_an_agent_of_a_graph_transfers() {
     cut_everywhere(|count| transferring(Some(AgentMode::Chat), count)).await;
 }
 
-// Issue 12, L185: the runs of a sub-agent that is called twice are distinguished.
+// L185: the runs of a sub-agent that is called twice are distinguished.
 #[tokio::test]
 async fn l185_a_sub_agent_called_twice_and_cut_anywhere_leaves_the_same() {
     cut_everywhere(|count| {
