@@ -1,4 +1,4 @@
-//! How tools ask for approval: the text, who is asked, deadlines, and what becomes of old requests.
+//! Requests of tools for approval: their texts, assignees and deadlines, and the fate of old requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ struct Payee {
     to: String,
 }
 
-/// A tool that counts its calls, and asks in words of its own.
+/// A tool that counts its calls and asks with a text of its own.
 fn refund(count: &Count) -> FunctionTool {
     let count = count.clone();
     tool("refund", "Pays back.", move |Args(refund): Args<Refund>| {

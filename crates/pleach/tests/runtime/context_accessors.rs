@@ -1,4 +1,4 @@
-//! Node code reads its run: the session as services take it, the agent, the services, the names of children.
+//! Facts about a run that node code can read: the session, the agent, the services, the names of children.
 
 use std::sync::Arc;
 
@@ -150,7 +150,7 @@ async fn r703_a_child_has_the_name_that_its_caller_chose() {
     assert_eq!(runner.run("ana", "s1", "go").output::<Value>().await.unwrap(), json!("wf@1/n@1/other@1"));
 }
 
-// S14: what one agent of a turn keeps for the turn, the agents that it hands over to read.
+// S14: the temporary state of one agent of a turn can be read by the agents that it transfers to.
 #[tokio::test]
 async fn temporary_state_reaches_sub_agents_and_no_later_turn() {
     let put = tool("put", "Keeps.", async |ctx: ToolContext| -> Result<&str> {

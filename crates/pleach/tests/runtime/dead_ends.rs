@@ -1,4 +1,4 @@
-//! Routes that no edge takes and joins that never run (issue 10 C4).
+//! Routes without an edge and joins that never run.
 
 #![expect(clippy::type_complexity, reason = "tables of cases")]
 
@@ -36,7 +36,7 @@ fn messages(error: &BuildError) -> Vec<(&str, &str)> {
     error.faults.iter().map(|fault| (fault.rule, fault.message.as_str())).collect()
 }
 
-/// The dead ends of a detached run, and the text of the error when its output is asked for as a text.
+/// The dead ends of a detached run, and the text of the error when its output is read as a text.
 async fn ends(runner: &Runner, request: RunRequest) -> (Vec<String>, String) {
     let mut run = runner.start(request).detach();
     (&mut run).await.unwrap();
@@ -130,7 +130,7 @@ async fn a_text_route_without_an_edge_is_in_the_end_and_in_the_error_live_and_re
     let text = "node 'check' of wf@1 chose route \"short\", which no edge takes: add an edge for it or a DEFAULT edge";
     let live = ends(&runner, request("short")).await;
     assert_eq!(live, (vec![text.to_owned()], format!("the run gave no output: {text}")));
-    // The invocation is over: its result is replayed.
+    // The invocation has ended, so its result is replayed.
     assert_eq!(ends(&runner, request("short")).await, live);
     let text = "node 'check' of wf@1 chose no route, and all its edges need one: choose one or add a DEFAULT edge";
     assert_eq!(ends(&runner, request("none")).await.0, [text]);
@@ -167,7 +167,7 @@ async fn a_nested_workflow_reports_its_dead_ends_by_its_path() {
     assert_eq!(error.code(), "ValidationError");
 }
 
-/// A join of `a` and `b`, to which `choose` leads by these routes.
+/// A join of `a` and `b`, which `choose` reaches by these routes.
 fn joined(choose: impl Node, routes: [EdgeRoute; 2]) -> Result<Workflow<Dynamic, Dynamic>, BuildError> {
     let mut wf = Workflow::builder("wf");
     let choose = wf.add_dynamic(Arc::new(choose));
@@ -198,14 +198,14 @@ fn a_join_that_may_run_is_built() {
     // One node may choose both routes.
     joined(free_choice(), ["x".into(), "y".into()]).unwrap();
     joined(free_choice(), [["x", "y"].into(), ["x", "z"].into()]).unwrap();
-    // A node that runs again may choose the other one.
+    // A node that runs again may choose the other route.
     let mut wf = Workflow::builder("wf");
     let (choose, a) = (wf.node("choose", async || Output::of(1).route("x")), wf.node("a", async || 1));
     let (b, c) = (wf.node("b", async || 2), wf.node("c", async || 3));
     let both = wf.join("both", (a, b));
     wf.edge(START, (choose, c)).edge(c, choose.dynamic()).route(choose, "x", a).route(choose, DEFAULT, b);
     wf.build_to(both).unwrap();
-    // Either edge of one predecessor counts.
+    // Either edge of a predecessor reaches the join.
     let mut wf = Workflow::builder("wf");
     let (a, b) = (wf.node("a", async || Output::of(1).route("x")), wf.node("b", async || 2));
     let both = wf.join("both", b);

@@ -1,4 +1,4 @@
-//! Agents that a body runs, and that hand over to their sub-agents.
+//! Agents that a node's body runs and that transfer to their sub-agents.
 
 use pleach::model::LlmResponse;
 use pleach::prelude::*;
@@ -16,7 +16,7 @@ fn front(mode: AgentMode, front: &ScriptedModel, desk: &ScriptedModel, tool: Opt
     LlmAgent::builder("front").mode(mode).model(front.clone()).sub_agent(desk).build().unwrap()
 }
 
-/// A graph of a function that runs the agent with the input `in put`, and of one that gets its output.
+/// A graph of a function that runs the agent with the input `in put`, followed by a node that gets its output.
 fn running(front: LlmAgent) -> Workflow {
     let mut wf = Workflow::builder("wf");
     let caller = FunctionNode::new("caller", move |ctx: Context| {

@@ -1,4 +1,4 @@
-//! Edge cases that no recorded scenario can say. `docs/edge-cases.md` lists all of them.
+//! Edge cases that recorded scenarios cannot express. `docs/edge-cases.md` lists all edge cases.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,7 @@ fn request() -> RunRequest {
     RunRequest::new(("ana", "s1")).message("go")
 }
 
-// R505: what google-adk makes of annotations, a schema does here.
+// R505: pleach uses a schema where google-adk reads annotations.
 #[tokio::test]
 async fn e4_e5_types_of_handlers_are_not_schemas() {
     #[derive(Serialize, Deserialize)]
@@ -181,7 +181,7 @@ async fn e173_an_id_without_a_call_pauses_and_cannot_be_answered() {
     assert_eq!(lines, ["! ValueError: Function call not found for function response ids: {'lr'}."]);
 }
 
-/// Replaces the first output, and notes what else it is asked.
+/// A plugin that replaces the first output and records its other calls.
 #[derive(Debug)]
 struct Replacer(&'static str, Arc<Mutex<Vec<String>>>);
 
@@ -276,7 +276,7 @@ fn e226_e227_an_app_has_a_name_and_a_runner_a_root() {
     assert_eq!(Runner::builder("t").build().unwrap_err().rule(), "no_root");
 }
 
-/// Issue 10 B3: JSON has no NaN. A node that gives one fails, and nothing becomes null unnoticed.
+/// JSON has no NaN. A node that produces one fails; the number does not silently become null.
 #[tokio::test]
 async fn a_nan_is_refused_wherever_a_node_produces_it() {
     async fn refused(node: impl pleach::Node) {

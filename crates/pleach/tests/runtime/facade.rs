@@ -1,4 +1,4 @@
-//! The facade names every type that its users give to exported functions or get from them (issue 11.10).
+//! The facade exports every type that users pass to its functions or get from them.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ fn reference(text: &str) -> ArtifactResult<ArtifactReference> {
     ArtifactReference::parse(text)
 }
 
-/// A helper that takes handlers, as users write it.
+/// A helper that takes handlers, as users write such helpers.
 fn handler<M, H: Handler<M>>(handler: H) -> H {
     handler
 }
@@ -48,7 +48,7 @@ fn shape<Args, S: Shape<Args>>(function: S) -> S {
     function
 }
 
-/// Generic code names the marker of a result type.
+/// Generic code that names the marker of a result type.
 fn routed<T: IntoYield<marker::Routed>>(value: T) -> T {
     value
 }

@@ -103,7 +103,7 @@ async fn r404_a_retry_after_a_failure_of_its_own_runs_new_children() {
     assert_eq!(calls.load(Ordering::Relaxed), 2);
 }
 
-/// Each retry reads what the attempt before it has added to the history.
+/// Each retry reads the events that the attempt before it added to the history.
 #[tokio::test]
 async fn e70_every_retry_knows_what_all_attempts_before_it_completed() {
     let calls: Arc<[AtomicU32; 3]> = Arc::default();
@@ -222,7 +222,7 @@ async fn e121_e122_e125_wrong_calls_of_run_node_name_the_fault() {
     });
     let (runner, _) = runner(node.rerun_on_resume(true));
     assert_eq!(trace(runner.run("ana", "s1", "go")).await, ["node@1/child@1: 1"]);
-    // R706, improved: the delegate's output is the caller's, too.
+    // R706, improved: the delegate's output is also the caller's output.
     assert_eq!(runner.run("ana", "s2", "go").output::<i64>().await.unwrap(), 1);
 }
 

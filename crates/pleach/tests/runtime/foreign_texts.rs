@@ -1,4 +1,4 @@
-//! Texts, depths and numbers of models and tools that no store takes: what a tool has done is never lost over a character.
+//! Texts, depths and numbers of models and tools that no store accepts. The results of tools are never lost because of a character.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -23,7 +23,7 @@ use crate::support::{key, runner, trace};
 const NUL: &str = "a\0b";
 const MENDED: &str = "a\u{fffd}b";
 
-/// A value with one more level. `json!` would copy it, and a deep one cannot be dropped.
+/// A value with one more level. `json!` would copy the inner value, and a deep value cannot be dropped.
 fn within(is_list: bool, key: &str, inner: Value) -> Value {
     if is_list { Value::Array(vec![inner]) } else { Value::Object(Map::from_iter([(key.to_owned(), inner)])) }
 }
@@ -32,7 +32,7 @@ fn nested(levels: usize) -> Value {
     (0..levels).fold(json!("x"), |inner, level| within(level % 2 == 1, "a", inner))
 }
 
-/// Runs a session to its end; returns the events as they were shown.
+/// Runs a session to its end and returns the events as they were shown.
 async fn shown(runner: &Runner, session: &str) -> Vec<Event> {
     let mut run = runner.run("ana", session, "go");
     let mut events = Vec::new();
@@ -45,7 +45,7 @@ async fn shown(runner: &Runner, session: &str) -> Vec<Event> {
     events
 }
 
-/// The events of a session as a new process loads them, without the user's.
+/// The events of a session as a new process loads them, without the user's events.
 async fn loaded(sessions: &dyn SessionService, session: &str) -> Vec<Event> {
     let key = pleach::SessionKey::new("t", "ana", session);
     let Session { events, .. } = sessions.get_session(&key, Default::default()).await.unwrap().unwrap();
@@ -61,7 +61,7 @@ fn agent(model: ScriptedModel) -> pleach::LlmAgentBuilder {
     LlmAgent::builder("helper").model(model)
 }
 
-/// A response that thinks, says and calls.
+/// A response with a thought, a text and calls.
 fn says(text: &str, calls: &[(&str, Value)]) -> LlmResponse {
     let thought = Part { thought: Some(true), ..Part::text(text) };
     let calls = calls.iter().enumerate().map(|(index, (name, args))| {
@@ -73,7 +73,7 @@ fn says(text: &str, calls: &[(&str, Value)]) -> LlmResponse {
 
 const LEVELS: std::ops::RangeInclusive<usize> = 118..=130;
 
-/// A tool that gives a value of as many levels as its argument says.
+/// A tool that returns a value with as many levels as its argument says.
 fn deep(runs: &Count) -> FunctionTool {
     #[derive(Deserialize, JsonSchema)]
     struct Levels {
@@ -98,7 +98,7 @@ async fn results_of_any_depth_leave_the_run_and_the_store_whole(backend: Backend
     assert_eq!(runs.get() as usize, levels.len());
     for (levels, response) in levels.iter().zip(responses(&events)) {
         match *levels {
-            // The model gets an object as it is, and anything else as `{"result": …}`.
+            // The model gets an object unchanged, and any other value as `{"result": …}`.
             ..=121 if levels % 2 == 1 => assert_eq!(response, nested(*levels)),
             ..=121 => assert_eq!(response, json!({"result": nested(*levels)})),
             _ => assert!(response["error"].as_str().unwrap().contains("nested more than 1"), "{levels}: {response}"),
@@ -215,7 +215,7 @@ async fn agents_and_nodes_as_tools_give_what_they_have_said() {
     assert_eq!(responses(&events), expected);
 }
 
-/// Prints what no store takes, and saves a file whose name none takes.
+/// A code executor that prints text which no store accepts and saves a file whose name no store accepts.
 struct Printer;
 
 impl CodeExecutor for Printer {
@@ -239,7 +239,7 @@ async fn what_code_has_printed_and_saved_is_kept() {
     assert_eq!(events.last().unwrap().text(), "done");
 }
 
-/// Replaces results and texts by what no store takes.
+/// A plugin that replaces results and texts with values that no store accepts.
 #[derive(Debug)]
 struct Spoiler;
 
@@ -296,7 +296,7 @@ async fn what_a_tool_asks_is_kept() {
     assert!(shown.contains(&format!("\"hint\":\"{MENDED}\"")), "{shown}");
 }
 
-/// Nothing has been done then, and the error names what does not fit.
+/// No tool has run then, and the error names the argument that does not fit.
 #[tokio::test]
 async fn arguments_that_nest_too_deep_call_nothing() {
     for levels in LEVELS.chain([400]) {
@@ -315,7 +315,7 @@ async fn arguments_that_nest_too_deep_call_nothing() {
     }
 }
 
-/// A result without JSON form is no reason to run the tool again.
+/// A result without a JSON form does not make the tool run again.
 #[tokio::test]
 async fn a_result_without_json_form_is_an_error_for_the_model() {
     let nan = tool("nan", "Divides.", async || f64::NAN);
@@ -325,7 +325,7 @@ async fn a_result_without_json_form_is_an_error_for_the_model() {
     assert_eq!(events.last().unwrap().text(), "done");
 }
 
-/// Too deep state is refused where it is set, so that the tool can answer, and not where the event is stored.
+/// State that is nested too deep is refused when it is set, so the tool can handle the error, and not when the event is stored.
 #[tokio::test]
 async fn state_of_any_depth_leaves_the_run_whole() {
     let sets = tool("sets", "Sets.", async |ctx: ToolContext| {
@@ -348,7 +348,7 @@ async fn state_of_any_depth_leaves_the_run_whole() {
     assert_eq!(responses(&events)[0], json!({ "result": expected }));
 }
 
-/// A model writes JSON with escapes that Rust's texts do not hold.
+/// A model writes JSON with escapes that Rust strings cannot hold.
 #[tokio::test]
 async fn a_structured_answer_is_read_with_its_repairs() {
     #[derive(serde::Serialize, Deserialize, JsonSchema)]
@@ -376,7 +376,7 @@ async fn integers_beyond_64_bits_reach_the_parameters_that_hold_them() {
     }
     #[derive(Deserialize, JsonSchema)]
     struct Small {
-        #[expect(dead_code, reason = "it never fits")]
+        #[expect(dead_code, reason = "no answer ever fits")]
         id: i64,
     }
     const DIGITS: &str = "1234567890123456789012345";
@@ -405,7 +405,7 @@ async fn integers_beyond_64_bits_reach_the_parameters_that_hold_them() {
     assert_eq!(found[2], json!({ "result": DIGITS }));
 }
 
-/// What tools give and models say in one run.
+/// The results of tools and the texts of models in one run.
 #[derive(Clone, Debug)]
 struct Said {
     results: Vec<Value>,
@@ -457,14 +457,14 @@ fn said() -> impl Strategy<Value = Said> {
         .prop_map(|(results, text, thought, state)| Said { results, text, thought, state })
 }
 
-/// Plays what is said, and returns how often the tool has run with the events as they were shown.
+/// Plays `said` and returns the number of calls of the tool and the events as they were shown.
 async fn play(said: &Said, runner: pleach::RunnerBuilder, session: &str) -> (u32, Vec<Event>) {
     let runs = Count::default();
     let (counted, results, state) = (runs.clone(), said.results.clone(), said.state.clone());
     let give = tool("give", "Gives.", move |ctx: ToolContext| {
         let result = results[counted.get() as usize].clone();
         counted.add();
-        // What is too deep is refused here, by name.
+        // State that is nested too deep is refused here with its key.
         let set = ctx.state().set("given\0", state.clone());
         assert!(set.is_ok() || set.unwrap_err().message().contains("nested more than 1"));
         async move { ToolResult::from(result) }

@@ -1,4 +1,4 @@
-//! Agents of graphs that hand over to their sub-agents, and get control back.
+//! Agents of graphs that transfer to their sub-agents and get control back.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ pub(crate) fn handing_over(agent: &str) -> ScriptedModel {
     ScriptedModel::new().then_call("transfer_to_agent", json!({"agent_name": agent}))
 }
 
-/// A graph of a node whose input is `in put`, an agent in this mode with these models, and a node that gets the agent's output.
+/// A graph of a node that outputs `in put`, an agent in this mode with these models, and a node that gets the agent's output.
 fn graph(mode: AgentMode, front: &ScriptedModel, desk: &ScriptedModel, tool: Option<FunctionTool>) -> Workflow {
     let desk = LlmAgent::builder("desk").model(desk.clone());
     let desk = tool.into_iter().fold(desk, |desk, tool| desk.tool(tool)).build().unwrap();
@@ -33,7 +33,7 @@ fn graph(mode: AgentMode, front: &ScriptedModel, desk: &ScriptedModel, tool: Opt
     wf.build().unwrap()
 }
 
-/// A model that decides by the request alone, as one that is asked again after a crash does.
+/// A model whose answer depends only on the request, like a model that is asked again after a crash.
 pub(crate) fn answering(answer: impl Fn(&LlmRequest) -> LlmResponse + Send + Sync + 'static) -> ScriptedModel {
     ScriptedModel::new().then(ScriptedReply::with(answer)).repeating()
 }
@@ -123,7 +123,7 @@ async fn r708_a_refused_transfer_of_a_graph_leaves_an_error_event() {
     }
 }
 
-/// After a transfer that was refused, the user's next message asks the model of the task.
+/// After a refused transfer, the user's next message goes to the model of the task.
 #[tokio::test]
 async fn r708_a_task_continues_after_a_refused_transfer() {
     let model = ScriptedModel::calling("transfer_to_agent", json!({"agent_name": "nobody"}))
@@ -137,7 +137,7 @@ async fn r708_a_task_continues_after_a_refused_transfer() {
     assert!(lines.iter().any(|line| line.contains("done")), "{lines:#?}");
 }
 
-/// The charges of a process that ends while it charges the first of two lanes, and of the one that continues.
+/// The charges of a process that ends while it charges the first of two lanes, and of the process that continues.
 #[derive(Clone, Default)]
 struct Charges {
     made: Arc<Mutex<Vec<String>>>,

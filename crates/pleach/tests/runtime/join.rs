@@ -1,4 +1,4 @@
-//! One invocation, many callers: those of one Runner share its run, those of another one execute nothing (issue 10 C7).
+//! One invocation with many callers: callers of one Runner share a run, and callers of another Runner execute nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -65,7 +65,7 @@ async fn callers_on_other_threads_see_the_same_events() {
         let runner = over(chain(&bodies), InMemorySessionService::new());
         let callers = (0..8).map(|_| tokio::spawn(trace(start(&runner, "go"))));
         let traces: Vec<Vec<String>> = join_all(callers).await.into_iter().map(Result::unwrap).collect();
-        // Who comes when it is over gets the result alone.
+        // A caller that comes after the end gets only the result.
         let (seen, late): (Vec<_>, Vec<_>) = traces.into_iter().partition(|lines| !lines.is_empty());
         assert!(seen.iter().all(|lines| lines.len() == NODES && *lines == seen[0]), "{seen:?}");
         assert!(!seen.is_empty() && late.len() < 8);
@@ -111,7 +111,7 @@ async fn the_loser_of_two_runners_has_executed_nothing_in_sqlite() {
     }
 }
 
-/// Both have loaded the same history; a resume stores nothing before its first node has run.
+/// Both Runners have loaded the same history. A resume stores nothing before its first node has run.
 #[tokio::test]
 async fn if_two_runners_resume_at_once_one_runs() {
     let (sessions, bodies) = (Gated::new(), Arc::new(AtomicUsize::new(0)));
@@ -162,7 +162,7 @@ async fn a_run_continues_while_one_of_its_callers_reads() {
     script.later("one");
     first.next().await.unwrap().unwrap();
     assert_eq!(second.next().await.unwrap().unwrap().text(), "one");
-    // The first one is held and never polled again; a third comes and goes.
+    // The first caller is held and never polled again. A third caller comes and leaves.
     let mut third = start(&runner, "go");
     third.next().await.unwrap().unwrap();
     script.later("two");
@@ -300,7 +300,7 @@ async fn another_message_under_the_same_invocation_id_is_refused() {
     assert_eq!(refused().await, text);
     script.end("done");
     assert_eq!(runner.resume("ana", "s1", "mine").output::<String>().await.unwrap(), "done");
-    // E191: once all of it is done, the id means the old message.
+    // E191: once the invocation is done, the id stands for the old message.
     assert_eq!(start(&runner, "other").output::<String>().await.unwrap(), "done");
     assert_eq!(events(&runner).await, 3);
 }
@@ -345,7 +345,7 @@ async fn detached_callers_share_one_run_as_well() {
     }
 }
 
-/// Callers on other threads come and leave; one stays.
+/// Callers on other threads come and leave, and one stays.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_caller_that_stays_gets_the_whole_run() {
     for round in 0..100 {
@@ -382,7 +382,7 @@ async fn a_caller_that_stays_gets_the_whole_run() {
     }
 }
 
-/// A node that has got one of its two answers would run again on a resume; a start runs nothing.
+/// A resume would run a node again that has one of its two answers. A start runs nothing.
 #[tokio::test]
 async fn a_start_does_not_run_an_invocation_that_waits_for_more_answers() {
     let runs = Arc::new(AtomicUsize::new(0));
@@ -405,7 +405,7 @@ async fn a_start_does_not_run_an_invocation_that_waits_for_more_answers() {
     assert_eq!(runner.answer("s1", "q2", "b").unwrap().output::<String>().await.unwrap(), "ab");
 }
 
-/// A workflow of a resumable app notes behind the question how far it is.
+/// A workflow of a resumable app stores a checkpoint after the question.
 #[tokio::test]
 async fn a_start_of_an_invocation_that_waits_again_returns_its_questions() {
     for resumable in [false, true] {
@@ -444,7 +444,7 @@ async fn other_state_under_the_same_invocation_id_is_refused() {
     let mut first = begin(json!({"a": 1}));
     script.later("one");
     first.next().await.unwrap().unwrap();
-    // The same while the first run is under way.
+    // The state is refused as well while the first run is in progress.
     refused(begin(json!({"a": 2}))).await;
     refused(runner.start(with(json!({"b": 1})))).await;
     let mut joined = [begin(json!({"a": 1})), begin(json!({}))];
@@ -452,7 +452,7 @@ async fn other_state_under_the_same_invocation_id_is_refused() {
         assert_eq!(run.next().await.unwrap().unwrap().text(), "one");
     }
     drop((first, joined));
-    // When it was cut off.
+    // The state is refused as well after the run was cut off.
     refused(begin(json!({"a": 2}))).await;
     for state in [json!({"a": 1}), json!({}), json!({"a": 1, "temp:b": 2})] {
         let error = begin(state).output::<String>().await.unwrap_err();
@@ -466,7 +466,7 @@ async fn other_state_under_the_same_invocation_id_is_refused() {
     assert_eq!((session.events.len(), json!(session.state)), (before, json!({"a": 1, "b": 1})));
 }
 
-/// Found by an attacker: the state of the first request was compared with that of the resume, which sets none.
+/// The state of a repeated start is compared with the state of the first request, not with the resume, which sets no state.
 #[tokio::test]
 async fn r1103_a_repeated_start_joins_the_run_that_resumes_its_invocation() {
     let (script, runner) = scripted_runner(InMemorySessionService::new());
@@ -492,7 +492,8 @@ async fn r1103_a_repeated_start_joins_the_run_that_resumes_its_invocation() {
     assert_eq!((outputs.0.unwrap(), outputs.1.unwrap()), ("done".into(), "done".into()));
 }
 
-/// Found by an attacker: while a resume loads its session, its first message is not known yet. Another one was joined to it, and lost.
+/// While a resume loads its session, the first message is not known yet. A start with another message must not join the resume, or
+/// the message would be lost.
 #[tokio::test]
 async fn r1103_another_message_does_not_join_a_resume_that_is_opened() {
     let (sessions, bodies) = (Gated::new(), Arc::new(AtomicUsize::new(0)));
@@ -518,7 +519,7 @@ async fn r1103_another_message_does_not_join_a_resume_that_is_opened() {
     assert!(matches!(&other, RunError::OtherMessage { .. }), "{other:?}");
 }
 
-/// Found by an attacker: it was compared with the message that continues the task.
+/// The message of a repeated start is not compared with the message that continues the task.
 #[tokio::test]
 async fn r1103_a_repeated_start_joins_the_run_that_continues_its_task() {
     let says = |name: &str, model: ScriptedModel| LlmAgent::builder(name).model(model.repeating());
@@ -549,7 +550,7 @@ async fn a_blank_invocation_id_is_refused() {
     assert!(session.events.iter().all(|event| !event.invocation_id().as_str().trim().is_empty()));
 }
 
-/// Answers every run before it begins.
+/// A plugin that answers every run before it begins.
 #[derive(Debug)]
 struct Answers;
 

@@ -1,4 +1,4 @@
-//! Sizes far beyond those of any real workflow, each on the small stack of a test thread: live, and resumed where a resume
+//! Workflows far larger than any real one, each on the small stack of a test thread. They run live, and resumed if a resume
 //! takes another path.
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ async fn ask() -> RequestInput<bool> {
     RequestInput::ask("more", "Go on?")
 }
 
-/// Runs up to the question, answers it, and gives the output.
+/// Runs up to the question, answers it and returns the output.
 async fn through_the_question<T: serde::de::DeserializeOwned>(root: impl Node) -> T {
     let (runner, _) = runner(root);
     let waiting = runner.run("ana", "s1", "0").output::<Value>().await;
@@ -112,7 +112,7 @@ async fn r1020_10_000_dynamic_children_are_replayed() {
     assert_eq!(through_the_question::<(bool, i64)>(parent).await, (true, 49_995_000));
 }
 
-/// A workflow in a workflow, so many times.
+/// Workflows nested in each other, with this many levels.
 fn nested_workflows(levels: usize) -> Result<Workflow, pleach::BuildError> {
     let mut root = Workflow::builder("w0");
     let leaf = root.node("leaf", async || 7);
@@ -240,12 +240,12 @@ async fn values_nested_too_deep_are_refused_by_the_services() {
     assert!(matches!(&refused, RunError::Answer { id, .. } if id == "1"), "{refused:?}");
 }
 
-/// A level of nested workflows takes about 6 KB of stack in a build without optimisation, so that 128 of them fit. Bodies that take
-/// more for themselves meet the limit of the stack first.
+/// A level of nested workflows takes about 6 KB of stack in a build without optimisation, so 128 levels fit. Bodies that need more
+/// stack reach the limit of the stack first.
 #[tokio::test]
 async fn nested_workflows_that_use_up_the_stack_fail_with_a_typed_error() {
     let mut node: Arc<dyn Node> = Arc::new(nested_workflows(120).unwrap());
-    // A body that takes a part of the stack for itself, as a large handler does.
+    // A body that uses a part of the stack, as a large handler does.
     for level in 0..20 {
         let below = node;
         let large = move |ctx: Context| {

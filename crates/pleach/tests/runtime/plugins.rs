@@ -1,4 +1,4 @@
-//! Plugins that misbehave, and the closing of a Runner (issue 10 C5, C8).
+//! Plugins that misbehave, and closing a Runner.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::support::trace;
 
-/// Panics in the hook of this name before it gives a future, and notes the failures that it hears of.
+/// A plugin whose hook of this name panics before it returns a future. It records the failures that it is notified of.
 #[derive(Debug)]
 struct Early(&'static str, Arc<Mutex<Vec<String>>>);
 
@@ -79,7 +79,7 @@ async fn a_notification_that_panics_early_is_logged() {
     assert_eq!(heard.lock().unwrap().len(), 1);
 }
 
-/// Sessions in memory that cannot be flushed, and refuse appends once they are switched off.
+/// Sessions in memory that cannot be flushed and that refuse appends once they are switched off.
 #[derive(Debug, Default)]
 struct Broken {
     inner: InMemorySessionService,
@@ -153,7 +153,7 @@ async fn plugins_are_notified_of_a_failed_append_of_state_alone() {
     assert_eq!((lines.len(), &**heard.lock().unwrap()), (1, &["StorageError".to_owned()][..]), "{lines:?}");
 }
 
-/// Closes at once, never, or with an error.
+/// A plugin that closes at once, never, or with an error.
 #[derive(Debug)]
 struct Closing(&'static str, Arc<Mutex<Vec<&'static str>>>);
 

@@ -1,4 +1,4 @@
-//! `LoggingPlugin`: a readable line for each step, and no secrets in them (issue 13, point 3).
+//! `LoggingPlugin`: a readable line for each step, without secrets.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ use crate::support::{key, trace};
 
 type Lines = Arc<Mutex<Vec<String>>>;
 
-/// A plugin that keeps its lines, and the lines.
+/// A plugin that keeps its lines, together with the lines.
 fn kept() -> (LoggingPlugin, Lines) {
     let lines = Lines::default();
     let sink = Arc::clone(&lines);
@@ -24,7 +24,7 @@ fn runner(root: impl Node, plugin: LoggingPlugin) -> Runner {
     Runner::builder("t").root(root).ids(SeqIds::new()).plugin(plugin).build().unwrap()
 }
 
-/// The lines without the id of the invocation, which each begins with.
+/// The lines without the invocation id that each begins with.
 fn taken(lines: &Lines) -> Vec<String> {
     let lines = std::mem::take(&mut *lines.lock().unwrap());
     assert!(lines.iter().all(|line| line.starts_with("[e-") && !line.contains('\n')), "{lines:?}");
@@ -89,7 +89,7 @@ async fn what_is_shown_can_be_chosen() {
     assert!(lines.contains(&r#"fragment of helper: "two""#.to_owned()), "{lines:?}");
 }
 
-/// Names of files are a user's, routes are what a model has decided, and a model invents functions.
+/// Names of files come from users, routes from decisions of models, and models invent names of functions.
 #[tokio::test]
 async fn hidden_contents_are_hidden_in_names_too() {
     let (plugin, lines) = kept();
@@ -194,7 +194,7 @@ async fn the_credential_of_a_client_is_in_no_line() {
     assert!(!all.contains("cl1ent-k3y") && all.contains("[hidden]"), "{all}");
 }
 
-/// Keeps target, level and message of what is logged.
+/// A subscriber that keeps the target, level and message of each log line.
 #[derive(Clone, Default)]
 struct Recorder(Lines);
 
@@ -243,7 +243,7 @@ async fn lines_can_be_written_to_a_writer() {
     assert!(text.ends_with("run ends\n") && text.contains("node n@1 ends: 1\n"), "{text}");
 }
 
-/// Keeps what a subscriber writes.
+/// A writer that keeps the output of a subscriber.
 #[derive(Clone, Default)]
 struct Written(Arc<Mutex<Vec<u8>>>);
 

@@ -1,4 +1,4 @@
-//! A resume takes the way that history recorded: failures that were caught, outputs that a child gave (issue 10 C5, C6).
+//! A resume takes the path that history recorded, including caught failures and outputs of delegates.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::replay::{Sessions, count, invocation, play, process};
 use crate::support::{key, line, trace};
 
-/// Reads this many events and drops the run: the process is gone.
+/// Reads this many events and drops the run, as if the process had ended.
 async fn cut(mut run: Run, events: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for _ in 0..events {
@@ -28,7 +28,7 @@ fn options() -> RunOptions {
     RunOptions::default()
 }
 
-/// A child that fails the first time that it is called in all processes together.
+/// A child that fails in its first call, counted over all processes.
 fn fails_once(name: &'static str, calls: &Arc<AtomicU32>) -> FunctionNode<Dynamic, String> {
     let calls = Arc::clone(calls);
     FunctionNode::new(name, move |Input(_): Input<Dynamic>| {
@@ -37,7 +37,7 @@ fn fails_once(name: &'static str, calls: &Arc<AtomicU32>) -> FunctionNode<Dynami
     })
 }
 
-/// Plan A fails; `says` is what the caller does before plan B.
+/// A caller whose plan A fails. `says` is the message that it sends before plan B.
 fn caller(calls: &Arc<AtomicU32>, says: Option<&'static str>) -> impl Node {
     let a = fails_once("a", calls);
     let b = FunctionNode::new("b", async || "b".to_owned());
@@ -64,7 +64,7 @@ fn caller(calls: &Arc<AtomicU32>, says: Option<&'static str>) -> impl Node {
 async fn a_failure_that_the_caller_handled_is_returned_again_and_the_child_does_not_run_again() {
     for resumable in [false, true] {
         for says in [None, Some("plan B")] {
-            // Cut behind each event that follows the failure.
+            // Cut the run off after each event that follows the failure.
             for behind in 1..=2 {
                 let (calls, sessions) = (Arc::default(), Sessions::default());
                 let run = process(caller(&calls, says), &sessions, resumable).run("ana", "s1", "go");
@@ -97,7 +97,7 @@ async fn a_failure_that_the_caller_has_not_handled_may_be_tried_again() {
     assert_eq!((output.unwrap(), count(&calls)), ("a".to_owned(), 2));
 }
 
-/// The failure of a lane that another lane outlives is no failure that the caller went past.
+/// The caller has not handled the failure of a lane merely because another lane continued after it.
 #[tokio::test]
 async fn a_failure_that_ends_the_caller_is_tried_again_even_if_a_sibling_left_events_after_it() {
     let (calls, sessions) = (Arc::default(), Sessions::default());
@@ -123,7 +123,7 @@ async fn a_failure_that_ends_the_caller_is_tried_again_even_if_a_sibling_left_ev
     assert_eq!((output.unwrap(), count(&calls)), ("aslow".to_owned(), 2));
 }
 
-/// A caller that cleans up and fails with the very failure has not gone past it.
+/// A caller that cleans up and returns the same failure has not handled it.
 #[tokio::test]
 async fn a_failure_that_is_returned_after_a_clean_up_is_tried_again() {
     let (calls, sessions) = (Arc::default(), Sessions::default());
@@ -150,7 +150,7 @@ async fn a_failure_that_is_returned_after_a_clean_up_is_tried_again() {
     assert_eq!((output.unwrap(), count(&calls)), ("a".to_owned(), 2));
 }
 
-/// A caller whose output is a child's, and that then sets a route and state, or gives a value of its own.
+/// A caller with a delegate that then sets a route and state, or returns a value of its own.
 fn delegating(calls: &Arc<AtomicU32>, own: bool) -> Workflow {
     let seen = Arc::clone(calls);
     let child = FunctionNode::new("child", async || "child".to_owned());
@@ -179,7 +179,7 @@ fn delegating(calls: &Arc<AtomicU32>, own: bool) -> Workflow {
 #[tokio::test]
 async fn a_caller_cut_off_after_its_delegate_takes_its_route_and_keeps_its_state() {
     for resumable in [false, true] {
-        // Behind the delegate's event, the state's and the route's; a checkpoint comes first in a resumable app.
+        // Cut after the event of the delegate, of the state and of the route. In a resumable app a checkpoint comes first.
         for (events, runs) in [(1, 2), (2, 1), (3, 1)] {
             let (calls, sessions) = (Arc::default(), Sessions::default());
             let run = process(delegating(&calls, false), &sessions, resumable).run("ana", "s1", "go");
@@ -190,7 +190,7 @@ async fn a_caller_cut_off_after_its_delegate_takes_its_route_and_keeps_its_state
             let session = sessions.stored.get_session(&key(), Default::default()).await.unwrap().unwrap();
             assert_eq!(session.state["k"], 1);
             play(process(delegating(&calls, false), &sessions, resumable).answer("s1", "q", 7).unwrap()).await;
-            assert_eq!(count(&calls), runs, "it is complete");
+            assert_eq!(count(&calls), runs, "the caller is complete");
         }
     }
 }
@@ -235,10 +235,10 @@ async fn a_child_with_events_and_no_output_stores_no_further_event_and_runs_once
     assert_eq!(count(&calls), 1);
 }
 
-/// What comes behind a caught failure of `a`.
+/// The caller's behaviour after it caught the failure of `a`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Behind {
-    /// Another child fails the first time, and the caller with it.
+    /// Another child fails the first time, and its failure ends the caller.
     Child,
     /// The caller fails.
     Own,
@@ -252,7 +252,7 @@ fn tried_again() -> RetryConfig {
     RetryConfig::attempts(2).initial_delay(0.0).jitter(0.0)
 }
 
-/// A caller that catches the failure of `a`, continues, and is tried again where it fails.
+/// A caller that catches the failure of `a`, continues, and is tried again if it fails.
 fn fallible(calls: &Arc<AtomicU32>, behind: Behind, retry: Option<RetryConfig>) -> impl Node {
     let (a, b) = (fails_once("a", calls), fails_once("b", &Arc::new(AtomicU32::new(0))));
     let caller = FunctionNode::new("caller", move |ctx: Context| {
@@ -286,7 +286,7 @@ async fn again(root: impl Node, sessions: &Sessions) -> String {
     runner.resume("ana", "s1", invocation(sessions).await).output::<String>().await.unwrap()
 }
 
-/// Issue 10 C6: the retry runs `a` again, so a resume from the pause before it does, too.
+/// The retry runs `a` again, so a resume from the pause before the retry also runs `a` again.
 #[tokio::test]
 async fn a_failed_attempt_of_the_caller_reopens_the_failures_that_it_had_handled() {
     for (behind, events) in [(Behind::Own, 3), (Behind::Child, 3), (Behind::Rethrow, 3)] {
@@ -313,7 +313,7 @@ async fn after_a_failure_of_plan_b_only_the_failure_of_plan_a_is_returned() {
     }
 }
 
-/// As in google-adk a child's failure has one error event, unless the caller is tried again or had gone past it.
+/// As in google-adk a child's failure has one error event, unless the caller is tried again or had handled the failure.
 #[tokio::test]
 async fn a_failure_of_plan_b_leaves_no_error_event_of_a_caller_that_is_not_tried_again() {
     let root = fallible(&Arc::default(), Behind::Child, None);
@@ -330,7 +330,7 @@ async fn an_error_that_the_caller_only_reports_ends_nothing() {
     assert_eq!((again(root(), &sessions).await.as_str(), count(&calls)), ("plan B", 1));
 }
 
-/// Issue 10 C6: a policy that names the type of the failure tries the caller again after a resume, too.
+/// A policy that names the type of the failure tries the caller again, even after a resume.
 #[tokio::test]
 async fn a_replayed_failure_is_classified_like_the_live_failure() {
     for policy in [tried_again().on::<std::io::Error>(), tried_again().only(["GatewayError"])] {
@@ -365,8 +365,8 @@ async fn a_replayed_failure_is_classified_like_the_live_failure() {
     }
 }
 
-/// Of a failure that a combinator keeps while other calls of the body continue the engine cannot know whether the body has
-/// caught it: it counts as caught until it comes out, which the caller's error event records.
+/// If a combinator keeps a failure while other calls of the body continue, the engine cannot know whether the body has caught the
+/// failure. It treats the failure as caught until the body returns it, which the caller's error event records.
 #[tokio::test]
 async fn a_failure_that_join_returns_later_has_an_error_event_of_the_caller_and_is_tried_again() {
     let (calls, sessions) = (Arc::default(), Sessions::default());
@@ -392,8 +392,7 @@ async fn a_failure_that_join_returns_later_has_an_error_event_of_the_caller_and_
     assert_eq!((again(root(), &sessions).await.as_str(), count(&calls)), ("a", 2));
 }
 
-/// A caller whose output is a child's and that does nothing behind it, in a workflow of its own where `nested`; then a
-/// question.
+/// A caller with a delegate and no work after it, followed by a question. With `nested` the caller is in a workflow of its own.
 fn delegates_only(calls: &Arc<AtomicU32>, nested: bool) -> Workflow {
     let seen = Arc::clone(calls);
     let child = FunctionNode::new("child", async || "child".to_owned());
@@ -418,7 +417,7 @@ fn delegates_only(calls: &Arc<AtomicU32>, nested: bool) -> Workflow {
     wf.build().unwrap()
 }
 
-/// The same events as another program would have stored them, without notes.
+/// The same events as another program would have stored them, without pleach's metadata.
 async fn without_notes(sessions: &Sessions) -> Sessions {
     let (stored, other) = (sessions.stored.get_session(&key(), Default::default()).await, Sessions::default());
     let request = pleach::CreateSession::new("t", "ana").with_session_id("s1");
@@ -431,7 +430,7 @@ async fn without_notes(sessions: &Sessions) -> Sessions {
     other
 }
 
-/// Issue 10 C6: google-adk stores no note that a caller has completed behind its delegate; what followed proves it.
+/// google-adk does not record that a caller has completed after its delegate. The later events prove it.
 #[tokio::test]
 async fn a_caller_whose_successor_has_begun_is_complete_without_a_note() {
     for nested in [false, true] {

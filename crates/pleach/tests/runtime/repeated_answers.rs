@@ -1,4 +1,4 @@
-//! Answers that come twice, at once, late or to something else than the newest call (issue 10 A2, A3, C7).
+//! Answers that come twice, at once, late, or to another call than the newest one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -25,7 +25,7 @@ fn in_app(root: impl Node, resumable: bool) -> (Runner, Arc<InMemorySessionServi
     (builder.resumable(resumable).build().unwrap(), sessions)
 }
 
-/// Sends a message, and then stops for ever while it is broken.
+/// Sends a message, and then hangs while `broken` is set.
 async fn works(ctx: &Context, broken: &AtomicBool) -> Result<()> {
     ctx.emit(Event::message("working")).await?;
     match broken.load(Ordering::Relaxed) {
@@ -34,7 +34,7 @@ async fn works(ctx: &Context, broken: &AtomicBool) -> Result<()> {
     }
 }
 
-/// Answers `q`, and drops the run when the node is working.
+/// Answers `q` and drops the run while the node is working.
 async fn cut_off_at_work(runner: &Runner) {
     let mut run = runner.answer("s1", "q", 1).unwrap();
     while !run.next().await.unwrap().unwrap().text().contains("working") {}
@@ -86,7 +86,7 @@ async fn a_message_after_an_answer_in_the_middle_takes_no_answer() {
     }
 }
 
-/// A node without an output that has said something is complete: a replay does not run it again.
+/// A node without an output that has sent a message is complete. A replay does not run it again.
 #[tokio::test]
 async fn a_message_of_a_run_that_has_no_output_takes_the_answer() {
     let mut wf = Workflow::builder("wf");
@@ -103,7 +103,7 @@ async fn a_message_of_a_run_that_has_no_output_takes_the_answer() {
     assert!(matches!(late, RunError::AlreadyAnswered { .. }), "{late}");
 }
 
-/// Asks `id` and doubles the answer; the one named `a` fails while it is broken.
+/// A node that asks `id` and doubles the answer. The node `a` fails while `broken` is set.
 fn doubles(id: &'static str, broken: &Arc<AtomicBool>) -> FunctionNode<Dynamic, i64> {
     let broken = Arc::clone(broken);
     let node = FunctionNode::new(id, move |ctx: Context, Input(_): Input<Dynamic>| {
@@ -161,7 +161,7 @@ async fn a_later_dynamic_child_takes_an_answer() {
     assert_eq!(runner.answer("s1", "last", 7).unwrap().output::<i64>().await.unwrap(), 10);
 }
 
-/// `ask -> take`, and the bodies of `take` that have begun; each waits for the gate.
+/// A workflow `ask -> take`, the number of bodies of `take` that have begun, and the gate that each of them waits for.
 fn held() -> (Workflow<Dynamic, i64>, Arc<AtomicUsize>, Arc<Notify>) {
     let (bodies, gate) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
     let (begun, opened) = (Arc::clone(&bodies), Arc::clone(&gate));
@@ -211,7 +211,7 @@ async fn repeating_an_answer_joins_the_run_in_progress() {
     }
 }
 
-/// All of them have loaded the session before one has stored its answer.
+/// All callers have loaded the session before one of them has stored its answer.
 #[tokio::test]
 async fn if_equal_answers_arrive_at_once_one_is_stored_and_all_succeed() {
     let (wf, bodies, gate) = held();
@@ -238,8 +238,8 @@ async fn if_equal_answers_arrive_at_once_one_is_stored_and_all_succeed() {
     assert!(matches!(late, RunError::AlreadyAnswered { .. }), "{late}");
 }
 
-/// As in two processes: the second one has loaded the session before the first one stores its answer. It does not fail, and does
-/// not take the session away from the first one's run.
+/// As in two processes: the second Runner has loaded the session before the first one stores its answer. It does not fail and
+/// does not take the session away from the first Runner's run.
 #[tokio::test]
 async fn if_two_runners_get_equal_answers_one_runs_and_both_succeed() {
     for is_done in [false, true] {
@@ -278,7 +278,7 @@ async fn if_two_runners_get_equal_answers_one_runs_and_both_succeed() {
     }
 }
 
-/// Another process appends to the session while the plugin sees an answer for the first time.
+/// A plugin that appends to the session, as another process would, when it sees an answer for the first time.
 #[derive(Debug)]
 struct Rival {
     sessions: Arc<InMemorySessionService>,
@@ -305,7 +305,7 @@ impl Plugin for Rival {
     }
 }
 
-/// An answer that meets a newer session is checked again; the plugins have seen it.
+/// An answer that meets a newer session is checked again, but plugins do not see it again.
 #[tokio::test]
 async fn plugins_see_an_answer_once() {
     let mut wf = Workflow::builder("wf");
@@ -321,7 +321,7 @@ async fn plugins_see_an_answer_once() {
     assert_eq!(seen.load(Ordering::Relaxed), 1);
 }
 
-/// Two nodes ask under one id, the newest of them is answered first: then the other one's type and schema count.
+/// Two nodes ask under one id, and the newest question is answered first. Then the type and schema of the other question apply.
 #[tokio::test]
 async fn an_answer_is_checked_against_the_open_question() {
     for by_message in [false, true] {
@@ -354,7 +354,7 @@ async fn an_answer_is_checked_against_the_open_question() {
     }
 }
 
-/// A history of a program without nodes: its agent has asked `l`, a long-running call, and made the call `c`.
+/// A history of a program without nodes. Its agent has made the long-running call `l`, which is a question, and the call `c`.
 async fn foreign() -> Runner {
     let (runner, sessions) = runner(FunctionNode::new("n", async || 1));
     let mut session = sessions.create_session(CreateSession::new("t", "ana").with_session_id("s1")).await.unwrap();
@@ -391,7 +391,7 @@ async fn a_call_that_is_not_a_question_takes_no_answer() {
     assert_eq!(count(&runner).await, before);
 }
 
-/// Only the events that the runtime closes an aborted invocation with do that.
+/// Only the runtime's own abort events close an invocation.
 #[tokio::test]
 async fn a_node_that_fails_with_the_code_of_an_abort_closes_nothing() {
     let broken = Arc::new(AtomicBool::new(true));

@@ -1,4 +1,4 @@
-//! Second answers, answers to several invocations and to aborted ones, and resumes of what waits (issue 10 A2 to A4).
+//! Second answers, answers to several invocations and to aborted ones, and resumes of waiting invocations.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ async fn invocation(runner: &Runner) -> InvocationId {
     session.events.last().unwrap().invocation_id().clone()
 }
 
-/// Asks for a number; the next node returns it, and fails while the test wants it to.
+/// A workflow that asks for a number. The next node returns the number, and fails while the test wants it to.
 fn flaky() -> (Workflow<Dynamic, i64>, Arc<AtomicBool>) {
     let broken = Arc::new(AtomicBool::new(true));
     let seen = Arc::clone(&broken);
@@ -51,7 +51,7 @@ async fn a_newer_answer_wins_until_a_run_that_took_the_first_has_completed() {
         let before = count(&runner).await;
         let error = runner.answer("s1", "q", 4).unwrap().output::<i64>().await.unwrap_err();
         assert!(matches!(&error, RunError::AlreadyAnswered { id, .. } if id == "q"), "{error}");
-        // The same answer again is a success, and nothing is stored.
+        // Repeating the answer succeeds and stores nothing.
         assert_eq!(runner.answer("s1", "q", 3).unwrap().output::<i64>().await.unwrap(), 3);
         let only_open = AnswerOptions::new().only_if_open(true);
         let error = runner.answer_with("s1", [("q", 3)], only_open).unwrap().output::<i64>().await.unwrap_err();
@@ -92,7 +92,7 @@ async fn a_node_that_asks_in_the_middle_takes_the_newer_answer_until_it_has_comp
     assert!(matches!(error, RunError::AlreadyAnswered { .. }), "{error}");
 }
 
-/// A runner in whose session two invocations ask `q`, and the first of them.
+/// A Runner with a session in which two invocations ask `q`, and the id of the first invocation.
 async fn asked_twice() -> (Runner, InvocationId) {
     let (wf, broken) = flaky();
     broken.store(false, Ordering::Relaxed);
@@ -115,7 +115,7 @@ async fn an_answer_to_an_id_that_two_invocations_use_must_name_the_invocation() 
     assert!(invocations.iter().all(|id| error.to_string().contains(id.as_str())), "{error}");
     assert_eq!(count(&runner).await, before);
     assert_eq!(runner.answer(key(), (first.clone(), "q"), 1).unwrap().output::<i64>().await.unwrap(), 1);
-    // Only one is left, so its id is enough.
+    // Only one question is left, so its id is enough.
     assert_eq!(runner.answer(key(), &open[1], 2).unwrap().output::<i64>().await.unwrap(), 2);
     assert!(runner.questions(key()).await.unwrap().is_empty());
     let unknown = runner.answer(key(), QuestionRef::from((first, "z")), 2).unwrap().output::<i64>().await.unwrap_err();
@@ -124,7 +124,7 @@ async fn an_answer_to_an_id_that_two_invocations_use_must_name_the_invocation() 
     assert!(matches!(other, RunError::OtherApp { .. }), "{other}");
 }
 
-/// A client's message names the invocation that it answers, though another one asked later under the same id.
+/// A client's message names the invocation that it answers, even though another invocation asked later under the same id.
 #[tokio::test]
 async fn a_message_answers_the_invocation_that_it_names() {
     let (runner, first) = asked_twice().await;
@@ -262,7 +262,7 @@ async fn a_resume_of_a_waiting_invocation_stores_nothing() {
     }
 }
 
-/// Two lanes that ask and have a node behind the answer; the left one fails while it is broken.
+/// Two lanes that ask, each followed by a node that gets the answer. The left node fails while the flag is set.
 fn lanes() -> (Workflow, Arc<AtomicBool>) {
     let broken = Arc::new(AtomicBool::new(true));
     let seen = Arc::clone(&broken);
@@ -284,7 +284,7 @@ fn lanes() -> (Workflow, Arc<AtomicBool>) {
     (wf.build_to(both).unwrap(), broken)
 }
 
-/// A node that has completed does not run again: its answer is taken, though the invocation still waits in another lane.
+/// A node that has completed does not run again. Its answer is taken, although the invocation still waits in another lane.
 #[tokio::test]
 async fn an_answer_is_taken_once_the_nodes_of_its_lane_have_completed() {
     for resumable in [false, true] {

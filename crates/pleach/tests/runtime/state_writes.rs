@@ -1,5 +1,4 @@
-//! Writes of state: operations on stored values, the order of writes of several runs, and what cannot be written
-//! (issue 10 B).
+//! Writes of state: operations on stored values, the order of writes of several runs, and values that cannot be written.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -24,7 +23,7 @@ fn object(value: Value) -> Map {
     value.as_object().unwrap().clone()
 }
 
-/// A Runner over a node, started from this state.
+/// A Runner over a node, with a session that starts with this state.
 async fn started(node: impl Node, state: Value) -> (Runner, Arc<InMemorySessionService>) {
     let (runner, sessions) = runner(node);
     let create = CreateSession::new("t", "ana").with_session_id("s1").with_state(object(state));
@@ -61,7 +60,7 @@ async fn ten_runs_that_add_at_the_same_time_count_ten() {
     assert_eq!(results, (1..=10).collect::<Vec<_>>());
 }
 
-/// The order of the writes decides, and the event has plain values.
+/// The writes apply in their order, and the event has plain values.
 #[tokio::test]
 async fn sets_and_operations_of_one_delta_apply_in_their_order() {
     let node = FunctionNode::new("node", async |ctx: Context| {
@@ -96,7 +95,7 @@ async fn sets_and_operations_of_one_delta_apply_in_their_order() {
     assert_eq!(*session.events[1].actions().state_delta(), expected);
 }
 
-/// A failed attempt that is tried again adds once; what it has set stays, as in google-adk.
+/// An addition is applied once although its attempt failed and was tried again. Values that the failed attempt set stay, as in google-adk.
 #[tokio::test]
 async fn a_failed_attempt_adds_nothing() {
     let tries = AtomicU32::new(0);
@@ -115,7 +114,7 @@ async fn a_failed_attempt_adds_nothing() {
     assert_eq!(state_of(&sessions).await, object(json!({"n": 11, "set": 1, "list": ["item"]})));
 }
 
-/// What is known to be wrong fails the node; what only the store knows fails the run, and nothing is stored.
+/// A fault that the node can know fails the node. A fault that only the store can know fails the run, and nothing is stored.
 #[tokio::test]
 async fn an_operation_that_does_not_fit_names_its_key() {
     let node = FunctionNode::new("node", async |ctx: Context| {
@@ -156,7 +155,7 @@ async fn an_event_brings_operations_of_its_own() {
 
 type Write = fn(&Context) -> std::result::Result<(), NodeError>;
 
-/// Two lanes: the older write is stored last. Also returns what its lane sees in the end.
+/// Two lanes whose older write is stored last, and the value that the older lane sees in the end.
 fn lanes(first: Write, second: Write) -> (Workflow, Arc<Mutex<Value>>) {
     let (written, end) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let seen = Arc::new(Mutex::new(Value::Null));
@@ -188,7 +187,7 @@ fn lanes(first: Write, second: Write) -> (Workflow, Arc<Mutex<Value>>) {
     (wf.build().unwrap(), seen)
 }
 
-/// Both lanes, the end of the run and the store have the newer write.
+/// Plays [`lanes`]. Returns the value that the older lane sees, the stored value and the stored events.
 async fn two_lanes(first: Write, second: Write) -> (Value, Value, Vec<String>) {
     let (wf, seen) = lanes(first, second);
     let (runner, sessions) = runner(wf);
@@ -243,7 +242,7 @@ async fn an_event_that_is_not_stored_yet_does_not_undo_a_newer_write() {
     let node = FunctionNode::new("node", async |ctx: Context| {
         let say = ctx.emit(Event::message("tick").with_state("k", "older").with_state("temp:t", "older"));
         let write = async {
-            // The event is on its way now.
+            // The event is being stored now.
             assert_eq!(ctx.state().value("k"), Some(json!("older")));
             ctx.state().set("k", "newer")?;
             ctx.state().set("temp:t", "newer")
@@ -323,7 +322,7 @@ struct Prefs {
     any: Value,
 }
 
-/// A rewind leaves null: typed reads take it as absent.
+/// A rewind leaves null, which typed reads treat as absent.
 #[tokio::test]
 async fn typed_reads_treat_null_as_absent() {
     let node = FunctionNode::new("node", async |ctx: Context, FromState(prefs): FromState<Prefs>| {
@@ -374,7 +373,7 @@ async fn state_is_read_with_its_types_outside_a_run() {
     assert!(FromState::<Prefs>::from_session(&empty).unwrap_err().message().contains("user:any"));
 }
 
-/// Issue 10 B1: a value that another session has stored meanwhile ends the run; the resume makes it the node's failure.
+/// If the operation does not fit a value that another session has stored in the meantime, the run ends. On the resume it fails the node.
 #[tokio::test]
 async fn an_operation_that_does_not_fit_the_value_of_another_session_fails_the_node_on_the_resume() {
     let sessions = Arc::new(InMemorySessionService::new());
@@ -398,7 +397,7 @@ async fn an_operation_that_does_not_fit_the_value_of_another_session_fails_the_n
     assert!(lines.iter().any(|line| line.starts_with("node@1: ValidationError")), "{lines:?}");
 }
 
-/// Issue 11.1: the read-only view shows what the run sees, pending writes included.
+/// The read-only view shows the values that the run sees, including pending writes.
 #[tokio::test]
 async fn a_readonly_context_shows_what_the_run_sees() {
     let node = FunctionNode::new("n", async |ctx: Context| -> Result<()> {
@@ -416,7 +415,7 @@ async fn a_readonly_context_shows_what_the_run_sees() {
     assert!(matches!(runner(node).0.run("ana", "s1", "go").output::<()>().await, Ok(()) | Err(RunError::NoOutput)));
 }
 
-/// A rewind leaves null where there was nothing before.
+/// A rewind sets a key to null that did not exist before.
 #[tokio::test]
 async fn get_or_set_treats_null_as_absent() {
     let node = FunctionNode::new("node", async |ctx: Context| {

@@ -1,4 +1,4 @@
-//! How far sessions are, and which of them a process resumes when it starts (issue 15, point 1).
+//! The status of sessions, and the sessions that a process resumes when it starts.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -11,7 +11,7 @@ use crate::gated::Gated;
 use crate::replay::{Sessions, play, process};
 use crate::support::trace;
 
-/// Asks, fails or works for ever, as the message says, and then gives a number.
+/// A workflow that asks, fails or works forever, depending on the message, and then returns a number.
 fn root() -> Workflow {
     let mut wf = Workflow::builder("wf");
     let first = wf.node("first", async |Input(word): Input<String>| word);
@@ -40,7 +40,7 @@ async fn status(runner: &Runner, session: &str) -> String {
     name(&runner.status(("ana", session)).await.unwrap().progress)
 }
 
-/// Polls a run until its first event has come, and leaves it.
+/// Polls a run until its first event and drops it.
 async fn cut(runner: &Runner, session: &str) {
     let mut run = runner.run("ana", session, "hang");
     run.next().await.unwrap().unwrap();
@@ -79,7 +79,7 @@ async fn a_session_says_how_far_its_last_invocation_is() {
         assert_eq!((asks.questions.len(), asks.questions[0].id.as_str()), (1, "q"));
         assert_eq!(asks.invocation.unwrap(), asks.questions[0].invocation_id);
 
-        // A later message is what counts; the question stays open.
+        // The status follows the later message, and the question stays open.
         play(there.run("ana", "ask", "go")).await;
         let later = there.status(("ana", "ask")).await.unwrap();
         assert_eq!((name(&later.progress), later.questions.len()), ("done".to_owned(), 1));
@@ -111,7 +111,7 @@ async fn a_session_without_a_message_is_new_and_one_of_another_root_has_changed(
     let other = process(FunctionNode::new("other", async || 1), &sessions, false);
     let RunProgress::Changed { error, path } = other.status(("ana", "s2")).await.unwrap().progress else { panic!() };
     assert_eq!((error.class(), path.as_str()), ("WorkflowChangedError", "other@1"), "{error}");
-    // It is listed, and no recovery resumes it.
+    // The invocation is listed, but recovery does not resume it.
     let listed = other.unfinished(ListUnfinished::new()).await.unwrap().items;
     assert!(matches!(&listed[..], [one] if matches!(one.progress, RunProgress::Changed { .. })), "{listed:?}");
     assert!(!listed[0].progress.can_resume());
@@ -119,7 +119,7 @@ async fn a_session_without_a_message_is_new_and_one_of_another_root_has_changed(
     assert_eq!(signal.code(), "WorkflowChangedError", "{signal}");
 }
 
-/// A process over a clock that a test sets.
+/// A process with a clock that the test sets.
 fn process_at(clock: &FixedClock, root: impl Node, sessions: &Sessions) -> Runner {
     let runner = Runner::builder("t").root(root).sessions(std::sync::Arc::clone(&sessions.stored));
     runner.clock(clock.clone()).build().unwrap()
@@ -139,7 +139,7 @@ async fn a_process_resumes_what_was_cut_off_and_has_been_idle() {
     let ids = |items: &[pleach::SessionStatus]| -> Vec<String> {
         items.iter().map(|item| item.session.session_id.to_string()).collect()
     };
-    // The nodes work now.
+    // The nodes succeed now.
     let mut wf = Workflow::builder("wf");
     let one = wf.node("first", async |Input(word): Input<String>| word);
     let two = wf.add(FunctionNode::new("second", async |Input(word): Input<String>| word).rerun_on_resume(true));
@@ -162,7 +162,7 @@ async fn a_process_resumes_what_was_cut_off_and_has_been_idle() {
             None => break,
         }
     }
-    assert_eq!(pages, [1, 1, 1, 1], "what has ended takes no place on a page");
+    assert_eq!(pages, [1, 1, 1, 1], "invocations that have ended take no place on a page");
 
     let resumed = runner.resume_unfinished(ListUnfinished::new().idle_since(at(1_500)).limit(1)).await.unwrap();
     assert_eq!(resumed.len(), 1);
@@ -173,7 +173,7 @@ async fn a_process_resumes_what_was_cut_off_and_has_been_idle() {
     assert!(status(&runner, "a-fail").await.starts_with("failed"));
 }
 
-/// Found by a sceptic: recovery loops ran nodes without a result again and again, because nothing shows that they have completed.
+/// Recovery loops do not run nodes without a result again and again, although no event shows that such nodes have completed.
 #[tokio::test]
 async fn what_may_be_done_is_not_taken_for_cut_off() {
     for (resumable, expected) in [(false, "maybedone"), (true, "done")] {
