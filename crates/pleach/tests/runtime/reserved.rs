@@ -208,5 +208,9 @@ async fn a_plugin_counts_whatever_becomes_of_the_node() {
     let builder = Runner::builder("t").root(node).sessions(Arc::clone(&sessions)).plugin(Counts);
     trace(builder.build().unwrap().run("ana", "s1", "go")).await;
     let stored = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
-    assert_eq!(stored.state, map(json!({"user:_pleach_counts:nodes": 3})), "and the node's own operation is not stored");
+    assert_eq!(
+        stored.state,
+        map(json!({"user:_pleach_counts:nodes": 3})),
+        "and the node's own operation is not stored"
+    );
 }

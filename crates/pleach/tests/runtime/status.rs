@@ -175,7 +175,7 @@ async fn a_process_resumes_what_was_cut_off_and_has_been_idle() {
 
 /// Recovery loops do not run nodes without a result again and again, although no event shows that such nodes have completed.
 #[tokio::test]
-async fn what_may_be_done_is_not_taken_for_cut_off() {
+async fn an_invocation_that_may_be_done_is_not_listed_as_unfinished() {
     for (resumable, expected) in [(false, "maybedone"), (true, "done")] {
         let sessions = Sessions::default();
         let mut quiet = Workflow::builder("wf");
@@ -193,7 +193,7 @@ async fn what_may_be_done_is_not_taken_for_cut_off() {
     }
 }
 
-/// Found by a newcomer: a run that was cut off before its join might have been done, so that no recovery continued it.
+/// Such a run is not "maybe done", so recovery continues it.
 #[tokio::test]
 async fn a_run_that_is_cut_off_before_its_join_is_unfinished() {
     let sessions = Sessions::default();
@@ -210,7 +210,7 @@ async fn a_run_that_is_cut_off_before_its_join_is_unfinished() {
     assert_eq!(status(&runner, "s1").await, "unfinished");
 }
 
-/// A node that fails in a step, with policies for both.
+/// A workflow of a node that fails in a step, with a retry policy for each.
 fn failing(node: Option<RetryConfig>, step: Option<RetryConfig>) -> Workflow {
     let node = node.unwrap_or_else(|| RetryConfig::attempts(1));
     let step = step.map_or_else(|| Step::new("charge"), |policy| Step::new("charge").retry(policy));
@@ -224,7 +224,7 @@ fn failing(node: Option<RetryConfig>, step: Option<RetryConfig>) -> Workflow {
     wf.build().unwrap()
 }
 
-/// Found by a newcomer: a process that was killed between two attempts left a failed session, which no recovery continued.
+/// A process that is killed between two attempts leaves an unfinished session, not a failed one, so recovery continues it.
 #[tokio::test(start_paused = true)]
 async fn a_run_that_is_cut_off_between_two_attempts_is_unfinished() {
     let policy = || Some(RetryConfig::attempts(2).initial_delay(60.0).jitter(0.0));
@@ -240,13 +240,13 @@ async fn a_run_that_is_cut_off_between_two_attempts_is_unfinished() {
         assert_eq!(status(&there, "s1").await, "unfinished", "{what}");
         let mut resumed = there.resume_unfinished(ListUnfinished::new()).await.unwrap();
         resumed.pop().unwrap().await.unwrap_err();
-        // Now all attempts have failed.
+        // All attempts have failed now.
         assert_eq!(status(&there, "s1").await, "failed wf@1/work@1/charge@step-1: broken", "{what}");
         assert!(there.resume_unfinished(ListUnfinished::new()).await.unwrap().is_empty(), "{what}");
     }
 }
 
-/// A run that leaves no trace is resumed once by a call, however often it is unfinished again.
+/// A call resumes a run that leaves no trace only once, although the run is unfinished again.
 #[tokio::test]
 async fn a_call_resumes_no_session_twice() {
     let sessions = Sessions::default();
@@ -262,7 +262,7 @@ async fn a_call_resumes_no_session_twice() {
     }
 }
 
-/// Found by a sceptic: the attempt of a lane that failed at the same moment hid the failure that has ended the run.
+/// The failed attempt of another lane does not hide the failure that has ended the run.
 #[tokio::test(start_paused = true)]
 async fn a_failure_is_final_although_another_lane_is_in_a_pause() {
     let sessions = Sessions::default();
@@ -282,7 +282,7 @@ async fn a_failure_is_final_although_another_lane_is_in_a_pause() {
     assert!(runner.resume_unfinished(ListUnfinished::new()).await.unwrap().is_empty());
 }
 
-/// Found by a sceptic: the failure of a background child is that of its workflow, whatever its caller's policy.
+/// The failure of a background child is a failure of its workflow, whatever the retry policy of its caller.
 #[tokio::test(start_paused = true)]
 async fn the_policy_of_a_caller_does_not_cover_its_background_children() {
     let sessions = Sessions::default();
@@ -302,7 +302,7 @@ async fn the_policy_of_a_caller_does_not_cover_its_background_children() {
     assert_eq!(notes, [None], "no attempt follows");
 }
 
-/// Found by a sceptic: an agent that has transferred does not try again what its sub-agent failed in.
+/// An agent that has transferred does not retry the work in which its sub-agent failed.
 #[tokio::test(start_paused = true)]
 async fn the_policy_of_an_agent_does_not_cover_those_that_it_transfers_to() {
     let boss = || {
@@ -325,7 +325,7 @@ async fn the_policy_of_an_agent_does_not_cover_those_that_it_transfers_to() {
     }
 }
 
-/// Found by a sceptic: each look for unfinished sessions read all of them again.
+/// A further search for unfinished sessions does not read all sessions again.
 #[tokio::test]
 async fn what_has_ended_is_read_once_until_it_changes() {
     let sessions = Sessions::default();
@@ -338,15 +338,15 @@ async fn what_has_ended_is_read_once_until_it_changes() {
     for _ in 0..3 {
         assert!(runner.unfinished(ListUnfinished::new()).await.unwrap().items.is_empty());
     }
-    // The third read is that of a session that has changed.
+    // The third read is of a session that has changed.
     cut(&first, "done").await;
     assert_eq!(runner.unfinished(ListUnfinished::new()).await.unwrap().items.len(), 1);
     runner.unfinished(ListUnfinished::new()).await.unwrap_err();
 }
 
-/// Found by an attacker: between the look and the resume another process had begun, and lost the session.
+/// A process does not take over a session that another process has begun to resume since the search.
 #[tokio::test(start_paused = true)]
-async fn of_two_recoveries_at_once_one_continues_a_session() {
+async fn if_two_processes_recover_at_once_one_continues_each_session() {
     let (sessions, calls) = (Sessions::default(), std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0)));
     let root = || {
         let calls = std::sync::Arc::clone(&calls);
@@ -383,7 +383,7 @@ async fn of_two_recoveries_at_once_one_continues_a_session() {
         quick.resume_unfinished(ListUnfinished::new()).await
     });
     let late = late.unwrap();
-    assert_eq!(late.len(), 1, "the other one was claimed before it was looked at");
+    assert_eq!(late.len(), 1, "the other session was claimed before it was read");
     for run in late {
         let stale = run.await.unwrap_err();
         assert!(matches!(&stale, RunError::Session(error) if error.is_stale()), "{stale}");
@@ -394,7 +394,7 @@ async fn of_two_recoveries_at_once_one_continues_a_session() {
     assert_eq!(calls.load(std::sync::atomic::Ordering::Relaxed), 2);
 }
 
-/// Found by an attacker: a node without a result that was cut off in the pause of a step might have been done.
+/// A node without a result that was cut off in the pause of a step is unfinished, not "maybe done".
 #[tokio::test(start_paused = true)]
 async fn a_node_without_a_result_is_unfinished_in_the_pause_of_its_step() {
     let sessions = Sessions::default();
@@ -412,7 +412,7 @@ async fn a_node_without_a_result_is_unfinished_in_the_pause_of_its_step() {
     assert_eq!(status(&runner, "s1").await, "unfinished");
 }
 
-/// Found by an attacker: a condition that answers differently when it is asked again made fewer attempts.
+/// A condition that would answer differently the second time does not reduce the number of attempts.
 #[tokio::test(start_paused = true)]
 async fn a_condition_is_asked_once_for_each_failure() {
     let asked = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
@@ -429,7 +429,7 @@ async fn a_condition_is_asked_once_for_each_failure() {
     assert_eq!(status(&runner, "s1").await, "failed node@1: broken");
 }
 
-/// Found by a newcomer: a client got 202 for another message under the id of an unfinished invocation.
+/// Another message under the id of an unfinished invocation is refused instead of reported as stored.
 #[tokio::test]
 async fn another_message_of_an_unfinished_invocation_has_not_begun() {
     let sessions = Sessions::default();
@@ -446,7 +446,7 @@ async fn another_message_of_an_unfinished_invocation_has_not_begun() {
     assert!(matches!(same.await, Err(RunError::Unfinished { .. })));
 }
 
-/// A shell agent at the root fails without an event, as in google-adk; in a workflow the failure is stored.
+/// A shell agent at the root fails without an event, as in google-adk. In a workflow its failure is stored.
 #[tokio::test]
 async fn a_shell_agent_in_a_workflow_has_failed() {
     let shell = || {
@@ -467,9 +467,9 @@ async fn a_shell_agent_in_a_workflow_has_failed() {
     assert!(found[1].starts_with("failed"), "{found:?}");
 }
 
-/// Recovery reads the history of a session only where its newest events do not show that it needs nothing.
+/// Recovery reads the whole history of a session only if the newest events do not show that the session needs no work.
 #[tokio::test]
-async fn recovery_reads_whole_histories_only_of_what_may_be_unfinished() {
+async fn recovery_reads_whole_histories_only_of_sessions_that_may_be_unfinished() {
     let gated = Gated::new();
     let process = || Runner::builder("t").root(root()).sessions(std::sync::Arc::new(gated.clone())).build().unwrap();
     let here = process();
@@ -493,9 +493,9 @@ async fn recovery_reads_whole_histories_only_of_what_may_be_unfinished() {
     assert_eq!(*gated.loads.lock().unwrap(), [newest, newest, newest, newest, all]);
     gated.loads.lock().unwrap().clear();
     there.unfinished(ListUnfinished::new()).await.unwrap();
-    assert_eq!(*gated.loads.lock().unwrap(), [newest, all], "the others are remembered");
+    assert_eq!(*gated.loads.lock().unwrap(), [newest, all], "the process remembers the other sessions");
 
-    // An invocation that is longer than that.
+    // An invocation that is longer than the newest events that are read.
     let mut done = there.sessions().get_session(&SessionKey::new("t", "ana", "done"), all).await.unwrap().unwrap();
     for _ in 0..70 {
         let mut event = Event::from_author("wf");

@@ -1,4 +1,4 @@
-//! A workflow or a node that is named `user` (issue 10 C1): what it writes is not the user's.
+//! Workflows and nodes named `user`: their events are not the user's events.
 
 use pleach::prelude::*;
 use pleach::{AbortSignal, RunRequest};
@@ -32,7 +32,7 @@ async fn a_workflow_or_a_node_named_user_asks_once_and_continues_with_the_answer
     }
 }
 
-/// Metadata with the engine's prefix hides no message of the user's, and records nothing in the engine's place.
+/// Metadata with the engine's prefix does not hide the user's messages and records nothing in the engine's name.
 #[tokio::test]
 async fn metadata_of_a_request_is_not_read_as_the_engines() {
     let metadata = || {

@@ -1,4 +1,4 @@
-//! How spans end: failures, attempts, cancellation.
+//! The ends of spans: failures, attempts, cancellation.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -112,7 +112,7 @@ invoke_workflow wf failed ValueError ERROR
     recorder.assert_over();
 }
 
-/// A run that has given one event and hangs in its second node.
+/// A run that has yielded one event and hangs in its second node.
 async fn hanging(abort: AbortSignal) -> pleach::Run {
     let mut wf = Workflow::builder("wf");
     let (one, slow) = (wf.node("one", one), wf.node("slow", never));
@@ -120,7 +120,7 @@ async fn hanging(abort: AbortSignal) -> pleach::Run {
     let request = RunRequest::new(("ana", "s1")).message("go").abort_signal(abort);
     let mut run = runner(wf.build().unwrap()).start(request);
     run.next().await.unwrap().unwrap();
-    // The second node starts, and has nothing to give.
+    // The second node starts and yields nothing.
     assert!(futures::poll!(Box::pin(run.next())).is_pending());
     run
 }
@@ -158,7 +158,7 @@ async fn r1130_an_aborted_run_is_cancelled() {
     recorder.assert_over();
 }
 
-/// What only reads a session is no run: it would count as one in metrics.
+/// Reading a session is not a run. A span would be counted as a run in metrics.
 #[tokio::test]
 async fn the_status_of_a_session_has_no_span() {
     let (recorder, _guard) = Recorder::start();

@@ -1,4 +1,4 @@
-//! Warnings about questions: schemas that are not enforced, answers that a body cannot read (issue 10 A1).
+//! Warnings about questions: schemas that are not enforced, and answers that a body cannot read.
 
 use std::net::IpAddr;
 

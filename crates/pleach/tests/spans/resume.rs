@@ -22,7 +22,7 @@ async fn last(_: Input<String>) -> i64 {
     2
 }
 
-/// A question in a workflow below another one, between nodes that run once.
+/// A question in a nested workflow, between nodes that run once.
 fn asking() -> Workflow {
     let mut inner = Workflow::builder("inner");
     let (ask, last) = (inner.node("ask", ask), inner.node("last", last));
@@ -48,10 +48,10 @@ invoke_workflow outer interrupted
     assert_eq!(before.tree(), expected);
     before.assert_over();
 
-    // Another process: nothing is shared but what is stored.
+    // In another process, only the stored session is shared.
     let (after, _guard) = Recorder::start();
     finish(world.runner(asking()).answer(("ana", "s1"), "ok", "yes").unwrap()).await;
-    // What is answered from history does not run, and has no span.
+    // Nodes that are answered from history do not run and have no span.
     let expected = "\
 invoke_workflow outer completed
   invoke_workflow inner completed
