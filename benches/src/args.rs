@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_is_refused() {
+    fn unknown_arguments_are_refused() {
         for args in ["--only W99", "--only", "--only W1,", "--fast", "W1", "--only W1 --row K=10"] {
             assert!(rows(args).is_err(), "{args}");
         }

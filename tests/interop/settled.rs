@@ -36,7 +36,7 @@ async fn create(sessions: &Arc<dyn SessionService>, id: &str) {
     sessions.append_event(&mut session, event).await.unwrap();
 }
 
-pub(crate) async fn google_adk_works_beside_notes_and_its_changes_show(layout: Layout) {
+pub(crate) async fn google_adk_ignores_notes_and_its_changes_are_noticed(layout: Layout) {
     let Some(database) = Database::loaded(layout).await else { return };
     let Some(mut adk) = Adk::open(&database) else { return };
     let sessions = connect(&database.url()).await.unwrap();

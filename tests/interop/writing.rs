@@ -186,7 +186,7 @@ pub(crate) async fn refused_operations_are_listed_and_the_rest_is_played(layout:
     assert_ne!(of("s-chat")["session"]["state"]["app:theme"], "lost");
 }
 
-pub(crate) async fn exit_status_tells_what_happened(layout: Layout) {
+pub(crate) async fn the_exit_status_shows_the_outcome(layout: Layout) {
     let Some(database) = Database::loaded(layout).await else { return };
     let (url, event) = (database.url(), event("ours", 1.0).to_string());
     for (args, input, expected) in [

@@ -132,7 +132,7 @@ pub(crate) async fn r1115_r1025_a_run_that_loses_in_the_middle_can_be_resumed(ba
 }
 
 /// Many at once, over and over: of every invocation a whole beginning is stored, of those that succeeded all.
-pub(crate) async fn r1115_of_many_at_once_every_one_is_whole_or_told(backend: Backend) {
+pub(crate) async fn r1115_each_of_many_simultaneous_runs_is_whole_or_gets_an_error(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let processes = join_all((0..4).map(|_| async { process(&database, &open()).await })).await;
     let tasks = processes.iter().enumerate().map(|(number, (runner, _))| {

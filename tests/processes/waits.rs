@@ -27,7 +27,7 @@ async fn events(database: &Database) -> Vec<std::sync::Arc<Event>> {
 
 /// Issue 15, points 2 and 3: each step is stored once, each question is answered once, and each signal is taken once, in whatever moment
 /// a process is killed.
-pub(crate) async fn what_a_run_waits_for_outlives_kills(backend: Backend) {
+pub(crate) async fn waits_of_a_run_outlive_kills(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let mut dice = Dice::new(SEED);
     for kill in 0..KILLS {
@@ -72,7 +72,7 @@ async fn first_of_three(ctx: Context) -> Result<Value> {
 }
 
 /// Issue 15, point 3: of an answer, a signal that is sent by several processes, and a deadline one is stored.
-pub(crate) async fn one_branch_of_a_select_counts(backend: Backend) {
+pub(crate) async fn one_branch_of_a_select_wins(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     pause(process(&database, first_of_three).await).await;
     let later = join_all((0..3).map(|_| process(&database, first_of_three))).await;

@@ -66,7 +66,7 @@ fn requests(user: &str) -> Vec<Ask> {
 }
 
 #[tokio::test]
-async fn a_caller_acts_for_its_own_user_alone() {
+async fn a_caller_acts_only_for_its_own_user() {
     let served = with_sessions().await;
     for ask in requests("b") {
         let reply = served.send(ask.header("x-user", "u")).await;
@@ -99,7 +99,7 @@ async fn a_caller_sees_no_events_of_others_in_the_development_server() {
 }
 
 #[tokio::test]
-async fn an_unknown_caller_sees_that_the_server_is_there_and_nothing_else() {
+async fn an_unknown_caller_only_sees_that_the_server_is_up() {
     let served = with_sessions().await;
     for ask in
         requests("u").into_iter().chain([Ask::get("/list-apps"), Ask::get("/version"), Ask::get("/apps/demo/app-info")])

@@ -182,7 +182,7 @@ async fn a_message_starts_a_run_and_a_fork_copies_a_session() {
 }
 
 #[tokio::test]
-async fn what_is_new_in_a_session_is_streamed() {
+async fn new_events_of_a_session_are_streamed() {
     let served = waiting().await;
     let entries = served.get(&format!("{SESSION}/timeline")).await.json()["entries"].clone();
     let last = entries.as_array().unwrap().last().unwrap()["id"].as_str().unwrap().to_owned();
@@ -262,7 +262,7 @@ async fn why_nothing_comes_from_a_model_is_streamed() {
 
 // Without a Runner the store is asked for what other processes have stored.
 #[tokio::test]
-async fn what_others_store_is_streamed_without_a_runner() {
+async fn events_of_other_writers_are_streamed_without_a_runner() {
     let store = Arc::new(hostile().await);
     let served = serve_alone(Inspector::new(Arc::clone(&store))).await;
     let base = "/inspect/api/apps/old/users/u/sessions/s";

@@ -173,7 +173,7 @@ async fn a_run_that_takes_too_long_is_aborted() {
 }
 
 #[tokio::test]
-async fn a_server_with_all_its_connections_open_says_that_it_is_alive() {
+async fn a_server_with_all_connections_in_use_reports_that_it_is_alive() {
     let served = serve(apps().limits(ServerLimits::new().connections(2))).await;
     served.session("demo", "s").await;
     let idle: Vec<TcpStream> = {

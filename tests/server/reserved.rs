@@ -176,7 +176,7 @@ async fn no_route_writes_reserved_metadata() {
 
 /// A browser UI sends the whole state back when a person changes one value of it.
 #[tokio::test]
-async fn a_state_that_is_sent_back_changes_nothing_but_what_a_person_has_changed() {
+async fn a_state_that_is_sent_back_changes_only_the_values_that_a_person_has_changed() {
     let budget = BudgetPlugin::builder().per_user(Limits::new().model_calls(9)).build().unwrap();
     let served = serve(shop(LlmAgent::builder("helper").model(ScriptedModel::saying("hi").repeating()), budget)).await;
     served.session("shop", "s").await;

@@ -49,7 +49,7 @@ async fn a_sleep_takes_no_answer_of_a_client() {
 
 /// Issue 15: a server wakes what an earlier process has left.
 #[tokio::test]
-async fn a_server_with_timers_wakes_what_was_asleep() {
+async fn a_server_with_timers_wakes_sleeping_runs() {
     let sessions = std::sync::Arc::new(InMemorySessionService::new());
     let before = Runner::builder("sleeper").root(sleeper(Duration::from_millis(30)));
     let before = before.sessions(std::sync::Arc::clone(&sessions)).build().unwrap();

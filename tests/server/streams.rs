@@ -91,7 +91,7 @@ async fn r128_a_run_that_a_change_has_overtaken_is_closed_when_its_client_leaves
 }
 
 #[tokio::test]
-async fn a_detached_run_continues_and_its_client_reads_on_behind_the_last_event() {
+async fn a_detached_run_continues_and_its_client_reads_on_after_the_last_event() {
     let gate = Gate::new();
     let served = at_the_gate(gated(&gate).detach_runs(true)).await;
     let mut blocks = ask_gate().open(served.address).await;

@@ -58,7 +58,7 @@ async fn answers(served: &Served, path: &str, user: &str, question: &str, respon
 }
 
 #[tokio::test]
-async fn a_user_does_not_answer_what_is_assigned_to_others() {
+async fn a_user_cannot_answer_questions_assigned_to_others() {
     let served = serve(server()).await;
     asked(&served, "u").await;
     let stored = events(&served, "u").await;
@@ -156,7 +156,7 @@ fn result_of(call: &str) -> Value {
 
 /// A caller that gives the result of a call speaks for its tool.
 #[tokio::test]
-async fn a_named_caller_gives_no_result_for_a_call_that_asks_nothing() {
+async fn a_named_caller_sends_no_result_for_a_call_that_is_not_a_question() {
     let served = serve(visas()).await;
     let made = served.post("/apps/visas/users/u/sessions", json!({"sessionId": "s"})).await;
     assert_eq!(made.status, 200);

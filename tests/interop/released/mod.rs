@@ -13,7 +13,7 @@ use set::Set;
 const RELEASES: &[&str] = &["0.1"];
 
 /// Every session of every release reads as it was written, and continues.
-pub(crate) async fn what_a_release_has_stored_is_read_and_continued(layout: Layout) {
+pub(crate) async fn sessions_of_a_release_are_read_and_continued(layout: Layout) {
     for release in RELEASES {
         let Some(set) = Set::golden(release, layout).await else { return };
         let expected = set.expected();
@@ -23,7 +23,7 @@ pub(crate) async fn what_a_release_has_stored_is_read_and_continued(layout: Layo
 }
 
 /// The same for this version, so that what makes a set is known to work when a set is made.
-pub(crate) async fn what_this_version_stores_is_read_and_continued(layout: Layout) {
+pub(crate) async fn sessions_of_this_version_are_read_and_continued(layout: Layout) {
     let Some(set) = Set::empty(layout).await else { return };
     let world = set.writing().await;
     stories::begin(&world).await;

@@ -83,14 +83,14 @@ pub(crate) async fn begin(world: &World) {
 
 /// Continues each session in another process.
 pub(crate) async fn go_on(world: &World) {
-    conversations_go_on(world).await;
+    conversations_continue(world).await;
     questions_are_answered(world).await;
     cut_runs_are_resumed(world).await;
     waits_end(world).await;
     data_is_as_it_was(world).await;
 }
 
-async fn conversations_go_on(world: &World) {
+async fn conversations_continue(world: &World) {
     let (talker, model) = talker(world, "Still here.");
     assert_eq!(reply(talker.run("ana", "s1", "And now?")).await, "Still here.");
     let asked = asked(&model);

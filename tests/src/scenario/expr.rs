@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn logic_gives_the_last_operand_looked_at() {
+    fn logic_returns_the_last_evaluated_operand() {
         check(json!({"$or": [0, "a", {"$unknown": 1}]}), json!("a"));
         check(json!({"$and": [1, "", {"$unknown": 1}]}), json!(""));
         check(json!({"$if": [[], 1, 2]}), json!(2));

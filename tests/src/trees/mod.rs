@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_gives_one_scenario() {
+    fn a_number_selects_one_scenario() {
         for number in 0..50 {
             assert_eq!(scenario(number), scenario(number));
         }

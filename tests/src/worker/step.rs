@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_says_which_step_it_is() {
+    fn an_id_identifies_its_step() {
         let step = Step { writer: "w1".into(), session: "s2".into(), number: 3 };
         assert_eq!(Step::of_id(&step.to_string()), Some(step.clone()));
         assert_eq!([Step::of_id("w1/s2"), Step::of_id("w1/s2/x"), Step::of_id("w1/s2/3/4")], [None, None, None]);

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::{call, command, error, in_node, server, text, tool_of, until_logged};
 
 #[tokio::test]
-async fn results_are_those_of_the_server_and_bytes_are_media() {
+async fn results_come_from_the_server_and_bytes_are_media() {
     let running = server::http::serve().await;
     let child = McpToolset::builder(command()).build().unwrap();
     let http = McpToolset::builder(McpEndpoint::new(running.url())).build().unwrap();
@@ -233,7 +233,7 @@ async fn sessions_have_the_headers_of_their_users() {
 }
 
 #[tokio::test]
-async fn a_child_gets_no_variables_but_those_it_is_given() {
+async fn a_child_gets_only_the_variables_that_are_set_for_it() {
     let given = McpToolset::builder(command().env("GIVEN", "yes")).build().unwrap();
     let all = McpToolset::builder(command().inherit_env()).build().unwrap();
     in_node(|ctx| async move {

@@ -10,7 +10,7 @@ fn refused(name: &str) -> ConnectModelError {
 }
 
 #[test]
-fn a_name_without_a_provider_says_how_to_write_it() {
+fn the_error_of_a_name_without_a_provider_shows_the_form() {
     let error = refused("gpt-5-mini");
     assert_eq!(
         error.to_string(),

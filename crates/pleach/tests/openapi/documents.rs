@@ -29,7 +29,7 @@ fn all_faults_of_a_document_are_reported() {
 }
 
 #[test]
-fn documents_that_are_none_are_refused() {
+fn texts_that_are_not_documents_are_refused() {
     for (document, expected) in [
         (
             json!({"swagger": "2.0"}),

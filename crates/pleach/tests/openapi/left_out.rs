@@ -119,7 +119,7 @@ fn a_recursive_reference_of_a_body_leads_to_the_body() {
 }
 
 #[test]
-fn what_is_no_operation_is_named_by_its_method() {
+fn values_that_are_not_operations_are_named_by_their_method() {
     let paths = json!({"/a": {"get": {"operationId": "a"}, "post": 5, "put": null, "delete": []}, "/b": {"get": {"operationId": "b"}}});
     let toolset = OpenApiToolset::builder(document(paths.clone())).leave_out_faulty().build().unwrap();
     assert_eq!(names(&toolset), ["a", "b"]);

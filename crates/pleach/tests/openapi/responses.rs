@@ -122,7 +122,7 @@ async fn hostile_answers_are_errors_that_the_model_sees() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_fails_the_call_alone() {
+async fn an_unreachable_server_fails_only_the_call() {
     let server = Server::start(|_| Answer::json("{}")).await;
     let toolset = builder(&server).build().unwrap();
     let url = server.url();

@@ -169,7 +169,7 @@ fn a_long_way_of_references_does_not_overflow() {
 
 /// The keywords that OpenAPI 3.1 allows next to a reference are part of the body.
 #[test]
-fn a_body_beside_its_reference_is_one_argument() {
+fn a_body_with_keywords_next_to_its_reference_is_one_argument() {
     for (version, argument) in [("3.0.0", "a"), ("3.1.0", "body")] {
         let schema = json!({"$ref": "#/components/schemas/A", "required": ["b"], "description": "It."});
         let mut document = document(json!({

@@ -195,7 +195,7 @@ async fn a_question_needs_an_id_that_can_be_answered() {
 }
 
 #[tokio::test]
-async fn widgets_of_an_event_are_joined_with_those_that_the_context_shows() {
+async fn widgets_of_an_event_are_joined_with_the_widgets_of_the_context() {
     fn widget(id: &str) -> UiWidget {
         UiWidget { id: id.to_owned(), ..UiWidget::default() }
     }

@@ -271,7 +271,7 @@ async fn l118_calls_that_need_one_credential_all_get_it() {
 
 // L118: a call that asks for several things in turn has all of them in the end and asks for nothing twice.
 #[tokio::test]
-async fn l118_a_call_keeps_what_it_has_asked_for_before() {
+async fn l118_a_call_keeps_the_answers_to_its_earlier_requests() {
     let model = Arc::new(ScriptedModel::calling("needs", json!({})).then_text("done"));
     let needs = keyed("needs").require_confirmation();
     let (runner, sessions) = runner(agent(&model).tool(needs).build().unwrap());
@@ -479,7 +479,7 @@ async fn r1210_a_node_after_a_task_is_resumed_after_the_output_of_its_child() {
 
 // L103: a response that would end the agent is not stored if another call of its batch fails.
 #[tokio::test]
-async fn l103_a_failing_batch_gives_no_answer() {
+async fn l103_a_failing_batch_stores_no_answer() {
     #[derive(Deserialize, serde::Serialize, JsonSchema)]
     struct Sum {
         total: i64,

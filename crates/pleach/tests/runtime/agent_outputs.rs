@@ -39,7 +39,7 @@ async fn l151_an_agent_that_was_transferred_to_answers_for_the_root() {
 }
 
 #[tokio::test]
-async fn l151_a_root_agent_without_an_output_says_what_to_call() {
+async fn l151_the_error_of_a_root_agent_without_an_output_names_the_remedy() {
     let without = LlmAgent::builder("critic").model(ScriptedModel::saying("Four stars."));
     for (agent, reason) in [
         (without, "it has no output schema"),
@@ -58,7 +58,7 @@ async fn l151_a_root_agent_without_an_output_says_what_to_call() {
 
 // L86: google-adk leaves no event.
 #[tokio::test]
-async fn l86_a_model_that_says_nothing_leaves_an_event_that_says_so() {
+async fn l86_an_empty_response_of_a_model_is_stored_as_an_event() {
     let model = ScriptedModel::new().then(pleach::model::LlmResponse::default());
     let (runner, sessions) = runner(LlmAgent::builder("helper").model(model).build().unwrap());
     assert_eq!(runner.run("ana", "s1", "Hello?").reply().await.unwrap(), "");

@@ -279,7 +279,7 @@ async fn load_artifacts_shows_files_once() {
 }
 
 #[tokio::test]
-async fn load_artifacts_refuses_what_is_no_list_of_names() {
+async fn load_artifacts_refuses_arguments_that_are_not_a_list_of_names() {
     let calls = ScriptedModel::calling("load_artifacts", json!({"artifact_names": "x"}));
     let model = Arc::new(calls.then_call("load_artifacts", json!({})).then_text("done"));
     let agent = LlmAgent::builder("helper").model(Arc::clone(&model)).tool(load_artifacts().convert(|_, _| None));
@@ -353,7 +353,7 @@ async fn request_input_asks_the_user() {
 
 /// Two agents that are called at once each add to a counter of the user. Neither sum replaces the other.
 #[tokio::test]
-async fn what_called_agents_add_to_the_state_adds_up() {
+async fn additions_of_called_agents_to_the_state_add_up() {
     let count = tool("count", "Counts.", async |ctx: ToolContext| -> Result<&str> {
         ctx.state().add("user:calls", 1)?;
         Ok("counted")

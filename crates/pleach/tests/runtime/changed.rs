@@ -105,7 +105,7 @@ async fn another_root_and_a_change_deep_inside_are_found_before_anything_runs() 
 
 /// The answer is stored, so the invocation continues with the original workflow.
 #[tokio::test]
-async fn what_was_added_does_not_disturb_and_the_old_workflow_goes_on() {
+async fn the_old_workflow_continues_and_added_nodes_do_not_disturb_it() {
     let sessions = paused(workflow(&Calls::default(), "wf", NAMES, "first")).await;
     answered(&sessions, workflow(&Calls::default(), "wf", ["first", "query", "last"], "first")).await;
     let calls = Calls::default();

@@ -243,7 +243,7 @@ async fn r1150_without_a_reported_count_four_characters_are_a_token() {
 }
 
 #[tokio::test]
-async fn r1150_tokens_are_asked_first_and_the_window_where_they_give_nothing() {
+async fn r1150_the_window_applies_only_if_the_token_threshold_yields_no_events() {
     let stub = Stub::default();
     let both = |threshold| {
         EventsCompactionConfig::new(stub.clone()).with_token_threshold(threshold, 1).with_sliding_window(1, 0)
@@ -317,7 +317,7 @@ async fn r1150_r1141_rewound_and_isolated_events_are_left_out() {
 }
 
 #[tokio::test]
-async fn r1150_a_range_that_is_shorter_than_the_last_summary_is_left_alone() {
+async fn r1150_a_range_that_is_shorter_than_the_last_summary_is_not_summed_up() {
     let stub = Stub::default();
     let config = EventsCompactionConfig::new(stub.clone()).with_sliding_window(1, 0);
     let root = FunctionNode::new("n", async || 1);

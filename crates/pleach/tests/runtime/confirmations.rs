@@ -118,7 +118,7 @@ async fn l115_arguments_that_do_not_fit_are_asked_about_as_usual() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_closes_open_confirmations_where_the_app_says_so() {
+async fn a_message_closes_open_confirmations_if_the_app_says_so() {
     for closes in [false, true] {
         let count = Count::default();
         let runner = builder(agent(refund(&count).require_confirmation())).close_confirmations(closes).build().unwrap();

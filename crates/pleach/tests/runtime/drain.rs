@@ -54,7 +54,7 @@ fn ends(drained: &Drained) -> Vec<(&str, Option<RunEnd>)> {
 }
 
 #[tokio::test]
-async fn new_runs_are_refused_and_those_under_way_may_end() {
+async fn new_runs_are_refused_and_running_ones_may_end() {
     let stage = stage();
     let run = stage.runner.run("ana", "s1", "go").detach();
     stage.script.fragment("there").await;
@@ -125,7 +125,7 @@ async fn a_run_with_a_reader_is_cut_when_its_reader_asks_and_not_waited_for_othe
 }
 
 #[tokio::test]
-async fn every_kind_of_end_is_told() {
+async fn every_kind_of_end_is_recorded() {
     let stage = stage();
     let runs: Vec<_> = ["s1", "s2"].map(|id| stage.runner.run("ana", id, "go").detach()).into();
     for run in &runs {

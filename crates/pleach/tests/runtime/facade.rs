@@ -86,7 +86,7 @@ async fn ids_and_messages_are_made_of_borrowed_strings() {
 }
 
 #[test]
-fn what_an_app_is_set_up_with_fails_as_its_build() {
+fn errors_of_set_up_convert_to_build_errors() {
     fn built(model: &str) -> Result<pleach::LlmAgent, pleach::BuildError> {
         let budget = pleach::plugins::BudgetPlugin::builder();
         if model.is_empty() {

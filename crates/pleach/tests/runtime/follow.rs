@@ -77,7 +77,7 @@ async fn followers_that_join_anywhere_see_every_later_event_once() {
 }
 
 #[tokio::test]
-async fn a_follower_that_stalls_goes_on_from_the_store_and_holds_nobody_up() {
+async fn a_follower_that_stalls_continues_from_the_store_and_blocks_no_run() {
     let (script, runner) = scripted_runner(sessions());
     let run = runner.run("ana", "s1", "go").detach();
     run.invocation_id().await.unwrap();
@@ -100,7 +100,7 @@ async fn a_follower_that_stalls_goes_on_from_the_store_and_holds_nobody_up() {
 
 /// Events that are stored while the log is read are neither lost nor shown twice, and no fragment comes after its event.
 #[tokio::test]
-async fn what_is_stored_while_a_follower_reads_the_log_comes_once() {
+async fn events_stored_while_a_follower_reads_the_log_come_once() {
     for gate in ["before", "after"] {
         for end_meanwhile in [false, true] {
             let sessions = Gated::new();
@@ -159,7 +159,7 @@ async fn a_run_that_is_about_to_begin_is_waited_for() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_followed_is_named() {
+async fn sessions_that_cannot_be_followed_are_named() {
     let (runner, _) = runner(FunctionNode::new("n", async || 1));
     let fails = async |session: (&str, &str), after: Option<&str>| {
         let error = runner.follow(session, after.map(EventId::from)).await.unwrap_err();
@@ -181,7 +181,7 @@ async fn what_cannot_be_followed_is_named() {
 }
 
 #[tokio::test]
-async fn another_process_shows_what_is_stored_so_far() {
+async fn another_process_shows_the_events_stored_so_far() {
     let shared = sessions();
     let (script, here) = scripted_runner(Arc::clone(&shared));
     let (_, elsewhere) = scripted_runner(shared);
@@ -249,7 +249,7 @@ async fn the_handle_follows_its_own_run_also_when_another_one_has_begun() {
 }
 
 #[tokio::test]
-async fn a_detached_run_that_never_began_tells_why() {
+async fn a_detached_run_that_never_began_returns_the_reason() {
     let (_, runner) = scripted_runner(sessions());
     let run = runner.resume("ana", "s1", "e-7").detach();
     let error = run.invocation_id().await.unwrap_err();
@@ -298,7 +298,7 @@ async fn r1025_a_detached_run_that_was_cut_off_is_resumed_by_its_invocation() {
 }
 
 #[tokio::test]
-async fn a_question_ends_a_detached_run_as_waiting_and_its_answer_can_be_detached_too() {
+async fn a_question_ends_a_detached_run_as_waiting_and_its_answer_can_be_detached_as_well() {
     let (runner, _) = runner(FunctionNode::new("n", async || RequestInput::<String>::ask("q1", "Fine?")));
     let mut run = runner.run("ana", "s1", "go").detach();
     let mut follow = run.follow(None).await.unwrap();
@@ -312,7 +312,7 @@ async fn a_question_ends_a_detached_run_as_waiting_and_its_answer_can_be_detache
 }
 
 #[tokio::test]
-async fn sessions_of_one_id_are_told_apart_by_their_users() {
+async fn sessions_with_the_same_id_are_distinguished_by_their_users() {
     let (script, runner) = scripted_runner(sessions());
     let ana = runner.run("ana", "s1", "for ana").detach();
     let bob = runner.run("bob", "s1", "for bob").detach();

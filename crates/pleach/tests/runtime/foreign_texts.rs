@@ -174,7 +174,7 @@ on_backends! {
     results_of_any_depth_leave_the_run_and_the_store_whole,
     nul_is_replaced_in_all_that_models_and_tools_say,
     a_failure_whose_text_has_nul_is_stored,
-    what_models_and_tools_say_is_loaded_as_it_was_shown,
+    texts_of_models_and_tools_are_loaded_as_they_were_shown,
 }
 
 /// Runs a root with sessions in memory and returns the events.
@@ -186,7 +186,7 @@ async fn events_of(root: impl Node) -> Vec<Event> {
 }
 
 #[tokio::test]
-async fn a_tool_node_gives_what_its_tool_has_done() {
+async fn a_tool_node_outputs_the_result_of_its_tool() {
     let read = tool("read", "Reads.", async || NUL);
     let runs = Count::default();
     let mut wf = Workflow::builder("wf");
@@ -201,7 +201,7 @@ async fn a_tool_node_gives_what_its_tool_has_done() {
 }
 
 #[tokio::test]
-async fn agents_and_nodes_as_tools_give_what_they_have_said() {
+async fn agents_and_nodes_as_tools_return_their_replies() {
     let expert = LlmAgent::builder("expert").model(ScriptedModel::new().then(says(NUL, &[]))).build().unwrap();
     let node = FunctionNode::new("node", async |ctx: Context| {
         ctx.step("read", async || Ok(json!({ NUL: [NUL] }))).await as pleach::Result<Value, NodeError>
@@ -225,7 +225,7 @@ impl CodeExecutor for Printer {
 }
 
 #[tokio::test]
-async fn what_code_has_printed_and_saved_is_kept() {
+async fn the_output_and_files_of_code_are_kept() {
     let script = ScriptedModel::saying("```python\nprint\n```").then_text("done");
     let root = agent(script).code_executor(Printer).build().unwrap();
     let sessions = Arc::new(pleach::InMemorySessionService::new());
@@ -266,7 +266,7 @@ impl Plugin for Spoiler {
 }
 
 #[tokio::test]
-async fn what_plugins_put_in_place_of_results_and_events_is_kept() {
+async fn replacements_by_plugins_for_results_and_events_are_kept() {
     let runs = Count::default();
     let read = tool("read", "Reads.", async || "fine");
     let script =
@@ -283,7 +283,7 @@ async fn what_plugins_put_in_place_of_results_and_events_is_kept() {
 }
 
 #[tokio::test]
-async fn what_a_tool_asks_is_kept() {
+async fn questions_of_tools_are_kept() {
     let asks = tool("asks", "Asks.", async |ctx: ToolContext| {
         let deep: Vec<bool> =
             LEVELS.map(|levels| ctx.request_confirmation("?", Some(nested(levels))).is_err()).collect();
@@ -481,7 +481,7 @@ async fn play(said: &Said, runner: pleach::RunnerBuilder, session: &str) -> (u32
     (runs.get(), events)
 }
 
-async fn what_models_and_tools_say_is_loaded_as_it_was_shown(backend: Backend) {
+async fn texts_of_models_and_tools_are_loaded_as_they_were_shown(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let cases = match backend {
         Backend::Memory => 150,

@@ -66,7 +66,7 @@ fn originals(fork: &Session) -> Vec<Arc<Event>> {
     fork.events.iter().map(original).collect()
 }
 
-async fn an_invocation_goes_on_in_the_fork_and_the_source_stays_as_it_is(backend: Backend) {
+async fn an_invocation_continues_in_the_fork_and_the_source_is_unchanged(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let calls = Arc::default();
     let runner = place.builder().await.root(asking(&calls)).build().unwrap();
@@ -132,7 +132,7 @@ async fn r1141_state_is_that_after_the_event_and_shared_state_stays(backend: Bac
     }
 }
 
-async fn what_no_event_has_changed_keeps_its_value(backend: Backend) {
+async fn keys_that_no_event_has_changed_keep_their_values(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let runner = place.builder().await.root(asking(&Arc::default())).build().unwrap();
     let deltas = [("i1", json!({"k": 1})), ("i2", json!({"k": 2, "later": 2}))];
@@ -179,7 +179,7 @@ async fn files_are_copied_up_to_the_versions_of_the_copied_events(backend: Backe
     assert_eq!(saved(&plain), saved(&source)[..4]);
 }
 
-async fn what_is_not_there_or_taken_is_named(backend: Backend) {
+async fn missing_sources_and_taken_ids_are_named(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let runner = place.builder().await.root(asking(&Arc::default())).build().unwrap();
     let error = async |session: &str, at: &str, new: &str| {
@@ -531,7 +531,7 @@ async fn a_resume_ends_the_rest_of_a_fork_that_waits_and_a_redaction_does_not() 
 
 /// In a copy, a late answer does not replace the answer of the deadline, and the node does not run again.
 #[tokio::test(start_paused = true)]
-async fn what_a_deadline_has_answered_is_final_in_a_fork_as_well() {
+async fn the_answer_of_a_deadline_is_final_in_a_fork_as_well() {
     let world = World::new();
     let runs = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&runs);
@@ -587,11 +587,11 @@ async fn a_fork_of_a_session_at_work_rests_and_takes_signals() {
 
 on_backends! {
     #[tokio::test]
-    an_invocation_goes_on_in_the_fork_and_the_source_stays_as_it_is,
+    an_invocation_continues_in_the_fork_and_the_source_is_unchanged,
     r1141_state_is_that_after_the_event_and_shared_state_stays,
-    what_no_event_has_changed_keeps_its_value,
+    keys_that_no_event_has_changed_keep_their_values,
     files_are_copied_up_to_the_versions_of_the_copied_events,
-    what_is_not_there_or_taken_is_named,
+    missing_sources_and_taken_ids_are_named,
     r1141_ends_that_a_rewind_records_are_copied,
     r1141_a_run_that_only_a_rewind_records_can_be_taken_back,
     a_run_is_run_again_in_a_copy,

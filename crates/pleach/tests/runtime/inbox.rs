@@ -32,7 +32,7 @@ async fn open(runner: &Runner) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn r123_a_question_says_all_that_a_person_needs() {
+async fn r123_a_question_contains_everything_that_a_person_needs() {
     let (runner, sessions) = lanes();
     trace(runner.run("ana", "s1", "go")).await;
     let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();

@@ -407,7 +407,7 @@ async fn a_start_does_not_run_an_invocation_that_waits_for_more_answers() {
 
 /// A workflow of a resumable app stores a checkpoint after the question.
 #[tokio::test]
-async fn a_start_of_an_invocation_that_waits_again_returns_its_questions() {
+async fn a_start_of_an_invocation_that_waits_again_returns_its_open_questions() {
     for resumable in [false, true] {
         let ask = FunctionNode::new("ask", async |ctx: Context| {
             let (a, b) = futures::join!(ctx.ask::<bool>("a", "?"), ctx.ask::<bool>("b", "?"));

@@ -157,7 +157,7 @@ async fn every_failed_attempt_and_every_node_that_fails_with_it_is_reported() {
 }
 
 #[tokio::test]
-async fn a_panic_and_a_time_limit_are_failures_too() {
+async fn panics_and_time_limits_are_failures_as_well() {
     let (runner, _, spy) = spied(FunctionNode::new("panics", async || -> i64 { panic!("boom") }));
     trace(runner.run("ana", "s1", "go")).await;
     assert_eq!(spy.take(), ["before panics@1: go", "error panics@1: the node panicked: boom (attempt 1)"]);

@@ -180,7 +180,7 @@ async fn loops_end_and_a_run_that_asks_for_ever_fails() {
 }
 
 #[tokio::test]
-async fn a_streamed_answer_counts_once_and_so_does_one_that_breaks_off() {
+async fn a_streamed_answer_is_counted_once_even_if_it_is_cut_short() {
     let usage = |output: u64| json!({"prompt_token_count": 10, "candidates_token_count": output});
     let parts = || [with_usage(LlmResponse::text("one "), usage(1)), with_usage(LlmResponse::text("two"), usage(4))];
     let model = ScriptedModel::new().then(ScriptedReply::fragments(parts()));
@@ -224,7 +224,7 @@ async fn an_answer_of_another_hook_is_not_counted() {
 }
 
 #[tokio::test]
-async fn answers_of_other_hooks_leave_the_budget_to_the_agents_behind() {
+async fn answers_of_other_hooks_leave_the_budget_to_later_agents() {
     let cached = |name: &str| {
         let cached = async |_: CallbackContext, _: &mut pleach::model::LlmRequest| {
             Ok::<_, NodeError>(Some(LlmResponse::text("cached")))
@@ -323,7 +323,7 @@ async fn agents_in_a_row_each_say_that_the_budget_is_used_up() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_when_the_budget_is_built() {
+fn invalid_limits_are_refused_when_the_budget_is_built() {
     let limits = Limits::new;
     let priced = |price| PriceTable::new().model("m", price);
     let hour = Duration::from_secs(3_600);

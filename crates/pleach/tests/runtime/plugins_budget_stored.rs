@@ -82,7 +82,7 @@ async fn a_resumed_run_continues_to_count_and_counts_nothing_twice() {
 }
 
 #[tokio::test]
-async fn a_resumed_run_is_refused_by_what_it_used_before_the_pause() {
+async fn a_resumed_run_is_refused_because_of_its_usage_before_the_pause() {
     let sessions = Arc::new(InMemorySessionService::new());
     let budget = || BudgetPlugin::builder().per_run(Limits::new().model_calls(1)).build().unwrap();
     let model = ScriptedModel::calling("pay", json!({})).then_text("paid");
@@ -95,7 +95,7 @@ async fn a_resumed_run_is_refused_by_what_it_used_before_the_pause() {
 }
 
 #[tokio::test]
-async fn a_run_that_was_cut_off_counts_what_it_repeats_and_nothing_else() {
+async fn a_run_that_was_cut_off_counts_only_repeated_calls_again() {
     let sessions = Arc::new(InMemorySessionService::new());
     let limits = || Limits::new().model_calls(9).tool_calls(9).total_tokens(99);
     let budget = || BudgetPlugin::builder().per_run(limits()).per_user(limits()).build().unwrap();
@@ -199,7 +199,7 @@ async fn each_window_begins_with_nothing_used() {
 }
 
 #[tokio::test]
-async fn a_user_begins_anew_behind_a_reset() {
+async fn a_user_has_a_fresh_budget_after_a_reset() {
     let app = app(helper(&talker()), BudgetPlugin::builder().per_user(Limits::new().output_tokens(5)));
     assert_eq!(says(&app, "ana", "s1").await, "hi");
     assert_eq!(says(&app, "ana", "s1").await, "budget exceeded: output tokens per user: 5 used, limit 5");

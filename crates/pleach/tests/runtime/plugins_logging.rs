@@ -71,7 +71,7 @@ async fn each_step_is_one_readable_line() {
 }
 
 #[tokio::test]
-async fn what_is_shown_can_be_chosen() {
+async fn the_lines_that_are_shown_can_be_chosen() {
     let (plugin, lines) = kept();
     trace(runner(weather(), plugin.hide_events().hide_nodes().hide_contents()).run("ana", "s1", "hello")).await;
     let lines = taken(&lines);
@@ -91,7 +91,7 @@ async fn what_is_shown_can_be_chosen() {
 
 /// Names of files come from users, routes from decisions of models, and models invent names of functions.
 #[tokio::test]
-async fn hidden_contents_are_hidden_in_names_too() {
+async fn hidden_contents_are_hidden_in_names_as_well() {
     let (plugin, lines) = kept();
     let mut wf = Workflow::builder("wf");
     let decide = wf.node("decide", async |ctx: Context| -> Result<Event> {
@@ -213,7 +213,7 @@ impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for Recorder {
 }
 
 #[tokio::test]
-async fn lines_go_to_tracing_unless_something_else_takes_them() {
+async fn lines_go_to_tracing_unless_another_target_is_set() {
     let recorder = Recorder::default();
     let subscriber = tracing_subscriber::layer::SubscriberExt::with(tracing_subscriber::registry(), recorder.clone());
     let _guard = pleach_testkit::subscribe(subscriber);

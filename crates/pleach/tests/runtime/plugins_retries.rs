@@ -82,7 +82,7 @@ async fn a_tool_that_is_unknown_is_explained_as_well() {
 }
 
 #[tokio::test]
-async fn an_error_in_a_result_counts_as_a_failure() {
+async fn an_error_in_a_result_is_treated_as_a_failure() {
     let check = || tool("check", "Checks.", async || json!({"status": "error", "n": [1, null, true]}));
     let twice = || ScriptedModel::calling("check", json!({})).then_call("check", json!({})).then_text("done");
     let plugin = || {
@@ -114,7 +114,7 @@ fn flaky(good: &'static [u32]) -> FunctionTool {
 }
 
 #[tokio::test]
-async fn a_success_begins_the_count_anew_and_scopes_are_apart() {
+async fn a_success_resets_the_count_and_scopes_are_separate() {
     let calls = |count: usize| (0..count).fold(ScriptedModel::new(), |model, _| model.then_call("pay", json!({})));
     let model = calls(4).then_text("done");
     run(&model, flaky(&[1]), ReflectAndRetryToolPlugin::new(2)).await;

@@ -196,7 +196,7 @@ async fn a_caller_cut_off_after_its_delegate_takes_its_route_and_keeps_its_state
 }
 
 #[tokio::test]
-async fn what_a_caller_yields_besides_its_delegate_is_found_again_without_an_event_of_the_caller() {
+async fn values_that_a_caller_yields_besides_its_delegate_are_found_again_without_an_event_of_the_caller() {
     for resumable in [false, true] {
         let (calls, sessions) = (Arc::default(), Sessions::default());
         let lines = play(process(delegating(&calls, true), &sessions, resumable).run("ana", "s1", "go")).await;

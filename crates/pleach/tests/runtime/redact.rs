@@ -85,7 +85,7 @@ async fn a_run_under_way_ends_and_can_be_resumed() {
 }
 
 #[tokio::test]
-async fn what_is_refused_is_named() {
+async fn refused_redactions_name_the_fault() {
     let (runner, sessions) = asks();
     trace(runner.run("ana", "s1", "go")).await;
     let read = event_with(&sessions, false).await;
@@ -282,7 +282,7 @@ async fn calls_are_made_with_their_arguments() {
 
 /// The engine's notes of user data can be redacted like the data.
 #[tokio::test]
-async fn what_was_caught_can_be_redacted() {
+async fn caught_failures_can_be_redacted() {
     let (runner, sessions) = runner(rerun("outer", async |ctx: Context| {
         let pay = FunctionNode::new("pay", async || Err::<(), _>(Fail::msg("no card 4111")));
         let error = ctx.run(&pay, ()).await.unwrap_err();

@@ -108,7 +108,7 @@ async fn a_model_does_not_write_notes_of_the_engine() {
 }
 
 #[tokio::test]
-async fn a_program_says_that_it_writes_reserved_keys() {
+async fn a_program_declares_that_it_writes_reserved_keys() {
     let mut wf = Workflow::builder("wf");
     let node = wf.node("ends", async || "done");
     wf.edge(START, node);
@@ -133,7 +133,7 @@ async fn a_program_says_that_it_writes_reserved_keys() {
 }
 
 #[tokio::test]
-async fn a_named_caller_answers_what_is_its_own() {
+async fn a_named_caller_answers_its_own_questions() {
     let mut wf = Workflow::builder("wf");
     let ask = wf.node("ask", async || RequestInput::<bool>::ask("q", "Refund?").assign_to("boss"));
     wf.edge(START, ask);
@@ -156,7 +156,7 @@ async fn a_named_caller_answers_what_is_its_own() {
 }
 
 #[tokio::test]
-async fn a_program_without_callers_answers_for_everybody() {
+async fn a_program_without_callers_answers_for_all_users() {
     let mut wf = Workflow::builder("wf");
     let ask = wf.node("ask", async || RequestInput::<bool>::ask("q", "Refund?").assign_to("boss"));
     wf.edge(START, ask);
@@ -197,7 +197,7 @@ impl pleach::Plugin for Counts {
 
 /// The state schema of a node does not restrict the plugin, and failed attempts are counted as well.
 #[tokio::test]
-async fn a_plugin_counts_whatever_becomes_of_the_node() {
+async fn a_plugin_counts_whatever_the_outcome_of_the_node() {
     let schema = pleach::Schema::model("N", [pleach::Field::new("n", pleach::FieldType::Int)]);
     let node = FunctionNode::new("fails", async |ctx: Context| {
         ctx.state().add("n", 1)?;

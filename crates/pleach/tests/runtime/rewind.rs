@@ -39,7 +39,7 @@ async fn invocations(runner: &Runner) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn r127_r1140_e222_state_goes_back_and_one_event_says_so() {
+async fn r127_r1140_e222_state_is_restored_and_recorded_in_one_event() {
     let (runner, _) = counting();
     for _ in 0..3 {
         trace(runner.run("ana", "s1", "go")).await;

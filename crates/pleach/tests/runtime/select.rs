@@ -131,7 +131,7 @@ async fn a_loop_asks_the_same_question_again_after_each_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_selected_is_an_error_that_names_it() {
+async fn branches_that_cannot_be_selected_are_named_in_the_error() {
     let nothing = rerun("wait", async |ctx: Context| Ok(ctx.select::<Value>().await?));
     let twice = rerun("wait", async |ctx: Context| {
         Ok(ctx.select().ask("q", "?", |value: Value| value).ask("q", "?", |value: Value| value).await?)

@@ -35,7 +35,7 @@ async fn deliver(runner: &Runner, parcel: u32) -> Result<Value, RunError> {
 }
 
 #[tokio::test]
-async fn signals_are_taken_in_order_also_those_that_came_before_the_wait() {
+async fn signals_are_taken_in_order_including_signals_before_the_wait() {
     let world = World::new();
     let runner = world.process(parcels());
     trace(runner.run("ana", "s1", "go")).await;
@@ -316,7 +316,7 @@ async fn a_signal_is_not_kept_while_another_process_works_on_a_lane() {
 
 // A client cannot forge signals.
 #[tokio::test]
-async fn the_metadata_of_a_client_is_no_signal() {
+async fn the_metadata_of_a_client_is_not_a_signal() {
     let world = World::new();
     let runner = world.process(parcels());
     trace(runner.run("ana", "s1", "go")).await;

@@ -47,7 +47,7 @@ async fn cut(runner: &Runner, session: &str) {
 }
 
 #[tokio::test]
-async fn a_session_says_how_far_its_last_invocation_is() {
+async fn the_status_of_a_session_is_that_of_its_last_invocation() {
     for resumable in [false, true] {
         let sessions = Sessions::default();
         let here = process(root(), &sessions, resumable);
@@ -126,7 +126,7 @@ fn process_at(clock: &FixedClock, root: impl Node, sessions: &Sessions) -> Runne
 }
 
 #[tokio::test]
-async fn a_process_resumes_what_was_cut_off_and_has_been_idle() {
+async fn a_process_resumes_invocations_that_were_cut_off_and_have_been_idle() {
     let (sessions, clock) = (Sessions::default(), FixedClock::at(1_000.0));
     let first = process_at(&clock, root(), &sessions);
     for session in ["a", "b"] {
@@ -304,7 +304,7 @@ async fn the_policy_of_a_caller_does_not_cover_its_background_children() {
 
 /// An agent that has transferred does not retry the work in which its sub-agent failed.
 #[tokio::test(start_paused = true)]
-async fn the_policy_of_an_agent_does_not_cover_those_that_it_transfers_to() {
+async fn the_policy_of_an_agent_does_not_cover_the_agents_that_it_transfers_to() {
     let boss = || {
         let helper = LlmAgent::builder("helper").model(ScriptedModel::new()).build().unwrap();
         let model =
@@ -327,7 +327,7 @@ async fn the_policy_of_an_agent_does_not_cover_those_that_it_transfers_to() {
 
 /// A further search for unfinished sessions does not read all sessions again.
 #[tokio::test]
-async fn what_has_ended_is_read_once_until_it_changes() {
+async fn sessions_that_have_ended_are_read_once_until_they_change() {
     let sessions = Sessions::default();
     let first = process(root(), &sessions, false);
     play(first.run("ana", "done", "go")).await;

@@ -51,7 +51,7 @@ fn charge_then_ask(log: &Log) -> Workflow {
 }
 
 #[tokio::test]
-async fn a_step_is_a_child_whose_result_is_stored_once_also_when_it_is_none() {
+async fn a_step_is_a_child_whose_result_is_stored_once_even_if_it_is_none() {
     for resumable in [true, false] {
         let (log, sessions) = (Log::default(), Sessions::default());
         let first = play(process(charge_then_ask(&log), &sessions, resumable).run("ana", "s1", "go")).await;
@@ -211,7 +211,7 @@ async fn a_panic_in_a_step_is_a_failure_of_the_step() {
 }
 
 #[tokio::test]
-async fn a_step_changes_nothing_else_of_its_run() {
+async fn a_step_changes_nothing_but_its_result() {
     async fn body(ctx: Context) -> Result<Vec<String>> {
         let child = FunctionNode::new("child", async || 1);
         let texts: Vec<String> = ctx
@@ -243,7 +243,7 @@ async fn a_step_changes_nothing_else_of_its_run() {
 }
 
 #[tokio::test]
-async fn steps_run_beside_each_other_and_are_counted_by_their_calls() {
+async fn steps_run_in_parallel_and_are_numbered_by_their_calls() {
     let root = rerun("order", async |ctx: Context| {
         let (first, second) = (ctx.step("fetch", async || Ok(1)), ctx.step("fetch", async || Ok(2)));
         // The first call is the first step, although it is polled last.
@@ -344,7 +344,7 @@ fn paying_agent(log: &Log) -> (LlmAgent, Arc<ScriptedModel>) {
 }
 
 #[tokio::test]
-async fn steps_and_keys_of_tool_calls_are_those_of_the_call() {
+async fn steps_and_keys_in_tools_belong_to_the_call() {
     let (log, sessions) = (Log::default(), Sessions::default());
     let (agent, model) = paying_agent(&log);
     let app = process(agent, &sessions, true);

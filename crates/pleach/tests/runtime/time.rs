@@ -87,7 +87,7 @@ fn approval() -> Workflow {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_nobody_answers_is_answered_at_its_deadline() {
+async fn an_unanswered_question_is_answered_at_its_deadline() {
     let world = World::new();
     let runner = world.process(approval());
     trace(runner.run("ana", "s1", "go")).await;
@@ -102,7 +102,7 @@ async fn a_question_that_nobody_answers_is_answered_at_its_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_before_the_deadline_counts_and_the_deadline_does_nothing() {
+async fn an_answer_before_the_deadline_wins_and_the_deadline_does_nothing() {
     let world = World::new();
     let runner = world.process(approval());
     trace(runner.run("ana", "s1", "go")).await;
@@ -442,7 +442,7 @@ async fn a_runner_wakes_only_its_own_runs_unless_it_starts_its_timers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_whose_reader_leaves_at_the_question_is_woken_too() {
+async fn a_run_whose_reader_leaves_at_the_question_is_woken_as_well() {
     let world = World::new();
     let runner = world.process(approval());
     let mut run = runner.run("ana", "s1", "go");

@@ -110,7 +110,7 @@ async fn r852_a_condition_picks_the_calls_that_need_consent() {
 }
 
 #[tokio::test]
-async fn what_is_temporary_is_not_shown_to_whoever_consents() {
+async fn temporary_values_are_not_shown_in_requests_for_consent() {
     #[derive(Deserialize, schemars::JsonSchema)]
     struct Pay {
         #[serde(rename = "temp:pin")]

@@ -62,7 +62,7 @@ async fn a_text_of_google_adk_gets_a_hint() {
 }
 
 #[tokio::test]
-async fn an_answer_to_no_question_names_those_that_are_open() {
+async fn the_error_of_an_answer_to_no_question_names_the_open_questions() {
     let (runner, _) = runner(FunctionNode::new("ask", async || RequestInput::<bool>::ask("refund", "Refund?")));
     trace(runner.run("ana", "s1", "go")).await;
     let error = runner.answer("s1", "refnd", true).unwrap().output::<bool>().await.unwrap_err();
@@ -74,7 +74,7 @@ async fn an_answer_to_no_question_names_those_that_are_open() {
 }
 
 #[tokio::test]
-async fn a_changed_workflow_says_how_to_go_on() {
+async fn the_error_of_a_changed_workflow_names_the_remedy() {
     let (before, sessions) = runner(FunctionNode::new("ask", async || RequestInput::<bool>::ask("q", "?")));
     trace(before.run("ana", "s1", "go")).await;
     let renamed = FunctionNode::new("query", async || json!(1));
@@ -108,7 +108,7 @@ async fn every_text_of_google_adk_gets_its_remedy() {
 
 /// The error of a message that cannot be accepted says what to send instead.
 #[tokio::test]
-async fn a_message_that_cannot_be_taken_says_what_to_send() {
+async fn the_error_of_a_refused_message_says_what_to_send() {
     let (runner, _) = runner(FunctionNode::new("ask", async || RequestInput::<bool>::ask("q", "?")));
     trace(runner.run("ana", "s1", "go")).await;
     let call = Part::function_call(pleach::FunctionCall::new("1", "f", pleach::Map::new()));

@@ -50,7 +50,7 @@ invoke_workflow wf completed
 }
 
 #[tokio::test]
-async fn a_failure_is_told_by_every_span_that_it_ends() {
+async fn every_span_that_a_failure_ends_records_it() {
     let (recorder, _guard) = Recorder::start();
     let inner = workflow("inner", FunctionNode::new("bad", fails));
     finish(runner(workflow("outer", inner)).run("ana", "s1", "go")).await;
@@ -81,7 +81,7 @@ invoke_workflow panics failed PanicError ERROR
 }
 
 #[tokio::test]
-async fn a_failed_child_that_is_caught_fails_alone() {
+async fn the_failure_of_a_caught_child_fails_only_the_child() {
     let (recorder, _guard) = Recorder::start();
     let parent = async |ctx: Context| {
         let given: Result<i64, NodeError> = ctx.run(&FunctionNode::new("bad", fails), ()).await;

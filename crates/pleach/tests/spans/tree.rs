@@ -84,14 +84,14 @@ invoke_workflow wf completed
 }
 
 #[tokio::test]
-async fn a_root_that_is_no_workflow_has_a_span_of_its_own() {
+async fn a_root_that_is_not_a_workflow_has_a_span_of_its_own() {
     let (recorder, _guard) = Recorder::start();
     finish(runner(FunctionNode::new("one", one)).run("ana", "s1", "go")).await;
     assert_eq!(recorder.tree(), "invoke_workflow one completed\n  invoke_node one completed\n");
 }
 
 #[tokio::test]
-async fn attributes_are_those_of_the_genai_conventions() {
+async fn attributes_follow_the_genai_conventions() {
     let (recorder, _guard) = Recorder::start();
     let mut wf = Workflow::builder("outer");
     let first = wf.node("one", one);

@@ -85,7 +85,7 @@ async fn a_running_clock_follows_paused_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_database_is_no_reason_to_advance_paused_time() {
+async fn paused_time_does_not_advance_while_a_database_works() {
     let folder = tempfile::tempdir().unwrap();
     let held = HeldTime::new();
     let file = pleach::connect(&format!("sqlite:{}", folder.path().join("s.db").display())).await.unwrap();
@@ -191,7 +191,7 @@ async fn endless_sleeps_and_durations_are_no_mistake() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_clock_runs_beside_a_future() {
+async fn a_clock_runs_while_a_future_runs() {
     let clock = TestClock::new();
     let sleep = clock.sleep(Duration::from_secs(90));
     clock.run(sleep).await;

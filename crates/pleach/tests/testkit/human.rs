@@ -59,7 +59,7 @@ async fn an_answer_that_does_not_fit_is_refused_with_the_question() {
 }
 
 #[tokio::test]
-async fn what_is_left_open_is_returned() {
+async fn questions_that_are_left_open_are_returned() {
     let human = ScriptedHuman::new().answers("size-*", 1).leaves_open("colour");
     let runner = survey();
     let open = human.converse(&runner, request()).await.unwrap();

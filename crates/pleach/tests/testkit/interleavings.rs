@@ -69,7 +69,7 @@ async fn everything_that_is_raced_ends_and_keeps_its_place() {
 }
 
 #[tokio::test]
-async fn faults_by_chance_are_those_of_their_seed() {
+async fn random_faults_are_determined_by_their_seed() {
     let errors = async |seed| {
         let plan = FaultPlan::new().seed(seed).rates(0.1, 0.1);
         let sessions = FaultySessions::new(InMemorySessionService::new(), plan);

@@ -84,7 +84,7 @@ async fn retries_time_outs_sleeps_and_deadlines_take_no_time() {
 
 /// The deadline passes while a parallel lane pauses between its attempts, so the Runner fires it on its own.
 #[tokio::test(start_paused = true)]
-async fn a_deadline_that_comes_during_a_run_is_no_difference() {
+async fn a_deadline_that_comes_during_a_run_is_not_a_difference() {
     let effects = Effects::new();
     let noted = effects.clone();
     let workflow = alone(move |ctx, _| {
@@ -307,7 +307,7 @@ async fn the_short_form_panics_with_the_failure() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_workflow_that_fails_fails_the_same_way_behind_every_crash() {
+async fn a_workflow_that_fails_fails_the_same_way_after_every_crash() {
     let workflow = alone(async |ctx: Context, _: String| {
         ctx.step("first", async || Ok(1)).await?;
         Err::<(), _>("broken").class("Broken")?;

@@ -145,18 +145,18 @@ async fn faults(inner: impl SessionService) {
 }
 
 #[tokio::test]
-async fn memory_faults_are_those_of_the_plan() {
+async fn memory_faults_follow_the_plan() {
     faults(InMemorySessionService::new()).await;
 }
 
 #[tokio::test]
-async fn sqlite_faults_are_those_of_the_plan() {
+async fn sqlite_faults_follow_the_plan() {
     let folder = tempfile::tempdir().unwrap();
     faults(connect(&format!("sqlite:{}", folder.path().join("s.db").display())).await.unwrap()).await;
 }
 
 #[tokio::test]
-async fn postgres_faults_are_those_of_the_plan() {
+async fn postgres_faults_follow_the_plan() {
     let Some(schema) = Schema::for_test().await else { return };
     faults(connect(&schema.url()).await.unwrap()).await;
 }
