@@ -1,7 +1,8 @@
-//! The program `interop`, and through it every layout of database, against google-adk; and the databases that releases of pleach have written.
+//! The program `interop`, and through it every layout of database, compared with google-adk, and the databases that releases of pleach
+//! have written.
 //!
-//! What google-adk 2.13.0 reads from a database is recorded in `expected.json`. Cases that also want google-adk itself
-//! use the Python that `PLEACH_TEST_ADK_PYTHON` names; without it they say SKIPPED and pass.
+//! `expected.json` has the recorded values that google-adk 2.13.0 reads from a database. Cases that also need google-adk itself
+//! use the Python that `PLEACH_TEST_ADK_PYTHON` names. Without it they print SKIPPED and pass.
 // S130, S131
 
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
@@ -21,7 +22,7 @@ mod writing;
 
 use database::Layout;
 
-/// Stamps a test for every case and layout.
+/// Makes a test for every case and layout.
 macro_rules! on_every_layout {
     ($($module:ident::$case:ident),* $(,)?) => {
         on_every_layout! { @lite Lite $($module::$case)* }

@@ -1,4 +1,4 @@
-//! Random trees of agents: pleach does in each what google-adk does.
+//! Random trees of agents: pleach behaves like google-adk in each.
 
 use pleach_tests::trees::{DIFFERENT, RECORDED, Reference, block, played, recorded, scenario};
 
