@@ -1,7 +1,7 @@
-//! Several processes on one database: nothing is lost, nothing is stored twice, and no reader sees a part of anything.
+//! Several processes on one database: nothing is lost, nothing is stored twice, and no reader sees an incomplete write.
 //!
-//! The other processes are the program `session-worker`. Every rule runs on every durable backend; none depends on how
-//! fast a process is. Each checks what is stored against the replies to the workers ([`stored`]).
+//! The other processes run programs such as `session-worker`. Every rule runs on every durable backend, and none depends on the
+//! speed of a process. The tests of workers compare the stored events with the replies to the workers ([`stored`]).
 
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
@@ -33,7 +33,7 @@ use own_sessions::*;
 use redactions::*;
 use waits::*;
 
-/// Stamps one named test per rule and backend.
+/// Makes one named test for each rule and backend.
 macro_rules! on_durable_backends {
     ($($name:ident = $backend:expr),* $(,)?) => {
         $(mod $name {

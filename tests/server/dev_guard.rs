@@ -1,11 +1,11 @@
-//! Routes of the development server that would change or execute something: for clients on its machine, and without data.
+//! Routes of the development server that would change or execute something. They answer only clients on the same machine, without data.
 
 use serde_json::{Value, json};
 
 use crate::client::{Ask, Reply};
 use crate::served::{apps, serve};
 
-/// What would change or execute something, and the builder's documents, with the answers to clients on the machine.
+/// The routes that would change or execute something, and the builder's documents, with the statuses for clients on the machine.
 const GUARDED: &[(&str, &str, u16)] = &[
     ("PUT", "tests/t", 501),
     ("PUT", "tests/run", 501),
@@ -27,7 +27,7 @@ const GUARDED: &[(&str, &str, u16)] = &[
     ("POST", "deploy/cloud_run", 501),
 ];
 
-/// A body that has what each of the routes reads.
+/// A body with all members that the routes read.
 fn whole() -> Value {
     json!({"sessionData": {}, "evalSet": {"eval_set_id": "e", "eval_cases": []}, "evalId": "c", "sessionId": "s",
         "userId": "u", "evalMetrics": []})
@@ -99,7 +99,7 @@ async fn h94_clients_elsewhere_change_nothing() {
             assert_eq!(reply.status, 403, "{method} {path} {forwarded}");
         }
     }
-    // Without the development server there are no such routes.
+    // Without the development server these routes do not exist.
     let plain = serve(apps()).await;
     for (method, path, _) in GUARDED {
         assert_eq!(plain.send(ask(method, path)).await.status, 404, "{method} {path}");

@@ -1,4 +1,4 @@
-//! The inspector: pieces of long sessions, what is too much, and what it leaves out.
+//! The inspector: parts of long sessions, its limits, and values that it hides.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ use crate::inspect::{SESSION, hostile, inspected, serve_alone, waiting};
 use crate::served::{apps, serve};
 use crate::wf;
 
-/// The invocations of a session with ten events take turns.
+/// A session with ten events whose invocations alternate.
 async fn mixed() -> InMemorySessionService {
     let store = InMemorySessionService::new();
     let mut session = store.create_session(CreateSession::new("old", "u").with_session_id("s")).await.unwrap();
@@ -58,7 +58,7 @@ async fn a_timeline_is_read_from_both_ends_and_for_one_invocation() {
     }
 }
 
-/// A key of the state beside its value says as much of a credential as a member's name.
+/// A state key next to its value reveals a credential as much as a member's name.
 #[tokio::test]
 async fn h9_views_of_the_state_hold_no_secret_of_a_credential() {
     let store = InMemorySessionService::new();
@@ -75,7 +75,7 @@ async fn h9_views_of_the_state_hold_no_secret_of_a_credential() {
     }
 }
 
-/// Reading takes the memory of a whole session, so only some requests do it at once, and the server answers others meanwhile.
+/// Reading a session takes memory for all of it, so only a few requests read at once. The server answers other requests in the meantime.
 #[tokio::test]
 async fn few_sessions_are_read_at_once() {
     let counts = Arc::new(Reads::default());
@@ -134,7 +134,7 @@ async fn replies_are_neither_kept_nor_guessed_at() {
     assert_eq!(headers, [Some("no-store"), Some("nosniff")]);
 }
 
-// A stream without news says from time to time that it is there: without that, a client that has gone would not be noticed.
+// A stream without new events sends comments from time to time. Otherwise the server would not notice that a client has gone.
 #[tokio::test]
 async fn followers_of_a_quiet_session_get_comments() {
     let served = inspected(apps().clock(Quarters)).await;
@@ -158,7 +158,7 @@ async fn a_user_has_so_many_followers_at_once() {
     let refused = served.get(events).await;
     assert!(refused.status == 429 && refused.detail().contains("1 followers"), "{refused:?}");
     drop(first);
-    // The place is free when the server has noticed.
+    // The slot is free once the server has noticed.
     loop {
         let mut next = Ask::get(events).open(served.address).await;
         if next.comment().await.is_some() {
@@ -167,7 +167,7 @@ async fn a_user_has_so_many_followers_at_once() {
     }
 }
 
-/// A clock whose sleeps of a quarter of a minute end at once, and others never.
+/// A clock whose sleeps of a quarter of a minute end at once. Other sleeps never end.
 #[derive(Debug)]
 struct Quarters;
 
@@ -184,7 +184,7 @@ impl Clock for Quarters {
     }
 }
 
-/// How many loads of sessions there are, each of which waits for a permit.
+/// Counts the loads of sessions, each of which waits for a permit.
 #[derive(Debug)]
 struct Reads {
     gate: Semaphore,
@@ -213,7 +213,7 @@ impl Reads {
     }
 }
 
-/// A session service with the methods that every one has.
+/// A session service with only the required methods.
 #[derive(Debug)]
 struct Unlisted {
     inner: InMemorySessionService,
@@ -221,7 +221,7 @@ struct Unlisted {
 }
 
 impl Unlisted {
-    /// Loads wait for nothing.
+    /// A service whose loads do not wait.
     fn open(inner: InMemorySessionService) -> Self {
         let counts = Reads { gate: Semaphore::new(Semaphore::MAX_PERMITS), ..Reads::default() };
         Self { inner, counts: Arc::new(counts) }
