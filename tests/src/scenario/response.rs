@@ -1,4 +1,4 @@
-//! Responses of models that a scenario writes down.
+//! Responses of models that a scenario describes.
 
 use std::sync::Arc;
 
