@@ -21,6 +21,7 @@ fn check(raw: Value, expected: Value) {
     assert_eq!(event(raw), expected);
 }
 
+// Rule N1.
 #[test]
 fn fields_without_information_are_dropped() {
     check(
@@ -37,6 +38,7 @@ fn fields_without_information_are_dropped() {
     );
 }
 
+// Rule N1.
 #[test]
 fn parts_are_cleaned() {
     check(
@@ -55,6 +57,7 @@ fn parts_are_cleaned() {
     );
 }
 
+// Rule N1.
 #[test]
 fn partial_events_lose_the_fields_that_move_between_them() {
     check(
@@ -64,6 +67,7 @@ fn partial_events_lose_the_fields_that_move_between_them() {
     );
 }
 
+// Rule N2.
 #[test]
 fn generated_ids_are_numbered_by_class_and_first_appearance() {
     let trace = normalise(
@@ -84,6 +88,7 @@ fn generated_ids_are_numbered_by_class_and_first_appearance() {
     );
 }
 
+// Rule N3.
 #[test]
 fn sets_are_sorted() {
     check(
@@ -94,6 +99,7 @@ fn sets_are_sorted() {
     );
 }
 
+// Rule N4.
 #[test]
 fn numbers_compare_by_value_and_booleans_are_not_numbers() {
     let golden = json!({"trace": trace_of(json!([{"output": [1, 0.5]}]))});
@@ -104,6 +110,7 @@ fn numbers_compare_by_value_and_booleans_are_not_numbers() {
     assert_eq!(with(json!([1, 0.6])).len(), 1);
 }
 
+// Rule N5.
 #[test]
 fn json_for_the_model_compares_as_json() {
     let request = |text: &str| {
@@ -121,6 +128,7 @@ fn json_for_the_model_compares_as_json() {
     assert_eq!(request(&quoted("plain {text}")), quoted("plain {text}"));
 }
 
+// Rule N6.
 #[test]
 fn messages_of_errors_may_be_left_out() {
     let raw = json!({"turns": [{
@@ -132,6 +140,7 @@ fn messages_of_errors_may_be_left_out() {
     assert_eq!(turn(Errors::Full)["error"]["message"], "m");
 }
 
+// Rule N7.
 #[test]
 fn events_are_grouped_by_node() {
     let raw = json!({

@@ -162,7 +162,7 @@ fn may_have(tool: &str, place: Place, mode: Mode, subs: &[Agent], resumable: boo
         _ if resumable => !waits || (matches!(place, Place::Root) && subs.is_empty() && tool == "pay"),
         // google-adk runs nothing if the user sends a message to a task that waits: L191.
         _ if mode == Mode::Task && tool == "wait" => false,
-        // In google-adk, a shell agent continues with the next agent when an answer comes (L120), as does an agent that a task transfers to (R708).
+        // In pleach, a shell agent continues with the next agent when an answer comes (L120), as does an agent that a task transfers to (R708).
         Place::Step | Place::TaskSub | Place::TaskBelow => !waits,
         // In pleach, a graph waits for jobs and for the agents that its agents transfer to: R708.
         Place::Node(_) => !waits || (subs.is_empty() && tool != "job"),
