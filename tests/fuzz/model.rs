@@ -77,9 +77,10 @@ fn keep(stored: Value, number: &Number, wins: fn((i128, f64), (i128, f64)) -> bo
         _ => return None,
     };
     let huge = |number: &Number| number.as_f64().unwrap().abs() >= 1e30;
-    let wins = match huge(number) || huge(old) {
-        true => wins((0, number.as_f64()?), (0, old.as_f64()?)),
-        false => wins(exact(number), exact(old)),
+    let wins = if huge(number) || huge(old) {
+        wins((0, number.as_f64()?), (0, old.as_f64()?))
+    } else {
+        wins(exact(number), exact(old))
     };
     Some(if wins { number.clone().into() } else { stored })
 }

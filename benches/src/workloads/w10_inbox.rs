@@ -77,9 +77,10 @@ async fn list(store: &Store, request: ListQuestions, expected: usize) -> Result<
     let begin = now();
     let found = store.sessions.list_questions(request).await?;
     let time = begin.elapsed();
-    match found.items.len() == expected {
-        true => Ok(time),
-        false => Err(format!("{} questions instead of {expected}", found.items.len()).into()),
+    if found.items.len() == expected {
+        Ok(time)
+    } else {
+        Err(format!("{} questions instead of {expected}", found.items.len()).into())
     }
 }
 

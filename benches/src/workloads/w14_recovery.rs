@@ -69,9 +69,10 @@ async fn recover(runner: &Runner, expected: usize) -> Result<Duration, BoxError>
     let begin = now();
     let resumed = runner.resume_unfinished(ListUnfinished::new()).await?;
     let time = begin.elapsed();
-    match resumed.len() == expected {
-        true => Ok(time),
-        false => Err(format!("{} runs instead of {expected}", resumed.len()).into()),
+    if resumed.len() == expected {
+        Ok(time)
+    } else {
+        Err(format!("{} runs instead of {expected}", resumed.len()).into())
     }
 }
 

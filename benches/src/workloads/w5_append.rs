@@ -46,10 +46,8 @@ pub(super) fn rows() -> Vec<Row> {
 impl Load {
     /// The events of one session.
     fn events(self) -> impl Iterator<Item = Event> {
-        let complete = move |event: Event, index: usize| match self.app_key {
-            true => event.with_state("app:orders", index),
-            false => event,
-        };
+        let complete =
+            move |event: Event, index: usize| if self.app_key { event.with_state("app:orders", index) } else { event };
         (0..self.events).map(move |index| complete(event(index), index))
     }
 

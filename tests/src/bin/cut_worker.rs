@@ -69,9 +69,10 @@ async fn compute_all(runner: Runner) -> anyhow::Result<()> {
         Err(RunError::SessionNotFound(_)) => true,
         status => matches!(status?.progress, RunProgress::New),
     };
-    match is_new {
-        true => drop(runner.run("ana", "s1", "7").output::<String>().await?),
-        false => continue_run(&runner).await?,
+    if is_new {
+        drop(runner.run("ana", "s1", "7").output::<String>().await?)
+    } else {
+        continue_run(&runner).await?
     }
     say_line("done")
 }

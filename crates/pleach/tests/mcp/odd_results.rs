@@ -33,9 +33,12 @@ async fn an_odd_content_loses_neither_the_structured_content_nor_the_good_blocks
         let result = json!({"content": content, "structuredContent": {"sum": 3}, "isError": "false"});
         for streamed in [false, true] {
             let result = result.clone();
-            let given = called(move |asked| match streamed {
-                true => Reply::events(&event(&asked.answer(result.clone()))),
-                false => Reply::json(&asked.answer(result.clone())),
+            let given = called(move |asked| {
+                if streamed {
+                    Reply::events(&event(&asked.answer(result.clone())))
+                } else {
+                    Reply::json(&asked.answer(result.clone()))
+                }
             });
             let given = given.await;
             assert_eq!(given["structuredContent"], json!({"sum": 3}), "{content}");

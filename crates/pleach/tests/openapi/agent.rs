@@ -75,9 +75,12 @@ async fn an_agent_calls_an_operation() {
 // The client sends the credential of an operation.
 #[tokio::test]
 async fn an_operation_with_security_asks_for_a_credential() {
-    let server = Server::start(|request| match request.line.contains("api_key=hush-key") {
-        true => Answer::of("201 Created", "application/json", br#"{"id": 7, "url": "/?api_key=hush-key"}"#),
-        false => Answer::of("401 Unauthorized", "text/plain", b"no"),
+    let server = Server::start(|request| {
+        if request.line.contains("api_key=hush-key") {
+            Answer::of("201 Created", "application/json", br#"{"id": 7, "url": "/?api_key=hush-key"}"#)
+        } else {
+            Answer::of("401 Unauthorized", "text/plain", b"no")
+        }
     });
     let server = server.await;
     let toolset = OpenApiToolset::builder(PETS).document_url(server.url()).build().unwrap();

@@ -191,9 +191,8 @@ async fn a_sign_in_shows_the_address_and_takes_the_token() {
 /// Starts a server that accepts the keys in `good`.
 async fn choosy(good: &'static [&'static str]) -> Server {
     let takes = move |request: &Request| request.header("x-key").is_some_and(|key| good.contains(&key));
-    let answer = move |request: &Request| match takes(request) {
-        true => Answer::json("{}"),
-        false => Answer::of("401 Unauthorized", "text/plain", b"who are you?"),
+    let answer = move |request: &Request| {
+        if takes(request) { Answer::json("{}") } else { Answer::of("401 Unauthorized", "text/plain", b"who are you?") }
     };
     Server::start(answer).await
 }

@@ -24,9 +24,10 @@ async fn api() -> Server {
             let token = json!({"access_token": format!("access-{}", number()), "refresh_token": "hush-again", "expires_in": 3600});
             return Answer::json(&token.to_string());
         }
-        match request.header("authorization") == Some(&format!("Bearer access-{}", number())) {
-            true => Answer::json("{}"),
-            false => Answer::of("401 Unauthorized", "text/plain", b""),
+        if request.header("authorization") == Some(&format!("Bearer access-{}", number())) {
+            Answer::json("{}")
+        } else {
+            Answer::of("401 Unauthorized", "text/plain", b"")
         }
     })
     .await

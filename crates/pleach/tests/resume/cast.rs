@@ -219,10 +219,8 @@ fn add_tool(
     };
     // The log does not record which jobs of a failed batch have begun.
     let is_job = matches!(kind, ToolKind::LongRunning { .. });
-    let trouble = match around.is_safe || is_job {
-        true => Trouble { fails: 0, ..plan.trouble.clone() },
-        false => plan.trouble.clone(),
-    };
+    let trouble =
+        if around.is_safe || is_job { Trouble { fails: 0, ..plan.trouble.clone() } } else { plan.trouble.clone() };
     let made = || function(name, kind, trouble, around.world);
     match kind {
         ToolKind::Plain | ToolKind::Writes | ToolKind::Asks => builder.tool(made()),

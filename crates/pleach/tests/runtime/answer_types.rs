@@ -238,9 +238,10 @@ async fn an_answer_that_cannot_be_stored_is_refused_as_an_answer() {
             trace(runner.run("ana", "s1", "go")).await;
             let before = stored(&sessions).await;
             let map = || Map::from_iter([("result".to_owned(), answer.clone())]);
-            let run = match is_wire {
-                true => Ok(runner.run("ana", "s1", Part::function_response(FunctionResponse::new("q", "f", map())))),
-                false => runner.answer("s1", "q", &answer),
+            let run = if is_wire {
+                Ok(runner.run("ana", "s1", Part::function_response(FunctionResponse::new("q", "f", map()))))
+            } else {
+                runner.answer("s1", "q", &answer)
             };
             let Err(error) = (match run {
                 Ok(run) => run.output::<Value>().await,

@@ -143,12 +143,11 @@ async fn r1010_each_graph_reads_its_own_runs() {
         let nodes = |wf: &mut pleach::WorkflowBuilder| {
             (wf.node("add", async |Input(n): Input<i64>| n + 1), wf.node("ask", ask))
         };
-        let (add, question) = match swapped {
-            false => nodes(&mut wf),
-            true => {
-                let question = wf.node("ask", ask);
-                (wf.node("add", async |Input(n): Input<i64>| n + 1), question)
-            }
+        let (add, question) = if swapped {
+            let question = wf.node("ask", ask);
+            (wf.node("add", async |Input(n): Input<i64>| n + 1), question)
+        } else {
+            nodes(&mut wf)
         };
         let last = wf.node("last", async |ctx: Context| ctx.node_path().to_string());
         wf.edge(START, add).edge(add, question.dynamic()).edge(question.dynamic(), last.dynamic());
@@ -171,9 +170,10 @@ async fn a_recorded_run_that_the_graph_does_not_reach_is_named() {
         });
         let ask = wf.node("ask", async || RequestInput::<bool>::ask("q", "?"));
         wf.edge(START, a);
-        match loops {
-            true => wf.route(a, "again", a.dynamic()).route(a, "done", ask.dynamic()),
-            false => wf.edge(a, ask.dynamic()),
+        if loops {
+            wf.route(a, "again", a.dynamic()).route(a, "done", ask.dynamic())
+        } else {
+            wf.edge(a, ask.dynamic())
         };
         wf.build().unwrap()
     };

@@ -93,13 +93,19 @@ async fn r708_transfers_below_a_body_that_are_cut_anywhere_leave_the_same() {
                     AgentMode::Task => called("finish_task", json!({"result": "done"})),
                     _ => LlmResponse::text("done"),
                 };
-                let model = answering(move |request| match quotes(request, "[desk]") {
-                    true => end.clone(),
-                    false => called("transfer_to_agent", json!({"agent_name": "desk"})),
+                let model = answering(move |request| {
+                    if quotes(request, "[desk]") {
+                        end.clone()
+                    } else {
+                        called("transfer_to_agent", json!({"agent_name": "desk"}))
+                    }
                 });
-                let desk = answering(|request| match has_response(request, "one") {
-                    true => called("transfer_to_agent", json!({"agent_name": "front"})),
-                    false => called("one", json!({"city": "a"})),
+                let desk = answering(|request| {
+                    if has_response(request, "one") {
+                        called("transfer_to_agent", json!({"agent_name": "front"}))
+                    } else {
+                        called("one", json!({"city": "a"}))
+                    }
                 });
                 running(front(mode, &model, &desk, Some(counting("one", count))))
             })

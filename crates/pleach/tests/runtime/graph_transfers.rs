@@ -147,9 +147,12 @@ struct Charges {
 
 fn lanes(charges: &Charges) -> Workflow {
     let desk = answering(|_| called("transfer_to_agent", json!({"agent_name": "front"})));
-    let front = answering(|request| match quotes(request, "[desk]") {
-        true => called("finish_task", json!({"result": "front"})),
-        false => called("transfer_to_agent", json!({"agent_name": "desk"})),
+    let front = answering(|request| {
+        if quotes(request, "[desk]") {
+            called("finish_task", json!({"result": "front"}))
+        } else {
+            called("transfer_to_agent", json!({"agent_name": "desk"}))
+        }
     });
     let desk = LlmAgent::builder("desk").model(desk).build().unwrap();
     let front = LlmAgent::builder("front").mode(AgentMode::Task).model(front).sub_agent(desk).build().unwrap();
@@ -212,13 +215,19 @@ async fn r708_transfers_within_a_graph_that_are_cut_anywhere_leave_the_same() {
                     AgentMode::Task => called("finish_task", json!({"result": "done"})),
                     _ => LlmResponse::text("done"),
                 };
-                let front = answering(move |request| match quotes(request, "[desk]") {
-                    true => end.clone(),
-                    false => called("transfer_to_agent", json!({"agent_name": "desk"})),
+                let front = answering(move |request| {
+                    if quotes(request, "[desk]") {
+                        end.clone()
+                    } else {
+                        called("transfer_to_agent", json!({"agent_name": "desk"}))
+                    }
                 });
-                let desk = answering(|request| match has_response(request, "one") {
-                    true => called("transfer_to_agent", json!({"agent_name": "front"})),
-                    false => called("one", json!({"city": "a"})),
+                let desk = answering(|request| {
+                    if has_response(request, "one") {
+                        called("transfer_to_agent", json!({"agent_name": "front"}))
+                    } else {
+                        called("one", json!({"city": "a"}))
+                    }
                 });
                 graph(mode, &front, &desk, Some(counting("one", count)))
             })

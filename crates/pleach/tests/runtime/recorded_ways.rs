@@ -403,14 +403,13 @@ fn delegates_only(calls: &Arc<AtomicU32>, nested: bool) -> Workflow {
     });
     let caller = caller.rerun_on_resume(true);
     let mut wf = Workflow::builder("wf");
-    let caller = match nested {
-        true => {
-            let mut inner = Workflow::builder("inner");
-            let caller = inner.add(caller);
-            inner.edge(START, caller);
-            wf.add(inner.build().unwrap())
-        }
-        false => wf.add(caller),
+    let caller = if nested {
+        let mut inner = Workflow::builder("inner");
+        let caller = inner.add(caller);
+        inner.edge(START, caller);
+        wf.add(inner.build().unwrap())
+    } else {
+        wf.add(caller)
     };
     let ask = wf.node("ask", async || RequestInput::<u32>::ask("q", "?"));
     wf.edge(START, caller).edge(caller, ask);

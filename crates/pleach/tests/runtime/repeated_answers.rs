@@ -28,10 +28,7 @@ fn in_app(root: impl Node, resumable: bool) -> (Runner, Arc<InMemorySessionServi
 /// Sends a message, and then hangs while `broken` is set.
 async fn works(ctx: &Context, broken: &AtomicBool) -> Result<()> {
     ctx.emit(Event::message("working")).await?;
-    match broken.load(Ordering::Relaxed) {
-        true => std::future::pending().await,
-        false => Ok(()),
-    }
+    if broken.load(Ordering::Relaxed) { std::future::pending().await } else { Ok(()) }
 }
 
 /// Answers `q` and drops the run while the node is working.
@@ -192,10 +189,8 @@ async fn repeating_an_answer_joins_the_run_in_progress() {
         let (runner, _) = runner(wf);
         trace(runner.run("ana", "s1", "go")).await;
         let first = runner.answer("s1", "q", 1).unwrap();
-        let first = match detached {
-            true => tokio::spawn(first.detach().output::<i64>()),
-            false => tokio::spawn(first.output::<i64>()),
-        };
+        let first =
+            if detached { tokio::spawn(first.detach().output::<i64>()) } else { tokio::spawn(first.output::<i64>()) };
         until_begun(&bodies).await;
         let again = tokio::spawn(runner.answer("s1", "q", 1).unwrap().output::<i64>());
         for _ in 0..9 {
@@ -264,14 +259,13 @@ async fn if_two_runners_get_equal_answers_one_runs_and_both_succeed() {
         drop(loaded);
         assert!(second.next().await.is_none(), "{is_done}");
         let end = second.end();
-        match is_done {
-            true => assert_eq!((end, second.output::<i64>().await.unwrap()), (Some(RunEnd::Done), 1)),
-            false => {
-                assert_eq!(end, Some(RunEnd::Elsewhere));
-                let unknown = second.output::<i64>().await.unwrap_err();
-                assert!(matches!(unknown, RunError::Unfinished { .. }), "{unknown}");
-                gate.notify_one();
-            }
+        if is_done {
+            assert_eq!((end, second.output::<i64>().await.unwrap()), (Some(RunEnd::Done), 1))
+        } else {
+            assert_eq!(end, Some(RunEnd::Elsewhere));
+            let unknown = second.output::<i64>().await.unwrap_err();
+            assert!(matches!(unknown, RunError::Unfinished { .. }), "{unknown}");
+            gate.notify_one();
         }
         assert_eq!(first.await.unwrap().unwrap(), 1, "{is_done}");
         assert_eq!((bodies.load(Ordering::Relaxed), count(&here).await), (1, 4), "{is_done}");
@@ -332,12 +326,13 @@ async fn an_answer_is_checked_against_the_open_question() {
         wf.edge(START, (x, y));
         let (runner, _) = runner(wf.build_to(both).unwrap());
         trace(runner.run("ana", "s1", "go")).await;
-        let answer = |answer: Value| match by_message {
-            false => runner.answer("s1", "q", answer).unwrap(),
-            true => {
+        let answer = |answer: Value| {
+            if by_message {
                 let map = [("result".to_owned(), answer)].into_iter().collect();
                 let part = Part::function_response(pleach::FunctionResponse::new("q", "adk_request_input", map));
                 runner.start(RunRequest::new(("ana", "s1")).message(vec![part]))
+            } else {
+                runner.answer("s1", "q", answer).unwrap()
             }
         };
         let newest = runner.questions("s1").await.unwrap().remove(0);
@@ -401,9 +396,10 @@ async fn a_node_that_fails_with_the_code_of_an_abort_closes_nothing() {
     let call = wf.node("call", move || {
         let broken = seen.load(Ordering::Relaxed);
         async move {
-            match broken {
-                true => Err(NodeError::new(RunError::Aborted.code().to_owned(), "the other run was aborted")),
-                false => Ok(1),
+            if broken {
+                Err(NodeError::new(RunError::Aborted.code().to_owned(), "the other run was aborted"))
+            } else {
+                Ok(1)
             }
         }
     });

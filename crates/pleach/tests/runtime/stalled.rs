@@ -67,9 +67,10 @@ async fn a_run_that_is_dropped_at_a_stalled_append_is_resumed_and_loses_nothing(
             drop(run);
             let there = over(chain(&bodies), Arc::clone(&gated.sessions), &HeldClock::default());
             let began = stalls_at > 0 || is_stored;
-            let run = match began {
-                true => there.resume("ana", "s1", "mine"),
-                false => there.start(RunRequest::new(key()).message("1").invocation_id("mine")),
+            let run = if began {
+                there.resume("ana", "s1", "mine")
+            } else {
+                there.start(RunRequest::new(key()).message("1").invocation_id("mine"))
             };
             assert_eq!(run.output::<i64>().await.unwrap(), 4, "{case}");
             let lines = stored(&gated.sessions).await;

@@ -230,9 +230,12 @@ async fn a_deadline_waits_for_the_run_of_another_process_that_shows_its_work() {
             wf.edge(START, asks).edge(START, works);
             wf.build().unwrap()
         };
-        let process = || match heartbeat {
-            true => world.builder().root(root()).heartbeat(Duration::from_secs(60)).build().unwrap(),
-            false => world.process(root()),
+        let process = || {
+            if heartbeat {
+                world.builder().root(root()).heartbeat(Duration::from_secs(60)).build().unwrap()
+            } else {
+                world.process(root())
+            }
         };
         let (works, other) = (process(), process());
         let run = works.run("ana", "s1", "go").detach();
