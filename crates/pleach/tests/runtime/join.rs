@@ -300,7 +300,7 @@ async fn another_message_under_the_same_invocation_id_is_refused() {
     assert_eq!(refused().await, text);
     script.end("done");
     assert_eq!(runner.resume("ana", "s1", "mine").output::<String>().await.unwrap(), "done");
-    // E191: once the invocation is done, the id stands for the old message.
+    // E191: once the invocation is done, its id means the old message.
     assert_eq!(start(&runner, "other").output::<String>().await.unwrap(), "done");
     assert_eq!(events(&runner).await, 3);
 }

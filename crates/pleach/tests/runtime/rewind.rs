@@ -200,7 +200,7 @@ async fn r1141_an_id_that_is_used_again_starts_afresh() {
     let (runner, _) = runner(wf.build_to(count).unwrap());
     let named = |text: &str| pleach::RunRequest::new(("ana", "s1")).message(text).invocation_id("mine");
     assert_eq!(trace(runner.start(named("one"))).await, ["wf@1/count@1: 0"]);
-    // E191: after the rewind is undone, the id stands for the old message, which is done.
+    // E191: after the rewind is undone, the id means the old message again, which is done.
     assert_eq!(trace(runner.start(named("two"))).await, [] as [&str; 0]);
     runner.rewind("ana", "s1", "mine").await.unwrap();
     assert_eq!(trace(runner.start(named("three"))).await, ["wf@1/count@1: 1"]);

@@ -106,7 +106,7 @@ async fn every_text_of_google_adk_gets_its_remedy() {
     check(state, "'total'", "the state has no such key; set it first, or read it with `try_get`").await;
 }
 
-/// The error of a message that cannot be accepted says what to send instead.
+/// The error of a message that cannot be accepted names the message to send instead.
 #[tokio::test]
 async fn the_error_of_a_refused_message_says_what_to_send() {
     let (runner, _) = runner(FunctionNode::new("ask", async || RequestInput::<bool>::ask("q", "?")));
