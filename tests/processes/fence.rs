@@ -37,12 +37,12 @@ fn steps() -> Workflow<Dynamic, i64> {
 
 /// Gates that hold messages between the load of the session and the append, if the test wants it.
 #[derive(Debug)]
-struct Hold {
+struct MessageGates {
     arrived: Semaphore,
     gate: Semaphore,
 }
 
-impl Hold {
+impl MessageGates {
     fn with(permits: usize) -> Arc<Self> {
         Arc::new(Self { arrived: Semaphore::new(0), gate: Semaphore::new(permits) })
     }
@@ -50,9 +50,9 @@ impl Hold {
 
 /// The plugin that holds messages at the gates.
 #[derive(Debug)]
-struct Holds(Arc<Hold>);
+struct GatePlugin(Arc<MessageGates>);
 
-impl Plugin for Holds {
+impl Plugin for GatePlugin {
     fn name(&self) -> &str {
         "hold"
     }
@@ -66,14 +66,15 @@ impl Plugin for Holds {
     }
 }
 
-async fn process(database: &Database, hold: &Arc<Hold>) -> (Runner, Arc<dyn SessionService>) {
+async fn process(database: &Database, hold: &Arc<MessageGates>) -> (Runner, Arc<dyn SessionService>) {
     let sessions = database.open().await;
-    let runner = Runner::builder("t").root(steps()).sessions(Arc::clone(&sessions)).plugin(Holds(Arc::clone(hold)));
+    let runner =
+        Runner::builder("t").root(steps()).sessions(Arc::clone(&sessions)).plugin(GatePlugin(Arc::clone(hold)));
     (runner.build().unwrap(), sessions)
 }
 
-fn open() -> Arc<Hold> {
-    Hold::with(1)
+fn open() -> Arc<MessageGates> {
+    MessageGates::with(1)
 }
 
 fn key() -> SessionKey {
@@ -95,7 +96,7 @@ fn check_stale(error: &RunError) {
 /// Both processes have loaded the session. The second message is refused together with its state.
 pub(crate) async fn r1115_a_message_that_comes_second_is_not_stored(backend: Backend) {
     let Some(database) = backend.database().await else { return };
-    let hold = Hold::with(0);
+    let hold = MessageGates::with(0);
     let (winner, sessions) = process(&database, &open()).await;
     let (loser, _) = process(&database, &hold).await;
     winner.run("ana", "s1", "first").output::<i64>().await.unwrap();

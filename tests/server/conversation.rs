@@ -17,9 +17,9 @@ const PYTHON: &str = "PLEACH_TEST_ADK_PYTHON";
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/python");
 
 /// A process that is killed at the end of its test.
-struct Ending(Child);
+struct ChildGuard(Child);
 
-impl Drop for Ending {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -61,7 +61,7 @@ async fn converse(ours: &str, theirs: &str) {
     // `apps` has already set a session service. The last call wins.
     let served = serve(apps().sessions(connect(ours).await.unwrap())).await;
     let port = free_port();
-    let _theirs = Ending(api_server(&python, theirs, port, folder.path()));
+    let _theirs = ChildGuard(api_server(&python, theirs, port, folder.path()));
     let output = tokio::process::Command::new(&python)
         .arg(format!("{FOLDER}/converse.py"))
         .args([format!("http://{}", served.address), format!("http://127.0.0.1:{port}")])

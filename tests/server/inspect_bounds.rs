@@ -78,8 +78,9 @@ async fn h9_views_of_the_state_hold_no_secret_of_a_credential() {
 /// Reading a session takes memory for all of it, so only a few requests read at once. The server answers other requests in the meantime.
 #[tokio::test]
 async fn few_sessions_are_read_at_once() {
-    let counts = Arc::new(Reads::default());
-    let served = serve_alone(Inspector::new(Unlisted { inner: hostile().await, counts: Arc::clone(&counts) })).await;
+    let counts = Arc::new(GatedReads::default());
+    let served =
+        serve_alone(Inspector::new(MinimalService { inner: hostile().await, counts: Arc::clone(&counts) })).await;
     let timeline = "/inspect/api/apps/old/users/u/sessions/s/timeline";
     let address = served.address;
     let ask = || tokio::spawn(async move { Ask::get(timeline).to(address).await });
@@ -95,11 +96,11 @@ async fn few_sessions_are_read_at_once() {
 
 #[tokio::test]
 async fn an_app_is_shown_by_a_session_service_that_lists_none() {
-    let served = serve_alone(Inspector::new(Unlisted::open(hostile().await))).await;
+    let served = serve_alone(Inspector::new(MinimalService::open(hostile().await))).await;
     assert_eq!(served.get("/inspect/api/apps").await.json(), json!({ "apps": [] }));
     assert_eq!(served.get("/inspect/api/apps/old/sessions").await.json()["total"], 1);
     let server = Server::new().app(App::new("wf", wf::workflow().unwrap()).unwrap());
-    let served = inspected(server.sessions(Unlisted::open(hostile().await))).await;
+    let served = inspected(server.sessions(MinimalService::open(hostile().await))).await;
     let apps = served.get("/inspect/api/apps").await.json();
     assert_eq!(apps, json!({"apps": [{"name": "wf", "readOnly": false}]}));
 }
@@ -137,12 +138,12 @@ async fn replies_are_neither_kept_nor_guessed_at() {
 // A stream without new events sends comments from time to time. Otherwise the server would not notice that a client has gone.
 #[tokio::test]
 async fn followers_of_a_quiet_session_get_comments() {
-    let served = inspected(apps().clock(Quarters)).await;
+    let served = inspected(apps().clock(QuarterMinuteClock)).await;
     served.session("wf", "s").await;
     for path in [&format!("{SESSION}/live"), "/apps/wf/users/u/sessions/s/events?wait=true"] {
         assert_eq!(Ask::get(path).open(served.address).await.comment().await.as_deref(), Some("ping"), "{path}");
     }
-    let served = serve_alone(Inspector::new(hostile().await).clock(Quarters)).await;
+    let served = serve_alone(Inspector::new(hostile().await).clock(QuarterMinuteClock)).await;
     let live = "/inspect/api/apps/old/users/u/sessions/s/live";
     assert_eq!(Ask::get(live).open(served.address).await.comment().await.as_deref(), Some("ping"));
 }
@@ -150,7 +151,7 @@ async fn followers_of_a_quiet_session_get_comments() {
 #[tokio::test]
 async fn a_user_has_so_many_followers_at_once() {
     let limits = ServerLimits::new().followers_per_user(1);
-    let served = inspected(apps().clock(Quarters).limits(limits)).await;
+    let served = inspected(apps().clock(QuarterMinuteClock).limits(limits)).await;
     served.session("wf", "s").await;
     let (live, events) = (format!("{SESSION}/live"), "/apps/wf/users/u/sessions/s/events?wait=true");
     let mut first = Ask::get(&live).open(served.address).await;
@@ -169,9 +170,9 @@ async fn a_user_has_so_many_followers_at_once() {
 
 /// A clock whose sleeps of a quarter of a minute end at once. Other sleeps never end.
 #[derive(Debug)]
-struct Quarters;
+struct QuarterMinuteClock;
 
-impl Clock for Quarters {
+impl Clock for QuarterMinuteClock {
     fn now(&self) -> f64 {
         1_800_000_000.0
     }
@@ -186,19 +187,19 @@ impl Clock for Quarters {
 
 /// Counts the loads of sessions, each of which waits for a permit.
 #[derive(Debug)]
-struct Reads {
+struct GatedReads {
     gate: Semaphore,
     now: AtomicUsize,
     most: AtomicUsize,
 }
 
-impl Default for Reads {
+impl Default for GatedReads {
     fn default() -> Self {
         Self { gate: Semaphore::new(0), now: AtomicUsize::new(0), most: AtomicUsize::new(0) }
     }
 }
 
-impl Reads {
+impl GatedReads {
     async fn pass(&self) {
         let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(now, Ordering::SeqCst);
@@ -215,20 +216,20 @@ impl Reads {
 
 /// A session service with only the required methods.
 #[derive(Debug)]
-struct Unlisted {
+struct MinimalService {
     inner: InMemorySessionService,
-    counts: Arc<Reads>,
+    counts: Arc<GatedReads>,
 }
 
-impl Unlisted {
+impl MinimalService {
     /// A service whose loads do not wait.
     fn open(inner: InMemorySessionService) -> Self {
-        let counts = Reads { gate: Semaphore::new(Semaphore::MAX_PERMITS), ..Reads::default() };
+        let counts = GatedReads { gate: Semaphore::new(Semaphore::MAX_PERMITS), ..GatedReads::default() };
         Self { inner, counts: Arc::new(counts) }
     }
 }
 
-impl SessionService for Unlisted {
+impl SessionService for MinimalService {
     fn create_session(&self, request: CreateSession) -> BoxFuture<'_, SessionResult<Session>> {
         self.inner.create_session(request)
     }

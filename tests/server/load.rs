@@ -42,9 +42,9 @@ const RUNS_PER_SECOND: usize = 200;
 
 /// The number of events that the run of each session has yielded.
 #[derive(Clone, Debug, Default)]
-struct Given(Arc<Mutex<HashMap<String, usize>>>);
+struct YieldedEvents(Arc<Mutex<HashMap<String, usize>>>);
 
-impl Given {
+impl YieldedEvents {
     fn of(&self, session: &str) -> usize {
         self.0.lock().unwrap().get(session).copied().unwrap_or_default()
     }
@@ -82,7 +82,7 @@ fn ask(session: &str, events: usize) -> Ask {
 }
 
 /// Reads the whole stream of a run and returns the ids of its events.
-async fn read_slowly(network: Network, given: Given, session: String) -> Vec<String> {
+async fn read_slowly(network: Network, given: YieldedEvents, session: String) -> Vec<String> {
     let mut link = network.open(&ask(&session, EVENTS), BYTES_PER_SECOND).await;
     let mut ids = Vec::new();
     while let Some(event) = link.next().await {
@@ -136,7 +136,7 @@ async fn run_fast(network: Network) -> Vec<Duration> {
 
 #[tokio::test(start_paused = true)]
 async fn slow_clients_hold_up_no_other_run_and_get_each_event_in_order() {
-    let (given, sessions) = (Given::default(), Arc::new(InMemorySessionService::new()));
+    let (given, sessions) = (YieldedEvents::default(), Arc::new(InMemorySessionService::new()));
     let server: Server = apps().app(given.app()).sessions(Arc::clone(&sessions)).auto_create_session(true);
     let server = server.build().unwrap();
     let network = Network::of(server.router());

@@ -14,7 +14,7 @@ use crate::served::{apps, message, serve};
 
 /// Sessions in memory that count their reads. Reads can be made to fail.
 #[derive(Clone, Debug, Default)]
-struct Counted {
+struct CountingSessions {
     inner: Arc<InMemorySessionService>,
     reads: Arc<AtomicUsize>,
     fails: Arc<AtomicBool>,
@@ -22,7 +22,7 @@ struct Counted {
 
 type Answer<'a, T> = BoxFuture<'a, Result<T, SessionError>>;
 
-impl SessionService for Counted {
+impl SessionService for CountingSessions {
     fn create_session(&self, request: CreateSession) -> Answer<'_, Session> {
         self.inner.create_session(request)
     }
@@ -63,7 +63,7 @@ impl SessionService for Counted {
 // H51, H57
 #[tokio::test]
 async fn h57_a_run_reads_its_session_once_and_its_stream_begins_with_it() {
-    let sessions = Counted::default();
+    let sessions = CountingSessions::default();
     let served = serve(apps().sessions(sessions.clone())).await;
     served.session("demo", "s").await;
     for path in ["/run", "/run_sse"] {

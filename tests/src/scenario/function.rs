@@ -41,9 +41,9 @@ enum Ending {
 }
 
 /// The marker of [`Ending`] among the results of handlers.
-enum Ended {}
+enum EndingMarker {}
 
-impl IntoYield<Ended> for Ending {
+impl IntoYield<EndingMarker> for Ending {
     type Out = Dynamic;
 
     fn into_flow(self) -> Result<Flow, NodeError> {

@@ -78,7 +78,7 @@ pub(super) enum Reader {
 
 /// The times of a read.
 #[derive(Default)]
-pub(super) struct Read {
+pub(super) struct ReadTimes {
     /// The time until all rows had arrived.
     pub(super) rows: Duration,
     /// The time until the rows were parsed as well.
@@ -104,11 +104,11 @@ impl Reader {
     ///
     /// # Errors
     /// The error of the driver, a row that cannot be parsed, or other events than expected.
-    pub(super) async fn events(&mut self, key: &SessionKey, limit: usize) -> Result<Read, BoxError> {
+    pub(super) async fn events(&mut self, key: &SessionKey, limit: usize) -> Result<ReadTimes, BoxError> {
         let count = i64::try_from(limit)?;
         let start = now();
         let (rows, texts) = match self {
-            Self::Memory => return Ok(Read::default()),
+            Self::Memory => return Ok(ReadTimes::default()),
             Self::Sqlite(reader) => {
                 let rows = reader.events(key, count).await?;
                 (start.elapsed(), sqlite::parse(&rows)?)
@@ -122,7 +122,7 @@ impl Reader {
         if texts.len() != limit {
             return Err(format!("{} rows read, {limit} expected", texts.len()).into());
         }
-        Ok(Read { rows, typed })
+        Ok(ReadTimes { rows, typed })
     }
 
     /// Reads the time of the session's last change. Takes no time in memory.

@@ -12,9 +12,9 @@ use crate::support::{call, document, drain};
 
 /// A clock that is set by hand; its waits never end.
 #[derive(Clone, Debug)]
-struct Hand(Arc<Mutex<f64>>);
+struct ManualClock(Arc<Mutex<f64>>);
 
-impl Hand {
+impl ManualClock {
     fn at(seconds: f64) -> Self {
         Self(Arc::new(Mutex::new(seconds)))
     }
@@ -24,7 +24,7 @@ impl Hand {
     }
 }
 
-impl pleach::Clock for Hand {
+impl pleach::Clock for ManualClock {
     fn now(&self) -> f64 {
         *self.0.lock().unwrap()
     }
@@ -96,7 +96,7 @@ fn model(calls: &[usize]) -> ScriptedModel {
     model
 }
 
-fn runner(model: ScriptedModel, toolset: &OpenApiToolset, clock: &Hand) -> Runner {
+fn runner(model: ScriptedModel, toolset: &OpenApiToolset, clock: &ManualClock) -> Runner {
     let agent = LlmAgent::builder("helper").model(model).toolset(toolset.clone()).build().unwrap();
     let runner = Runner::builder("demo").root(agent).credentials(InMemoryCredentialService::new());
     runner.clock(clock.clone()).build().unwrap()
@@ -128,7 +128,7 @@ const OF_REFRESH: &str = "grant_type=refresh_token&refresh_token=again-1";
 #[tokio::test]
 async fn the_code_of_one_user_gives_another_user_no_kept_token() {
     let server = server(json!(3600), |_| Answer::json("{}")).await;
-    let runner = runner(model(&[1, 1]), &toolset(&server), &Hand::at(0.0));
+    let runner = runner(model(&[1, 1]), &toolset(&server), &ManualClock::at(0.0));
     signed_in(&runner, "ana", "code").await;
     signed_in(&runner, "ben", "code").await;
     // The token endpoint decides: a code can be used once.
@@ -138,7 +138,7 @@ async fn the_code_of_one_user_gives_another_user_no_kept_token() {
 
 #[tokio::test]
 async fn a_token_that_expires_within_the_invocation_is_refreshed() {
-    let clock = Hand::at(0.0);
+    let clock = ManualClock::at(0.0);
     let of_api = clock.clone();
     // Some servers write the number as a string.
     let server = server(json!("3599"), move |_| {
@@ -164,7 +164,7 @@ async fn a_token_is_kept_before_the_api_answers() {
         _ => Answer::json("{}"),
     });
     let server = server.await;
-    let runner = runner(model(&[1, 1]), &toolset(&server), &Hand::at(0.0));
+    let runner = runner(model(&[1, 1]), &toolset(&server), &ManualClock::at(0.0));
     let responses = signed_in(&runner, "ana", "code").await;
     assert!(responses.last().unwrap()["error"].as_str().unwrap().contains("the connection broke"), "{responses:?}");
     let (responses, questions, _) = drain(runner.run("ana", "s1", "again")).await;
@@ -179,7 +179,7 @@ async fn a_token_that_a_server_refuses_is_refreshed() {
         _ => Answer::json("{}"),
     });
     let server = server.await;
-    let runner = runner(model(&[2]), &toolset(&server), &Hand::at(0.0));
+    let runner = runner(model(&[2]), &toolset(&server), &ManualClock::at(0.0));
     assert_eq!(signed_in(&runner, "ana", "code").await.last(), Some(&json!({})));
     assert_eq!(sent_to_tokens(&server), [OF_CODE, OF_REFRESH]);
     assert_eq!(sent_to_api(&server), ["Bearer access-1", "Bearer access-2"]);
@@ -285,7 +285,8 @@ async fn a_credential_belongs_to_the_client_and_the_address() {
         own["client_id"] = id.into();
         let toolset = builder(&server, flows(&server)).base_url(format!("{}{path}", server.url()));
         let toolset = toolset.credential_for("oauth", oauth2(own)).build().unwrap();
-        let (_, questions, _) = drain(runner(model(&[1]), &toolset, &Hand::at(0.0)).run("ana", "s1", "go")).await;
+        let (_, questions, _) =
+            drain(runner(model(&[1]), &toolset, &ManualClock::at(0.0)).run("ana", "s1", "go")).await;
         keys.push(questions[0].payload.as_ref().unwrap()["credentialKey"].clone());
     }
     assert!(keys[0] == keys[3] && keys[0] != keys[1] && keys[0] != keys[2] && keys[1] != keys[2], "{keys:?}");

@@ -112,9 +112,9 @@ async fn a_code_that_is_refused_is_asked_for_again() {
 
 /// A clock that is set by hand; its waits never end.
 #[derive(Clone, Debug)]
-struct Hand(Arc<std::sync::Mutex<f64>>);
+struct ManualClock(Arc<std::sync::Mutex<f64>>);
 
-impl pleach::Clock for Hand {
+impl pleach::Clock for ManualClock {
     fn now(&self) -> f64 {
         *self.0.lock().unwrap()
     }
@@ -127,7 +127,7 @@ impl pleach::Clock for Hand {
 #[tokio::test]
 async fn a_token_that_has_expired_is_refreshed() {
     let server = api().await;
-    let clock = Hand(Arc::new(std::sync::Mutex::new(1_000.0)));
+    let clock = ManualClock(Arc::new(std::sync::Mutex::new(1_000.0)));
     let toolset = toolset(&server, "authorizationCode", client());
     let model = ScriptedModel::calling("f", json!({})).then_text("One.").then_call("f", json!({})).then_text("Two.");
     let agent = LlmAgent::builder("helper").model(model).toolset(toolset).build().unwrap();

@@ -47,7 +47,7 @@ pub(crate) struct Play<'a> {
 }
 
 /// The end of a turn.
-enum Ended {
+enum TurnEnd {
     Done(Value),
     Waiting(Vec<Question>),
     /// A node failed on purpose.
@@ -95,17 +95,17 @@ impl<'a> Play<'a> {
         for _ in 0..MANY_TURNS {
             let open = match self.turn(run, cut) {
                 // The agent of a task has asked the user something.
-                Ended::Done(_) if waits_for_word(&self.seen) => {
+                TurnEnd::Done(_) if waits_for_word(&self.seen) => {
                     run = runner.start(request().message("told").yield_user_message(true));
                     continue;
                 }
-                Ended::Done(output) => return Some(output),
-                Ended::Cut => return None,
-                Ended::Failed => {
+                TurnEnd::Done(output) => return Some(output),
+                TurnEnd::Cut => return None,
+                TurnEnd::Failed => {
                     run = runner.start(request().invocation_id(INVOCATION));
                     continue;
                 }
-                Ended::Waiting(mut open) => {
+                TurnEnd::Waiting(mut open) => {
                     open.sort_by_key(topic);
                     open
                 }
@@ -152,7 +152,7 @@ impl<'a> Play<'a> {
     }
 
     /// Plays a turn without a pause: a process does not leave its executor between two events.
-    fn turn(&mut self, run: Run, cut: Option<Cut>) -> Ended {
+    fn turn(&mut self, run: Run, cut: Option<Cut>) -> TurnEnd {
         let host = self.host;
         host.wait(read(run, &mut self.seen, cut))
     }
@@ -168,22 +168,22 @@ impl<'a> Play<'a> {
     }
 }
 
-async fn read(mut run: Run, seen: &mut Vec<Arc<Event>>, cut: Option<Cut>) -> Ended {
+async fn read(mut run: Run, seen: &mut Vec<Arc<Event>>, cut: Option<Cut>) -> TurnEnd {
     while let Some(event) = run.next().await {
         match (event, cut) {
             (Ok(event), _) => seen.push(event.event),
-            (Err(error), _) if error.code() == "Trouble" => return Ended::Failed,
-            (Err(_), Some(Cut::AtAppend { .. })) => return Ended::Cut,
+            (Err(error), _) if error.code() == "Trouble" => return TurnEnd::Failed,
+            (Err(_), Some(Cut::AtAppend { .. })) => return TurnEnd::Cut,
             (Err(error), _) => panic!("{}: {error}", error.code()),
         }
         if matches!(cut, Some(Cut::AfterEvent(events)) if events == seen.len()) {
-            return Ended::Cut;
+            return TurnEnd::Cut;
         }
     }
     match run.output::<Value>().await {
-        Ok(output) => Ended::Done(output),
-        Err(RunError::NoOutput) => Ended::Done(Value::Null),
-        Err(RunError::Waiting(open)) => Ended::Waiting(open),
+        Ok(output) => TurnEnd::Done(output),
+        Err(RunError::NoOutput) => TurnEnd::Done(Value::Null),
+        Err(RunError::Waiting(open)) => TurnEnd::Waiting(open),
         Err(error) => panic!("{}: {error}", error.code()),
     }
 }

@@ -241,9 +241,9 @@ async fn the_output_and_files_of_code_are_kept() {
 
 /// A plugin that replaces results and texts with values that no store accepts.
 #[derive(Debug)]
-struct Spoiler;
+struct ReplacingPlugin;
 
-impl Plugin for Spoiler {
+impl Plugin for ReplacingPlugin {
     fn name(&self) -> &str {
         "spoiler"
     }
@@ -273,7 +273,7 @@ async fn replacements_by_plugins_for_results_and_events_are_kept() {
         ScriptedModel::new().then_calls([("deep", json!({"levels": 1})), ("read", json!({}))]).then_text("done");
     let root = agent(script).tool(deep(&runs)).tool(read).build().unwrap();
     let sessions = Arc::new(pleach::InMemorySessionService::new());
-    let builder = Runner::builder("t").root(root).sessions(Arc::clone(&sessions)).plugin(Spoiler);
+    let builder = Runner::builder("t").root(root).sessions(Arc::clone(&sessions)).plugin(ReplacingPlugin);
     let events = shown(&builder.build().unwrap(), "s1").await;
     assert_eq!(loaded(&*sessions, "s1").await, events);
     let found = responses(&events);
@@ -407,7 +407,7 @@ async fn integers_beyond_64_bits_reach_the_parameters_that_hold_them() {
 
 /// The results of tools and the texts of models in one run.
 #[derive(Clone, Debug)]
-struct Said {
+struct ScriptedRun {
     results: Vec<Value>,
     text: String,
     thought: String,
@@ -452,13 +452,13 @@ fn values() -> impl Strategy<Value = Value> {
         .prop_map(|(flat, levels, lists)| (0..levels).fold(flat, |inner, _| within(lists, "a\0", inner)))
 }
 
-fn said() -> impl Strategy<Value = Said> {
+fn said() -> impl Strategy<Value = ScriptedRun> {
     (prop::collection::vec(values(), 1..4), texts(), texts(), values())
-        .prop_map(|(results, text, thought, state)| Said { results, text, thought, state })
+        .prop_map(|(results, text, thought, state)| ScriptedRun { results, text, thought, state })
 }
 
 /// Plays `said` and returns the number of calls of the tool and the events as they were shown.
-async fn play(said: &Said, runner: pleach::RunnerBuilder, session: &str) -> (u32, Vec<Event>) {
+async fn play(said: &ScriptedRun, runner: pleach::RunnerBuilder, session: &str) -> (u32, Vec<Event>) {
     let runs = Count::default();
     let (counted, results, state) = (runs.clone(), said.results.clone(), said.state.clone());
     let give = tool("give", "Gives.", move |ctx: ToolContext| {

@@ -552,9 +552,9 @@ async fn a_blank_invocation_id_is_refused() {
 
 /// A plugin that answers every run before it begins.
 #[derive(Debug)]
-struct Answers;
+struct AnsweringPlugin;
 
-impl pleach::Plugin for Answers {
+impl pleach::Plugin for AnsweringPlugin {
     fn name(&self) -> &str {
         "answers"
     }
@@ -569,7 +569,7 @@ async fn an_invocation_that_a_plugin_ended_returns_its_end_and_stores_nothing() 
     for resumable in [false, true] {
         let bodies = Arc::default();
         let builder = Runner::builder("t").root(chain(&bodies)).sessions(InMemorySessionService::new());
-        let runner = builder.clock(FixedClock::default()).resumable(resumable).plugin(Answers).build().unwrap();
+        let runner = builder.clock(FixedClock::default()).resumable(resumable).plugin(AnsweringPlugin).build().unwrap();
         assert_eq!(trace(start(&runner, "go")).await, [": says no"]);
         let before = events(&runner).await;
         let mut again = start(&runner, "go");

@@ -15,16 +15,16 @@ use crate::support::trace;
 
 /// A plugin whose hook of this name panics before it returns a future. It records the failures that it is notified of.
 #[derive(Debug)]
-struct Early(&'static str, Arc<Mutex<Vec<String>>>);
+struct PanickingPlugin(&'static str, Arc<Mutex<Vec<String>>>);
 
-impl Early {
+impl PanickingPlugin {
     fn at<T>(&self, hook: &str) -> Hook<'_, T> {
         assert_ne!(self.0, hook, "early");
         None
     }
 }
 
-impl Plugin for Early {
+impl Plugin for PanickingPlugin {
     fn name(&self) -> &str {
         "early"
     }
@@ -60,7 +60,7 @@ async fn a_hook_that_panics_before_it_returns_a_future_fails_only_the_run() {
     for hook in ["on_user_message", "before_run", "on_event", "after_run"] {
         let heard = Arc::default();
         let builder = Runner::builder("t").root(FunctionNode::new("n", async || 1));
-        let runner = builder.plugin(Early(hook, Arc::clone(&heard))).build().unwrap();
+        let runner = builder.plugin(PanickingPlugin(hook, Arc::clone(&heard))).build().unwrap();
         let lines = trace(runner.run("ana", "s1", "go")).await;
         let text =
             format!("! RuntimeError: Error in plugin 'early' during '{hook}_callback' callback: the hook panicked");
@@ -74,7 +74,8 @@ async fn a_hook_that_panics_before_it_returns_a_future_fails_only_the_run() {
 async fn a_notification_that_panics_early_is_logged() {
     let heard = Arc::default();
     let root = FunctionNode::new("n", async || -> Result<i64> { Err(Fail::msg("broken")) });
-    let runner = Runner::builder("t").root(root).plugin(Early("on_run_error", Arc::clone(&heard))).build().unwrap();
+    let runner =
+        Runner::builder("t").root(root).plugin(PanickingPlugin("on_run_error", Arc::clone(&heard))).build().unwrap();
     assert_eq!(trace(runner.run("ana", "s1", "go")).await.last().unwrap(), "! Exception: broken");
     assert_eq!(heard.lock().unwrap().len(), 1);
 }
@@ -145,7 +146,7 @@ impl SessionService for Broken {
 async fn plugins_are_notified_of_a_failed_append_of_state_alone() {
     let (heard, sessions) = (Arc::default(), Arc::new(Broken::default()));
     let builder = Runner::builder("t").root(FunctionNode::new("n", async || 1)).sessions(Arc::clone(&sessions));
-    let runner = builder.plugin(Early("", Arc::clone(&heard))).build().unwrap();
+    let runner = builder.plugin(PanickingPlugin("", Arc::clone(&heard))).build().unwrap();
     trace(runner.run("ana", "s1", "go")).await;
     *sessions.full.lock().unwrap() = true;
     let delta = json!({"k": 1}).as_object().unwrap().clone();
@@ -155,9 +156,9 @@ async fn plugins_are_notified_of_a_failed_append_of_state_alone() {
 
 /// A plugin that closes at once, never, or with an error.
 #[derive(Debug)]
-struct Closing(&'static str, Arc<Mutex<Vec<&'static str>>>);
+struct ClosingPlugin(&'static str, Arc<Mutex<Vec<&'static str>>>);
 
-impl Plugin for Closing {
+impl Plugin for ClosingPlugin {
     fn name(&self) -> &str {
         self.0
     }
@@ -177,14 +178,14 @@ impl Plugin for Closing {
 fn closing(names: &[&'static str]) -> (pleach::RunnerBuilder, Arc<Broken>, Arc<Mutex<Vec<&'static str>>>) {
     let (asked, sessions) = (Arc::default(), Arc::new(Broken::default()));
     let builder = Runner::builder("t").root(FunctionNode::new("n", async || 1)).sessions(Arc::clone(&sessions));
-    let builder = names.iter().fold(builder, |builder, name| builder.plugin(Closing(name, Arc::clone(&asked))));
+    let builder = names.iter().fold(builder, |builder, name| builder.plugin(ClosingPlugin(name, Arc::clone(&asked))));
     (builder, sessions, asked)
 }
 
 #[tokio::test(start_paused = true)]
 async fn everything_is_closed_and_all_errors_are_reported() {
     let (builder, sessions, asked) = closing(&["slow", "bad", "good"]);
-    let runner = builder.plugin(Early("close", Arc::default())).build().unwrap();
+    let runner = builder.plugin(PanickingPlugin("close", Arc::default())).build().unwrap();
     let begun = tokio::time::Instant::now();
     let error = runner.close().await.unwrap_err();
     assert_eq!(begun.elapsed(), Duration::from_secs(5));

@@ -245,9 +245,9 @@ async fn lines_can_be_written_to_a_writer() {
 
 /// A writer that keeps the output of a subscriber.
 #[derive(Clone, Default)]
-struct Written(Arc<Mutex<Vec<u8>>>);
+struct BufferWriter(Arc<Mutex<Vec<u8>>>);
 
-impl std::io::Write for Written {
+impl std::io::Write for BufferWriter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -260,7 +260,7 @@ impl std::io::Write for Written {
 
 #[tokio::test]
 async fn the_ordinary_subscriber_writes_the_lines_without_the_fields_of_spans() {
-    let written = Written::default();
+    let written = BufferWriter::default();
     let writer = written.clone();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
     let guard = tracing::subscriber::set_default(subscriber);

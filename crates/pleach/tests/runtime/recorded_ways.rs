@@ -237,7 +237,7 @@ async fn a_child_with_events_and_no_output_stores_no_further_event_and_runs_once
 
 /// The caller's behaviour after it caught the failure of `a`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Behind {
+enum AfterFailure {
     /// Another child fails the first time, and its failure ends the caller.
     Child,
     /// The caller fails.
@@ -253,7 +253,7 @@ fn tried_again() -> RetryConfig {
 }
 
 /// A caller that catches the failure of `a`, continues, and is tried again if it fails.
-fn fallible(calls: &Arc<AtomicU32>, behind: Behind, retry: Option<RetryConfig>) -> impl Node {
+fn fallible(calls: &Arc<AtomicU32>, behind: AfterFailure, retry: Option<RetryConfig>) -> impl Node {
     let (a, b) = (fails_once("a", calls), fails_once("b", &Arc::new(AtomicU32::new(0))));
     let caller = FunctionNode::new("caller", move |ctx: Context| {
         let (a, b) = (a.clone(), b.clone());
@@ -263,13 +263,13 @@ fn fallible(calls: &Arc<AtomicU32>, behind: Behind, retry: Option<RetryConfig>) 
                 Err(failure) => failure,
             };
             match behind {
-                Behind::Child => return ctx.run(&b, json!(2)).await,
-                Behind::Report => ctx.emit(Event::new().with_error("Declined", "no money")).await?,
-                Behind::Own | Behind::Rethrow => ctx.emit(Event::message("plan B")).await?,
+                AfterFailure::Child => return ctx.run(&b, json!(2)).await,
+                AfterFailure::Report => ctx.emit(Event::new().with_error("Declined", "no money")).await?,
+                AfterFailure::Own | AfterFailure::Rethrow => ctx.emit(Event::message("plan B")).await?,
             }
             match behind {
-                Behind::Own => Err(NodeError::value("nothing left")),
-                Behind::Rethrow => Err(failure),
+                AfterFailure::Own => Err(NodeError::value("nothing left")),
+                AfterFailure::Rethrow => Err(failure),
                 _ => Ok("plan B".to_owned()),
             }
         }
@@ -289,7 +289,7 @@ async fn again(root: impl Node, sessions: &Sessions) -> String {
 /// The retry runs `a` again, so a resume from the pause before the retry also runs `a` again.
 #[tokio::test]
 async fn a_failed_attempt_of_the_caller_reopens_the_failures_that_it_had_handled() {
-    for (behind, events) in [(Behind::Own, 3), (Behind::Child, 3), (Behind::Rethrow, 3)] {
+    for (behind, events) in [(AfterFailure::Own, 3), (AfterFailure::Child, 3), (AfterFailure::Rethrow, 3)] {
         let calls = Arc::default();
         let run = process(fallible(&calls, behind, Some(tried_again())), &Sessions::default(), false);
         assert_eq!(run.run("ana", "s1", "go").output::<String>().await.unwrap(), "a", "live, {behind:?}");
@@ -306,7 +306,7 @@ async fn a_failed_attempt_of_the_caller_reopens_the_failures_that_it_had_handled
 async fn after_a_failure_of_plan_b_only_the_failure_of_plan_a_is_returned() {
     for retry in [None, Some(tried_again())] {
         let (calls, sessions) = (Arc::default(), Sessions::default());
-        let root = || fallible(&calls, Behind::Child, retry.clone());
+        let root = || fallible(&calls, AfterFailure::Child, retry.clone());
         cut(process(root(), &sessions, false).run("ana", "s1", "go"), 2).await;
         let lines = resume(root(), &sessions, false).await;
         assert_eq!(lines[0], "caller@1/b@1: Declined: no money", "plan B runs, not plan A: {lines:?}");
@@ -316,7 +316,7 @@ async fn after_a_failure_of_plan_b_only_the_failure_of_plan_a_is_returned() {
 /// As in google-adk a child's failure has one error event, unless the caller is tried again or had handled the failure.
 #[tokio::test]
 async fn a_failure_of_plan_b_leaves_no_error_event_of_a_caller_that_is_not_tried_again() {
-    let root = fallible(&Arc::default(), Behind::Child, None);
+    let root = fallible(&Arc::default(), AfterFailure::Child, None);
     let lines = trace(process(root, &Sessions::default(), false).run("ana", "s1", "go")).await;
     let wanted = ["caller@1/a@1: Declined: no money", "caller@1/b@1: Declined: no money", "! Declined: no money"];
     assert_eq!(lines, wanted);
@@ -325,7 +325,7 @@ async fn a_failure_of_plan_b_leaves_no_error_event_of_a_caller_that_is_not_tried
 #[tokio::test]
 async fn an_error_that_the_caller_only_reports_ends_nothing() {
     let (calls, sessions) = (Arc::default(), Sessions::default());
-    let root = || fallible(&calls, Behind::Report, Some(tried_again()));
+    let root = || fallible(&calls, AfterFailure::Report, Some(tried_again()));
     cut(process(root(), &sessions, false).run("ana", "s1", "go"), 2).await;
     assert_eq!((again(root(), &sessions).await.as_str(), count(&calls)), ("plan B", 1));
 }

@@ -146,9 +146,9 @@ async fn effects_that_nothing_records_are_refused() {
 
 /// The number of times that the body of each run of the property has begun.
 #[derive(Clone, Default)]
-struct Begun(Arc<Mutex<BTreeMap<usize, u32>>>);
+struct StartCounts(Arc<Mutex<BTreeMap<usize, u32>>>);
 
-impl Begun {
+impl StartCounts {
     fn next(&self, ctx: &Context) -> u32 {
         let mut begun = self.0.lock().unwrap();
         let count = begun.entry(number(ctx)).or_default();
@@ -159,7 +159,7 @@ impl Begun {
 
 /// A property of a workflow whose question depends on the number of times that the body has begun.
 fn asks(question: fn(u32) -> RequestInput<bool>) -> ResumeProperty {
-    let begun = Begun::default();
+    let begun = StartCounts::default();
     let workflow = alone(move |ctx, _| {
         let begun = begun.clone();
         async move {
@@ -189,7 +189,7 @@ async fn the_text_the_payload_and_the_assignee_of_a_question_are_compared() {
 
 #[tokio::test(start_paused = true)]
 async fn a_route_that_is_chosen_by_chance_is_found() {
-    let begun = Begun::default();
+    let begun = StartCounts::default();
     let property = ResumeProperty::app(move |name| {
         let begun = begun.clone();
         let mut wf = Workflow::builder("shop");

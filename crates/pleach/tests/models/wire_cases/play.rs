@@ -51,7 +51,8 @@ pub(super) async fn check(name: &str, expected: Expected) {
 
 async fn play(case: &Case) -> Played {
     let server = Server::start(case).await;
-    let ran = Ran { calls: Arc::default(), result: case.tool_result.clone().unwrap_or_else(|| json!("done")) };
+    let ran =
+        RecordingTool { calls: Arc::default(), result: case.tool_result.clone().unwrap_or_else(|| json!("done")) };
     let agent = LlmAgent::builder("helper").model(model(case, &server.url)).tools(ran.tools()).build().unwrap();
     let runner = Runner::builder("demo").root(agent).build().unwrap();
     let mut played = Played::default();
@@ -106,7 +107,7 @@ impl Played {
 
 /// A tool that records its calls. All tools return the same result.
 #[derive(Clone)]
-struct Ran {
+struct RecordingTool {
     calls: Arc<Mutex<Vec<(String, Value)>>>,
     result: Value,
 }
@@ -131,7 +132,7 @@ struct Note {
     note: Option<String>,
 }
 
-impl Ran {
+impl RecordingTool {
     fn tools(&self) -> Vec<FunctionTool> {
         let ran = |name: &'static str| {
             let this = self.clone();
