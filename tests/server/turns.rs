@@ -35,7 +35,7 @@ async fn h50_runs_of_a_session_take_turns() {
     assert_eq!(ids.len(), 20);
 }
 
-/// A clock by which clients wait forever, or not at all.
+/// A clock whose waits never end, or end at once.
 #[derive(Clone, Debug, Default)]
 struct Patience(Arc<AtomicBool>);
 

@@ -71,10 +71,10 @@ fn a_command_line_that_cannot_be_followed_is_refused() {
         (&["--loud"], "invalid option '--loud'; `--help` shows the options"),
         (&["file"], "unexpected argument \"file\"; `--help` shows the options"),
         (&["--session", " "], "the id of a session must not be blank"),
-        (&["--model", "tiny"], "'tiny' names no provider: write `PROVIDER:MODEL`, for example `openai:tiny`"),
+        (&["--model", "tiny"], "the model 'tiny' has no provider. Write `PROVIDER:MODEL`, for example `openai:tiny`"),
         (
             &["--db", "file.db"],
-            "'file.db' is no session backend: use `memory:`, `sqlite:FILE`, `sqlite:///FILE` or `postgresql://HOST/DATABASE`",
+            "unknown scheme 'file.db' in the session URL. Use `memory:`, `sqlite:FILE`, `sqlite:///FILE` or `postgresql://HOST/DATABASE`",
         ),
     ];
     for (args, reason) in cases {
