@@ -103,7 +103,7 @@ impl fmt::Display for ArtifactError {
             Self::Storage { backend, source } => {
                 write!(
                     f,
-                    "{backend} artifact storage failed: {}; look into the log of the storage, then try again",
+                    "{backend} artifact storage failed: {}. Check the log of the storage, then try again",
                     with_causes(&**source)
                 )
             }
@@ -160,7 +160,7 @@ mod tests {
             (
                 ArtifactError::Storage { backend: "bucket", source: cause().into() },
                 "bucket artifact storage failed: disk full",
-                "look into the log of the storage",
+                "Check the log of the storage",
             ),
         ] {
             let text = error.to_string();

@@ -56,7 +56,7 @@ pub struct ArtifactKey {
 }
 
 impl ArtifactKey {
-    /// Returns whether the name has the prefix of the user's own artifacts.
+    /// Returns `true` if the name has the prefix of the user's own artifacts.
     // S72
     pub fn has_user_prefix(&self) -> bool {
         self.filename.starts_with(USER_PREFIX)

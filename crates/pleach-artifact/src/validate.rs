@@ -97,13 +97,13 @@ fn fault(value: &str) -> Option<&'static str> {
     None
 }
 
-/// Returns whether the text starts like `C:`.
+/// Returns `true` if the text starts like `C:`.
 pub(crate) fn has_drive(value: &str) -> bool {
     let bytes = value.as_bytes();
     bytes.first().is_some_and(u8::is_ascii_alphabetic) && bytes.get(1) == Some(&b':')
 }
 
-/// Returns whether Python's `str.strip` removes the character.
+/// Returns `true` if Python's `str.strip` removes the character.
 pub(crate) fn is_blank(c: char) -> bool {
     c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
 }

@@ -71,7 +71,7 @@ impl Branch {
         &self.0
     }
 
-    /// Returns whether the text is empty. On an event of a node, an empty branch requests the root thread.
+    /// Returns `true` if the text is empty. On an event of a node, an empty branch requests the root thread.
     // R150
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -114,7 +114,7 @@ pub fn check_map(field: &str, checked: &Map) -> Result<(), Unstorable> {
 }
 
 impl Unstorable {
-    /// Returns whether the fault is the depth.
+    /// Returns `true` if the fault is the depth.
     #[must_use]
     pub fn is_too_deep(&self) -> bool {
         self.reason == DEEP

@@ -24,7 +24,7 @@ macro_rules! text_id {
                 self.0.as_str()
             }
 
-            /// Returns whether the id is the empty text.
+            /// Returns `true` if the id is the empty text.
             pub fn is_empty(&self) -> bool {
                 self.0.is_empty()
             }
@@ -184,7 +184,7 @@ impl Hash for Repr {
 }
 
 impl EventId {
-    /// Returns whether this is the empty text: an event that is not complete yet.
+    /// Returns `true` if this is the empty text: an event that is not complete yet.
     pub fn is_empty(&self) -> bool {
         matches!(&self.0, Repr::Text(text) if text.is_empty())
     }

@@ -66,7 +66,7 @@ impl<'de, F: Fields> Deserialize<'de> for Key<F> {
 pub(crate) struct Seen(u64);
 
 impl Seen {
-    /// Returns whether to use the value that follows.
+    /// Returns `true` if to use the value that follows.
     pub(crate) fn accepts<F: Fields>(&mut self, field: F, camel: bool) -> bool {
         let mask = 1 << field.bit();
         if camel {
@@ -123,7 +123,7 @@ where
     deserializer.deserialize_str(TextVisitor(PhantomData))
 }
 
-/// Returns whether a field is written at all: only `None` is left out, never `false`, `0`, `""` or `[]`.
+/// Returns `true` if a field is written at all: only `None` is left out, never `false`, `0`, `""` or `[]`.
 // S42
 pub(crate) trait Present {
     fn is_present(&self) -> bool {

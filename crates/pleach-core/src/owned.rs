@@ -127,7 +127,7 @@ impl KeyOwner {
         }
     }
 
-    /// Returns whether the member `key` (snake_case) has another name in camelCase.
+    /// Returns `true` if the member `key` (snake_case) has another name in camelCase.
     fn renames(self, key: &str) -> bool {
         match self {
             Self::Framework | Self::Auth => true,

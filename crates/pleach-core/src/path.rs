@@ -57,12 +57,12 @@ impl NodePath {
         self.0.as_str()
     }
 
-    /// Returns whether this is the empty path.
+    /// Returns `true` if this is the empty path.
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns whether this is the empty path.
+    /// Returns `true` if this is the empty path.
     pub fn is_empty(&self) -> bool {
         self.is_root()
     }
@@ -105,12 +105,12 @@ impl NodePath {
         split_segment(leaf).1
     }
 
-    /// Returns whether this path lies strictly below `other`.
+    /// Returns `true` if this path lies strictly below `other`.
     pub fn is_descendant_of(&self, other: &Self) -> bool {
         self.below(other).is_some()
     }
 
-    /// Returns whether this path is one segment longer than `other` and starts with it.
+    /// Returns `true` if this path is one segment longer than `other` and starts with it.
     pub fn is_direct_child_of(&self, other: &Self) -> bool {
         self.below(other).is_some_and(|rest| !rest.contains('/'))
     }

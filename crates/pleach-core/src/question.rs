@@ -98,7 +98,7 @@ impl QuestionKind {
         }
     }
 
-    /// Returns whether people answer questions of this kind: not sleeps, nor waits for signals.
+    /// Returns `true` if people answer questions of this kind: not sleeps, nor waits for signals.
     #[must_use]
     pub fn is_for_people(self) -> bool {
         !matches!(self, Self::Timer | Self::Signal)

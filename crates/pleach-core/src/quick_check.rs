@@ -73,7 +73,7 @@ fn blocks_are_clean<const SIZE: usize>(bytes: &[u8]) -> Option<bool> {
 }
 
 impl Content {
-    /// Returns whether the check decides about all of it, and it passes.
+    /// Returns `true` if the check decides about all of it, and it passes.
     pub(crate) fn passes(&self, check: &impl QuickCheck) -> bool {
         let Self { parts, role, extra: None } = self else { return false };
         check.text_of(role) && parts.iter().flatten().all(|part| part.passes(check))

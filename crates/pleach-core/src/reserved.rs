@@ -21,7 +21,7 @@ pub const CREDENTIAL_KINDS: [&str; 5] = ["apiKey", "http", "oauth2", "openIdConn
 const CREDENTIAL_MEMBERS: [&str; 8] =
     ["apiKey", "api_key", "http", "oauth2", "resourceRef", "resource_ref", "serviceAccount", "service_account"];
 
-/// Returns whether a value of a state is taken for a credential where one is looked for: an object whose `auth_type`, or `authType`, is a
+/// Returns `true` if a value of a state is taken for a credential where one is looked for: an object whose `auth_type`, or `authType`, is a
 /// known kind, with something that can be used as one.
 #[must_use]
 pub fn is_credential(value: &Value) -> bool {
@@ -30,7 +30,7 @@ pub fn is_credential(value: &Value) -> bool {
     kinds.any(|kind| CREDENTIAL_KINDS.contains(&kind)) && CREDENTIAL_MEMBERS.into_iter().any(has)
 }
 
-/// Returns whether a state key is reserved: its name, without one prefix of a scope, begins with `_pleach_`, `pleach_`, `_adk_`, `adk_` or
+/// Returns `true` if a state key is reserved: its name, without one prefix of a scope, begins with `_pleach_`, `pleach_`, `_adk_`, `adk_` or
 /// `__adk_internal_`. Case matters, as it does for scopes.
 #[must_use]
 pub fn is_reserved_state_key(key: &str) -> bool {
@@ -38,7 +38,7 @@ pub fn is_reserved_state_key(key: &str) -> bool {
     STATE.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Returns whether a key of `custom_metadata` is reserved: it begins with `_pleach_`, `pleach_`, `_adk_` or `__adk_internal_`.
+/// Returns `true` if a key of `custom_metadata` is reserved: it begins with `_pleach_`, `pleach_`, `_adk_` or `__adk_internal_`.
 #[must_use]
 pub fn is_reserved_metadata_key(key: &str) -> bool {
     METADATA.iter().any(|prefix| key.starts_with(prefix))

@@ -32,7 +32,7 @@ impl Event {
         self
     }
 
-    /// Returns whether a run has stored the signal that the event keeps: it was at work then.
+    /// Returns `true` if a run has stored the signal that the event keeps: it was at work then.
     #[must_use]
     pub fn is_signal_stored_by_run(&self) -> bool {
         let signal = self.kept_signal().and_then(|_| self.custom_metadata()?.get(KEPT_SIGNAL));

@@ -245,7 +245,7 @@ impl StateOp {
     }
 }
 
-/// Returns whether two numbers have the same value, such as `1e16` and `10000000000000000`.
+/// Returns `true` if two numbers have the same value, such as `1e16` and `10000000000000000`.
 #[must_use]
 pub fn is_same_number(left: &Number, right: &Number) -> bool {
     compare(left, right) == Ordering::Equal

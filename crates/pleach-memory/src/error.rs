@@ -87,7 +87,7 @@ impl fmt::Display for MemoryError {
             Self::Storage { backend, source } => {
                 write!(
                     f,
-                    "{backend} memory storage failed: {}; look into the log of the storage, then try again",
+                    "{backend} memory storage failed: {}. Check the log of the storage, then try again",
                     with_causes(&**source)
                 )
             }

@@ -47,13 +47,13 @@ fn split(composed: &str) -> impl Iterator<Item = &str> {
     composed.split(|c: char| !(is_word(c) || is_vowel_sign(c))).filter(|word| !word.is_empty())
 }
 
-/// Returns whether Python's `\w` matches: letters and numbers, but no marks and no letters in circles or squares.
+/// Returns `true` if Python's `\w` matches: letters and numbers, but no marks and no letters in circles or squares.
 pub fn is_word(c: char) -> bool {
     let enclosed = matches!(u32::from(c), 0x24b6..=0x24e9 | 0x1f130..=0x1f149 | 0x1f150..=0x1f169 | 0x1f170..=0x1f189);
     c == '_' || (c.is_alphanumeric() && !is_combining_mark(c) && !enclosed)
 }
 
-/// Returns whether a mark is part of a word's spelling. google-adk splits there, which reduces a Hindi word to its consonants.
+/// Returns `true` if a mark is part of a word's spelling. google-adk splits there, which reduces a Hindi word to its consonants.
 fn is_vowel_sign(c: char) -> bool {
     c.is_alphabetic() && is_combining_mark(c)
 }

@@ -63,7 +63,7 @@ impl Entry {
 }
 
 impl Note {
-    /// Returns whether an event has a note, or metadata that looks like one.
+    /// Returns `true` if an event has a note, or metadata that looks like one.
     pub(crate) fn is_on(event: &Event) -> bool {
         event.custom_metadata().is_some_and(|metadata| metadata.contains_key(KEY))
     }

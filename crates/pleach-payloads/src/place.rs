@@ -75,7 +75,7 @@ impl Field {
         FIELDS.iter().find(|(field, _)| *field == self).map_or("", |(_, name)| *name)
     }
 
-    /// Returns whether the field of a part has more than `limit` bytes.
+    /// Returns `true` if the field of a part has more than `limit` bytes.
     fn is_larger(self, part: &Part, limit: usize) -> bool {
         let text = |text: Option<&String>| text.is_some_and(|text| text.len() > limit);
         let map = |map: Option<&Map>| map.is_some_and(|map| is_larger_map(map, limit));
@@ -117,7 +117,7 @@ pub(crate) fn large_places(event: &Event, limit: usize) -> Vec<Place> {
     output.into_iter().chain(of_parts).collect()
 }
 
-/// Returns whether session services read the field of an event where it is.
+/// Returns `true` if session services read the field of an event where it is.
 fn is_read_in_place(event: &Event, part: &Part, field: Field) -> bool {
     match field {
         Field::Args => part.function_call.as_deref().is_some_and(|call| {

@@ -135,7 +135,7 @@ impl PayloadSessions {
         self
     }
 
-    /// Returns whether an event as it is stored refers to values outside of it, as a program sees it that reads the database without this service.
+    /// Returns `true` if an event as it is stored refers to values outside of it, as a program sees it that reads the database without this service.
     #[must_use]
     pub fn has_references(event: &Event) -> bool {
         Note::of(event).is_some_and(|note| !note.taken.is_empty())

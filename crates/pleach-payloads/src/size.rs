@@ -6,7 +6,7 @@ use pleach_core::{DEEPEST, Map, nests_within};
 use serde::Serialize;
 use serde_json::Value;
 
-/// Returns whether the JSON text of a value has more than `limit` bytes. At most `limit` bytes of it are written, to nowhere.
+/// Returns `true` if the JSON text of a value has more than `limit` bytes. At most `limit` bytes of it are written, to nowhere.
 ///
 /// A value that nests deeper than any store accepts counts as small: the store refuses it by name.
 pub(crate) fn is_larger(value: &Value, limit: usize) -> bool {

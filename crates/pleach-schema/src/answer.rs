@@ -69,7 +69,7 @@ fn fills_with_null(schema: &Value, property: &Value) -> bool {
     schema.get("$schema").is_none() && property.get("default").is_none_or(Value::is_null)
 }
 
-/// Returns whether keys beside `properties` are part of the answer: those of a flattened field, for example.
+/// Returns `true` if keys beside `properties` are part of the answer: those of a flattened field, for example.
 fn describes_other_keys(schema: &Value) -> bool {
     let elsewhere = ["allOf", "anyOf", "oneOf", "$ref", "if", "patternProperties", "dependentSchemas"];
     let additional = schema.get("additionalProperties").is_some_and(|keys| *keys != Value::Bool(false));

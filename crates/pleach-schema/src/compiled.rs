@@ -62,7 +62,7 @@ pub(crate) fn compiled(schema: &Value) -> Compilation {
     new
 }
 
-/// Returns whether a schema takes little memory as a validator: it is small and has no patterns, each of which may take
+/// Returns `true` if a schema takes little memory as a validator: it is small and has no patterns, each of which may take
 /// [`MAX_PATTERN`] when it is compiled.
 fn is_kept(schema: &Value) -> bool {
     // With the length of the path to each value.

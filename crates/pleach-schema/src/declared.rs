@@ -172,13 +172,13 @@ impl Schema {
         }
     }
 
-    /// Returns whether data is checked against the shape at all.
+    /// Returns `true` if data is checked against the shape at all.
     #[must_use]
     pub fn is_enforced(&self) -> bool {
         !matches!(&*self.0, Shape::Json(_))
     }
 
-    /// Returns whether both are the same schema: clones of one, or made from the same Rust type.
+    /// Returns `true` if both are the same schema: clones of one, or made from the same Rust type.
     // R610
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {

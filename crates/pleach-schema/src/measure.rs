@@ -131,7 +131,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Returns whether describing a fault takes few steps. All alternatives of a value are described, so a recursive schema may
+/// Returns `true` if describing a fault takes few steps. All alternatives of a value are described, so a recursive schema may
 /// describe one value once for each path to it, and the number of paths grows exponentially with the depth.
 pub(crate) fn is_cheap_to_describe(schema: &Value, answer: &Value) -> bool {
     let mut ways = Ways { walk: Walk { root: schema, known: HashMap::new() }, known: HashMap::new() };

@@ -85,7 +85,7 @@ impl StoredSession {
         Self { service, generation, key, app, user, log: Mutex::new(log) }
     }
 
-    /// Returns whether a head with `key` of the given service refers to this session.
+    /// Returns `true` if a head with `key` of the given service refers to this session.
     pub(crate) fn is_of(&self, service: u64, key: &SessionKey) -> bool {
         self.service == service && (std::ptr::eq(&*self.key, key) || *self.key == *key)
     }
@@ -207,7 +207,7 @@ impl StoredSession {
         }
     }
 
-    /// Returns whether a program has noted that the session, as it is, needs nothing.
+    /// Returns `true` if a program has noted that the session, as it is, needs nothing.
     pub(crate) fn is_settled(&self, program: &str) -> bool {
         let log = lock(&self.log);
         log.settled.iter().any(|(noted, changes)| noted == program && *changes == log.changes)

@@ -139,7 +139,7 @@ impl Append {
         Ok(Some(Known { behind, stored, was_seen: row.try_get("seen")? }))
     }
 
-    /// Returns whether the stored event has more than the one that was sent: a time, results of operations.
+    /// Returns `true` if the stored event has more than the one that was sent: a time, results of operations.
     fn is_completed(&self) -> bool {
         !self.sent.actions().state_ops().is_empty() || !self.sent.has_timestamp()
     }
@@ -226,7 +226,7 @@ impl Append {
         Ok(Attempt::Stored(Appended { behind, stored: Some(resolved.event) }))
     }
 
-    /// Returns whether the append writes state of the scope. All written state is locked first, even without an operation:
+    /// Returns `true` if the append writes state of the scope. All written state is locked first, even without an operation:
     /// locking it later would be in another order than in other appends.
     fn writes(&self, scope: Scope) -> bool {
         let actions = self.event.actions();

@@ -116,7 +116,7 @@ impl Fault {
         }
     }
 
-    /// Returns whether the same work may succeed a moment later.
+    /// Returns `true` if the same work may succeed a moment later.
     pub(crate) fn is_passing(self) -> bool {
         matches!(self, Self::Lost | Self::Again | Self::Pooled)
     }

@@ -130,7 +130,7 @@ impl PostgresSessionService {
     }
 }
 
-/// Returns whether a time limit of the server has ended a statement, which behind a pooler cannot be lifted for a build.
+/// Returns `true` if a time limit of the server has ended a statement, which behind a pooler cannot be lifted for a build.
 fn is_out_of_time(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "57014")
 }

@@ -97,7 +97,7 @@ async fn build_with(connection: &mut Lent, index: &'static Index, has_lock: &mut
     }
 }
 
-/// Returns whether no other process is building. Where the session is the connection's own, it holds a lock from then on. Behind a
+/// Returns `true` if no other process is building. Where the session is the connection's own, it holds a lock from then on. Behind a
 /// pooler there is none that lasts as long, and two that begin at once meet in [`make`].
 async fn begins(connection: &mut Lent, has_lock: &mut bool) -> sqlx::Result<bool> {
     if connection.is_pooled() {
@@ -147,7 +147,7 @@ async fn make(connection: &mut Lent, index: &'static Index) -> sqlx::Result<bool
     Ok(true)
 }
 
-/// Returns whether another process was making the same index: a deadlock, an object that is there, changed, or gone before its comment.
+/// Returns `true` if another process was making the same index: a deadlock, an object that is there, changed, or gone before its comment.
 fn is_race(error: &sqlx::Error, is_comment: bool) -> bool {
     let code = error.as_database_error().and_then(|error| error.code());
     code.is_some_and(|code| match &*code {

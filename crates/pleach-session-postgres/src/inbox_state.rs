@@ -58,7 +58,7 @@ pub(crate) struct Refresh {
 }
 
 impl Refresh {
-    /// Returns whether the refresh began after the listing with the number `asked`, and covers its request.
+    /// Returns `true` if the refresh began after the listing with the number `asked`, and covers its request.
     pub(crate) fn covers(&self, request: &ListQuestions, asked: u64) -> bool {
         let reads_user = self.user_id.is_none() || self.user_id == request.user_id;
         self.begun > asked && self.app_name == request.app_name && reads_user

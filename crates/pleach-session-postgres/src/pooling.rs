@@ -105,14 +105,14 @@ async fn ask(connection: &mut PgConnection, start: Instant) -> sqlx::Result<Answ
     Ok(Answer { process: row.try_get("pid")?, is_older })
 }
 
-/// Returns whether the answers show sessions that are lent: one connection has seen two, or both have seen the same.
+/// Returns `true` if the answers show sessions that are lent: one connection has seen two, or both have seen the same.
 fn is_shared([first, second]: &[Vec<Answer>; 2]) -> bool {
     let changed = |answers: &[Answer]| answers.windows(2).any(|pair| pair[0].process != pair[1].process);
     let process = |answers: &[Answer]| answers.first().map(|answer| answer.process);
     changed(first) || changed(second) || process(first) == process(second)
 }
 
-/// Returns whether the server has not got the settings that the connection started with: a pooler has dropped them.
+/// Returns `true` if the server has not got the settings that the connection started with: a pooler has dropped them.
 async fn has_dropped(settings: &Settings, connection: &mut PgConnection) -> sqlx::Result<bool> {
     // Names with a dot are those of extensions, which the view may lack.
     let names = settings.values.iter().map(|(name, _)| name).filter(|name| !name.contains('.'));

@@ -85,7 +85,7 @@ impl Prepare<'_> {
     }
 }
 
-/// Returns whether another program created the same object concurrently.
+/// Returns `true` if another program created the same object concurrently.
 fn is_race(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|error| error.code());
     Fault::of(error) == Fault::Again

@@ -139,7 +139,7 @@ fn startup(user: &str, database: &str) -> Vec<u8> {
     [length.to_be_bytes().to_vec(), body].concat()
 }
 
-/// Returns whether connecting with the other TLS setting may succeed: the server refuses this one, or TLS fails.
+/// Returns `true` if connecting with the other TLS setting may succeed: the server refuses this one, or TLS fails.
 fn is_refusal(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Tls(_) => true,

@@ -31,7 +31,7 @@ impl Settings {
         settings
     }
 
-    /// Returns whether `name` has a value.
+    /// Returns `true` if `name` has a value.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.values.iter().any(|(other, _)| other == name)
     }

@@ -113,18 +113,18 @@ impl Fault {
         }
     }
 
-    /// Returns whether the file cannot be written by any statement.
+    /// Returns `true` if the file cannot be written by any statement.
     pub(crate) fn is_read_only(error: &sqlx::Error) -> bool {
         let code = error.as_database_error().and_then(|error| error.code());
         code.and_then(|code| code.parse::<i32>().ok()).is_some_and(|code| code & 0xff == 8)
     }
 
-    /// Returns whether every statement of the transaction would fail the same way, so that repeating them one by one is useless.
+    /// Returns `true` if every statement of the transaction would fail the same way, so that repeating them one by one is useless.
     pub(crate) fn is_shared(self) -> bool {
         self == Self::Busy || self.is_fatal()
     }
 
-    /// Returns whether the connection itself must be replaced.
+    /// Returns `true` if the connection itself must be replaced.
     pub(crate) fn is_fatal(self) -> bool {
         matches!(self, Self::Damaged | Self::Unavailable)
     }

@@ -84,14 +84,14 @@ impl EventActions {
         self.requested_tool_confirmations_mut().extend(confirmations);
     }
 
-    /// Returns whether anything but the route is set.
+    /// Returns `true` if anything but the route is set.
     #[must_use]
     pub fn has_effects(&self) -> bool {
         self.state_delta.as_deref().is_some_and(|delta| !delta.is_empty())
             || self.uncommon.as_ref().is_some_and(|uncommon| **uncommon != UncommonActions::default())
     }
 
-    /// Returns whether anything but the route and the requests for credentials and confirmations is set.
+    /// Returns `true` if anything but the route and the requests for credentials and confirmations is set.
     #[must_use]
     pub fn has_effects_beside_requests(&self) -> bool {
         let requests = self.requested_auth_configs().is_empty() && self.requested_tool_confirmations().is_empty();

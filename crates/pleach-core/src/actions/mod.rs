@@ -89,7 +89,7 @@ impl EventActions {
         Self::default()
     }
 
-    /// Returns whether there is a state delta, or an operation on the state.
+    /// Returns `true` if there is a state delta, or an operation on the state.
     pub fn changes_state(&self) -> bool {
         self.state_delta.as_deref().is_some_and(|delta| !delta.is_empty())
     }
@@ -176,7 +176,7 @@ impl EventActions {
         delta.ops = Some(Box::new(Ops { applied: true, ..Ops::default() }));
     }
 
-    /// Returns whether a session service has replaced operations by their results, since the event is in memory.
+    /// Returns `true` if a session service has replaced operations by their results, since the event is in memory.
     pub fn has_resolved_state_ops(&self) -> bool {
         self.state_delta.as_ref().and_then(|delta| delta.ops.as_deref()).is_some_and(|ops| ops.applied)
     }
@@ -232,17 +232,17 @@ impl EventActions {
     }
 
     accessors! {
-        /// Returns whether the model must not summarise the function response.
+        /// Returns `true` if the model must not summarise the function response.
         skip_summarization, set_skip_summarization: bool => |stored| *stored => bool;
         /// Returns the agent that takes over.
         transfer_to_agent, set_transfer_to_agent: String => |stored| stored.as_deref() => &str;
         /// Returns why that agent takes over.
         transfer_reason, set_transfer_reason: String => |stored| stored.as_deref() => &str;
-        /// Returns whether the agent escalates to its parent.
+        /// Returns `true` if the agent escalates to its parent.
         escalate, set_escalate: bool => |stored| *stored => bool;
         /// Returns the summary that replaces a span of events.
         compaction, set_compaction: EventCompaction => |stored| stored.as_ref() => &EventCompaction;
-        /// Returns whether the agent has finished its run.
+        /// Returns `true` if the agent has finished its run.
         end_of_agent, set_end_of_agent: bool => |stored| *stored => bool;
         /// Returns the checkpoint of an agent: user data, never renamed.
         agent_state, set_agent_state: Map => |stored| stored.as_ref() => &Map;
@@ -259,7 +259,7 @@ impl EventActions {
         self.uncommon.get_or_insert_default()
     }
 
-    /// Returns whether there are no effects.
+    /// Returns `true` if there are no effects.
     pub fn is_empty(&self) -> bool {
         self.state_delta.as_deref().is_none_or(Delta::is_empty)
             && self.route.is_none()

@@ -69,7 +69,7 @@ impl Part {
         Self { function_response: Some(Box::new(response)), ..Self::default() }
     }
 
-    /// Returns whether the part is a model's thinking.
+    /// Returns `true` if the part is a model's thinking.
     pub fn is_thought(&self) -> bool {
         self.thought == Some(true)
     }

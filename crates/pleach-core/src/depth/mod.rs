@@ -35,7 +35,7 @@ pub fn discard<T: Serialize>(value: T) {
     }
 }
 
-/// Returns whether a value nests within the budget; other faults are ignored.
+/// Returns `true` if a value nests within the budget; other faults are ignored.
 pub(crate) fn fits<T: Serialize + ?Sized>(value: &T, budget: DepthBudget) -> bool {
     let written = value.serialize(Limited { inner: &mut serde_json::Serializer::new(io::sink()), budget });
     !written.is_err_and(|error| error.to_string().contains(DEEP))
@@ -65,13 +65,13 @@ pub fn bounded(value: Value) -> Option<Value> {
     None
 }
 
-/// Returns whether a value nests at most 127 levels deep, which is what serde_json reads.
+/// Returns `true` if a value nests at most 127 levels deep, which is what serde_json reads.
 #[must_use]
 pub fn is_bounded(value: &Value) -> bool {
     nests_within(value, DEEPEST)
 }
 
-/// Returns whether a value nests at most `levels` deep. Recurses at most so deep.
+/// Returns `true` if a value nests at most `levels` deep. Recurses at most so deep.
 #[must_use]
 pub fn nests_within(value: &Value, levels: usize) -> bool {
     match value {

@@ -91,7 +91,7 @@ impl Event {
         self.timestamp + 0.0
     }
 
-    /// Returns whether the event has a time. An event without one gets the time of its append.
+    /// Returns `true` if the event has a time. An event without one gets the time of its append.
     pub fn has_timestamp(&self) -> bool {
         self.timestamp.to_bits() != 0
     }
@@ -245,7 +245,7 @@ impl Event {
     uncommon! {
         /// Returns the tag that hides the event from other runs.
         isolation_scope, set_isolation_scope: Arc<str> => |stored| stored.as_deref() => &str;
-        /// Returns whether a live turn is over.
+        /// Returns `true` if a live turn is over.
         turn_complete, set_turn_complete: bool => |stored| *stored => bool;
         /// Returns the class name of the error the event reports.
         error_code, set_error_code: String => |stored| stored.as_deref() => &str;

@@ -9,7 +9,7 @@ use crate::{Event, FunctionCall, FunctionResponse, NodePath, OutputFor};
 const NOTE: &str = "_adk_";
 
 impl Event {
-    /// Returns whether this is a streamed fragment.
+    /// Returns `true` if this is a streamed fragment.
     pub fn is_partial(&self) -> bool {
         self.partial == Some(true)
     }
@@ -29,7 +29,7 @@ impl Event {
         self.content().into_iter().flat_map(|content| content.function_responses())
     }
 
-    /// Returns whether the event is the user's own: a message, an answer, a state change or a rewind.
+    /// Returns `true` if the event is the user's own: a message, an answer, a state change or a rewind.
     ///
     /// A workflow or a node may be named `user`, so the author alone does not decide: what a node wrote has a path, and
     /// what the engine writes about it is a checkpoint, an end mark, a note or the seal of an abort.
@@ -42,7 +42,7 @@ impl Event {
             && !self.is_note()
     }
 
-    /// Returns whether the engine only notes something with this event: it has metadata and nothing else. The metadata of what
+    /// Returns `true` if the engine only notes something with this event: it has metadata and nothing else. The metadata of what
     /// the user sends is the user's, whatever its keys.
     fn is_note(&self) -> bool {
         self.content().is_none()
@@ -50,7 +50,7 @@ impl Event {
             && self.custom_metadata().is_some_and(|metadata| metadata.keys().any(|key| key.starts_with(NOTE)))
     }
 
-    /// Returns whether this event's output is that of the run at `path`.
+    /// Returns `true` if this event's output is that of the run at `path`.
     pub fn is_output_for(&self, path: &NodePath) -> bool {
         match &self.output_for {
             OutputFor::None => false,
@@ -77,7 +77,7 @@ impl Event {
             .filter_map(|call| call.id.as_deref())
     }
 
-    /// Returns whether the event asks the outside world a question.
+    /// Returns `true` if the event asks the outside world a question.
     // R141
     pub fn is_interrupt(&self) -> bool {
         match self.long_running_tool_ids() {
@@ -86,7 +86,7 @@ impl Event {
         }
     }
 
-    /// Returns whether this is a final response: the agent that wrote it has nothing to add.
+    /// Returns `true` if this is a final response: the agent that wrote it has nothing to add.
     // R108
     pub fn is_final_response(&self) -> bool {
         let waits = self.long_running_tool_ids().is_some_and(|ids| !ids.is_empty());
@@ -107,7 +107,7 @@ impl Event {
             .is_some_and(|part| part.code_execution_result.is_some())
     }
 
-    /// Returns whether the event is the checkpoint of an agent, or its end mark. An empty state is none.
+    /// Returns `true` if the event is the checkpoint of an agent, or its end mark. An empty state is none.
     // R125, R109
     pub fn is_checkpoint(&self) -> bool {
         self.actions.agent_state().is_some_and(|state| !state.is_empty()) || self.actions.end_of_agent() == Some(true)

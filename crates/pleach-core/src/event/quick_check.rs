@@ -5,7 +5,7 @@ use super::{ModelInfo, OutputFor};
 use crate::quick_check::{QUICK, QuickCheck};
 
 impl Event {
-    /// Returns whether the check decides about the whole event, but for its state operations, and it passes.
+    /// Returns `true` if the check decides about the whole event, but for its state operations, and it passes.
     pub(crate) fn passes(&self, check: &impl QuickCheck) -> bool {
         // Every field is named, so that a new one cannot be forgotten.
         let Self {

@@ -109,7 +109,7 @@ pub(crate) fn plain_url(url: &str) -> SessionResult<String> {
     Ok(format!("postgres://{rest}"))
 }
 
-/// Returns whether the text can only be the name of a parameter.
+/// Returns `true` if the text can only be the name of a parameter.
 pub(crate) fn is_word(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-'))
 }

@@ -74,7 +74,7 @@ pub(super) struct Resolved {
 }
 
 impl Append {
-    /// Returns whether both have the same event id in the same session.
+    /// Returns `true` if both have the same event id in the same session.
     pub(super) fn is_same_event(&self, other: &Self) -> bool {
         self.event.id() == other.event.id() && self.key == other.key
     }
@@ -284,7 +284,7 @@ impl SessionSlot {
         Self { key, wants_state: false, row: None, new_state: None, accepted: Vec::new() }
     }
 
-    /// Returns whether only the database knows how many events have this time: it is among or before the stored ones.
+    /// Returns `true` if only the database knows how many events have this time: it is among or before the stored ones.
     pub(super) fn needs_count(&self, time: f64) -> bool {
         let time = instant(time);
         let among = |newest| time <= instant(newest);

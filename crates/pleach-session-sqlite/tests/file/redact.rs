@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{LAYOUTS, Place, key};
 
-/// Returns whether a file of the database has the text in it.
+/// Returns `true` if a file of the database has the text in it.
 fn holds(place: &Place, text: &str) -> bool {
     let files = std::fs::read_dir(place.folder.path()).unwrap();
     let mut contents = files.map(|entry| std::fs::read(entry.unwrap().path()).unwrap());

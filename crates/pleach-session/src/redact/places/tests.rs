@@ -4,7 +4,7 @@ use pleach_core::Event;
 
 use super::*;
 
-/// Values of every kind, each with the text `4111` in it.
+/// An event with values of every kind, each containing the text `4111`.
 fn everything() -> Value {
     let text = "4111";
     let media = json!({"data": "NDExMQ==", "mime_type": "text/4111"});
@@ -98,7 +98,7 @@ fn a_path_to_nothing_that_may_go_is_an_error() {
         (&["custom_metadata"], RedactionFault::Fixed),
         (&["custom_metadata", "_adk_delegated_runs", "0", "run"], RedactionFault::Fixed),
         (&["custom_metadata", "_adk_delegated_runs", "0", "output"], RedactionFault::Absent),
-        // What is not there is not read by anything.
+        // The path leads to no value.
         (&["nothing"], RedactionFault::Absent),
         (&["content", "part", "0"], RedactionFault::Absent),
         (&["actions", "nothing"], RedactionFault::Absent),
@@ -110,7 +110,7 @@ fn a_path_to_nothing_that_may_go_is_an_error() {
     }
 }
 
-/// Of what a step has taken only the payload may go.
+/// In the output of a step that took a signal, only the payload may be redacted.
 #[test]
 fn a_signal_that_was_taken_keeps_its_event_and_name() {
     let output = json!({"event": "e1", "name": "paid", "payload": {"card": "4111"}});
@@ -130,7 +130,7 @@ fn a_signal_that_was_taken_keeps_its_event_and_name() {
     }
 }
 
-/// The signature of a thought may contain it, and is for the text that is gone.
+/// The signature of a thought is removed with the text, because it belongs to the text and may contain it.
 #[test]
 fn the_signature_of_a_thought_goes_with_its_text() {
     let mut parts = json!({"content": {"parts": [
@@ -143,7 +143,7 @@ fn the_signature_of_a_thought_goes_with_its_text() {
     assert_eq!(parts["content"]["parts"], expected);
 }
 
-/// A path redacts the value there, and no other one.
+/// A path redacts only the value that it names.
 #[test]
 fn a_path_redacts_its_value_only() {
     let gone = json!(REDACTED);
@@ -212,7 +212,7 @@ fn a_path_redacts_its_value_only() {
         redact(&mut event, &tokens.iter().map(|token| &**token).collect::<Vec<_>>()).unwrap();
         assert_eq!(event.pointer(at), expected.as_ref(), "{path}");
         let _: Event = serde_json::from_value(event.clone()).unwrap();
-        // Put back, nothing else differs.
+        // With the value put back, nothing else differs.
         let (mut before, place) = (everything(), at.rsplit_once('/').unwrap());
         for event in [&mut event, &mut before] {
             let token = place.1.replace("~1", "/");
