@@ -126,7 +126,7 @@ mod tests {
 
     /// Issue 10 A1: what only the type knows.
     #[test]
-    fn a1_the_fault_names_field_and_wanted_and_never_the_value() {
+    fn the_fault_names_field_and_wanted_and_never_the_value() {
         assert_eq!(fault::<IpAddr>(json!("4242")), "a valid IpAddr is wanted");
         assert_eq!(fault::<Even>(json!(4243)), "a valid Even is wanted");
         assert_eq!(

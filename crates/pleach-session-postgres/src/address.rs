@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn d1_d2_parameters_of_a_url_are_read() {
+    fn parameters_of_a_url_are_read() {
         let url =
             "postgres://u@h/db?connections=3&operation_timeout=250&statement_timeout=1000&options=-csearch_path%3Dx";
         let address = Address::parse(url).unwrap();

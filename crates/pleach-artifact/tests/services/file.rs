@@ -122,7 +122,7 @@ async fn s77_links_that_lead_out_are_refused() {
 /// Issue 10 D3: whatever below the root is a link, nothing is read, written, listed or removed behind it.
 #[cfg(unix)]
 #[tokio::test]
-async fn d3_no_link_below_the_root_is_followed() {
+async fn no_link_below_the_root_is_followed() {
     use std::os::unix::fs::symlink;
 
     let place = "root/apps/app/users/u1/sessions/s1/artifacts";
@@ -164,7 +164,7 @@ fn files(path: &std::path::Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn d3_only_the_owner_may_read_what_is_made() {
+async fn only_the_owner_may_read_what_is_made() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let (folder, service) = service().await;
@@ -234,7 +234,7 @@ async fn concurrent_saves_get_different_versions() {
 
 /// Issue 10 D3: the error is logged, and metadata may be secret.
 #[tokio::test]
-async fn d3_damaged_metadata_is_not_shown() {
+async fn damaged_metadata_is_not_shown() {
     let (folder, service) = service().await;
     save(&service, &key("f"), "mine").await;
     let path = folder.path().join("root/apps/app/users/u1/sessions/s1/artifacts/f/versions/0/metadata.json");

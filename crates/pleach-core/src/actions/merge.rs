@@ -72,7 +72,7 @@ impl EventActions {
         replay_map(&mut uncommon.artifact_delta, &before.artifact_delta, after.artifact_delta);
     }
 
-    /// Moves the requests for credentials and confirmations of `other` here.
+    /// Moves the requests for credentials and confirmations from `other` into these actions.
     pub fn take_requests(&mut self, other: &mut Self) {
         let Some(uncommon) = other.uncommon.as_deref_mut() else { return };
         if uncommon.requested_auth_configs.is_empty() && uncommon.requested_tool_confirmations.is_empty() {
@@ -104,7 +104,7 @@ impl EventActions {
     }
 }
 
-/// Appends widgets; one with a known id replaces the older one.
+/// Appends widgets. A widget with a known id replaces the earlier one.
 fn add_widgets(widgets: &mut Option<Vec<UiWidget>>, newer: Vec<UiWidget>) {
     let Some(known) = widgets.as_mut().filter(|known| !known.is_empty()) else {
         *widgets = Some(newer);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn merging_adds_widgets_behind_the_others() {
+    fn merging_appends_widgets() {
         let mut older = EventActions::new();
         older.set_render_ui_widgets(Some(widgets("ab")));
         let mut newer = EventActions::new();

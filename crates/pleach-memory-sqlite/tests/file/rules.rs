@@ -223,7 +223,7 @@ async fn s80_events_without_session_stand_together() {
 
 /// Issue 10 D4: 80,000 words took 15 seconds. The first thousand count.
 #[tokio::test]
-async fn d4_a_question_has_a_thousand_words_at_most() {
+async fn a_question_has_a_thousand_words_at_most() {
     let place = Place::new();
     let memory = place.open().await;
     let words: Vec<String> = (0..80_000).map(|number| format!("w{number}")).collect();
@@ -238,7 +238,7 @@ async fn d4_a_question_has_a_thousand_words_at_most() {
 /// Issue 10 D3.
 #[cfg(unix)]
 #[tokio::test]
-async fn d3_a_new_file_is_its_owners_alone() {
+async fn a_new_file_is_its_owners_alone() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let folder = tempfile::tempdir().unwrap();

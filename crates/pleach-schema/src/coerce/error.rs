@@ -202,7 +202,7 @@ mod tests {
 
     /// issue 10 D3
     #[test]
-    fn d3_no_shape_of_error_shows_a_value() {
+    fn no_shape_of_error_shows_a_value() {
         const REFUSED: &str =
             "invalid value: the type does not accept it (its own message may show the value and is left out)";
         check::<Size>(json!(SECRET), "unknown variant, expected one of `Small`, `Large`, `Boxed`");
@@ -233,7 +233,7 @@ mod tests {
 
     /// issue 10 D3, E
     #[test]
-    fn d3_the_field_is_named_by_its_path() {
+    fn the_field_is_named_by_its_path() {
         let nested = |size: Value| json!({"lines": [{"size": "Small"}, {"size": size}]});
         check::<Order>(nested(json!(SECRET)), "lines.size: unknown variant, expected one of `Small`, `Large`, `Boxed`");
         check::<Order>(nested(json!({"Large": [SECRET]})), "lines.size: invalid type: sequence, expected u8");

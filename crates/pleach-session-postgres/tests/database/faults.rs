@@ -96,7 +96,7 @@ async fn idle_connections_that_were_closed_are_replaced() {
 
 /// Issue 10 D1: the server closes connections that are idle for too long (57P05), and the next caller does not notice.
 #[tokio::test]
-async fn d1_a_connection_closed_by_idle_session_timeout_is_replaced() {
+async fn a_connection_closed_by_idle_session_timeout_is_replaced() {
     let Some(database) = Database::new().await else { return };
     let service = PostgresSessionService::open(&format!("{}&idle_session_timeout=20", database.url())).await.unwrap();
     let mut session = created(&service, &key("s"), json!({})).await;
@@ -111,7 +111,7 @@ async fn d1_a_connection_closed_by_idle_session_timeout_is_replaced() {
 
 /// Issue 10 D1: limits in the URL.
 #[tokio::test]
-async fn d1_a_url_limits_statements_locks_and_connections() {
+async fn a_url_limits_statements_locks_and_connections() {
     let Some(database) = Database::new().await else { return };
     let url = format!("{}&lock_timeout=50&connections=1", database.url());
     let service = PostgresSessionService::open(&url).await.unwrap();

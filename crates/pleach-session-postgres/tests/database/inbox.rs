@@ -53,7 +53,7 @@ async fn filled(database: &Database) -> PostgresSessionService {
 }
 
 #[tokio::test]
-async fn a5_a_database_has_google_adks_layout_until_questions_are_listed() {
+async fn a_database_has_google_adks_layout_until_questions_are_listed() {
     let Some(database) = Database::new().await else { return };
     let service = filled(&database).await;
     assert_eq!(ours(&database).await, [""; 0]);
@@ -64,7 +64,7 @@ async fn a5_a_database_has_google_adks_layout_until_questions_are_listed() {
 
 /// Plain events are not even parsed, and no state is.
 #[tokio::test]
-async fn a5_histories_and_states_are_not_read() {
+async fn histories_and_states_are_not_read() {
     let Some(database) = Database::new().await else { return };
     let service = filled(&database).await;
     database
@@ -77,7 +77,7 @@ async fn a5_histories_and_states_are_not_read() {
 }
 
 #[tokio::test]
-async fn a5_a_damaged_projection_is_made_again() {
+async fn a_damaged_projection_is_made_again() {
     for damage in [
         "DROP TABLE pleach_questions_5",
         "DROP TABLE pleach_questions_5, pleach_inbox_5",
@@ -100,7 +100,7 @@ async fn a5_a_damaged_projection_is_made_again() {
 
 /// Without the index the answer is the same, and the next service makes it again.
 #[tokio::test]
-async fn a5_a_dropped_index_is_made_again_by_the_next_service() {
+async fn a_dropped_index_is_made_again_by_the_next_service() {
     let Some(database) = Database::new().await else { return };
     let service = filled(&database).await;
     assert_eq!(open(&service).await, ["s"]);
@@ -113,7 +113,7 @@ async fn a5_a_dropped_index_is_made_again_by_the_next_service() {
 
 /// What is deleted by hand is not listed, and takes our rows along.
 #[tokio::test]
-async fn a5_rows_that_are_deleted_by_hand_are_not_listed() {
+async fn rows_that_are_deleted_by_hand_are_not_listed() {
     let Some(database) = Database::new().await else { return };
     let service = filled(&database).await;
     assert_eq!(open(&service).await, ["s"]);
@@ -126,7 +126,7 @@ async fn a5_rows_that_are_deleted_by_hand_are_not_listed() {
 
 /// Where nothing can be made or written, every session is loaded.
 #[tokio::test]
-async fn a5_a_database_that_is_read_only_is_walked() {
+async fn a_database_that_is_read_only_is_walked() {
     let Some(database) = Database::new().await else { return };
     let service = filled(&database).await;
     let url = database.url().replace("options=", "options=-cdefault_transaction_read_only%3Don%20");
@@ -141,7 +141,7 @@ async fn a5_a_database_that_is_read_only_is_walked() {
 
 /// Objects of other versions are left alone, so that two versions do not undo each other's.
 #[tokio::test]
-async fn a5_versions_side_by_side_leave_each_other_alone() {
+async fn versions_side_by_side_leave_each_other_alone() {
     let Some(database) = Database::new().await else { return };
     let service = filled(&database).await;
     database.run("CREATE TABLE pleach_inbox (x text); CREATE INDEX pleach_events_1 ON events (app_name)").await;
@@ -154,7 +154,7 @@ async fn a5_versions_side_by_side_leave_each_other_alone() {
 
 /// An index of the name that another has made, or that was not completed, is made again.
 #[tokio::test]
-async fn a5_an_index_is_known_by_its_definition() {
+async fn an_index_is_known_by_its_definition() {
     for damage in [
         "CREATE INDEX pleach_events_5 ON events (app_name)",
         // Fails, and leaves an index that is not valid.
@@ -179,7 +179,7 @@ async fn a5_an_index_is_known_by_its_definition() {
 /// issue 10 A5: while the index waits for an older transaction, appends do not. The listing fails for now, whatever time the
 /// role gives its statements, and the next one finds what was made meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a5_the_first_listing_holds_no_writer_up() {
+async fn the_first_listing_holds_no_writer_up() {
     let Some(database) = Database::new().await else { return };
     drop(filled(&database).await);
     let options = PostgresOptions::new().with_acquire_timeout(Duration::from_secs(2));
@@ -207,7 +207,7 @@ async fn a5_the_first_listing_holds_no_writer_up() {
 
 /// The tables refer to `sessions`, for which they need a lock that appends of others wait for: it is asked for in passing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a5_a_lock_that_is_not_free_is_not_waited_for() {
+async fn a_lock_that_is_not_free_is_not_waited_for() {
     let Some(database) = Database::new().await else { return };
     drop(filled(&database).await);
     let options = PostgresOptions::new().with_acquire_timeout(Duration::from_secs(1));
@@ -229,7 +229,7 @@ async fn a5_a_lock_that_is_not_free_is_not_waited_for() {
 
 /// Any failure but the want of a privilege is the listing's: a walk over all sessions would only last longer.
 #[tokio::test]
-async fn a5_a_failure_is_an_error_and_not_a_walk() {
+async fn a_failure_is_an_error_and_not_a_walk() {
     let Some(database) = Database::new().await else { return };
     let service = filled(&database).await;
     assert_eq!(open(&service).await, ["s"]);
@@ -241,7 +241,7 @@ async fn a5_a_failure_is_an_error_and_not_a_walk() {
 
 /// A role that may write the tables, and owns none, lists without the index.
 #[tokio::test]
-async fn a5_who_may_not_make_the_index_lists_without_it() {
+async fn who_may_not_make_the_index_lists_without_it() {
     let Some(database) = Database::new().await else { return };
     let service = filled(&database).await;
     assert_eq!(open(&service).await, ["s"]);
@@ -264,7 +264,7 @@ async fn a5_who_may_not_make_the_index_lists_without_it() {
 /// issue 10 A5: plans that were made while the tables were young and small are kept by the connection. The listing of many
 /// sessions finds each row by its key all the same, and does not read the rows of the others.
 #[tokio::test]
-async fn a5_a_listing_of_many_sessions_reads_no_table_for_each_of_them() {
+async fn a_listing_of_many_sessions_reads_no_table_for_each_of_them() {
     let Some(database) = Database::new().await else { return };
     drop(filled(&database).await);
     let options = PostgresOptions::new().with_connections(1);
@@ -285,7 +285,7 @@ async fn a5_a_listing_of_many_sessions_reads_no_table_for_each_of_them() {
 /// issue 10 A5, D4: the first listing fills tables of which the server's planner knows nothing yet. A session's questions are
 /// replaced without reading those of all sessions before it.
 #[tokio::test]
-async fn a5_the_first_listing_of_many_sessions_reads_each_question_a_few_times() {
+async fn the_first_listing_of_many_sessions_reads_each_question_a_few_times() {
     let Some(database) = Database::new().await else { return };
     drop(filled(&database).await);
     let more = 4000;

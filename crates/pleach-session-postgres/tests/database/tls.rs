@@ -122,7 +122,7 @@ async fn pass(mut client: TcpStream, acceptor: TlsAcceptor, count: Arc<AtomicUsi
 }
 
 #[tokio::test]
-async fn d2_sslmode_means_what_it_means_to_libpq() {
+async fn sslmode_means_what_it_means_to_libpq() {
     let Some(database) = Database::new().await else { return };
     let front = Front::of(&database, "127.0.0.1", false).await;
     for (query, encrypted) in [
@@ -155,7 +155,7 @@ async fn d2_sslmode_means_what_it_means_to_libpq() {
 }
 
 #[tokio::test]
-async fn d2_only_verify_full_looks_at_the_name() {
+async fn only_verify_full_looks_at_the_name() {
     let Some(database) = Database::new().await else { return };
     let front = Front::of(&database, "db.example", false).await;
     front.open("sslmode=verify-ca&sslrootcert=ca.pem").await.unwrap();
@@ -163,7 +163,7 @@ async fn d2_only_verify_full_looks_at_the_name() {
 }
 
 #[tokio::test]
-async fn d2_a_client_shows_its_certificate() {
+async fn a_client_shows_its_certificate() {
     let Some(database) = Database::new().await else { return };
     let front = Front::of(&database, "127.0.0.1", true).await;
     front.open("sslmode=require&sslcert=client.pem&sslkey=client.key").await.unwrap();
@@ -199,7 +199,7 @@ async fn thief() -> (String, Arc<AtomicUsize>) {
 }
 
 #[tokio::test]
-async fn d2_a_server_without_tls_does_not_get_the_password_in_clear_text() {
+async fn a_server_without_tls_does_not_get_the_password_in_clear_text() {
     let (url, stolen) = thief().await;
     for mode in ["disable", "allow", "prefer", "require", "verify-full"] {
         let error = PostgresSessionService::open(&format!("{url}?sslmode={mode}")).await.unwrap_err();

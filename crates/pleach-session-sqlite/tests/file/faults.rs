@@ -295,7 +295,7 @@ async fn case_85_90_damaged_events_and_times_are_named() {
 
 /// Issue 10 D3: errors are logged, and what is stored may be secret.
 #[tokio::test]
-async fn d3_what_is_damaged_is_named_and_not_shown() {
+async fn what_is_damaged_is_named_and_not_shown() {
     for layout in LAYOUTS {
         let place = Place::of(layout);
         let service = place.open().await;

@@ -36,7 +36,7 @@ async fn filled(place: &Place) -> SqliteSessionService {
 }
 
 #[tokio::test]
-async fn a5_a_file_has_google_adks_layout_until_questions_are_listed() {
+async fn a_file_has_google_adks_layout_until_questions_are_listed() {
     for layout in LAYOUTS {
         let place = Place::of(layout);
         let service = filled(&place).await;
@@ -50,7 +50,7 @@ async fn a5_a_file_has_google_adks_layout_until_questions_are_listed() {
 
 /// Plain events are not even parsed, and no state is.
 #[tokio::test]
-async fn a5_histories_and_states_are_not_read() {
+async fn histories_and_states_are_not_read() {
     for layout in LAYOUTS {
         let place = Place::of(layout);
         let service = filled(&place).await;
@@ -65,7 +65,7 @@ async fn a5_histories_and_states_are_not_read() {
 }
 
 #[tokio::test]
-async fn a5_a_damaged_projection_is_made_again() {
+async fn a_damaged_projection_is_made_again() {
     for damage in [
         "DROP TABLE pleach_questions_5",
         "DROP TABLE pleach_questions_5; DROP TABLE pleach_inbox_5",
@@ -93,7 +93,7 @@ async fn a5_a_damaged_projection_is_made_again() {
 
 /// What is deleted by hand, with its rows of ours or without, is not listed.
 #[tokio::test]
-async fn a5_rows_that_are_deleted_by_hand_are_not_listed() {
+async fn rows_that_are_deleted_by_hand_are_not_listed() {
     let place = Place::new();
     let service = filled(&place).await;
     assert_eq!(open(&service).await, ["s"]);
@@ -109,7 +109,7 @@ async fn a5_rows_that_are_deleted_by_hand_are_not_listed() {
 /// Objects of other versions are left alone, so that two versions do not undo each other's; one of ours is known by its
 /// definition, not only by its name.
 #[tokio::test]
-async fn a5_versions_side_by_side_leave_each_other_alone() {
+async fn versions_side_by_side_leave_each_other_alone() {
     let place = Place::new();
     let service = filled(&place).await;
     place.run("CREATE TABLE pleach_inbox (x TEXT); CREATE INDEX pleach_events_1 ON events (app_name)").await;
@@ -126,7 +126,7 @@ async fn a5_versions_side_by_side_leave_each_other_alone() {
 
 /// issue 10 A5: an index on google-adk's events would be made in one transaction over the whole file.
 #[tokio::test]
-async fn a5_google_adks_events_get_no_index() {
+async fn google_adks_events_get_no_index() {
     for layout in LAYOUTS {
         let place = Place::of(layout);
         let service = filled(&place).await;
@@ -139,7 +139,7 @@ async fn a5_google_adks_events_get_no_index() {
 
 /// Who holds the file makes the listing wait, and then fail for now; it does not load every session instead.
 #[tokio::test]
-async fn a5_a_busy_file_is_an_error_that_can_be_retried() {
+async fn a_busy_file_is_an_error_that_can_be_retried() {
     let place = Place::new();
     drop(filled(&place).await);
     let options = place.options().with_busy_timeout(std::time::Duration::from_millis(20));
@@ -159,7 +159,7 @@ async fn a5_a_busy_file_is_an_error_that_can_be_retried() {
 
 /// SQLite gives the numbers of deleted rows again when they were the highest.
 #[tokio::test]
-async fn a5_events_that_take_the_place_of_deleted_ones_are_found() {
+async fn events_that_take_the_place_of_deleted_ones_are_found() {
     for layout in LAYOUTS {
         let place = Place::of(layout);
         let service = filled(&place).await;
@@ -181,7 +181,7 @@ async fn a5_events_that_take_the_place_of_deleted_ones_are_found() {
 
 /// The log is searched once, and what is remembered of that does not grow with the listings.
 #[tokio::test]
-async fn a5_what_was_searched_is_not_searched_again() {
+async fn what_was_searched_is_not_searched_again() {
     let place = Place::new();
     let service = filled(&place).await;
     for number in 0..10 {
@@ -197,7 +197,7 @@ async fn a5_what_was_searched_is_not_searched_again() {
 
 /// Only the events that matter are kept: not what tools give to agents, whatever their number.
 #[tokio::test]
-async fn a5_events_that_matter_are_found_and_no_others() {
+async fn events_that_matter_are_found_and_no_others() {
     for layout in LAYOUTS {
         let place = Place::of(layout);
         let service = filled(&place).await;

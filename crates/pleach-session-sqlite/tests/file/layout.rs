@@ -204,7 +204,7 @@ async fn reopening_gives_the_same_content() {
 /// Issue 10 D3: only the owner may read what is made; what is there is left alone.
 #[cfg(unix)]
 #[tokio::test]
-async fn d3_a_new_file_is_its_owners_alone() {
+async fn a_new_file_is_its_owners_alone() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
