@@ -1,4 +1,4 @@
-//! TLS, and servers that ask for the password in clear text (issue 10 D2).
+//! TLS, and servers that ask for the password in clear text.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ struct Front {
 }
 
 impl Front {
-    /// A front whose certificate is for `name`; with `wants_certificate` clients need one.
+    /// Creates a front whose certificate is for `name`. If `wants_certificate` is set, clients need a certificate.
     async fn of(database: &Database, name: &str, wants_certificate: bool) -> Self {
         let (ca, other) = (authority(), authority());
         let server_key = KeyPair::generate().unwrap();
@@ -155,7 +155,7 @@ async fn sslmode_means_what_it_means_to_libpq() {
 }
 
 #[tokio::test]
-async fn only_verify_full_looks_at_the_name() {
+async fn only_verify_full_checks_the_name() {
     let Some(database) = Database::new().await else { return };
     let front = Front::of(&database, "db.example", false).await;
     front.open("sslmode=verify-ca&sslrootcert=ca.pem").await.unwrap();
@@ -170,7 +170,8 @@ async fn a_client_shows_its_certificate() {
     assert!(front.open("sslmode=verify-full&sslrootcert=ca.pem").await.is_err());
 }
 
-/// A server that says no to TLS and asks for the password in clear text; what it receives is in the channel.
+/// A server that refuses TLS and asks for the password in clear text. The counter shows how often
+/// it has received the password.
 async fn thief() -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -65,7 +65,7 @@ async fn histories_and_states_are_not_read() {
 }
 
 #[tokio::test]
-async fn a_damaged_projection_is_made_again() {
+async fn a_damaged_projection_is_created_again() {
     for damage in [
         "DROP TABLE pleach_questions_5",
         "DROP TABLE pleach_questions_5; DROP TABLE pleach_inbox_5",
