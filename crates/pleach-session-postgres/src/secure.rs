@@ -157,7 +157,7 @@ struct CleartextRefused;
 impl fmt::Display for CleartextRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "the server asks for the password in clear text over a connection without TLSand did not get it: turn on \
+            "the server asks for the password in clear text over a connection without TLS and did not get it: turn on \
              TLS on the server and use sslmode=verify-full, or let it use scram-sha-256; to send the password anyway, put \
              allow_cleartext_password=true into the URL",
         )
