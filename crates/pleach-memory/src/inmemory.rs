@@ -12,14 +12,15 @@ use crate::{
     local_time, words,
 };
 
-/// The maximum of entries that a search returns.
+/// The largest number of entries that a search returns.
 // S81
 const MAX_RESULTS: usize = 10;
 
-/// Stores events in memory and finds them by the words that they share with a query. Safe to share between threads.
+/// Stores events in memory and finds them by the words that they share with a query. It can be shared between threads.
 ///
-/// Events are ranked by the number of distinct words of the query that they contain; equal ones are in the order of their
-/// addition, and before the entries of `add_memory`. A word matches whole words only, except that a word that is not ASCII also matches inside of longer ones.
+/// Events are ranked by the number of distinct words of the query that they contain. Events with equal rank are in the
+/// order in which they were added, before the entries of `add_memory`. A word matches only whole words, except that a
+/// word that is not ASCII also matches inside longer words.
 ///
 /// # Example
 /// ```
@@ -44,12 +45,12 @@ pub struct InMemoryMemoryService {
 #[derive(Debug, Default)]
 struct Memory {
     sessions: IndexMap<Option<SessionId>, Vec<Remembered<Said>>>,
-    /// By their ids.
+    /// The entries by id.
     entries: IndexMap<EventId, Remembered<MemoryEntry>>,
     forgotten: HashSet<EventId>,
 }
 
-/// An event or an entry with its searchable words.
+/// An event or an entry, with its searchable words.
 #[derive(Debug)]
 struct Remembered<T> {
     what: T,
@@ -65,13 +66,13 @@ struct Said {
 }
 
 impl InMemoryMemoryService {
-    /// Makes an empty memory.
+    /// Creates an empty memory.
     pub fn new() -> Self {
         Self::default()
     }
 
     fn users(&self) -> MutexGuard<'_, HashMap<(AppName, UserId), Memory>> {
-        // No code that holds the lock panics between two changes.
+        // Code that holds the lock does not panic between two changes.
         self.users.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -139,7 +140,7 @@ impl InMemoryMemoryService {
 }
 
 impl Memory {
-    /// Removes an event, also from later additions of its session.
+    /// Removes an event, and keeps it from later additions of its session.
     fn forget_event(&mut self, id: &EventId) {
         for held in self.sessions.values_mut() {
             let before = held.len();
@@ -160,7 +161,7 @@ fn remember(events: &[Arc<Event>], custom_metadata: &Map) -> impl Iterator<Item 
 }
 
 impl<T> Remembered<T> {
-    /// Adds the words of a content; `None` when it has no parts.
+    /// Adds the words of a content; `None` if it has no parts.
     fn of(content: &Content, what: T) -> Option<Self> {
         let parts = content.parts();
         if parts.is_empty() {
@@ -172,7 +173,7 @@ impl<T> Remembered<T> {
         Some(Self { what, words: words::of_text(&text), lower: text.to_lowercase() })
     }
 
-    /// Returns the number of words of the query that the text contains.
+    /// Returns the number of the query's words that the text contains.
     fn score(&self, query: &HashSet<String>) -> usize {
         let contains = |word: &String| !word.is_ascii() && self.lower.contains(word.as_str());
         query.iter().filter(|word| self.words.contains(*word) || contains(word)).count()

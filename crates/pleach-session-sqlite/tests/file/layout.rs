@@ -204,7 +204,7 @@ async fn reopening_shows_the_same_content() {
 /// Only the owner may read a file that is created; an existing file is not changed.
 #[cfg(unix)]
 #[tokio::test]
-async fn a_new_file_is_its_owners_alone() {
+async fn only_the_owner_may_read_a_new_file() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
