@@ -20,10 +20,10 @@ impl PayloadSessions {
         let old = stored.events.iter().find(|stored| stored.id() == event.id()).and_then(|stored| Note::of(stored));
         let old = match old {
             Some(note) => {
-                // The store below does not see the values behind the references.
+                // The store below does not see the values that the references stand for.
                 let whole = match self.resolve(stored, Some(event.id())).await {
                     Err(error @ SessionError::PayloadLost(_)) => {
-                        // Another redaction may have deleted it meanwhile.
+                        // Another redaction may have deleted the payload meanwhile.
                         let now = self.inner.get_session(&key, GetSessionConfig::recent(0)).await?;
                         check_current(head, &now.ok_or_else(|| SessionError::NotFound((*key).clone()))?)?;
                         return Err(error);
@@ -57,7 +57,7 @@ impl PayloadSessions {
     }
 }
 
-/// Refuses a head that another writer has overtaken, before anything is saved.
+/// Refuses a head that is no longer the newest, before anything is saved.
 fn check_current(head: &SessionHead, stored: &Session) -> SessionResult<()> {
     let (stored, ours) = (stored.revision(), head.revision());
     if stored == ours { Ok(()) } else { Err(SessionError::Stale { key: head.key().clone(), stored, ours }) }
@@ -65,7 +65,7 @@ fn check_current(head: &SessionHead, stored: &Session) -> SessionResult<()> {
 
 fn left(key: &SessionKey, event: &EventId, error: ArtifactError) -> SessionError {
     SessionError::Unavailable {
-        what: format!("the folder of the payloads of session {key}, whose event {event} is redacted,"),
+        what: format!("the payload folder of session {key}, whose event {event} is redacted,"),
         source: error.into(),
     }
 }
