@@ -25,7 +25,7 @@ pub enum ArtifactError {
         field: &'static str,
         /// The id as the caller passed it.
         value: String,
-        /// What it must be or must not be.
+        /// The rule that the id violates.
         reason: &'static str,
     },
     /// The name cannot be stored safely.
@@ -33,7 +33,7 @@ pub enum ArtifactError {
     InvalidFilename {
         /// The name as the caller passed it.
         filename: String,
-        /// What it must be or must not be.
+        /// The rule that the name violates.
         reason: &'static str,
     },
     /// The part contains nothing that this service stores.

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn events_deeper_than_a_reader_goes_are_refused_by_name_and_freed() {
+    fn events_that_are_too_deep_to_be_read_are_refused_by_name_and_freed() {
         for levels in [127, 10_000, 100_000] {
             for (mut event, field) in events(levels) {
                 let fault = bound_event(&mut event).unwrap_err();
@@ -98,7 +98,7 @@ mod tests {
 
     /// A store does not refuse an event for its depth if it passes here.
     #[test]
-    fn the_limit_is_that_of_the_stores() {
+    fn the_limit_is_the_same_as_in_stores() {
         for levels in 118..130 {
             for (mut event, _) in events(levels) {
                 let mut stored = event.clone();

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn an_escaped_backslash_begins_no_escape() {
+    fn an_escaped_backslash_does_not_begin_an_escape() {
         check(r#"["\\ud83d", "\\\ud83d"]"#, "[\"\\\\ud83d\", \"\\\\\u{fffd}\"]");
         check(r#"["\\u0000 \" \ud83"]"#, r#"["\\u0000 \" \ud83"]"#);
         check("[\"\\ü\"]", "[\"\\ü\"]");

@@ -45,10 +45,7 @@ pub(crate) fn replace_nul_in_text(text: &mut String) -> bool {
 /// Returns the text with U+FFFD for each U+0000.
 #[must_use]
 pub fn without_nul(text: &str) -> Cow<'_, str> {
-    match text.contains('\0') {
-        true => Cow::Owned(text.replace('\0', "\u{fffd}")),
-        false => Cow::Borrowed(text),
-    }
+    if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{fffd}")) } else { Cow::Borrowed(text) }
 }
 
 /// Replaces U+0000 by U+FFFD in every text and key of a value, which is written to JSON and read back. Returns `true`

@@ -319,7 +319,7 @@ mod tests {
 
     /// Integers are exact, and an overflow is an error.
     #[test]
-    fn add_is_exact_for_integers_and_refuses_what_does_not_fit() {
+    fn add_is_exact_for_integers_and_refuses_other_types_and_overflows() {
         let add = |value: Value| StateOp::Add(number(&value));
         check(&add(json!(1)), json!(null), Ok(json!(1)));
         check(&add(json!(-5)), json!(3), Ok(json!(-2)));

@@ -55,12 +55,14 @@ impl NewRow {
     }
 
     fn new(event: &Event, content: &Content, search_text: String, custom_metadata: Map) -> serde_json::Result<Self> {
-        let (author, timestamp) = (event.author().to_owned(), event.timestamp());
+        let author = event.author().to_owned();
+        let timestamp = event.timestamp();
         let content_json = serde_json::to_string(content)?;
-        let event_id = match event.id().is_empty() {
-            false => event.id().to_string(),
+        let event_id = if event.id().is_empty() {
             // An event without an id must be recognised when it is added again.
-            true => short_digest(&format!("{author}:{timestamp:?}:{content_json}")),
+            short_digest(&format!("{author}:{timestamp:?}:{content_json}"))
+        } else {
+            event.id().to_string()
         };
         Ok(Self { event_id, author, timestamp, content_json, search_text, custom_metadata })
     }
@@ -101,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn s82_events_without_id_get_one_from_what_they_say() {
+    fn s82_events_without_id_get_one_from_their_content() {
         let mut event = Event::message("tea").with_author("ann");
         event.set_id("");
         event.set_timestamp(1_760_000_000.5);

@@ -24,12 +24,11 @@ impl Found {
         let row = sqlx::query(include_str!("../schema/detect.sql")).fetch_one(pool).await?;
         let is_there = |name: &str| row.try_get::<i64, _>(name).map(|count| count > 0);
         let metadata = is_there("metadata")?;
-        let version = match metadata {
-            true => {
-                let select = "SELECT value FROM adk_memory_metadata WHERE key = 'schema_version'";
-                sqlx::query_scalar(select).fetch_optional(pool).await?
-            }
-            false => None,
+        let version = if metadata {
+            let select = "SELECT value FROM adk_memory_metadata WHERE key = 'schema_version'";
+            sqlx::query_scalar(select).fetch_optional(pool).await?
+        } else {
+            None
         };
         Ok(Self {
             metadata,

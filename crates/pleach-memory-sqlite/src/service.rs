@@ -196,12 +196,11 @@ impl SqliteMemoryService {
         if words.is_empty() {
             return Ok(SearchMemoryResponse::default());
         }
-        let (statement, wanted) = match self.full_text {
-            true => (include_str!("../schema/search_full_text.sql"), words::match_any(&words)),
-            false => {
-                let patterns = serde_json::Value::from(words::like_patterns(&words));
-                (include_str!("../schema/search_like.sql"), patterns.to_string())
-            }
+        let (statement, wanted) = if self.full_text {
+            (include_str!("../schema/search_full_text.sql"), words::match_any(&words))
+        } else {
+            let patterns = serde_json::Value::from(words::like_patterns(&words));
+            (include_str!("../schema/search_like.sql"), patterns.to_string())
         };
         let rows = sqlx::query(statement)
             .bind(req.app_name.as_str())

@@ -60,7 +60,7 @@ async fn s80_an_entry_tells_who_said_what_and_when() {
 }
 
 #[tokio::test]
-async fn s80_adding_a_session_replaces_what_was_held_for_it() {
+async fn s80_adding_a_session_replaces_its_earlier_events() {
     let service = memory(&[
         session("s", vec![event("e1", "tea"), event("e2", "tea")]),
         session("t", vec![event("e3", "tea")]),
@@ -86,7 +86,7 @@ async fn s80_added_events_join_and_known_ids_are_skipped() {
 }
 
 #[tokio::test]
-async fn s80_only_events_with_parts_count() {
+async fn s80_only_events_with_parts_are_stored() {
     let silent = Arc::new(Event::of("tea"));
     let empty = Arc::new(Event::new().with_content(Content::new("user", [])));
     let picture = Arc::new(Event::message(Part::bytes("image/png", vec![1])));

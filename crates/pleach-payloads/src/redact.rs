@@ -42,7 +42,8 @@ impl PayloadSessions {
         }
         let mut event = Arc::unwrap_or_clone(prepare::event_to_store(&key, event)?);
         self.take_out(&key, &mut event, places, old).await?;
-        let (id, gone) = (event.id().clone(), Note::of(&event).map(|note| note.gone).unwrap_or_default());
+        let id = event.id().clone();
+        let gone = Note::of(&event).map(|note| note.gone).unwrap_or_default();
         self.inner.redact_event(head, Arc::new(event), time).await?;
         self.vault.delete(&key, gone).await.map_err(|error| left(&key, &id, error))
     }

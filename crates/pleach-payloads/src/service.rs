@@ -23,17 +23,22 @@ const THRESHOLD: usize = 256 * 1024;
 /// A session service that stores large values of events as artifacts, over any session service and any artifact
 /// service.
 ///
-/// **Values that are taken out.** Each of the following values of an event, if it has more bytes than the
-/// [threshold](Self::with_threshold): the output, and in the parts of the content the text, the media, the arguments of
-/// a function call, a function response with its media, code, and the output of code. For JSON the length of the text
-/// is measured, for media the number of bytes. The following values are never taken out: the state delta, which stores
-/// merge; calls that ask a question, and function responses of users, which answer them, because stores read both; and
-/// metadata. Each value is judged separately, so an event with many smaller values stays large.
+/// **Values that are taken out.** Each of the following values of an event is taken out if it has more bytes than the
+/// [threshold](Self::with_threshold):
+/// - the output,
+/// - in the parts of the content: the text, the media, the arguments of a function call, a function response with its
+///   media, code, and the output of code.
+///
+/// For JSON the length of its text is measured, for media the number of bytes. Each value is judged separately, so an
+/// event with many smaller values stays large. These values are never taken out:
+/// - the state delta, because stores merge it,
+/// - calls that ask a question, and function responses of users, which answer them, because stores read both,
+/// - metadata.
 ///
 /// **Values that are stored instead.** The output and the arguments and responses of functions become
 /// `{"pleach_payload": "payload-4f5c…", "bytes": 5000000}`. A text becomes `[payload payload-4f5c…, 5000000 bytes]`. A
-/// part with media gets the same text. The event's `custom_metadata` contains the list of the references. Only this
-/// list is used to resolve them:
+/// part whose media are taken out gets this text if it has no text of its own. The event's `custom_metadata` contains
+/// the list of the references. Only this list is used to resolve them:
 ///
 /// ```json
 /// {"pleach_payloads": {"taken": [{"place": "output", "artifact": "payload-4f5c…", "bytes": 5000000}]}}
@@ -309,7 +314,8 @@ impl PayloadSessions {
 fn take(key: &SessionKey, event: &mut Event, place: Place) -> SessionResult<Option<Taken>> {
     let Some((payload, shell)) = place.take(event) else { return Ok(None) };
     let bytes = payload.to_bytes().map_err(|error| unwritable(key, event, &error))?;
-    let (name, len) = (payload_name(event.id(), place, &bytes), bytes.len());
+    let name = payload_name(event.id(), place, &bytes);
+    let len = bytes.len();
     place.refer(event, &name, len, &shell);
     let blob = Blob { data: Some(bytes.into()), mime_type: Some(payload.media_type().to_owned()), ..Blob::default() };
     let part = Part { inline_data: Some(Box::new(blob)), ..Part::default() };

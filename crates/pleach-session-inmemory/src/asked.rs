@@ -74,7 +74,8 @@ mod tests {
 
     #[test]
     fn a_caller_that_missed_questions_gets_none() {
-        let (mut log, app) = (AskedLog::default(), AppName::from("a"));
+        let mut log = AskedLog::default();
+        let app = AppName::from("a");
         let session = SessionKey::new("a", "u", "s");
         let start = log.since(0, &app, None).unwrap();
         assert!(start.items.is_empty());

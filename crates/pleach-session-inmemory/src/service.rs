@@ -89,9 +89,8 @@ impl InMemorySessionService {
         // an append only touches its own session.
         let places = found.into_iter().map(|stored| (stored.place(), stored)).collect();
         let (page, next) = ListCursor::page(places, request.after.as_ref(), request.limit);
-        let session = |(_, stored): &(ListCursor, Arc<StoredSession>)| match request.with_state {
-            true => stored.load(&GetSessionConfig::recent(0)),
-            false => stored.without_state(),
+        let session = |(_, stored): &(ListCursor, Arc<StoredSession>)| {
+            if request.with_state { stored.load(&GetSessionConfig::recent(0)) } else { stored.without_state() }
         };
         let sessions = page.iter().map(session).collect();
         ListSessionsResponse { sessions, next, faults: Vec::new() }

@@ -54,7 +54,8 @@ impl Address {
         let mode = tls_mode(connect.get_ssl_mode(), &kinds, trusts_system)?;
         let pooled = Secure { connect: self::connect(base, &without_settings)?, mode, allows_cleartext: false };
         let secure = Secure { connect, mode, allows_cleartext: false };
-        let (settings, pooling) = (Settings::default(), hosted(&secure.connect));
+        let settings = Settings::default();
+        let pooling = hosted(&secure.connect);
         let mut address =
             Self { secure, pooled, settings, pooling, server, connections: None, operation_timeout: None };
         address.set_pooling(&own, &of_driver)?;

@@ -72,9 +72,8 @@ impl Append {
         let time = limits::check_event(&key, &event)?;
         let unwritable = |error| server.fault(sqlx::Error::Encode(Box::new(error)));
         let delta = RawDelta::from_map(event.actions().state_delta()).map_err(unwritable)?;
-        let text = |object: &RawObject| match object.is_empty() {
-            true => Ok(None),
-            false => raw_state::to_text(object).map(Some).map_err(unwritable),
+        let text = |object: &RawObject| {
+            if object.is_empty() { Ok(None) } else { raw_state::to_text(object).map(Some).map_err(unwritable) }
         };
         let (own, app, user) = (text(&delta.session)?, text(&delta.app)?, text(&delta.user)?);
         Ok(Self { key, server: server.clone(), seen, sent, event, time, own, app, user })

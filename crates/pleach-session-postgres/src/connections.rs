@@ -67,7 +67,8 @@ impl Connections {
         let permits = Arc::new(Semaphore::new(size as usize));
         let acquire_timeout = address.operation_timeout.unwrap_or(options.acquire_timeout);
         let pooling = Mutex::new(address.pooling.unwrap_or(Pooling::Session));
-        let (idle, in_flight) = (Mutex::default(), InFlight::default());
+        let idle = Mutex::default();
+        let in_flight = InFlight::default();
         Self { shared: Arc::new(Shared { address, opening, pooling, size, acquire_timeout, permits, idle, in_flight }) }
     }
 
@@ -151,7 +152,8 @@ impl Connections {
         let retry = ConnectRetry::new(self.shared.acquire_timeout);
         let operation = self.begin()?;
         let permit = self.permit(&retry).await?;
-        let (own, _caller) = (self.clone(), operation.caller());
+        let own = self.clone();
+        let _caller = operation.caller();
         let task = tokio::spawn(async move {
             let _operation = operation;
             own.ask_with(permit, &ask, retry).await
@@ -279,7 +281,8 @@ impl Connections {
 /// Omits the connection's settings, because they hold the password.
 impl fmt::Debug for Connections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (size, pooling) = (self.shared.size, *self.pooling());
+        let size = self.shared.size;
+        let pooling = *self.pooling();
         let mut connections = f.debug_struct("Connections");
         connections.field("server", self.server()).field("size", &size).field("pooling", &pooling).finish()
     }

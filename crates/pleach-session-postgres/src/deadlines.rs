@@ -103,7 +103,8 @@ impl Ask for Look<'_> {
             .bind(seen().map(|(.., id)| id.as_str()).collect::<Vec<_>>())
             .fetch_all(connection)
             .await?;
-        let (mut items, mut seen) = (Vec::new(), HashSet::new());
+        let mut items = Vec::new();
+        let mut seen = HashSet::new();
         for row in &rows {
             let (user, session, id): (&str, &str, &str) =
                 (row.try_get("user_id")?, row.try_get("session_id")?, row.try_get("id")?);

@@ -134,12 +134,11 @@ async fn unlock(connection: &mut Lent) -> bool {
 
 /// Creates the index. Returns `true` if it is complete: another process may have been creating it as well.
 async fn make(connection: &mut Lent, index: &'static Index) -> sqlx::Result<bool> {
-    let schema: Option<String> = match connection.is_pooled() {
-        true => {
-            let found = sqlx::query(sql::SCHEMA).fetch_optional(&mut *connection).await?;
-            found.map(|row| row.try_get("name")).transpose()?
-        }
-        false => None,
+    let schema: Option<String> = if connection.is_pooled() {
+        let found = sqlx::query(sql::SCHEMA).fetch_optional(&mut *connection).await?;
+        found.map(|row| row.try_get("name")).transpose()?
+    } else {
+        None
     };
     let [drop, create, comment] = index.make(schema.as_deref());
     for (text, is_comment) in [(drop, false), (create, false), (comment, true)] {

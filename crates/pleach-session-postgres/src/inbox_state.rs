@@ -70,7 +70,7 @@ mod tests {
     use super::Statistics;
 
     #[test]
-    fn statistics_are_made_again_when_the_sessions_have_doubled() {
+    fn statistics_are_renewed_when_the_sessions_have_doubled() {
         let statistics = Statistics::default();
         let counts =
             [(1, false), (254, false), (1, true), (255, false), (1, true), (511, false), (1, true), (5000, true)];

@@ -72,7 +72,8 @@ impl<'k> Load<'k> {
 
     async fn read(&self, connection: &mut Lent) -> Result<Loaded, Trouble> {
         let mut rows = self.query().fetch(connection);
-        let (mut session, mut unknown) = (None, false);
+        let mut session = None;
+        let mut unknown = false;
         let mut events = Vec::new();
         while let Some(row) = rows.try_next().await? {
             let place: i64 = row.try_get("place")?;
@@ -91,7 +92,8 @@ impl<'k> Load<'k> {
     }
 
     fn read_head(&self, row: &PgRow) -> Result<Session, Trouble> {
-        let (key, server) = (self.key, self.server);
+        let key = self.key;
+        let server = self.server;
         let time = row
             .try_get("timestamp")
             .map_err(|error| server.corrupt(format_args!("the update time of session {key}"), error))?;
@@ -141,7 +143,8 @@ impl Ask for LoadSince<'_> {
     type Answer = Option<Since>;
 
     async fn ask(&self, connection: &mut Lent, _: bool) -> Result<Option<Since>, Trouble> {
-        let (key, server) = (self.head.key(), self.server);
+        let key = self.head.key();
+        let server = self.server;
         let now = Load { key, server, wanted: EventFilter::None }.read(connection).await?;
         let unchanged = |session: &Session| session.revision() == self.head.revision();
         if now.session.as_ref().is_none_or(unchanged) {

@@ -95,10 +95,10 @@ impl PostgresSessionService {
 
     /// Refuses to write to a database that was opened read-only.
     fn check_writable(&self) -> SessionResult<()> {
-        match self.read_only {
-            true => Err(SessionError::ReadOnly { what: self.connections.server().to_string() }),
-            false => Ok(()),
+        if self.read_only {
+            return Err(SessionError::ReadOnly { what: self.connections.server().to_string() });
         }
+        Ok(())
     }
 
     async fn create(&self, request: CreateSession) -> SessionResult<Session> {

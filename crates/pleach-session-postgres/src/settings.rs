@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_stays_a_value_in_the_text_that_begins_a_transaction() {
+    fn values_are_quoted_in_the_text_that_begins_a_transaction() {
         let settings = Settings::read("-c a.b=it's\\ \\\\'; -c lock_timeout=9");
         assert_eq!(
             Opening::new(&settings, true).text(),

@@ -133,7 +133,8 @@ impl<'r> States<'r> {
         let user = self.users.get(key.user_id.as_str()).unwrap_or(&none);
         let no_time = || file.corrupt(format_args!("the update time of session {key}"), "it is not a time");
         let head = own.seen.map(|seen| SessionHead::new(key.clone(), seen.revision, seen.update_time));
-        let (head, time_if_unreadable) = (head.ok_or_else(no_time), NO_TIME);
+        let head = head.ok_or_else(no_time);
+        let time_if_unreadable = NO_TIME;
         let state = state(own.state.as_deref(), format_args!("the state of session {key}"), file);
         Listed { key, head, time_if_unreadable, state }.add_to(response, &self.app, user);
     }

@@ -81,12 +81,14 @@ pub(crate) async fn head_behind(
 
 /// Compares the session's revision with the revision of a head.
 pub(crate) async fn check_head(reader: Reader<'_>, head: &SessionHead) -> SessionResult<()> {
-    let (key, ours) = (head.key(), head.revision());
+    let key = head.key();
+    let ours = head.revision();
     let fault = |error| reader.file.fault(error);
     let query = bind_key(sqlx::query(AssertSqlSafe(reader.sql.revision.clone())), key);
     let rows = query.fetch_all(reader.pool).await.map_err(fault)?;
     let Some(row) = rows.first() else { return Err(SessionError::NotFound(key.clone())) };
-    let (time, ties) = (column::time(row, "update_time").map_err(fault)?, column::count(row, "ties").map_err(fault)?);
+    let time = column::time(row, "update_time").map_err(fault)?;
+    let ties = column::count(row, "ties").map_err(fault)?;
     let stored =
         time.map_or_else(Revision::default, |time| Renewed::new(reader.sql.layout().rounded(time), ties).revision);
     if stored == ours { Ok(()) } else { Err(SessionError::Stale { key: key.clone(), stored, ours }) }

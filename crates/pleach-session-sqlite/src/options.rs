@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use crate::layout::SqliteLayout;
 
-/// The time at which a commit is complete.
+/// The point at which a commit is reported as complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Synchronous {
-    /// When the disk has the data: a stored event survives a power cut.
+    /// When the disk has the data, so that a stored event survives a power cut.
     #[default]
     Full,
     /// When the operating system has the data: a stored event survives the end of the process, but a power cut may lose
@@ -50,7 +50,7 @@ impl SqliteOptions {
         self
     }
 
-    /// Sets the time at which a commit is complete.
+    /// Sets the point at which a commit is reported as complete.
     pub fn with_synchronous(mut self, synchronous: Synchronous) -> Self {
         self.synchronous = synchronous;
         self

@@ -50,7 +50,7 @@ const MIN_ACQUIRE: Duration = Duration::from_secs(5);
 /// # use pleach_session_sqlite::{SqliteLayout, SqliteOptions, SqliteSessionService};
 /// # async fn example() -> SessionResult<()> {
 /// let sessions = SqliteSessionService::open("sessions.db").await?;
-/// // A new file that google-adk's `DatabaseSessionService` reads, too.
+/// // A new file that google-adk's `DatabaseSessionService` can also read.
 /// let options = SqliteOptions::default().with_layout(SqliteLayout::V1);
 /// let shared = SqliteSessionService::open_with("shared.db", options).await?;
 /// # drop((sessions, shared));
@@ -151,7 +151,8 @@ impl SqliteSessionService {
         // The event is serialised on the caller's thread, because all callers share the writer's thread.
         let data = prepare::event_text(head.key(), &event)?.into();
         let delta = expected_delta(event.actions()).map_err(|error| self.unwritable(error))?;
-        let (key, seen) = (head.shared_key().clone(), Renewed::seen_by(head));
+        let key = head.shared_key().clone();
+        let seen = Renewed::seen_by(head);
         let Appended { renewed, stored } = self
             .writer
             .ask(|reply| {
@@ -171,7 +172,8 @@ impl SqliteSessionService {
         message: impl FnOnce(Claim) -> Message,
     ) -> SessionResult<()> {
         let time = self.layout().time(head.key(), "update_time", prepare::claim_time(head, time))?;
-        let (key, seen) = (head.shared_key().clone(), Renewed::seen_by(head));
+        let key = head.shared_key().clone();
+        let seen = Renewed::seen_by(head);
         let renewed = self.writer.ask(|reply| message(Claim { key, seen, time, reply })).await?;
         head.advance(renewed.revision, renewed.update_time);
         Ok(())

@@ -150,7 +150,7 @@ mod tests {
 
     /// Each row was compared with `_apply_rewinds` of google-adk 2.13.0.
     #[test]
-    fn r1141_rewound_spans_do_not_count() {
+    fn r1141_rewound_events_are_not_effective() {
         for (log, live) in [
             ("", ""),
             ("a b c", "a b c"),

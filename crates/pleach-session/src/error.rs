@@ -39,9 +39,9 @@ pub enum SessionError {
     Unstorable {
         /// The session.
         key: SessionKey,
-        /// Where the value is, such as `actions.state_delta.note`.
+        /// The place of the value, such as `actions.state_delta.note`.
         field: String,
-        /// Why it is refused.
+        /// The reason why the value is refused.
         reason: &'static str,
     },
     /// An operation of the event does not fit the stored value of its state key. Nothing is stored. Use an operation
@@ -51,7 +51,7 @@ pub enum SessionError {
         key: SessionKey,
         /// The state key, with its prefix.
         state_key: String,
-        /// Why the operation does not fit.
+        /// The reason why the operation does not fit.
         reason: Box<StateOpError>,
     },
     /// Stored data cannot be read.
@@ -86,7 +86,7 @@ pub enum SessionError {
     Unsupported {
         /// The file or server at fault.
         what: String,
-        /// What was found, and what to do about it.
+        /// A description of what was found, and what to do about it.
         reason: String,
     },
     /// The storage is open read-only, so nothing was written.
@@ -110,11 +110,11 @@ pub struct LostPayload {
     pub key: SessionKey,
     /// The event.
     pub event: EventId,
-    /// Where the value is in the event, such as `output` or `content.parts[0].text`.
+    /// The place of the value in the event, such as `output` or `content.parts[0].text`.
     pub place: String,
     /// The name of the artifact that should hold it.
     pub artifact: String,
-    /// What is wrong with the payload.
+    /// A description of what is wrong with the payload.
     pub reason: String,
 }
 

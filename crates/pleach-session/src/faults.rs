@@ -51,7 +51,8 @@ pub fn report_unreadable(session: &SessionKey, keys: &UnreadableKeys) {
             Scope::Session | Scope::Temp => format!("session {session}"),
         };
         if is_new(format!("{whose}: {key}")) {
-            let (count, reason) = (keys.keys().filter(of_scope).count(), &keys[key]);
+            let count = keys.keys().filter(of_scope).count();
+            let reason = &keys[key];
             tracing::warn!(%whose, %key, %reason, count, "state keys cannot be read: they stay unreadable until they are set");
         }
     }

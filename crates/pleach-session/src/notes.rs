@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_name_the_redacted_keys_of_the_state() {
+    fn records_name_the_redacted_state_keys() {
         let mut event = Event::from_author("a");
         for (note, expected) in [
             (json!([]), false),

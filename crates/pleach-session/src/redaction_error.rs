@@ -13,11 +13,11 @@ pub struct RedactionError {
     pub event: EventId,
     /// The path at fault, as the caller passed it; empty if no path is at fault.
     pub path: String,
-    /// What is wrong with the path or the event.
+    /// The reason why the redaction is refused.
     pub fault: RedactionFault,
 }
 
-/// Why a redaction is refused.
+/// The reason why a redaction is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RedactionFault {

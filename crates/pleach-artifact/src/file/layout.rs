@@ -81,10 +81,7 @@ fn base(root: &Path, scope: &ArtifactScope) -> ArtifactResult<PathBuf> {
 
 /// Returns the folder of an artifact. Refuses names that lead out of their scope.
 pub(super) fn artifact_folder(root: &Path, key: &ArtifactKey) -> ArtifactResult<ArtifactFolder> {
-    let session = match key.has_user_prefix() {
-        true => None,
-        false => session_folder(root, &key.scope)?,
-    };
+    let session = if key.has_user_prefix() { None } else { session_folder(root, &key.scope)? };
     let scope = match session {
         Some(session) => session,
         None => user_folder(root, &key.scope)?,

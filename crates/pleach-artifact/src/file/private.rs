@@ -42,8 +42,8 @@ pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
 
 /// Reads a regular file. A symbolic link is an error.
 pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    match fs::symlink_metadata(path)?.is_file() {
-        true => fs::read(path),
-        false => Err(io::Error::new(io::ErrorKind::InvalidData, "it is a symbolic link, or not a regular file")),
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is a symbolic link, or not a regular file"));
     }
+    fs::read(path)
 }

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn merging_keeps_what_the_newer_actions_do_not_set() {
+    fn merging_keeps_values_that_the_newer_actions_do_not_set() {
         let mut older = EventActions::new();
         older.set_escalate(Some(true));
         older.artifact_delta_mut().insert("a".to_owned(), 1);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn replaying_a_change_keeps_widgets_that_others_added_meanwhile() {
+    fn replaying_a_change_keeps_concurrently_added_widgets() {
         let check = |before: &str, after: &str, now: &str, expected: &str| {
             let [before, after, mut now] = [before, after, now].map(|ids| {
                 let mut actions = EventActions::new();
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn replaying_a_change_keeps_what_others_changed_meanwhile() {
+    fn replaying_a_change_keeps_concurrent_changes() {
         let mut before = EventActions::new();
         before.artifact_delta_mut().insert("gone".to_owned(), 1);
         let mut after = before.clone();

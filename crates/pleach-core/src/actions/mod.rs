@@ -128,7 +128,8 @@ impl EventActions {
     ///
     /// [`try_set_state`]: Self::try_set_state
     pub fn set_state(&mut self, key: impl Into<String>, value: impl Into<Value>) {
-        let (key, delta) = (key.into(), self.state_delta.get_or_insert_default());
+        let key = key.into();
+        let delta = self.state_delta.get_or_insert_default();
         if let Some(ops) = &mut delta.ops {
             ops.pending.remove(&key);
         }
@@ -146,7 +147,8 @@ impl EventActions {
 
     /// Adds an operation on a state key. It is applied after earlier operations, and after a value that the delta sets.
     pub fn add_state_op(&mut self, key: impl Into<String>, op: StateOp) {
-        let (key, delta) = (key.into(), self.state_delta.get_or_insert_default());
+        let key = key.into();
+        let delta = self.state_delta.get_or_insert_default();
         let set = delta.values.get(&key).cloned().map(StateOp::Set);
         let ops = delta.ops.get_or_insert_default();
         ops.applied = false;

@@ -39,8 +39,8 @@ json_object! {
 
 impl ToolConfirmation {
     /// Reads a client's answer: a confirmation, or `{"response": "<a confirmation as JSON text>"}`. Null fields are
-    /// treated as absent, and `confirmed` may be a word or a number, as [`to_bool`] reads it. ADK:
-    /// `ToolConfirmation.from_response_dict`
+    /// treated as absent, and `confirmed` may be a word or a number, as [`to_bool`] reads it.
+    /// ADK: `ToolConfirmation.from_response_dict`
     ///
     /// # Errors
     /// Fails if the answer is neither.

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn values_deeper_than_a_reader_goes_are_freed_without_recursion() {
+    fn values_that_are_too_deep_to_be_read_are_freed_without_recursion() {
         assert!(bounded(nested(127)).is_some());
         assert!(bounded(nested(128)).is_none());
         assert!(bounded((0..1_000_000).fold(Value::Null, |inner, _| Value::Array(vec![inner]))).is_none());

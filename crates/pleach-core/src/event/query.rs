@@ -32,7 +32,7 @@ impl Event {
     /// Returns `true` if the event is the user's own: a message, an answer, a state change or a rewind.
     ///
     /// A workflow or a node may be named `user`, so the author alone does not decide. An event of a node has a path,
-    /// and an event of the engine is a checkpoint, an end mark, a note or the end of an abort.
+    /// and an event of the engine is a checkpoint, an end mark, a note or an abort event.
     pub fn is_from_user(&self) -> bool {
         self.author() == "user"
             && self.path().is_root()

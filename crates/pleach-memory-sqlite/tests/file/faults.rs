@@ -53,7 +53,7 @@ async fn a_file_that_is_not_a_database_is_refused() {
 }
 
 #[tokio::test]
-async fn names_of_memory_databases_are_refused() {
+async fn names_of_in_memory_databases_are_refused() {
     for name in ["", ":memory:"] {
         let error = SqliteMemoryService::open(name).await.expect_err("refused");
         assert_eq!(error.code(), "UnsupportedStorageError");
@@ -93,7 +93,7 @@ async fn other_faults_name_the_file_and_the_cause() {
 }
 
 #[tokio::test]
-async fn a_closed_service_says_so() {
+async fn a_closed_service_is_unavailable() {
     let place = Place::new();
     let service = place.open().await;
     service.close().await;

@@ -1,4 +1,4 @@
-//! What is stored and what is found.
+//! The rules of storing and finding entries.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ async fn s82_adding_again_replaces_an_entry_and_removes_none() {
 }
 
 #[tokio::test]
-async fn s82_only_what_is_said_counts() {
+async fn s82_only_text_is_searched() {
     let mut thought = Part::text("tea");
     thought.thought = Some(true);
     let silent = [

@@ -28,7 +28,7 @@ async fn a_stale_append_leaves_the_winners_payload_alone() {
 }
 
 #[tokio::test]
-async fn another_event_with_the_same_id_harms_nothing() {
+async fn another_event_with_the_same_id_changes_nothing() {
     let kept = Kept::above(10);
     let mut session = kept.session().await;
     kept.sessions.append_event(&mut session, event("e1", long(100))).await.unwrap();
@@ -80,7 +80,7 @@ async fn an_append_that_is_cut_off_is_whole_or_absent_and_can_be_repeated() {
 }
 
 #[tokio::test]
-async fn an_append_to_a_session_that_is_gone_leaves_nothing() {
+async fn an_append_to_a_deleted_session_leaves_nothing() {
     let kept = Kept::above(10);
     let mut session = kept.session().await;
     kept.sessions.delete_session(&key()).await.unwrap();
@@ -95,7 +95,7 @@ async fn an_append_to_a_session_that_is_gone_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn deletes_take_the_payloads_of_the_session_only() {
+async fn a_delete_removes_only_the_payloads_of_its_session() {
     let kept = Kept::above(10);
     for id in ["s1", "s2"] {
         let mut session = kept.session_with_id(id).await;

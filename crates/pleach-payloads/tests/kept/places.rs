@@ -122,7 +122,7 @@ async fn a_value_as_large_as_the_threshold_stays_and_a_larger_one_goes() {
 }
 
 #[tokio::test]
-async fn questions_and_answers_stay_where_stores_read_them() {
+async fn questions_and_answers_stay_in_the_event() {
     let kept = Kept::above(0);
     let mut session = kept.session().await;
     let mut ask: RequestInput = RequestInput::ask("q", long(1000)).with_schema(json!({"type": "array"}));

@@ -53,10 +53,10 @@ impl Watched {
     }
 
     fn up(&self) -> ArtifactResult<()> {
-        match self.is_down.load(Ordering::Relaxed) {
-            true => Err(ArtifactError::Storage { backend: "watched", source: "it is down".into() }),
-            false => Ok(()),
+        if self.is_down.load(Ordering::Relaxed) {
+            return Err(ArtifactError::Storage { backend: "watched", source: "it is down".into() });
         }
+        Ok(())
     }
 
     /// Returns the names of all payloads of the session `app/ana/s1`.

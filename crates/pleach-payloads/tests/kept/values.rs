@@ -18,7 +18,7 @@ fn exact() -> Value {
 }
 
 #[tokio::test]
-async fn values_are_exact_also_from_a_file() {
+async fn values_are_exact_even_from_a_file() {
     for layout in [SqliteLayout::Lite, SqliteLayout::V1] {
         let folder = tempfile::tempdir().unwrap();
         let options = SqliteOptions::new().with_layout(layout);
@@ -75,7 +75,7 @@ async fn values_that_no_store_accepts_are_refused_before_anything_is_saved() {
 }
 
 #[tokio::test]
-async fn temp_keys_and_operations_of_a_large_event_are_the_stores_business() {
+async fn the_store_handles_temp_keys_and_operations_of_a_large_event() {
     let kept = Kept::above(10);
     let mut session = kept.session().await;
     let large = event("e1", long(100)).with_state("temp:x", 1).with_state("kept", long(100));

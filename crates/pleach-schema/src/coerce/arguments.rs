@@ -41,7 +41,8 @@ pub fn coerce_arguments<T: DeserializeOwned>(args: &Map) -> Result<T, Vec<BadArg
             _ => rest = Cow::Owned(others),
         }
     };
-    let (mut rest, mut all) = (rest.into_owned(), vec![first]);
+    let mut rest = rest.into_owned();
+    let mut all = vec![first];
     // Deserialization stops at the first bad argument. Removing it makes the next one appear.
     while let Some(name) = all.last().and_then(|bad| bad.name.as_deref()) {
         rest.remove(name);

@@ -41,7 +41,8 @@ pub(crate) fn parameters<'u>(
     query: &'u str,
     fragment: &'u str,
 ) -> SessionResult<(Vec<(&'static str, String)>, OfDriver<'u>)> {
-    let (mut own, mut of_driver) = (Vec::new(), OfDriver::new());
+    let mut own = Vec::new();
+    let mut of_driver = OfDriver::new();
     let pairs = query.split('&').chain((!fragment.is_empty()).then_some(fragment));
     for pair in pairs.filter(|pair| !pair.is_empty()) {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -61,9 +62,10 @@ pub(crate) fn parameters<'u>(
         } else {
             let known = "sslmode, sslrootcert, sslcert, sslkey, connections, operation_timeout, statement_timeout, \
                          lock_timeout, pooler, host, port, dbname, user, password, application_name, options";
-            let what = match is_word(key) {
-                true => format!("it has the unknown parameter `{key}`"),
-                false => "the text after its `?` is not understood".to_owned(),
+            let what = if is_word(key) {
+                format!("it has the unknown parameter `{key}`")
+            } else {
+                "the text after its `?` is not understood".to_owned()
             };
             return Err(refused(format!("{what}; known parameters include {known}")));
         }

@@ -25,7 +25,7 @@ fn check(error: &SessionError) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_falls_silent_is_given_up_and_its_connections_too() {
+async fn a_silent_server_and_its_connections_are_given_up() {
     let Some(database) = Database::new().await else { return };
     let proxy = Proxy::of(&database).await;
     let service = PostgresSessionService::open_with(proxy.url(), impatient()).await.unwrap();
@@ -45,7 +45,7 @@ async fn a_server_that_falls_silent_is_given_up_and_its_connections_too() {
 
 /// An append that was given up may be stored once the lock is free; repeating it shows whether it was.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_row_that_stays_locked_is_waited_for_until_the_deadline() {
+async fn a_locked_row_is_waited_for_until_the_deadline() {
     let Some(database) = Database::new().await else { return };
     let service = PostgresSessionService::open_with(&database.url(), impatient()).await.unwrap();
     let mut session = created(&service, &key("s"), json!({})).await;

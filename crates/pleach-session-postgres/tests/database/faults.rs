@@ -129,7 +129,7 @@ async fn a_url_limits_statements_locks_and_connections() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_named_at_once() {
+async fn an_absent_server_is_named_at_once() {
     let url = "postgresql://user:s3cret@127.0.0.1:1/adk";
     let error = PostgresSessionService::open(url).await.unwrap_err();
     assert!(matches!(&error, SessionError::Unavailable { what, .. } if what.contains("adk at 127.0.0.1:1")), "{error}");
@@ -181,7 +181,7 @@ async fn a_dropped_load_leaves_the_service_usable() {
 }
 
 #[tokio::test]
-async fn a_closed_service_says_so() {
+async fn a_closed_service_is_unavailable() {
     let Some(database) = Database::new().await else { return };
     let service = database.open().await;
     let mut session = created(&service, &key("s"), json!({})).await;

@@ -208,7 +208,7 @@ async fn the_first_listing_does_not_block_writers() {
 /// The tables refer to `sessions`. Creating them needs a lock that other appends would wait for, so the request does
 /// not wait for it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lock_that_is_not_free_is_not_waited_for() {
+async fn creating_the_tables_does_not_wait_for_a_lock() {
     let Some(database) = Database::new().await else { return };
     drop(filled(&database).await);
     let options = PostgresOptions::new().with_acquire_timeout(Duration::from_secs(1));

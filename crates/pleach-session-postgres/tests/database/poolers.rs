@@ -77,7 +77,7 @@ async fn a_pooler_in_transaction_mode_is_found_and_its_sessions_are_left_as_they
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_url_can_say_in_the_words_of_other_drivers_that_there_is_a_pooler() {
+async fn a_url_can_announce_a_pooler_with_the_parameters_of_other_drivers() {
     for (round, word) in
         ["pooler=transaction", "pgbouncer=true", "statement-cache-capacity=0", "prepared_statement_cache_size=0"]
             .into_iter()
@@ -93,7 +93,7 @@ async fn a_url_can_say_in_the_words_of_other_drivers_that_there_is_a_pooler() {
 
 /// Several services, as in several processes, share two sessions of the server.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn services_behind_a_pooler_lose_and_double_nothing() {
+async fn services_behind_a_pooler_neither_lose_nor_repeat_events() {
     let Some((database, pooler)) = pooled("pool_mode = transaction\ndefault_pool_size = 2").await else { return };
     let url = pooler.url(&database.schema);
     let services = join_all((0..3).map(|_| open(&url))).await;
@@ -168,7 +168,7 @@ async fn a_pooler_that_is_restarted_is_waited_for() {
 
 /// If a caller goes away, its append is completed and no transaction stays open.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn futures_that_are_dropped_behind_a_pooler_leave_no_transaction_open() {
+async fn dropped_futures_leave_no_transaction_open_behind_a_pooler() {
     let Some((database, pooler)) = pooled(ONE_SESSION).await else { return };
     let service = open(&pooler.url(&database.schema)).await;
     let mut session = created(&service, &key("s"), json!({})).await;
@@ -195,7 +195,7 @@ async fn futures_that_are_dropped_behind_a_pooler_leave_no_transaction_open() {
 
 /// If a pooler ignores the settings with which connections start, the tables could be created in another schema.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn settings_that_a_pooler_drops_are_made_in_each_transaction() {
+async fn settings_that_a_pooler_drops_are_set_in_each_transaction() {
     for mode in ["transaction", "session"] {
         let lines = format!("pool_mode = {mode}\nignore_startup_parameters = options");
         let Some((database, pooler)) = pooled(&lines).await else { return };

@@ -27,7 +27,7 @@ async fn s34_a_lost_answer_is_found_also_when_times_go_back() {
 /// The head of a caller that has seen an event does not change when the caller appends the event again, whatever the
 /// times are.
 #[tokio::test]
-async fn s34_an_event_that_was_seen_moves_no_head() {
+async fn s34_repeating_a_seen_event_does_not_move_the_head() {
     let Some(database) = Database::new().await else { return };
     let service = database.open().await;
     let mut writer = created(&service, &key("s"), json!({})).await;

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{Database, key};
 
 #[tokio::test]
-async fn case_64_65_what_a_column_cannot_hold_is_named() {
+async fn case_64_65_values_that_a_column_cannot_hold_are_named() {
     let Some(database) = Database::new().await else { return };
     let service = database.open().await;
     let long = "ä".repeat(129);

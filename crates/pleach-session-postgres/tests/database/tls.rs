@@ -122,7 +122,7 @@ async fn pass(mut client: TcpStream, acceptor: TlsAcceptor, count: Arc<AtomicUsi
 }
 
 #[tokio::test]
-async fn sslmode_means_what_it_means_to_libpq() {
+async fn sslmode_has_the_same_meaning_as_in_libpq() {
     let Some(database) = Database::new().await else { return };
     let front = Front::of(&database, "127.0.0.1", false).await;
     for (query, encrypted) in [

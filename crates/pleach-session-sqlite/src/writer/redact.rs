@@ -80,7 +80,8 @@ impl Redact {
         file: &File,
         layout: SqliteLayout,
     ) -> sqlx::Result<SessionResult<()>> {
-        let (key, id) = (&*self.claim.key, self.event.id().to_string());
+        let key = &*self.claim.key;
+        let id = self.event.id().to_string();
         let rows = bind_key(sqlx::query(sql::EVENT_ROW), key).bind(&id).fetch_all(&mut *connection).await?;
         let document: &str = rows.first().map_or(Ok(""), |row| row.try_get("data"))?;
         let stored = rows.first().map(|row| event_of_row(row, document, key, file, layout)).transpose();

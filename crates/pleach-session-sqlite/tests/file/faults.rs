@@ -218,7 +218,7 @@ async fn values_of_another_kind_than_their_column_are_damage_and_named() {
 }
 
 #[tokio::test]
-async fn a_closed_service_says_so() {
+async fn a_closed_service_is_unavailable() {
     let place = Place::new();
     let service = place.open().await;
     let mut session = created(&service, &key("s"), json!({})).await;

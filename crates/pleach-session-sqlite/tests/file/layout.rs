@@ -48,7 +48,7 @@ async fn a_file_of_another_program_is_refused() {
 }
 
 #[tokio::test]
-async fn names_that_mean_memory_are_refused() {
+async fn names_of_in_memory_databases_are_refused() {
     for name in [":memory:", ""] {
         let error = SqliteSessionService::open(name).await.unwrap_err();
         assert!(matches!(&error, SessionError::Unsupported { reason, .. } if reason.contains("in-memory")), "{error}");
@@ -171,7 +171,7 @@ async fn case_94_a_missing_index_or_table_is_made_at_open() {
 }
 
 #[tokio::test]
-async fn an_empty_file_is_a_new_one_and_an_odd_name_is_a_name() {
+async fn an_empty_file_is_a_new_one_and_an_odd_name_is_accepted() {
     let place = Place::new();
     std::fs::write(place.path(), b"").unwrap();
     created(&place.open().await, &key("s"), json!({})).await;

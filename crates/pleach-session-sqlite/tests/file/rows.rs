@@ -133,7 +133,7 @@ async fn s66_4_text_times_are_read_in_order_and_repaired_by_an_append() {
 }
 
 #[tokio::test]
-async fn case_75_76_77_what_a_document_lacks_comes_from_its_columns() {
+async fn case_75_76_77_values_missing_in_a_document_come_from_its_columns() {
     let place = Place::new();
     let service = place.open().await;
     created(&service, &key("s"), json!({})).await;

@@ -33,7 +33,7 @@ async fn s35_s66_6_services_on_one_file_see_each_other() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_refused_append_does_not_hurt_those_it_shares_a_transaction_with() {
+async fn a_refused_append_does_not_affect_others_in_its_transaction() {
     let place = Place::new();
     let service = place.open().await;
     let mut sessions = Vec::new();
@@ -83,7 +83,7 @@ async fn a_refused_append_does_not_hurt_those_it_shares_a_transaction_with() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn neighbours_in_a_batch_may_be_of_one_session() {
+async fn appends_in_a_batch_may_belong_to_one_session() {
     let place = Place::new();
     let service = place.open().await;
     let session = created(&service, &key("s"), json!({})).await;

@@ -26,7 +26,7 @@ pub struct Behind {
     pub events: u64,
 }
 
-/// Why a projection cannot be used.
+/// The reason why a projection cannot be used.
 #[derive(Debug)]
 pub enum ProjectionError {
     /// Its tables are missing, or differ from those that the backend creates.
@@ -92,7 +92,7 @@ pub trait Projection: SessionService {
 /// Every other failure. `Locked` may succeed on another try.
 ///
 /// # Cancel safety
-/// What was projected so far stays stored, and is correct.
+/// Sessions that were projected so far stay stored, and are correct.
 pub async fn list_projected<S: Projection + ?Sized>(
     sessions: &S,
     request: &ListQuestions,
@@ -130,7 +130,7 @@ async fn list_once<S: Projection + ?Sized>(
 /// The errors of the projection's operations.
 ///
 /// # Cancel safety
-/// What was projected so far stays stored.
+/// Sessions that were projected so far stay stored.
 pub async fn refresh_projection<S: Projection + ?Sized>(sessions: &S, request: &ListQuestions) -> ProjectionResult<()> {
     let mut after = None;
     loop {

@@ -1,4 +1,4 @@
-//! What backends store for the inbox: which events can open or close questions, and which event asked each open one.
+//! The data that backends store for the inbox: which events can open or close questions, and which event asked each open one.
 
 use std::sync::Arc;
 

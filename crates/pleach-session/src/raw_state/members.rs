@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_has_no_members() {
+    fn only_objects_have_members() {
         for text in
             ["", "null", "[]", "\"x\"", "{bad", "{\"a\"}", "{\"a\":1", "{\"a\":1}x", "{\"a\":[1}", "{\"a\":1]}", "NaN"]
         {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_are_no_text_are_told_apart_and_shown() {
+    fn keys_that_are_not_text_are_distinguished_and_shown() {
         let [left, right] = [StoredKey::of(r#""\ud800""#), StoredKey::of(r#""\udc00""#)];
         assert_ne!(left, right);
         assert_eq!((left.shown(), right.shown()), ("\u{fffd}".to_owned(), "\u{fffd}".to_owned()));

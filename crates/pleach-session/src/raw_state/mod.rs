@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(json!(decode(stored).unwrap().values), clean);
     }
 
-    /// What Python's `json` writes for a state with a value of each unusual kind.
+    /// Returns the text that Python's `json` writes for a state with a value of each unusual kind.
     fn odd_state() -> String {
         let deep = format!("{}{}", "[".repeat(150), "]".repeat(150));
         let big = "9".repeat(401);
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn s47_what_a_delta_does_not_name_keeps_its_bytes() {
+    fn s47_keys_that_a_delta_does_not_name_keep_their_bytes() {
         let stored = odd_state();
         let merged = merged(&stored, json!({"good": 2, "k\u{fffd}": 4, "new": 5}));
         for member in members(&stored).unwrap().iter().filter(|member| member.key != "\"good\"") {

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_does_not_rewrite_what_only_another_program_can_hold() {
+    fn an_operation_does_not_rewrite_values_that_only_another_program_can_hold() {
         let key = SessionKey::new("a", "u", "s");
         let refused = |text: &str| match StoredValue::read(text).exact(&key, "k") {
             Err(SessionError::StateOperation { reason, state_key, .. }) => (*reason, state_key),

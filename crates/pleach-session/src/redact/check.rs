@@ -55,10 +55,14 @@ fn values_of(stored: &Event, old: &Value, redacted: &Event, new: &Value) -> Opti
     let (old, new) = (without_notes(old), without_notes(new));
     let least_of_old = least(&old, stored);
     let is_left = least(&new, redacted) == least_of_old && is_between(Some(&old), Some(&least_of_old), Some(&new));
-    is_left.then(|| match old == new {
-        true => Change::None,
-        false if holds_reference(&old) || holds_reference(&new) => Change::Unknown,
-        false => Change::Redacted,
+    is_left.then(|| {
+        if old == new {
+            Change::None
+        } else if holds_reference(&old) || holds_reference(&new) {
+            Change::Unknown
+        } else {
+            Change::Redacted
+        }
     })
 }
 
@@ -173,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn new_values_are_those_of_a_redaction() {
+    fn new_values_must_come_from_a_redaction() {
         let gone = || json!(REDACTED);
         let reference = json!({"pleach_payload": "payload-1", "bytes": 7});
         for (at, new) in [

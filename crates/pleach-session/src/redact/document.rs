@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_redacted_keeps_its_text() {
+    fn values_that_are_not_redacted_keep_their_text() {
         let big = "123456789012345678901234567890";
         let stored = format!(
             r#"{{"id": "e1", "output": {{"a": "4111", "b": [{big}, NaN, "x", {{"c": -{big}, "d": "4111"}}]}}, "news": {big}}}"#

@@ -1,4 +1,4 @@
-//! What unfinished runs of a log still read of an event.
+//! The parts of an event that unfinished runs of its log still read.
 
 use std::sync::Arc;
 

@@ -25,16 +25,16 @@ use crate::{RedactionFault, SessionError, SessionResult};
 /// stored, or in camel case, as in the HTTP API. These values may be redacted, and everything inside those that are
 /// JSON:
 ///
-/// | path | what is there afterwards |
+/// | path | value afterwards |
 /// |---|---|
 /// | `/output`, `/error_message`, `/actions/set_model_response`, `/actions/transfer_reason`, fields of the event that this version does not know | `"[redacted]"` |
-/// | `/content` | its parts, each as below |
-/// | `/content/parts/0` | everything below that the part has |
+/// | `/content` | each of its parts, as below |
+/// | `/content/parts/0` | all values of the part that are listed below |
 /// | `…/text`, `…/executable_code`, `…/code_execution_result` | `"[redacted]"` as the text, the code, the output |
 /// | `…/inline_data`, `…/file_data` | no media; the text `"[redacted]"` if the part has none |
 /// | `…/function_call/args`, `…/tool_call/args` | `{}` |
 /// | `…/function_response/response`, `…/tool_response/response` | `{"result": "[redacted]"}` |
-/// | `…/function_response/parts`, `…/thought_signature`, `…/audio_transcription` | nothing; with the text of a thought goes its signature |
+/// | `…/function_response/parts`, `…/thought_signature`, `…/audio_transcription` | nothing; the signature of a thought is removed together with its text |
 /// | `…/part_metadata`, `/actions/state_delta`, `/custom_metadata` | `"[redacted]"` for each key |
 /// | `/actions/compaction/compacted_content` | as `/content` |
 /// | `/actions/render_ui_widgets`, `/actions/requested_tool_confirmations` | their payloads and hints: `"[redacted]"` |

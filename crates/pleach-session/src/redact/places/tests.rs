@@ -46,7 +46,7 @@ fn everything() -> Value {
 }
 
 #[test]
-fn everything_that_may_go_goes_and_the_rest_stays() {
+fn all_values_that_may_be_redacted_are_and_the_rest_stays() {
     let mut event = everything();
     redact_everything(&mut event, []);
     let text = event.to_string();
@@ -80,7 +80,7 @@ fn everything_that_may_go_goes_and_the_rest_stays() {
 }
 
 #[test]
-fn a_path_to_nothing_that_may_go_is_an_error() {
+fn a_path_to_nothing_that_may_be_redacted_is_an_error() {
     let asks = |name: &str, id: &str, args: Value| json!({"function_call": {"id": id, "name": name, "args": args}});
     let parts = json!([
         asks(REQUEST_CREDENTIAL, "q1", json!({"authConfig": {"secret": "4111"}})),
@@ -132,7 +132,7 @@ fn a_signal_that_was_taken_keeps_its_event_and_name() {
 
 /// The signature of a thought is removed with the text, because it belongs to the text and may contain it.
 #[test]
-fn the_signature_of_a_thought_goes_with_its_text() {
+fn the_signature_of_a_thought_is_removed_with_its_text() {
     let mut parts = json!({"content": {"parts": [
         {"text": "4111", "thought": true, "thought_signature": "NDExMQ=="}, {"text": "4111", "thought_signature": "NDExMQ=="},
     ]}});
@@ -145,7 +145,7 @@ fn the_signature_of_a_thought_goes_with_its_text() {
 
 /// A path redacts only the value that it names.
 #[test]
-fn a_path_redacts_its_value_only() {
+fn a_path_redacts_only_its_value() {
     let gone = json!(REDACTED);
     for (path, at, expected) in [
         ("/output", "/output", Some(gone.clone())),
@@ -213,7 +213,8 @@ fn a_path_redacts_its_value_only() {
         assert_eq!(event.pointer(at), expected.as_ref(), "{path}");
         let _: Event = serde_json::from_value(event.clone()).unwrap();
         // With the value put back, nothing else differs.
-        let (mut before, place) = (everything(), at.rsplit_once('/').unwrap());
+        let mut before = everything();
+        let place = at.rsplit_once('/').unwrap();
         for event in [&mut event, &mut before] {
             let token = place.1.replace("~1", "/");
             match event.pointer_mut(place.0).unwrap() {
