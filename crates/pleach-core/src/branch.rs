@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(second.run_ids().collect::<Vec<_>>(), ["1", "2"]);
     }
 
-    // R150: the common prefix is by segment.
+    // R150: the common prefix consists of whole segments.
     #[test]
     fn common_prefix() {
         let check = |branches: &[Option<&str>], expected: Option<&str>| {

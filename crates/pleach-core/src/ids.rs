@@ -162,7 +162,6 @@ impl fmt::Display for SessionKey {
 /// The id of an event: usually a random UUID, but any text when read from elsewhere.
 ///
 /// A UUID is stored as its 16 bytes and formatted only when needed. Ids are compared, ordered and hashed by their text,
-/// A UUID is stored as its 16 bytes and formatted only when needed. Ids are compared, ordered and hashed by their text,
 /// however they were created.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct EventId(Repr);

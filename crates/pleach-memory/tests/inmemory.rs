@@ -1,4 +1,4 @@
-//! Memory in the process.
+//! Rules of the in-memory service.
 // S80, S81
 
 use std::sync::Arc;

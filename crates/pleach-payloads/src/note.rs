@@ -33,7 +33,7 @@ pub(crate) struct Note {
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
-    /// A [`Place`].
+    /// The text form of a [`Place`].
     pub(crate) place: String,
     /// The name of the artifact.
     pub(crate) artifact: String,

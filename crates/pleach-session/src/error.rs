@@ -112,7 +112,7 @@ pub struct LostPayload {
     pub event: EventId,
     /// The place of the value in the event, such as `output` or `content.parts[0].text`.
     pub place: String,
-    /// The name of the artifact that should hold it.
+    /// The name of the artifact that should hold the payload.
     pub artifact: String,
     /// A description of what is wrong with the payload.
     pub reason: String,

@@ -10,7 +10,7 @@ use crate::SessionError;
 /// The number of warnings that are remembered. Later faults are only logged at debug level.
 const MOST: usize = 10_000;
 
-/// A listed session that cannot be loaded, and why.
+/// A listed session that cannot be loaded, and the reason.
 #[derive(Clone, Debug)]
 pub struct SessionFault {
     /// The session.

@@ -206,7 +206,6 @@ mod tests {
         assert_eq!(found.join(" "), open, "{log}");
     }
 
-    /// Issue 10 A3
     #[test]
     fn questions_are_told_apart_by_invocation_and_id() {
         check("a?q b?q", "a?q@n@1 b?q@n@1");

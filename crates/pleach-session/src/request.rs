@@ -53,12 +53,13 @@ impl CreateSession {
     }
 }
 
-/// Which events [`get_session`](crate::SessionService::get_session) returns; the default is all. ADK: `GetSessionConfig`.
+/// The events that [`get_session`](crate::SessionService::get_session) returns; the default is all of them.
+/// ADK: `GetSessionConfig`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct GetSessionConfig {
-    /// At most this many events, the newest ones. `Some(0)` returns no events, but the full state.
+    /// The largest number of events, counted from the newest. `Some(0)` returns no events, but the full state.
     pub num_recent_events: Option<usize>,
-    /// Only events at or after this time, in seconds since the epoch.
+    /// The earliest time of the events, in seconds since the epoch.
     pub after_timestamp: Option<f64>,
 }
 
@@ -91,11 +92,11 @@ impl GetSessionConfig {
 pub struct ListSessions {
     /// The app whose sessions are listed.
     pub app_name: AppName,
-    /// Only this user's sessions; `None` lists every user's, and the empty string is a user like any other.
+    /// The user whose sessions are listed; `None` for every user. The empty string is a user like any other.
     pub user_id: Option<UserId>,
-    /// Starts after this position: the `next` of the previous page.
+    /// The position after which the list starts: the `next` of the previous page.
     pub after: Option<ListCursor>,
-    /// At most this many sessions; all when absent.
+    /// The largest number of sessions to list; `None` for all.
     pub limit: Option<usize>,
     /// Whether the sessions have their merged state; `true` in ADK. If `false`, states, which may be large, are not
     /// read.
@@ -197,7 +198,7 @@ impl ListCursor {
 pub struct ListSessionsResponse {
     /// Sessions with merged state and no events.
     pub sessions: Vec<Session>,
-    /// The start of the next page; `None` on the last page, and when the limit is zero.
+    /// The start of the next page; `None` on the last page, and if the limit is zero.
     pub next: Option<ListCursor>,
     /// Why some of these sessions cannot be loaded. Single keys that cannot be read are in [`Session::unreadable`].
     pub faults: Vec<SessionFault>,

@@ -34,7 +34,6 @@ impl Renewed {
     ///
     /// A revision never repeats in a session: every append adds an event at its own time, and a claim counts the events
     /// before it (see [`prepare::CLAIMED`]).
-    /// [`prepare::CLAIMED`]).
     pub(crate) fn new(update_time: f64, ties: u32) -> Self {
         Self { revision: Revision::new(instant(update_time), ties), update_time }
     }

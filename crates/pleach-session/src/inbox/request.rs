@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 pub struct ListQuestions {
     /// The app whose questions are listed.
     pub app_name: AppName,
-    /// Only the questions of this user's sessions; `None` lists those of every user.
+    /// The user whose sessions are searched; `None` for every user.
     pub user_id: Option<UserId>,
-    /// Only the questions that name this assignee; `None` lists all of them.
+    /// The assignee whose questions are listed; `None` for all questions.
     pub assignee: Option<String>,
-    /// Starts after this position: the `next` of the previous page.
+    /// The position after which the list starts: the `next` of the previous page.
     pub after: Option<QuestionCursor>,
-    /// At most this many questions; all when absent.
+    /// The largest number of questions to list; `None` for all.
     pub limit: Option<usize>,
 }
 
@@ -100,7 +100,7 @@ impl QuestionCursor {
 pub struct ListQuestionsResponse {
     /// The questions in the order they were asked; questions asked at the same time are ordered by user and session.
     pub items: Vec<InboxItem>,
-    /// The start of the next page; `None` on the last page, and when the limit is zero.
+    /// The start of the next page; `None` on the last page, and if the limit is zero.
     pub next: Option<QuestionCursor>,
 }
 
