@@ -257,7 +257,7 @@ fn read_head(row: &SqliteRow, key: &SessionKey, file: &File, layout: SqliteLayou
     let (view, unreadable) = own.merged(&app, &user);
     report_unreadable(key, &unreadable);
     let updated =
-        updated.ok_or_else(|| file.corrupt(format_args!("the update time of session {key}"), "it is no time"))?;
+        updated.ok_or_else(|| file.corrupt(format_args!("the update time of session {key}"), "it is not a time"))?;
     let seen = Renewed::new(layout.rounded(updated), ties);
     let head = SessionHead::new(key.clone(), seen.revision, seen.update_time);
     Ok(Session::new(head, view).with_unreadable(unreadable))

@@ -269,7 +269,7 @@ pub fn calendar_time(key: &SessionKey, field: &str, seconds: f64) -> SessionResu
     if seconds.is_finite() && CALENDAR.contains(&time) {
         return Ok(time);
     }
-    let reason = "the time is outside of the years 1 to 9999";
+    let reason = "the time is outside the years 1 to 9999";
     Err(SessionError::unstorable(key, Unstorable { field: field.to_owned(), reason }))
 }
 
@@ -290,7 +290,7 @@ pub fn claim_time(head: &SessionHead, time: f64) -> f64 {
 // S48
 #[expect(
     clippy::disallowed_methods,
-    reason = "a request without a time asks for the system's; the runner gives its own clock's"
+    reason = "a request without a time gets the system's time; the runner passes its own clock's time"
 )]
 pub(crate) fn system_time() -> f64 {
     // A clock that is set before 1970 is wrong anyway, so zero will do.
