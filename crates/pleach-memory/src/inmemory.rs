@@ -44,7 +44,7 @@ pub struct InMemoryMemoryService {
 /// The memory of one user. Events without a session are stored under `None`.
 #[derive(Debug, Default)]
 struct Memory {
-    sessions: IndexMap<Option<SessionId>, Vec<Remembered<Said>>>,
+    sessions: IndexMap<Option<SessionId>, Vec<Remembered<AddedEvent>>>,
     /// The entries by id.
     entries: IndexMap<EventId, Remembered<MemoryEntry>>,
     forgotten: HashSet<EventId>,
@@ -60,7 +60,7 @@ struct Remembered<T> {
 
 /// An event, and the metadata that it was added with.
 #[derive(Debug)]
-struct Said {
+struct AddedEvent {
     event: Arc<Event>,
     custom_metadata: Map,
 }
@@ -153,9 +153,9 @@ impl Memory {
 }
 
 /// Returns the events that have content, with their words.
-fn remember(events: &[Arc<Event>], custom_metadata: &Map) -> impl Iterator<Item = Remembered<Said>> {
+fn remember(events: &[Arc<Event>], custom_metadata: &Map) -> impl Iterator<Item = Remembered<AddedEvent>> {
     events.iter().filter_map(|event| {
-        let said = Said { event: Arc::clone(event), custom_metadata: custom_metadata.clone() };
+        let said = AddedEvent { event: Arc::clone(event), custom_metadata: custom_metadata.clone() };
         Remembered::of(event.content()?, said)
     })
 }
@@ -182,14 +182,14 @@ impl<T> Remembered<T> {
 
 /// A result of a search.
 enum Found<'a> {
-    Event(&'a Said),
+    Event(&'a AddedEvent),
     Entry(&'a MemoryEntry),
 }
 
 impl Found<'_> {
     fn entry(&self) -> MemoryEntry {
         match self {
-            Self::Event(Said { event, custom_metadata }) => MemoryEntry {
+            Self::Event(AddedEvent { event, custom_metadata }) => MemoryEntry {
                 content: event.content().cloned().unwrap_or_default(),
                 custom_metadata: custom_metadata.clone(),
                 id: Some(event.id().to_string()),

@@ -9,7 +9,7 @@ use pleach_session::{GetSessionConfig, SessionError, SessionResult, SessionServi
 use crate::PayloadSessions;
 use crate::note::Note;
 use crate::place::large_places;
-use crate::service::Earlier;
+use crate::service::EarlierPayloads;
 
 impl PayloadSessions {
     pub(crate) async fn redact(&self, head: &mut SessionHead, event: Arc<Event>, time: f64) -> SessionResult<()> {
@@ -34,7 +34,7 @@ impl PayloadSessions {
                 check_redacted(&key, whole.map(|whole| &**whole), &event)?;
                 self.earlier(&key, event.id(), note).await?
             }
-            None => Earlier::default(),
+            None => EarlierPayloads::default(),
         };
         let places = large_places(&event, self.threshold);
         if places.is_empty() && old.taken.is_empty() && old.left.is_empty() && !Note::is_on(&event) {
@@ -48,13 +48,13 @@ impl PayloadSessions {
         self.vault.delete(&key, gone).await.map_err(|error| left(&key, &id, error))
     }
 
-    async fn earlier(&self, key: &SessionKey, event: &EventId, note: Note) -> SessionResult<Earlier> {
+    async fn earlier(&self, key: &SessionKey, event: &EventId, note: Note) -> SessionResult<EarlierPayloads> {
         let taken = note.taken.into_iter().map(|entry| entry.artifact).collect();
         if note.gone.is_empty() {
-            return Ok(Earlier { taken, left: Vec::new() });
+            return Ok(EarlierPayloads { taken, left: Vec::new() });
         }
         let there = self.vault.names(key).await.map_err(|error| left(key, event, error))?;
-        Ok(Earlier { taken, left: note.gone.into_iter().filter(|name| there.contains(name)).collect() })
+        Ok(EarlierPayloads { taken, left: note.gone.into_iter().filter(|name| there.contains(name)).collect() })
     }
 }
 

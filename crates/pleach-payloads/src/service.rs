@@ -86,7 +86,7 @@ pub struct PayloadSessions {
 }
 
 /// A value that was taken out of an event.
-struct Taken {
+struct TakenValue {
     place: Place,
     payload: Payload,
     shell: Shell,
@@ -98,7 +98,7 @@ struct Taken {
 
 /// The payloads of a stored event that is about to be replaced.
 #[derive(Default)]
-pub(crate) struct Earlier {
+pub(crate) struct EarlierPayloads {
     /// The payloads that the stored event refers to.
     pub(crate) taken: Vec<String>,
     /// The payloads that an earlier redaction should have deleted but left.
@@ -162,7 +162,7 @@ impl PayloadSessions {
         // Check the event first, so that nothing is saved for an event that no store accepts.
         let mut event = Arc::unwrap_or_clone(prepare::event_to_store(head.key(), event)?);
         let key = self.stored_key(head.key()).await?.ok_or_else(|| SessionError::NotFound(head.key().clone()))?;
-        let restore = self.take_out(&key, &mut event, places, Earlier::default()).await?;
+        let restore = self.take_out(&key, &mut event, places, EarlierPayloads::default()).await?;
         let stored = match self.inner.append(head, Arc::new(event)).await {
             Ok(stored) => stored,
             Err(error) => {
@@ -189,7 +189,7 @@ impl PayloadSessions {
         key: &SessionKey,
         event: &mut Event,
         places: Vec<Place>,
-        earlier: Earlier,
+        earlier: EarlierPayloads,
     ) -> SessionResult<Vec<(Place, Payload, Shell)>> {
         let mut all = Vec::with_capacity(places.len());
         for place in places {
@@ -197,7 +197,7 @@ impl PayloadSessions {
         }
         let entries: Vec<_> =
             all.iter().map(|taken| Entry::new(taken.place, taken.name.clone(), taken.len, &taken.shell)).collect();
-        let Earlier { taken, left } = earlier;
+        let EarlierPayloads { taken, left } = earlier;
         let is_gone = |name: &&String| entries.iter().all(|entry| entry.artifact != **name);
         let gone = taken.iter().chain(&left).filter(is_gone).cloned().collect();
         Note::write(entries, gone, event).map_err(|error| unwritable(key, event, &error))?;
@@ -311,7 +311,7 @@ impl PayloadSessions {
 }
 
 /// Takes a value out of an event and leaves a reference.
-fn take(key: &SessionKey, event: &mut Event, place: Place) -> SessionResult<Option<Taken>> {
+fn take(key: &SessionKey, event: &mut Event, place: Place) -> SessionResult<Option<TakenValue>> {
     let Some((payload, shell)) = place.take(event) else { return Ok(None) };
     let bytes = payload.to_bytes().map_err(|error| unwritable(key, event, &error))?;
     let name = payload_name(event.id(), place, &bytes);
@@ -319,7 +319,7 @@ fn take(key: &SessionKey, event: &mut Event, place: Place) -> SessionResult<Opti
     place.refer(event, &name, len, &shell);
     let blob = Blob { data: Some(bytes.into()), mime_type: Some(payload.media_type().to_owned()), ..Blob::default() };
     let part = Part { inline_data: Some(Box::new(blob)), ..Part::default() };
-    Ok(Some(Taken { place, payload, shell, name, len, part }))
+    Ok(Some(TakenValue { place, payload, shell, name, len, part }))
 }
 
 fn unwritable(key: &SessionKey, event: &Event, error: &serde_json::Error) -> SessionError {

@@ -47,7 +47,7 @@ fn whole_of_text(text: &str) -> Option<Cow<'_, str>> {
 
 /// A whole number of any size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Whole {
+pub(crate) enum WholeNumber {
     /// The number fits into `i128`.
     Signed(i128),
     /// The number is greater, but fits into `u128`.
@@ -56,7 +56,7 @@ pub(crate) enum Whole {
     Beyond,
 }
 
-impl Whole {
+impl WholeNumber {
     /// Reads the same values as [`to_int`], but keeps every digit.
     pub(crate) fn of(value: &Value) -> Option<Self> {
         match value {

@@ -25,7 +25,7 @@ struct AppQuestions {
 }
 
 /// The number of an app's questions that a caller has seen, in one service.
-struct Seen {
+struct SeenQuestions {
     service: u64,
     count: usize,
 }
@@ -59,10 +59,10 @@ impl AskedLog {
         let count = dropped + newest.len();
         let seen = match since {
             None => count,
-            Some(place) => place.get::<Seen>().filter(|seen| seen.service == service)?.count,
+            Some(place) => place.get::<SeenQuestions>().filter(|seen| seen.service == service)?.count,
         };
         let items = newest.range(seen.checked_sub(*dropped)?.min(newest.len())..).flatten().cloned().collect();
-        Some(NewDeadlines { items, place: LogPlace::new(Seen { service, count }) })
+        Some(NewDeadlines { items, place: LogPlace::new(SeenQuestions { service, count }) })
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) struct Appended {
 }
 
 /// An append's event that was found in the store.
-struct Known {
+struct KnownEvent {
     /// The revision right after the event.
     behind: Seen,
     /// The stored event, if it has more than the sent one.
@@ -118,7 +118,7 @@ impl Append {
     /// Looks for a stored event with this id. If it is the same event, the append succeeds: its response was lost
     /// earlier.
     // S34
-    async fn known(&self, connection: &mut Lent) -> Result<Option<Known>, Trouble> {
+    async fn known(&self, connection: &mut Lent) -> Result<Option<KnownEvent>, Trouble> {
         let rows = value::query(sql::FIND_EVENT, &self.key)
             .bind(Time(self.seen.revision.micros))
             .bind(i64::from(self.seen.revision.ties))
@@ -137,7 +137,7 @@ impl Append {
             return Err(SessionError::EventAlreadyExists { key, event: self.event.id().clone() }.into());
         }
         let behind = Seen::new(row.try_get("timestamp")?, row.try_get("ties")?);
-        Ok(Some(Known { behind, stored, was_seen: row.try_get("seen")? }))
+        Ok(Some(KnownEvent { behind, stored, was_seen: row.try_get("seen")? }))
     }
 
     /// Returns `true` if the stored event has more than the sent one: a time, or results of operations.
@@ -155,8 +155,8 @@ impl Append {
     async fn refused(&self, connection: &mut Lent, found: Seen) -> Result<Appended, Trouble> {
         match self.known(connection).await? {
             // The head of a caller that has seen the event does not change.
-            Some(Known { was_seen: Some(true), stored, .. }) => Ok(Appended { behind: self.seen, stored }),
-            Some(Known { was_seen: Some(false), behind, stored }) => Ok(Appended { behind, stored }),
+            Some(KnownEvent { was_seen: Some(true), stored, .. }) => Ok(Appended { behind: self.seen, stored }),
+            Some(KnownEvent { was_seen: Some(false), behind, stored }) => Ok(Appended { behind, stored }),
             _ => Err(self.stale(found).into()),
         }
     }

@@ -53,13 +53,13 @@ impl PostgresSessionService {
                 None => return Ok(None),
             },
         };
-        let (items, seen) = self.connections.ask(&Look { app_name, last, now, service: self }).await?;
+        let (items, seen) = self.connections.ask(&ScanDeadlines { app_name, last, now, service: self }).await?;
         Ok(Some(NewDeadlines { items, place: LogPlace::new(ScanPosition { at: now, seen }) }))
     }
 
     /// Creates the index, and returns `true` if it exists.
     async fn make_deadlines(&self) -> SessionResult<bool> {
-        if self.connections.ask(&Find).await? {
+        if self.connections.ask(&FindIndex).await? {
             return Ok(true);
         }
         match self.make_index(&self.inbox.deadlines_build, &sql::DEADLINES).await {
@@ -71,9 +71,9 @@ impl PostgresSessionService {
     }
 }
 
-struct Find;
+struct FindIndex;
 
-impl Ask for Find {
+impl Ask for FindIndex {
     type Answer = bool;
 
     async fn ask(&self, connection: &mut Lent, _: bool) -> Result<bool, Trouble> {
@@ -81,14 +81,14 @@ impl Ask for Find {
     }
 }
 
-struct Look<'l> {
+struct ScanDeadlines<'l> {
     app_name: &'l AppName,
     last: &'l ScanPosition,
     now: f64,
     service: &'l PostgresSessionService,
 }
 
-impl Ask for Look<'_> {
+impl Ask for ScanDeadlines<'_> {
     /// The questions asked, and the events of the last minute.
     type Answer = (Vec<InboxItem>, HashSet<Place>);
 

@@ -34,7 +34,7 @@ impl Projection for PostgresSessionService {
             return Ok(());
         }
         let server = self.connections.server();
-        let found = self.connections.ask(&Look { server }).await??;
+        let found = self.connections.ask(&InspectInbox { server }).await??;
         if !found.has_tables {
             self.make_tables().await?;
         }
@@ -142,11 +142,11 @@ struct Found {
     has_index: bool,
 }
 
-struct Look<'s> {
+struct InspectInbox<'s> {
     server: &'s Server,
 }
 
-impl Ask for Look<'_> {
+impl Ask for InspectInbox<'_> {
     type Answer = ProjectionResult<Found>;
 
     async fn ask(&self, connection: &mut Lent, _: bool) -> Result<Self::Answer, Trouble> {

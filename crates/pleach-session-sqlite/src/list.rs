@@ -12,7 +12,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 use crate::column;
 use crate::fault::File;
 use crate::inbox_sql::is_missing;
-use crate::listing_sql::{PlaceColumns, Which};
+use crate::listing_sql::{ListingFilter, PlaceColumns};
 use crate::load::{Reader, state};
 use crate::sql::{self, Sql};
 use crate::writer::Renewed;
@@ -58,12 +58,12 @@ async fn place_rows(reader: Reader<'_>, request: &ListSessions, program: Option<
     let app = request.app_name.as_str();
     let user = request.user_id.as_ref().map(UserId::as_str);
     let after = PlaceColumns::of(request.after.as_ref(), sql.layout());
-    let which = Which { of_user: user.is_some(), unsettled: program.is_some() };
+    let filter = ListingFilter { of_user: user.is_some(), unsettled: program.is_some() };
     // In SQLite, -1 means that there is no limit.
     let limit = request.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1));
-    let page = sqlx::query(AssertSqlSafe(sql.listing.page(which))).bind(app).bind(user);
+    let page = sqlx::query(AssertSqlSafe(sql.listing.page(filter))).bind(app).bind(user);
     let mut page = page.bind(after.time).bind(after.user).bind(after.session).bind(limit);
-    let mut odd = sqlx::query(AssertSqlSafe(sql.listing.odd(which))).bind(app).bind(user);
+    let mut odd = sqlx::query(AssertSqlSafe(sql.listing.odd(filter))).bind(app).bind(user);
     if let Some(program) = program {
         (page, odd) = (page.bind(program), odd.bind(program));
     }
@@ -84,7 +84,7 @@ fn place(row: &SqliteRow, sql: &Sql) -> sqlx::Result<Place> {
 const NO_TIME: f64 = 0.0;
 
 /// A listed session.
-struct Own<'r> {
+struct ListedRow<'r> {
     user: String,
     id: String,
     state: Option<std::borrow::Cow<'r, str>>,
@@ -92,7 +92,7 @@ struct Own<'r> {
     seen: Option<Renewed>,
 }
 
-impl Own<'_> {
+impl ListedRow<'_> {
     fn is_of(&self, key: &SessionKey) -> bool {
         key.user_id.as_str() == self.user && key.session_id.as_str() == self.id
     }
@@ -101,7 +101,7 @@ impl Own<'_> {
 /// The states that a listing merges.
 struct States<'r> {
     /// The sessions by row number. A state is read when its session is created.
-    own: HashMap<i64, Own<'r>>,
+    own: HashMap<i64, ListedRow<'r>>,
     app: SharedState,
     users: HashMap<String, SharedState>,
 }
@@ -115,7 +115,7 @@ impl<'r> States<'r> {
             let text = column::text(row, "state")?;
             match (kind, user) {
                 (0, Some(user)) => {
-                    let own = Own { user, id: row.try_get("id")?, state: text, seen: seen(row, sql)? };
+                    let own = ListedRow { user, id: row.try_get("id")?, state: text, seen: seen(row, sql)? };
                     states.own.insert(row.try_get("place")?, own);
                 }
                 (_, None) => states.app = shared(text.as_deref(), format_args!("the state of app {app}"), file),
@@ -128,7 +128,7 @@ impl<'r> States<'r> {
         Ok(states)
     }
 
-    fn list(&self, own: &Own<'_>, key: SessionKey, file: &File, response: &mut ListSessionsResponse) {
+    fn list(&self, own: &ListedRow<'_>, key: SessionKey, file: &File, response: &mut ListSessionsResponse) {
         let none = Ok(StoredState::default());
         let user = self.users.get(key.user_id.as_str()).unwrap_or(&none);
         let no_time = || file.corrupt(format_args!("the update time of session {key}"), "it is not a time");

@@ -43,7 +43,7 @@ pub(crate) struct Listing {
 
 /// The sessions of an app to list.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Which {
+pub(crate) struct ListingFilter {
     /// Only the sessions of one user.
     pub(crate) of_user: bool,
     /// Only the sessions that a program has not noted as settled.
@@ -80,13 +80,13 @@ impl Listing {
     }
 
     /// Returns the text for sessions with times of the layout's own kind.
-    pub(crate) fn page(&self, which: Which) -> Arc<str> {
-        Arc::clone(&self.page[usize::from(which.of_user)][usize::from(which.unsettled)])
+    pub(crate) fn page(&self, filter: ListingFilter) -> Arc<str> {
+        Arc::clone(&self.page[usize::from(filter.of_user)][usize::from(filter.unsettled)])
     }
 
     /// Returns the text for sessions with other times.
-    pub(crate) fn odd(&self, which: Which) -> Arc<str> {
-        Arc::clone(&self.odd[usize::from(which.of_user)][usize::from(which.unsettled)])
+    pub(crate) fn odd(&self, filter: ListingFilter) -> Arc<str> {
+        Arc::clone(&self.odd[usize::from(filter.of_user)][usize::from(filter.unsettled)])
     }
 }
 
@@ -148,11 +148,11 @@ mod tests {
             let options = SqliteOptions::new().with_layout(layout);
             let service = SqliteSessionService::open_with(folder.path().join("s.db"), options).await.expect("a file");
             for (of_user, index) in [(false, "by_time"), (true, "of_user")] {
-                let which = Which { of_user, unsettled: false };
-                let page = plan(&service, &service.sql.listing.page(which)).await;
+                let filter = ListingFilter { of_user, unsettled: false };
+                let page = plan(&service, &service.sql.listing.page(filter)).await;
                 assert_eq!(page.len(), 1, "{layout:?}: {page:?}");
                 check_page(&page, index);
-                let odd = plan(&service, &service.sql.listing.odd(which)).await;
+                let odd = plan(&service, &service.sql.listing.odd(filter)).await;
                 assert_eq!(odd.len(), 1, "{odd:?}");
                 assert!(odd[0].contains("INDEX pleach_sessions_1_odd"), "{layout:?}: {odd:?}");
             }
@@ -180,10 +180,10 @@ mod tests {
             let service = SqliteSessionService::open_with(folder.path().join("s.db"), options).await.expect("a file");
             service.note_settled("v1", &[]).await.expect("a table");
             for (of_user, index) in [(false, "by_time"), (true, "of_user")] {
-                let which = Which { of_user, unsettled: true };
-                let page = plan(&service, &service.sql.listing.page(which)).await;
+                let filter = ListingFilter { of_user, unsettled: true };
+                let page = plan(&service, &service.sql.listing.page(filter)).await;
                 check_page(&page, index);
-                let odd = plan(&service, &service.sql.listing.odd(which)).await;
+                let odd = plan(&service, &service.sql.listing.odd(filter)).await;
                 assert!(odd[0].contains("INDEX pleach_sessions_1_odd"), "{layout:?}: {odd:?}");
                 for steps in [&page, &odd] {
                     let note = steps.iter().find(|step| step.contains(" n USING")).expect("a look at notes");

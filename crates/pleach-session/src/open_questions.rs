@@ -23,9 +23,9 @@ pub const ABORTED: &str = "INVOCATION_ABORTED";
 // R901, R905, R907, R909, R128, R1130, R1141
 #[must_use]
 pub fn open_questions(events: &[Arc<Event>]) -> Vec<Question> {
-    let mut desk = Desk::default();
-    effective_events(events).into_iter().for_each(|event| desk.read(event));
-    desk.into_open()
+    let mut tracker = QuestionTracker::default();
+    effective_events(events).into_iter().for_each(|event| tracker.read(event));
+    tracker.into_open()
 }
 
 /// Returns `true` if an event closes an aborted invocation. The error event of a node that failed with the same code
@@ -52,11 +52,11 @@ pub fn check_stored_answer(schema: Option<&Value>, response: &FunctionResponse) 
 
 /// The questions asked so far while a history is read. Each event costs the same, however many questions came before.
 #[derive(Default)]
-struct Desk {
+struct QuestionTracker {
     /// Every question asked, in order. A closed question leaves an empty place.
     asked: Vec<Option<Question>>,
     /// The questions of each invocation, by id. An entry stays after its questions are closed.
-    invocations: HashMap<InvocationId, HashMap<String, OneId>>,
+    invocations: HashMap<InvocationId, HashMap<String, QuestionsOfId>>,
     /// For every question id: the invocations with open questions, by the places of their last questions.
     waiting: HashMap<String, BTreeMap<usize, InvocationId>>,
     /// The places of the questions of each select.
@@ -65,7 +65,7 @@ struct Desk {
 
 /// The questions of one invocation with one id.
 #[derive(Default)]
-struct OneId {
+struct QuestionsOfId {
     /// The places of the open questions.
     open: BTreeSet<usize>,
     /// The place of each run's open question.
@@ -74,7 +74,7 @@ struct OneId {
     last: Option<usize>,
 }
 
-impl Desk {
+impl QuestionTracker {
     fn read(&mut self, event: &Event) {
         if event.is_from_user() {
             return self.take_answers(event);

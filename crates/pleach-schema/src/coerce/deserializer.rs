@@ -6,7 +6,7 @@ use serde::forward_to_deserialize_any;
 use serde_json::Value;
 
 use super::CoerceError;
-use crate::scalar::Whole;
+use crate::scalar::WholeNumber;
 use crate::{to_bool, to_float};
 
 /// JSON that deserializes leniently.
@@ -85,7 +85,7 @@ macro_rules! integers {
     ($($method:ident: $type:ident => $least:expr, $most:expr;)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, CoerceError> {
             let whole = match self.value() {
-                Ok(value) => Whole::of(value),
+                Ok(value) => WholeNumber::of(value),
                 // The visitor must see the key, because the key names the field in its error.
                 Err(key) => return visit_key(key, visitor),
             };
@@ -102,22 +102,22 @@ macro_rules! integers {
 }
 
 /// Passes a whole number to the visitor in the smallest type that holds it, because few visitors accept 128 bits.
-fn visit_whole<'de, V: Visitor<'de>>(whole: Whole, visitor: V) -> Result<V::Value, CoerceError> {
+fn visit_whole<'de, V: Visitor<'de>>(whole: WholeNumber, visitor: V) -> Result<V::Value, CoerceError> {
     match whole {
-        Whole::Signed(number) => match (u64::try_from(number), i64::try_from(number)) {
+        WholeNumber::Signed(number) => match (u64::try_from(number), i64::try_from(number)) {
             (Ok(number), _) => visitor.visit_u64(number),
             (_, Ok(number)) => visitor.visit_i64(number),
             _ => visitor.visit_i128(number),
         },
-        Whole::Unsigned(number) => visitor.visit_u128(number),
-        Whole::Beyond => Err(CoerceError::invalid_value(Unexpected::Signed(0), &visitor)),
+        WholeNumber::Unsigned(number) => visitor.visit_u128(number),
+        WholeNumber::Beyond => Err(CoerceError::invalid_value(Unexpected::Signed(0), &visitor)),
     }
 }
 
 /// Passes the integer in a key, as JSON writes it, to the visitor. If the key is not an integer, passes the key itself.
 fn visit_key<'de, V: Visitor<'de>>(key: &'de str, visitor: V) -> Result<V::Value, CoerceError> {
     let is_integer = matches!(serde_json::from_str(key), Ok(Value::Number(_))) && !key.contains(['.', 'e', 'E']);
-    if is_integer { visit_whole(Whole::of_digits(key.trim()), visitor) } else { visitor.visit_borrowed_str(key) }
+    if is_integer { visit_whole(WholeNumber::of_digits(key.trim()), visitor) } else { visitor.visit_borrowed_str(key) }
 }
 
 /// Reads the text of a message unchanged.

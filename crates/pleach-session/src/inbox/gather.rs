@@ -47,11 +47,11 @@ impl Projected {
 #[derive(Debug, Default)]
 pub struct Gathering {
     done: Vec<Projected>,
-    current: Option<Current>,
+    current: Option<CurrentSession>,
 }
 
 #[derive(Debug)]
-struct Current {
+struct CurrentSession {
     slot: usize,
     key: SessionKey,
     created: String,
@@ -70,7 +70,7 @@ impl Gathering {
         }
         let current = self.current.get_or_insert_with(|| {
             let (key, created) = session();
-            Current { slot, key, created, count: 0, events: Some(Vec::new()) }
+            CurrentSession { slot, key, created, count: 0, events: Some(Vec::new()) }
         });
         current.count += 1;
         match event {
@@ -93,7 +93,7 @@ impl Gathering {
     }
 
     fn end_session(&mut self) {
-        let Some(Current { key, created, count, events, .. }) = self.current.take() else { return };
+        let Some(CurrentSession { key, created, count, events, .. }) = self.current.take() else { return };
         let open = match events {
             None => Open::Unreadable,
             Some(events) if events.iter().any(|event| is_rewind(event)) => Open::InHistory,

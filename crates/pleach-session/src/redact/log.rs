@@ -22,13 +22,13 @@ pub(super) fn check(events: &[Arc<Event>], place: usize, redacted: &Event) -> Re
     let mut after = events.to_vec();
     after[place] = Arc::new(redacted.clone());
     let questions = Questions::of(events);
-    let keeps_answers = || stored.function_responses().map(|response| questions.reading(response));
+    let keeps_answers = || stored.function_responses().map(|response| questions.effect_of(response));
     if asked(events) != asked(&after)
-        || !keeps_answers().eq(redacted.function_responses().map(|response| questions.reading(response)))
+        || !keeps_answers().eq(redacted.function_responses().map(|response| questions.effect_of(response)))
     {
         return Err(RedactionFault::ChangesQuestions);
     }
-    let pending = Pending::of(events);
+    let pending = PendingCalls::of(events);
     let is_cut = has_pending_code(events, place);
     if pending.read_of(stored) != pending.read_of(redacted) || is_cut && code(stored) != code(redacted) {
         return Err(RedactionFault::StillRead);
@@ -57,7 +57,7 @@ struct Questions {
 /// The parts of an answer that affect a run: whether it fits each question asked under its id, and the permission it
 /// grants.
 #[derive(PartialEq)]
-struct Reading {
+struct AnswerEffect {
     fits: Vec<bool>,
     permits: Option<Map>,
 }
@@ -74,8 +74,8 @@ impl Questions {
         all
     }
 
-    /// Reads an answer. It is ignored where it does not fit, and an earlier answer applies.
-    fn reading(&self, response: &FunctionResponse) -> Reading {
+    /// Returns the effect of an answer. Where an answer does not fit, it is ignored, and an earlier answer applies.
+    fn effect_of(&self, response: &FunctionResponse) -> AnswerEffect {
         let id = response.id.as_deref().unwrap_or_default();
         let schemas = self.schemas.get(id).into_iter().flatten();
         let fits = schemas.map(|schema| check_stored_answer(schema.as_ref(), response).is_ok()).collect();
@@ -85,14 +85,14 @@ impl Questions {
             response.retain(|field, _| !matches!(field.as_str(), "hint" | "payload"));
             response
         });
-        Reading { fits, permits }
+        AnswerEffect { fits, permits }
     }
 }
 
 /// The calls whose tools are still to be called, by call id, with their invocations.
-struct Pending(HashMap<String, Vec<InvocationId>>);
+struct PendingCalls(HashMap<String, Vec<InvocationId>>);
 
-impl Pending {
+impl PendingCalls {
     fn of(events: &[Arc<Event>]) -> Self {
         let mut pending = Self(HashMap::default());
         for event in effective_events(events) {
