@@ -19,10 +19,10 @@ pub(crate) struct Origins {
 }
 
 impl Origins {
-    /// Reads origins: literals, `*`, and patterns behind `regex:`, which must match a whole origin.
+    /// Reads origins: literals, `*`, and patterns after `regex:`, which must match a whole origin.
     ///
     /// # Errors
-    /// A pattern that is none.
+    /// An invalid pattern.
     pub(crate) fn new(origins: impl IntoIterator<Item = String>) -> Result<Self, regex::Error> {
         let (mut literals, mut patterns) = (Vec::new(), Vec::new());
         for origin in origins {
@@ -40,12 +40,12 @@ impl Origins {
         Ok(Self { literals, patterns, hosts })
     }
 
-    /// Whether any origin was given.
+    /// Returns whether any origin is configured.
     pub(crate) fn are_configured(&self) -> bool {
         !self.literals.is_empty() || self.patterns.is_some()
     }
 
-    /// Whether pages of every origin may call.
+    /// Returns whether pages of every origin may call.
     pub(crate) fn are_all(&self) -> bool {
         self.literals.iter().any(|literal| literal == "*")
     }
@@ -56,7 +56,7 @@ impl Origins {
             || self.patterns.as_ref().is_some_and(|patterns| patterns.is_match(origin))
     }
 
-    /// Whether the host is that of a literal origin.
+    /// Returns whether a literal origin has this host.
     pub(crate) fn vouch_for(&self, host: &str) -> bool {
         let host = without_port(host).to_lowercase();
         let host = host.trim_end_matches('.');

@@ -1,4 +1,5 @@
-//! Answers for tabs of the UI whose data this server does not have: tests, evaluations, the builder, deployments. The tabs stay empty.
+//! Replies for tabs of the UI whose data this server does not have: tests, evaluations, the builder and deployments.
+//! Those tabs stay empty.
 // H95, H115–H117
 
 use std::sync::Arc;
@@ -26,7 +27,7 @@ pub(super) fn add(routes: Routes) -> Routes {
 }
 
 fn tests(routes: Routes) -> Routes {
-    // A test may have the name of a route.
+    // A test may have the same name as a route.
     let named = || get(no_such_test).put(put_such_test).delete(delete_such_test);
     routes
         .at("/dev/apps/{app}/tests", get(list))
@@ -91,7 +92,7 @@ async fn no_test(State(api): State<Arc<Api>>, NamePath { app, name }: NamePath) 
     Err(no_file())
 }
 
-/// A test of the name of a route.
+/// Answers for a test that has the same name as a route.
 async fn no_such_test(State(api): State<Arc<Api>>, AppPath(app): AppPath) -> Result<Response, ApiError> {
     check(&api, &app)?;
     Err(no_file())
@@ -219,7 +220,7 @@ fn check(api: &Api, app: &str) -> Result<(), ApiError> {
     api.runner(app).map(drop)
 }
 
-/// Checks that the name of a test is one of a file, and no path.
+/// Checks that the name of a test is a file name and not a path.
 fn check_test(name: &str) -> Result<(), ApiError> {
     let is_file = !name.contains(['/', '\\', ':', '\0']) && !matches!(name, "" | "." | "..");
     is_file.then_some(()).ok_or_else(|| ApiError::bad_request(format!("Invalid test name: '{name}'.")))

@@ -1,4 +1,4 @@
-//! What an app consists of, as the UI's graph reads it: agents, nodes and edges.
+//! The structure of an app as the UI's graph reads it: agents, nodes and edges.
 // H105
 
 use pleach_context::{AgentMode, AgentSpec, Confirmation, GraphOutline, Instruction, Node, NodeKind, NodeSpec};
@@ -11,7 +11,7 @@ use super::traces;
 /// The name of START in graphs.
 pub(super) const START: &str = "__START__";
 
-/// Where a node is.
+/// The position of a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Root,
@@ -50,7 +50,7 @@ fn node(node: &dyn Node, place: Place) -> Map {
     map
 }
 
-/// What every node declares.
+/// Returns what every node declares.
 fn declared(spec: &NodeSpec) -> Map {
     let mut map = Map::from_iter([
         ("name".to_owned(), Value::from(spec.name.as_str())),
@@ -72,7 +72,7 @@ fn declared(spec: &NodeSpec) -> Map {
 
 fn add_agent(map: &mut Map, agent: &AgentSpec, place: Place) {
     let in_graph = place == Place::Graph;
-    // What an agent is as a node of a graph counts there only.
+    // The mode of an agent as a graph node applies only in the graph.
     let mode = match place {
         Place::SubAgent | Place::Graph => Some(agent.mode_below(false)),
         Place::Root | Place::Step => agent.mode,
@@ -93,7 +93,7 @@ fn add_agent(map: &mut Map, agent: &AgentSpec, place: Place) {
 
 fn add_llm_agent(map: &mut Map, agent: &AgentSpec, mode: Option<AgentMode>) {
     let is_sub_agent = |name: &str| agent.sub_agents.iter().any(|sub| sub.spec().name == name);
-    // The tools of a toolset are known in an invocation only.
+    // The tools of a toolset are known only in an invocation.
     let toolsets = agent.toolsets.iter().map(|set| set.name());
     let tools = agent.tools.iter().map(|tool| tool.name()).chain(toolsets).filter(|name| !is_sub_agent(name));
     let tools: Vec<Value> = tools.map(|name| json!({ "name": name, "type": "tool" })).collect();
@@ -127,7 +127,7 @@ fn member(workflow: &dyn Node, graph: &GraphOutline, place: usize) -> Value {
     let mut map = node(inner, Place::Graph);
     let kind = match inner.spec().kind {
         NodeKind::Function => {
-            // What a function decides has no value here.
+            // If a function decides, there is no fixed value to show.
             let asks = match inner.spec().confirmation {
                 Confirmation::Never => Some(false),
                 Confirmation::Always => Some(true),
@@ -173,7 +173,8 @@ fn route(key: &RouteKey) -> Value {
     }
 }
 
-/// Returns the edges in the form in which google-adk is given them: chains of nodes, and nodes by the route that leads to them.
+/// Returns the edges in the form in which google-adk takes them: chains of nodes, and nodes keyed by the route that
+/// leads to them.
 fn configured(workflow: &dyn Node, graph: &GraphOutline) -> Vec<Value> {
     let item = |place: usize| match &graph.nodes[place] {
         function if function.kind == NodeKind::Function => {
@@ -203,7 +204,7 @@ fn configured(workflow: &dyn Node, graph: &GraphOutline) -> Vec<Value> {
     rows.into_iter().map(Row::into_value).collect()
 }
 
-/// A chain of nodes, or one node and those that its routes lead to.
+/// A chain of nodes, or one node and the nodes that its routes lead to.
 #[derive(Default)]
 struct Row {
     first: Option<usize>,

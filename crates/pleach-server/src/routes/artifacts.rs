@@ -1,4 +1,4 @@
-//! Artifacts: saved, listed, read and removed, with their versions.
+//! The routes that save, list, read and remove artifacts and their versions.
 // H75–H82
 
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(super) async fn save(
     reply(&stored.ok_or_else(unavailable)?)
 }
 
-/// Reads an artifact or what is known of its versions: the path behind the name decides.
+/// Reads an artifact or the metadata of its versions, depending on the path after the name.
 // H77–H80
 pub(super) async fn read(State(api): State<Arc<Api>>, uri: Uri, path: ArtifactPath) -> Result<Response, ApiError> {
     let artifacts = api.artifacts()?;
@@ -77,7 +77,7 @@ fn version_id(text: &str) -> Result<Option<i64>, ApiError> {
     query::integer_word(text).map(Some).ok_or_else(invalid)
 }
 
-/// What a path behind `artifacts/` asks for. Names may contain slashes, so the longest name wins.
+/// The kind of read that the path after `artifacts/` requests. Names may contain slashes, so the longest name wins.
 #[derive(Debug, PartialEq, Eq)]
 enum Wanted<'a> {
     Latest(&'a str),

@@ -1,4 +1,4 @@
-//! [`Turns`]: the runs of a session, one after the other.
+//! [`Turns`]: a queue for each session, so that its runs start one after the other.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pleach_core::{InvocationId, SessionKey};
 use tokio::sync::OwnedMutexGuard;
 
-/// Lets the runs of a session begin one after the other, in the order of their requests. Two runs at once would overtake each other, and
-/// one of them would fail after its tools have run.
+/// Lets the runs of a session begin one after the other, in the order of their requests. Two runs at once would
+/// compete, and one of them would fail after its tools have run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turns(Arc<Mutex<HashMap<SessionKey, Line>>>);
 
-/// The requests of a session that wait, and the one whose turn it is.
+/// The requests of a session: those that wait, and the one that has its turn.
 #[derive(Debug, Default)]
 struct Line {
-    /// Fair: the order is that of the requests.
+    /// A fair lock: requests get it in the order in which they arrive.
     door: Arc<tokio::sync::Mutex<()>>,
     /// The requests that wait or have their turn.
     requests: usize,
@@ -25,12 +25,12 @@ struct Line {
 /// A run's turn. Dropping it begins the next one.
 #[derive(Debug)]
 pub(crate) struct Turn {
-    /// Declared first: the next request may begin when the invocation of this one is forgotten.
+    /// Declared first, so dropped first: the next request may only begin after this one's invocation is forgotten.
     place: Place,
     _door: OwnedMutexGuard<()>,
 }
 
-/// A request's place in the line. Dropping it leaves the line.
+/// A request's place in the queue. Dropping it leaves the queue.
 #[derive(Debug)]
 struct Place {
     turns: Turns,
@@ -40,9 +40,10 @@ struct Place {
 }
 
 impl Turns {
-    /// Waits for a turn in the session. A request for the invocation that runs joins that run and needs no turn: it would wait for itself.
+    /// Waits for a turn in the session. A request for the invocation that is running joins that run and needs no turn:
+    /// it would wait for itself.
     ///
-    /// Dropping the future leaves the line.
+    /// Dropping the future leaves the queue.
     pub(crate) async fn take(&self, key: &SessionKey, joins: Option<&InvocationId>) -> Option<Turn> {
         // Stores trim the ids of sessions.
         let key = SessionKey::new(key.app_name.clone(), key.user_id.clone(), key.session_id.as_str().trim());
@@ -70,7 +71,7 @@ impl Turns {
 }
 
 impl Turn {
-    /// Names the invocation that runs, so that requests for it can join.
+    /// Notes the invocation that is running, so that requests for it can join.
     pub(crate) fn runs(&self, invocation: &InvocationId) {
         if let Some(line) = self.place.turns.lines().get_mut(&self.place.key) {
             line.running = Some(invocation.clone());
@@ -108,7 +109,7 @@ mod tests {
         let mut second = Box::pin(turns.take(&trimmed, None));
         let mut third = Box::pin(turns.take(&s, None));
         assert!(second.as_mut().now_or_never().is_none() && third.as_mut().now_or_never().is_none());
-        assert!(turns.take(&s, Some(&invocation)).await.is_none(), "it joins");
+        assert!(turns.take(&s, Some(&invocation)).await.is_none(), "the request joins");
         assert!(turns.take(&key("other"), None).now_or_never().flatten().is_some());
         drop(second);
         assert!(third.as_mut().now_or_never().is_none());
