@@ -33,10 +33,8 @@ impl Origins {
             }
         }
         let hosts = literals.iter().filter_map(|origin| host_of(origin)).collect();
-        let patterns = match patterns.is_empty() {
-            true => None,
-            false => Some(Regex::new(&format!(r"\A(?:{})\z", patterns.join("|")))?),
-        };
+        let patterns =
+            if patterns.is_empty() { None } else { Some(Regex::new(&format!(r"\A(?:{})\z", patterns.join("|")))?) };
         Ok(Self { literals, patterns, hosts })
     }
 

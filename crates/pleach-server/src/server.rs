@@ -329,9 +329,10 @@ impl Server {
         let usual = self.is_dev;
         #[cfg(not(feature = "dev"))]
         let usual = false;
-        match self.inspector.unwrap_or(usual) {
-            true => crate::inspection::Inspection::Full,
-            false => crate::inspection::Inspection::Off,
+        if self.inspector.unwrap_or(usual) {
+            crate::inspection::Inspection::Full
+        } else {
+            crate::inspection::Inspection::Off
         }
     }
 

@@ -93,9 +93,10 @@ impl<'a> Picture<'a> {
 
     fn node(&mut self, name: &str, symbol: char, shape: &str) {
         let is_marked = self.pairs.iter().any(|(from, to)| from == name || to == name);
-        let (color, fill, style) = match is_marked {
-            true => (DARK_GREEN, format!(" fillcolor=\"{DARK_GREEN}\""), "\"filled,rounded\""),
-            false => (GREY, String::new(), "rounded"),
+        let (color, fill, style) = if is_marked {
+            (DARK_GREEN, format!(" fillcolor=\"{DARK_GREEN}\""), "\"filled,rounded\"")
+        } else {
+            (GREY, String::new(), "rounded")
         };
         let label = quoted(&format!("{symbol} {name}"));
         self.line(&format!(

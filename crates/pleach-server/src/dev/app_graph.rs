@@ -216,10 +216,7 @@ struct Row {
 
 impl Row {
     fn continues(&self, from: Option<usize>, is_routed: bool) -> bool {
-        match is_routed {
-            true => !self.routes.is_empty() && self.first == from,
-            false => self.last.is_some() && self.last == from,
-        }
+        if is_routed { !self.routes.is_empty() && self.first == from } else { self.last.is_some() && self.last == from }
     }
 
     fn into_value(mut self) -> Value {

@@ -23,9 +23,8 @@ pub(super) fn markup(text: &str) -> String {
 /// `<` and `>` is markup.
 pub(super) fn attributes(pairs: &[(&str, &str)]) -> String {
     let is_markup = |name: &str, value: &str| name == "label" && value.starts_with('<') && value.ends_with('>');
-    let pair = |(name, value): &(&str, &str)| match is_markup(name, value) {
-        true => format!("{name}={value}"),
-        false => format!("{name}={}", id(value)),
+    let pair = |(name, value): &(&str, &str)| {
+        if is_markup(name, value) { format!("{name}={value}") } else { format!("{name}={}", id(value)) }
     };
     let pairs: Vec<String> = pairs.iter().map(pair).collect();
     if pairs.is_empty() { String::new() } else { format!(" [{}]", pairs.join(" ")) }

@@ -282,9 +282,10 @@ impl Picture<'_> {
             }
             let ends = format!("{} -> {}", id(&edge.from), id(&edge.to));
             let label = edge.routes.as_ref().map(|routes| format!("  {routes}")).unwrap_or_default();
-            match edge.is_tool {
-                true => self.line(&ends, &[("color", self.look.edge), ("style", "dashed")]),
-                false => self.line(&ends, &[("label", &label)]),
+            if edge.is_tool {
+                self.line(&ends, &[("color", self.look.edge), ("style", "dashed")]);
+            } else {
+                self.line(&ends, &[("label", &label)]);
             }
         }
     }
