@@ -13,10 +13,10 @@ usage: approval [--db URL] [--model NAME] order TEXT...       ask the agent for 
   --db URL      where runs are kept (default: sqlite:approval.db)
   --model NAME  such as openai:gpt-5-mini, or scripted (default: by the environment, else scripted)";
 
-/// Where runs are kept if the user does not say.
+/// The default database.
 pub(crate) const DB: &str = "sqlite:approval.db";
 
-/// What the user asks for.
+/// The parsed command line.
 pub(crate) struct Args {
     pub(crate) db: String,
     pub(crate) model: Option<String>,

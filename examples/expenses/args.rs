@@ -20,7 +20,7 @@ usage: expenses [--listen ADDRESS] [--sessions URL] [--ledger FILE] [--answer-wi
   --idle SECONDS           how long nothing has happened to an expense that counts as cut off (default: 60)
   --drain SECONDS          how long requests and runs may take when the service ends (default: 10)";
 
-/// What the user asks for.
+/// The parsed command line.
 pub(crate) struct Args {
     pub(crate) listen: String,
     pub(crate) sessions: String,
@@ -32,7 +32,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Reads the command line; `None` when it asks for help.
+    /// Reads the command line; `None` if it asks for help.
     pub(crate) fn parse() -> Result<Option<Self>, BoxError> {
         let mut args = Self {
             listen: "127.0.0.1:8080".to_owned(),

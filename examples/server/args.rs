@@ -29,7 +29,7 @@ that name none.
 
 Without --dev and --ui this is the API server alone.";
 
-/// What the user asks for.
+/// The parsed command line.
 pub(crate) struct Args {
     pub(crate) host: String,
     pub(crate) port: u16,
@@ -40,12 +40,12 @@ pub(crate) struct Args {
     pub(crate) auto_create_session: bool,
     pub(crate) url_prefix: String,
     pub(crate) max_llm_calls: Option<u32>,
-    /// Its text and the address of its image.
+    /// The text of the logo and the URL of its image.
     pub(crate) logo: Option<(String, String)>,
 }
 
 impl Args {
-    /// Reads the command line; `None` when it asks for help.
+    /// Reads the command line; `None` if it asks for help.
     pub(crate) fn parse() -> Result<Option<Self>, BoxError> {
         let mut args = Self {
             host: "127.0.0.1".to_owned(),

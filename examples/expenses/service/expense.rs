@@ -27,7 +27,7 @@ pub(crate) struct Decision {
     pub(crate) by: Option<String>,
 }
 
-/// What has become of an expense.
+/// The outcome of an expense.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "snake_case")]
 pub(crate) enum Outcome {
@@ -41,8 +41,8 @@ pub(crate) enum Outcome {
     },
 }
 
-/// The report in the state of its session: later nodes read it there.
+/// The state key of the report. Later nodes read it there.
 pub(crate) const REPORT: Key<Report> = Key::new("report");
 
-/// The outcome in the state of its session, stored with the last event of an expense.
+/// The state key of the outcome, which is stored with the last event of an expense.
 pub(crate) const OUTCOME: Key<Outcome> = Key::new("outcome");

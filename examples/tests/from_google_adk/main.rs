@@ -1,4 +1,4 @@
-//! The programs of docs/from-google-adk.md: those in Rust print what the page says, and so do those in Python.
+//! The programs of docs/from-google-adk.md: the Rust ones and the Python ones print what the page says.
 
 #[path = "../example/mod.rs"]
 mod example;
