@@ -15,7 +15,7 @@ usage: assistant [--session ID] [--db URL] [--model NAME]
   --session ID  continue this chat, or start one with this id (default: a new one)
   --db URL      where chats are kept (default: sqlite:assistant.db)
   --model NAME  openai:NAME, ollama:NAME, gemini:NAME, anthropic:NAME or scripted
-                (default: by the keys and base URLs in the environment, else scripted)";
+                (default: from the keys and base URLs in the environment, otherwise scripted)";
 
 /// The parsed command line.
 pub(crate) struct Args {

@@ -40,11 +40,11 @@ use terminal::{Line, Terminal};
 type Result<T, E = BoxError> = std::result::Result<T, E>;
 
 const HELP: &str = "\
-/help     this list
-/history  the messages of this chat
+/help     show this list
+/history  show the messages of this chat
 /new      start another chat
-/quit     end the program, as Ctrl-D does
-Ctrl-C ends the answer that is coming.";
+/quit     end the program, like Ctrl-D
+Ctrl-C stops the current answer.";
 
 // Several threads, so that connections can close while this thread waits for the keyboard.
 #[tokio::main]

@@ -9,7 +9,7 @@ use pleach::{FunctionCall, FunctionResponse};
 use serde_json::{Value, json};
 
 const HELP: &str = "\
-I am a script, and understand three things: `note TEXT` keeps a note, `notes` lists them, and `delete TEXT` deletes one. \
+I am a script and understand three commands: `note TEXT` keeps a note, `notes` lists them, and `delete TEXT` deletes one. \
 With OPENAI_API_KEY, or OPENAI_BASE_URL and --model openai:NAME, a model answers instead.";
 
 /// The pause between the words of the script.

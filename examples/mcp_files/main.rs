@@ -36,7 +36,7 @@ usage: mcp_files [--folder FOLDER] [--server COMMAND] [--model NAME] [QUESTION..
 
   --folder FOLDER   the folder with the files (default: the notes of this example)
   --server COMMAND  the server, without the folder (default: npx -y @modelcontextprotocol/server-filesystem)
-  --model NAME      such as openai:gpt-5-mini, or scripted (default: by the environment, else scripted)";
+  --model NAME      such as openai:gpt-5-mini, or scripted (default: from the environment, otherwise scripted)";
 
 const QUESTION: &str = "What do my notes say about Oslo?";
 const NOTES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/mcp_files/notes");

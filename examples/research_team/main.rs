@@ -35,7 +35,7 @@ A team of agents that researches a question in a small collection of texts.
 
 usage: research_team [--model NAME] [QUESTION...]
 
-  --model NAME  such as openai:gpt-5-mini, or scripted (default: by the environment, else scripted)";
+  --model NAME  such as openai:gpt-5-mini, or scripted (default: from the environment, otherwise scripted)";
 
 const QUESTION: &str = "How do sea otters keep warm?";
 

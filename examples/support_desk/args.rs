@@ -9,10 +9,10 @@ use crate::flow::Approval;
 pub(crate) const HELP: &str = "\
 Works on support tickets and keeps every step in an SQLite file.
 
-usage: support_desk [--db FILE] [TICKETS]          work on the tickets that come with the program, on those of a
-                                                   file with one JSON object per line, or on standard input (-)
+usage: support_desk [--db FILE] [TICKETS]          work on the tickets of the program, of a file with one JSON
+                                                   object per line, or of standard input (-)
        support_desk [--db FILE] --answer ID yes|no answer an open question
-       support_desk [--db FILE] --trace            show what is stored, as a tree of node runs
+       support_desk [--db FILE] --trace            show the stored events as a tree of node runs
 
   --db FILE   the database (default: support_desk.db)";
 
