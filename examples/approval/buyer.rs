@@ -28,9 +28,9 @@ pub(crate) fn agent(model: Option<Arc<dyn Model>>) -> Result<LlmAgent, BuildErro
 
 #[derive(Deserialize, JsonSchema)]
 struct Order {
-    /// What to buy.
+    /// The item to buy.
     item: String,
-    /// How many.
+    /// The quantity.
     quantity: u32,
 }
 

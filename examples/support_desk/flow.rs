@@ -54,7 +54,7 @@ pub(crate) struct Approval {
     pub(crate) yes: bool,
 }
 
-/// What a look for an order ends with. Not an `Option`: a node whose result is null gives nothing.
+/// The result of looking up an order. Not an `Option`: a node whose result is null has no output.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Lookup {

@@ -14,7 +14,7 @@ use crate::fault::Fault;
 /// The tickets that come with the program.
 const SHIPPED: &str = include_str!("tickets.jsonl");
 
-/// What a customer wants.
+/// A customer's request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Ticket {
     pub(crate) id: String,

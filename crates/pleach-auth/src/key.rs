@@ -148,7 +148,7 @@ mod tests {
         check(json!({"authScheme": named, "rawAuthCredential": raw}), "raw");
     }
 
-    /// The expected keys are those of google-adk 2.13.0 for the same configurations.
+    /// google-adk 2.13.0 has these keys for the same configurations.
     #[test]
     fn s85_without_a_name_the_key_is_made_of_scheme_and_credential() {
         check(

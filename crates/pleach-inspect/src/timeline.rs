@@ -28,7 +28,7 @@ pub struct TimelineEntry {
     pub branch: Option<String>,
     /// Whether the event is effective: a later rewind may have undone it.
     pub effective: bool,
-    /// What the event says and does.
+    /// The statements and actions of the event.
     pub facts: Vec<Fact>,
 }
 

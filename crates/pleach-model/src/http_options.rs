@@ -48,7 +48,7 @@ wire_object! {
 
 impl HttpOptions {
     /// Merges the options of a run into the options of an agent. Headers are combined, and the run's headers win.
-    /// Timeout, retries and extra body are replaced if the run sets them. A run cannot change the base URL and the API
+    /// Timeout, retries and extra body are replaced if the run sets them. A run cannot change the base URL or the API
     /// version.
     // L26
     pub fn merge(&mut self, run: &Self) {

@@ -242,7 +242,7 @@ impl Plugin for SaveFilesAsArtifactsPlugin {
     }
 }
 
-/// Returns the version of the file that an event of the invocation lists, if its message was sent before.
+/// Returns the version of the file that an event of the invocation already lists, because the message was sent before.
 async fn saved_before(
     ic: &InvocationContext,
     service: &dyn ArtifactService,

@@ -66,7 +66,7 @@ struct Shared {
     changed: watch::Sender<u64>,
 }
 
-/// What advances a clock besides the test.
+/// The source of time that passes by itself.
 #[derive(Clone, Copy, Debug)]
 enum Pace {
     Nothing,

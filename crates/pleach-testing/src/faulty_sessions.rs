@@ -12,7 +12,7 @@ use pleach_session::{
 use crate::gate::{Call, Gate, Pass};
 use crate::{FaultPlan, Operation};
 
-/// A session service with faults. Its errors are the same as those of real services. Otherwise it behaves like the
+/// A session service with faults. Its errors are the same as the errors of real services. Otherwise it behaves like the
 /// inner service.
 ///
 /// ```

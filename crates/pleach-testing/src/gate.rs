@@ -16,7 +16,7 @@ pub(crate) struct Call<'a> {
     pub(crate) append: Option<(&'a SessionKey, &'a Event)>,
 }
 
-/// What happens to a call that a gate lets through.
+/// The fate of a call that a gate lets through.
 #[derive(Debug)]
 pub(crate) enum Pass {
     /// The call is made. The number is the gate's own. The held time is released after the call.

@@ -49,7 +49,7 @@ pub struct TraceEntry {
     /// The branch of the conversation to which the event belongs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// What the event says and does.
+    /// The statements and actions of the event.
     pub does: Vec<String>,
 }
 
@@ -137,7 +137,7 @@ impl TraceEntry {
         for mut fact in Fact::of(event) {
             fact.hide_secrets();
             let text = match &fact {
-                // The arguments of the call are those of the question, which has its own fact.
+                // The question has its own fact, with the same arguments as the call.
                 Fact::Calls { id, name, .. } if is_question_only(&questions, id, name) => continue,
                 Fact::Asks { id, .. } => questions.iter().find(|question| question.id == *id).map(asks),
                 _ => says(&fact),

@@ -4,7 +4,7 @@ use pleach::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What was spent, as an employee reports it.
+/// An employee's report of what was spent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Report {
@@ -13,7 +13,7 @@ pub(crate) struct Report {
     pub(crate) purpose: String,
 }
 
-/// What a manager answers.
+/// A manager's answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Decision {

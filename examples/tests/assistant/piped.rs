@@ -58,8 +58,8 @@ Continue with --session s2
 fn a_new_chat_knows_nothing_of_the_old_one() {
     let folder = example::empty_folder("assistant", "anew");
     let (_, output, _) = run(&folder, &["--session", "s1"], "hello\n/new\n/history\n/quit\nnotes\n");
-    let (_, behind) = output.split_once("answers instead.\n").expect("the script answers");
-    let lines: Vec<_> = behind.lines().collect();
+    let (_, after) = output.split_once("answers instead.\n").expect("the script answers");
+    let lines: Vec<_> = after.lines().collect();
     assert!(lines.len() == 2 && lines[0].starts_with("Chat chat-"), "{output}");
     assert_eq!(lines[1], lines[0].replace("Chat ", "Continue with --session "));
 }

@@ -45,7 +45,7 @@ pub(crate) async fn a_client_that_comes_back_gets_what_it_has_missed(backend: Ba
     let (events, mut seen) = to_question(&client).await;
     drop(events);
     client.answer("e1", json!({"approved": true})).await;
-    // In another process, as behind a load balancer.
+    // Continue in another process, as with a load balancer.
     let other = place.start().await;
     let last = seen.last().unwrap().id.clone();
     let missed = async { other.events("e1", Some(&last)).await.rest().await };

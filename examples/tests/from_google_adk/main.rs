@@ -19,7 +19,7 @@ const PYTHON: &str = "PLEACH_TEST_ADK_PYTHON";
 /// The version that the page names.
 const VERSION: &str = "2.13";
 
-/// What each program prints, by the name of its section.
+/// The output of each program, by the name of its section.
 type Printed = BTreeMap<String, String>;
 
 #[derive(Deserialize)]

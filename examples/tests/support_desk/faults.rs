@@ -50,7 +50,7 @@ fn a_ticket_id_belongs_to_one_user() {
 #[test]
 fn a_file_that_is_not_a_database_is_refused_and_left_unchanged() {
     let desk = Desk::in_empty_folder("corrupt");
-    let content = "this is no database, and long enough for its first bytes to be looked at. ".repeat(40);
+    let content = "this is not a database, but it is long enough for its first bytes to be read. ".repeat(40);
     desk.write("support_desk.db", &content);
     for args in [&[][..], &["--trace"], &["--answer", "refund-T-102", "yes"]] {
         let ended = desk.run(args);

@@ -78,7 +78,7 @@ fn what_cannot_be_made_is_named_and_nothing_is_written() {
     for (name, more, code, words) in [
         ("1st", &[][..], 2, "\"1st\" is not a valid project name"),
         ("a b", &[], 2, "\"a b\" is not a valid project name"),
-        // Cargo makes folders of these names beside the program, and a project uses these crates.
+        // Cargo creates folders with these names next to the program, and a project uses these crates.
         ("build", &[], 2, "\"build\" is not a valid project name"),
         ("incremental", &[], 2, "\"incremental\" is not a valid project name"),
         ("serde-json", &[], 2, "\"serde-json\" is not a valid project name"),

@@ -32,7 +32,7 @@ impl PictureError {
     }
 }
 
-/// What a picture contains so far, while it is being made.
+/// The contents of a picture so far, while it is being made.
 #[derive(Debug, Default)]
 pub(crate) struct Room {
     nodes: usize,

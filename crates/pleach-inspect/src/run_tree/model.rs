@@ -51,7 +51,7 @@ pub struct NodeRun {
     pub events: usize,
     /// The attempts. A node that is not retried has one.
     pub attempts: Vec<Attempt>,
-    /// What happened to the run in each turn since it began, in order, without gaps. Consecutive turns in which the
+    /// The work of the run in each turn since it began, in order, without gaps. Consecutive turns in which the
     /// same happened, or nothing, are one entry, so the number of entries is at most twice the number of turns that
     /// moved the run.
     pub turns: Vec<TurnWork>,
@@ -80,14 +80,14 @@ pub struct Attempt {
     pub message: Option<String>,
 }
 
-/// What happened to a run in one turn, or in several consecutive turns.
+/// The work of a run in one turn, or in several consecutive turns.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct TurnWork {
     /// The number of the first of these turns, from 1.
     pub first: usize,
     /// The number of the last of these turns. A turn that executed the run has an entry of its own.
     pub last: usize,
-    /// What happened to the run.
+    /// The work of the run in these turns.
     pub work: Work,
     /// When the run began in this turn, in seconds since the epoch, if it was executed.
     pub began: Option<f64>,
@@ -95,7 +95,7 @@ pub struct TurnWork {
     pub ended: Option<f64>,
 }
 
-/// What a turn has done with a run.
+/// The kind of work that a run did in a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Work {

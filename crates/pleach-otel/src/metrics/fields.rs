@@ -13,8 +13,7 @@ pub(super) struct Fields {
     flags: Vec<(&'static str, bool)>,
 }
 
-/// The fields that are kept: the ones that `docs/tracing.md` lists as attributes of metrics, and the ones that are
-/// values.
+/// The fields that are kept: attributes of metrics, as listed in `docs/tracing.md`, and values.
 const KEPT: [&str; 17] = [
     "attempt",
     "error.type",

@@ -75,8 +75,8 @@ mod tests {
         words.split(' ').map(|word| content(word).into()).collect()
     }
 
-    /// The expected places come from google-adk 2.13.0 with the same conversations. If its place is that of a call, the
-    /// place of the message before it is expected here.
+    /// The expected places come from google-adk 2.13.0 with the same conversations. If google-adk begins with a call,
+    /// the place of the message before the call is expected here.
     #[test]
     fn the_last_invocations_are_kept_with_the_calls_of_their_responses() {
         for (words, keep, remove, expected) in [

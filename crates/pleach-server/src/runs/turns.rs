@@ -11,7 +11,7 @@ use tokio::sync::OwnedMutexGuard;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turns(Arc<Mutex<HashMap<SessionKey, Line>>>);
 
-/// The requests of a session: those that wait, and the one that has its turn.
+/// The requests of a session that wait for a turn or have it.
 #[derive(Debug, Default)]
 struct Line {
     /// A fair lock: requests get it in the order in which they arrive.

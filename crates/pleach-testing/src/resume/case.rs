@@ -310,7 +310,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// What happens to the open questions.
+/// The fate of the open questions.
 enum Answered {
     By(Box<Run>),
     /// The clock answers, at the deadline.

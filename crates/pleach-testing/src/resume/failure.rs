@@ -16,13 +16,13 @@ use crate::human::unanswered;
 pub struct ResumeFailure {
     /// Where the run was cut off; `None` if it was not cut off.
     pub crash: Option<Box<CrashPoint>>,
-    /// What is wrong with the run.
+    /// The fault of the run.
     pub fault: ResumeFault,
     /// The events of the run.
     pub trace: Trace,
 }
 
-/// What is wrong with a run.
+/// A fault of a run.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ResumeFault {

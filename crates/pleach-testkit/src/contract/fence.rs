@@ -51,7 +51,7 @@ pub async fn s35_a_clock_that_does_not_move_moves_the_revision_on(service: &dyn 
     for (number, time) in [0.0, 0.0, 0.000_000_3, 1.0, 1.000_000_25, 1.000_000_25, 1.000_001].into_iter().enumerate() {
         let before = session.revision();
         service.append_event(&mut session, event(&format!("e{number}"), time)).await.unwrap();
-        assert!(session.revision() > before, "{} behind {before}", session.revision());
+        assert!(session.revision() > before, "{} is not after {before}", session.revision());
         assert_eq!(session.events.len(), number + 1);
         assert_eq!(loaded(service, &key("s")).await.revision(), session.revision());
     }

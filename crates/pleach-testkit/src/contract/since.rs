@@ -25,7 +25,7 @@ pub async fn events_since_a_revision_were_appended_after_it(service: &dyn Sessio
     }
     for (known, head) in heads.iter().enumerate() {
         let now = since(service, head).await;
-        assert_eq!(now.events, session.events[known..], "behind {}", head.revision());
+        assert_eq!(now.events, session.events[known..], "after {}", head.revision());
         assert_eq!((&now.head, &now.state), (&session.head, &session.state));
     }
 }
@@ -128,8 +128,8 @@ pub async fn events_after_an_event_follow_the_order_of_appends(service: &dyn Ses
             assert_eq!(super::ids(&loaded(service, &key("s")).await), ids);
             continue;
         };
-        let Some(Since::Events(behind)) = service.events_since(&head).await.unwrap() else { panic!("{id}") };
-        assert_eq!(super::ids(&behind), ids[place + 1..], "{id}");
+        let Some(Since::Events(after)) = service.events_since(&head).await.unwrap() else { panic!("{id}") };
+        assert_eq!(super::ids(&after), ids[place + 1..], "{id}");
     }
     assert_eq!(service.head_behind(&key("s"), &"none".into()).await.unwrap(), None);
     assert_eq!(service.head_behind(&key("t"), &"a".into()).await.unwrap(), None);

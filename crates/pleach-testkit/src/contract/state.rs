@@ -115,7 +115,7 @@ pub async fn s21_app_and_user_state_are_shared_and_stay(service: &dyn SessionSer
     assert_eq!(second.state, object(json!({"app:a": 1, "user:u": 1, "user:v": 1})));
     let delta = event("e1", 1.0).with_state("app:a", 2).with_state("user:w", Value::Null);
     service.append_event(&mut first, delta).await.unwrap();
-    // What others changed is not in the object: S21.
+    // Changes of others are not in the object: S21.
     assert_eq!(first.state, object(json!({"app:a": 2, "user:u": 1, "user:w": null})));
     service.delete_session(&key("one")).await.unwrap();
     let expected = object(json!({"app:a": 2, "user:u": 1, "user:v": 1, "user:w": null}));
