@@ -22,7 +22,9 @@ pub(crate) async fn run(args: Migrate, screen: &mut Screen) -> Result<(), Fault>
     let from = open_existing(&args.from, args.from_payloads.as_deref()).await?;
     let to = open_or_make(&args.to, args.to_payloads.as_deref()).await?;
     let bar = screen.bar("copying");
-    let (mut counts, mut shared, mut differences) = (Counts::default(), Shared::default(), Vec::new());
+    let mut counts = Counts::default();
+    let mut shared = Shared::default();
+    let mut differences = Vec::new();
     let mut left_out = LeftOut::default();
     let whose = SessionFilter { app: args.app.clone(), user: None };
     for app in apps(&*from, args.app.as_deref()).await? {

@@ -24,7 +24,8 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         }
         routes.push(route);
     }
-    let (name, variants) = (&input.ident, data.variants.iter().map(|variant| &variant.ident));
+    let name = &input.ident;
+    let variants = data.variants.iter().map(|variant| &variant.ident);
     Ok(quote! {
         #[automatically_derived]
         impl ::pleach::Routes for #name {

@@ -26,7 +26,8 @@ pub(crate) struct Base {
 
 impl Default for Base {
     fn default() -> Self {
-        let (limits, caller) = (ServerLimits::default(), FindCaller::default());
+        let limits = ServerLimits::default();
+        let caller = FindCaller::default();
         Self {
             clock: Arc::new(SystemClock),
             limits,

@@ -17,7 +17,8 @@ pub(super) async fn run(args: Import, screen: &mut Screen) -> Result<(), Fault> 
     let input = read(&args.file)?;
     let store = open_or_make(&args.store.url, args.store.payloads.as_deref()).await?;
     let bar = screen.bar("importing");
-    let (mut counts, mut shared) = (Counts::default(), Shared::default());
+    let mut counts = Counts::default();
+    let mut shared = Shared::default();
     let mut outcome = Ok(());
     for (index, line) in input.lines().enumerate() {
         let line = line.map_err(|error| Fault::File { path: args.file.clone(), error })?;

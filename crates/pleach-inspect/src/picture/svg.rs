@@ -25,7 +25,8 @@ pub(super) fn document(picture: &Picture) -> String {
 
 fn draw_box(text: &mut String, one: &PictureBox) {
     let PictureBox { x, y, width, height, kind, .. } = one;
-    let (middle, fill) = (x + width / 2.0, colour(one));
+    let middle = x + width / 2.0;
+    let fill = colour(one);
     match kind {
         BoxKind::Start => {
             let (radius, y) = (width / 2.0, y + height / 2.0);

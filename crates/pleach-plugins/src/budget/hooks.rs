@@ -56,7 +56,8 @@ impl Inner {
     /// Lets a model be called, or answers instead of it.
     fn ask(&self, ctx: &Context, request: &LlmRequest) -> Result<Option<LlmResponse>, BoxError> {
         let price = self.price(request.model.as_deref().unwrap_or_default())?;
-        let (book, lane) = (self.book(ctx.invocation()), lane(ctx));
+        let book = self.book(ctx.invocation());
+        let lane = lane(ctx);
         let mut run = book.run();
         book.close_model(&mut run, &lane, ctx.attempt_count());
         match self.begin(ctx, &book, &mut run, Counts::ONE_MODEL_CALL, Limits::exceeded_by) {
@@ -208,7 +209,8 @@ impl Plugin for BudgetPlugin {
         if !self.inner.counts_tool(tool) {
             return None;
         }
-        let (book, call) = (self.inner.book(ctx.invocation()), call(ctx));
+        let book = self.inner.book(ctx.invocation());
+        let call = call(ctx);
         let mut run = book.run();
         if run.has_tool(&call) {
             return None;
@@ -294,7 +296,8 @@ fn call(ctx: &ToolContext) -> String {
 
 /// Returns whether the call waits for an answer, after which it is repeated.
 fn asks(ctx: &ToolContext) -> bool {
-    let (actions, id) = (ctx.actions(), ctx.function_call_id().unwrap_or_default());
+    let actions = ctx.actions();
+    let id = ctx.function_call_id().unwrap_or_default();
     actions.requested_tool_confirmations().contains_key(&id) || actions.requested_auth_configs().contains_key(&id)
 }
 

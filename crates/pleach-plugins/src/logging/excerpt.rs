@@ -153,7 +153,8 @@ fn hide_in_text(text: &str) -> Cow<'_, str> {
 
 /// Hides the values of secret names in the queries of URLs: `?api_key=…`.
 fn hide_in_queries(text: &str) -> Cow<'_, str> {
-    let (mut out, mut rest) = (String::new(), text);
+    let mut out = String::new();
+    let mut rest = text;
     while let Some(start) = rest.find(['?', '&']) {
         let (before, query) = rest.split_at(start + 1);
         out.push_str(before);

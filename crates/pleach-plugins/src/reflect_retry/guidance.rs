@@ -45,7 +45,8 @@ impl Failure<'_> {
 
 /// Returns the result that a model reads about a failure that it may fix.
 pub(super) fn reflection(tool: &str, args: &Map, failure: Failure<'_>, retry: u32, of: u32) -> Value {
-    let (details, args) = (failure.details(), arguments(args));
+    let details = failure.details();
+    let args = arguments(args);
     let text = format!(
         "The call to tool `{tool}` failed.
 
@@ -75,7 +76,8 @@ Formulate a new plan based on your analysis and try a corrected or different app
 
 /// Returns the result that a model reads when a tool has failed too often.
 pub(super) fn surrender(tool: &str, args: &Map, failure: Failure<'_>, retries: u32) -> Value {
-    let (details, args) = (failure.details(), arguments(args));
+    let details = failure.details();
+    let args = arguments(args);
     let text = format!(
         "The tool `{tool}` has failed consecutively {retries} times and the retry limit has been exceeded.
 

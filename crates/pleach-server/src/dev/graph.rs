@@ -26,7 +26,8 @@ pub(super) async fn build(State(api): State<Arc<Api>>, AppPath(app): AppPath) ->
 
 /// Shows one level of an app, and all workflows below it, by their paths.
 pub(super) async fn images(State(api): State<Arc<Api>>, AppPath(app): AppPath, uri: Uri) -> Result<Response, ApiError> {
-    let (is_dark, path) = (query::flag(&uri, "dark_mode")?, query::text(&uri, "node").unwrap_or_default());
+    let is_dark = query::flag(&uri, "dark_mode")?;
+    let path = query::text(&uri, "node").unwrap_or_default();
     let described = describe(api.runner(&app)?);
     let level = find(&described["root_agent"], &path).ok_or_else(|| no_node(&path))?;
     let pictures = levels(level, &path).into_iter();

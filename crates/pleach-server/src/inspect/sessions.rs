@@ -55,7 +55,9 @@ async fn newest(
     words: &str,
     most: usize,
 ) -> Result<(VecDeque<Value>, usize), ApiError> {
-    let (mut kept, mut total, mut after) = (VecDeque::new(), 0, None);
+    let mut kept = VecDeque::new();
+    let mut total = 0;
+    let mut after = None;
     loop {
         let mut wanted = ListSessions::new(app.clone()).with_limit(PAGE).without_state();
         wanted.user_id.clone_from(&user);

@@ -27,7 +27,8 @@ pub(super) async fn save(
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = ArtifactBody::of(api.payload(request).await?)?;
-    let (artifacts, key) = (api.artifacts()?, path.scope.artifact(body.filename));
+    let artifacts = api.artifacts()?;
+    let key = path.scope.artifact(body.filename);
     let new =
         SaveArtifact::new(key.clone(), body.artifact).with_custom_metadata(body.custom_metadata.unwrap_or_default());
     let version = artifacts.save_artifact(new).await?;

@@ -51,7 +51,8 @@ pub(crate) async fn follow_as(
     let followed = opened.map_err(|error| refused(error, key.session_id.as_str()))?;
     let ending = api.ending.subscribe();
     let runner = runner.clone();
-    let (last, waits) = (options.after.clone(), options.across_pauses);
+    let last = options.after.clone();
+    let waits = options.across_pauses;
     let followed_key = key.clone();
     let source =
         Source { followed, runner, key, last, failed: None, options, waits, show, ending, api: Arc::clone(api) };

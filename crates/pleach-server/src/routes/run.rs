@@ -38,7 +38,8 @@ pub(super) async fn run(State(api): State<Arc<Api>>, request: Request) -> Result
 // H53
 pub(super) async fn run_sse(State(api): State<Arc<Api>>, request: Request) -> Result<Response, ApiError> {
     let prepared = read(&api, request, true).await?;
-    let (splits_artifacts, session) = (prepared.splits_artifacts, prepared.key.session_id.clone());
+    let splits_artifacts = prepared.splits_artifacts;
+    let session = prepared.key.session_id.clone();
     let announces = prepared.announces;
     let mut events = start(&api, prepared);
     let first = if announces { begun(&mut events, session.as_str()).await? } else { None };

@@ -211,7 +211,9 @@ impl<'a> Case<'a> {
 
     /// Performs the next step.
     async fn turn(&self, process: &Process, next: Next, message: usize) -> Result<Turn, ResumeFault> {
-        let (runner, key, messages) = (&process.runner, &self.key, self.settings.inputs.len());
+        let runner = &process.runner;
+        let key = &self.key;
+        let messages = self.settings.inputs.len();
         let run = match next {
             Next::Over => return Ok(Turn::next(message, Next::Over)),
             Next::Send(message) if message >= messages => return Ok(Turn::next(message, Next::Over)),

@@ -177,7 +177,8 @@ impl ResumeProperty {
         let mut crashes = Vec::new();
         for (index, write) in live.writes.iter().enumerate() {
             for time in [CrashTime::Before, CrashTime::Unseen, CrashTime::After] {
-                let (operation, event) = (write.operation, write.event.clone());
+                let operation = write.operation;
+                let event = write.event.clone();
                 let point = CrashPoint { write: index + 1, operation, event, time };
                 self.crash(&live, &point, crashes.len() + 2).await?;
                 crashes.push(point);

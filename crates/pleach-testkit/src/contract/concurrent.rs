@@ -50,7 +50,8 @@ pub async fn s36_the_same_append_twice_at_once_is_stored_once(service: &dyn Sess
         let session = created(service, &key, json!({})).await;
         let sent = Arc::new(event("e1", 1.0).with_state("app:n", round));
         let heads = join_all((0..3).map(|_| {
-            let (mut head, sent) = (session.head.clone(), sent.clone());
+            let mut head = session.head.clone();
+            let sent = sent.clone();
             async move { service.append(&mut head, sent).await.map(|_| head) }
         }))
         .await;

@@ -227,7 +227,8 @@ pub async fn an_event_without_a_time_gets_one(service: &dyn SessionService) {
     for (id, before) in [("now", 1.0), ("far", far)] {
         let mut session = created(service, &key(id), json!({})).await;
         service.append_event(&mut session, event("e1", before)).await.unwrap();
-        let (head, last) = (session.head.clone(), session.last_update_time());
+        let head = session.head.clone();
+        let last = session.last_update_time();
         let mut timeless = event("e2", 0.0).with_state("k", Value::Null);
         timeless.clear_timestamp();
         let stored = service.append_event(&mut session, timeless.clone()).await.unwrap();
