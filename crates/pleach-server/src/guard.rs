@@ -34,8 +34,7 @@ impl Refusal {
 
 /// Checks the host and the origin of a request.
 ///
-/// # Errors
-/// [`Refusal`] says which of the two is not allowed.
+/// # Errors [`Refusal`] names the one that is not allowed.
 pub(crate) fn check(headers: &HeaderMap, uri: &Uri, bind: Bind, origins: &Origins) -> Result<(), Refusal> {
     if !host_is_allowed(headers, bind, origins) {
         return Err(Refusal::Host);

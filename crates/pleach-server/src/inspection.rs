@@ -12,7 +12,7 @@ pub(crate) enum Inspection {
     Off,
     /// The inspector is part of a server with the API, and moves sessions of the served apps on.
     Full,
-    /// The inspector stands alone and is read-only.
+    /// The server is an inspector only, and is read-only.
     ReadOnly,
 }
 

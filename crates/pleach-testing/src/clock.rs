@@ -139,9 +139,9 @@ impl TestClock {
     /// time. The clock stops at the end of the year 9999.
     ///
     /// In between, the other tasks of the runtime are polled, so that a task that wakes can sleep again. This needs a
-    /// current-thread runtime, the default of `#[tokio::test]`. On a runtime with several threads, the clock cannot
-    /// tell whether the other tasks have been polled, and sleeps may begin late. Work that waits for a database or
-    /// another thread may also take longer: wait for it, or use [`run`](Self::run) or
+    /// current-thread runtime, the default of `#[tokio::test]`. On a runtime with several threads, the clock does not
+    /// know when the other tasks have been polled, and sleeps may begin late. Work that waits for a database or another
+    /// thread may also take longer: wait for it, or use [`run`](Self::run) or
     /// [`advance_to_next_sleep`](Self::advance_to_next_sleep).
     ///
     /// # Cancel safety

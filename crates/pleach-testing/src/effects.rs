@@ -44,7 +44,8 @@ impl Effects {
     }
 
     /// Records that `what` was done. Pass as `key` the `ctx.idempotency_key()` of the place where it is done, or a text
-    /// that contains that key. The property refuses other keys, because it could not tell which result confirms them.
+    /// that contains that key. The property refuses other keys, because it could not find the result that confirms
+    /// them.
     pub fn record(&self, what: impl Into<String>, key: impl Into<String>) {
         let effect = (what.into(), key.into());
         let mut done = self.done();

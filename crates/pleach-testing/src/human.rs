@@ -35,7 +35,7 @@ const MANY: usize = 10_000;
 #[derive(Clone, Debug, Default)]
 pub struct ScriptedHuman {
     rules: Arc<Vec<Rule>>,
-    told: Arc<Mutex<Told>>,
+    told: Arc<Mutex<AnswersGiven>>,
 }
 
 /// Why a [`ScriptedHuman`] stopped.
@@ -81,7 +81,7 @@ enum Says {
 
 /// The answers so far.
 #[derive(Debug, Default)]
-struct Told {
+struct AnswersGiven {
     /// The number of times that each rule was used.
     used: BTreeMap<usize, usize>,
     /// The answers by invocation, id, run and select: each select asks separately.

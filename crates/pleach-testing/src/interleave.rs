@@ -69,7 +69,7 @@ struct Lane<F: Future> {
     flag: Arc<Flag>,
 }
 
-/// A flag that says whether a future was woken.
+/// A flag that is set if a future was woken.
 struct Flag {
     woken: AtomicBool,
     whole: Arc<AtomicWaker>,

@@ -5,7 +5,7 @@ use std::fmt;
 #[cfg(doc)]
 use pleach_session::SessionService;
 
-/// An operation of a [`SessionService`]. Some stand for two calls, which are counted together.
+/// An operation of a [`SessionService`]. Some include two calls, which are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Operation {

@@ -1,4 +1,4 @@
-//! The payments. A file with a line for each payment stands in for a bank's API.
+//! The payments. A file with a line for each payment replaces a bank's API.
 
 use std::io;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ struct Payment {
     cents: u32,
 }
 
-/// The bank cannot be reached, or does not say whether it has paid.
+/// The bank cannot be reached, or does not confirm that it has paid.
 #[derive(Debug, thiserror::Error)]
 #[error("the bank does not answer: {0}")]
 pub(crate) struct BankError(#[from] io::Error);

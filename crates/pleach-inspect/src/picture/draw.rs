@@ -64,7 +64,7 @@ fn graph(graph: &GraphOutline, run: Run<'_>) -> Picture {
 
 fn inner_node(outline: &Outline, run: Run<'_>) -> Picture {
     let summary = run.and_then(|(runs, parent)| {
-        // An agent next to the nodes that it called stands for the run above.
+        // An agent next to the nodes that it called represents the run above.
         let is_caller = outline.kind == NodeKind::Agent && outline.name == parent.name();
         let above = || runs.node(&parent.parent().unwrap_or_default(), &outline.name);
         runs.node(parent, &outline.name).or_else(|| is_caller.then(above).flatten())

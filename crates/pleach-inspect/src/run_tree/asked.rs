@@ -1,4 +1,4 @@
-//! [`Asked`]: the runs that wait for the answer to a question.
+//! [`AskingRuns`]: the runs that wait for the answer to a question.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,11 @@ use pleach_core::{Event, NodePath};
 /// The runs that have asked, by question. When a question is answered, runs that no longer wait are dropped, so that a
 /// loop that keeps asking under one id does not become slower.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct AskingRuns {
     runs: HashMap<String, BTreeSet<NodePath>>,
 }
 
-impl Asked {
+impl AskingRuns {
     /// Notes the questions of an event.
     pub(super) fn note(&mut self, event: &Event) {
         for id in event.interrupt_ids() {

@@ -10,7 +10,7 @@ use pleach_core::{Event, InvocationId, NodePath, REQUEST_CREDENTIAL};
 use pleach_workflow::{RunStatus, RunStatuses};
 use serde_json::Value;
 
-use super::asked::Asked;
+use super::asked::AskingRuns;
 use super::model::{Attempt, NodeRun, RunTree};
 use super::tally::Tally;
 use crate::turns::{Turn, turns};
@@ -28,7 +28,7 @@ pub(super) fn tree(own: &[(usize, &Arc<Event>)], invocation: &InvocationId, effe
 struct Reader {
     history: History,
     tallies: HashMap<NodePath, Tally>,
-    asked: Asked,
+    asked: AskingRuns,
     /// The questions whose answers are credentials.
     hidden: HashSet<String>,
 }

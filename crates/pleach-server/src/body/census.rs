@@ -44,7 +44,7 @@ struct Census<'l> {
 
 /// The role of a value in its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Role {
     Body,
     Events,
     Event,
@@ -62,7 +62,7 @@ enum Place {
 pub(super) fn check(text: &str, lists: Lists, limits: &ServerLimits) -> Result<(), ApiError> {
     let path = vec![Step::name("body")];
     let mut census = Census { limits, values: 0, events: 0, parts: 0, levels: 0, path, passed: None };
-    let place = if lists == Lists::Messages { Place::Body } else { Place::Other };
+    let place = if lists == Lists::Messages { Role::Body } else { Role::Other };
     let mut text = serde_json::Deserializer::from_str(text);
     let read = Seed { census: &mut census, place }.deserialize(&mut text);
     match census.passed {
@@ -115,7 +115,7 @@ impl Census<'_> {
     }
 }
 
-impl Place {
+impl Role {
     /// Returns the role of a member of the value.
     fn member(self, name: &str) -> Self {
         match (self, name) {
@@ -139,7 +139,7 @@ impl Place {
 /// One value of the text.
 struct Seed<'c, 'l> {
     census: &'c mut Census<'l>,
-    place: Place,
+    place: Role,
 }
 
 impl<'de> DeserializeSeed<'de> for Seed<'_, '_> {
@@ -210,7 +210,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
 /// An item of a list.
 struct Item<'c, 'l> {
     census: &'c mut Census<'l>,
-    list: Place,
+    list: Role,
     index: usize,
 }
 
@@ -232,10 +232,10 @@ impl<'de> DeserializeSeed<'de> for Item<'_, '_> {
 }
 
 /// The name of a member of a value. It is read as the role of the member and, if items are counted there, its step.
-struct Member(Place);
+struct Member(Role);
 
 impl<'de> DeserializeSeed<'de> for Member {
-    type Value = (Place, Option<Step>);
+    type Value = (Role, Option<Step>);
 
     fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_str(self)
@@ -243,7 +243,7 @@ impl<'de> DeserializeSeed<'de> for Member {
 }
 
 impl Visitor<'_> for Member {
-    type Value = (Place, Option<Step>);
+    type Value = (Role, Option<Step>);
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the name of a member")
@@ -251,7 +251,7 @@ impl Visitor<'_> for Member {
 
     fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
         let place = self.0.member(name);
-        Ok((place, (place != Place::Other).then(|| Step::name(name))))
+        Ok((place, (place != Role::Other).then(|| Step::name(name))))
     }
 }
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::local::Local;
 use super::upload;
 use crate::api::Api;
-use crate::body::Unkept;
+use crate::body::CheckOnlyBody;
 use crate::error::{ApiError, text_response};
 use crate::json::plain;
 use crate::names::is_valid;
@@ -108,7 +108,7 @@ async fn put_test(
     NamePath { app, name }: NamePath,
     request: Request,
 ) -> Result<Response, ApiError> {
-    Unkept::Test.check(api.payload(request).await?)?;
+    CheckOnlyBody::Test.check(api.payload(request).await?)?;
     check(&api, &app)?;
     check_test(&name)?;
     Err(not_kept())
@@ -120,7 +120,7 @@ async fn put_such_test(
     AppPath(app): AppPath,
     request: Request,
 ) -> Result<Response, ApiError> {
-    Unkept::Test.check(api.payload(request).await?)?;
+    CheckOnlyBody::Test.check(api.payload(request).await?)?;
     check(&api, &app)?;
     Err(not_kept())
 }
@@ -161,18 +161,18 @@ async fn add_set(
     AppPath(app): AppPath,
     request: Request,
 ) -> Result<Response, ApiError> {
-    Unkept::EvalSet.check(api.payload(request).await?)?;
+    CheckOnlyBody::EvalSet.check(api.payload(request).await?)?;
     check(&api, &app)?;
     Err(not_kept())
 }
 
 async fn add_session(_: Local, api: State<Arc<Api>>, path: NamePath, request: Request) -> Result<Response, ApiError> {
-    Unkept::Session.check(api.payload(request).await?)?;
+    CheckOnlyBody::Session.check(api.payload(request).await?)?;
     no_item(api, path).await
 }
 
 async fn put_case(_: Local, api: State<Arc<Api>>, path: NamePath, request: Request) -> Result<Response, ApiError> {
-    Unkept::EvalCase.check(api.payload(request).await?)?;
+    CheckOnlyBody::EvalCase.check(api.payload(request).await?)?;
     no_item(api, path).await
 }
 
@@ -186,7 +186,7 @@ async fn no_set(State(api): State<Arc<Api>>, NamePath { app, name }: NamePath) -
 }
 
 async fn evaluate(_: Local, api: State<Arc<Api>>, path: NamePath, request: Request) -> Result<Response, ApiError> {
-    Unkept::Evaluation.check(api.payload(request).await?)?;
+    CheckOnlyBody::Evaluation.check(api.payload(request).await?)?;
     no_set(api, path).await
 }
 

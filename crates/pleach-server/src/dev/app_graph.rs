@@ -13,7 +13,7 @@ pub(super) const START: &str = "__START__";
 
 /// The position of a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Position {
     Root,
     /// Below an agent that a model leads.
     SubAgent,
@@ -24,7 +24,7 @@ enum Place {
 
 /// Describes an app.
 pub(super) fn describe(runner: &Runner) -> Value {
-    let mut app = json!({ "name": runner.app_name().as_str(), "root_agent": node(&**runner.root(), Place::Root) });
+    let mut app = json!({ "name": runner.app_name().as_str(), "root_agent": node(&**runner.root(), Position::Root) });
     let plugins: Vec<Value> =
         runner.plugin_names().filter(|name| *name != traces::PLUGIN).map(|name| json!({ "name": name })).collect();
     if !plugins.is_empty() {
@@ -36,7 +36,7 @@ pub(super) fn describe(runner: &Runner) -> Value {
     app
 }
 
-fn node(node: &dyn Node, place: Place) -> Map {
+fn node(node: &dyn Node, place: Position) -> Map {
     let spec = node.spec();
     let mut map = declared(spec);
     if let Some(agent) = node.agent() {
@@ -70,14 +70,14 @@ fn declared(spec: &NodeSpec) -> Map {
     map
 }
 
-fn add_agent(map: &mut Map, agent: &AgentSpec, place: Place) {
-    let in_graph = place == Place::Graph;
+fn add_agent(map: &mut Map, agent: &AgentSpec, place: Position) {
+    let in_graph = place == Position::Graph;
     // The mode of an agent as a graph node applies only in the graph.
     let mode = match place {
-        Place::SubAgent | Place::Graph => Some(agent.mode_below(false)),
-        Place::Root | Place::Step => agent.mode,
+        Position::SubAgent | Position::Graph => Some(agent.mode_below(false)),
+        Position::Root | Position::Step => agent.mode,
     };
-    let below = if agent.is_llm { Place::SubAgent } else { Place::Step };
+    let below = if agent.is_llm { Position::SubAgent } else { Position::Step };
     let sub_agents: Vec<Value> = agent.sub_agents.iter().map(|sub| node(&**sub, below).into()).collect();
     map.insert("rerun_on_resume".into(), (in_graph && agent.is_llm).into());
     let waits = in_graph && agent.is_llm && mode != Some(AgentMode::SingleTurn);
@@ -124,7 +124,7 @@ fn member(workflow: &dyn Node, graph: &GraphOutline, place: usize) -> Value {
     let Some(inner) = workflow.child(&graph.nodes[place].name) else {
         return json!({ "name": graph.nodes[place].name.as_str(), "type": "node" });
     };
-    let mut map = node(inner, Place::Graph);
+    let mut map = node(inner, Position::Graph);
     let kind = match inner.spec().kind {
         NodeKind::Function => {
             // If a function decides, there is no fixed value to show.

@@ -33,7 +33,7 @@ pub enum CrashTime {
     Before,
     /// The write is stored, but its caller does not learn of it.
     Unseen,
-    /// The write is stored, and its caller has been told.
+    /// The write is stored, and its caller has learned of it.
     After,
 }
 

@@ -20,8 +20,8 @@ use crate::{Effects, ScriptedHuman, Trace};
 ///
 /// [`check`](Self::check) plays the conversation once without interruption. Then, for each write of the store, it plays
 /// the conversation three more times: the process is cut off before the write is stored, after it is stored but before
-/// its caller learns of it, and after the caller has been told. A new Runner over the same store continues. In the end
-/// these must be the same:
+/// its caller learns of it, and after the caller has learned of it. A new Runner over the same store continues. In the
+/// end these must be the same:
 ///
 /// - how each message of the user ended: done, waiting, or failed, and with which error;
 /// - the outputs of every node and step, and the state;

@@ -42,7 +42,7 @@ impl<'s> Looks<'s> {
         Self { service, place: first.expect("the service knows its log").place }
     }
 
-    /// The sessions and questions that were asked since the last look; `None` if the service cannot tell.
+    /// The sessions and questions that were asked since the last look; `None` if the service does not know.
     async fn look(&mut self, after: f64) -> Option<Vec<String>> {
         let new = self.service.new_deadlines(&AppName::from("app"), Some(&self.place), CREATED + after).await.unwrap();
         let NewDeadlines { items, place } = new?;

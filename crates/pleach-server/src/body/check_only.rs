@@ -1,4 +1,4 @@
-//! [`Unkept`]: bodies of the development server that are checked like all others, but not stored.
+//! [`CheckOnlyBody`]: bodies of the development server that are checked like all others, but not stored.
 // H115, H116
 
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::error::ApiError;
 
 /// A body that is checked but not stored.
 #[derive(Clone, Copy)]
-pub(crate) enum Unkept {
+pub(crate) enum CheckOnlyBody {
     Test,
     EvalSet,
     EvalCase,
@@ -33,7 +33,7 @@ static SESSION: Shape = Shape::open(&[required("evalId", Text), required("sessio
 
 static EVALUATION: Shape = Shape::open(&[optional("evalCaseIds", List(&Text)), required("evalMetrics", List(&Any))]);
 
-impl Unkept {
+impl CheckOnlyBody {
     /// Checks a body.
     ///
     /// # Errors
