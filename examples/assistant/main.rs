@@ -114,7 +114,7 @@ fn shown(result: Result<()>) -> Result<Next> {
     result.map(|()| Next::Message)
 }
 
-/// Returns whether the reader of our output has closed the pipe, as `head` does. This is not an error.
+/// Returns true if the reader of our output has closed the pipe, as `head` does. This is not an error.
 fn is_closed_pipe(error: &BoxError) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

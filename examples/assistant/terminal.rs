@@ -44,7 +44,7 @@ impl Terminal {
         Self { editor: None, history: None, is_inside_line: false }
     }
 
-    /// Returns whether a person is typing, who can press Ctrl-C.
+    /// Returns true if a person is typing, who can press Ctrl-C.
     pub(crate) fn is_interactive(&self) -> bool {
         self.editor.is_some()
     }

@@ -199,7 +199,7 @@ pub(crate) fn standing(session: &Session) -> Result<Standing, Fault> {
     Ok(last.map_or(Standing::New, |event| Standing::CutOff(event.invocation_id().clone())))
 }
 
-/// Returns whether a run failed because another process is working on the same session.
+/// Returns true if a run failed because another process is working on the same session.
 pub(crate) fn is_elsewhere(error: &RunError) -> bool {
     matches!(error, RunError::Session(SessionError::Stale { .. } | SessionError::AlreadyExists(_)))
 }

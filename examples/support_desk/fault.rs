@@ -56,7 +56,7 @@ impl Fault {
         }
     }
 
-    /// Returns whether the reader of our output has closed the pipe, as `head` does. This is not an error.
+    /// Returns true if the reader of our output has closed the pipe, as `head` does. This is not an error.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::Terminal(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }

@@ -42,7 +42,7 @@ impl AuthCredential {
         Self { api_key: Some(key.into()), ..Self::of("apiKey") }
     }
 
-    /// Returns whether the kind is one that ADK knows.
+    /// Returns true if the kind is one that ADK knows.
     pub(crate) fn is_of_known_kind(&self) -> bool {
         CREDENTIAL_KINDS.contains(&self.auth_type.as_str())
     }

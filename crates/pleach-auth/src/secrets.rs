@@ -69,7 +69,7 @@ const CARRIERS: &[&str] = &[
     "exchanged_auth_credential",
 ];
 
-/// Returns whether a document may hold a secret of a credential. `text` is its JSON without spaces between the tokens.
+/// Returns true if a document may hold a secret of a credential. `text` is its JSON without spaces between the tokens.
 #[must_use]
 pub fn may_hold_secrets(text: &str) -> bool {
     SIGNS.iter().any(|sign| text.contains(sign))

@@ -155,7 +155,7 @@ fn dependency(path: Option<&Path>) -> Result<String, Fault> {
     Ok(format!("path = {}", json!(whole.to_str().ok_or_else(missing)?)))
 }
 
-/// Returns whether a folder contains the crate `pleach`.
+/// Returns true if a folder contains the crate `pleach`.
 fn is_pleach(folder: &Path) -> bool {
     let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
     let mut names = manifest.lines().map(|line| line.replace(' ', "")).filter(|line| line.starts_with("name="));

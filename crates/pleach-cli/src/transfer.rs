@@ -129,7 +129,7 @@ fn changed(wanted: &Map, stored: &Map, scope: &str) -> Map {
     wanted.iter().filter(differs).map(|(name, value)| (format!("{scope}{name}"), value.clone())).collect()
 }
 
-/// Returns whether a key with this name belongs to the session itself.
+/// Returns true if a key with this name belongs to the session itself.
 fn is_own(name: &str) -> bool {
     !name.starts_with(APP) && !name.starts_with(USER)
 }
@@ -138,7 +138,7 @@ fn owned((name, value): (&String, &serde_json::Value)) -> (String, serde_json::V
     (name.clone(), value.clone())
 }
 
-/// Returns whether two sessions have the same events and the same own state.
+/// Returns true if two sessions have the same events and the same own state.
 pub(crate) fn are_equal(one: &Session, other: &Session) -> bool {
     let own = |session: &Session| -> Map { session.state.iter().filter(|(name, _)| is_own(name)).map(owned).collect() };
     one.events == other.events && own(one) == own(other)

@@ -44,7 +44,7 @@ fn outline(name: &str, graph: Option<GraphOutline>) -> Outline {
     }
 }
 
-/// Returns whether a run belongs to a node that was called as a tool. Its id is then the id of the call. Other runs
+/// Returns true if a run belongs to a node that was called as a tool. Its id is then the id of the call. Other runs
 /// have numbers, and steps have ids in a form of their own.
 fn is_call(run: &NodeRun) -> bool {
     let is_step = ["key-", "step-"].iter().any(|form| run.run_id.starts_with(form));

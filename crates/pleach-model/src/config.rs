@@ -121,7 +121,7 @@ wire_object! {
     /// How a model may use its tools. ADK: `types.ToolConfig`
     #[derive(Debug)]
     pub struct ToolConfig {
-        /// Which functions may, or must, be called.
+        /// The functions that may, or must, be called.
         function_calling_config: FunctionCallingConfig = "functionCallingConfig",
         /// Settings of retrieval.
         retrieval_config: Owned = "retrievalConfig",
@@ -131,7 +131,7 @@ wire_object! {
 }
 
 wire_object! {
-    /// Which functions may, or must, be called. ADK: `types.FunctionCallingConfig`
+    /// The functions that a model may, or must, call. ADK: `types.FunctionCallingConfig`
     #[derive(Debug)]
     pub struct FunctionCallingConfig {
         /// `AUTO`, `ANY` (a call is required) or `NONE`.

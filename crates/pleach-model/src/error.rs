@@ -212,7 +212,7 @@ impl ModelError {
         self.0.cause.as_deref()
     }
 
-    /// Returns whether the same request may succeed later.
+    /// Returns true if the same request may succeed later.
     pub fn is_transient(&self) -> bool {
         matches!(
             self.0.kind,

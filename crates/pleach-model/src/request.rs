@@ -91,7 +91,7 @@ impl LlmRequest {
         functions.map(|declared| &**declared)
     }
 
-    /// Returns whether a function of this name is declared.
+    /// Returns true if a function of this name is declared.
     pub fn declares(&self, name: &str) -> bool {
         self.declarations().any(|declaration| declaration.name.as_deref() == Some(name))
     }

@@ -60,7 +60,7 @@ impl LlmResponse {
         self
     }
 
-    /// Returns whether the response is a fragment.
+    /// Returns true if the response is a fragment.
     pub fn is_partial(&self) -> bool {
         self.partial == Some(true)
     }
@@ -153,7 +153,7 @@ impl LlmResponse {
     }
 }
 
-/// Returns whether a part is an answer, or something to act on.
+/// Returns true if a part is an answer, or something to act on.
 fn is_meaningful(part: &Part) -> bool {
     let says = !part.is_thought() && part.text.as_ref().is_some_and(|text| !text.trim().is_empty());
     says || part.function_call.is_some()

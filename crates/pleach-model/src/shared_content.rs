@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 /// The prefix of call ids that the runtime makes if the model has sent none.
 pub const CLIENT_CALL_ID_PREFIX: &str = "adk-";
 
-/// Returns whether the id of a call was made by the runtime, not by the model.
+/// Returns true if the id of a call was made by the runtime, not by the model.
 #[must_use]
 pub fn is_client_call_id(id: &str) -> bool {
     id.starts_with(CLIENT_CALL_ID_PREFIX)
@@ -67,7 +67,7 @@ impl SharedContent {
         Some(Source::Summary(event.clone()).into())
     }
 
-    /// Returns whether the content is the same object that `event` holds.
+    /// Returns true if the content is the same object that `event` holds.
     #[must_use]
     pub fn is_shared_with(&self, event: &Arc<Event>) -> bool {
         match &self.source {

@@ -110,7 +110,7 @@ impl Api {
         Payload::read(request, Lists::Messages, &self.limits, &*self.clock).await
     }
 
-    /// Returns whether the server is shutting down and accepts no new runs.
+    /// Returns true if the server is shutting down and accepts no new runs.
     pub(crate) fn is_ending(&self) -> bool {
         *self.ending.borrow()
     }

@@ -76,7 +76,7 @@ fn authenticate(api: &Api, request: Request) -> Result<Request, ApiError> {
     Ok(Request::from_parts(parts, body))
 }
 
-/// Returns whether a path belongs to a UI file, and not to a route of the API.
+/// Returns true if a path belongs to a UI file, and not to a route of the API.
 // H100
 #[cfg_attr(not(feature = "dev"), expect(unused_variables, reason = "only the development server has files"))]
 fn answers_head(path: &str) -> bool {

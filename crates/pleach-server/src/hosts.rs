@@ -22,7 +22,7 @@ pub(crate) fn without_port(authority: &str) -> &str {
     if rest.is_empty() || is_port(rest) { host } else { authority }
 }
 
-/// Returns whether an authority, with or without a port, is this machine.
+/// Returns true if an authority, with or without a port, is this machine.
 pub(crate) fn is_loopback(authority: &str) -> bool {
     let host = without_port(authority).to_lowercase();
     let host = host.trim_end_matches('.');

@@ -25,7 +25,7 @@ fn is_internal(name: &str) -> bool {
     name.starts_with("__")
 }
 
-/// Returns whether the name consists of identifiers joined by dots.
+/// Returns true if the name consists of identifiers joined by dots.
 pub(crate) fn is_valid(name: &str) -> bool {
     name.split('.').all(|word| {
         let mut letters = word.chars();

@@ -38,12 +38,12 @@ impl Origins {
         Ok(Self { literals, patterns, hosts })
     }
 
-    /// Returns whether any origin is configured.
+    /// Returns true if any origin is configured.
     pub(crate) fn are_configured(&self) -> bool {
         !self.literals.is_empty() || self.patterns.is_some()
     }
 
-    /// Returns whether pages of every origin may call.
+    /// Returns true if pages of every origin may call.
     pub(crate) fn are_all(&self) -> bool {
         self.literals.iter().any(|literal| literal == "*")
     }
@@ -54,7 +54,7 @@ impl Origins {
             || self.patterns.as_ref().is_some_and(|patterns| patterns.is_match(origin))
     }
 
-    /// Returns whether a literal origin has this host.
+    /// Returns true if a literal origin has this host.
     pub(crate) fn vouch_for(&self, host: &str) -> bool {
         let host = without_port(host).to_lowercase();
         let host = host.trim_end_matches('.');

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 /// The prefix of the framework's own metadata.
 const INTERNAL: &str = "__adk_internal_";
 
-/// Returns whether a document may hold something to remove. `text` is its JSON without spaces between the tokens.
+/// Returns true if a document may hold something to remove. `text` is its JSON without spaces between the tokens.
 pub(crate) fn is_suspect(text: &str) -> bool {
     text.contains("\"__adk_internal_") || may_hold_secrets(text)
 }

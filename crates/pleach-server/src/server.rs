@@ -322,7 +322,7 @@ impl Server {
         }))
     }
 
-    /// Returns whether the built server has an inspector. A development server has one by default.
+    /// Returns the inspector of the built server. By default only a development server has one.
     #[cfg(feature = "inspect")]
     fn inspection(&self) -> crate::inspection::Inspection {
         #[cfg(feature = "dev")]

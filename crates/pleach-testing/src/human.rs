@@ -304,7 +304,7 @@ fn called(question: &Question) -> Option<&str> {
     ["name", "tool", "tool_name"].iter().find_map(|field| call.get(field)?.as_str())
 }
 
-/// Returns whether a text matches a pattern, in which `*` matches any text.
+/// Returns true if a text matches a pattern, in which `*` matches any text.
 fn fits(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(text) = text.strip_prefix(start) else { return false };

@@ -32,7 +32,7 @@ impl CountedIds {
         Self::default()
     }
 
-    /// Returns whether an id is a counted one.
+    /// Returns true if an id is a counted one.
     pub(crate) fn is_counted(id: Uuid) -> bool {
         id.as_u128() >> 64 == FRAME >> 64 && (id.as_u128() ^ FRAME) < 1 << 62
     }

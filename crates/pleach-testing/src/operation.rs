@@ -46,7 +46,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Returns whether the operation changes stored data.
+    /// Returns true if the operation changes stored data.
     pub(crate) fn writes(self) -> bool {
         matches!(self, Self::CreateSession | Self::Append | Self::Claim | Self::Redact | Self::DeleteSession)
     }

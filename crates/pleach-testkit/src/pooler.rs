@@ -35,7 +35,7 @@ impl Pooler {
         Some(Self::start(program, schema, lines).expect("pgbouncer starts"))
     }
 
-    /// Returns whether the program has this minor version of version 1, or a later one. If not, prints that the test is
+    /// Returns true if the program has this minor version of version 1, or a later one. If not, prints that the test is
     /// skipped.
     pub fn has_version(minor: u32) -> bool {
         let output = program().and_then(|program| Command::new(program).arg("--version").output().ok());

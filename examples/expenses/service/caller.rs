@@ -15,7 +15,7 @@ pub(super) struct Caller {
 }
 
 impl Caller {
-    /// Returns whether a question is assigned to the caller or to one of the caller's roles.
+    /// Returns true if a question is assigned to the caller or to one of the caller's roles.
     pub(super) fn is_asked(&self, question: &Question) -> bool {
         let asked = question.assignee.as_ref();
         asked.is_some_and(|asked| *asked == self.user || self.roles.contains(asked))

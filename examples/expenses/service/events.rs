@@ -101,7 +101,7 @@ fn stream(
     }
 }
 
-/// Returns whether an expense makes no progress unless an operator acts.
+/// Returns true if an expense makes no progress unless an operator acts.
 async fn has_ended(service: &Service, session: &SessionKey) -> bool {
     let status = service.runner.status(session).await;
     status.is_ok_and(|status| {

@@ -21,7 +21,7 @@ pub(crate) struct Decision {
     /// Why.
     #[serde(default)]
     pub(crate) note: Option<String>,
-    /// Who has answered, which the service sets: forms leave out what is `readOnly`. `None` at the deadline.
+    /// The person who answered, set by the service: forms leave out fields that are `readOnly`. `None` at the deadline.
     #[serde(default)]
     #[schemars(extend("readOnly" = true))]
     pub(crate) by: Option<String>,

@@ -14,7 +14,7 @@ pub(super) struct ActiveCall {
     signature: Option<Bytes>,
 }
 
-/// Returns whether a call is a piece of a streamed call: it has pieces of arguments or a mark whether more follow, or
+/// Returns true if a call is a piece of a streamed call: it has pieces of arguments or a mark whether more follow, or
 /// it continues the open call without arguments.
 pub(super) fn is_piece(call: &FunctionCall, is_open: bool) -> bool {
     let has_pieces = call
@@ -41,7 +41,7 @@ impl ActiveCall {
         Self { id, name: None, arguments: Arguments::default(), signature: None }
     }
 
-    /// Returns whether a piece belongs to another call: it has a different name, or a different id from the model.
+    /// Returns true if a piece belongs to another call: it has a different name, or a different id from the model.
     pub(super) fn is_other_than(&self, piece: &FunctionCall) -> bool {
         let differs = |ours: Option<&str>, theirs: &Option<String>| {
             let theirs = theirs.as_deref().filter(|theirs| !theirs.is_empty());
@@ -66,7 +66,7 @@ impl ActiveCall {
         }
     }
 
-    /// Returns whether a piece has named the function.
+    /// Returns true if a piece has named the function.
     pub(super) fn has_name(&self) -> bool {
         self.name.is_some()
     }

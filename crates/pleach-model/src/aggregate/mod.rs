@@ -72,7 +72,7 @@ impl Aggregator {
         self.parts.len()
     }
 
-    /// Returns whether there is a call whose function no fragment has named so far. Such a call is not part of the
+    /// Returns true if there is a call whose function no fragment has named so far. Such a call is not part of the
     /// whole answer.
     pub fn has_unnamed_calls(&self) -> bool {
         self.has_unnamed_calls || self.active.as_ref().is_some_and(|active| !active.has_name())
@@ -181,18 +181,18 @@ impl Aggregator {
     }
 }
 
-/// Returns whether a part has text, and otherwise only a signature, so that it can be joined with its neighbours.
+/// Returns true if a part has text, and otherwise only a signature, so that it can be joined with its neighbours.
 fn is_text(part: &Part) -> bool {
     part.text.as_ref().is_some_and(|text| !text.is_empty()) && is_nothing_but_text(part)
 }
 
-/// Returns whether a part has nothing but the mark of a thought.
+/// Returns true if a part has nothing but the mark of a thought.
 fn is_empty(part: &Part) -> bool {
     let has_text = part.text.as_ref().is_some_and(|text| !text.is_empty());
     !has_text && part.thought_signature.is_none() && is_nothing_but_text(part)
 }
 
-/// Returns whether a part has nothing but text, a signature and the mark of a thought.
+/// Returns true if a part has nothing but text, a signature and the mark of a thought.
 fn is_nothing_but_text(part: &Part) -> bool {
     // Every field is listed, so that a new one cannot be forgotten.
     matches!(

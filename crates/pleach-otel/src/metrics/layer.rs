@@ -18,7 +18,7 @@ const MODEL_RETRY: &str = "pleach.model.retry";
 const QUESTION_OPENED: &str = "pleach.question.opened";
 const QUESTION_CLOSED: &str = "pleach.question.closed";
 
-/// Returns whether a span or an event is measured.
+/// Returns true if a span or an event is measured.
 pub(crate) fn measures(metadata: &Metadata<'_>) -> bool {
     if metadata.is_span() {
         metadata.target() == "pleach" && Operation::of(metadata.name()).is_some()

@@ -131,7 +131,7 @@ impl Inner {
         }
     }
 
-    /// Returns whether calls of a tool are counted.
+    /// Returns true if calls of a tool are counted.
     fn counts_tool(&self, tool: &dyn Tool) -> bool {
         let is_limited = |limits: &Limits| limits.tool_calls.or(limits.wall_time.map(|_| 0)).is_some();
         let own = [TRANSFER_TO_AGENT, SET_MODEL_RESPONSE, FINISH_TASK];
@@ -294,14 +294,14 @@ fn call(ctx: &ToolContext) -> String {
     format!("{} {}", lane(ctx), ctx.function_call_id().unwrap_or_default())
 }
 
-/// Returns whether the call waits for an answer, after which it is repeated.
+/// Returns true if the call waits for an answer, after which it is repeated.
 fn asks(ctx: &ToolContext) -> bool {
     let actions = ctx.actions();
     let id = ctx.function_call_id().unwrap_or_default();
     actions.requested_tool_confirmations().contains_key(&id) || actions.requested_auth_configs().contains_key(&id)
 }
 
-/// Returns whether a person has rejected the call at its confirmation gate, so that the tool was not called.
+/// Returns true if a person has rejected the call at its confirmation gate, so that the tool was not called.
 fn is_rejected(ctx: &ToolContext, result: &Value) -> bool {
     ctx.tool_confirmation().is_some_and(|answer| !answer.confirmed) && *result == json!({"error": REJECTED})
 }

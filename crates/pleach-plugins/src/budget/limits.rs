@@ -109,7 +109,7 @@ impl Limits {
         self
     }
 
-    /// Returns whether no limit is set.
+    /// Returns true if no limit is set.
     pub(super) fn is_empty(&self) -> bool {
         *self == Self { window: self.window, ..Self::default() }
     }
@@ -157,7 +157,7 @@ impl Limits {
         }
     }
 
-    /// Returns whether the limits depend on the tokens of answers.
+    /// Returns true if the limits depend on the tokens of answers.
     pub(super) fn needs_tokens(&self) -> bool {
         self.cost.is_some() || self.total_tokens.or(self.input_tokens).or(self.output_tokens).is_some()
     }

@@ -123,7 +123,7 @@ impl PriceTable {
     }
 }
 
-/// Returns whether a name is a prefix of whole words: `gpt-4` of `gpt-4-turbo`, and not of `gpt-4o`.
+/// Returns true if a name is a prefix of whole words: `gpt-4` of `gpt-4-turbo`, and not of `gpt-4o`.
 fn is_prefix(name: &str, model: &str) -> bool {
     let is_word = |letter: char| letter.is_alphanumeric();
     let rest = model.strip_prefix(name);

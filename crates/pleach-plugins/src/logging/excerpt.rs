@@ -174,7 +174,7 @@ fn hide_in_queries(text: &str) -> Cow<'_, str> {
     out.into()
 }
 
-/// Returns whether an object is a pair of a secret name and its value, as headers are often written.
+/// Returns true if an object is a pair of a secret name and its value, as headers are often written.
 fn is_secret_pair(members: &Map) -> bool {
     let name = ["name", "key", "header"].iter().find_map(|name| members.get(*name)?.as_str());
     members.contains_key("value") && name.is_some_and(is_secret_name)

@@ -146,7 +146,7 @@ impl LoggingPlugin {
         }
     }
 
-    /// Returns whether anyone receives the lines: nothing is formatted for a subscriber that does not want them.
+    /// Returns true if anyone receives the lines: nothing is formatted for a subscriber that does not want them.
     fn is_on(&self) -> bool {
         match self.sink {
             Sink::Tracing => tracing::enabled!(target: TARGET, tracing::Level::INFO),

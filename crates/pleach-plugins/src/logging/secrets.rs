@@ -55,7 +55,7 @@ fn collect(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Returns whether a value with this name is secret: `api_key`, `accessToken`, `Authorization`, but not `max_tokens`.
+/// Returns true if a value with this name is secret: `api_key`, `accessToken`, `Authorization`, but not `max_tokens`.
 pub(super) fn is_secret_name(name: &str) -> bool {
     const WHOLE: [&str; 8] = ["pwd", "pin", "otp", "auth", "jwt", "bearer", "sig", "signature"];
     const WITHIN: [&str; 14] = [

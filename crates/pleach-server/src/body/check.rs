@@ -147,7 +147,7 @@ impl Checker {
     }
 }
 
-/// Returns whether a base64 text uses either the plain or the URL alphabet, not both, and has no bits after its last
+/// Returns true if a base64 text uses either the plain or the URL alphabet, not both, and has no bits after its last
 /// byte.
 fn is_strict(text: &str) -> bool {
     let digits = text.trim_end_matches('=');

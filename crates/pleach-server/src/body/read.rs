@@ -90,7 +90,7 @@ pub(crate) fn declared_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// Returns whether the content type is JSON or has a `+json` suffix.
+/// Returns true if the content type is JSON or has a `+json` suffix.
 // H6
 fn is_json(headers: &HeaderMap) -> bool {
     let Some(kind) = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()) else { return false };

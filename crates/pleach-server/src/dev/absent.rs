@@ -195,7 +195,7 @@ async fn read_builder(_: Local, State(api): State<Arc<Api>>, AppPath(app): AppPa
     Ok(text_response(StatusCode::OK, "", "text/plain; charset=utf-8"))
 }
 
-/// Nothing is saved: apps are programs, not documents.
+/// Checks the documents without saving them: apps are programs, not documents.
 async fn save_builder(_: Local, api: State<Arc<Api>>, app: AppPath, request: Request) -> Result<Response, ApiError> {
     upload::check(&api, request).await?;
     of(&api, &app, json!(false))

@@ -33,7 +33,7 @@ impl FromRequestParts<Arc<Api>> for Local {
     }
 }
 
-/// Returns whether the environment opens the routes to other machines.
+/// Returns true if the environment opens the routes to other machines.
 pub(crate) fn are_open_to_others() -> bool {
     let value = std::env::var(OPEN).unwrap_or_default().trim().to_lowercase();
     matches!(value.as_str(), "1" | "true" | "yes")

@@ -32,7 +32,7 @@ pub(crate) fn router() -> Router<Arc<Api>> {
     development().merge(ui_routes())
 }
 
-/// Returns whether a path belongs to a UI file, which also answers HEAD. The files have no routes of their own.
+/// Returns true if a path belongs to a UI file, which also answers HEAD. The files have no routes of their own.
 pub(crate) fn is_file(path: &str) -> bool {
     path.strip_prefix(FILES).is_some_and(|file| !MADE.contains(&file))
 }

@@ -89,7 +89,7 @@ impl Version {
         Self { tag: format!("\"{:x}-{:x}\"", since.as_nanos(), metadata.len()), changed }
     }
 
-    /// Returns whether the client has this version.
+    /// Returns true if the client has this version.
     fn is_known(&self, asked: &HeaderMap) -> bool {
         let text = |name: HeaderName| asked.get(name).and_then(|value| value.to_str().ok());
         if let Some(tags) = text(IF_NONE_MATCH) {

@@ -194,7 +194,7 @@ fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Returns whether an edge is drawn with its route: google-adk leaves out routes that are false in Python.
+/// Returns true if an edge is drawn with its route: google-adk leaves out routes that are false in Python.
 fn is_shown(route: &Value) -> bool {
     !matches!(route, Value::Bool(false)) && *route != 0 && *route != ""
 }

@@ -38,7 +38,7 @@ impl Failure {
         }
     }
 
-    /// Returns whether a run without events failed because its session could not be used or the caller lacks a right.
+    /// Returns true if a run without events failed because its session could not be used or the caller lacks a right.
     /// Such a failure gets a status instead of a stream.
     // H51
     pub(crate) fn is_before_the_stream(&self) -> bool {

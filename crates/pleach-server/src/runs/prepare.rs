@@ -160,7 +160,7 @@ pub(crate) fn check_is_question(id: &str) -> Result<(), ApiError> {
     Err(ApiError::bad_request(detail))
 }
 
-/// Returns whether the message answers questions.
+/// Returns true if the message answers questions.
 fn answers(body: &RunBody) -> bool {
     body.new_message.as_ref().is_some_and(|message| message.function_responses().next().is_some())
 }
@@ -171,7 +171,7 @@ fn named_invocation(body: &RunBody) -> Option<InvocationId> {
     body.invocation_id.as_deref().filter(|id| is_named && !id.is_empty()).map(InvocationId::from)
 }
 
-/// Returns whether the request is a message that starts an invocation. Its event is then the first of its run.
+/// Returns true if the request is a message that starts an invocation. Its event is then the first of its run.
 fn starts_invocation(body: &RunBody) -> bool {
     body.new_message.is_some() && !answers(body) && body.invocation_id.as_deref().is_none_or(str::is_empty)
 }

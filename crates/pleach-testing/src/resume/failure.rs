@@ -14,7 +14,7 @@ use crate::human::unanswered;
 /// `unwrap`.
 #[non_exhaustive]
 pub struct ResumeFailure {
-    /// Where the run was cut off; `None` if it was not cut off.
+    /// The point at which the run was cut off; `None` if it was not cut off.
     pub crash: Option<Box<CrashPoint>>,
     /// The fault of the run.
     pub fault: ResumeFault,

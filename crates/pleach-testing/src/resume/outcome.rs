@@ -148,7 +148,7 @@ fn runs(events: &[Arc<Event>]) -> BTreeMap<String, usize> {
     counts
 }
 
-/// Returns whether an event has the output of the run that wrote it.
+/// Returns true if an event has the output of the run that wrote it.
 fn gives(event: &Event) -> bool {
     let has_output = event.output().is_some() || event.node_info().message_as_output() == Some(true);
     has_output && !event.is_from_user() && event.is_output_for(event.path())

@@ -38,7 +38,7 @@ impl Names {
     }
 }
 
-/// Returns whether an id has the form of idempotency keys, which are derived from what they name.
+/// Returns true if an id has the form of idempotency keys, which are derived from what they name.
 pub(crate) fn is_stable(id: Uuid) -> bool {
     id.get_version_num() == 8
 }
