@@ -95,7 +95,7 @@ pub(crate) async fn an_answer_that_does_not_fit_is_refused_with_its_field_and_ch
     assert!(body["error"].as_str().unwrap().contains("cents: invalid value"), "{body}");
 }
 
-pub(crate) async fn what_is_not_there_is_not_found(backend: Backend) {
+pub(crate) async fn missing_things_are_not_found(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let client = place.start().await;
     client.submit("e1", 48_000).await;
