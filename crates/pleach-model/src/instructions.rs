@@ -55,8 +55,8 @@ impl LlmRequest {
     ///
     /// The contents that the request already has are taken as contents of instructions. If they contain media of a
     /// static instruction, they become the beginning of the request. Otherwise they are inserted before the user's
-    /// latest contents or, if the model is in the middle of a turn, after the response to its call. ADK:
-    /// `_add_instructions_to_user_content`
+    /// latest contents or, if the model is in the middle of a turn, after the response to its call.
+    /// ADK: `_add_instructions_to_user_content`
     // L33–L35
     pub fn set_conversation(&mut self, conversation: Vec<SharedContent>) {
         let instructions = mem::replace(&mut self.contents, conversation);
@@ -64,8 +64,8 @@ impl LlmRequest {
     }
 
     /// Adds instructions, for tools, that [`place_last_instructions`](Self::place_last_instructions) puts after all
-    /// others. The beginning of the system instruction stays the same while these differ. ADK:
-    /// `_append_dynamic_instructions`
+    /// others. The beginning of the system instruction stays the same while these differ.
+    /// ADK: `_append_dynamic_instructions`
     pub fn append_last_instructions<T: Into<String>>(&mut self, texts: impl IntoIterator<Item = T>) {
         self.last_instructions.extend(texts.into_iter().map(Into::into));
     }

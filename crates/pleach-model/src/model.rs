@@ -58,9 +58,10 @@ pub trait Model: Send + Sync + 'static {
     /// Checks, before any request, that the model's provider can enforce a JSON Schema for answers. An agent with a
     /// model and an output schema calls this when it is built.
     ///
-    /// # Errors A [`ModelErrorKind::InvalidRequest`](crate::ModelErrorKind::InvalidRequest) that names the fields that
-    /// the model's provider cannot enforce. [`generate`](Self::generate) fails with the same error before it sends such
-    /// a schema.
+    /// # Errors
+    /// A [`ModelErrorKind::InvalidRequest`](crate::ModelErrorKind::InvalidRequest) that names the fields that the
+    /// model's provider cannot enforce. [`generate`](Self::generate) fails with the same error before it sends such a
+    /// schema.
     fn check_output_schema(&self, _schema: &Value) -> Result<(), ModelError> {
         Ok(())
     }

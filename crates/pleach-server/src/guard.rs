@@ -34,7 +34,8 @@ impl Refusal {
 
 /// Checks the host and the origin of a request.
 ///
-/// # Errors [`Refusal`] names the one that is not allowed.
+/// # Errors
+/// [`Refusal`] names the one that is not allowed.
 pub(crate) fn check(headers: &HeaderMap, uri: &Uri, bind: Bind, origins: &Origins) -> Result<(), Refusal> {
     if !host_is_allowed(headers, bind, origins) {
         return Err(Refusal::Host);

@@ -176,8 +176,9 @@ impl ScriptedHuman {
     /// open that the script leaves open. Sleeps are not questions to a person. Returns the questions that stay open,
     /// including sleeps.
     ///
-    /// # Errors [`HumanError::NoAnswer`] with the question that no rule matches; earlier answers are stored.
-    /// [`HumanError::Run`] if a run fails.
+    /// # Errors
+    /// [`HumanError::NoAnswer`] with the question that no rule matches; earlier answers are stored. [`HumanError::Run`]
+    /// if a run fails.
     ///
     /// # Cancel safety
     /// Dropping the future drops the run of the last answer.

@@ -23,8 +23,9 @@ static ARGS: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Reads a form with files, and checks them.
 ///
-/// # Errors 422 for a form without files, 400 for a file whose name leads out of the app or has another ending than
-/// .yaml or .yml, and for a document that calls functions.
+/// # Errors
+/// 422 for a form without files, 400 for a file whose name leads out of the app or has another ending than .yaml or
+/// .yml, and for a document that calls functions.
 pub(super) async fn check(api: &Api, request: Request) -> Result<(), ApiError> {
     let boundary = boundary(request.headers());
     let text = match api.payload(request).await? {
