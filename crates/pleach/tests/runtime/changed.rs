@@ -219,8 +219,7 @@ async fn an_answer_of_a_changed_type_is_refused_with_the_remedy() {
                   new invocation); nothing was stored, answer it again";
     for (answer, wanted) in [(order(), "a whole number"), (5.into(), "struct Order")] {
         let lines = trace(runner(asks::<Order>(false)).answer("s1", "q1", answer).unwrap()).await;
-        let text =
-            format!("! WorkflowDataError: the answer to question 'q1' does not fit: expected {wanted} {remedy}");
+        let text = format!("! WorkflowDataError: the answer to question 'q1' does not fit: expected {wanted} {remedy}");
         assert_eq!(lines, [text]);
     }
     let unchanged = trace(runner(asks::<i64>(true)).answer("s1", "q1", order()).unwrap()).await;
