@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use pleach::server::{Inspector, Server, ServerLimits};
 use pleach::{
-    App, AppName, BoxFuture, Clock, CreateSession, Event, GetSessionConfig, InMemorySessionService, ListSessions,
-    ListSessionsResponse, Map, Session, SessionHead, SessionId, SessionKey, SessionResult, SessionService,
-    SessionServiceExt as _, Since, UserId,
+    App, BoxFuture, Clock, CreateSession, Event, GetSessionConfig, InMemorySessionService, Session, SessionKey,
+    SessionResult, SessionService, SessionServiceExt as _,
 };
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -230,9 +229,8 @@ impl MinimalService {
 }
 
 impl SessionService for MinimalService {
-    fn create_session(&self, request: CreateSession) -> BoxFuture<'_, SessionResult<Session>> {
-        self.inner.create_session(request)
-    }
+    pleach::forward_session_service!(|this| this.inner; create_session, events_since, list_sessions,
+        delete_session, append, claim, find_sessions, user_state);
 
     fn get_session<'a>(
         &'a self,
@@ -243,37 +241,5 @@ impl SessionService for MinimalService {
             self.counts.pass().await;
             self.inner.get_session(key, config).await
         })
-    }
-
-    fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<Option<Since>>> {
-        self.inner.events_since(head)
-    }
-
-    fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
-        self.inner.list_sessions(request)
-    }
-
-    fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, SessionResult<()>> {
-        self.inner.delete_session(key)
-    }
-
-    fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, SessionResult<Arc<Event>>> {
-        self.inner.append(head, event)
-    }
-
-    fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, SessionResult<()>> {
-        self.inner.claim(head, time)
-    }
-
-    fn find_sessions<'a>(
-        &'a self,
-        app_name: &'a AppName,
-        session_id: &'a SessionId,
-    ) -> BoxFuture<'a, SessionResult<Vec<SessionKey>>> {
-        self.inner.find_sessions(app_name, session_id)
-    }
-
-    fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {
-        self.inner.user_state(app_name, user_id)
     }
 }

@@ -3,11 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use pleach::{
-    AppName, BoxFuture, CreateSession, Event, GetSessionConfig, InMemorySessionService, ListSessions,
-    ListSessionsResponse, Map, Session, SessionError, SessionHead, SessionId, SessionKey, SessionService, Since,
-    UserId,
-};
+use pleach::{BoxFuture, GetSessionConfig, InMemorySessionService, Session, SessionError, SessionKey, SessionService};
 use serde_json::json;
 
 use crate::served::{apps, message, serve};
@@ -23,9 +19,8 @@ struct CountingSessions {
 type Answer<'a, T> = BoxFuture<'a, Result<T, SessionError>>;
 
 impl SessionService for CountingSessions {
-    fn create_session(&self, request: CreateSession) -> Answer<'_, Session> {
-        self.inner.create_session(request)
-    }
+    pleach::forward_session_service!(|this| this.inner; create_session, events_since, list_sessions,
+        find_sessions, delete_session, append, user_state);
 
     fn get_session<'a>(&'a self, key: &'a SessionKey, config: GetSessionConfig) -> Answer<'a, Option<Session>> {
         self.reads.fetch_add(1, Ordering::SeqCst);
@@ -33,30 +28,6 @@ impl SessionService for CountingSessions {
             return Box::pin(async { Err(SessionError::Storage { backend: "counted", source: "broken".into() }) });
         }
         self.inner.get_session(key, config)
-    }
-
-    fn events_since<'a>(&'a self, head: &'a SessionHead) -> Answer<'a, Option<Since>> {
-        self.inner.events_since(head)
-    }
-
-    fn list_sessions(&self, request: ListSessions) -> Answer<'_, ListSessionsResponse> {
-        self.inner.list_sessions(request)
-    }
-
-    fn find_sessions<'a>(&'a self, app: &'a AppName, id: &'a SessionId) -> Answer<'a, Vec<SessionKey>> {
-        self.inner.find_sessions(app, id)
-    }
-
-    fn delete_session<'a>(&'a self, key: &'a SessionKey) -> Answer<'a, ()> {
-        self.inner.delete_session(key)
-    }
-
-    fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> Answer<'a, Arc<Event>> {
-        self.inner.append(head, event)
-    }
-
-    fn user_state<'a>(&'a self, app: &'a AppName, user: &'a UserId) -> Answer<'a, Map> {
-        self.inner.user_state(app, user)
     }
 }
 

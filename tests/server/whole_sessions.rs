@@ -4,11 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pleach::server::ServerLimits;
-use pleach::{
-    AppName, BoxFuture, CreateSession, Event, GetSessionConfig, InMemorySessionService, ListSessions,
-    ListSessionsResponse, Map, Session, SessionError, SessionHead, SessionId, SessionKey, SessionService, Since,
-    UserId,
-};
+use pleach::{BoxFuture, Event, InMemorySessionService, SessionError, SessionHead, SessionService};
 use pleach_testkit::HeldClock;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
@@ -38,29 +34,8 @@ impl Gated {
 type Answer<'a, T> = BoxFuture<'a, Result<T, SessionError>>;
 
 impl SessionService for Gated {
-    fn create_session(&self, request: CreateSession) -> Answer<'_, Session> {
-        self.inner.create_session(request)
-    }
-
-    fn get_session<'a>(&'a self, key: &'a SessionKey, config: GetSessionConfig) -> Answer<'a, Option<Session>> {
-        self.inner.get_session(key, config)
-    }
-
-    fn events_since<'a>(&'a self, head: &'a SessionHead) -> Answer<'a, Option<Since>> {
-        self.inner.events_since(head)
-    }
-
-    fn list_sessions(&self, request: ListSessions) -> Answer<'_, ListSessionsResponse> {
-        self.inner.list_sessions(request)
-    }
-
-    fn find_sessions<'a>(&'a self, app: &'a AppName, id: &'a SessionId) -> Answer<'a, Vec<SessionKey>> {
-        self.inner.find_sessions(app, id)
-    }
-
-    fn delete_session<'a>(&'a self, key: &'a SessionKey) -> Answer<'a, ()> {
-        self.inner.delete_session(key)
-    }
+    pleach::forward_session_service!(|this| this.inner; create_session, get_session, events_since, list_sessions,
+        find_sessions, delete_session, user_state);
 
     fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> Answer<'a, Arc<Event>> {
         Box::pin(async move {
@@ -68,10 +43,6 @@ impl SessionService for Gated {
             self.open.acquire().await.expect("the gate is never closed").forget();
             self.inner.append(head, event).await
         })
-    }
-
-    fn user_state<'a>(&'a self, app: &'a AppName, user: &'a UserId) -> Answer<'a, Map> {
-        self.inner.user_state(app, user)
     }
 }
 

@@ -3,10 +3,7 @@
 use std::sync::Arc;
 
 use pleach::prelude::*;
-use pleach::{
-    AppName, BoxError, BoxFuture, CreateSession, Event, GetSessionConfig, ListSessions, ListSessionsResponse, Map,
-    Session, SessionError, SessionHead, SessionId, SessionKey, SessionService, Since, UserId,
-};
+use pleach::{BoxError, BoxFuture, SessionError, SessionHead, SessionService};
 
 use crate::measure::{Metric, now, sample};
 use crate::row::Row;
@@ -64,47 +61,10 @@ fn steps() -> Result<Workflow, BuildError> {
 }
 
 impl SessionService for Unchecked {
-    fn create_session(&self, request: CreateSession) -> BoxFuture<'_, Answer<Session>> {
-        self.0.create_session(request)
-    }
-
-    fn get_session<'a>(
-        &'a self,
-        key: &'a SessionKey,
-        config: GetSessionConfig,
-    ) -> BoxFuture<'a, Answer<Option<Session>>> {
-        self.0.get_session(key, config)
-    }
-
-    fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, Answer<Option<Since>>> {
-        self.0.events_since(head)
-    }
-
-    fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, Answer<ListSessionsResponse>> {
-        self.0.list_sessions(request)
-    }
-
-    fn find_sessions<'a>(&'a self, app: &'a AppName, id: &'a SessionId) -> BoxFuture<'a, Answer<Vec<SessionKey>>> {
-        self.0.find_sessions(app, id)
-    }
-
-    fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, Answer<()>> {
-        self.0.delete_session(key)
-    }
-
-    fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, Answer<Arc<Event>>> {
-        self.0.append(head, event)
-    }
-
-    fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, Answer<()>> {
-        self.0.claim(head, time)
-    }
+    pleach::forward_session_service!(|this| this.0; create_session, get_session, events_since, list_sessions,
+        find_sessions, delete_session, append, claim, user_state);
 
     fn check_head<'a>(&'a self, _: &'a SessionHead) -> BoxFuture<'a, Answer<()>> {
         Box::pin(std::future::ready(Ok(())))
-    }
-
-    fn user_state<'a>(&'a self, app: &'a AppName, user: &'a UserId) -> BoxFuture<'a, Answer<Map>> {
-        self.0.user_state(app, user)
     }
 }

@@ -4,13 +4,8 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use pleach_artifact::{ArtifactError, ArtifactService};
-use pleach_core::{
-    AppName, Blob, BoxFuture, Event, EventId, Map, Part, Session, SessionHead, SessionId, SessionKey, UserId,
-};
-use pleach_session::{
-    CreateSession, GetSessionConfig, ListQuestions, ListQuestionsResponse, ListSessions, ListSessionsResponse,
-    LogPlace, LostPayload, NewDeadlines, SessionError, SessionResult, SessionService, Since, prepare,
-};
+use pleach_core::{Blob, BoxFuture, Event, EventId, Part, Session, SessionHead, SessionKey};
+use pleach_session::{GetSessionConfig, LostPayload, SessionError, SessionResult, SessionService, Since, prepare};
 
 use crate::note::{Entry, Note};
 use crate::place::{Place, large_places};
@@ -331,9 +326,9 @@ fn unwritable(key: &SessionKey, event: &Event, error: &serde_json::Error) -> Ses
 }
 
 impl SessionService for PayloadSessions {
-    fn create_session(&self, request: CreateSession) -> BoxFuture<'_, SessionResult<Session>> {
-        self.inner.create_session(request)
-    }
+    pleach_session::forward_session_service!(|this| this.inner; create_session, head_behind, list_apps,
+        list_sessions, list_questions, new_deadlines, find_sessions, claim, check_head, note_settled, user_state,
+        app_state, health_check, flush, close);
 
     fn get_session<'a>(
         &'a self,
@@ -345,44 +340,6 @@ impl SessionService for PayloadSessions {
 
     fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<Option<Since>>> {
         Box::pin(self.since(head))
-    }
-
-    fn head_behind<'a>(
-        &'a self,
-        key: &'a SessionKey,
-        event: &'a EventId,
-    ) -> BoxFuture<'a, SessionResult<Option<SessionHead>>> {
-        self.inner.head_behind(key, event)
-    }
-
-    fn list_apps(&self) -> BoxFuture<'_, SessionResult<Vec<AppName>>> {
-        self.inner.list_apps()
-    }
-
-    fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
-        self.inner.list_sessions(request)
-    }
-
-    /// Lists questions from the rows, without reading payloads.
-    fn list_questions(&self, request: ListQuestions) -> BoxFuture<'_, SessionResult<ListQuestionsResponse>> {
-        self.inner.list_questions(request)
-    }
-
-    fn new_deadlines<'a>(
-        &'a self,
-        app_name: &'a AppName,
-        since: Option<&'a LogPlace>,
-        now: f64,
-    ) -> BoxFuture<'a, SessionResult<Option<NewDeadlines>>> {
-        self.inner.new_deadlines(app_name, since, now)
-    }
-
-    fn find_sessions<'a>(
-        &'a self,
-        app_name: &'a AppName,
-        session_id: &'a SessionId,
-    ) -> BoxFuture<'a, SessionResult<Vec<SessionKey>>> {
-        self.inner.find_sessions(app_name, session_id)
     }
 
     /// Deletes the session, and then its payloads.
@@ -423,37 +380,5 @@ impl SessionService for PayloadSessions {
         event: &'a EventId,
     ) -> BoxFuture<'a, SessionResult<Option<Session>>> {
         Box::pin(self.get_to_redact(key, event))
-    }
-
-    fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, SessionResult<()>> {
-        self.inner.claim(head, time)
-    }
-
-    fn check_head<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<()>> {
-        self.inner.check_head(head)
-    }
-
-    fn note_settled<'a>(&'a self, program: &'a str, heads: &'a [SessionHead]) -> BoxFuture<'a, SessionResult<()>> {
-        self.inner.note_settled(program, heads)
-    }
-
-    fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>> {
-        self.inner.user_state(app_name, user_id)
-    }
-
-    fn app_state<'a>(&'a self, app_name: &'a AppName) -> BoxFuture<'a, SessionResult<Map>> {
-        self.inner.app_state(app_name)
-    }
-
-    fn health_check(&self) -> BoxFuture<'_, SessionResult<()>> {
-        self.inner.health_check()
-    }
-
-    fn flush(&self) -> BoxFuture<'_, SessionResult<()>> {
-        self.inner.flush()
-    }
-
-    fn close(&self) -> BoxFuture<'_, SessionResult<()>> {
-        self.inner.close()
     }
 }

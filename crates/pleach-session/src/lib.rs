@@ -10,6 +10,8 @@ mod effective_events;
 mod error;
 mod ext;
 mod faults;
+#[doc(hidden)]
+pub mod forward;
 mod inbox;
 mod known_state;
 mod listing;

@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use pleach_core::{
-    AppName, BoxError, BoxFuture, Event, EventId, Map, Session, SessionHead, SessionId, SessionKey, UserId, to_camel,
-};
+use pleach_core::{AppName, BoxError, BoxFuture, Event, Map, Session, SessionHead, SessionKey, UserId, to_camel};
 use pleach_session::{
     CreateSession, GetSessionConfig, ListQuestions, ListQuestionsResponse, ListSessions, ListSessionsResponse,
-    LogPlace, NewDeadlines, SessionError, SessionResult, SessionService, Since,
+    SessionError, SessionResult, SessionService, Since,
 };
 
 /// Wraps a service so that sloppy callers, and backends that rely on shared memory, fail early.
@@ -84,6 +82,9 @@ impl<S: SessionService> StrictSessionService<S> {
 }
 
 impl<S: SessionService> SessionService for StrictSessionService<S> {
+    pleach_session::forward_session_service!(|this| this.inner; head_behind, list_apps, new_deadlines,
+        find_sessions, delete_session, health_check, flush, close);
+
     fn create_session(&self, request: CreateSession) -> BoxFuture<'_, SessionResult<Session>> {
         Box::pin(self.create(request))
     }
@@ -100,18 +101,6 @@ impl<S: SessionService> SessionService for StrictSessionService<S> {
         Box::pin(self.since(head))
     }
 
-    fn head_behind<'a>(
-        &'a self,
-        key: &'a SessionKey,
-        event: &'a EventId,
-    ) -> BoxFuture<'a, SessionResult<Option<SessionHead>>> {
-        self.inner.head_behind(key, event)
-    }
-
-    fn list_apps(&self) -> BoxFuture<'_, SessionResult<Vec<AppName>>> {
-        self.inner.list_apps()
-    }
-
     fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>> {
         Box::pin(self.list(request))
     }
@@ -121,27 +110,6 @@ impl<S: SessionService> SessionService for StrictSessionService<S> {
             let ListQuestionsResponse { items, next } = self.inner.list_questions(request).await?;
             Ok(ListQuestionsResponse { items: through_json(&items)?, next: through_json(&next)? })
         })
-    }
-
-    fn new_deadlines<'a>(
-        &'a self,
-        app_name: &'a AppName,
-        since: Option<&'a LogPlace>,
-        now: f64,
-    ) -> BoxFuture<'a, SessionResult<Option<NewDeadlines>>> {
-        self.inner.new_deadlines(app_name, since, now)
-    }
-
-    fn find_sessions<'a>(
-        &'a self,
-        app_name: &'a AppName,
-        session_id: &'a SessionId,
-    ) -> BoxFuture<'a, SessionResult<Vec<SessionKey>>> {
-        self.inner.find_sessions(app_name, session_id)
-    }
-
-    fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, SessionResult<()>> {
-        self.inner.delete_session(key)
     }
 
     fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, SessionResult<Arc<Event>>> {
@@ -178,18 +146,6 @@ impl<S: SessionService> SessionService for StrictSessionService<S> {
 
     fn app_state<'a>(&'a self, app_name: &'a AppName) -> BoxFuture<'a, SessionResult<Map>> {
         Box::pin(async move { through_json(&self.inner.app_state(app_name).await?) })
-    }
-
-    fn health_check(&self) -> BoxFuture<'_, SessionResult<()>> {
-        self.inner.health_check()
-    }
-
-    fn flush(&self) -> BoxFuture<'_, SessionResult<()>> {
-        self.inner.flush()
-    }
-
-    fn close(&self) -> BoxFuture<'_, SessionResult<()>> {
-        self.inner.close()
     }
 }
 

@@ -124,7 +124,8 @@ pub use pleach_session::{
     CreateSession, EventsSummarizer, GetSessionConfig, InboxItem, KnownState, ListCursor, ListQuestions,
     ListQuestionsResponse, ListSessions, ListSessionsResponse, LogPlace, LostPayload, MODEL_WAIT, NewDeadlines,
     QuestionCursor, REDACTED, Redaction, RedactionError, RedactionFault, SessionError, SessionFault, SessionResult,
-    SessionService, SessionServiceExt, Since, Summary, effective_events, open_questions, summary_event,
+    SessionService, SessionServiceExt, Since, Summary, effective_events, forward_session_service, open_questions,
+    summary_event,
 };
 #[cfg(feature = "inmemory")]
 pub use pleach_session_inmemory::InMemorySessionService;

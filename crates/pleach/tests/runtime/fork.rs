@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use pleach::prelude::*;
 use pleach::{
-    AppName, ArtifactScope, ArtifactService, BoxError, BoxFuture, CreateSession, GetSessionConfig,
-    InMemoryArtifactService, InMemorySessionService, ListSessions, ListSessionsResponse, ListUnfinished, Map,
-    RunProgress, Session, SessionError, SessionHead, SessionId, SessionKey, SessionServiceExt, Since, SystemClock,
-    UserId,
+    ArtifactScope, BoxError, BoxFuture, CreateSession, GetSessionConfig, InMemoryArtifactService,
+    InMemorySessionService, ListSessions, ListUnfinished, RunProgress, Session, SessionError, SessionHead, SessionKey,
+    SystemClock,
 };
 use serde_json::{Value, json};
 
@@ -217,33 +216,8 @@ struct Shaky {
 }
 
 impl SessionService for Shaky {
-    fn create_session(&self, request: CreateSession) -> BoxFuture<'_, Stored<Session>> {
-        self.inner.create_session(request)
-    }
-
-    fn get_session<'a>(
-        &'a self,
-        key: &'a SessionKey,
-        config: GetSessionConfig,
-    ) -> BoxFuture<'a, Stored<Option<Session>>> {
-        self.inner.get_session(key, config)
-    }
-
-    fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, Stored<Option<Since>>> {
-        self.inner.events_since(head)
-    }
-
-    fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, Stored<ListSessionsResponse>> {
-        self.inner.list_sessions(request)
-    }
-
-    fn find_sessions<'a>(&'a self, app: &'a AppName, id: &'a SessionId) -> BoxFuture<'a, Stored<Vec<SessionKey>>> {
-        self.inner.find_sessions(app, id)
-    }
-
-    fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, Stored<()>> {
-        self.inner.delete_session(key)
-    }
+    pleach::forward_session_service!(|this| this.inner; create_session, get_session, events_since, list_sessions,
+        find_sessions, delete_session, claim, user_state);
 
     fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, Stored<Arc<Event>>> {
         Box::pin(async move {
@@ -254,14 +228,6 @@ impl SessionService for Shaky {
             }
             self.inner.append(head, event).await
         })
-    }
-
-    fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, Stored<()>> {
-        self.inner.claim(head, time)
-    }
-
-    fn user_state<'a>(&'a self, app: &'a AppName, user: &'a UserId) -> BoxFuture<'a, Stored<Map>> {
-        self.inner.user_state(app, user)
     }
 }
 

@@ -3,10 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use pleach::prelude::*;
-use pleach::{AppName, SessionId, UserId};
 use pleach::{
-    BoxFuture, CreateSession, GetSessionConfig, InMemorySessionService, ListQuestions, ListQuestionsResponse,
-    ListSessions, ListSessionsResponse, Map, Session, SessionError, SessionHead, SessionKey, SessionService, Since,
+    BoxFuture, GetSessionConfig, InMemorySessionService, Session, SessionError, SessionHead, SessionKey, SessionService,
 };
 use tokio::sync::Semaphore;
 
@@ -58,9 +56,8 @@ async fn pass(gate: &Semaphore) {
 }
 
 impl SessionService for Gated {
-    fn create_session(&self, request: CreateSession) -> BoxFuture<'_, Answer<Session>> {
-        self.sessions.create_session(request)
-    }
+    pleach::forward_session_service!(|this| this.sessions; create_session, events_since, list_sessions,
+        list_questions, find_sessions, delete_session, claim, user_state);
 
     fn get_session<'a>(
         &'a self,
@@ -76,26 +73,6 @@ impl SessionService for Gated {
         })
     }
 
-    fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, Answer<Option<Since>>> {
-        self.sessions.events_since(head)
-    }
-
-    fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, Answer<ListSessionsResponse>> {
-        self.sessions.list_sessions(request)
-    }
-
-    fn list_questions(&self, request: ListQuestions) -> BoxFuture<'_, Answer<ListQuestionsResponse>> {
-        self.sessions.list_questions(request)
-    }
-
-    fn find_sessions<'a>(&'a self, app: &'a AppName, id: &'a SessionId) -> BoxFuture<'a, Answer<Vec<SessionKey>>> {
-        self.sessions.find_sessions(app, id)
-    }
-
-    fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, Answer<()>> {
-        self.sessions.delete_session(key)
-    }
-
     fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, Answer<Arc<Event>>> {
         Box::pin(async move {
             self.storing.acquire().await.unwrap().forget();
@@ -103,13 +80,5 @@ impl SessionService for Gated {
             self.stored.acquire().await.unwrap().forget();
             stored
         })
-    }
-
-    fn claim<'a>(&'a self, head: &'a mut SessionHead, time: f64) -> BoxFuture<'a, Answer<()>> {
-        self.sessions.claim(head, time)
-    }
-
-    fn user_state<'a>(&'a self, app: &'a AppName, user: &'a UserId) -> BoxFuture<'a, Answer<Map>> {
-        self.sessions.user_state(app, user)
     }
 }

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use pleach::prelude::*;
 use pleach::{
-    AppName, BoxFuture, CreateSession, GetSessionConfig, Hook, InMemorySessionService, InvocationContext, ListSessions,
-    ListSessionsResponse, Map, Plugin, RunRequest, Session, SessionError, SessionHead, SessionId, SessionKey,
-    SessionService, Since, UserId,
+    BoxFuture, Hook, InMemorySessionService, InvocationContext, Plugin, RunRequest, Session, SessionError, SessionHead,
+    SessionService,
 };
 use serde_json::json;
 
@@ -95,41 +94,12 @@ fn disk_full() -> SessionError {
 }
 
 impl SessionService for Broken {
-    fn create_session(&self, request: CreateSession) -> BoxFuture<'_, Answer<Session>> {
-        self.inner.create_session(request)
-    }
-
-    fn get_session<'a>(
-        &'a self,
-        key: &'a SessionKey,
-        config: GetSessionConfig,
-    ) -> BoxFuture<'a, Answer<Option<Session>>> {
-        self.inner.get_session(key, config)
-    }
-
-    fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, Answer<Option<Since>>> {
-        self.inner.events_since(head)
-    }
-
-    fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, Answer<ListSessionsResponse>> {
-        self.inner.list_sessions(request)
-    }
-
-    fn find_sessions<'a>(&'a self, app: &'a AppName, id: &'a SessionId) -> BoxFuture<'a, Answer<Vec<SessionKey>>> {
-        self.inner.find_sessions(app, id)
-    }
-
-    fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, Answer<()>> {
-        self.inner.delete_session(key)
-    }
+    pleach::forward_session_service!(|this| this.inner; create_session, get_session, events_since, list_sessions,
+        find_sessions, delete_session, user_state);
 
     fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, Answer<Arc<Event>>> {
         let full = *self.full.lock().unwrap();
         Box::pin(async move { if full { Err(disk_full()) } else { self.inner.append(head, event).await } })
-    }
-
-    fn user_state<'a>(&'a self, app: &'a AppName, user: &'a UserId) -> BoxFuture<'a, Answer<Map>> {
-        self.inner.user_state(app, user)
     }
 
     fn flush(&self) -> BoxFuture<'_, Answer<()>> {
