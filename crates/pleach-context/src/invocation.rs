@@ -12,7 +12,7 @@ use pleach_core::{
 use pleach_memory::MemoryService;
 
 use crate::contract::{InvocationSetup, Services};
-use crate::engine::{EventQueue, Fence, WorkGate};
+use crate::engine::{EventQueue, Fence, InvocationHandle, WorkGate};
 use crate::followers::Followers;
 use crate::live_signals::LiveSignals;
 use crate::session_state::SessionState;
@@ -27,16 +27,16 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl InvocationSetup {
-    /// Returns the shared part of an invocation that has stored nothing yet.
+    /// Opens an invocation that has stored nothing yet.
     #[must_use]
-    pub fn open(mut self) -> InvocationContext {
+    pub fn open(mut self) -> InvocationHandle {
         let state = std::mem::take(&mut self.state);
         let events = std::mem::take(&mut self.events);
         let mut metadata = self.run_config.custom_metadata.clone();
         // The field is public, so the config's own setter may not have seen it. An invocation within a tool call has none of its own.
         drop_reserved_metadata(&mut metadata);
         let has_metadata = AtomicBool::new(!metadata.is_empty());
-        InvocationContext {
+        let ic = InvocationContext {
             last_update_time: AtomicU64::new(self.last_update_time.to_bits()),
             setup: self,
             queue: EventQueue::default(),
@@ -55,7 +55,8 @@ impl InvocationSetup {
             dead_ends: Mutex::default(),
             listed_tools: Mutex::default(),
             followers: Followers::default(),
-        }
+        };
+        InvocationHandle { ic: Arc::new(ic) }
     }
 }
 

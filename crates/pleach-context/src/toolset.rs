@@ -10,7 +10,6 @@ use futures_util::FutureExt as _;
 use pleach_model::LlmRequest;
 
 use crate::contract::{Choice, Listed, Source};
-use crate::engine::Engine as _;
 use crate::renamed_tool::RenamedTool;
 use crate::{NodeError, ReadonlyContext, SharedToolset, Tool, ToolContext, Toolset};
 
@@ -78,7 +77,7 @@ impl SharedToolset {
     /// # Cancel safety
     /// Dropping the future leaves the toolset as it was.
     pub async fn tools(&self, ctx: &ToolContext) -> Result<Arc<[Arc<dyn Tool>]>, NodeError> {
-        let invocation = ctx.invocation().engine();
+        let invocation = &ctx.inner.invocation;
         let is_kept = !self.source.set.changes_between_steps();
         if is_kept && let Some(tools) = invocation.listed_tools(self) {
             return Ok(tools);

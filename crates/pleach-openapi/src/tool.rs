@@ -65,7 +65,7 @@ impl RestApiTool {
 
     async fn call(&self, args: &Map, ctx: &ToolContext) -> Result<ToolResult, NodeError> {
         let Inner { plan, shared, .. } = &*self.inner;
-        let ids = &ctx.invocation().engine().services().ids;
+        let ids = &ctx.engine().invocation().services().ids;
         let schema = self.inner.declaration.parameters_json_schema.as_ref().unwrap_or(&Value::Null);
         let mut request = match prepare(plan, schema, args, || format!("pleach-{}", ids.uuid().simple())) {
             Ok(request) => request,

@@ -86,6 +86,6 @@ impl<'a> Around<'a> {
     }
 
     fn plugins(&self) -> &'a PluginManager {
-        &self.ctx.invocation().engine().services().plugins
+        &self.ctx.engine().invocation().services().plugins
     }
 }

@@ -11,8 +11,8 @@ use crate::llm_agent::IncludeContents;
 impl AgentRun<'_> {
     /// Has the history summarised when the prompt has become too long, and the summary stored.
     pub(super) async fn compact(&self, model: &dyn Model) {
-        let invocation = self.ctx.invocation();
-        let Some(compaction) = invocation.engine().compaction() else { return };
+        let invocation = self.ctx.engine().invocation();
+        let Some(compaction) = invocation.compaction() else { return };
         let estimate = || {
             let contents = self.contents(IncludeContents::Default, model.capabilities().pairs_calls_by_id);
             estimated_tokens(contents.iter().map(|content| &**content))

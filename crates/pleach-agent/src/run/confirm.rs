@@ -39,7 +39,7 @@ pub(super) fn give_answers(pending: &PendingCall, ctx: &ToolContext) -> Result<(
 
 /// The config of the request for a credential with this id.
 fn requested_config(ctx: &ToolContext, id: &str) -> Option<AuthConfig> {
-    ctx.invocation().engine().with_events(|events| {
+    ctx.engine().invocation().with_events(|events| {
         events.iter().rev().filter(|event| !event.is_from_user()).find_map(|event| {
             let mut calls = event.function_calls();
             let call = calls
@@ -56,7 +56,7 @@ impl AgentRun<'_> {
         &self,
         asked: &[(&FunctionCall, ToolConfirmation, ConfirmationTerms)],
     ) -> Result<Event, NodeError> {
-        let ids = &self.ctx.invocation().engine().services().ids;
+        let ids = &self.ctx.engine().invocation().services().ids;
         let mut long_running = Vec::new();
         let mut parts = Vec::new();
         for (call, confirmation, terms) in asked {
@@ -79,7 +79,7 @@ impl AgentRun<'_> {
     /// Makes the event that asks for a credential that a call needs.
     // L118
     pub(super) fn credential_event(&self, call: &str, config: &AuthConfig) -> Result<Event, NodeError> {
-        let id = format!("{CLIENT_CALL_ID_PREFIX}{}", self.ctx.invocation().engine().services().ids.uuid());
+        let id = format!("{CLIENT_CALL_ID_PREFIX}{}", self.ctx.engine().invocation().services().ids.uuid());
         let mut event = credential_question(self.ctx, config, &id)?;
         let mut content = event.content().cloned().unwrap_or_default();
         content.role = Some("model".into());

@@ -94,7 +94,7 @@ impl AgentRun<'_> {
             IncludeContents::Default => conversation(events, &view),
             IncludeContents::None => current_turn(events, &view),
         };
-        self.ctx.invocation().engine().with_events(|events| {
+        self.ctx.engine().invocation().with_events(|events| {
             let Some(input) = &self.input_event else { return read(events) };
             let before = if include == IncludeContents::None { &[][..] } else { &events[..self.began_at] };
             let seen: Vec<_> =

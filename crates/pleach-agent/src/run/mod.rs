@@ -213,8 +213,8 @@ impl<'a> AgentRun<'a> {
     /// Returns the place of the first event of the graph node for which the agent answers.
     fn first_event_of_turn(&self) -> Option<usize> {
         let first = self.ctx.engine().answers_for().first()?;
-        let invocation = self.ctx.invocation();
-        invocation.engine().with_events(|events| {
+        let invocation = self.ctx.engine().invocation();
+        invocation.with_events(|events| {
             let of_invocation = events.iter().enumerate().skip(first_event(events, invocation));
             let mut own = of_invocation.filter(|(_, event)| event.invocation_id() == invocation.invocation_id());
             own.find(|(_, event)| event.path() == first).map(|(place, _)| place)
@@ -242,6 +242,6 @@ impl<'a> AgentRun<'a> {
     }
 
     fn plugins(&self) -> &'a PluginManager {
-        &self.ctx.invocation().engine().services().plugins
+        &self.ctx.engine().invocation().services().plugins
     }
 }

@@ -44,7 +44,7 @@ impl AgentRun<'_> {
             return Ok(self.take_response(&mut call, response).await?.unwrap_or(StepEnd::Done));
         }
         self.label(&mut request);
-        self.ctx.invocation().engine().count_llm_call()?;
+        self.ctx.engine().invocation().count_llm_call()?;
         // The request is read while its responses come, and callbacks may look at it afterwards.
         self.responses(&*model, &Arc::new(request), &mut call).await
     }
@@ -55,7 +55,7 @@ impl AgentRun<'_> {
         request: &Arc<LlmRequest>,
         call: &mut Call,
     ) -> Result<StepEnd, NodeError> {
-        let services = Arc::clone(self.ctx.invocation().engine().services());
+        let services = Arc::clone(self.ctx.engine().invocation().services());
         let (ctx, name, answer) = (self.ctx, self.agent.agent.name.as_str(), call.event_id.clone());
         let shows_wait = move |wait: &ModelWait<'_>| show_wait(name, &answer, ctx, wait);
         let asked = ModelCall::new(request, &*services.clock).streaming(call.streaming).ids(&*services.ids);
@@ -149,7 +149,7 @@ impl AgentRun<'_> {
         let code = self.take_code(&mut response);
         let is_partial = response.is_partial();
         if let Some(content) = &mut response.content {
-            call.fragments.identify(content, is_partial, &*self.ctx.invocation().engine().services().ids);
+            call.fragments.identify(content, is_partial, &*self.ctx.engine().invocation().services().ids);
         }
         let is_error = response.error_code.is_some();
         let calls: Vec<PendingCall> = match is_partial {
@@ -204,7 +204,7 @@ impl AgentRun<'_> {
     }
 
     fn new_event_id(&self) -> EventId {
-        EventId::from(self.ctx.invocation().engine().services().ids.uuid())
+        EventId::from(self.ctx.engine().invocation().services().ids.uuid())
     }
 }
 

@@ -18,5 +18,5 @@ pub(super) fn show_wait(agent: &str, answer: &EventId, ctx: &Context, wait: &Mod
     event.set_id(answer.clone());
     event.set_invocation_id(ctx.invocation().invocation_id().clone());
     event.set_branch(ctx.branch());
-    ctx.invocation().engine().show_followers(event);
+    ctx.engine().invocation().show_followers(event);
 }

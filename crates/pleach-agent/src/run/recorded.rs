@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use pleach_context::engine::{Engine as _, is_reported};
-use pleach_context::{Context, InvocationContext};
+use pleach_context::Context;
+use pleach_context::engine::{Engine as _, InvocationHandle, is_reported};
 use pleach_core::{Event, InvocationId, NodePath};
 
 use super::Closing;
@@ -46,9 +46,9 @@ struct Range {
 impl Recorded {
     /// Reads what the agent has done in the run of `ctx`: its events at `path`, from the session's event `since` on.
     pub(crate) fn of(ctx: &Context, path: &NodePath, agent: &str, since: usize) -> Self {
-        let ic = ctx.invocation();
+        let ic = ctx.engine().invocation();
         let scope = ctx.isolation_scope();
-        ic.engine().with_events(|events| {
+        ic.with_events(|events| {
             let range = Range { first: first_event(events, ic), since };
             Self::read(events, range, ic.invocation_id(), path, agent, scope.as_deref())
         })
@@ -112,8 +112,8 @@ impl Recorded {
 
 /// Returns from which event of a session on an invocation may have events: a fresh one has them behind the last one of another,
 /// with summaries of its own between them.
-pub(crate) fn first_event(events: &[Arc<Event>], invocation: &InvocationContext) -> usize {
-    if invocation.engine().history().is_some() {
+pub(crate) fn first_event(events: &[Arc<Event>], invocation: &InvocationHandle) -> usize {
+    if invocation.history().is_some() {
         return 0;
     }
     let is_other = |event: &Arc<Event>| {

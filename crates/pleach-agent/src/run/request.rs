@@ -25,7 +25,7 @@ impl AgentRun<'_> {
     /// A `ValueError` when none has.
     // L5
     pub(super) fn model(&self) -> Result<Arc<dyn Model>, NodeError> {
-        let of_app = || self.ctx.invocation().engine().services().model.clone();
+        let of_app = || self.ctx.engine().invocation().services().model.clone();
         self.agent.agent.nearest_model().or_else(of_app).ok_or_else(|| {
             NodeError::value(format!("agent '{}' has no model", self.agent.agent.name))
                 .with_hint("give it one with `.model(…)`, or the app with `Runner::builder(…).model(…)`")

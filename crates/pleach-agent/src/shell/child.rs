@@ -68,6 +68,6 @@ impl ShellRun<'_> {
 
     /// The place in the session of the next event.
     pub(super) fn now(&self) -> usize {
-        self.ctx.invocation().engine().next_place()
+        self.ctx.engine().invocation().next_place()
     }
 }

@@ -143,11 +143,11 @@ impl<'a> ShellRun<'a> {
 
     /// Returns the branch of the last event of the run; that on which the run began if there is none.
     fn last_branch(&self) -> Option<Branch> {
-        let (ic, path) = (self.ctx.invocation(), self.ctx.engine().event_path());
+        let (ic, path) = (self.ctx.engine().invocation(), self.ctx.engine().event_path());
         let is_own = |event: &Arc<Event>| {
             event.author() != "user" && event.invocation_id() == ic.invocation_id() && *event.path() == path
         };
-        let last = ic.engine().with_events(|events| events.iter().rfind(|event| is_own(event)).cloned());
+        let last = ic.with_events(|events| events.iter().rfind(|event| is_own(event)).cloned());
         last.map_or_else(|| self.ctx.branch(), |event| event.branch().cloned())
     }
 
@@ -176,7 +176,7 @@ impl<'a> ShellRun<'a> {
         let Some(place) = self.recorded.checkpoint else { return false };
         let says =
             |events: &[Arc<Event>]| events.get(place).is_some_and(|event| event.actions().agent_state() == Some(state));
-        self.ctx.invocation().engine().with_events(says)
+        self.ctx.engine().invocation().with_events(says)
     }
 
     fn children(&self) -> &'a [Arc<dyn Node>] {

@@ -37,11 +37,11 @@ pub(super) struct Position {
 impl Recorded {
     /// Reads what the agent has done in the run of `ctx`.
     pub(super) fn of(shell: &AgentSpec, ctx: &Context) -> Self {
-        let ic = ctx.invocation();
+        let ic = ctx.engine().invocation();
         let path = ctx.engine().event_path();
         let since = ctx.engine().since();
         let branch = ctx.branch().filter(|branch| !branch.is_empty());
-        ic.engine().with_events(|events| {
+        ic.with_events(|events| {
             let mut recorded = Self { first: since.max(first_event(events, ic)), ..Self::default() };
             for (place, event) in events.iter().enumerate().skip(recorded.first) {
                 if event.invocation_id() != ic.invocation_id() || event.is_partial() {
@@ -84,11 +84,11 @@ impl Recorded {
 /// Returns whether a direct sub-agent escalates in one of the session's events from `seen` on, and advances `seen` past them.
 // L177
 pub(super) fn has_escalated(shell: &AgentSpec, ctx: &Context, seen: &mut usize) -> bool {
-    let ic = ctx.invocation();
+    let ic = ctx.engine().invocation();
     let path = ctx.engine().event_path();
     let branch = ctx.branch().filter(|branch| !branch.is_empty());
     let is_child = |name: &str| shell.sub_agents.iter().any(|child| child.spec().name == name);
-    ic.engine().with_events(|events| {
+    ic.with_events(|events| {
         let from = std::mem::replace(seen, events.len());
         events.get(from..).unwrap_or_default().iter().any(|event| {
             event.actions().escalate() == Some(true)

@@ -65,7 +65,7 @@ impl Context {
         };
         let mut around = std::iter::successors(self.engine().parent(), |run| run.engine().parent());
         let owner = around.find(|run| run.run_state().workflow.is_some()).ok_or_else(no_workflow)?;
-        let scheduler = Arc::clone(self.invocation().engine().scheduler());
+        let scheduler = Arc::clone(self.inner.invocation.scheduler());
         let child = scheduler.run_in_background(self.clone(), node, input.into(), options)?;
         let path = child.path.clone();
         // It may have ended meanwhile, when this is called in a task of its own.

@@ -72,7 +72,7 @@ impl Context {
             },
             other => other,
         };
-        let child = self.invocation().engine().scheduler().run_child(self, node, input, options);
+        let child = self.inner.invocation.scheduler().run_child(self, node, input, options);
         Box::pin(async move {
             // Counted from the first poll on: a call that is only kept for later must not hold up a pause.
             let live = InFlightCall::enter(self);

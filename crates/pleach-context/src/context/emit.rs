@@ -39,8 +39,8 @@ impl Context {
         let _live = InFlightCall::enter(self);
         let Some(staged) = self.engine().stage_with(item, notes)? else { return Ok(()) };
         if staged.event.is_partial() {
-            self.invocation().engine().queue().push_unwaited(staged.event);
-            if self.invocation().engine().queue().is_crowded() {
+            self.inner.invocation.queue().push_unwaited(staged.event);
+            if self.inner.invocation.queue().is_crowded() {
                 tokio::task::yield_now().await;
             }
             return Ok(());

@@ -13,7 +13,7 @@ impl Context {
     /// What all runs of the invocation share.
     #[must_use]
     pub fn invocation(&self) -> &Arc<InvocationContext> {
-        &self.inner.invocation
+        &self.inner.invocation.ic
     }
 
     /// Whether the texts of this run come from models and tools, which have done their work when a store refuses a character:

@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use pleach_core::{Content, Map, NodePath};
 use smol_str::SmolStr;
 
-use super::InvocationContext;
-use crate::engine::{ChildCounters, GraphNames, GraphPosition, OwnLane, RunState};
+use crate::engine::{ChildCounters, GraphNames, GraphPosition, InvocationHandle, OwnLane, RunState};
 use crate::queue::LatestTicket;
 use crate::{NodeKind, RetryConfig, Schema};
 
@@ -40,7 +39,7 @@ pub struct Context {
 
 /// The fixed part of a context, and its [`RunState`].
 pub(crate) struct ContextInner {
-    pub(crate) invocation: Arc<InvocationContext>,
+    pub(crate) invocation: InvocationHandle,
     pub(crate) parent: Option<Context>,
     pub(crate) path: NodePath,
     pub(crate) name: SmolStr,

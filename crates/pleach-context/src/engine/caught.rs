@@ -11,7 +11,7 @@ impl Context {
     pub(crate) fn record_caught_failures(&self, cell: &mut RunState) {
         let Some(failures) = cell.failures.as_deref_mut() else { return };
         for (run, failure) in std::mem::take(&mut failures.received) {
-            self.invocation().engine().queue().note_caught(&run, &failure);
+            self.inner.invocation.queue().note_caught(&run, &failure);
             failures.pass(run, failure);
         }
         cell.has_caught |= failures.has_passed_any();
@@ -28,7 +28,7 @@ impl Context {
         let has_output = delegate.output.is_some();
         let unrecorded = cell.unrecorded_output();
         if has_output || unrecorded.is_some() {
-            self.invocation().engine().queue().note_delegated(self.node_path(), unrecorded.cloned());
+            self.inner.invocation.queue().note_delegated(self.node_path(), unrecorded.cloned());
         }
     }
 }

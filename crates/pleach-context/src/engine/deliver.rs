@@ -30,7 +30,7 @@ impl<'a> RunHandle<'a> {
     /// # Cancel safety
     /// The summary is stored all the same when the future is dropped.
     pub async fn deliver_summary(self, summary: Event) {
-        let queue = self.0.invocation().engine().queue();
+        let queue = self.0.inner.invocation.queue();
         queue.push_unwaited(Arc::new(summary));
         let flushed = queue.next_ticket();
         poll_fn(|cx| queue.poll_flushed(flushed, cx)).await;
@@ -55,7 +55,7 @@ impl Future for Sending<'_> {
     type Output = Arc<Event>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Arc<Event>> {
-        let queue = self.ctx.invocation().engine().queue();
+        let queue = self.ctx.inner.invocation.queue();
         if let Some(event) = self.event.take() {
             let ticket = queue.push(event, cx.waker().clone());
             self.ctx.engine().note_event(ticket);
@@ -75,7 +75,7 @@ impl Drop for Sending<'_> {
     fn drop(&mut self) {
         let Some(ticket) = self.ticket else { return };
         if self.output_source == OutputSource::None {
-            self.ctx.invocation().engine().queue().forget(ticket);
+            self.ctx.inner.invocation.queue().forget(ticket);
         } else {
             // The event is stored all the same and carries the run's output: the end of the run waits for it.
             self.ctx.cell().abandoned = Some((ticket, self.output_source));

@@ -28,6 +28,7 @@ mod tool_call;
 mod tree;
 
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::{Context, InvocationContext};
@@ -86,13 +87,15 @@ pub trait Engine: sealed::Sealed {
 #[derive(Clone, Copy)]
 pub struct RunHandle<'a>(pub(crate) &'a Context);
 
-/// What an engine and the Runner do with an invocation.
-#[derive(Clone, Copy)]
-pub struct InvocationHandle<'a>(pub(crate) &'a InvocationContext);
+/// What engines and the Runner do with an invocation. It dereferences to what node code sees.
+#[derive(Clone)]
+pub struct InvocationHandle {
+    pub(crate) ic: Arc<InvocationContext>,
+}
 
 /// Returns the root of an invocation's tree of contexts: it runs nothing itself, and has no path.
 #[must_use]
-pub fn root_context(invocation: Arc<InvocationContext>) -> Context {
+pub fn root_context(invocation: InvocationHandle) -> Context {
     Context::root(invocation)
 }
 
@@ -104,11 +107,11 @@ impl Engine for Context {
     }
 }
 
-impl Engine for InvocationContext {
-    type Handle<'a> = InvocationHandle<'a>;
+impl Deref for InvocationHandle {
+    type Target = InvocationContext;
 
-    fn engine(&self) -> InvocationHandle<'_> {
-        InvocationHandle(self)
+    fn deref(&self) -> &InvocationContext {
+        &self.ic
     }
 }
 
@@ -118,9 +121,9 @@ impl fmt::Debug for RunHandle<'_> {
     }
 }
 
-impl fmt::Debug for InvocationHandle<'_> {
+impl fmt::Debug for InvocationHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("InvocationHandle").field(self.0).finish()
+        f.debug_tuple("InvocationHandle").field(&self.ic).finish()
     }
 }
 
@@ -128,6 +131,5 @@ mod sealed {
     pub trait Sealed {}
 
     impl Sealed for super::Context {}
-    impl Sealed for super::InvocationContext {}
     impl Sealed for crate::History {}
 }

@@ -117,7 +117,7 @@ impl RunHandle<'_> {
             Yield::Output(value) => event.set_output(Some(value)),
             Yield::Event(given) | Yield::Unchecked(given) => *event = *given,
             Yield::Ask(ask) => {
-                let new_id = || self.0.invocation().engine().services().ids.uuid().to_string();
+                let new_id = || self.0.inner.invocation.services().ids.uuid().to_string();
                 let id = ask.interrupt_id.clone().unwrap_or_else(new_id);
                 check_reserved(&id)?;
                 *event = question_event(id, *ask)?;

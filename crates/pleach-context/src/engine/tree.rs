@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 use pleach_core::{Branch, Content, Map, NodePath};
 use smol_str::SmolStr;
 
-use super::{ChildCounters, GraphNames, GraphPosition, RunHandle, RunState};
+use super::{ChildCounters, GraphNames, GraphPosition, InvocationHandle, RunHandle, RunState};
 use crate::contract::ContextInner;
 use crate::queue::LatestTicket;
-use crate::{Context, InvocationContext, NodeError, NodeKind, NodeSpec, RetryConfig};
+use crate::{Context, NodeError, NodeKind, NodeSpec, RetryConfig};
 
 /// How deep runs may be nested: a child is polled inside its parent, on one stack. As many workflows as a graph may nest, and a
 /// node in the innermost.
@@ -47,7 +47,7 @@ pub struct ChildSetup {
 
 impl Context {
     // R202
-    pub(crate) fn root(invocation: Arc<InvocationContext>) -> Self {
+    pub(crate) fn root(invocation: InvocationHandle) -> Self {
         Self {
             inner: Arc::new(ContextInner {
                 invocation,
@@ -102,7 +102,7 @@ impl<'a> RunHandle<'a> {
         let is_delegate = explicit || (setup.output_for.is_some() && parent.is_delegate);
         Context {
             inner: Arc::new(ContextInner {
-                invocation: Arc::clone(&parent.invocation),
+                invocation: parent.invocation.clone(),
                 parent: Some(self.0.clone()),
                 path: setup.path,
                 author: child_author.clone().filter(|author| !author.is_empty()).unwrap_or_else(|| name.clone()),
@@ -144,7 +144,7 @@ impl<'a> RunHandle<'a> {
         state.children.clone_from(&children);
         Context {
             inner: Arc::new(ContextInner {
-                invocation: Arc::clone(&this.invocation),
+                invocation: this.invocation.clone(),
                 parent: this.parent.clone(),
                 path: this.path.clone(),
                 name: this.name.clone(),
@@ -211,6 +211,12 @@ impl<'a> RunHandle<'a> {
             // A run that has ended may have runs below it: those that its agent transfers to.
             !has_ended && inner.retry.as_ref().is_some_and(|policy| policy.retries(error, inner.attempt))
         })
+    }
+
+    /// The invocation.
+    #[must_use]
+    pub fn invocation(self) -> &'a InvocationHandle {
+        &self.0.inner.invocation
     }
 
     /// The context of the run that runs this one; the root has none.

@@ -72,7 +72,7 @@ impl Kept<'_> {
 
     /// Whether the app has a service that keeps credentials beyond the invocation.
     fn has_service(&self) -> bool {
-        self.ctx.invocation().engine().services().credentials.is_some()
+        self.ctx.engine().invocation().services().credentials.is_some()
     }
 }
 

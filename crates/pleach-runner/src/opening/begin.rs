@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use pleach_context::engine::{Engine as _, TakenCredentials};
-use pleach_context::{InvocationContext, NodeInput};
+use pleach_context::NodeInput;
+use pleach_context::engine::{InvocationHandle, TakenCredentials};
 use pleach_core::{Content, Event, Map, StateRights};
 use pleach_session::{REDACTIONS, is_left_of};
 
@@ -72,7 +72,7 @@ impl Opening {
         }
         // Callers that join compare their requests with the first one, unless a redaction has removed a part of it. Of a run that starts
         // the invocation, a plugin may have replaced the message, and the run has it as it was sent.
-        let has_plugins = !ic.engine().services().plugins.is_empty();
+        let has_plugins = !ic.services().plugins.is_empty();
         let starting = stored.as_ref().filter(|_| !answers && !continues_task && !has_plugins);
         if let Some(event) = original.as_ref().or(starting).filter(|event| !is_redacted(event)) {
             run.set_first(event, !has_plugins);
@@ -84,15 +84,15 @@ impl Opening {
         }
         let input_event = turn_message.or(first);
         if let Some(event) = &input_event {
-            ic.engine().set_user_event(Arc::clone(event));
+            ic.set_user_event(Arc::clone(event));
         }
         if history.is_some() && !starts_again && !store.has_stored() {
             // Nothing is stored yet, so the first body must claim the session: of several resumes only one runs.
-            ic.engine().work_gate().close();
+            ic.work_gate().close();
         }
         if let Some(mut history) = history {
             stored.iter().for_each(|event| history.add(event));
-            ic.engine().set_history(*history);
+            ic.set_history(*history);
         }
         invocation.input = input_event.map_or(NodeInput::Null, NodeInput::Content);
         invocation.user_event = stored;
@@ -120,7 +120,7 @@ impl Opening {
         let stored = self.invocation.append(event).await?;
         // Only after the append: of two concurrent answers, the stored one counts.
         let ic = &self.invocation.ic;
-        ic.engine().services().sent_credentials.keep(ic.session_key(), ic.invocation_id(), sent);
+        ic.services().sent_credentials.keep(ic.session_key(), ic.invocation_id(), sent);
         Ok(stored)
     }
 
@@ -177,21 +177,21 @@ impl Invocation {
         if !metadata.is_empty() {
             event.set_custom_metadata(Some(metadata));
         }
-        self.store.stamp(ic.engine().services(), &mut event);
+        self.store.stamp(ic.services(), &mut event);
         Arc::new(event)
     }
 
     /// Returns the event that continues a copied session.
     fn continued_event(&mut self) -> Arc<Event> {
         let mut event = continued(self.ic.invocation_id());
-        self.store.stamp(self.ic.engine().services(), &mut event);
+        self.store.stamp(self.ic.services(), &mut event);
         Arc::new(event)
     }
 }
 
 /// Finds what a request that starts an invocation again asks for otherwise than the message that started it.
 async fn difference(
-    ic: &InvocationContext,
+    ic: &InvocationHandle,
     message: &Content,
     (state_delta, rights): (&Map, StateRights),
     first: &Event,
@@ -209,14 +209,14 @@ async fn difference(
 }
 
 /// Returns whether a message differs from the one that started the invocation, which a plugin may have replaced.
-async fn is_other_message(ic: &InvocationContext, new: &Content, first: &Event) -> Result<bool, RunError> {
+async fn is_other_message(ic: &InvocationHandle, new: &Content, first: &Event) -> Result<bool, RunError> {
     let is_first = |message: Option<&Content>| {
         first.content() == message || is_left(first, |original| original.set_content(message.cloned()))
     };
     if is_first(Some(new)) {
         return Ok(false);
     }
-    let replaced = ic.engine().services().plugins.on_user_message(ic, new).await.map_err(RunError::Plugin)?;
+    let replaced = ic.services().plugins.on_user_message(ic, new).await.map_err(RunError::Plugin)?;
     Ok(!is_first(replaced.map(as_user).as_ref()))
 }
 
@@ -246,8 +246,8 @@ enum Seen {
 }
 
 impl ShownMessage {
-    async fn show(&mut self, ic: &InvocationContext, message: Content) -> Result<Seen, RunError> {
-        let plugins = &ic.engine().services().plugins;
+    async fn show(&mut self, ic: &InvocationHandle, message: Content) -> Result<Seen, RunError> {
+        let plugins = &ic.services().plugins;
         if self.0.is_none() && !plugins.is_empty() {
             // Boxed: the future of each run is as large as its largest part.
             let replaced = Box::pin(plugins.on_user_message(ic, &message)).await;

@@ -87,7 +87,7 @@ fn begin<'a>(parent: &'a Context, node: &'a dyn Node, input: NodeInput, mut setu
     // The caller may take the first of several children, so replayed children resolve in their original order (R1020).
     let is_ordered = !background && !setup.follows_transfer && !parent.node_path().is_root();
     let mut known = Known { background, replays: spec.kind == NodeKind::Workflow, ended_at: None };
-    if let Some(history) = parent.invocation().engine().history()
+    if let Some(history) = parent.engine().invocation().history()
         && let Some(record) = history.run(&setup.path)
     {
         if let Some(failure) =
@@ -188,7 +188,7 @@ fn only_replayed(spec: &NodeSpec, ctx: &Context) -> bool {
 async fn record_completion(ctx: &Context, output: &NodeInput) {
     if output.is_null() && ctx.engine().has_sent() {
         // Its last event is already sent, so the note rides on the next event of another run.
-        ctx.invocation().engine().queue().note_completed(ctx.node_path().clone());
+        ctx.engine().invocation().queue().note_completed(ctx.node_path().clone());
     } else if output.is_null() || !ctx.engine().records_output(output) {
         ctx.engine().deliver(completed(ctx, output)).await;
     }

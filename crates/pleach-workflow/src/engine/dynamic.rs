@@ -44,7 +44,7 @@ impl Engine {
         let input =
             conform(spec, &spec.name, input).map_err(|error| ChildFailure { error, path: root.node_path().clone() })?;
         let path = root.node_path().child(&spec.name, "1");
-        if let Some(history) = root.invocation().engine().history() {
+        if let Some(history) = root.engine().invocation().history() {
             fits(node, root.node_path(), &path, &history)
                 .map_err(|error| ChildFailure { error, path: path.clone() })?;
         }
@@ -56,7 +56,7 @@ impl Engine {
             None => run_one(root, node, input, RunSetup { path, ..RunSetup::default() }).await?,
         };
         let gives = matches!(&end, NodeEnd::Done(result) if !result.output.is_null());
-        if !gives && root.invocation().is_resumable() && root.invocation().engine().queue().has_notes() {
+        if !gives && root.invocation().is_resumable() && root.engine().invocation().queue().has_notes() {
             // No other event follows that could carry the pending notes.
             let mut event = Event::from_author(&*spec.name);
             event.set_invocation_id(root.invocation().invocation_id().clone());

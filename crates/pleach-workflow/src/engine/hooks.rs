@@ -49,7 +49,7 @@ pub(super) fn on_error<'a>(spec: &'a NodeSpec, ctx: &Context, error: &NodeError)
 
 /// Returns whether a run is a workflow that a resume continues: its body has begun before.
 pub(super) fn is_continued(spec: &NodeSpec, ctx: &Context) -> bool {
-    let is_known = || ctx.invocation().engine().history().is_some_and(|known| known.run(ctx.node_path()).is_some());
+    let is_known = || ctx.engine().invocation().history().is_some_and(|known| known.run(ctx.node_path()).is_some());
     spec.kind == NodeKind::Workflow && is_known()
 }
 
@@ -62,7 +62,7 @@ async fn notify(spec: &NodeSpec, ctx: &Context, output: Option<&Value>, waits: b
 
 /// Returns whether a run is a workflow that had completed before the resume.
 fn is_replayed(spec: &NodeSpec, ctx: &Context) -> bool {
-    let invocation = ctx.invocation().engine();
+    let invocation = ctx.engine().invocation();
     let had_completed = || invocation.history().is_some_and(|known| known.is_complete(ctx.node_path()));
     spec.kind == NodeKind::Workflow
         && (invocation.work_gate().is_closed() || (!ctx.engine().executes() && had_completed()))
@@ -81,5 +81,5 @@ fn output_of<'f>(last: Option<&'f Yield>, ctx: &Context) -> Option<Cow<'f, Value
 }
 
 fn services(ctx: &Context) -> &Arc<Services> {
-    ctx.invocation().engine().services()
+    ctx.engine().invocation().services()
 }

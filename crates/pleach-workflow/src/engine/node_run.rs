@@ -138,10 +138,10 @@ impl<'a> NodeRun<'a> {
         // Further attempts get it, and agents that an agent transfers to.
         let keeps = spec.retry.is_some() || spec.kind == NodeKind::Agent;
         let input = if keeps { self.input.clone() } else { std::mem::take(&mut self.input) };
-        self.timer = spec.timeout.map(|limit| self.ctx.invocation().engine().services().clock.sleep(limit));
+        self.timer = spec.timeout.map(|limit| self.ctx.engine().invocation().services().clock.sleep(limit));
         self.span = AttemptSpan::new(spec, &self.ctx);
         let (node, ctx, span) = (self.node, self.ctx.clone(), &self.span);
-        let has_plugins = !ctx.invocation().engine().services().plugins.is_empty();
+        let has_plugins = !ctx.engine().invocation().services().plugins.is_empty();
         let run = || if has_plugins { hooks::run(node, ctx, input) } else { node.run(ctx, input) };
         self.phase = Phase::Body(guarded(|| span.in_scope(run))?);
         Ok(())
@@ -149,13 +149,13 @@ impl<'a> NodeRun<'a> {
 
     /// Returns whether plugins are asked before this workflow run, so that it must wait like a body.
     fn begins_with_hooks(&self) -> bool {
-        let has_plugins = !self.ctx.invocation().engine().services().plugins.is_empty();
+        let has_plugins = !self.ctx.engine().invocation().services().plugins.is_empty();
         has_plugins && !hooks::is_continued(self.node.spec(), &self.ctx)
     }
 
     /// Pushes an event to the queue; `then` follows once it is stored.
     fn send(&mut self, staged: Staged, then: Then, cx: &TaskContext<'_>) {
-        let ticket = self.ctx.invocation().engine().queue().push(staged.event, cx.waker().clone());
+        let ticket = self.ctx.engine().invocation().queue().push(staged.event, cx.waker().clone());
         self.ctx.engine().note_event(ticket);
         self.phase = Phase::Sending { ticket, output_source: staged.output_source, then, fresh: true };
     }
@@ -167,7 +167,7 @@ impl<'a> NodeRun<'a> {
         }
         match staged {
             Some(staged) if staged.event.is_partial() => {
-                self.ctx.invocation().engine().queue().push_unwaited(staged.event);
+                self.ctx.engine().invocation().queue().push_unwaited(staged.event);
                 self.follow(then, cx);
             }
             Some(staged) => self.send(staged, then, cx),
@@ -266,7 +266,7 @@ impl<'a> NodeRun<'a> {
     fn delay_after(&self, error: &NodeError) -> Option<Duration> {
         let attempt = self.ctx.attempt_count();
         let policy = self.node.spec().retry.as_ref().filter(|policy| policy.retries(error, attempt))?;
-        Some(policy.delay(attempt, self.ctx.invocation().engine().services().ids.uniform()))
+        Some(policy.delay(attempt, self.ctx.engine().invocation().services().ids.uniform()))
     }
 
     fn retry_or_end(&mut self, failure: Box<ChildFailure>, delay: Option<Duration>) {
@@ -275,12 +275,12 @@ impl<'a> NodeRun<'a> {
         let attempt = self.ctx.attempt_count();
         match delay {
             Some(delay) => {
-                let services = self.ctx.invocation().engine().services();
+                let services = self.ctx.engine().invocation().services();
                 self.span.in_scope(
                     || tracing::warn!(node = %self.ctx.node_path(), attempt, error = %error, "node failed and is tried again"),
                 );
                 let rewind = failure.path != *self.ctx.node_path();
-                let flushed = self.ctx.invocation().engine().queue().next_ticket();
+                let flushed = self.ctx.engine().invocation().queue().next_ticket();
                 let pause = (!delay.is_zero()).then(|| services.clock.sleep(delay));
                 self.phase = Phase::Pause { pause, rewind, flushed };
             }
@@ -298,7 +298,7 @@ impl<'a> NodeRun<'a> {
         let spec = self.node.spec();
         if spec.kind == NodeKind::Workflow || self.ctx.engine().has_children() {
             // Children that completed in the failed attempt are answered from history.
-            self.ctx.invocation().engine().read_history();
+            self.ctx.engine().invocation().read_history();
         }
         let Start { branch, isolation_scope } = self.start.as_deref().unwrap_or(&Start::ROOT);
         self.ctx = self.ctx.engine().next_attempt(branch.clone(), isolation_scope.clone(), rewind);
@@ -312,7 +312,7 @@ impl<'a> NodeRun<'a> {
         }
         self.timer = None;
         if let Phase::Sending { ticket, .. } = self.phase {
-            self.ctx.invocation().engine().queue().forget(ticket);
+            self.ctx.engine().invocation().queue().forget(ticket);
         }
         let (name, limit) = (self.ctx.node_name(), self.node.spec().timeout.unwrap_or_default().as_secs_f64());
         Some(
@@ -386,7 +386,7 @@ impl<'a> NodeRun<'a> {
 impl Drop for NodeRun<'_> {
     fn drop(&mut self) {
         if let Phase::Sending { ticket, .. } = self.phase {
-            self.ctx.invocation().engine().queue().forget(ticket);
+            self.ctx.engine().invocation().queue().forget(ticket);
         }
         if !matches!(self.phase, Phase::Start | Phase::Finished | Phase::Failed(_)) {
             self.ctx.engine().hand_over_caught_failures();
@@ -407,7 +407,7 @@ impl Future for NodeRun<'_> {
                     let spec = run.node.spec();
                     if spec.kind != NodeKind::Workflow || run.begins_with_hooks() {
                         let gives = !spec.never_gives || spec.wait_for_output;
-                        ready!(run.ctx.invocation().engine().work_gate().poll_pass(run.ctx.node_path(), gives, cx));
+                        ready!(run.ctx.engine().invocation().work_gate().poll_pass(run.ctx.node_path(), gives, cx));
                     }
                     if let Err(error) = run.start() {
                         run.fail(error, cx);
@@ -426,14 +426,14 @@ impl Future for NodeRun<'_> {
                         ready!(waits.as_mut().poll(cx));
                         *pause = None;
                     }
-                    ready!(run.ctx.invocation().engine().queue().poll_flushed(*flushed, cx));
+                    ready!(run.ctx.engine().invocation().queue().poll_flushed(*flushed, cx));
                     let rewind = *rewind;
                     run.next_attempt(rewind);
                     continue;
                 }
                 Phase::Sending { fresh, .. } if *fresh => *fresh = false,
                 Phase::Sending { ticket, output_source, .. } => {
-                    if let Poll::Ready(stored) = run.ctx.invocation().engine().queue().poll_stored(*ticket, cx) {
+                    if let Poll::Ready(stored) = run.ctx.engine().invocation().queue().poll_stored(*ticket, cx) {
                         run.ctx.engine().mark_stored(*output_source, stored);
                         if let Phase::Sending { then, .. } = std::mem::replace(&mut run.phase, Phase::Finished) {
                             run.follow(then, cx);

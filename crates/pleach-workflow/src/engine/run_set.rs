@@ -64,7 +64,7 @@ impl CompletionOrder {
 
     fn of(ctx: &Context) -> Self {
         let own = ctx.engine().last_event();
-        Self { event: own.unwrap_or_else(|| ctx.invocation().engine().queue().next_ticket()), own: own.is_some() }
+        Self { event: own.unwrap_or_else(|| ctx.engine().invocation().queue().next_ticket()), own: own.is_some() }
     }
 }
 

@@ -168,7 +168,7 @@ impl ToolCall<'_> {
     }
 
     fn plugins(&self) -> &PluginManager {
-        &self.ctx.invocation().engine().services().plugins
+        &self.ctx.engine().invocation().services().plugins
     }
 }
 

@@ -138,7 +138,7 @@ impl<In: 'static, Out: 'static> Node for Workflow<In, Out> {
 
 /// Whether nodes of the run are in the history. Its message was checked then; since then it may have been redacted, or its type changed.
 fn has_begun(ctx: &Context) -> bool {
-    ctx.invocation().engine().history().is_some_and(|history| history.children(ctx.node_path()).len() > 0)
+    ctx.engine().invocation().history().is_some_and(|history| history.children(ctx.node_path()).len() > 0)
 }
 
 /// Checks a message against the input type that the workflow has declared. Its author does not know the type, so the error shows it.

@@ -55,7 +55,7 @@ impl<'a> Orchestration<'a> {
         ctx: Context,
     ) -> Result<Self, NodeError> {
         let nested = ctx.engine().parent().is_some_and(|parent| !parent.node_path().is_root());
-        let replay = match ctx.invocation().engine().history() {
+        let replay = match ctx.engine().invocation().history() {
             Some(history) => Some(WorkflowReplay::read(graph, history, &ctx)?),
             None => None,
         };

@@ -59,7 +59,7 @@ impl Orchestration<'_> {
         for end in &ends {
             tracing::warn!("{end}");
         }
-        self.ctx.invocation().engine().note_dead_ends(ends);
+        self.ctx.engine().invocation().note_dead_ends(ends);
     }
 
     /// Checks for errors after all runs have ended.
