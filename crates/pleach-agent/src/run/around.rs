@@ -1,8 +1,8 @@
 //! [`Around`]: what happens before and after every agent's run.
 // L134–L136, L179
 
-use pleach_context::engine::{Engine as _, LaneSetup, PluginManager};
-use pleach_context::{AgentSpec, Context, NodeError};
+use pleach_context::engine::{LaneSetup, PluginManager, RunHandle};
+use pleach_context::{AgentSpec, NodeError};
 use pleach_core::{Content, Event, EventActions};
 
 use super::{CallbackNote, Closing, StepEnd};
@@ -13,21 +13,21 @@ use crate::llm_agent::callbacks::Callbacks;
 pub(crate) struct Around<'a> {
     pub(crate) agent: &'a AgentSpec,
     pub(crate) callbacks: &'a Callbacks,
-    pub(crate) ctx: &'a Context,
+    pub(crate) ctx: &'a RunHandle,
 }
 
 impl<'a> Around<'a> {
     /// Asks the plugins and callbacks for an answer of the agent, which does not run then.
     pub(crate) async fn before(&self) -> Result<Option<Content>, NodeError> {
-        let work = self.ctx.engine().work();
+        let work = self.ctx.work();
         let content = match self.plugins().before_agent(self.agent, self.ctx).await? {
             Some(content) => Some(content),
             None => Callbacks::agent(&self.callbacks.before_agent, self.ctx).await?,
         };
         drop(work);
-        if content.is_none() && self.ctx.engine().has_pending_changes() {
+        if content.is_none() && self.ctx.has_pending_changes() {
             // L136
-            self.ctx.engine().emit_noted(CallbackNote::Before.put_on(Event::new())).await?;
+            self.ctx.emit_noted(CallbackNote::Before.put_on(Event::new())).await?;
         }
         Ok(content)
     }
@@ -47,7 +47,7 @@ impl<'a> Around<'a> {
     }
 
     async fn after(&self) -> Result<Option<Event>, NodeError> {
-        let _work = self.ctx.engine().work();
+        let _work = self.ctx.work();
         let content = match self.plugins().after_agent(self.agent, self.ctx).await? {
             Some(content) => Some(content),
             None => Callbacks::agent(&self.callbacks.after_agent, self.ctx).await?,
@@ -57,7 +57,7 @@ impl<'a> Around<'a> {
                 content.role.get_or_insert_with(|| "model".into());
                 Event::new().with_content(content)
             }
-            None if self.ctx.engine().has_pending_changes() => Event::new(),
+            None if self.ctx.has_pending_changes() => Event::new(),
             None => return Ok(None),
         };
         Ok(Some(CallbackNote::After.put_on(event)))
@@ -71,8 +71,8 @@ impl<'a> Around<'a> {
         if !has_addition {
             return self.ctx.emit(mark).await;
         }
-        let lane = self.ctx.engine().lane(LaneSetup::default());
-        lane.engine().emit_noted(CallbackNote::After.put_on(mark)).await
+        let lane = self.ctx.lane(LaneSetup::default());
+        lane.emit_noted(CallbackNote::After.put_on(mark)).await
     }
 
     /// Returns whether anything can be called behind the agent.
@@ -86,6 +86,6 @@ impl<'a> Around<'a> {
     }
 
     fn plugins(&self) -> &'a PluginManager {
-        &self.ctx.engine().invocation().services().plugins
+        &self.ctx.invocation().services().plugins
     }
 }

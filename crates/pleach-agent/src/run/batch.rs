@@ -4,8 +4,8 @@
 use std::future::poll_fn;
 use std::task::Poll;
 
-use pleach_context::engine::{Engine as _, credential_key};
-use pleach_context::{NodeError, Schema, ToolContext};
+use pleach_context::engine::{RunHandle, credential_key};
+use pleach_context::{NodeError, Schema};
 use pleach_core::{Content, Event, Part};
 use serde_json::Value;
 
@@ -59,9 +59,9 @@ impl AgentRun<'_> {
 
     async fn execute_together(&mut self, calls: &[PendingCall], tools: &ToolTable) -> Result<StepEnd, NodeError> {
         let caller = Caller { ctx: self.ctx, callbacks: &self.agent.callbacks, tools };
-        let lanes: Vec<ToolContext> = calls.iter().map(|pending| caller.lane(pending)).collect();
-        let execute = |(place, pending)| {
-            let lane: ToolContext = ToolContext::clone(&lanes[place]);
+        let lanes: Vec<RunHandle> = calls.iter().map(|pending| caller.lane(pending)).collect();
+        let execute = |(place, pending): (usize, _)| {
+            let lane: RunHandle = lanes[place].clone();
             async move { Ok((place, caller.execute(pending, lane).await?)) }
         };
         for (pending, lane) in calls.iter().zip(&lanes) {
@@ -81,7 +81,7 @@ impl AgentRun<'_> {
                 Poll::Pending => {
                     let mut open = lanes.iter().zip(&ended).filter(|(_, ended)| !**ended);
                     let has_new = executed.iter().flatten().any(Executed::is_plain);
-                    match has_new && open.all(|(lane, _)| lane.engine().is_lane_parked()) {
+                    match has_new && open.all(|(lane, _)| lane.is_lane_parked()) {
                         true => Poll::Ready(Ok(Ended::Parked)),
                         false => Poll::Pending,
                     }
@@ -101,7 +101,7 @@ impl AgentRun<'_> {
                     drop(running);
                     self.answer_before_failure(executed.into_iter().flatten().collect()).await?;
                     // What the others have changed is dropped with the step.
-                    lanes.iter().for_each(|lane| self.ctx.engine().merge_lane(lane));
+                    lanes.iter().for_each(|lane| self.ctx.merge_lane(lane));
                     return Err(error);
                 }
             }
@@ -137,9 +137,7 @@ impl AgentRun<'_> {
         let asked: Vec<_> = asking
             .into_iter()
             .filter(|call| !call.pending.is_asked)
-            .filter_map(|call| {
-                Some((&call.pending.call, call.confirmation.clone()?, call.ctx.engine().confirmation_terms()))
-            })
+            .filter_map(|call| Some((&call.pending.call, call.confirmation.clone()?, call.ctx.confirmation_terms())))
             .collect();
         let mut question = if asked.is_empty() { None } else { Some(self.confirmation_event(&asked)?) };
         executed.retain(|call| !(call.pending.is_placed && call.confirmation.is_some()));
@@ -176,7 +174,7 @@ impl AgentRun<'_> {
                 actions.set_escalate(None);
             })?;
         }
-        executed.iter().for_each(|call| self.ctx.engine().merge_lane(&call.ctx));
+        executed.iter().for_each(|call| self.ctx.merge_lane(&call.ctx));
         let parts: Vec<Part> = executed.iter_mut().flat_map(Executed::take_parts).collect();
         if parts.is_empty() {
             return Ok(StepEnd::Waiting);

@@ -3,9 +3,9 @@
 
 use std::pin::pin;
 
-use pleach_context::engine::{Engine as _, LaneSetup};
+use pleach_context::engine::{LaneSetup, RunHandle};
 use pleach_context::telemetry::{OpenSpan, SpanEnd, execute_tool};
-use pleach_context::{Context, NodeError, Tool, ToolContext, ToolResult};
+use pleach_context::{NodeError, Tool, ToolContext, ToolResult};
 use pleach_core::{AuthConfig, BoxFuture, FunctionResponse, Map, Part, ToolConfirmation};
 use pleach_workflow::{Called, ToolCall};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use crate::tools::{FINISHED, finished_too_early};
 /// A call that has been executed.
 pub(super) struct Executed<'c> {
     pub(super) pending: &'c PendingCall,
-    pub(super) ctx: ToolContext,
+    pub(super) ctx: RunHandle,
     /// `None` for a call whose result comes later.
     pub(super) response: Option<FunctionResponse>,
     pub(super) confirmation: Option<ToolConfirmation>,
@@ -33,17 +33,17 @@ pub(super) struct Executed<'c> {
 /// What executes the calls of an agent.
 #[derive(Clone, Copy)]
 pub(super) struct Caller<'a> {
-    pub(super) ctx: &'a Context,
+    pub(super) ctx: &'a RunHandle,
     pub(super) callbacks: &'a Callbacks,
     pub(super) tools: &'a ToolTable,
 }
 
 impl<'a> Caller<'a> {
-    /// Makes the context of a call.
-    pub(super) fn lane(self, pending: &PendingCall) -> ToolContext {
-        let lane = self.ctx.engine().lane(LaneSetup::default());
-        lane.engine().set_function_call_id(pending.call.id.clone().unwrap_or_default());
-        lane.engine().set_call_number(pending.ordinal, &pending.key, pending.is_first);
+    /// Makes the lane of a call.
+    pub(super) fn lane(self, pending: &PendingCall) -> RunHandle {
+        let lane = self.ctx.lane(LaneSetup::default());
+        lane.set_function_call_id(pending.call.id.clone().unwrap_or_default());
+        lane.set_call_number(pending.ordinal, &pending.key, pending.is_first);
         lane
     }
 
@@ -51,19 +51,15 @@ impl<'a> Caller<'a> {
     ///
     /// # Errors
     /// The failure of the tool, unless a hook gives a result for it.
-    pub(super) async fn execute<'c>(
-        self,
-        pending: &'c PendingCall,
-        ctx: ToolContext,
-    ) -> Result<Executed<'c>, NodeError> {
-        let _work = ctx.engine().work();
+    pub(super) async fn execute<'c>(self, pending: &'c PendingCall, ctx: RunHandle) -> Result<Executed<'c>, NodeError> {
+        let _work = ctx.work();
         let name = pending.call.name.as_deref().unwrap_or_default();
         let mut args = pending.call.args.clone().unwrap_or_default();
         let (result, may_be_pending, shows) = match self.tools.get(name) {
             Some(_) if pending.is_refused => (finished_too_early().into(), false, false),
             Some(tool) => {
                 let span = OpenSpan::new(execute_tool(&**tool, &ctx));
-                let call = ToolCall { tool: &**tool, ctx: &ctx, callbacks: self.callbacks };
+                let call = ToolCall { tool: &**tool, run: &ctx, callbacks: self.callbacks };
                 let called = span.around(pin!(call.make(&mut args))).await;
                 match &called {
                     Ok(_) => span.end(SpanEnd::Completed),
@@ -89,9 +85,9 @@ impl<'a> Caller<'a> {
 
     /// Answers a call of a function that the agent does not have.
     // L102
-    async fn unknown(self, name: &str, args: &mut Map, ctx: &ToolContext) -> Result<ToolResult, NodeError> {
+    async fn unknown(self, name: &str, args: &mut Map, ctx: &RunHandle) -> Result<ToolResult, NodeError> {
         let tool = UnknownTool(name.to_owned());
-        let call = ToolCall { tool: &tool, ctx, callbacks: self.callbacks };
+        let call = ToolCall { tool: &tool, run: ctx, callbacks: self.callbacks };
         if let Some(answer) = call.before(args).await? {
             return call.after(args, answer.into()).await;
         }

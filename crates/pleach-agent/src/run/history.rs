@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use pleach_context::engine::Engine as _;
 use pleach_context::{AgentMode, NodeError};
 use pleach_core::{Content, Event, Part};
 use pleach_model::SharedContent;
@@ -39,7 +38,7 @@ impl AgentRun<'_> {
         };
         content.role = Some("user".into());
         if has_task {
-            self.ctx.engine().set_task(content);
+            self.ctx.set_task(content);
             return Ok(());
         }
         let mut event = Event::from_author("user").with_content(content);
@@ -56,7 +55,7 @@ impl AgentRun<'_> {
         let Some(scope) = self.ctx.isolation_scope() else { return false };
         let mut run = Some(self.ctx);
         while let Some(at) = run {
-            let above = at.engine().parent();
+            let above = at.parent();
             if at.node_path().as_str() == &*scope {
                 return !above.is_some_and(|above| above.node_path().is_root());
             }
@@ -77,7 +76,7 @@ impl AgentRun<'_> {
     /// Returns the contents of this part of the session, as the agent sees them.
     pub(super) fn contents(&self, include: IncludeContents, pairs_calls_by_id: bool) -> Vec<SharedContent> {
         let (branch, scope) = (self.ctx.branch(), self.ctx.isolation_scope());
-        let part = self.ctx.engine().answers_for();
+        let part = self.ctx.answers_for();
         let view = ConversationView {
             agent: &self.agent.agent.name,
             branch: branch.as_ref(),
@@ -85,7 +84,7 @@ impl AgentRun<'_> {
             path: self.ctx.node_path(),
             is_single_turn: self.is_single_turn || !part.is_empty(),
             part,
-            task: self.ctx.engine().task(),
+            task: self.ctx.task(),
             user_content: self.ctx.user_content(),
             thoughts_of_others: self.agent.thoughts_of_others,
             pairs_calls_by_id,
@@ -94,7 +93,7 @@ impl AgentRun<'_> {
             IncludeContents::Default => conversation(events, &view),
             IncludeContents::None => current_turn(events, &view),
         };
-        self.ctx.engine().invocation().with_events(|events| {
+        self.ctx.invocation().with_events(|events| {
             let Some(input) = &self.input_event else { return read(events) };
             let before = if include == IncludeContents::None { &[][..] } else { &events[..self.began_at] };
             let seen: Vec<_> =

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use pleach_context::engine::{Engine as _, mark_reported};
+use pleach_context::engine::mark_reported;
 use pleach_context::{AgentMode, NodeError, StreamingMode};
 use pleach_core::{Content, Event, EventId, FunctionCall, Map, bound_message};
 use pleach_model::{LlmRequest, LlmResponse, Model, ModelCall, ModelError, ModelWait, ResponseStream};
@@ -33,7 +33,7 @@ impl AgentRun<'_> {
     /// Asks the model once, and executes what it calls.
     pub(super) async fn step(&mut self) -> Result<StepEnd, NodeError> {
         let model = self.model()?;
-        let work = self.ctx.engine().work();
+        let work = self.ctx.work();
         let (mut request, mut tools) = (LlmRequest::new(model.name()), ToolTable::default());
         self.fill(&mut request, &mut tools, &*model).await?;
         let streaming = self.ctx.invocation().run_config().streaming_mode == StreamingMode::Sse;
@@ -44,7 +44,7 @@ impl AgentRun<'_> {
             return Ok(self.take_response(&mut call, response).await?.unwrap_or(StepEnd::Done));
         }
         self.label(&mut request);
-        self.ctx.engine().invocation().count_llm_call()?;
+        self.ctx.invocation().count_llm_call()?;
         // The request is read while its responses come, and callbacks may look at it afterwards.
         self.responses(&*model, &Arc::new(request), &mut call).await
     }
@@ -55,7 +55,7 @@ impl AgentRun<'_> {
         request: &Arc<LlmRequest>,
         call: &mut Call,
     ) -> Result<StepEnd, NodeError> {
-        let services = Arc::clone(self.ctx.engine().invocation().services());
+        let services = Arc::clone(self.ctx.invocation().services());
         let (ctx, name, answer) = (self.ctx, self.agent.agent.name.as_str(), call.event_id.clone());
         let shows_wait = move |wait: &ModelWait<'_>| show_wait(name, &answer, ctx, wait);
         let asked = ModelCall::new(request, &*services.clock).streaming(call.streaming).ids(&*services.ids);
@@ -66,7 +66,7 @@ impl AgentRun<'_> {
         let mut is_silent = true;
         let mut span = ModelSpan::open(request, &self.agent.agent.name, &call.event_id, self.ctx);
         loop {
-            let work = self.ctx.engine().work();
+            let work = self.ctx.work();
             let next = span.around(pin!(self.next_response(&mut responses, request))).await;
             let response = match next.inspect_err(|error| span.failed(error.code()))? {
                 Some(response) => response,
@@ -149,7 +149,7 @@ impl AgentRun<'_> {
         let code = self.take_code(&mut response);
         let is_partial = response.is_partial();
         if let Some(content) = &mut response.content {
-            call.fragments.identify(content, is_partial, &*self.ctx.engine().invocation().services().ids);
+            call.fragments.identify(content, is_partial, &*self.ctx.invocation().services().ids);
         }
         let is_error = response.error_code.is_some();
         let calls: Vec<PendingCall> = match is_partial {
@@ -172,12 +172,12 @@ impl AgentRun<'_> {
             // The agent continues with this answer; the error of a failed attempt looks the same.
             mark_reported(&mut event);
         }
-        if let Some(agent) = self.ctx.engine().agent_within_run() {
-            self.ctx.engine().claim_calls(&agent, event.function_calls());
+        if let Some(agent) = self.ctx.agent_within_run() {
+            self.ctx.claim_calls(&agent, event.function_calls());
         }
         self.keep_answer(&mut event)?;
         let ends = event.function_calls().next().is_none() && event.is_final_response();
-        self.ctx.engine().emit_noted(event).await?;
+        self.ctx.emit_noted(event).await?;
         call.event_id = self.new_event_id();
         if let Some(code) = code {
             self.execute_code(&code).await?;
@@ -197,14 +197,14 @@ impl AgentRun<'_> {
     /// Executes calls that a run that was cut off has left.
     pub(super) async fn execute(&mut self, calls: Vec<PendingCall>) -> Result<StepEnd, NodeError> {
         let model = self.model()?;
-        let work = self.ctx.engine().work();
+        let work = self.ctx.work();
         let tools = self.tools(&*model).await?;
         drop(work);
         self.execute_with(calls, &tools).await
     }
 
     fn new_event_id(&self) -> EventId {
-        EventId::from(self.ctx.engine().invocation().services().ids.uuid())
+        EventId::from(self.ctx.invocation().services().ids.uuid())
     }
 }
 

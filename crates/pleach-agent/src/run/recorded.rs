@@ -3,8 +3,7 @@
 
 use std::sync::Arc;
 
-use pleach_context::Context;
-use pleach_context::engine::{Engine as _, InvocationHandle, is_reported};
+use pleach_context::engine::{InvocationHandle, RunHandle, is_reported};
 use pleach_core::{Event, InvocationId, NodePath};
 
 use super::Closing;
@@ -45,8 +44,8 @@ struct Range {
 
 impl Recorded {
     /// Reads what the agent has done in the run of `ctx`: its events at `path`, from the session's event `since` on.
-    pub(crate) fn of(ctx: &Context, path: &NodePath, agent: &str, since: usize) -> Self {
-        let ic = ctx.engine().invocation();
+    pub(crate) fn of(ctx: &RunHandle, path: &NodePath, agent: &str, since: usize) -> Self {
+        let ic = ctx.invocation();
         let scope = ctx.isolation_scope();
         ic.with_events(|events| {
             let range = Range { first: first_event(events, ic), since };

@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use pleach_context::engine::Engine as _;
 use pleach_context::{AgentMode, AgentSpec, Instruction, NodeError, ReadonlyContext};
 use pleach_core::{BoxFuture, Part};
 use pleach_model::{LlmRequest, Model, insert_input_context};
@@ -25,7 +24,7 @@ impl AgentRun<'_> {
     /// A `ValueError` when none has.
     // L5
     pub(super) fn model(&self) -> Result<Arc<dyn Model>, NodeError> {
-        let of_app = || self.ctx.engine().invocation().services().model.clone();
+        let of_app = || self.ctx.invocation().services().model.clone();
         self.agent.agent.nearest_model().or_else(of_app).ok_or_else(|| {
             NodeError::value(format!("agent '{}' has no model", self.agent.agent.name))
                 .with_hint("give it one with `.model(…)`, or the app with `Runner::builder(…).model(…)`")
@@ -150,7 +149,7 @@ impl AgentRun<'_> {
     }
 
     async fn text_of<'i>(&self, instruction: &'i Instruction) -> Result<Cow<'i, str>, NodeError> {
-        let ctx = || ReadonlyContext::new(self.ctx.clone());
+        let ctx = || ReadonlyContext::new(self.ctx.context().clone());
         Ok(match instruction {
             Instruction::Provider(provider) => Cow::Owned(provider(ctx()).await?),
             Instruction::Template(template) if !template.contains('{') => Cow::Borrowed(template),

@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use pleach_context::NodeError;
-use pleach_context::engine::Engine as _;
 
 use super::builder::{ShellAgentBuilder, shell_agent};
 use super::child::ChildSetup;
@@ -55,7 +54,7 @@ impl Conduct for LoopAgent {
                 if end == StepEnd::Waiting || run.ctx.invocation().is_aborted() {
                     return Ok(end);
                 }
-                if run.ctx.engine().has_escalated() || at.escalated {
+                if run.ctx.has_escalated() || at.escalated {
                     return Ok(StepEnd::Done);
                 }
             }

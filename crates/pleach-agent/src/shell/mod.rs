@@ -11,9 +11,9 @@ mod sequential;
 use std::pin::pin;
 use std::sync::Arc;
 
-use pleach_context::engine::{Engine as _, LaneSetup};
+use pleach_context::engine::{LaneSetup, RunHandle};
 use pleach_context::telemetry::{OpenSpan, SpanEnd, invoke_agent};
-use pleach_context::{AgentSpec, Context, Flow, Need, Node, NodeError, NodeInput, NodeSpec};
+use pleach_context::{AgentSpec, Flow, Need, Node, NodeError, NodeInput, NodeSpec};
 use pleach_core::{Branch, Content, Event, EventActions, Map, NodePath};
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ pub(crate) struct Shell {
 struct ShellRun<'a> {
     shell: &'a Shell,
     /// The context of the agent's own events.
-    ctx: Context,
+    ctx: RunHandle,
     input: NodeInput,
     /// What it had done when it began.
     recorded: Recorded,
@@ -51,27 +51,27 @@ trait Conduct: Send + Sync {
 
 impl Shell {
     /// Runs the agent: its callbacks, and between them its sub-agents as `conduct` runs them.
-    async fn run(&self, ctx: Context, input: NodeInput, conduct: &impl Conduct) -> Result<Flow, NodeError> {
+    async fn run(&self, ctx: RunHandle, input: NodeInput, conduct: &impl Conduct) -> Result<Flow, NodeError> {
         if is_first(&ctx) {
-            ctx.engine().fail_silently();
+            ctx.fail_silently();
         }
         let run = ShellRun::new(self, &ctx, input);
         let span = OpenSpan::new(invoke_agent(&self.agent.name, &self.agent.description, &run.ctx));
         let ended = span.around(pin!(run.observed(conduct))).await;
-        ctx.engine().merge_lane(&run.ctx);
-        if run.ctx.engine().has_escalated() {
-            ctx.engine().escalate();
+        ctx.merge_lane(&run.ctx);
+        if run.ctx.has_escalated() {
+            ctx.escalate();
         }
         match &ended {
             Ok(StepEnd::Waiting) => {
-                ctx.engine().note_waiting();
+                ctx.note_waiting();
                 span.end(SpanEnd::Interrupted);
             }
             Ok(_) => {
-                if ctx.engine().agent_within_run().is_none() && !ctx.invocation().is_resumable() {
+                if ctx.agent_within_run().is_none() && !ctx.invocation().is_resumable() {
                     // What follows in a graph is on the branch of the last event, as in google-adk. In a resumable app that is
                     // the mark of the agent's end.
-                    ctx.engine().set_branch(run.last_branch());
+                    ctx.set_branch(run.last_branch());
                 }
                 span.end(SpanEnd::Completed);
             }
@@ -84,7 +84,7 @@ impl Shell {
     }
 
     /// Returns whether the recorded events leave nothing to do.
-    fn has_completed(&self, ctx: &Context) -> bool {
+    fn has_completed(&self, ctx: &RunHandle) -> bool {
         ShellRun::new(self, ctx, NodeInput::Null).recorded.closing == Closing::Closed
     }
 
@@ -102,14 +102,14 @@ impl Shell {
 
 /// Returns whether the agent is the root, whose events have no path. Inside of another shell agent it is one of its calls.
 // L175
-fn is_first(ctx: &Context) -> bool {
-    let is_root = ctx.engine().parent().is_none_or(|parent| parent.node_path().is_root());
-    is_root && ctx.engine().event_path() == *ctx.node_path()
+fn is_first(ctx: &RunHandle) -> bool {
+    let is_root = ctx.parent().is_none_or(|parent| parent.node_path().is_root());
+    is_root && ctx.event_path() == *ctx.node_path()
 }
 
 impl<'a> ShellRun<'a> {
-    fn new(shell: &'a Shell, ctx: &Context, input: NodeInput) -> Self {
-        let own = ctx.engine().lane(LaneSetup {
+    fn new(shell: &'a Shell, ctx: &RunHandle, input: NodeInput) -> Self {
+        let own = ctx.lane(LaneSetup {
             author: Some(shell.agent.name.clone()),
             event_path: is_first(ctx).then(NodePath::root),
             ..LaneSetup::default()
@@ -136,14 +136,14 @@ impl<'a> ShellRun<'a> {
         // google-adk marks the end behind the sub-agents only.
         let closing = if self.children().is_empty() { Closing::Owed } else { closing };
         if let Some(addition) = around.finish(end, closing, !has_called).await? {
-            self.ctx.engine().emit_noted(addition).await?;
+            self.ctx.emit_noted(addition).await?;
         }
         Ok(end)
     }
 
     /// Returns the branch of the last event of the run; that on which the run began if there is none.
     fn last_branch(&self) -> Option<Branch> {
-        let (ic, path) = (self.ctx.engine().invocation(), self.ctx.engine().event_path());
+        let (ic, path) = (self.ctx.invocation(), self.ctx.event_path());
         let is_own = |event: &Arc<Event>| {
             event.author() != "user" && event.invocation_id() == ic.invocation_id() && *event.path() == path
         };
@@ -157,7 +157,7 @@ impl<'a> ShellRun<'a> {
 
     async fn say(&self, mut content: Content) -> Result<(), NodeError> {
         content.role.get_or_insert_with(|| "model".into());
-        self.ctx.engine().emit_noted(CallbackNote::Before.put_on(Event::new().with_content(content))).await
+        self.ctx.emit_noted(CallbackNote::Before.put_on(Event::new().with_content(content))).await
     }
 
     /// Stores where the agent is, in a resumable app, unless its last checkpoint says so.
@@ -176,7 +176,7 @@ impl<'a> ShellRun<'a> {
         let Some(place) = self.recorded.checkpoint else { return false };
         let says =
             |events: &[Arc<Event>]| events.get(place).is_some_and(|event| event.actions().agent_state() == Some(state));
-        self.ctx.engine().invocation().with_events(says)
+        self.ctx.invocation().with_events(says)
     }
 
     fn children(&self) -> &'a [Arc<dyn Node>] {

@@ -9,7 +9,6 @@ use std::task::Poll;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use pleach_context::NodeError;
-use pleach_context::engine::Engine as _;
 use pleach_core::Branch;
 
 use super::builder::shell_agent;
@@ -42,7 +41,7 @@ impl Conduct for ParallelAgent {
         if !run.children().is_empty() {
             run.checkpoint([]).await?;
         }
-        let since = run.ctx.engine().since();
+        let since = run.ctx.since();
         let base = run.ctx.branch().filter(|branch| !branch.is_empty());
         let branch = |name: &str| {
             let own = format!("{}.{name}", run.shell.agent.name);
@@ -65,7 +64,7 @@ impl Conduct for ParallelAgent {
             }
         }
         if has_escalated {
-            run.ctx.engine().escalate();
+            run.ctx.escalate();
         }
         Ok(end)
     }

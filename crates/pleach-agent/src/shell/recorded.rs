@@ -1,8 +1,8 @@
 //! What the stored events of a shell agent's run lead to: where it continues, and whether it has ended.
 // L179
 
-use pleach_context::engine::{Engine as _, caller_of_task, round_of};
-use pleach_context::{AgentSpec, Context};
+use pleach_context::AgentSpec;
+use pleach_context::engine::{RunHandle, caller_of_task, round_of};
 use pleach_core::{Branch, Event};
 
 use crate::contents::is_below;
@@ -36,10 +36,10 @@ pub(super) struct Position {
 
 impl Recorded {
     /// Reads what the agent has done in the run of `ctx`.
-    pub(super) fn of(shell: &AgentSpec, ctx: &Context) -> Self {
-        let ic = ctx.engine().invocation();
-        let path = ctx.engine().event_path();
-        let since = ctx.engine().since();
+    pub(super) fn of(shell: &AgentSpec, ctx: &RunHandle) -> Self {
+        let ic = ctx.invocation();
+        let path = ctx.event_path();
+        let since = ctx.since();
         let branch = ctx.branch().filter(|branch| !branch.is_empty());
         ic.with_events(|events| {
             let mut recorded = Self { first: since.max(first_event(events, ic)), ..Self::default() };
@@ -51,7 +51,7 @@ impl Recorded {
                         recorded.closing.take_message();
                     }
                 } else if *event.path() == path && is_within(event, branch.as_ref()) {
-                    ctx.engine().claim_calls(&event.author().into(), event.function_calls());
+                    ctx.claim_calls(&event.author().into(), event.function_calls());
                     recorded.take(shell, event, place);
                 }
             }
@@ -83,9 +83,9 @@ impl Recorded {
 
 /// Returns whether a direct sub-agent escalates in one of the session's events from `seen` on, and advances `seen` past them.
 // L177
-pub(super) fn has_escalated(shell: &AgentSpec, ctx: &Context, seen: &mut usize) -> bool {
-    let ic = ctx.engine().invocation();
-    let path = ctx.engine().event_path();
+pub(super) fn has_escalated(shell: &AgentSpec, ctx: &RunHandle, seen: &mut usize) -> bool {
+    let ic = ctx.invocation();
+    let path = ctx.event_path();
     let branch = ctx.branch().filter(|branch| !branch.is_empty());
     let is_child = |name: &str| shell.sub_agents.iter().any(|child| child.spec().name == name);
     ic.with_events(|events| {

@@ -6,7 +6,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use pleach_context::engine::{Engine as _, InvocationHandle, InvocationSetup, RunResult, root_context};
+use pleach_context::engine::{InvocationHandle, InvocationSetup, RunHandle, RunResult};
 use pleach_context::{Node, NodeError, NodeInput, StreamingMode, ToolContext};
 use pleach_core::{Content, Event, EventId, InvocationId, Map};
 use pleach_workflow::Engine;
@@ -39,7 +39,7 @@ impl Nested {
             plugins.after_run(&ic).await?;
             return Ok(Self { events, open: Vec::new() });
         }
-        let root_ctx = root_context(ic.clone());
+        let root_ctx = RunHandle::root(ic.clone());
         let mut root = Box::pin(engine.run_root(&root_ctx, agent, &[], NodeInput::Content(user_event)));
         let end = loop {
             let next = poll_fn(|cx| match root.as_mut().poll(cx) {
@@ -97,8 +97,9 @@ enum Next {
 
 /// Opens the invocation: the user, the files and the plugins are the caller's, the conversation is new.
 fn open(agent: &dyn Node, ctx: &ToolContext, engine: &Arc<Engine>) -> InvocationHandle {
-    let outer = ctx.invocation();
-    let services = ctx.engine().invocation().services();
+    let run = RunHandle::of(ctx.clone());
+    let outer = run.invocation();
+    let services = outer.services();
     let invocation_id = InvocationId::of_uuid(services.ids.uuid());
     let mut config = outer.run_config().clone();
     config.streaming_mode = StreamingMode::None;
@@ -113,7 +114,7 @@ fn open(agent: &dyn Node, ctx: &ToolContext, engine: &Arc<Engine>) -> Invocation
         services: Arc::clone(services),
         compaction: None,
         scheduler: Arc::clone(engine) as _,
-        caller: Some(Arc::clone(outer)),
+        caller: Some(Arc::clone(ctx.invocation())),
         abort: outer.abort_signal().clone(),
         state,
         unreadable: outer.unreadable_keys().clone(),

@@ -3,10 +3,10 @@
 use pleach_core::Event;
 
 use super::Context;
-use crate::engine::{Engine as _, InFlightCall, Notes, RunHandle, Sending};
+use crate::engine::{InFlightCall, Notes, RunHandle, Sending};
 use crate::{NodeError, Yield};
 
-impl RunHandle<'_> {
+impl RunHandle {
     /// Sends an event of the runtime, whose notes in the metadata are kept. See [`Context::emit`].
     ///
     /// # Errors
@@ -14,8 +14,8 @@ impl RunHandle<'_> {
     ///
     /// # Cancel safety
     /// As [`Context::emit`].
-    pub async fn emit_noted(self, event: Event) -> Result<(), NodeError> {
-        self.0.send(event.into(), Notes::Kept).await
+    pub async fn emit_noted(&self, event: Event) -> Result<(), NodeError> {
+        self.ctx.send(event.into(), Notes::Kept).await
     }
 }
 
@@ -37,7 +37,7 @@ impl Context {
 
     async fn send(&self, item: Yield, notes: Notes) -> Result<(), NodeError> {
         let _live = InFlightCall::enter(self);
-        let Some(staged) = self.engine().stage_with(item, notes)? else { return Ok(()) };
+        let Some(staged) = self.stage_with(item, notes)? else { return Ok(()) };
         if staged.event.is_partial() {
             self.inner.invocation.queue().push_unwaited(staged.event);
             if self.inner.invocation.queue().is_crowded() {
@@ -47,7 +47,7 @@ impl Context {
         }
         let output_source = staged.output_source;
         let stored = Sending { ctx: self, event: Some(staged.event), ticket: None, output_source }.await;
-        self.engine().mark_stored(output_source, stored);
+        self.mark_stored(output_source, stored);
         Ok(())
     }
 

@@ -7,30 +7,37 @@ use std::task::{Context as TaskContext, Poll};
 
 use pleach_core::Event;
 
-use super::{Engine as _, Output, OutputSource, RunHandle, Ticket};
+use super::{Output, OutputSource, RunHandle, Ticket};
 use crate::{Context, NodeInput};
 
-impl<'a> RunHandle<'a> {
+impl Context {
     /// Records that a staged event is stored: its output is shared with the event from now on.
-    pub fn mark_stored(self, output_source: OutputSource, stored: Arc<Event>) {
+    pub(crate) fn mark_stored(&self, output_source: OutputSource, stored: Arc<Event>) {
         match output_source {
             OutputSource::None => {}
-            OutputSource::Output => self.0.run_state().output = Output::Stored(NodeInput::Output(stored)),
-            OutputSource::Content => self.0.run_state().output = Output::Stored(NodeInput::Content(stored)),
+            OutputSource::Output => self.run_state().output = Output::Stored(NodeInput::Output(stored)),
+            OutputSource::Content => self.run_state().output = Output::Stored(NodeInput::Content(stored)),
         }
+    }
+}
+
+impl RunHandle {
+    /// Records that a staged event is stored: its output is shared with the event from now on.
+    pub fn mark_stored(&self, output_source: OutputSource, stored: Arc<Event>) {
+        self.ctx.mark_stored(output_source, stored);
     }
 
     /// Sends an event as it is and waits until it is stored.
-    pub fn deliver(self, event: Event) -> impl Future<Output = Arc<Event>> + Unpin + 'a {
-        Sending { ctx: self.0, event: Some(Arc::new(event)), ticket: None, output_source: OutputSource::None }
+    pub fn deliver(&self, event: Event) -> impl Future<Output = Arc<Event>> + Unpin {
+        Sending { ctx: &self.ctx, event: Some(Arc::new(event)), ticket: None, output_source: OutputSource::None }
     }
 
     /// Sends the summary of a part of the history and waits until it is stored. It is an event of no run.
     ///
     /// # Cancel safety
     /// The summary is stored all the same when the future is dropped.
-    pub async fn deliver_summary(self, summary: Event) {
-        let queue = self.0.inner.invocation.queue();
+    pub async fn deliver_summary(&self, summary: Event) {
+        let queue = self.ctx.inner.invocation.queue();
         queue.push_unwaited(Arc::new(summary));
         let flushed = queue.next_ticket();
         poll_fn(|cx| queue.poll_flushed(flushed, cx)).await;
@@ -38,8 +45,8 @@ impl<'a> RunHandle<'a> {
 
     /// The output event whose emit was dropped before it was stored, if there is one.
     #[must_use]
-    pub fn take_abandoned(self) -> Option<(Ticket, OutputSource)> {
-        self.0.run_state().abandoned.take()
+    pub fn take_abandoned(&self) -> Option<(Ticket, OutputSource)> {
+        self.ctx.run_state().abandoned.take()
     }
 }
 
@@ -58,7 +65,7 @@ impl Future for Sending<'_> {
         let queue = self.ctx.inner.invocation.queue();
         if let Some(event) = self.event.take() {
             let ticket = queue.push(event, cx.waker().clone());
-            self.ctx.engine().note_event(ticket);
+            self.ctx.inner.last_event.note(ticket);
             self.ticket = Some(ticket);
             return Poll::Pending;
         }

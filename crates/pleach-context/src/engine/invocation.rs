@@ -6,11 +6,10 @@ use std::sync::atomic::Ordering;
 use pleach_core::{Event, Map};
 
 use super::{EventQueue, Fence, InvocationHandle, NodeScheduler, PromptCompaction, Services, WorkGate};
-use crate::contract::HistoryCache;
-use crate::contract::Listed;
-use crate::invocation::lock;
+use crate::invocation::{HistoryCache, lock};
 use crate::live_signals::{LiveSignals, StoringSignal};
 use crate::plugin::apply_plugin_change;
+use crate::toolset::Listed;
 use crate::{DeadEnd, History, InvocationContext, NodeError, RunConfig, SharedToolset, Tool};
 
 impl InvocationContext {

@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use pleach_context::engine::{InvocationHandle, NodeEnd, NodeResult, RunRecord, is_reported, root_context};
+use pleach_context::engine::{InvocationHandle, NodeEnd, NodeResult, RunHandle, RunRecord, is_reported};
 use pleach_context::{History, NodeError};
 use pleach_core::{Event, NodePath, Question};
 use pleach_session::notes::is_tried_again;
@@ -77,7 +77,7 @@ pub(crate) async fn recorded(
 async fn replay(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Result<Option<NodeEnd>, RunError> {
     let Invocation { ic, engine, entry, input, .. } = begun;
     ic.work_gate().close();
-    let root_ctx = root_context(ic.clone());
+    let root_ctx = RunHandle::root(ic.clone());
     let mut root = RootDriver::new(Box::pin(engine.run_root(&root_ctx, &*parts.root, entry, input.clone())));
     while !must_stop(ic, run) && !ic.work_gate().is_wanted() {
         root.step(ic, run, None).await;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures_util::future;
 use pleach_context::NodeInput;
-use pleach_context::engine::{InvocationHandle, NodeEnd, NodeResult, RunResult, root_context};
+use pleach_context::engine::{InvocationHandle, NodeEnd, NodeResult, RunHandle, RunResult};
 use pleach_core::{Content, Event, Map, Question};
 use pleach_session::notes::ENDED_BY_PLUGIN;
 use pleach_workflow::Engine;
@@ -66,7 +66,7 @@ impl Invocation {
                 outcome_of(&parts, ic, &run, Some(Ok(NodeEnd::Done(NodeResult::default()))))?
             }
             None => {
-                let root_ctx = root_context(ic.clone());
+                let root_ctx = RunHandle::root(ic.clone());
                 let root = Box::pin(engine.run_root(&root_ctx, &*parts.root, entry, std::mem::take(input)));
                 let mut events = RootEvents::new(ic, &parts, &run, store, repeats, root);
                 while let Some(shown) = events.next().await? {

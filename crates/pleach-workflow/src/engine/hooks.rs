@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::future::ready;
 
 use futures_util::{StreamExt as _, stream};
-use pleach_context::engine::{Engine as _, Services};
+use pleach_context::engine::{RunHandle, Services};
 use pleach_context::{Context, Flow, Node, NodeError, NodeInput, NodeKind, NodeSpec, Yield};
 use pleach_core::BoxFuture;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::waiting::waits_for_output;
 
 /// Runs the body of a node between the plugins' hooks.
-pub(super) fn run<'a>(node: &'a dyn Node, ctx: Context, input: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>> {
+pub(super) fn run<'a>(node: &'a dyn Node, ctx: RunHandle, input: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>> {
     Box::pin(async move {
         let spec = node.spec();
         if !is_continued(spec, &ctx)
@@ -21,7 +21,7 @@ pub(super) fn run<'a>(node: &'a dyn Node, ctx: Context, input: NodeInput) -> Box
         {
             return Ok(Flow::output(output));
         }
-        match node.run(ctx.clone(), input).await? {
+        match node.run(ctx.context().clone(), input).await? {
             Flow::Done(Some(Yield::Ask(question))) => Ok(Flow::Done(Some(Yield::Ask(question)))),
             Flow::Done(Some(Yield::Event(event))) if event.is_interrupt() => Ok(Flow::Done(Some(Yield::Event(event)))),
             Flow::Done(last) => {
@@ -39,7 +39,7 @@ pub(super) fn run<'a>(node: &'a dyn Node, ctx: Context, input: NodeInput) -> Box
 }
 
 /// Returns the notification of a failed attempt; `None` without plugins.
-pub(super) fn on_error<'a>(spec: &'a NodeSpec, ctx: &Context, error: &NodeError) -> Option<BoxFuture<'a, ()>> {
+pub(super) fn on_error<'a>(spec: &'a NodeSpec, ctx: &RunHandle, error: &NodeError) -> Option<BoxFuture<'a, ()>> {
     if services(ctx).plugins.is_empty() {
         return None;
     }
@@ -48,24 +48,23 @@ pub(super) fn on_error<'a>(spec: &'a NodeSpec, ctx: &Context, error: &NodeError)
 }
 
 /// Returns whether a run is a workflow that a resume continues: its body has begun before.
-pub(super) fn is_continued(spec: &NodeSpec, ctx: &Context) -> bool {
-    let is_known = || ctx.engine().invocation().history().is_some_and(|known| known.run(ctx.node_path()).is_some());
+pub(super) fn is_continued(spec: &NodeSpec, ctx: &RunHandle) -> bool {
+    let is_known = || ctx.invocation().history().is_some_and(|known| known.run(ctx.node_path()).is_some());
     spec.kind == NodeKind::Workflow && is_known()
 }
 
 /// Notifies the plugins of the end of a run that waits for nothing. `waits`: without an output it waits for one.
-async fn notify(spec: &NodeSpec, ctx: &Context, output: Option<&Value>, waits: bool) {
+async fn notify(spec: &NodeSpec, ctx: &RunHandle, output: Option<&Value>, waits: bool) {
     if ctx.interrupt_ids().is_empty() && !(waits && output.is_none()) && !is_replayed(spec, ctx) {
         services(ctx).plugins.after_node(spec, ctx, output).await;
     }
 }
 
 /// Returns whether a run is a workflow that had completed before the resume.
-fn is_replayed(spec: &NodeSpec, ctx: &Context) -> bool {
-    let invocation = ctx.engine().invocation();
+fn is_replayed(spec: &NodeSpec, ctx: &RunHandle) -> bool {
+    let invocation = ctx.invocation();
     let had_completed = || invocation.history().is_some_and(|known| known.is_complete(ctx.node_path()));
-    spec.kind == NodeKind::Workflow
-        && (invocation.work_gate().is_closed() || (!ctx.engine().executes() && had_completed()))
+    spec.kind == NodeKind::Workflow && (invocation.work_gate().is_closed() || (!ctx.executes() && had_completed()))
 }
 
 /// Returns the output that the end of a body gives, or that the run has given before.
@@ -80,6 +79,6 @@ fn output_of<'f>(last: Option<&'f Yield>, ctx: &Context) -> Option<Cow<'f, Value
     }
 }
 
-fn services(ctx: &Context) -> &Arc<Services> {
-    ctx.engine().invocation().services()
+fn services(ctx: &RunHandle) -> &Arc<Services> {
+    ctx.invocation().services()
 }

@@ -1,7 +1,7 @@
 //! [`NodeRun`]: one run of a node, from the first attempt to the last event. ADK: `NodeRunner`.
 // R401–R417
 
-use pleach_context::engine::{ChildSetup, Engine as _, OutputSource, RunResult, Staged, Ticket, WaitReason};
+use pleach_context::engine::{ChildSetup, OutputSource, RunHandle, RunResult, Staged, Ticket, WaitReason};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use super::{hooks, stack};
 pub(crate) struct NodeRun<'a> {
     node: &'a dyn Node,
     input: NodeInput,
-    ctx: Context,
+    ctx: RunHandle,
     phase: Phase<'a>,
     /// Where further attempts start; `None` for nodes without a retry policy.
     start: Option<Box<Start>>,
@@ -84,7 +84,7 @@ enum Then {
 }
 
 impl<'a> NodeRun<'a> {
-    pub(crate) fn new(node: &'a dyn Node, parent: &Context, input: NodeInput, setup: RunSetup) -> Self {
+    pub(crate) fn new(node: &'a dyn Node, parent: &RunHandle, input: NodeInput, setup: RunSetup) -> Self {
         let spec = node.spec();
         let mut setup = setup;
         if setup.isolation_scope.is_none() {
@@ -104,70 +104,73 @@ impl<'a> NodeRun<'a> {
             answers_for: setup.answers_for,
             retry: spec.retry.clone().map(Arc::new),
         };
-        let ctx = parent.engine().child(spec, setup.name.as_ref().unwrap_or(&spec.name), child);
+        let ctx = parent.child(spec, setup.name.as_ref().unwrap_or(&spec.name), child);
         let span = AttemptSpan::default();
         Self { node, input, ctx, phase: Phase::Start, start, timer: None, waits: false, executor_yield: None, span }
     }
 
-    /// Returns the context of the last attempt.
-    pub(crate) fn context(&self) -> &Context {
+    /// Returns the handle of the last attempt.
+    pub(crate) fn handle(&self) -> &RunHandle {
         &self.ctx
     }
 
-    /// Takes what the agents that this one transfers to run with: its node, its context and its input. Once it has ended.
-    pub(crate) fn take_parts(&mut self) -> (&'a dyn Node, Context, NodeInput) {
+    /// Takes what the agents that this one transfers to run with: its node, its handle and its input. Once it has ended.
+    pub(crate) fn take_parts(&mut self) -> (&'a dyn Node, RunHandle, NodeInput) {
         (self.node, self.ctx.clone(), std::mem::take(&mut self.input))
     }
 
     /// Reports the end to the span and the parent run, and returns it.
     fn end(&mut self) -> RunResult {
         self.span.end(&self.ctx);
-        if let (Some(parent), Some(last)) = (self.ctx.engine().parent(), self.ctx.engine().last_event()) {
-            parent.engine().note_event(last);
+        if let (Some(parent), Some(last)) = (self.ctx.parent(), self.ctx.last_event()) {
+            parent.note_event(last);
         }
         match std::mem::replace(&mut self.phase, Phase::Finished) {
             Phase::Failed(failure) => Err(*failure),
-            _ => Ok(self.ctx.engine().take_end(waits_for_output(self.node, &self.ctx))),
+            _ => Ok(self.ctx.take_end(waits_for_output(self.node, &self.ctx))),
         }
     }
 
     fn start(&mut self) -> Result<(), NodeError> {
-        self.ctx.engine().check_depth()?;
+        self.ctx.check_depth()?;
         stack::check()?;
         let spec = self.node.spec();
         // Further attempts get it, and agents that an agent transfers to.
         let keeps = spec.retry.is_some() || spec.kind == NodeKind::Agent;
         let input = if keeps { self.input.clone() } else { std::mem::take(&mut self.input) };
-        self.timer = spec.timeout.map(|limit| self.ctx.engine().invocation().services().clock.sleep(limit));
+        self.timer = spec.timeout.map(|limit| self.ctx.invocation().services().clock.sleep(limit));
         self.span = AttemptSpan::new(spec, &self.ctx);
-        let (node, ctx, span) = (self.node, self.ctx.clone(), &self.span);
-        let has_plugins = !ctx.engine().invocation().services().plugins.is_empty();
-        let run = || if has_plugins { hooks::run(node, ctx, input) } else { node.run(ctx, input) };
-        self.phase = Phase::Body(guarded(|| span.in_scope(run))?);
+        let (node, run) = (self.node, &self.ctx);
+        let has_plugins = !run.invocation().services().plugins.is_empty();
+        let begin = || match has_plugins {
+            true => hooks::run(node, run.clone(), input),
+            false => node.run(run.context().clone(), input),
+        };
+        self.phase = Phase::Body(guarded(|| self.span.in_scope(begin))?);
         Ok(())
     }
 
     /// Returns whether plugins are asked before this workflow run, so that it must wait like a body.
     fn begins_with_hooks(&self) -> bool {
-        let has_plugins = !self.ctx.engine().invocation().services().plugins.is_empty();
+        let has_plugins = !self.ctx.invocation().services().plugins.is_empty();
         has_plugins && !hooks::is_continued(self.node.spec(), &self.ctx)
     }
 
     /// Pushes an event to the queue; `then` follows once it is stored.
     fn send(&mut self, staged: Staged, then: Then, cx: &TaskContext<'_>) {
-        let ticket = self.ctx.engine().invocation().queue().push(staged.event, cx.waker().clone());
-        self.ctx.engine().note_event(ticket);
+        let ticket = self.ctx.invocation().queue().push(staged.event, cx.waker().clone());
+        self.ctx.note_event(ticket);
         self.phase = Phase::Sending { ticket, output_source: staged.output_source, then, fresh: true };
     }
 
     fn take_item(&mut self, item: Yield, then: Then, cx: &TaskContext<'_>) -> Result<(), NodeError> {
-        let staged = self.ctx.engine().stage(item)?;
+        let staged = self.ctx.stage(item)?;
         if matches!(then, Then::Finish) {
-            self.ctx.engine().note_completion();
+            self.ctx.note_completion();
         }
         match staged {
             Some(staged) if staged.event.is_partial() => {
-                self.ctx.engine().invocation().queue().push_unwaited(staged.event);
+                self.ctx.invocation().queue().push_unwaited(staged.event);
                 self.follow(then, cx);
             }
             Some(staged) => self.send(staged, then, cx),
@@ -180,7 +183,7 @@ impl<'a> NodeRun<'a> {
         match flow {
             Flow::Done(Some(item)) => self.take_item(item, Then::Finish, cx)?,
             Flow::Done(None) => {
-                let quiet = self.node.spec().kind != NodeKind::Function || !self.ctx.engine().has_pending_changes();
+                let quiet = self.node.spec().kind != NodeKind::Function || !self.ctx.has_pending_changes();
                 if quiet {
                     self.follow(Then::Finish, cx);
                 } else {
@@ -207,11 +210,11 @@ impl<'a> NodeRun<'a> {
             }
         }
         self.timer = None;
-        if let Some((ticket, output_source)) = self.ctx.engine().take_abandoned() {
+        if let Some((ticket, output_source)) = self.ctx.take_abandoned() {
             self.phase = Phase::Sending { ticket, output_source, then: Then::Finish, fresh: false };
             return;
         }
-        match self.ctx.engine().finish() {
+        match self.ctx.finish() {
             Some(rest) => self.send(rest, Then::End, cx),
             None => self.phase = Phase::Finished,
         }
@@ -241,16 +244,16 @@ impl<'a> NodeRun<'a> {
         }
         let rethrown = error.child_failure().cloned();
         let failure = rethrown.unwrap_or_else(|| ChildFailure { error, path: self.ctx.node_path().clone() });
-        if self.ctx.engine().fails_silently() {
+        if self.ctx.fails_silently() {
             return self.fail_without_event(Box::new(failure), delay, cx);
         }
-        let staged = self.ctx.engine().fail(&failure.error, retries);
+        let staged = self.ctx.fail(&failure.error, retries);
         self.send(staged, Then::Failed(Box::new(failure), delay), cx);
     }
 
     /// Ends a failed attempt that gets no error event. What plugins have counted is stored all the same.
     fn fail_without_event(&mut self, failure: Box<ChildFailure>, delay: Option<Duration>, cx: &TaskContext<'_>) {
-        match self.ctx.engine().fail_without_event() {
+        match self.ctx.fail_without_event() {
             Some(counted) => self.send(counted, Then::Failed(failure, delay), cx),
             None => self.retry_or_end(failure, delay),
         }
@@ -259,14 +262,14 @@ impl<'a> NodeRun<'a> {
     /// Returns whether this run must record a child's failure as well. An attempt that continued after a caught failure and
     /// then fails needs its own error event: without it, a resume would replay the caught failure while a retry does not.
     fn must_record(&self, failure: &ChildFailure, retries: bool) -> bool {
-        self.ctx.engine().has_caught(failure) || (self.ctx.engine().has_caught_failures() && retries)
+        self.ctx.has_caught(failure) || (self.ctx.has_caught_failures() && retries)
     }
 
     /// Returns the pause before the next attempt; `None` when none follows this error.
     fn delay_after(&self, error: &NodeError) -> Option<Duration> {
         let attempt = self.ctx.attempt_count();
         let policy = self.node.spec().retry.as_ref().filter(|policy| policy.retries(error, attempt))?;
-        Some(policy.delay(attempt, self.ctx.engine().invocation().services().ids.uniform()))
+        Some(policy.delay(attempt, self.ctx.invocation().services().ids.uniform()))
     }
 
     fn retry_or_end(&mut self, failure: Box<ChildFailure>, delay: Option<Duration>) {
@@ -275,19 +278,19 @@ impl<'a> NodeRun<'a> {
         let attempt = self.ctx.attempt_count();
         match delay {
             Some(delay) => {
-                let services = self.ctx.engine().invocation().services();
+                let services = self.ctx.invocation().services();
                 self.span.in_scope(
                     || tracing::warn!(node = %self.ctx.node_path(), attempt, error = %error, "node failed and is tried again"),
                 );
                 let rewind = failure.path != *self.ctx.node_path();
-                let flushed = self.ctx.engine().invocation().queue().next_ticket();
+                let flushed = self.ctx.invocation().queue().next_ticket();
                 let pause = (!delay.is_zero()).then(|| services.clock.sleep(delay));
                 self.phase = Phase::Pause { pause, rewind, flushed };
             }
             None => {
                 self.span.in_scope(|| warn_unnamed(spec, &self.ctx, &error));
-                self.ctx.engine().hand_over_caught_failures();
-                self.ctx.engine().set_error(ChildFailure::clone(&failure));
+                self.ctx.hand_over_caught_failures();
+                self.ctx.set_error(ChildFailure::clone(&failure));
                 self.phase = Phase::Failed(failure);
             }
         }
@@ -296,12 +299,12 @@ impl<'a> NodeRun<'a> {
 
     fn next_attempt(&mut self, rewind: bool) {
         let spec = self.node.spec();
-        if spec.kind == NodeKind::Workflow || self.ctx.engine().has_children() {
+        if spec.kind == NodeKind::Workflow || self.ctx.has_children() {
             // Children that completed in the failed attempt are answered from history.
-            self.ctx.engine().invocation().read_history();
+            self.ctx.invocation().read_history();
         }
         let Start { branch, isolation_scope } = self.start.as_deref().unwrap_or(&Start::ROOT);
-        self.ctx = self.ctx.engine().next_attempt(branch.clone(), isolation_scope.clone(), rewind);
+        self.ctx = self.ctx.next_attempt(branch.clone(), isolation_scope.clone(), rewind);
         self.phase = Phase::Start;
     }
 
@@ -312,7 +315,7 @@ impl<'a> NodeRun<'a> {
         }
         self.timer = None;
         if let Phase::Sending { ticket, .. } = self.phase {
-            self.ctx.engine().invocation().queue().forget(ticket);
+            self.ctx.invocation().queue().forget(ticket);
         }
         let (name, limit) = (self.ctx.node_name(), self.node.spec().timeout.unwrap_or_default().as_secs_f64());
         Some(
@@ -336,8 +339,8 @@ impl<'a> NodeRun<'a> {
         match again {
             Poll::Ready(Ok(())) => {}
             Poll::Ready(Err(error)) => self.fail(error, cx),
-            Poll::Pending if !flag.0.load(Ordering::Acquire) && self.ctx.engine().is_parked() => {
-                self.ctx.engine().note_waiting();
+            Poll::Pending if !flag.0.load(Ordering::Acquire) && self.ctx.is_parked() => {
+                self.ctx.note_waiting();
                 self.follow(Then::Finish, cx);
             }
             Poll::Pending => {
@@ -386,10 +389,10 @@ impl<'a> NodeRun<'a> {
 impl Drop for NodeRun<'_> {
     fn drop(&mut self) {
         if let Phase::Sending { ticket, .. } = self.phase {
-            self.ctx.engine().invocation().queue().forget(ticket);
+            self.ctx.invocation().queue().forget(ticket);
         }
         if !matches!(self.phase, Phase::Start | Phase::Finished | Phase::Failed(_)) {
-            self.ctx.engine().hand_over_caught_failures();
+            self.ctx.hand_over_caught_failures();
         }
     }
 }
@@ -407,7 +410,7 @@ impl Future for NodeRun<'_> {
                     let spec = run.node.spec();
                     if spec.kind != NodeKind::Workflow || run.begins_with_hooks() {
                         let gives = !spec.never_gives || spec.wait_for_output;
-                        ready!(run.ctx.engine().invocation().work_gate().poll_pass(run.ctx.node_path(), gives, cx));
+                        ready!(run.ctx.invocation().work_gate().poll_pass(run.ctx.node_path(), gives, cx));
                     }
                     if let Err(error) = run.start() {
                         run.fail(error, cx);
@@ -426,15 +429,15 @@ impl Future for NodeRun<'_> {
                         ready!(waits.as_mut().poll(cx));
                         *pause = None;
                     }
-                    ready!(run.ctx.engine().invocation().queue().poll_flushed(*flushed, cx));
+                    ready!(run.ctx.invocation().queue().poll_flushed(*flushed, cx));
                     let rewind = *rewind;
                     run.next_attempt(rewind);
                     continue;
                 }
                 Phase::Sending { fresh, .. } if *fresh => *fresh = false,
                 Phase::Sending { ticket, output_source, .. } => {
-                    if let Poll::Ready(stored) = run.ctx.engine().invocation().queue().poll_stored(*ticket, cx) {
-                        run.ctx.engine().mark_stored(*output_source, stored);
+                    if let Poll::Ready(stored) = run.ctx.invocation().queue().poll_stored(*ticket, cx) {
+                        run.ctx.mark_stored(*output_source, stored);
                         if let Phase::Sending { then, .. } = std::mem::replace(&mut run.phase, Phase::Finished) {
                             run.follow(then, cx);
                         }
@@ -443,7 +446,7 @@ impl Future for NodeRun<'_> {
                 }
                 Phase::Body(_) | Phase::Items(_) => {
                     if std::mem::take(&mut run.waits) {
-                        run.ctx.engine().resume_body();
+                        run.ctx.resume_body();
                     }
                     match run.poll_body(cx) {
                         Poll::Ready(Ok(())) => continue,
@@ -453,7 +456,7 @@ impl Future for NodeRun<'_> {
                         }
                         Poll::Pending => {
                             run.waits = true;
-                            match run.ctx.engine().wait_reason(cx.waker()) {
+                            match run.ctx.wait_reason(cx.waker()) {
                                 WaitReason::PollAgain => continue,
                                 WaitReason::Parked => {
                                     if run.poll_parked(cx).is_ready() {

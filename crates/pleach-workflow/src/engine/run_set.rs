@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as TaskContext, Poll, Wake, Waker, ready};
 
 use futures_util::task::AtomicWaker;
-use pleach_context::engine::{Engine as _, NodeEnd, NodeResult, RunResult, Ticket};
-use pleach_context::{Context, NodeError};
+use pleach_context::NodeError;
+use pleach_context::engine::{NodeEnd, NodeResult, RunHandle, RunResult, Ticket};
 use pleach_core::BoxFuture;
 
 use super::NodeRun;
@@ -25,7 +25,7 @@ pub(crate) struct Finished {
     /// The graph node that ran.
     pub(crate) node: usize,
     /// Its context.
-    pub(crate) ctx: Context,
+    pub(crate) ctx: RunHandle,
     /// Its result.
     pub(crate) end: RunResult,
 }
@@ -62,9 +62,9 @@ impl CompletionOrder {
         Self { event, own }
     }
 
-    fn of(ctx: &Context) -> Self {
-        let own = ctx.engine().last_event();
-        Self { event: own.unwrap_or_else(|| ctx.engine().invocation().queue().next_ticket()), own: own.is_some() }
+    fn of(ctx: &RunHandle) -> Self {
+        let own = ctx.last_event();
+        Self { event: own.unwrap_or_else(|| ctx.invocation().queue().next_ticket()), own: own.is_some() }
     }
 }
 
@@ -99,7 +99,7 @@ struct Entry<'a> {
 enum Running<'a> {
     Node(NodeRun<'a>),
     /// The agents that the node, an agent, transfers to, and the context of its own run.
-    Transfers(Context, BoxFuture<'a, RunResult>),
+    Transfers(RunHandle, BoxFuture<'a, RunResult>),
 }
 
 impl Running<'_> {
@@ -116,9 +116,9 @@ impl Running<'_> {
         }
     }
 
-    fn context(&self) -> &Context {
+    fn handle(&self) -> &RunHandle {
         match self {
-            Self::Node(run) => run.context(),
+            Self::Node(run) => run.handle(),
             Self::Transfers(ctx, _) => ctx,
         }
     }
@@ -153,7 +153,7 @@ impl Wake for SlotWaker {
 
 impl<'a> RunSet<'a> {
     /// Returns an empty set. An orchestrator `beside_others` is polled after what became ready together with it.
-    pub(crate) fn new(orchestrator: Context, beside_others: bool) -> Self {
+    pub(crate) fn new(orchestrator: RunHandle, beside_others: bool) -> Self {
         Self {
             slots: Vec::new(),
             free: Vec::new(),
@@ -291,7 +291,7 @@ impl<'a> RunSet<'a> {
         slot.signal.queued.store(false, Ordering::Release);
         let Some(entry) = slot.run.as_mut() else { return };
         let Poll::Ready(end) = entry.run.poll(&mut TaskContext::from_waker(&slot.waker)) else { return };
-        let (seq, node, ctx) = (entry.seq, entry.node, entry.run.context().clone());
+        let (seq, node, ctx) = (entry.seq, entry.node, entry.run.handle().clone());
         slot.run = None;
         self.finished.push(Executed { order: CompletionOrder::of(&ctx), seq, end: Finished { node, ctx, end } });
         self.free.push(index);

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use pleach_context::engine::credential_question;
+use pleach_context::engine::{RunHandle, credential_question};
 use pleach_context::{Context, NodeError, NodeInput, NodeSpec, Yield};
 use pleach_core::{AuthConfig, Event, Map, ToolConfirmation};
 
@@ -36,7 +36,7 @@ impl Gates {
     ///
     /// # Errors
     /// An answer that is not a confirmation or credential; a config that cannot be requested.
-    pub(super) fn pass(&self, spec: &NodeSpec, ctx: &Context, input: &NodeInput) -> Result<Passage, NodeError> {
+    pub(super) fn pass(&self, spec: &NodeSpec, ctx: &RunHandle, input: &NodeInput) -> Result<Passage, NodeError> {
         let mut resumed = false;
         if let Some(condition) = &self.confirm {
             match take_confirmation(ctx)? {

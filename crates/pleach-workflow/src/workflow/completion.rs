@@ -1,6 +1,6 @@
 //! [`Completion`]: the end of a graph node's run, for the workflow's loop.
 
-use pleach_context::engine::{Engine as _, NodeEnd, NodeResult, RunKey, RunResult};
+use pleach_context::engine::{NodeEnd, NodeResult, RunKey, RunResult};
 use pleach_core::NodePath;
 
 use crate::engine::Finished;
@@ -53,7 +53,7 @@ impl Completion {
         // A nested workflow recomputes its output by replaying.
         let is_workflow = graph.nodes[node].replay.is_workflow;
         let needs_echo = match &end {
-            Ok(NodeEnd::Done(NodeResult { output, .. })) => !is_workflow && !ctx.engine().records_output(output),
+            Ok(NodeEnd::Done(NodeResult { output, .. })) => !is_workflow && !ctx.records_output(output),
             _ => false,
         };
         Self { node, run: EndedRun::Executed(ctx.node_path().clone()), end, needs_echo }

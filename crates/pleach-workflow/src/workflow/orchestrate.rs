@@ -7,8 +7,8 @@ mod finish;
 
 use std::sync::Arc;
 
-use pleach_context::engine::{Engine as _, GraphPosition, NodeEnd, NodeResult, PlannedRun, RecordedRun, RunRecord};
-use pleach_context::{ChildFailure, Context, Flow, NodeError, NodeInput, NodeSpec};
+use pleach_context::engine::{GraphPosition, NodeEnd, NodeResult, PlannedRun, RecordedRun, RunHandle, RunRecord};
+use pleach_context::{ChildFailure, Flow, NodeError, NodeInput, NodeSpec};
 use pleach_core::{BoxFuture, Branch, Event, NodePath};
 
 use super::checkpoint;
@@ -26,7 +26,7 @@ pub(super) struct Orchestration<'a> {
     graph: &'a Graph,
     spec: &'a NodeSpec,
     limit: Option<usize>,
-    ctx: Context,
+    ctx: RunHandle,
     runs: RunSet<'a>,
     finished: Vec<Executed<Finished>>,
     replay: Option<WorkflowReplay>,
@@ -52,10 +52,10 @@ impl<'a> Orchestration<'a> {
         graph: &'a Graph,
         spec: &'a NodeSpec,
         limit: Option<usize>,
-        ctx: Context,
+        ctx: RunHandle,
     ) -> Result<Self, NodeError> {
-        let nested = ctx.engine().parent().is_some_and(|parent| !parent.node_path().is_root());
-        let replay = match ctx.engine().invocation().history() {
+        let nested = ctx.parent().is_some_and(|parent| !parent.node_path().is_root());
+        let replay = match ctx.invocation().history() {
             Some(history) => Some(WorkflowReplay::read(graph, history, &ctx)?),
             None => None,
         };
@@ -71,7 +71,7 @@ impl<'a> Orchestration<'a> {
             completed: Vec::new(),
             refused: None,
             outgoing: Vec::new(),
-            output_for: ctx.engine().output_for_of_child(),
+            output_for: ctx.output_for_of_child(),
             branch: ctx.branch(),
             started: 0,
             path_buffer: String::new(),
@@ -89,11 +89,11 @@ impl<'a> Orchestration<'a> {
         graph: &'a Graph,
         spec: &'a NodeSpec,
         limit: Option<usize>,
-        ctx: Context,
+        ctx: RunHandle,
         input: NodeInput,
     ) -> Result<(Box<Self>, Box<Schedule>), NodeError> {
         let this = Box::new(Self::new(graph, spec, limit, ctx)?);
-        this.ctx.engine().set_graph_names(Arc::clone(&graph.names));
+        this.ctx.set_graph_names(Arc::clone(&graph.names));
         let schedule = Schedule::new(graph, limit, input, this.branch.clone());
         Ok((this, Box::new(schedule)))
     }
@@ -206,7 +206,7 @@ impl<'a> Orchestration<'a> {
         let graph_node = &self.graph.nodes[node];
         let Some((replay, PlannedRun { key, state, time, .. })) = run else {
             if self.replay.is_some() && !graph_node.replay.is_workflow {
-                self.ctx.engine().note_execution();
+                self.ctx.note_execution();
             }
             let spec = graph_node.node.spec();
             let path = self.ctx.node_path().child_in(&mut self.path_buffer, &spec.name, number);
@@ -221,7 +221,7 @@ impl<'a> Orchestration<'a> {
                 let path = path.clone();
                 match *time {
                     Some(time) => self.ends.nested(path.clone(), time),
-                    None => self.ctx.engine().note_execution(),
+                    None => self.ctx.note_execution(),
                 }
                 return Ok(Some(RunSetup { path, branch, isolation_scope, resume_inputs, ..RunSetup::default() }));
             }
@@ -267,7 +267,7 @@ impl<'a> Orchestration<'a> {
                 (false, true) => return false,
                 (false, false) => {
                     let (ctx, unsure) = (&self.ctx, self.ends.is_unsure());
-                    self.runs.next_batch(&mut self.finished, || unsure && ctx.engine().has_executing()).await;
+                    self.runs.next_batch(&mut self.finished, || unsure && ctx.has_executing()).await;
                 }
             }
             let has_room = self.collect(schedule);
@@ -281,7 +281,7 @@ impl<'a> Orchestration<'a> {
     fn collect(&mut self, schedule: &mut Schedule) -> bool {
         if self.replay.is_some() {
             // Taken in any case: the list must not grow with the rounds of a loop.
-            self.ctx.engine().take_executing().iter().for_each(|path| self.ends.executes(path));
+            self.ctx.take_executing().iter().for_each(|path| self.ends.executes(path));
         }
         if !self.ends.is_unsure() {
             self.ends.all_executed(&mut self.finished);
@@ -292,7 +292,7 @@ impl<'a> Orchestration<'a> {
             let Finished { node, ctx, end } = &run.end;
             if self.ends.is_unsure() && run.order.has_own() && !self.graph.nodes[*node].replay.is_workflow {
                 self.ends.executes(ctx.node_path());
-                self.ctx.engine().note_execution();
+                self.ctx.note_execution();
             }
             let completes = end.as_ref().is_ok_and(NodeEnd::is_done);
             match self.ends.nested_ended(ctx.node_path(), completes) {
@@ -314,7 +314,7 @@ impl<'a> Orchestration<'a> {
         let ran = matches!(run, EndedRun::Executed(_));
         let graph_node = &self.graph.nodes[node];
         if graph_node.replay.is_agent {
-            schedule.count_runs(node, self.ctx.engine().child_count(&graph_node.node.spec().name));
+            schedule.count_runs(node, self.ctx.child_count(&graph_node.node.spec().name));
         }
         match end {
             Err(failure) => {
@@ -392,7 +392,7 @@ impl<'a> Orchestration<'a> {
     fn send_outgoing(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             for event in std::mem::take(&mut self.outgoing) {
-                self.runs.drive_while(self.ctx.engine().deliver(event)).await;
+                self.runs.drive_while(self.ctx.deliver(event)).await;
             }
         })
     }

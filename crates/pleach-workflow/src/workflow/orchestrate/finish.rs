@@ -1,6 +1,6 @@
 //! How a workflow run ends: with the output of its terminal nodes, or with a failure.
 
-use pleach_context::engine::{Engine as _, RunRecord};
+use pleach_context::engine::RunRecord;
 use pleach_context::{ChildFailure, Flow, NodeError, Yield};
 use pleach_core::BoxFuture;
 
@@ -21,7 +21,7 @@ impl Orchestration<'_> {
         }
         let interrupts = schedule.interrupts();
         if !interrupts.is_empty() {
-            self.ctx.engine().add_interrupts(&interrupts);
+            self.ctx.add_interrupts(&interrupts);
             return Ok(Flow::NOTHING);
         }
         let mut outputs = schedule.terminal_outputs(self.graph);
@@ -59,7 +59,7 @@ impl Orchestration<'_> {
         for end in &ends {
             tracing::warn!("{end}");
         }
-        self.ctx.engine().invocation().note_dead_ends(ends);
+        self.ctx.invocation().note_dead_ends(ends);
     }
 
     /// Checks for errors after all runs have ended.
