@@ -30,7 +30,7 @@ impl AgentRun<'_> {
             Some(_) => NodeInput::Output(event),
             None => NodeInput::json(event.text()),
         };
-        self.ctx.restore_output(output);
+        self.handle.restore_output(output);
     }
 
     fn keep(&mut self, event: &mut Event, output_key: Option<&String>) -> Result<(), NodeError> {

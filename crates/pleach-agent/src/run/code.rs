@@ -37,7 +37,7 @@ impl<'a> AgentRun<'a> {
     /// Executes code, and stores what it gave.
     pub(super) async fn execute_code(&mut self, code: &str) -> Result<(), NodeError> {
         let Some(executor) = self.code_executor() else { return Ok(()) };
-        let lane = self.ctx.lane(LaneSetup::default());
+        let lane = self.handle.lane(LaneSetup::default());
         let work = lane.work();
         let output = executor.execute(&lane, code).await?;
         for file in &output.files {
@@ -46,8 +46,8 @@ impl<'a> AgentRun<'a> {
             lane.save_artifact(&name, file.content.clone()).await?;
         }
         drop(work);
-        self.ctx.merge_lane(&lane);
+        self.handle.merge_lane(&lane);
         self.code_failures = if output.has_failed() { self.code_failures + 1 } else { 0 };
-        self.ctx.emit(Event::new().with_content(Content::new("model", [output.to_part()]))).await
+        self.handle.emit(Event::new().with_content(Content::new("model", [output.to_part()]))).await
     }
 }

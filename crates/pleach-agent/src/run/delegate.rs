@@ -36,14 +36,14 @@ impl AgentRun<'_> {
             .override_isolation_scope(if pending.key.contains('~') { pending.key.clone() } else { id.clone() })
             .raise_on_wait(true);
         let args = Value::Object(pending.call.args.clone().unwrap_or_default());
-        let output = self.ctx.run_node(&**agent, NodeInput::json(args), options).await?;
+        let output = self.handle.run_node(&**agent, NodeInput::json(args), options).await?;
         let response = match output.to_value() {
             Value::Object(fields) => fields,
             other => Map::from_iter([("output".to_owned(), other)]),
         };
         let part = Part::function_response(FunctionResponse::new(id, name, response));
         // The reference stores it in the user's name.
-        let lane = self.ctx.lane(LaneSetup { author: Some("user".into()), ..LaneSetup::default() });
+        let lane = self.handle.lane(LaneSetup { author: Some("user".into()), ..LaneSetup::default() });
         let mut event = Event::new().with_content(Content::new("user", [part]));
         mark_task_response(&mut event, &self.agent.agent.name);
         lane.emit_noted(event).await

@@ -16,7 +16,7 @@ impl AgentRun<'_> {
             request.config.thinking_config = Some(config.clone());
             return Ok(());
         }
-        let ctx = ReadonlyContext::new(self.ctx.context().clone());
+        let ctx = ReadonlyContext::new(self.handle.context().clone());
         let instruction = planner.build_planning_instruction(&ctx, request)?;
         request.append_instructions(instruction.filter(|text| !text.is_empty()));
         // Earlier plans are marked as thoughts, and the model is to read them.
@@ -33,7 +33,7 @@ impl AgentRun<'_> {
         };
         let parts = response.content.as_mut().and_then(|content| content.parts.as_mut());
         let Some(parts) = parts.filter(|parts| !parts.is_empty()) else { return Ok(()) };
-        let lane = self.ctx.lane(LaneSetup::default());
+        let lane = self.handle.lane(LaneSetup::default());
         let planned = planner.process_planning_response(&lane, parts)?;
         if let Some(planned) = planned.filter(|planned| !planned.is_empty()) {
             *parts = planned;
@@ -41,7 +41,7 @@ impl AgentRun<'_> {
         if lane.has_pending_changes() {
             lane.emit(Event::new()).await?;
         }
-        self.ctx.merge_lane(&lane);
+        self.handle.merge_lane(&lane);
         Ok(())
     }
 }

@@ -43,10 +43,10 @@ struct Range {
 }
 
 impl Recorded {
-    /// Reads what the agent has done in the run of `ctx`: its events at `path`, from the session's event `since` on.
-    pub(crate) fn of(ctx: &RunHandle, path: &NodePath, agent: &str, since: usize) -> Self {
-        let ic = ctx.invocation();
-        let scope = ctx.isolation_scope();
+    /// Reads what the agent has done in the run of `handle`: its events at `path`, from the session's event `since` on.
+    pub(crate) fn of(handle: &RunHandle, path: &NodePath, agent: &str, since: usize) -> Self {
+        let ic = handle.invocation();
+        let scope = handle.isolation_scope();
         ic.with_events(|events| {
             let range = Range { first: first_event(events, ic), since };
             Self::read(events, range, ic.invocation_id(), path, agent, scope.as_deref())

@@ -34,10 +34,10 @@ impl ShellRun<'_> {
                 // The counts of plugins stay for the next event of the run.
                 lane.discard_changes();
             }
-            self.ctx.merge_lane(&lane);
+            self.handle.merge_lane(&lane);
             ended?;
             if lane.has_escalated() {
-                self.ctx.escalate();
+                self.handle.escalate();
             }
             if lane.waits() {
                 return Ok(StepEnd::Waiting);
@@ -57,7 +57,7 @@ impl ShellRun<'_> {
     }
 
     fn lane(&self, agent: &Arc<dyn Node>, setup: &ChildSetup) -> RunHandle {
-        self.ctx.lane(LaneSetup {
+        self.handle.lane(LaneSetup {
             author: Some(agent.spec().name.clone()),
             branch: setup.branch.clone(),
             since: Some(setup.since),
@@ -68,6 +68,6 @@ impl ShellRun<'_> {
 
     /// The place in the session of the next event.
     pub(super) fn now(&self) -> usize {
-        self.ctx.invocation().next_place()
+        self.handle.invocation().next_place()
     }
 }

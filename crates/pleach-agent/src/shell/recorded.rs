@@ -35,12 +35,12 @@ pub(super) struct Position {
 }
 
 impl Recorded {
-    /// Reads what the agent has done in the run of `ctx`.
-    pub(super) fn of(shell: &AgentSpec, ctx: &RunHandle) -> Self {
-        let ic = ctx.invocation();
-        let path = ctx.event_path();
-        let since = ctx.since();
-        let branch = ctx.branch().filter(|branch| !branch.is_empty());
+    /// Reads what the agent has done in the run of `handle`.
+    pub(super) fn of(shell: &AgentSpec, handle: &RunHandle) -> Self {
+        let ic = handle.invocation();
+        let path = handle.event_path();
+        let since = handle.since();
+        let branch = handle.branch().filter(|branch| !branch.is_empty());
         ic.with_events(|events| {
             let mut recorded = Self { first: since.max(first_event(events, ic)), ..Self::default() };
             for (place, event) in events.iter().enumerate().skip(recorded.first) {
@@ -51,7 +51,7 @@ impl Recorded {
                         recorded.closing.take_message();
                     }
                 } else if *event.path() == path && is_within(event, branch.as_ref()) {
-                    ctx.claim_calls(&event.author().into(), event.function_calls());
+                    handle.claim_calls(&event.author().into(), event.function_calls());
                     recorded.take(shell, event, place);
                 }
             }
@@ -83,10 +83,10 @@ impl Recorded {
 
 /// Returns whether a direct sub-agent escalates in one of the session's events from `seen` on, and advances `seen` past them.
 // L177
-pub(super) fn has_escalated(shell: &AgentSpec, ctx: &RunHandle, seen: &mut usize) -> bool {
-    let ic = ctx.invocation();
-    let path = ctx.event_path();
-    let branch = ctx.branch().filter(|branch| !branch.is_empty());
+pub(super) fn has_escalated(shell: &AgentSpec, handle: &RunHandle, seen: &mut usize) -> bool {
+    let ic = handle.invocation();
+    let path = handle.event_path();
+    let branch = handle.branch().filter(|branch| !branch.is_empty());
     let is_child = |name: &str| shell.sub_agents.iter().any(|child| child.spec().name == name);
     ic.with_events(|events| {
         let from = std::mem::replace(seen, events.len());

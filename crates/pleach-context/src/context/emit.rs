@@ -37,7 +37,7 @@ impl Context {
 
     async fn send(&self, item: Yield, notes: Notes) -> Result<(), NodeError> {
         let _live = InFlightCall::enter(self);
-        let Some(staged) = self.stage_with(item, notes)? else { return Ok(()) };
+        let Some(staged) = self.stage(item, notes)? else { return Ok(()) };
         if staged.event.is_partial() {
             self.inner.invocation.queue().push_unwaited(staged.event);
             if self.inner.invocation.queue().is_crowded() {

@@ -39,12 +39,11 @@ use std::sync::Arc;
 use crate::{Context, InvocationContext};
 
 pub use background::asked_in_background;
+pub use deliver::SentEvent;
 pub use history::HistoryHandle;
 pub use lane::LaneSetup;
 pub use parking::{WaitReason, WorkingLane};
 pub use position::{GraphNames, GraphPosition};
-pub use run_state::OutputSource;
-pub use stage::Staged;
 pub use tool_call::ToolRequests;
 pub use tree::ChildSetup;
 
@@ -74,9 +73,9 @@ pub(crate) use claimed_signal::ClaimedSignal;
 pub(crate) use deliver::Sending;
 pub(crate) use parking::InFlightCall;
 pub(crate) use run_state::{
-    AgentPart, ChildCounters, Lane, LaneWork, Output, OwnLane, RunState, Transfer, output_twice,
+    AgentPart, ChildCounters, Lane, LaneWork, Output, OutputSource, OwnLane, RunState, Transfer, output_twice,
 };
-pub(crate) use stage::{Notes, check_reserved, question_event};
+pub(crate) use stage::{Notes, Staged, check_reserved, question_event};
 pub(crate) use tree::{MAX_DEPTH, too_deep};
 
 /// What engines do with one node run. It dereferences to the [`Context`] that node code sees.

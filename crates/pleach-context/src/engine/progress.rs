@@ -11,6 +11,13 @@ impl RunHandle {
         self.ctx.inner.last_event.note(ticket);
     }
 
+    /// Notes the last event of this run, which has ended, at the run above, which ends no earlier.
+    pub fn note_last_event_above(&self) {
+        if let (Some(parent), Some(last)) = (self.parent(), self.last_event()) {
+            parent.note_event(last);
+        }
+    }
+
     /// The last event of this run and of those below it that have ended.
     #[must_use]
     pub fn last_event(&self) -> Option<Ticket> {

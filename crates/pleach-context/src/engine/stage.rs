@@ -31,27 +31,17 @@ pub(crate) enum Notes {
 
 /// An event that is complete but for its id and time, which the Runner gives it when it is stored.
 #[derive(Debug)]
-pub struct Staged {
+pub(crate) struct Staged {
     /// The event.
-    pub event: Arc<Event>,
+    pub(crate) event: Arc<Event>,
     /// Which part of the event is the run's output.
-    pub output_source: OutputSource,
+    pub(crate) output_source: OutputSource,
 }
 
 impl RunHandle {
-    /// Completes what the body yields and records what it means for the run; `None` when nothing is to be sent.
-    ///
-    /// # Errors
-    /// As [`Context::emit`].
-    pub fn stage(&self, item: Yield) -> Result<Option<Staged>, NodeError> {
-        let notes = if matches!(item, Yield::Unchecked(_)) { Notes::Kept } else { Notes::Dropped };
-        self.ctx.stage_with(item, notes)
-    }
-
     /// Ends the body, and makes the event for what it left on the context, if anything.
     // R412
-    #[must_use]
-    pub fn finish(&self) -> Option<Staged> {
+    pub(super) fn stage_rest_at_end(&self) -> Option<Staged> {
         let mut cell = self.ctx.cell();
         let wakers = cell.end();
         self.ctx.record_delegation(&mut cell);
@@ -63,8 +53,7 @@ impl RunHandle {
 
     /// Ends the body of a failed attempt and makes its error event; `retries` when another attempt follows.
     // R415
-    #[must_use]
-    pub fn fail(&self, error: &NodeError, retries: bool) -> Staged {
+    pub(super) fn stage_failure(&self, error: &NodeError, retries: bool) -> Staged {
         let mut event = Event::new().with_error(error.code(), error.message());
         let mut cell = self.ctx.cell();
         let wakers = cell.end();
@@ -81,8 +70,7 @@ impl RunHandle {
     }
 
     /// Ends the body of a failed attempt that gets no error event. Returns the event for what plugins have counted, if anything.
-    #[must_use]
-    pub fn fail_without_event(&self) -> Option<Staged> {
+    pub(super) fn stage_counts(&self) -> Option<Staged> {
         let mut cell = self.ctx.cell();
         let wakers = cell.end();
         self.ctx.record_delegation(&mut cell);
@@ -118,8 +106,11 @@ impl RunHandle {
 }
 
 impl Context {
-    /// Completes what the body yields, as [`RunHandle::stage`]. Notes of the runtime are kept if so asked.
-    pub(crate) fn stage_with(&self, item: Yield, notes: Notes) -> Result<Option<Staged>, NodeError> {
+    /// Completes what the body yields and records what it means for the run; `None` if nothing is to be sent.
+    ///
+    /// # Errors
+    /// As [`Context::emit`].
+    pub(crate) fn stage(&self, item: Yield, notes: Notes) -> Result<Option<Staged>, NodeError> {
         let checked = !matches!(item, Yield::Unchecked(_));
         let is_shallow = matches!(&item, Yield::Output(output) if nests_within(output, SHALLOW));
         let mut event = Event::new();

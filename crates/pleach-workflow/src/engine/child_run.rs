@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pleach_context::engine::{
     ChildSetup, NodeEnd, NodeResult, ReplayState, RunHandle, RunRecord, RunResult, mark_completed,
 };
-use pleach_context::{ChildFailure, Context, Node, NodeInput, NodeKind, NodeSpec};
+use pleach_context::{ChildFailure, Node, NodeInput, NodeKind, NodeSpec};
 use pleach_core::{BoxFuture, Event, NodePath};
 
 use super::replay::{Decision, ReplayRules, decide};
@@ -135,21 +135,21 @@ impl Known {
     }
 
     /// Records that a run has completed, once it has.
-    async fn complete(self, parent: &RunHandle, spec: &NodeSpec, ctx: RunHandle, end: RunResult) -> RunResult {
-        if let Some(last) = ctx.last_event().filter(|_| self.background) {
+    async fn complete(self, parent: &RunHandle, spec: &NodeSpec, handle: RunHandle, end: RunResult) -> RunResult {
+        if let Some(last) = handle.last_event().filter(|_| self.background) {
             // The caller may have ended before its child, so the enclosing runs end no earlier than this event.
             std::iter::successors(parent.parent(), |run| run.parent()).for_each(|run| run.note_event(last));
         }
         let end = end?;
         let NodeEnd::Done(NodeResult { output, .. }) = &end else { return Ok(end) };
-        if self.replays && only_replayed(spec, &ctx) {
+        if self.replays && only_replayed(spec, &handle) {
             // A child that only replayed resolves in the order of replayed children, too.
             if let Some(place) = self.ended_at {
                 parent.wait_in_replay_order(place).await;
             }
-        } else if !matches!(spec.kind, NodeKind::Workflow | NodeKind::Agent) && ctx.invocation().is_resumable() {
+        } else if !matches!(spec.kind, NodeKind::Workflow | NodeKind::Agent) && handle.invocation().is_resumable() {
             // An agent marks its end itself.
-            record_completion(&ctx, output).await;
+            record_completion(&handle, output).await;
         }
         Ok(end)
     }
@@ -177,29 +177,29 @@ fn refuses_answer(node: &dyn Node, record: &RunRecord) -> bool {
 }
 
 /// Returns whether the run executed nothing that history does not already record. A workflow's own events do not count.
-fn only_replayed(spec: &NodeSpec, ctx: &RunHandle) -> bool {
-    !ctx.executes() && (spec.kind == NodeKind::Workflow || ctx.last_event().is_none())
+fn only_replayed(spec: &NodeSpec, handle: &RunHandle) -> bool {
+    !handle.executes() && (spec.kind == NodeKind::Workflow || handle.last_event().is_none())
 }
 
 /// Records that a run has completed, unless its own events already do. Called in resumable apps only.
-async fn record_completion(ctx: &RunHandle, output: &NodeInput) {
-    if output.is_null() && ctx.has_sent() {
+async fn record_completion(handle: &RunHandle, output: &NodeInput) {
+    if output.is_null() && handle.has_sent() {
         // Its last event is already sent, so the note rides on the next event of another run.
-        ctx.invocation().queue().note_completed(ctx.node_path().clone());
-    } else if output.is_null() || !ctx.records_output(output) {
-        ctx.deliver(completed(ctx, output)).await;
+        handle.invocation().queue().note_completed(handle.node_path().clone());
+    } else if output.is_null() || !handle.records_output(output) {
+        handle.deliver(completed(handle, output)).await;
     }
 }
 
 /// Returns the event that records a completed run whose result no other event carries: a run without an output, or one
 /// whose output is the answer to a child's question. Without it, a resumable app would execute the run again.
-fn completed(ctx: &Context, output: &NodeInput) -> Event {
-    let mut event = Event::from_author(ctx.event_author());
+fn completed(handle: &RunHandle, output: &NodeInput) -> Event {
+    let mut event = Event::from_author(handle.event_author());
     event.set_output(Some(output.to_value()).filter(|output| !output.is_null()));
-    event.set_invocation_id(ctx.invocation().invocation_id().clone());
-    event.set_path(ctx.node_path().clone());
-    event.set_branch(ctx.branch());
-    event.set_isolation_scope(ctx.isolation_scope());
-    mark_completed(&mut event, std::slice::from_ref(ctx.node_path()));
+    event.set_invocation_id(handle.invocation().invocation_id().clone());
+    event.set_path(handle.node_path().clone());
+    event.set_branch(handle.branch());
+    event.set_isolation_scope(handle.isolation_scope());
+    mark_completed(&mut event, std::slice::from_ref(handle.node_path()));
     event
 }

@@ -183,8 +183,7 @@ impl<'a> Transfers<'a> {
     async fn refuse(&mut self, error: NodeError) -> ChildFailure {
         let own = self.last().context();
         if self.node.is_some() {
-            let event = own.fail(&error, false).event;
-            own.deliver(Arc::unwrap_or_clone(event)).await;
+            own.deliver_failure(&error).await;
         }
         ChildFailure { error, path: own.node_path().clone() }
     }

@@ -49,13 +49,13 @@ impl PendingEnd {
 
 impl Completion {
     fn executed(graph: &Graph, finished: Finished) -> Self {
-        let Finished { node, ctx, end } = finished;
+        let Finished { node, handle, end } = finished;
         // A nested workflow recomputes its output by replaying.
         let is_workflow = graph.nodes[node].replay.is_workflow;
         let needs_echo = match &end {
-            Ok(NodeEnd::Done(NodeResult { output, .. })) => !is_workflow && !ctx.records_output(output),
+            Ok(NodeEnd::Done(NodeResult { output, .. })) => !is_workflow && !handle.records_output(output),
             _ => false,
         };
-        Self { node, run: EndedRun::Executed(ctx.node_path().clone()), end, needs_echo }
+        Self { node, run: EndedRun::Executed(handle.node_path().clone()), end, needs_echo }
     }
 }
