@@ -24,7 +24,6 @@ mod node;
 mod node_end;
 mod plugin;
 mod pool;
-mod queue;
 mod renamed_tool;
 mod retry;
 mod run_config;

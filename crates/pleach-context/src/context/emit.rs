@@ -3,7 +3,7 @@
 use pleach_core::Event;
 
 use super::Context;
-use crate::engine::{InFlightCall, Notes, RunHandle, Sending};
+use crate::engine::{InFlightCall, NotePolicy, RunHandle, Sending};
 use crate::{NodeError, Yield};
 
 impl RunHandle {
@@ -15,7 +15,7 @@ impl RunHandle {
     /// # Cancel safety
     /// As [`Context::emit`].
     pub async fn emit_noted(&self, event: Event) -> Result<(), NodeError> {
-        self.ctx.send(event.into(), Notes::Kept).await
+        self.ctx.send(event.into(), NotePolicy::Kept).await
     }
 }
 
@@ -32,10 +32,10 @@ impl Context {
     /// # Cancel safety
     /// Once polled, the event is stored also when the future is dropped.
     pub async fn emit(&self, item: impl Into<Yield>) -> Result<(), NodeError> {
-        self.send(item.into(), Notes::Dropped).await
+        self.send(item.into(), NotePolicy::Dropped).await
     }
 
-    async fn send(&self, item: Yield, notes: Notes) -> Result<(), NodeError> {
+    async fn send(&self, item: Yield, notes: NotePolicy) -> Result<(), NodeError> {
         let _live = InFlightCall::enter(self);
         let Some(staged) = self.stage(item, notes)? else { return Ok(()) };
         if staged.event.is_partial() {

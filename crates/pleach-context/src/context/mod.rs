@@ -31,8 +31,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 use pleach_core::{Content, Map, NodePath};
 use smol_str::SmolStr;
 
-use crate::engine::{ChildCounters, GraphNames, GraphPosition, InvocationHandle, OwnLane, RunHandle, RunState};
-use crate::queue::LatestTicket;
+use crate::engine::{
+    ChildCounters, GraphNames, GraphPosition, InvocationHandle, LatestTicket, OwnLane, RunHandle, RunState,
+};
 use crate::{NodeKind, RetryConfig, Schema};
 
 pub use ask::json_schema_of;

@@ -16,8 +16,6 @@
 mod background;
 mod caught;
 mod claimed_signal;
-mod deliver;
-mod deltas;
 mod history;
 mod invocation;
 mod lane;
@@ -28,7 +26,7 @@ mod progress;
 mod replay_order;
 mod replayed_child;
 mod run_state;
-mod stage;
+mod sending;
 mod tool_call;
 mod tree;
 
@@ -39,11 +37,11 @@ use std::sync::Arc;
 use crate::{Context, InvocationContext};
 
 pub use background::asked_in_background;
-pub use deliver::SentEvent;
 pub use history::HistoryHandle;
 pub use lane::LaneSetup;
 pub use parking::{WaitReason, WorkingLane};
 pub use position::{GraphNames, GraphPosition};
+pub use sending::{EventQueue, SentEvent, Ticket};
 pub use tool_call::ToolRequests;
 pub use tree::ChildSetup;
 
@@ -62,7 +60,6 @@ pub use crate::live_signals::StoringSignal;
 pub use crate::node_end::{NodeEnd, NodeResult, RunResult};
 pub use crate::plugin::PluginManager;
 pub use crate::pool::on_pool;
-pub use crate::queue::{EventQueue, Ticket};
 pub use crate::scheduler::{BackgroundChild, NodeScheduler};
 pub use crate::services::Services;
 pub use crate::stable_uuid::stable_uuid;
@@ -70,15 +67,30 @@ pub use crate::work_gate::WorkGate;
 pub use pleach_auth::{credential_key, drop_shown_credentials};
 
 pub(crate) use claimed_signal::ClaimedSignal;
-pub(crate) use deliver::Sending;
 pub(crate) use parking::InFlightCall;
 pub(crate) use run_state::{
     AgentPart, ChildCounters, Lane, LaneWork, Output, OutputSource, OwnLane, RunState, Transfer, output_twice,
 };
-pub(crate) use stage::{Notes, Staged, check_reserved, question_event};
+pub(crate) use sending::{LatestTicket, NotePolicy, Sending, check_reserved, question_event};
 pub(crate) use tree::{MAX_DEPTH, too_deep};
 
-/// What engines do with one node run. It dereferences to the [`Context`] that node code sees.
+/// What engines do with one node run. It dereferences to the [`Context`] that node code sees. Cheap to clone: clones are the same run.
+///
+/// # Example
+/// The body of a node that belongs to an engine. Hooks and tools are lent the context.
+/// ```
+/// # use pleach_context::engine::RunHandle;
+/// # use pleach_context::{Context, Flow, NodeError, Tool};
+/// # use pleach_core::Map;
+/// async fn call(tool: &dyn Tool, ctx: Context) -> Result<Flow, NodeError> {
+///     let run = RunHandle::of(ctx);
+///     run.begin_tool_call("call-1");
+///     let result = tool.run(&Map::new(), run.context()).await?;
+///     let asked = run.take_tool_requests();
+///     assert!(asked.confirmation.is_none(), "the engine asks a person");
+///     Ok(Flow::output(result.value))
+/// }
+/// ```
 #[derive(Clone)]
 pub struct RunHandle {
     pub(crate) ctx: Context,

@@ -5,9 +5,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use pleach_core::{Branch, Content, Map, NodePath};
 use smol_str::SmolStr;
 
-use super::{ChildCounters, GraphNames, GraphPosition, InvocationHandle, RunHandle, RunState};
+use super::{ChildCounters, GraphNames, GraphPosition, InvocationHandle, LatestTicket, RunHandle, RunState};
 use crate::context::ContextInner;
-use crate::queue::LatestTicket;
 use crate::{Context, NodeError, NodeKind, NodeSpec, RetryConfig};
 
 /// How deep runs may be nested: a child is polled inside its parent, on one stack. As many workflows as a graph may nest, and a

@@ -12,8 +12,8 @@ use pleach_session::notes::TRIED_AGAIN;
 use serde_json::Value;
 
 use super::deltas::{has_changes, take_deltas};
-use super::{Output, OutputSource, RunHandle, RunState, Transfer, asked_in_background, output_twice};
 use crate::context::check_open;
+use crate::engine::{Output, OutputSource, RunHandle, RunState, Transfer, asked_in_background, output_twice};
 use crate::history::{mark, mark_pending_route, mark_reported, mark_rounds};
 use crate::{Context, NodeError, NodeInput, NodeKind, Yield};
 
@@ -22,7 +22,7 @@ const SHALLOW: usize = 32;
 
 /// Decides whether an event that is sent keeps reserved metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Notes {
+pub(crate) enum NotePolicy {
     /// Node code sends it: a note of the engine there would be forged.
     Dropped,
     /// The runtime sends it.
@@ -110,7 +110,7 @@ impl Context {
     ///
     /// # Errors
     /// As [`Context::emit`].
-    pub(crate) fn stage(&self, item: Yield, notes: Notes) -> Result<Option<Staged>, NodeError> {
+    pub(crate) fn stage(&self, item: Yield, notes: NotePolicy) -> Result<Option<Staged>, NodeError> {
         let checked = !matches!(item, Yield::Unchecked(_));
         let is_shallow = matches!(&item, Yield::Output(output) if nests_within(output, SHALLOW));
         let mut event = Event::new();
@@ -125,7 +125,7 @@ impl Context {
             event.replace_nul();
         }
         self.check_event(&mut event, checked)?;
-        if notes == Notes::Dropped {
+        if notes == NotePolicy::Dropped {
             drop_notes(&mut event);
         }
         let mut cell = self.cell();

@@ -1,4 +1,9 @@
-//! Handing staged events to the Runner, and waiting until they are stored.
+//! Sending what a run yields: it is completed to an event (`stage`, with the pending changes of `deltas`), handed to the Runner
+//! (`queue`), and waited for until it is stored.
+
+mod deltas;
+mod queue;
+mod stage;
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -7,8 +12,13 @@ use std::task::{Context as TaskContext, Poll, Waker};
 
 use pleach_core::Event;
 
-use super::{Notes, Output, OutputSource, RunHandle, Staged, Ticket};
+use super::{Output, OutputSource, RunHandle};
 use crate::{Context, NodeError, NodeInput, Yield};
+
+pub(crate) use queue::LatestTicket;
+pub use queue::{EventQueue, Ticket};
+use stage::Staged;
+pub(crate) use stage::{NotePolicy, check_reserved, question_event};
 
 impl Context {
     /// Records that a staged event is stored: its output is shared with the event from now on.
@@ -30,7 +40,7 @@ impl RunHandle {
     /// # Errors
     /// As [`Context::emit`].
     pub fn send(&self, item: Yield, is_last: bool, waker: &Waker) -> Result<Option<SentEvent>, NodeError> {
-        let notes = if matches!(item, Yield::Unchecked(_)) { Notes::Kept } else { Notes::Dropped };
+        let notes = if matches!(item, Yield::Unchecked(_)) { NotePolicy::Kept } else { NotePolicy::Dropped };
         let staged = self.ctx.stage(item, notes)?;
         if is_last {
             self.note_completion();
