@@ -36,3 +36,9 @@ pub use sessions::status::{RunProgress, SessionStatus};
 pub use sessions::unfinished::{ListUnfinished, ListUnfinishedResponse};
 pub use signals::outgoing::SignalOptions;
 pub use signals::send::SignalOutcome;
+
+/// Items for sibling crates. Nothing here is covered by the promise of compatibility.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::sessions::turns::{Turn, Turns};
+}

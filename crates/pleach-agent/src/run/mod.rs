@@ -223,8 +223,8 @@ impl<'a> AgentRun<'a> {
 
     /// What the events of this run, recorded before, lead to.
     fn recorded(&self) -> Recorded {
-        let engine = self.handle;
-        let mut recorded = Recorded::of(self.handle, &engine.event_path(), &self.agent.agent.name, engine.since());
+        let mut recorded =
+            Recorded::of(self.handle, &self.handle.event_path(), &self.agent.agent.name, self.handle.since());
         let attempts = self.agent.code_executor.as_ref().map_or(0, |executor| executor.error_retry_attempts());
         if matches!(recorded.next, Next::ExecuteCode(_)) && recorded.code_failures >= attempts {
             recorded.next = Next::Said;

@@ -25,7 +25,7 @@ use crate::run::span::OnSpan;
 use crate::runner::Runner;
 use crate::sessions::ended_sessions::EndedSessions;
 use crate::sessions::program::program_name;
-use crate::sessions::turns::SignalTurns;
+use crate::sessions::turns::Turns;
 use crate::{App, EventsCompactionConfig, MayAnswer};
 
 /// Builds a [`Runner`].
@@ -350,7 +350,8 @@ impl RunnerBuilder {
             heartbeat: self.heartbeat,
             active: ActiveRuns::default(),
             ended: EndedSessions::default(),
-            signals: SignalTurns::default(),
+            signals: Turns::default(),
+            signal_names: Turns::default(),
             timers: Timers::default(),
             on_span: self.on_span,
             closing: self.closing,

@@ -13,7 +13,7 @@ use crate::deadlines::schedule::Timers;
 use crate::run::registry::ActiveRuns;
 use crate::run::span::OnSpan;
 use crate::sessions::ended_sessions::EndedSessions;
-use crate::sessions::turns::SignalTurns;
+use crate::sessions::turns::Turns;
 use crate::{EventsCompactionConfig, RunError, SessionRef};
 
 /// The parts of a Runner, shared by its clones and runs.
@@ -36,8 +36,10 @@ pub(crate) struct RunnerParts {
     pub(crate) ended: EndedSessions,
     /// The name of the program that judges which sessions have ended: see [`program_name`](crate::sessions::program::program_name).
     pub(crate) program: String,
-    /// The signals on their way.
-    pub(crate) signals: SignalTurns,
+    /// The turns of signals that are being stored in a session.
+    pub(crate) signals: Turns<SessionKey>,
+    /// The turns of signals of one name in a session, which wait for the run.
+    pub(crate) signal_names: Turns<(SessionKey, String)>,
     /// The deadlines of questions.
     pub(crate) timers: Timers,
     pub(crate) on_span: OnSpan,

@@ -3,17 +3,17 @@
 
 use std::sync::Arc;
 
-use pleach_context::NodeInput;
 use pleach_context::engine::{InvocationHandle, TakenCredentials};
+use pleach_context::{History, NodeInput};
 use pleach_core::{Content, Event, Map, StateRights};
 use pleach_session::{REDACTIONS, is_left_of};
 
 use crate::RunError;
-use crate::answers::check_message::resolve;
+use crate::answers::check_message::{AnswerTarget, resolve};
 use crate::app::inner::RunnerParts;
 use crate::deadlines::event::note_deadline;
 use crate::opening::open::Opening;
-use crate::opening::progress::Progress;
+use crate::opening::start::{NewMessage, Start};
 use crate::request::message::as_user;
 use crate::run::join::{Difference, kept};
 use crate::run::state::ActiveRun;
@@ -23,141 +23,175 @@ use crate::sessions::resting_fork::continued;
 /// An invocation that has begun.
 pub(crate) enum Begun {
     /// The root node runs now.
-    Now(Box<Invocation>),
-    /// The invocation was started or answered before, so its recorded result is returned.
-    Before {
-        invocation: Box<Invocation>,
-        /// What it was started with otherwise.
-        difference: Option<Difference>,
-    },
+    Runs(Box<Invocation>),
+    /// The invocation was started before with a request that possibly differs; its recorded result is returned.
+    Repeated(Box<Invocation>, Option<Difference>),
+    /// The recorded result is returned as it is now.
+    Observed(Box<Invocation>),
+}
+
+/// The messages of a run that has stored what it had to store.
+struct Messages {
+    /// The event of the new message.
+    stored: Option<Arc<Event>>,
+    /// The message that started the invocation, as far as requests that join the run can be compared with it.
+    first: Option<Arc<Event>>,
+    /// The root's input.
+    input: Option<Arc<Event>>,
 }
 
 impl Opening {
-    /// Stores the message, unless the invocation already has one, and prepares the root node's run.
+    /// Stores what the request has to store, and prepares the root node's run.
     ///
     /// # Errors
     /// An error of a plugin or the session service, or an answer that does not fit after a plugin replaced it. Nothing is
     /// stored then.
     pub(crate) async fn begin(
-        mut self: Box<Self>,
+        self: Box<Self>,
         parts: &RunnerParts,
         run: &Arc<ActiveRun>,
         shown: &mut ShownMessage,
     ) -> Result<Begun, RunError> {
-        let (answers, continues_task) = (self.answered.is_some(), self.task.is_some());
-        let takes_message = answers || continues_task || self.progress.first_message.is_none();
-        let starts_again = !takes_message && self.message.is_some();
-        let turn_message = self.progress.turn_message.take().filter(|_| self.message.is_none());
-        // Boxed, as everything rare: the future of each run is as large as its largest part.
-        let difference = if starts_again { Box::pin(self.difference()).await? } else { None };
-        let stored = match self.message.take() {
-            Some(message) if takes_message => Some(self.store_message(parts, message, shown).await?),
-            _ if !self.state_delta.is_empty() && !starts_again => {
-                let event = Event::from_author("user").with_state_map(std::mem::take(&mut self.state_delta));
-                let event = self.invocation.completed(event);
-                self.invocation.append(event).await?;
-                None
+        let Self { mut invocation, start, history } = *self;
+        let messages = match start {
+            Start::Message(message) => {
+                let stored = invocation.store_message(parts, message, None, None, shown).await?;
+                // A plugin may have replaced the message; the run has it as it was sent.
+                let first = invocation.has_no_plugins().then(|| Arc::clone(&stored));
+                Messages { first, input: Some(Arc::clone(&stored)), stored: Some(stored) }
             }
-            _ => None,
+            Start::Answer { message, target, first } => {
+                let scope = target.isolation_scope.clone();
+                let stored = invocation.store_message(parts, message, Some(target), scope, shown).await?;
+                let input = first.clone().or_else(|| Some(Arc::clone(&stored)));
+                Messages { first, input, stored: Some(stored) }
+            }
+            Start::Task { message, scope, first } => {
+                let stored = invocation.store_message(parts, message, None, Some(scope), shown).await?;
+                Messages { first, input: Some(Arc::clone(&stored)), stored: Some(stored) }
+            }
+            Start::Resume { state, ends_rest, turn, first } => {
+                invocation.store_resume(state, ends_rest).await?;
+                Messages { stored: None, input: turn.or_else(|| first.clone()), first }
+            }
+            Start::Repeat { content, state, rights, first } => {
+                // Boxed, as everything rare: the future of each run is as large as its largest part.
+                let difference = Box::pin(difference(&invocation.ic, &content, (&state, rights), &first)).await?;
+                let messages = Messages { stored: None, first: Some(Arc::clone(&first)), input: Some(first) };
+                let is_same = difference.is_none();
+                return Ok(Begun::Repeated(invocation.prepare(run, messages, history, is_same), difference));
+            }
+            Start::Observe { turn, first } => {
+                let messages = Messages { stored: None, input: turn.or_else(|| first.clone()), first };
+                invocation.close_gate(history.as_deref());
+                return Ok(Begun::Observed(invocation.prepare(run, messages, history, true)));
+            }
         };
-        let executes = !starts_again && !self.runs_elsewhere;
-        if executes && self.is_resting_fork && !self.invocation.store.has_stored() {
-            let event = self.invocation.continued_event();
-            self.invocation.append(event).await?;
-        }
-        let Self { mut invocation, progress: Progress { first_message: original, history, .. }, .. } = *self;
-        let Invocation { ic, store, .. } = &mut *invocation;
-        if executes && store.has_stored() {
+        if invocation.store.has_stored() {
             parts.active.announce(run);
+        } else {
+            invocation.close_gate(history.as_deref());
         }
-        // Callers that join compare their requests with the first one, unless a redaction has removed a part of it. Of a run that starts
-        // the invocation, a plugin may have replaced the message, and the run has it as it was sent.
-        let has_plugins = !ic.services().plugins.is_empty();
-        let starting = stored.as_ref().filter(|_| !answers && !continues_task && !has_plugins);
-        if let Some(event) = original.as_ref().or(starting).filter(|event| !is_redacted(event)) {
-            run.set_first(event, !has_plugins);
+        Ok(Begun::Runs(invocation.prepare(run, messages, history, true)))
+    }
+}
+
+impl Invocation {
+    /// Gives the run and the context of the invocation its messages and its history. `begins` unless the request is refused
+    /// because it differs from the one that started the invocation.
+    fn prepare(
+        mut self: Box<Self>,
+        run: &ActiveRun,
+        messages: Messages,
+        history: Option<Box<History>>,
+        begins: bool,
+    ) -> Box<Self> {
+        let Messages { stored, first, input } = messages;
+        // A redaction may have removed a part of the message.
+        if let Some(first) = first.filter(|event| !is_redacted(event)) {
+            run.set_first(&first, self.has_no_plugins());
         }
-        // The agent of a task gets the new message, a resumed node the first one.
-        let first = if continues_task { stored.clone() } else { original.or_else(|| stored.clone()) };
-        if difference.is_none() {
-            run.begin(ic.invocation_id());
+        if begins {
+            run.begin(self.ic.invocation_id());
         }
-        let input_event = turn_message.or(first);
-        if let Some(event) = &input_event {
-            ic.set_user_event(Arc::clone(event));
-        }
-        if history.is_some() && !starts_again && !store.has_stored() {
-            // Nothing is stored yet, so the first body must claim the session: of several resumes only one runs.
-            ic.work_gate().close();
+        if let Some(event) = &input {
+            self.ic.set_user_event(Arc::clone(event));
         }
         if let Some(mut history) = history {
             stored.iter().for_each(|event| history.add(event));
-            ic.set_history(*history);
+            self.ic.set_history(*history);
         }
-        invocation.input = input_event.map_or(NodeInput::Null, NodeInput::Content);
-        invocation.user_event = stored;
-        Ok(match executes {
-            true => Begun::Now(invocation),
-            false => Begun::Before { invocation, difference },
-        })
+        self.input = input.map_or(NodeInput::Null, NodeInput::Content);
+        self.user_event = stored;
+        self
     }
 
-    /// Finds what a request that starts the invocation again asks for otherwise than the message that started it.
-    async fn difference(&self) -> Result<Option<Difference>, RunError> {
-        let (Some(message), Some(original)) = (&self.message, &self.progress.first_message) else { return Ok(None) };
-        difference(&self.invocation.ic, message, (&self.state_delta, self.state_rights), original).await
+    /// Makes the first body claim the session: nothing is stored yet, and of several resumes only one runs.
+    fn close_gate(&self, history: Option<&History>) {
+        if history.is_some() {
+            self.ic.work_gate().close();
+        }
     }
 
-    /// Stores a message after the plugins have seen it.
+    fn has_no_plugins(&self) -> bool {
+        self.ic.services().plugins.is_empty()
+    }
+
+    /// Stores the changes of state of a resume. Without any, an event ends the rest of a copied session.
+    async fn store_resume(&mut self, state: Map, ends_rest: bool) -> Result<(), RunError> {
+        let event = match (state.is_empty(), ends_rest) {
+            (false, _) => self.completed(Event::from_author("user").with_state_map(state)),
+            (true, true) => self.continued_event(),
+            (true, false) => return Ok(()),
+        };
+        self.append(event).await.map(drop)
+    }
+
+    /// Stores a message after the plugins have seen it: an answer on the branch of its question, and both in `scope`.
     async fn store_message(
         &mut self,
         parts: &RunnerParts,
-        message: Content,
+        message: NewMessage,
+        target: Option<AnswerTarget>,
+        scope: Option<Arc<str>>,
         shown: &mut ShownMessage,
     ) -> Result<Arc<Event>, RunError> {
-        let message = shown.show(&self.invocation.ic, message).await?;
-        let (event, sent) = self.message_event(parts, message)?;
-        let stored = self.invocation.append(event).await?;
+        let NewMessage { content, id, by_deadline, state } = message;
+        let (mut content, target) = match shown.show(&self.ic, content).await? {
+            Seen::AsSent(content) => (content, target),
+            Seen::Replaced(content) => {
+                let target = target.map(|known| self.resolve_again(parts, &content, &known)).transpose()?.flatten();
+                (content, target)
+            }
+        };
+        let sent = TakenCredentials::take_from(&mut content, || self.ic.events());
+        let mut event = Event::from_author("user").with_state_map(state);
+        event.set_isolation_scope(scope);
+        event.set_content(Some(content));
+        id.into_iter().for_each(|id| event.set_id(id));
+        if by_deadline {
+            note_deadline(&mut event);
+        }
+        if let Some(target) = target {
+            event.set_branch(target.branch);
+        }
+        let event = self.completed(event);
+        let stored = self.append(event).await?;
         // Only after the append: of two concurrent answers, the stored one counts.
-        let ic = &self.invocation.ic;
+        let ic = &self.ic;
         ic.services().sent_credentials.keep(ic.session_key(), ic.invocation_id(), sent);
         Ok(stored)
     }
 
-    /// Puts a message into its event, without the credentials in it, which are returned.
-    fn message_event(
-        &mut self,
+    /// Checks an answer that a plugin has replaced.
+    fn resolve_again(
+        &self,
         parts: &RunnerParts,
-        message: Seen,
-    ) -> Result<(Arc<Event>, TakenCredentials), RunError> {
-        let ic = &self.invocation.ic;
-        let scope = match &self.answered {
-            Some(answered) => answered.isolation_scope.clone(),
-            None => self.task.take().map(|task| task.scope),
-        };
-        let mut answered = self.answered.take();
-        let mut message = match message {
-            Seen::AsSent(message) => message,
-            Seen::Replaced(message) => {
-                if let Some(known) = &answered {
-                    let (events, named) = (ic.events(), Some(&known.invocation_id));
-                    answered = resolve(&message, ic.session_key(), &events, named, &*parts.root)?;
-                }
-                message
-            }
-        };
-        let sent = TakenCredentials::take_from(&mut message, || ic.events());
-        let mut event = Event::from_author("user").with_state_map(std::mem::take(&mut self.state_delta));
-        event.set_isolation_scope(scope);
-        event.set_content(Some(message));
-        self.message_id.take().into_iter().for_each(|id| event.set_id(id));
-        if self.by_deadline {
-            note_deadline(&mut event);
-        }
-        if let Some(answered) = answered {
-            event.set_branch(answered.branch);
-        }
-        Ok((self.invocation.completed(event), sent))
+        content: &Content,
+        known: &AnswerTarget,
+    ) -> Result<Option<AnswerTarget>, RunError> {
+        let ic = &self.ic;
+        resolve(content, ic.session_key(), &ic.events(), Some(&known.invocation_id), &*parts.root)
     }
 }
 

@@ -11,3 +11,4 @@ pub(crate) mod open;
 pub(crate) mod open_task;
 pub(crate) mod progress;
 pub(crate) mod repeated;
+pub(crate) mod start;

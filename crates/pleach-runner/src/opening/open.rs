@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pleach_context::engine::{InvocationSetup, drop_shown_credentials};
 use pleach_context::{History, StreamingMode};
-use pleach_core::{Content, EventId, InvocationId, Map, Session, SessionKey, StateRights, Unstorable};
+use pleach_core::{Content, InvocationId, Session, SessionKey, Unstorable};
 use pleach_session::{CreateSession, GetSessionConfig, SessionError, effective_events_of};
 use pleach_workflow::Engine;
 use smol_str::SmolStr;
@@ -16,8 +16,9 @@ use crate::answers::question_ref::AnswerChecks;
 use crate::app::inner::{RunnerParts, check_id, check_ids};
 use crate::opening::admission::Ended;
 use crate::opening::agent_to_run::agent_to_run;
-use crate::opening::open_task::{OpenTask, open_task};
-use crate::opening::progress::{Progress, is_aborted};
+use crate::opening::open_task::open_task;
+use crate::opening::progress::Progress;
+use crate::opening::start::{Facts, Refusal, Start, decide};
 use crate::request::message::as_user;
 use crate::request::run_request::Refused;
 use crate::run::event_writer::Store;
@@ -38,24 +39,10 @@ pub(crate) enum Opened {
 
 /// An opened invocation: its session is loaded and its request is checked.
 pub(crate) struct Opening {
-    /// What runs when the message is stored.
     pub(crate) invocation: Box<Invocation>,
-    pub(crate) message: Option<Content>,
-    /// The id of the message's event; `None` for a new one.
-    pub(crate) message_id: Option<EventId>,
-    /// The message is the answer of a deadline.
-    pub(crate) by_deadline: bool,
-    /// The question that the message answers.
-    pub(crate) answered: Option<AnswerTarget>,
-    /// The task that the message continues.
-    pub(crate) task: Option<OpenTask>,
-    pub(crate) state_delta: Map,
-    pub(crate) state_rights: StateRights,
-    pub(crate) progress: Progress,
-    /// The session is a copy that nothing has continued.
-    pub(crate) is_resting_fork: bool,
-    /// Another process stored the same answers while this request was opened, and runs the invocation.
-    pub(crate) runs_elsewhere: bool,
+    pub(crate) start: Start,
+    /// `None` when the session has no event of the invocation.
+    pub(crate) history: Option<Box<History>>,
 }
 
 /// A request's message after the checks.
@@ -230,35 +217,30 @@ impl RunnerParts {
         // Of a rewound invocation no event counts (R1141).
         let own = known.as_ref().map(|id| effective_events_of(&session.events, id)).unwrap_or_default();
         let progress = Progress::of(&own, &self.root, history);
-        if let (Some(named), None, false) = (&request.invocation_id, &message, progress.resumes()) {
-            return Err(RunError::UnknownInvocation { session: key, invocation: named.to_string() });
-        }
-        // Sending the starting message again returns the recorded end, also of an aborted invocation.
-        let continues = answered.is_some() || message.is_none();
-        if let Some(event) = own.last().filter(|_| continues && is_aborted(&own)) {
-            return Err(RunError::InvocationAborted { invocation: event.invocation_id().clone() });
-        }
-        let starts_again =
-            message.is_some() && answered.is_none() && task.is_none() && progress.first_message.is_some();
-        match starts_again {
-            // Its state is not stored again.
-            true => request.state_rights.strip(&mut request.state_delta),
-            false => {
-                drop_shown_credentials(&mut request.state_delta, &session.state);
-                request.state_rights.apply(&mut request.state_delta, &session.state)?;
-            }
-        }
-        request.state_delta.append(&mut request.reserved_state_delta);
-        let drops_repeats = progress.resumes() && message.is_none() && request.state_delta.is_empty();
-        let repeats = match drops_repeats {
-            true => RepeatFilter::resume(&own, &self.root.spec().name, answered.is_some()),
+        let answers = answered.is_some();
+        let facts = Facts {
+            message,
+            message_id: request.message_id.take(),
+            by_deadline: request.by_deadline,
+            state: std::mem::take(&mut request.state_delta),
+            rights: request.state_rights,
+            answer: answered,
+            task,
+            is_named: request.invocation_id.is_some(),
+            observes: request.observes,
+            is_resting_fork: resting_source(&session).is_some(),
+            progress: &progress,
+        };
+        let mut start = decide(facts).map_err(|refusal| refused(refusal, &key, known.as_ref()))?;
+        start.check_state(&session.state, request.state_rights, std::mem::take(&mut request.reserved_state_delta))?;
+        let repeats = match start.only_repeats() && progress.resumes() {
+            true => RepeatFilter::resume(&own, &self.root.spec().name, answers),
             false => RepeatFilter::default(),
         };
         let invocation_id = known.unwrap_or_else(|| InvocationId::of_uuid(self.services.ids.uuid()));
         let engine = Arc::new(Engine::new());
         let entry = agent_to_run(&*self.root, &session.events, progress.resumes().then_some(&invocation_id));
         let store = Store::new(session.head.clone()).of_run(run);
-        let is_resting_fork = resting_source(&session).is_some();
         let mut setup = self.setup(&mut request, *session, invocation_id, &engine);
         if run.streams() {
             Arc::make_mut(&mut setup.run_config).streaming_mode = StreamingMode::Sse;
@@ -270,32 +252,21 @@ impl RunnerParts {
                 run.publish(&event);
             }
         });
-        let state_delta = request.state_delta;
-        Ok(Box::new(Opening {
-            invocation: Box::new(Invocation::new(ic, engine, entry, store, repeats)),
-            message,
-            message_id: request.message_id,
-            by_deadline: request.by_deadline,
-            answered,
-            task,
-            state_delta,
-            state_rights: request.state_rights,
-            progress,
-            is_resting_fork,
-            runs_elsewhere: false,
-        }))
+        let invocation = Box::new(Invocation::new(ic, engine, entry, store, repeats));
+        Ok(Box::new(Opening { invocation, start, history: progress.history }))
     }
 
-    /// Opens an invocation of a session that is loaded, for a request without a message.
+    /// Opens an invocation of a session that is loaded, to return what is recorded of it.
     ///
     /// # Errors
     /// [`RunError::UnknownInvocation`] and [`RunError::InvocationAborted`].
-    pub(crate) fn open_loaded(
+    pub(crate) fn open_to_observe(
         &self,
         session: Session,
-        request: Box<RunRequest>,
+        mut request: Box<RunRequest>,
         run: &Arc<ActiveRun>,
     ) -> Result<Box<Opening>, RunError> {
+        request.observes = true;
         self.open_checked(session.key().clone(), request, run, Box::new(session), Checked::default())
     }
 
@@ -406,5 +377,16 @@ impl RunnerParts {
             }
             created => Ok(Box::new(created?)),
         }
+    }
+}
+
+/// Returns the error of a request that starts nothing.
+fn refused(refusal: Refusal, session: &SessionKey, invocation: Option<&InvocationId>) -> RunError {
+    let invocation = invocation.cloned().unwrap_or_default();
+    match refusal {
+        Refusal::UnknownInvocation => {
+            RunError::UnknownInvocation { session: session.clone(), invocation: invocation.to_string() }
+        }
+        Refusal::Aborted => RunError::InvocationAborted { invocation },
     }
 }

@@ -13,6 +13,8 @@ pub(crate) struct Progress {
     pub(crate) first_message: Option<Arc<Event>>,
     /// The message that began the last turn, unless the turn began with answers.
     pub(crate) turn_message: Option<Arc<Event>>,
+    /// It was aborted, and nothing of it has run since.
+    pub(crate) is_aborted: bool,
     /// `None` when the session has no event of it.
     pub(crate) history: Option<Box<History>>,
 }
@@ -23,6 +25,7 @@ impl Progress {
         Self {
             first_message: first_message(own),
             turn_message: message_of_turn(own),
+            is_aborted: is_aborted(own),
             history: history.or_else(|| (!own.is_empty()).then(|| Box::new(History::of_root(own, root)))),
         }
     }

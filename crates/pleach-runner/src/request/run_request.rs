@@ -66,6 +66,8 @@ pub struct RunRequest {
     pub(crate) message_id: Option<EventId>,
     /// The message is the answer of a deadline.
     pub(crate) by_deadline: bool,
+    /// Where no message is left to store, the run returns what is recorded and executes nothing.
+    pub(crate) observes: bool,
     /// Only while the session is as it was at this revision.
     pub(crate) at: Option<Revision>,
     /// The checks of a message from [`Runner::answer`](crate::Runner::answer).
@@ -99,6 +101,7 @@ impl RunRequest {
             queue: false,
             message_id: None,
             by_deadline: false,
+            observes: false,
             at: None,
             answer_checks: None,
             refused: None,

@@ -94,7 +94,7 @@ async fn open_and_begin(
 /// Begins an invocation whose answers another writer was before.
 async fn start_again(
     parts: &Arc<RunnerParts>,
-    request: Box<RunRequest>,
+    mut request: Box<RunRequest>,
     run: &Arc<ActiveRun>,
     shown: &mut ShownMessage,
     Failure { error, span }: Failure,
@@ -102,10 +102,8 @@ async fn start_again(
     span.into_iter().for_each(|span| span.fail(&error));
     // What was stored meanwhile may be the same answer.
     let key = run.key().ok_or(error)?;
-    let mut opened = parts.open_entered(key, request, run).await?;
-    if let Opened::Own(opening) = &mut opened {
-        opening.runs_elsewhere = opening.message.is_none();
-    }
+    request.observes = true;
+    let opened = parts.open_entered(key, request, run).await?;
     begin_opened(parts, opened, run, shown, false).await
 }
 
@@ -129,18 +127,19 @@ async fn begin_opened(
             return Ok(Started { span: None, phase: Some(phase) });
         }
     };
-    let span = RunSpan::new(parts.on_span.open(&opening.invocation.ic, parts.root.spec(), opening.progress.resumes()));
+    let span = RunSpan::new(parts.on_span.open(&opening.invocation.ic, parts.root.spec(), opening.history.is_some()));
     let begin = pin!(async {
-        let (ic, runs_elsewhere) = (opening.invocation.ic.clone(), opening.runs_elsewhere);
+        let ic = opening.invocation.ic.clone();
         match opening.begin(parts, run, shown).await {
-            Ok(Begun::Now(invocation)) => {
+            Ok(Begun::Runs(invocation)) => {
                 let work = Box::pin(invocation.run(Arc::clone(parts), Arc::clone(run)));
                 Ok(Some(Phase::Running { work, ic: Some(ic) }))
             }
             Err(error) if retries && is_stale(&error) => Err(error),
-            Ok(Begun::Before { invocation, difference }) => {
-                return_recorded(parts, &invocation, difference, runs_elsewhere, run).await.map(|()| None)
+            Ok(Begun::Repeated(invocation, difference)) => {
+                return_recorded(parts, &invocation, difference, run).await.map(|()| None)
             }
+            Ok(Begun::Observed(invocation)) => observe(parts, &invocation, run).await.map(|()| None),
             Err(error) => Err(report(ic, error).await),
         }
     });
@@ -150,24 +149,28 @@ async fn begin_opened(
     }
 }
 
-/// Ends a run with the recorded result of its invocation, which was started or answered before.
+/// Ends a run with the recorded result of its invocation, which was started before.
 async fn return_recorded(
     parts: &RunnerParts,
     begun: &Invocation,
     difference: Option<Difference>,
-    runs_elsewhere: bool,
     run: &ActiveRun,
 ) -> Result<(), RunError> {
-    match recorded(parts, begun, difference, run).await {
-        // The answers are stored, and that was all there was to do.
-        Err(RunError::Unfinished { session, invocation }) if runs_elsewhere => {
-            run.set_outcome(Outcome::Elsewhere { session, invocation });
-        }
-        recorded => recorded?,
-    }
+    recorded(parts, begun, difference, run).await?;
     // Another message begins nothing, unless the invocation is done.
     run.begin(begun.ic.invocation_id());
     Ok(())
+}
+
+/// Ends a run whose answers another process has stored: with the recorded result, or because that process runs the invocation.
+async fn observe(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Result<(), RunError> {
+    match recorded(parts, begun, None, run).await {
+        Err(RunError::Unfinished { session, invocation }) => {
+            run.set_outcome(Outcome::Elsewhere { session, invocation });
+            Ok(())
+        }
+        recorded => recorded,
+    }
 }
 
 /// Notifies the plugins of a failure.

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foldhash::HashMap;
 use pleach_core::{InvocationId, SessionId, SessionKey};
+use pleach_session::prepare::{turn_id, turn_key};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -75,7 +76,7 @@ impl ActiveRuns {
     /// [`RunError::Busy`] when a detached run is active in the session: it cannot be made to wait, so its next append would
     /// fail.
     pub(crate) fn admit(&self, run: &Arc<ActiveRun>, key: &SessionKey) -> Result<Admission, RunError> {
-        let key = stored(key);
+        let key = turn_key(key);
         let inner = self.inner();
         let runs = inner.runs.get(&key.session_id).map(Vec::as_slice).unwrap_or_default();
         let others = runs.iter().filter(|other| !Arc::ptr_eq(other, run) && other.is_in(&key));
@@ -116,7 +117,7 @@ impl ActiveRuns {
         key: &SessionKey,
         invocation: &InvocationId,
     ) -> Option<Arc<ActiveRun>> {
-        let key = stored(key);
+        let key = turn_key(key);
         let inner = self.inner();
         let runs = inner.runs.get(&key.session_id).map(Vec::as_slice).unwrap_or_default();
         let mut others = runs.iter().filter(|other| !Arc::ptr_eq(other, run) && other.is_in(&key));
@@ -132,7 +133,7 @@ impl ActiveRuns {
     /// # Errors
     /// [`RunError::Busy`] when `limit` runs are queued there already.
     pub(crate) fn queue(&self, run: &Arc<ActiveRun>, key: &SessionKey, limit: usize) -> Result<(), RunError> {
-        let key = stored(key);
+        let key = turn_key(key);
         let inner = self.inner();
         let runs = inner.runs.get(&key.session_id).map(Vec::as_slice).unwrap_or_default();
         if runs.iter().filter(|other| other.is_queued_in(&key) && !other.is_in(&key)).count() >= limit {
@@ -145,7 +146,7 @@ impl ActiveRuns {
 
     /// Returns the run that a queued one must wait for: a detached run of the session, or a run queued earlier.
     pub(crate) fn before(&self, run: &Arc<ActiveRun>, key: &SessionKey) -> Option<Arc<ActiveRun>> {
-        let key = stored(key);
+        let key = turn_key(key);
         let inner = self.inner();
         let runs = inner.runs.get(&key.session_id)?;
         let earlier = runs.iter().take_while(|other| !Arc::ptr_eq(other, run));
@@ -175,7 +176,7 @@ impl ActiveRuns {
 
     /// Returns the detached run of a session among those that `counts` selects, or else the one that began last.
     fn find(&self, key: &SessionKey, counts: impl Fn(&ActiveRun) -> bool) -> Option<Arc<ActiveRun>> {
-        let key = stored(key);
+        let key = turn_key(key);
         let inner = self.inner();
         let mut runs = inner.runs.get(&key.session_id)?.iter().filter(|run| run.is_in(&key) && counts(run));
         let last = runs.clone().next_back();
@@ -196,7 +197,7 @@ impl ActiveRuns {
             senders.retain(|sender| !sender.is_closed());
             !senders.is_empty()
         });
-        inner.watchers.entry(stored(key)).or_default().push(sender);
+        inner.watchers.entry(turn_key(key)).or_default().push(sender);
         drop(inner);
         later
     }
@@ -220,18 +221,7 @@ impl ActiveRuns {
 }
 
 fn bucket(session: &SessionRef) -> SessionId {
-    trimmed(session.session_id())
-}
-
-/// Returns the session id without surrounding blanks, as new sessions are stored.
-// S30
-fn trimmed(id: &SessionId) -> SessionId {
-    let text = id.as_str().trim();
-    if text.len() == id.as_str().len() { id.clone() } else { SessionId::from(text) }
-}
-
-fn stored(key: &SessionKey) -> SessionKey {
-    SessionKey::new(key.app_name.clone(), key.user_id.clone(), trimmed(&key.session_id))
+    turn_id(session.session_id())
 }
 
 #[cfg(test)]
@@ -310,6 +300,19 @@ mod tests {
         assert!(Arc::ptr_eq(&before(&first), &detached));
         assert!(Arc::ptr_eq(&before(&second), &first));
         assert!(matches!(registry.queue(&run(&registry, None), &key(), 2), Err(RunError::Busy { .. })));
+    }
+
+    // S30: the backends that trim ids trim what Python's `strip` does.
+    #[test]
+    fn session_ids_that_differ_in_blanks_share_their_turns() {
+        let registry = ActiveRuns::default();
+        let first = run(&registry, None);
+        first.set_detached();
+        assert_eq!(admit(&registry, &first), "own");
+        let other = Arc::new(ActiveRun::new(&RunRequest::new(("ana", " s1\u{1f}")), false));
+        registry.enter(&other).unwrap();
+        let key = SessionKey::new("app", "ana", " s1\u{1f}");
+        assert!(matches!(registry.admit(&other, &key), Err(RunError::Busy { .. })));
     }
 
     #[test]

@@ -77,10 +77,9 @@ impl<'a> RootDriver<'a> {
         // Most steps end in their first poll, and need no future that waits.
         let mut waits = None;
         let calls = || {
-            let engine = ic;
-            engine.queue().has_events()
-                || engine.work_gate().is_wanted()
-                || engine.fence().unanswered().is_some()
+            ic.queue().has_events()
+                || ic.work_gate().is_wanted()
+                || ic.fence().unanswered().is_some()
                 || incoming.is_some_and(Incoming::has_any)
         };
         poll_fn(|cx| {

@@ -180,13 +180,12 @@ impl RunnerParts {
     ) -> Result<(RunProgress, bool), RunError> {
         let request = Box::new(RunRequest::new(session.key()).invocation_id(invocation.clone()));
         let run = Arc::new(ActiveRun::new(&request, false));
-        let mut opening = match self.open_loaded(session, request, &run) {
+        let opening = match self.open_to_observe(session, request, &run) {
             Err(RunError::InvocationAborted { .. }) => return Ok((RunProgress::Aborted, true)),
             opening => opening?,
         };
-        opening.runs_elsewhere = true;
         let begun = match opening.begin(self, &run, &mut ShownMessage::default()).await? {
-            Begun::Before { invocation, .. } | Begun::Now(invocation) => invocation,
+            Begun::Observed(invocation) | Begun::Repeated(invocation, _) | Begun::Runs(invocation) => invocation,
         };
         let progress = match recorded(self, &begun, None, &run).await {
             Ok(()) => match run.final_outcome() {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pleach_context::engine::{on_pool, stable_uuid};
 use pleach_core::{EventId, Question, Session, SessionKey, Uuid, to_json};
+use pleach_session::prepare::turn_key;
 use pleach_session::{SessionError, open_questions};
 use serde::Serialize;
 
@@ -93,7 +94,9 @@ impl Runner {
     ) -> Result<SignalOutcome, RunError> {
         let key = self.parts.session_key(&session.into()).await?;
         let signal = signal_of(&key, name.into(), payload, options, || self.parts.services.ids.uuid())?;
-        let _turn = self.parts.signals.of_name(&key, &signal.name).await;
+        // Two signals of one name would overtake each other.
+        let line = turn_key(&key);
+        let _turn = self.parts.signal_names.take((line.clone(), signal.name.clone())).await;
         let (mut tries, mut looked_again) = (1, false);
         loop {
             if let Some(run) = self.parts.active.of(&key).filter(|run| run.end().is_none()) {
@@ -109,7 +112,7 @@ impl Runner {
                 run.ended().await;
                 continue;
             }
-            let turn = self.parts.signals.of_session(&key).await;
+            let turn = self.parts.signals.take(line.clone()).await;
             let tried = self.try_signal(&key, &signal).await;
             drop(turn);
             match tried {

@@ -1,4 +1,4 @@
-//! Where operations are sent.
+//! The servers that operations are sent to.
 
 use pleach::AuthCredential;
 use pleach::openapi::{OpenApiSetupError, OpenApiToolset, OpenApiToolsetBuilder};
@@ -100,7 +100,7 @@ fn credentials_and_headers_need_encryption() {
         "http://api.localhost",
     ] {
         let built = OpenApiToolset::builder(document.clone()).base_url(at).build();
-        // A resolver may send names below `localhost` elsewhere.
+        // A resolver may resolve names below `localhost` to another machine.
         let is_refused = ["http://pets.example.com", "http://api.localhost"].contains(&at);
         assert_eq!(built.is_err(), is_refused, "{at}");
     }
