@@ -10,13 +10,87 @@ use pleach_core::{
     drop_reserved_metadata, is_reserved_metadata_key,
 };
 use pleach_memory::MemoryService;
+use smol_str::SmolStr;
 
-use crate::contract::{InvocationSetup, Services};
-use crate::engine::{EventQueue, Fence, WorkGate};
+use crate::compaction::PromptCompaction;
+use crate::engine::{EventQueue, Fence, InvocationHandle, WorkGate};
 use crate::followers::Followers;
 use crate::live_signals::LiveSignals;
+use crate::scheduler::NodeScheduler;
+use crate::services::Services;
 use crate::session_state::SessionState;
-use crate::{AbortSignal, AgentSpec, CredentialService, InvocationContext, NodeError, RunConfig};
+use crate::toolset::Listed;
+use crate::{AbortSignal, AgentSpec, CredentialService, DeadEnd, History, NodeError, RunConfig};
+
+/// What all nodes of one invocation share: the session, the services, the settings and the event queue.
+///
+/// One per invocation, behind an `Arc`; the Runner makes it. ADK: `InvocationContext`.
+// R201
+pub struct InvocationContext {
+    pub(crate) setup: InvocationSetup,
+    /// The bits of an `f64`.
+    pub(crate) last_update_time: AtomicU64,
+    pub(crate) queue: EventQueue,
+    pub(crate) work_gate: WorkGate,
+    pub(crate) fence: Fence,
+    pub(crate) state: Mutex<SessionState>,
+    pub(crate) events: Mutex<Vec<Arc<Event>>>,
+    pub(crate) history: Mutex<HistoryCache>,
+    pub(crate) has_history: AtomicBool,
+    pub(crate) signals: LiveSignals,
+    pub(crate) has_background: AtomicBool,
+    pub(crate) llm_calls: AtomicU32,
+    pub(crate) metadata: Mutex<Map>,
+    pub(crate) has_metadata: AtomicBool,
+    pub(crate) user_event: OnceLock<Arc<Event>>,
+    pub(crate) dead_ends: Mutex<Vec<DeadEnd>>,
+    pub(crate) listed_tools: Mutex<Vec<Listed>>,
+    pub(crate) followers: Followers,
+}
+
+/// What the invocation has done so far, as far as it was read.
+#[derive(Default)]
+pub(crate) struct HistoryCache {
+    pub(crate) history: Option<Arc<History>>,
+    /// How many of the session's events have been read.
+    pub(crate) read: usize,
+}
+
+/// What the Runner makes an [`InvocationContext`] from.
+#[derive(Debug)]
+pub struct InvocationSetup {
+    /// The session that the invocation belongs to.
+    pub session_key: Arc<SessionKey>,
+    /// The id that all events of the invocation carry.
+    pub invocation_id: InvocationId,
+    /// The name of the root agent; `unknown` when the root is no agent.
+    pub agent_name: SmolStr,
+    /// The root agent; `None` when the root is no agent.
+    pub agent: Option<Arc<AgentSpec>>,
+    /// The settings.
+    pub run_config: Arc<RunConfig>,
+    /// Whether the app records checkpoints.
+    // R1030
+    pub resumable: bool,
+    /// The services of the app.
+    pub services: Arc<Services>,
+    /// Shortens the history before prompts, if the app asks for it.
+    pub compaction: Option<Arc<dyn PromptCompaction>>,
+    /// Runs dynamic nodes.
+    pub scheduler: Arc<dyn NodeScheduler>,
+    /// The invocation whose tool call this one is, for an agent that is called as a tool.
+    pub caller: Option<Arc<InvocationContext>>,
+    /// The caller's request to stop.
+    pub abort: AbortSignal,
+    /// The merged session state at the start.
+    pub state: Map,
+    /// The keys that are missing in it because their stored values cannot be read.
+    pub unreadable: UnreadableKeys,
+    /// The session's events at the start.
+    pub events: Vec<Arc<Event>>,
+    /// When the session was last changed before the invocation, in seconds since the epoch.
+    pub last_update_time: f64,
+}
 
 /// The class of the error of a write to a reserved key.
 pub(crate) const RESERVED_KEY: &str = "ReservedKeyError";
@@ -27,16 +101,16 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl InvocationSetup {
-    /// Returns the shared part of an invocation that has stored nothing yet.
+    /// Opens an invocation that has stored nothing yet.
     #[must_use]
-    pub fn open(mut self) -> InvocationContext {
+    pub fn open(mut self) -> InvocationHandle {
         let state = std::mem::take(&mut self.state);
         let events = std::mem::take(&mut self.events);
         let mut metadata = self.run_config.custom_metadata.clone();
         // The field is public, so the config's own setter may not have seen it. An invocation within a tool call has none of its own.
         drop_reserved_metadata(&mut metadata);
         let has_metadata = AtomicBool::new(!metadata.is_empty());
-        InvocationContext {
+        let ic = InvocationContext {
             last_update_time: AtomicU64::new(self.last_update_time.to_bits()),
             setup: self,
             queue: EventQueue::default(),
@@ -55,7 +129,8 @@ impl InvocationSetup {
             dead_ends: Mutex::default(),
             listed_tools: Mutex::default(),
             followers: Followers::default(),
-        }
+        };
+        InvocationHandle { ic: Arc::new(ic) }
     }
 }
 
@@ -253,15 +328,6 @@ impl fmt::Debug for InvocationContext {
         f.debug_struct("InvocationContext")
             .field("session", &self.setup.session_key)
             .field("invocation_id", &self.setup.invocation_id)
-            .finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Services {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Services")
-            .field("sessions", &self.sessions)
-            .field("plugins", &self.plugins)
             .finish_non_exhaustive()
     }
 }

@@ -10,7 +10,6 @@ mod clock;
 mod compaction;
 mod confirmation;
 mod context;
-mod contract;
 mod credential;
 mod dead_end;
 pub mod engine;
@@ -25,11 +24,11 @@ mod node;
 mod node_end;
 mod plugin;
 mod pool;
-mod queue;
 mod renamed_tool;
 mod retry;
 mod run_config;
 mod scheduler;
+mod services;
 mod session_state;
 mod shared;
 mod stable_uuid;
@@ -40,22 +39,22 @@ mod toolset;
 mod work_gate;
 
 pub use abort::AbortSignal;
-pub use agent::SecondParent;
+pub use agent::{AgentMode, AgentSpec, Instruction, SecondParent, ShellKind};
 pub use clock::SystemClock;
 pub use confirmation::{ConfirmationRequest, ConfirmationTerms};
-pub use context::{Key, Select, SessionView, State, StateNumber, Step, json_schema_of};
-pub use contract::{
-    AgentMode, AgentSpec, CallbackContext, Context, CredentialService, Hook, Instruction, InvocationContext,
-    ModelDemand, Need, Node, Plugin, ReadonlyContext, SharedToolset, ShellKind, Tool, ToolContext, Toolset,
+pub use context::{
+    CallbackContext, Context, Key, ReadonlyContext, Select, SessionView, State, StateNumber, Step, ToolContext,
+    json_schema_of,
 };
-pub use credential::{InMemoryCredentialService, SessionStateCredentialService};
+pub use credential::{CredentialService, InMemoryCredentialService, SessionStateCredentialService};
 pub use dead_end::DeadEnd;
 pub use error::{ChildFailure, Fail, NodeError, Result, ResultExt};
 pub use extract::fit;
 pub use extract::{And, Answers, Extract, Feeds, FromContext, FromState, Input, Nothing, Resume, Shared, Takes, Wants};
 pub use history::History;
+pub use invocation::InvocationContext;
 pub use node::{
-    Confirmation, Decode, Dynamic, EdgeOutline, Flow, GraphOutline, InputKind, InputReader, NodeFault, NodeInput,
+    Confirmation, Decode, Dynamic, EdgeOutline, Flow, GraphOutline, InputKind, InputReader, Node, NodeFault, NodeInput,
     NodeKind, NodeSpec, Outline, Typed, TypedNode, Untyped, Yield,
 };
 pub use pleach_auth::AuthCredential;
@@ -64,8 +63,11 @@ pub use pleach_schema::{
     json_or_text,
 };
 pub use pleach_session::effective_events_of;
+pub use plugin::{Hook, Plugin};
 pub use retry::{RetryCondition, RetryConfig};
 pub use run_config::{RunConfig, StreamingMode};
 pub use scheduler::RunOptions;
 pub use shared::{NeededType, Provided};
+pub use tool::{ModelDemand, Need, Tool};
 pub use tool_result::{Scheduling, ToolResult};
+pub use toolset::{SharedToolset, Toolset};

@@ -1,12 +1,41 @@
-//! [`RunOptions`] and [`BackgroundChild`]: how dynamic children are run.
+//! [`NodeScheduler`]: runs dynamic children. With [`RunOptions`] and [`BackgroundChild`].
 
 use std::fmt;
+use std::sync::Arc;
 
 use pleach_core::{BoxFuture, NodePath};
 use smol_str::SmolStr;
 
-use crate::NodeError;
+use crate::engine::RunHandle;
 use crate::node_end::NodeEnd;
+use crate::{Node, NodeError, NodeInput};
+
+/// Runs the dynamic children of contexts. Implemented by the workflow engine; cuts the cycle between the two.
+pub trait NodeScheduler: fmt::Debug + Send + Sync + 'static {
+    /// Starts a child of `parent`; the run id is fixed by this call, not by the first poll.
+    ///
+    /// The future fails with the child's failure as [`NodeError::child`], or with what is wrong with the call.
+    // R703
+    fn run_child<'a>(
+        &'a self,
+        parent: RunHandle,
+        node: &'a dyn Node,
+        input: NodeInput,
+        options: RunOptions,
+    ) -> BoxFuture<'a, Result<NodeEnd, NodeError>>;
+
+    /// Makes a background child of `parent`; this call fixes its path.
+    ///
+    /// # Errors
+    /// An input that does not fit the node.
+    fn run_in_background(
+        self: Arc<Self>,
+        parent: RunHandle,
+        node: Arc<dyn Node>,
+        input: NodeInput,
+        options: RunOptions,
+    ) -> Result<BackgroundChild, NodeError>;
+}
 
 /// How a dynamic child is run. ADK: the arguments of `Context.run_node`.
 // R701

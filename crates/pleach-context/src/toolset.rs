@@ -1,18 +1,113 @@
-//! A toolset as agents hold it: shared, and with a choice of its tools.
+//! [`Toolset`]: a source of tools; and [`SharedToolset`], as agents hold it: shared, and with a choice of its tools.
 // L56, L57
 
 use std::fmt;
+use std::future::ready;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::FutureExt as _;
+use pleach_core::BoxFuture;
 use pleach_model::LlmRequest;
 
-use crate::contract::{Choice, Listed, Source};
-use crate::engine::Engine as _;
 use crate::renamed_tool::RenamedTool;
-use crate::{NodeError, ReadonlyContext, SharedToolset, Tool, ToolContext, Toolset};
+use crate::{NodeError, ReadonlyContext, Tool, ToolContext};
+
+/// A source of tools, for example a server of them. ADK: `BaseToolset`
+///
+/// An agent lists the tools when its model is first asked in an invocation. A toolset that cannot list them is left out with an
+/// error in the log, and asked again for the next request; of a [required](Toolset::is_required) one the run fails. [`SharedToolset`](crate::SharedToolset) gives the names a prefix and chooses tools.
+// L56, L57
+#[doc(alias = "BaseToolset")]
+pub trait Toolset: Send + Sync + 'static {
+    /// The name in warnings.
+    fn name(&self) -> &str;
+
+    /// Returns the tools that the agent has now.
+    ///
+    /// # Errors
+    /// The source cannot be reached.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves the toolset as it was.
+    fn tools<'a>(&'a self, ctx: &'a ReadonlyContext) -> BoxFuture<'a, Result<Vec<Arc<dyn Tool>>, NodeError>>;
+
+    /// Returns whether the tools may be others for each request of an invocation, so that they are listed for each.
+    fn changes_between_steps(&self) -> bool {
+        false
+    }
+
+    /// Returns whether the agent's run fails when the tools cannot be listed, instead of doing without them.
+    fn is_required(&self) -> bool {
+        false
+    }
+
+    /// Changes the request before its tools do.
+    ///
+    /// # Errors
+    /// What the request cannot be made without; the agent's run fails.
+    fn process_request<'a>(
+        &'a self,
+        _ctx: &'a ToolContext,
+        _request: &'a mut LlmRequest,
+    ) -> BoxFuture<'a, Result<(), NodeError>> {
+        Box::pin(ready(Ok(())))
+    }
+
+    /// Closes connections and what else the toolset holds. Called once, by `Runner::close`; it may take ten seconds of the
+    /// Runner's clock.
+    ///
+    /// # Errors
+    /// What could not be closed; closing the Runner fails with it after everything else is closed.
+    ///
+    /// # Cancel safety
+    /// The future is dropped when it takes too long.
+    fn close(&self) -> BoxFuture<'_, Result<(), NodeError>> {
+        Box::pin(ready(Ok(())))
+    }
+}
+
+/// A toolset, with the choice of its tools that an agent gets. Cheap to clone: clones are the same toolset, for several agents.
+///
+/// It is closed once, with the Runner. Its tools are listed once in an invocation, unless
+/// [`Toolset::changes_between_steps`].
+///
+/// ```
+/// # use pleach_context::{SharedToolset, Toolset};
+/// # fn example(drive: impl Toolset) {
+/// let drive = SharedToolset::new(drive).prefix("drive");
+/// let reader = drive.only(["read", "list"]); // its tools are `drive_read` and `drive_list`
+/// # drop(reader);
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct SharedToolset {
+    pub(crate) source: Arc<Source>,
+    pub(crate) choice: Arc<Choice>,
+}
+
+/// The toolset itself.
+pub(crate) struct Source {
+    pub(crate) set: Box<dyn Toolset>,
+    pub(crate) is_closed: AtomicBool,
+}
+
+/// Which of its tools an agent gets, and by which names.
+#[derive(Clone, Default)]
+pub(crate) struct Choice {
+    pub(crate) prefix: Option<String>,
+    pub(crate) filter: Option<Arc<Filter>>,
+    pub(crate) is_required: bool,
+}
+
+type Filter = dyn Fn(&dyn Tool, &ReadonlyContext) -> bool + Send + Sync;
+
+/// The tools of a toolset in an invocation.
+pub(crate) struct Listed {
+    pub(crate) choice: Arc<Choice>,
+    pub(crate) tools: Arc<[Arc<dyn Tool>]>,
+}
 
 impl SharedToolset {
     /// Makes a toolset shareable.
@@ -78,7 +173,7 @@ impl SharedToolset {
     /// # Cancel safety
     /// Dropping the future leaves the toolset as it was.
     pub async fn tools(&self, ctx: &ToolContext) -> Result<Arc<[Arc<dyn Tool>]>, NodeError> {
-        let invocation = ctx.invocation().engine();
+        let invocation = &ctx.inner.invocation;
         let is_kept = !self.source.set.changes_between_steps();
         if is_kept && let Some(tools) = invocation.listed_tools(self) {
             return Ok(tools);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::ready;
 use std::sync::Arc;
 
-use pleach_context::engine::Engine as _;
+use pleach_context::engine::RunHandle;
 use pleach_context::{NodeError, ReadonlyContext, Tool, ToolContext, ToolResult};
 use pleach_core::{BoxFuture, FunctionDeclaration, Map};
 use serde_json::{Value, json};
@@ -65,7 +65,8 @@ impl RestApiTool {
 
     async fn call(&self, args: &Map, ctx: &ToolContext) -> Result<ToolResult, NodeError> {
         let Inner { plan, shared, .. } = &*self.inner;
-        let ids = &ctx.invocation().engine().services().ids;
+        let run = RunHandle::of(ctx.clone());
+        let ids = &run.invocation().services().ids;
         let schema = self.inner.declaration.parameters_json_schema.as_ref().unwrap_or(&Value::Null);
         let mut request = match prepare(plan, schema, args, || format!("pleach-{}", ids.uuid().simple())) {
             Ok(request) => request,

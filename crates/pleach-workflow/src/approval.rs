@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use pleach_context::engine::{Engine as _, SentCredential, accept_credential, sent_credential};
+use pleach_context::engine::{RunHandle, SentCredential, accept_credential, sent_credential};
 use pleach_context::{Context, NodeError};
 use pleach_core::{AuthConfig, Event, Map, REQUEST_CREDENTIAL, RequestInput, ToolConfirmation};
 use serde_json::{Value, json};
@@ -52,15 +52,15 @@ pub(crate) fn confirmation_question(ctx: &Context, tool: &str, args: Map, asked:
 ///
 /// # Errors
 /// A `WorkflowDataError` for an answer that is not a confirmation.
-pub(crate) fn take_confirmation(ctx: &Context) -> Result<Option<ToolConfirmation>, NodeError> {
-    let id = confirmation_id(ctx);
-    let Some(answer) = ctx.resume_inputs().get(&id).filter(|answer| !answer.is_null()) else { return Ok(None) };
+pub(crate) fn take_confirmation(run: &RunHandle) -> Result<Option<ToolConfirmation>, NodeError> {
+    let id = confirmation_id(run);
+    let Some(answer) = run.resume_inputs().get(&id).filter(|answer| !answer.is_null()) else { return Ok(None) };
     // Error texts are stored, so the answer is left out.
     let confirmation = ToolConfirmation::from_response(answer).map_err(|_| {
         NodeError::data(format!("The answer to {id} is no tool confirmation."))
             .with_hint("answer it with a `ToolConfirmation`, or with true or false")
     })?;
-    ctx.engine().set_tool_confirmation(confirmation.clone());
+    run.set_tool_confirmation(confirmation.clone());
     Ok(Some(confirmation))
 }
 

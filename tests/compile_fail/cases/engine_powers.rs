@@ -25,8 +25,12 @@ async fn appends_behind_the_runner(ctx: Context) {
     let _ = &ctx.invocation().services().sessions;
 }
 
-async fn imports_the_engine(_: Context) {
-    use pleach::engine::Engine as _;
+async fn imports_the_handle_of_a_run(_: Context) {
+    use pleach::engine::RunHandle;
+}
+
+async fn asks_the_context_for_its_handle(ctx: Context) {
+    let _ = ctx.engine();
 }
 
 fn main() {}

@@ -8,6 +8,7 @@ pub(crate) mod processors;
 use std::fmt;
 use std::sync::Arc;
 
+use pleach_context::engine::RunHandle;
 use pleach_context::{
     AgentSpec, Context, Dynamic, Flow, History, Need, Node, NodeError, NodeInput, NodeSpec, TypedNode,
 };
@@ -49,7 +50,8 @@ impl Node for LlmAgent {
     }
 
     fn run<'a>(&'a self, ctx: Context, input: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>> {
-        Box::pin(async move { AgentRun::new(&self.0, &ctx, input).run().await })
+        let run = RunHandle::of(ctx);
+        Box::pin(async move { AgentRun::new(&self.0, &run, input).run().await })
     }
 
     fn spec_at(&self, path: &[&str]) -> Option<&NodeSpec> {
@@ -84,7 +86,7 @@ impl Node for LlmAgent {
     }
 
     fn has_completed(&self, ctx: &Context) -> bool {
-        AgentRun::new(&self.0, ctx, NodeInput::Null).has_completed()
+        AgentRun::new(&self.0, &RunHandle::of(ctx.clone()), NodeInput::Null).has_completed()
     }
 
     fn agent(&self) -> Option<&Arc<AgentSpec>> {

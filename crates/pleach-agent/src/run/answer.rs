@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use pleach_context::engine::Engine as _;
 use pleach_context::{AgentMode, NodeError, NodeInput};
 use pleach_core::{Event, Part};
 use serde_json::Value;
@@ -31,7 +30,7 @@ impl AgentRun<'_> {
             Some(_) => NodeInput::Output(event),
             None => NodeInput::json(event.text()),
         };
-        self.ctx.engine().restore_output(output);
+        self.handle.restore_output(output);
     }
 
     fn keep(&mut self, event: &mut Event, output_key: Option<&String>) -> Result<(), NodeError> {

@@ -1,8 +1,8 @@
 //! [`Around`]: what happens before and after every agent's run.
 // L134–L136, L179
 
-use pleach_context::engine::{Engine as _, LaneSetup, PluginManager};
-use pleach_context::{AgentSpec, Context, NodeError};
+use pleach_context::engine::{LaneSetup, PluginManager, RunHandle};
+use pleach_context::{AgentSpec, NodeError};
 use pleach_core::{Content, Event, EventActions};
 
 use super::{CallbackNote, Closing, StepEnd};
@@ -13,21 +13,21 @@ use crate::llm_agent::callbacks::Callbacks;
 pub(crate) struct Around<'a> {
     pub(crate) agent: &'a AgentSpec,
     pub(crate) callbacks: &'a Callbacks,
-    pub(crate) ctx: &'a Context,
+    pub(crate) handle: &'a RunHandle,
 }
 
 impl<'a> Around<'a> {
     /// Asks the plugins and callbacks for an answer of the agent, which does not run then.
     pub(crate) async fn before(&self) -> Result<Option<Content>, NodeError> {
-        let work = self.ctx.engine().work();
-        let content = match self.plugins().before_agent(self.agent, self.ctx).await? {
+        let work = self.handle.work();
+        let content = match self.plugins().before_agent(self.agent, self.handle).await? {
             Some(content) => Some(content),
-            None => Callbacks::agent(&self.callbacks.before_agent, self.ctx).await?,
+            None => Callbacks::agent(&self.callbacks.before_agent, self.handle).await?,
         };
         drop(work);
-        if content.is_none() && self.ctx.engine().has_pending_changes() {
+        if content.is_none() && self.handle.has_pending_changes() {
             // L136
-            self.ctx.engine().emit_noted(CallbackNote::Before.put_on(Event::new())).await?;
+            self.handle.emit_noted(CallbackNote::Before.put_on(Event::new())).await?;
         }
         Ok(content)
     }
@@ -36,28 +36,28 @@ impl<'a> Around<'a> {
     /// resumable app. Returns the event for what they have given, which comes behind that mark.
     // L134, L179
     pub(crate) async fn finish(&self, end: StepEnd, closing: Closing, calls: bool) -> Result<Option<Event>, NodeError> {
-        if end != StepEnd::Done || self.ctx.invocation().is_aborted() {
+        if end != StepEnd::Done || self.handle.invocation().is_aborted() {
             return Ok(None);
         }
         let addition = if calls { self.after().await? } else { None };
-        if !closing.is_marked() && self.ctx.invocation().is_resumable() {
+        if !closing.is_marked() && self.handle.invocation().is_resumable() {
             self.mark(addition.is_some()).await?;
         }
         Ok(addition)
     }
 
     async fn after(&self) -> Result<Option<Event>, NodeError> {
-        let _work = self.ctx.engine().work();
-        let content = match self.plugins().after_agent(self.agent, self.ctx).await? {
+        let _work = self.handle.work();
+        let content = match self.plugins().after_agent(self.agent, self.handle).await? {
             Some(content) => Some(content),
-            None => Callbacks::agent(&self.callbacks.after_agent, self.ctx).await?,
+            None => Callbacks::agent(&self.callbacks.after_agent, self.handle).await?,
         };
         let event = match content {
             Some(mut content) => {
                 content.role.get_or_insert_with(|| "model".into());
                 Event::new().with_content(content)
             }
-            None if self.ctx.engine().has_pending_changes() => Event::new(),
+            None if self.handle.has_pending_changes() => Event::new(),
             None => return Ok(None),
         };
         Ok(Some(CallbackNote::After.put_on(event)))
@@ -69,10 +69,10 @@ impl<'a> Around<'a> {
         actions.set_end_of_agent(Some(true));
         let mark = Event::new().with_actions(actions);
         if !has_addition {
-            return self.ctx.emit(mark).await;
+            return self.handle.emit(mark).await;
         }
-        let lane = self.ctx.engine().lane(LaneSetup::default());
-        lane.engine().emit_noted(CallbackNote::After.put_on(mark)).await
+        let lane = self.handle.lane(LaneSetup::default());
+        lane.emit_noted(CallbackNote::After.put_on(mark)).await
     }
 
     /// Returns whether anything can be called behind the agent.
@@ -82,10 +82,10 @@ impl<'a> Around<'a> {
 
     /// Notifies the plugins of a failure.
     pub(crate) async fn on_error(&self, error: &NodeError) {
-        self.plugins().on_agent_error(self.agent, self.ctx, error).await;
+        self.plugins().on_agent_error(self.agent, self.handle, error).await;
     }
 
     fn plugins(&self) -> &'a PluginManager {
-        &self.ctx.invocation().engine().services().plugins
+        &self.handle.invocation().services().plugins
     }
 }

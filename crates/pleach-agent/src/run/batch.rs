@@ -4,8 +4,8 @@
 use std::future::poll_fn;
 use std::task::Poll;
 
-use pleach_context::engine::{Engine as _, credential_key};
-use pleach_context::{NodeError, Schema, ToolContext};
+use pleach_context::engine::{RunHandle, credential_key};
+use pleach_context::{NodeError, Schema};
 use pleach_core::{Content, Event, Part};
 use serde_json::Value;
 
@@ -58,10 +58,10 @@ impl AgentRun<'_> {
     }
 
     async fn execute_together(&mut self, calls: &[PendingCall], tools: &ToolTable) -> Result<StepEnd, NodeError> {
-        let caller = Caller { ctx: self.ctx, callbacks: &self.agent.callbacks, tools };
-        let lanes: Vec<ToolContext> = calls.iter().map(|pending| caller.lane(pending)).collect();
-        let execute = |(place, pending)| {
-            let lane: ToolContext = ToolContext::clone(&lanes[place]);
+        let caller = Caller { handle: self.handle, callbacks: &self.agent.callbacks, tools };
+        let lanes: Vec<RunHandle> = calls.iter().map(|pending| caller.lane(pending)).collect();
+        let execute = |(place, pending): (usize, _)| {
+            let lane = lanes[place].clone();
             async move { Ok((place, caller.execute(pending, lane).await?)) }
         };
         for (pending, lane) in calls.iter().zip(&lanes) {
@@ -81,7 +81,7 @@ impl AgentRun<'_> {
                 Poll::Pending => {
                     let mut open = lanes.iter().zip(&ended).filter(|(_, ended)| !**ended);
                     let has_new = executed.iter().flatten().any(Executed::is_plain);
-                    match has_new && open.all(|(lane, _)| lane.engine().is_lane_parked()) {
+                    match has_new && open.all(|(lane, _)| lane.is_lane_parked()) {
                         true => Poll::Ready(Ok(Ended::Parked)),
                         false => Poll::Pending,
                     }
@@ -101,7 +101,7 @@ impl AgentRun<'_> {
                     drop(running);
                     self.answer_before_failure(executed.into_iter().flatten().collect()).await?;
                     // What the others have changed is dropped with the step.
-                    lanes.iter().for_each(|lane| self.ctx.engine().merge_lane(lane));
+                    lanes.iter().for_each(|lane| self.handle.merge_lane(lane));
                     return Err(error);
                 }
             }
@@ -129,7 +129,7 @@ impl AgentRun<'_> {
                 continue;
             }
             let id = call.pending.call.id.as_deref().unwrap_or_default();
-            self.ctx.emit(self.credential_event(id, config)?).await?;
+            self.handle.emit(self.credential_event(id, config)?).await?;
         }
         let asking: Vec<_> = executed.iter().filter(|call| call.confirmation.is_some()).collect();
         let asks = !asking.is_empty();
@@ -137,20 +137,18 @@ impl AgentRun<'_> {
         let asked: Vec<_> = asking
             .into_iter()
             .filter(|call| !call.pending.is_asked)
-            .filter_map(|call| {
-                Some((&call.pending.call, call.confirmation.clone()?, call.ctx.engine().confirmation_terms()))
-            })
+            .filter_map(|call| Some((&call.pending.call, call.confirmation.clone()?, call.handle.confirmation_terms())))
             .collect();
         let mut question = if asked.is_empty() { None } else { Some(self.confirmation_event(&asked)?) };
         executed.retain(|call| !(call.pending.is_placed && call.confirmation.is_some()));
         // The model is asked once the result of a job that was only started has come.
         waits |= asks || executed.iter().any(|call| call.response.is_none());
         if asks_all && let Some(question) = question.take() {
-            self.ctx.emit(question).await?;
+            self.handle.emit(question).await?;
         }
         let end = self.respond(&mut executed, asks && !asks_all).await?;
         if let Some(question) = question {
-            self.ctx.emit(question).await?;
+            self.handle.emit(question).await?;
         }
         Ok(if waits && end != StepEnd::Finished { StepEnd::Waiting } else { end })
     }
@@ -171,26 +169,26 @@ impl AgentRun<'_> {
         let finishing = self.finishing_args(executed).cloned();
         for call in executed.iter().filter(|call| call.response.is_none()) {
             // Only what it has stored counts for a call that has no result yet.
-            call.ctx.with_actions(|actions| {
+            call.handle.with_actions(|actions| {
                 actions.set_skip_summarization(None);
                 actions.set_escalate(None);
             })?;
         }
-        executed.iter().for_each(|call| self.ctx.engine().merge_lane(&call.ctx));
+        executed.iter().for_each(|call| self.handle.merge_lane(&call.handle));
         let parts: Vec<Part> = executed.iter_mut().flat_map(Executed::take_parts).collect();
         if parts.is_empty() {
             return Ok(StepEnd::Waiting);
         }
         if clears_skip {
-            self.ctx.with_actions(|actions| actions.set_skip_summarization(None))?;
+            self.handle.with_actions(|actions| actions.set_skip_summarization(None))?;
         }
-        let actions = self.ctx.actions();
+        let actions = self.handle.actions();
         let is_final = actions.skip_summarization() == Some(true);
         let transfers = actions.transfer_to_agent().is_some();
         let mut event = Event::new().with_content(Content::new("user", parts));
         let is_finished = finishing.is_some_and(|args| self.keep_task_result(&mut event, &args));
         self.keep_answer(&mut event)?;
-        self.ctx.emit(event).await?;
+        self.handle.emit(event).await?;
         if let Some(answer) = answer {
             return self.say_answer(&answer).await;
         }
@@ -209,7 +207,7 @@ impl AgentRun<'_> {
             .map_err(|error| NodeError::validation(format!("the answer has no JSON form: {error}")))?;
         let mut event = Event::new().with_content(Content::model(text));
         self.keep_answer(&mut event)?;
-        self.ctx.emit(event).await?;
+        self.handle.emit(event).await?;
         Ok(StepEnd::Done)
     }
 }

@@ -3,9 +3,9 @@
 
 use std::pin::pin;
 
-use pleach_context::engine::{Engine as _, LaneSetup};
+use pleach_context::engine::{LaneSetup, RunHandle};
 use pleach_context::telemetry::{OpenSpan, SpanEnd, execute_tool};
-use pleach_context::{Context, NodeError, Tool, ToolContext, ToolResult};
+use pleach_context::{NodeError, Tool, ToolContext, ToolResult};
 use pleach_core::{AuthConfig, BoxFuture, FunctionResponse, Map, Part, ToolConfirmation};
 use pleach_workflow::{Called, ToolCall};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use crate::tools::{FINISHED, finished_too_early};
 /// A call that has been executed.
 pub(super) struct Executed<'c> {
     pub(super) pending: &'c PendingCall,
-    pub(super) ctx: ToolContext,
+    pub(super) handle: RunHandle,
     /// `None` for a call whose result comes later.
     pub(super) response: Option<FunctionResponse>,
     pub(super) confirmation: Option<ToolConfirmation>,
@@ -33,17 +33,17 @@ pub(super) struct Executed<'c> {
 /// What executes the calls of an agent.
 #[derive(Clone, Copy)]
 pub(super) struct Caller<'a> {
-    pub(super) ctx: &'a Context,
+    pub(super) handle: &'a RunHandle,
     pub(super) callbacks: &'a Callbacks,
     pub(super) tools: &'a ToolTable,
 }
 
 impl<'a> Caller<'a> {
-    /// Makes the context of a call.
-    pub(super) fn lane(self, pending: &PendingCall) -> ToolContext {
-        let lane = self.ctx.engine().lane(LaneSetup::default());
-        lane.engine().set_function_call_id(pending.call.id.clone().unwrap_or_default());
-        lane.engine().set_call_number(pending.ordinal, &pending.key, pending.is_first);
+    /// Makes the lane of a call.
+    pub(super) fn lane(self, pending: &PendingCall) -> RunHandle {
+        let lane = self.handle.lane(LaneSetup::default());
+        lane.set_function_call_id(pending.call.id.clone().unwrap_or_default());
+        lane.set_call_number(pending.ordinal, &pending.key, pending.is_first);
         lane
     }
 
@@ -54,16 +54,16 @@ impl<'a> Caller<'a> {
     pub(super) async fn execute<'c>(
         self,
         pending: &'c PendingCall,
-        ctx: ToolContext,
+        handle: RunHandle,
     ) -> Result<Executed<'c>, NodeError> {
-        let _work = ctx.engine().work();
+        let _work = handle.work();
         let name = pending.call.name.as_deref().unwrap_or_default();
         let mut args = pending.call.args.clone().unwrap_or_default();
         let (result, may_be_pending, shows) = match self.tools.get(name) {
             Some(_) if pending.is_refused => (finished_too_early().into(), false, false),
             Some(tool) => {
-                let span = OpenSpan::new(execute_tool(&**tool, &ctx));
-                let call = ToolCall { tool: &**tool, ctx: &ctx, callbacks: self.callbacks };
+                let span = OpenSpan::new(execute_tool(&**tool, &handle));
+                let call = ToolCall { tool: &**tool, run: &handle, callbacks: self.callbacks };
                 let called = span.around(pin!(call.make(&mut args))).await;
                 match &called {
                     Ok(_) => span.end(SpanEnd::Completed),
@@ -76,22 +76,22 @@ impl<'a> Caller<'a> {
                 };
                 (result, tool.is_long_running(), tool.shows_result())
             }
-            None => (self.unknown(name, &mut args, &ctx).await?, false, false),
+            None => (self.unknown(name, &mut args, &handle).await?, false, false),
         };
         let id = pending.call.id.as_deref().unwrap_or_default();
-        let actions = ctx.actions();
+        let actions = handle.actions();
         let confirmation = actions.requested_tool_confirmations().get(id).cloned();
         let credential = actions.requested_auth_configs().get(id).cloned();
         let shown = (shows && actions.skip_summarization() == Some(true)).then(|| shown(&result.value)).flatten();
         let response = (!may_be_pending || !result.is_falsy()).then(|| result.into_response(id, name));
-        Ok(Executed { pending, ctx, response, confirmation, credential, args, shown })
+        Ok(Executed { pending, handle, response, confirmation, credential, args, shown })
     }
 
     /// Answers a call of a function that the agent does not have.
     // L102
-    async fn unknown(self, name: &str, args: &mut Map, ctx: &ToolContext) -> Result<ToolResult, NodeError> {
+    async fn unknown(self, name: &str, args: &mut Map, handle: &RunHandle) -> Result<ToolResult, NodeError> {
         let tool = UnknownTool(name.to_owned());
-        let call = ToolCall { tool: &tool, ctx, callbacks: self.callbacks };
+        let call = ToolCall { tool: &tool, run: handle, callbacks: self.callbacks };
         if let Some(answer) = call.before(args).await? {
             return call.after(args, answer.into()).await;
         }
@@ -110,13 +110,13 @@ impl<'a> Caller<'a> {
 impl Executed<'_> {
     /// Returns whether the agent continues behind the call: it neither transfers nor answers or ends the agent's task.
     pub(super) fn leaves_open(&self) -> bool {
-        let actions = self.ctx.actions();
+        let actions = self.handle.actions();
         actions.transfer_to_agent().is_none() && actions.set_model_response().is_none() && !self.finishes()
     }
 
     /// Returns whether only the response of the call counts, so that it may be stored before the others have ended.
     pub(super) fn is_plain(&self) -> bool {
-        self.leaves_open() && self.ctx.actions().escalate() != Some(true)
+        self.leaves_open() && self.handle.actions().escalate() != Some(true)
     }
 
     /// Returns whether the call has ended the agent's task.
@@ -136,7 +136,7 @@ impl Executed<'_> {
         if self.pending.call.name.as_deref() != Some(SET_MODEL_RESPONSE) {
             return None;
         }
-        self.ctx.actions().set_model_response().cloned()
+        self.handle.actions().set_model_response().cloned()
     }
 }
 

@@ -2,7 +2,7 @@
 // L71
 
 use pleach_context::NodeError;
-use pleach_context::engine::{Engine as _, LaneSetup};
+use pleach_context::engine::LaneSetup;
 use pleach_core::{Content, Event, without_nul};
 use pleach_model::{LlmRequest, LlmResponse};
 
@@ -37,8 +37,8 @@ impl<'a> AgentRun<'a> {
     /// Executes code, and stores what it gave.
     pub(super) async fn execute_code(&mut self, code: &str) -> Result<(), NodeError> {
         let Some(executor) = self.code_executor() else { return Ok(()) };
-        let lane = self.ctx.engine().lane(LaneSetup::default());
-        let work = lane.engine().work();
+        let lane = self.handle.lane(LaneSetup::default());
+        let work = lane.work();
         let output = executor.execute(&lane, code).await?;
         for file in &output.files {
             // The code that a model writes does not choose to leave the session.
@@ -46,8 +46,8 @@ impl<'a> AgentRun<'a> {
             lane.save_artifact(&name, file.content.clone()).await?;
         }
         drop(work);
-        self.ctx.engine().merge_lane(&lane);
+        self.handle.merge_lane(&lane);
         self.code_failures = if output.has_failed() { self.code_failures + 1 } else { 0 };
-        self.ctx.emit(Event::new().with_content(Content::new("model", [output.to_part()]))).await
+        self.handle.emit(Event::new().with_content(Content::new("model", [output.to_part()]))).await
     }
 }

@@ -1,7 +1,7 @@
 //! Summarising the history before the prompt is made from it.
 // R1150
 
-use pleach_context::engine::{Engine as _, Prompt};
+use pleach_context::engine::Prompt;
 use pleach_model::Model;
 use pleach_session::estimated_tokens;
 
@@ -11,16 +11,16 @@ use crate::llm_agent::IncludeContents;
 impl AgentRun<'_> {
     /// Has the history summarised when the prompt has become too long, and the summary stored.
     pub(super) async fn compact(&self, model: &dyn Model) {
-        let invocation = self.ctx.invocation();
-        let Some(compaction) = invocation.engine().compaction() else { return };
+        let invocation = self.handle.invocation();
+        let Some(compaction) = invocation.compaction() else { return };
         let estimate = || {
             let contents = self.contents(IncludeContents::Default, model.capabilities().pairs_calls_by_id);
             estimated_tokens(contents.iter().map(|content| &**content))
         };
-        let scope = self.ctx.isolation_scope();
+        let scope = self.handle.isolation_scope();
         let prompt = Prompt { agent: &self.agent.agent.name, scope: scope.as_deref(), estimate: &estimate };
         if let Some(summary) = compaction.before_prompt(&invocation.events(), prompt).await {
-            self.ctx.engine().deliver_summary(summary).await;
+            self.handle.deliver_summary(summary).await;
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Requests for a confirmation or a credential that calls of tools have made.
 // L110, L115–L118
 
-use pleach_context::engine::{Engine as _, SentCredential, accept_credential, credential_question, sent_credential};
-use pleach_context::{ConfirmationTerms, NodeError, ToolContext};
+use pleach_context::engine::{RunHandle, SentCredential, accept_credential, credential_question, sent_credential};
+use pleach_context::{ConfirmationTerms, NodeError};
 use pleach_core::{
     AuthConfig, Content, Event, FunctionCall, Map, Part, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, ToolConfirmation,
 };
@@ -16,7 +16,7 @@ use super::call_numbers::PendingCall;
 ///
 /// # Errors
 /// An answer that is no confirmation or no credential.
-pub(super) fn give_answers(pending: &PendingCall, ctx: &ToolContext) -> Result<(), NodeError> {
+pub(super) fn give_answers(pending: &PendingCall, handle: &RunHandle) -> Result<(), NodeError> {
     if let Some(answer) = &pending.confirmation {
         let confirmation = ToolConfirmation::from_response(answer).map_err(|_| {
             let id = pending.call.id.as_deref().unwrap_or_default();
@@ -25,21 +25,21 @@ pub(super) fn give_answers(pending: &PendingCall, ctx: &ToolContext) -> Result<(
             ))
             .with_hint("answer it with {\"confirmed\": true} or {\"confirmed\": false}")
         })?;
-        ctx.engine().set_tool_confirmation(confirmation);
+        handle.set_tool_confirmation(confirmation);
     }
     for id in &pending.credentials {
-        if let Some(SentCredential::Answer(answer)) = sent_credential(ctx, id)
-            && let Some(config) = requested_config(ctx, id)
+        if let Some(SentCredential::Answer(answer)) = sent_credential(handle, id)
+            && let Some(config) = requested_config(handle, id)
         {
-            accept_credential(ctx, &config, &answer, id)?;
+            accept_credential(handle, &config, &answer, id)?;
         }
     }
     Ok(())
 }
 
 /// The config of the request for a credential with this id.
-fn requested_config(ctx: &ToolContext, id: &str) -> Option<AuthConfig> {
-    ctx.invocation().engine().with_events(|events| {
+fn requested_config(handle: &RunHandle, id: &str) -> Option<AuthConfig> {
+    handle.invocation().with_events(|events| {
         events.iter().rev().filter(|event| !event.is_from_user()).find_map(|event| {
             let mut calls = event.function_calls();
             let call = calls
@@ -56,7 +56,7 @@ impl AgentRun<'_> {
         &self,
         asked: &[(&FunctionCall, ToolConfirmation, ConfirmationTerms)],
     ) -> Result<Event, NodeError> {
-        let ids = &self.ctx.invocation().engine().services().ids;
+        let ids = &self.handle.invocation().services().ids;
         let mut long_running = Vec::new();
         let mut parts = Vec::new();
         for (call, confirmation, terms) in asked {
@@ -79,8 +79,8 @@ impl AgentRun<'_> {
     /// Makes the event that asks for a credential that a call needs.
     // L118
     pub(super) fn credential_event(&self, call: &str, config: &AuthConfig) -> Result<Event, NodeError> {
-        let id = format!("{CLIENT_CALL_ID_PREFIX}{}", self.ctx.invocation().engine().services().ids.uuid());
-        let mut event = credential_question(self.ctx, config, &id)?;
+        let id = format!("{CLIENT_CALL_ID_PREFIX}{}", self.handle.invocation().services().ids.uuid());
+        let mut event = credential_question(self.handle, config, &id)?;
         let mut content = event.content().cloned().unwrap_or_default();
         content.role = Some("model".into());
         for part in content.parts.iter_mut().flatten().filter_map(|part| part.function_call.as_mut()) {

@@ -1,7 +1,7 @@
 //! Tasks: agents that a call delegates to, and the end of one's own task.
 // L190–L193
 
-use pleach_context::engine::{Engine as _, LaneSetup, mark_task_response};
+use pleach_context::engine::{LaneSetup, mark_task_response};
 use pleach_context::{AgentMode, NodeError, NodeInput, RunOptions};
 use pleach_core::{Content, Event, FunctionResponse, Map, Part};
 use serde_json::Value;
@@ -36,17 +36,17 @@ impl AgentRun<'_> {
             .override_isolation_scope(if pending.key.contains('~') { pending.key.clone() } else { id.clone() })
             .raise_on_wait(true);
         let args = Value::Object(pending.call.args.clone().unwrap_or_default());
-        let output = self.ctx.run_node(&**agent, NodeInput::json(args), options).await?;
+        let output = self.handle.run_node(&**agent, NodeInput::json(args), options).await?;
         let response = match output.to_value() {
             Value::Object(fields) => fields,
             other => Map::from_iter([("output".to_owned(), other)]),
         };
         let part = Part::function_response(FunctionResponse::new(id, name, response));
         // The reference stores it in the user's name.
-        let lane = self.ctx.engine().lane(LaneSetup { author: Some("user".into()), ..LaneSetup::default() });
+        let lane = self.handle.lane(LaneSetup { author: Some("user".into()), ..LaneSetup::default() });
         let mut event = Event::new().with_content(Content::new("user", [part]));
         mark_task_response(&mut event, &self.agent.agent.name);
-        lane.engine().emit_noted(event).await
+        lane.emit_noted(event).await
     }
 
     /// Adds the result of the agent's task, which a call with these arguments has ended, to the event of the responses.

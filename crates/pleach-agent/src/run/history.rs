@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use pleach_context::engine::Engine as _;
 use pleach_context::{AgentMode, NodeError};
 use pleach_core::{Content, Event, Part};
 use pleach_model::SharedContent;
@@ -39,24 +38,24 @@ impl AgentRun<'_> {
         };
         content.role = Some("user".into());
         if has_task {
-            self.ctx.engine().set_task(content);
+            self.handle.set_task(content);
             return Ok(());
         }
         let mut event = Event::from_author("user").with_content(content);
-        event.set_invocation_id(self.ctx.invocation().invocation_id().clone());
-        event.set_path(self.ctx.node_path().clone());
-        event.set_branch(self.ctx.branch());
-        event.set_isolation_scope(self.ctx.isolation_scope());
+        event.set_invocation_id(self.handle.invocation().invocation_id().clone());
+        event.set_path(self.handle.node_path().clone());
+        event.set_branch(self.handle.branch());
+        event.set_isolation_scope(self.handle.isolation_scope());
         self.input_event = Some(Arc::new(event));
         Ok(())
     }
 
     /// Returns whether the agent converses about a task that was given to an agent above it. The task of a root is the user's message.
     fn works_on_given_task(&self) -> bool {
-        let Some(scope) = self.ctx.isolation_scope() else { return false };
-        let mut run = Some(self.ctx);
+        let Some(scope) = self.handle.isolation_scope() else { return false };
+        let mut run = Some(self.handle);
         while let Some(at) = run {
-            let above = at.engine().parent();
+            let above = at.parent();
             if at.node_path().as_str() == &*scope {
                 return !above.is_some_and(|above| above.node_path().is_root());
             }
@@ -76,17 +75,17 @@ impl AgentRun<'_> {
 
     /// Returns the contents of this part of the session, as the agent sees them.
     pub(super) fn contents(&self, include: IncludeContents, pairs_calls_by_id: bool) -> Vec<SharedContent> {
-        let (branch, scope) = (self.ctx.branch(), self.ctx.isolation_scope());
-        let part = self.ctx.engine().answers_for();
+        let (branch, scope) = (self.handle.branch(), self.handle.isolation_scope());
+        let part = self.handle.answers_for();
         let view = ConversationView {
             agent: &self.agent.agent.name,
             branch: branch.as_ref(),
             scope: scope.as_deref(),
-            path: self.ctx.node_path(),
+            path: self.handle.node_path(),
             is_single_turn: self.is_single_turn || !part.is_empty(),
             part,
-            task: self.ctx.engine().task(),
-            user_content: self.ctx.user_content(),
+            task: self.handle.task(),
+            user_content: self.handle.user_content(),
             thoughts_of_others: self.agent.thoughts_of_others,
             pairs_calls_by_id,
         };
@@ -94,7 +93,7 @@ impl AgentRun<'_> {
             IncludeContents::Default => conversation(events, &view),
             IncludeContents::None => current_turn(events, &view),
         };
-        self.ctx.invocation().engine().with_events(|events| {
+        self.handle.invocation().with_events(|events| {
             let Some(input) = &self.input_event else { return read(events) };
             let before = if include == IncludeContents::None { &[][..] } else { &events[..self.began_at] };
             let seen: Vec<_> =

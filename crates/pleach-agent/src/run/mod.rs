@@ -30,9 +30,9 @@ mod transfer;
 use std::pin::pin;
 use std::sync::Arc;
 
-use pleach_context::engine::{Engine as _, PluginManager};
+use pleach_context::engine::{PluginManager, RunHandle};
 use pleach_context::telemetry::{OpenSpan, SpanEnd, invoke_agent};
-use pleach_context::{AgentMode, Context, Flow, NodeError, NodeInput};
+use pleach_context::{AgentMode, Flow, NodeError, NodeInput};
 use pleach_core::{Content, Event};
 
 use crate::llm_agent::Declaration;
@@ -46,7 +46,7 @@ pub(crate) use recorded::{Recorded, first_event, is_failure};
 /// One run of an agent.
 pub(crate) struct AgentRun<'a> {
     agent: &'a Declaration,
-    ctx: &'a Context,
+    handle: &'a RunHandle,
     mode: AgentMode,
     /// It answers once, also where it converses within the run of a shell agent.
     is_single_turn: bool,
@@ -79,20 +79,20 @@ pub(crate) enum StepEnd {
 }
 
 impl<'a> AgentRun<'a> {
-    pub(crate) fn new(agent: &'a Declaration, ctx: &'a Context, input: NodeInput) -> Self {
-        let is_root = ctx.engine().parent().is_none_or(|parent| parent.node_path().is_root());
+    pub(crate) fn new(agent: &'a Declaration, handle: &'a RunHandle, input: NodeInput) -> Self {
+        let is_root = handle.parent().is_none_or(|parent| parent.node_path().is_root());
         let declared = agent.agent.mode_below(is_root);
         let is_single_turn = declared == AgentMode::SingleTurn;
         // An agent within the run of a shell agent gives no output of its own: it converses there.
-        let converses = is_single_turn && ctx.engine().agent_within_run().is_some();
+        let converses = is_single_turn && handle.agent_within_run().is_some();
         let mode = match declared {
             AgentMode::SingleTurn if converses => AgentMode::Chat,
-            AgentMode::Chat if !ctx.engine().answers_for().is_empty() => AgentMode::SingleTurn,
+            AgentMode::Chat if !handle.answers_for().is_empty() => AgentMode::SingleTurn,
             declared => declared,
         };
         Self {
             agent,
-            ctx,
+            handle,
             mode,
             is_single_turn,
             input,
@@ -106,7 +106,7 @@ impl<'a> AgentRun<'a> {
 
     /// Runs the agent, or continues it behind its last recorded event.
     pub(crate) async fn run(&mut self) -> Result<Flow, NodeError> {
-        let span = OpenSpan::new(invoke_agent(&self.agent.agent.name, &self.agent.agent.description, self.ctx));
+        let span = OpenSpan::new(invoke_agent(&self.agent.agent.name, &self.agent.agent.description, self.handle));
         let ended = span.around(pin!(self.observed())).await;
         match &ended {
             Ok(StepEnd::Waiting) => span.end(SpanEnd::Interrupted),
@@ -114,7 +114,7 @@ impl<'a> AgentRun<'a> {
             Err(error) => {
                 span.fail(error.code());
                 // What callbacks and tools have changed in the step that failed belongs to events that do not come.
-                self.ctx.engine().discard_changes();
+                self.handle.discard_changes();
                 self.around().on_error(error).await;
             }
         }
@@ -127,9 +127,9 @@ impl<'a> AgentRun<'a> {
         self.said = recorded.said;
         self.numbers = recorded.numbers;
         self.code_failures = recorded.code_failures;
-        self.ctx.engine().add_interrupts(&recorded.jobs);
+        self.handle.add_interrupts(&recorded.jobs);
         if let Some((target, place)) = recorded.transfer {
-            self.ctx.engine().transfer_to(target.into(), place + 1);
+            self.handle.transfer_to(target.into(), place + 1);
         }
         if let Some(output) = recorded.output.filter(|_| matches!(recorded.next, Next::Said | Next::Ended)) {
             self.restore_output(output);
@@ -149,13 +149,13 @@ impl<'a> AgentRun<'a> {
         };
         let asks = self.mode == AgentMode::Task && recorded.next == Next::Said && !recorded.closing.is_marked();
         let mut end = if asks { StepEnd::Waiting } else { self.steps(recorded.next).await? };
-        if end == StepEnd::Asks || (end == StepEnd::Done && self.ctx.engine().waits()) {
+        if end == StepEnd::Asks || (end == StepEnd::Done && self.handle.waits()) {
             end = StepEnd::Waiting;
         }
-        let calls = !has_called && !self.ctx.engine().transfers();
+        let calls = !has_called && !self.handle.transfers();
         if let Some(mut addition) = around.finish(end, recorded.closing, calls).await? {
             self.keep_addition(&mut addition)?;
-            self.ctx.engine().emit_noted(addition).await?;
+            self.handle.emit_noted(addition).await?;
         }
         Ok(end)
     }
@@ -172,14 +172,14 @@ impl<'a> AgentRun<'a> {
         let is_closed = match recorded.closing {
             Closing::Closed => true,
             Closing::Owed => false,
-            Closing::Called => !self.ctx.invocation().is_resumable(),
-            Closing::Open => !self.ctx.invocation().is_resumable() && !self.around().has_after(),
+            Closing::Called => !self.handle.invocation().is_resumable(),
+            Closing::Open => !self.handle.invocation().is_resumable() && !self.around().has_after(),
         };
         matches!(recorded.next, Next::Said | Next::Ended) && is_closed && self.mode != AgentMode::Task
     }
 
     fn around(&self) -> Around<'a> {
-        Around { agent: &self.agent.agent, callbacks: &self.agent.callbacks, ctx: self.ctx }
+        Around { agent: &self.agent.agent, callbacks: &self.agent.callbacks, handle: self.handle }
     }
 
     /// Continues with what the recorded events lead to, and then asks the model until it is done.
@@ -187,14 +187,14 @@ impl<'a> AgentRun<'a> {
         let mut end = match next {
             Next::Start | Next::AskModel => StepEnd::Continue,
             Next::Execute(calls, open) => {
-                self.ctx.engine().add_interrupts(&open);
+                self.handle.add_interrupts(&open);
                 match self.execute(calls).await? {
                     StepEnd::Continue if !open.is_empty() => StepEnd::Waiting,
                     end => end,
                 }
             }
             Next::Wait(open) => {
-                self.ctx.engine().add_interrupts(&open);
+                self.handle.add_interrupts(&open);
                 StepEnd::Waiting
             }
             Next::ExecuteCode(code) => {
@@ -204,7 +204,7 @@ impl<'a> AgentRun<'a> {
             Next::Say(answer) => self.say_answer(&answer).await?,
             Next::Transfer | Next::Said | Next::Ended => StepEnd::Done,
         };
-        while end == StepEnd::Continue && !self.ctx.invocation().is_aborted() {
+        while end == StepEnd::Continue && !self.handle.invocation().is_aborted() {
             end = self.step().await?;
         }
         Ok(end)
@@ -212,9 +212,9 @@ impl<'a> AgentRun<'a> {
 
     /// Returns the place of the first event of the graph node for which the agent answers.
     fn first_event_of_turn(&self) -> Option<usize> {
-        let first = self.ctx.engine().answers_for().first()?;
-        let invocation = self.ctx.invocation();
-        invocation.engine().with_events(|events| {
+        let first = self.handle.answers_for().first()?;
+        let invocation = self.handle.invocation();
+        invocation.with_events(|events| {
             let of_invocation = events.iter().enumerate().skip(first_event(events, invocation));
             let mut own = of_invocation.filter(|(_, event)| event.invocation_id() == invocation.invocation_id());
             own.find(|(_, event)| event.path() == first).map(|(place, _)| place)
@@ -223,8 +223,8 @@ impl<'a> AgentRun<'a> {
 
     /// What the events of this run, recorded before, lead to.
     fn recorded(&self) -> Recorded {
-        let engine = self.ctx.engine();
-        let mut recorded = Recorded::of(self.ctx, &engine.event_path(), &self.agent.agent.name, engine.since());
+        let mut recorded =
+            Recorded::of(self.handle, &self.handle.event_path(), &self.agent.agent.name, self.handle.since());
         let attempts = self.agent.code_executor.as_ref().map_or(0, |executor| executor.error_retry_attempts());
         if matches!(recorded.next, Next::ExecuteCode(_)) && recorded.code_failures >= attempts {
             recorded.next = Next::Said;
@@ -238,10 +238,10 @@ impl<'a> AgentRun<'a> {
         content.role.get_or_insert_with(|| "model".into());
         let mut event = CallbackNote::Before.put_on(Event::new().with_content(content));
         self.keep_answer(&mut event)?;
-        self.ctx.engine().emit_noted(event).await
+        self.handle.emit_noted(event).await
     }
 
     fn plugins(&self) -> &'a PluginManager {
-        &self.ctx.invocation().engine().services().plugins
+        &self.handle.invocation().services().plugins
     }
 }

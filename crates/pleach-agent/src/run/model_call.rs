@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use pleach_context::engine::{Engine as _, mark_reported};
+use pleach_context::engine::mark_reported;
 use pleach_context::{AgentMode, NodeError, StreamingMode};
 use pleach_core::{Content, Event, EventId, FunctionCall, Map, bound_message};
 use pleach_model::{LlmRequest, LlmResponse, Model, ModelCall, ModelError, ModelWait, ResponseStream};
@@ -33,10 +33,10 @@ impl AgentRun<'_> {
     /// Asks the model once, and executes what it calls.
     pub(super) async fn step(&mut self) -> Result<StepEnd, NodeError> {
         let model = self.model()?;
-        let work = self.ctx.engine().work();
+        let work = self.handle.work();
         let (mut request, mut tools) = (LlmRequest::new(model.name()), ToolTable::default());
         self.fill(&mut request, &mut tools, &*model).await?;
-        let streaming = self.ctx.invocation().run_config().streaming_mode == StreamingMode::Sse;
+        let streaming = self.handle.invocation().run_config().streaming_mode == StreamingMode::Sse;
         let mut call = Call { tools, streaming, event_id: self.new_event_id(), fragments: FragmentIds::default() };
         let instead = self.before_model(&mut request).await?;
         drop(work);
@@ -44,7 +44,7 @@ impl AgentRun<'_> {
             return Ok(self.take_response(&mut call, response).await?.unwrap_or(StepEnd::Done));
         }
         self.label(&mut request);
-        self.ctx.invocation().engine().count_llm_call()?;
+        self.handle.invocation().count_llm_call()?;
         // The request is read while its responses come, and callbacks may look at it afterwards.
         self.responses(&*model, &Arc::new(request), &mut call).await
     }
@@ -55,18 +55,18 @@ impl AgentRun<'_> {
         request: &Arc<LlmRequest>,
         call: &mut Call,
     ) -> Result<StepEnd, NodeError> {
-        let services = Arc::clone(self.ctx.invocation().engine().services());
-        let (ctx, name, answer) = (self.ctx, self.agent.agent.name.as_str(), call.event_id.clone());
-        let shows_wait = move |wait: &ModelWait<'_>| show_wait(name, &answer, ctx, wait);
+        let services = Arc::clone(self.handle.invocation().services());
+        let (handle, name, answer) = (self.handle, self.agent.agent.name.as_str(), call.event_id.clone());
+        let shows_wait = move |wait: &ModelWait<'_>| show_wait(name, &answer, handle, wait);
         let asked = ModelCall::new(request, &*services.clock).streaming(call.streaming).ids(&*services.ids);
         let asked = asked.on_wait(&shows_wait);
         let mut responses = model.generate(asked);
         // The agent is done also after a fragment that no whole answer follows.
         let mut end = StepEnd::Done;
         let mut is_silent = true;
-        let mut span = ModelSpan::open(request, &self.agent.agent.name, &call.event_id, self.ctx);
+        let mut span = ModelSpan::open(request, &self.agent.agent.name, &call.event_id, self.handle);
         loop {
-            let work = self.ctx.engine().work();
+            let work = self.handle.work();
             let next = span.around(pin!(self.next_response(&mut responses, request))).await;
             let response = match next.inspect_err(|error| span.failed(error.code()))? {
                 Some(response) => response,
@@ -80,7 +80,7 @@ impl AgentRun<'_> {
                 end = led;
                 is_silent = false;
             }
-            if end == StepEnd::Waiting || self.ctx.invocation().is_aborted() {
+            if end == StepEnd::Waiting || self.handle.invocation().is_aborted() {
                 return Ok(end);
             }
         }
@@ -112,23 +112,23 @@ impl AgentRun<'_> {
     }
 
     async fn before_model(&self, request: &mut LlmRequest) -> Result<Option<LlmResponse>, NodeError> {
-        match self.plugins().before_model(self.ctx, request).await? {
+        match self.plugins().before_model(self.handle, request).await? {
             Some(response) => Ok(Some(response)),
-            None => self.agent.callbacks.before_model(self.ctx, request).await,
+            None => self.agent.callbacks.before_model(self.handle, request).await,
         }
     }
 
     async fn after_model(&self, response: &LlmResponse) -> Result<Option<LlmResponse>, NodeError> {
-        match self.plugins().after_model(self.ctx, response).await? {
+        match self.plugins().after_model(self.handle, response).await? {
             Some(other) => Ok(Some(other)),
-            None => self.agent.callbacks.after_model(self.ctx, response).await,
+            None => self.agent.callbacks.after_model(self.handle, response).await,
         }
     }
 
     async fn on_model_error(&self, request: &LlmRequest, error: NodeError) -> Result<LlmResponse, NodeError> {
-        let other = match self.plugins().on_model_error(self.ctx, request, &error).await? {
+        let other = match self.plugins().on_model_error(self.handle, request, &error).await? {
             Some(other) => Some(other),
-            None => self.agent.callbacks.on_model_error(self.ctx, request, &error).await?,
+            None => self.agent.callbacks.on_model_error(self.handle, request, &error).await?,
         };
         other.ok_or(error)
     }
@@ -149,7 +149,7 @@ impl AgentRun<'_> {
         let code = self.take_code(&mut response);
         let is_partial = response.is_partial();
         if let Some(content) = &mut response.content {
-            call.fragments.identify(content, is_partial, &*self.ctx.invocation().engine().services().ids);
+            call.fragments.identify(content, is_partial, &*self.handle.invocation().services().ids);
         }
         let is_error = response.error_code.is_some();
         let calls: Vec<PendingCall> = match is_partial {
@@ -165,19 +165,19 @@ impl AgentRun<'_> {
             event.set_long_running_tool_ids(Some(ids));
         }
         if is_partial {
-            self.ctx.emit(event).await?;
+            self.handle.emit(event).await?;
             return Ok(Some(StepEnd::Done));
         }
         if is_error {
             // The agent continues with this answer; the error of a failed attempt looks the same.
             mark_reported(&mut event);
         }
-        if let Some(agent) = self.ctx.engine().agent_within_run() {
-            self.ctx.engine().claim_calls(&agent, event.function_calls());
+        if let Some(agent) = self.handle.agent_within_run() {
+            self.handle.claim_calls(&agent, event.function_calls());
         }
         self.keep_answer(&mut event)?;
         let ends = event.function_calls().next().is_none() && event.is_final_response();
-        self.ctx.engine().emit_noted(event).await?;
+        self.handle.emit_noted(event).await?;
         call.event_id = self.new_event_id();
         if let Some(code) = code {
             self.execute_code(&code).await?;
@@ -197,14 +197,14 @@ impl AgentRun<'_> {
     /// Executes calls that a run that was cut off has left.
     pub(super) async fn execute(&mut self, calls: Vec<PendingCall>) -> Result<StepEnd, NodeError> {
         let model = self.model()?;
-        let work = self.ctx.engine().work();
+        let work = self.handle.work();
         let tools = self.tools(&*model).await?;
         drop(work);
         self.execute_with(calls, &tools).await
     }
 
     fn new_event_id(&self) -> EventId {
-        EventId::from(self.ctx.invocation().engine().services().ids.uuid())
+        EventId::from(self.handle.invocation().services().ids.uuid())
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the planner of an agent makes of requests and responses.
 // L70
 
-use pleach_context::engine::{Engine as _, LaneSetup};
+use pleach_context::engine::LaneSetup;
 use pleach_context::{NodeError, ReadonlyContext};
 use pleach_core::{Event, Part};
 use pleach_model::{LlmRequest, LlmResponse};
@@ -16,7 +16,7 @@ impl AgentRun<'_> {
             request.config.thinking_config = Some(config.clone());
             return Ok(());
         }
-        let ctx = ReadonlyContext::new(self.ctx.clone());
+        let ctx = ReadonlyContext::new(self.handle.context().clone());
         let instruction = planner.build_planning_instruction(&ctx, request)?;
         request.append_instructions(instruction.filter(|text| !text.is_empty()));
         // Earlier plans are marked as thoughts, and the model is to read them.
@@ -33,15 +33,15 @@ impl AgentRun<'_> {
         };
         let parts = response.content.as_mut().and_then(|content| content.parts.as_mut());
         let Some(parts) = parts.filter(|parts| !parts.is_empty()) else { return Ok(()) };
-        let lane = self.ctx.engine().lane(LaneSetup::default());
+        let lane = self.handle.lane(LaneSetup::default());
         let planned = planner.process_planning_response(&lane, parts)?;
         if let Some(planned) = planned.filter(|planned| !planned.is_empty()) {
             *parts = planned;
         }
-        if lane.engine().has_pending_changes() {
+        if lane.has_pending_changes() {
             lane.emit(Event::new()).await?;
         }
-        self.ctx.engine().merge_lane(&lane);
+        self.handle.merge_lane(&lane);
         Ok(())
     }
 }

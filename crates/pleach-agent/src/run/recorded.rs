@@ -3,8 +3,7 @@
 
 use std::sync::Arc;
 
-use pleach_context::engine::{Engine as _, is_reported};
-use pleach_context::{Context, InvocationContext};
+use pleach_context::engine::{InvocationHandle, RunHandle, is_reported};
 use pleach_core::{Event, InvocationId, NodePath};
 
 use super::Closing;
@@ -44,11 +43,11 @@ struct Range {
 }
 
 impl Recorded {
-    /// Reads what the agent has done in the run of `ctx`: its events at `path`, from the session's event `since` on.
-    pub(crate) fn of(ctx: &Context, path: &NodePath, agent: &str, since: usize) -> Self {
-        let ic = ctx.invocation();
-        let scope = ctx.isolation_scope();
-        ic.engine().with_events(|events| {
+    /// Reads what the agent has done in the run of `handle`: its events at `path`, from the session's event `since` on.
+    pub(crate) fn of(handle: &RunHandle, path: &NodePath, agent: &str, since: usize) -> Self {
+        let ic = handle.invocation();
+        let scope = handle.isolation_scope();
+        ic.with_events(|events| {
             let range = Range { first: first_event(events, ic), since };
             Self::read(events, range, ic.invocation_id(), path, agent, scope.as_deref())
         })
@@ -112,8 +111,8 @@ impl Recorded {
 
 /// Returns from which event of a session on an invocation may have events: a fresh one has them behind the last one of another,
 /// with summaries of its own between them.
-pub(crate) fn first_event(events: &[Arc<Event>], invocation: &InvocationContext) -> usize {
-    if invocation.engine().history().is_some() {
+pub(crate) fn first_event(events: &[Arc<Event>], invocation: &InvocationHandle) -> usize {
+    if invocation.history().is_some() {
         return 0;
     }
     let is_other = |event: &Arc<Event>| {

@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use pleach_context::engine::Engine as _;
 use pleach_context::{AgentMode, AgentSpec, Instruction, NodeError, ReadonlyContext};
 use pleach_core::{BoxFuture, Part};
 use pleach_model::{LlmRequest, Model, insert_input_context};
@@ -25,7 +24,7 @@ impl AgentRun<'_> {
     /// A `ValueError` when none has.
     // L5
     pub(super) fn model(&self) -> Result<Arc<dyn Model>, NodeError> {
-        let of_app = || self.ctx.invocation().engine().services().model.clone();
+        let of_app = || self.handle.invocation().services().model.clone();
         self.agent.agent.nearest_model().or_else(of_app).ok_or_else(|| {
             NodeError::value(format!("agent '{}' has no model", self.agent.agent.name))
                 .with_hint("give it one with `.model(…)`, or the app with `Runner::builder(…).model(…)`")
@@ -43,7 +42,7 @@ impl AgentRun<'_> {
         let capabilities = model.capabilities();
         for processor in &self.agent.processors {
             match processor {
-                Processor::Own(own) => own.process(self.ctx, request).await?,
+                Processor::Own(own) => own.process(self.handle, request).await?,
                 Processor::Step(step) => match step {
                     Step::Basic => self.configure(request, capabilities.output_schema_and_tools),
                     Step::Instructions => self.instruct(request).await?,
@@ -105,10 +104,10 @@ impl AgentRun<'_> {
         {
             request.set_output_schema(schema.to_json());
         }
-        if let Some(options) = &self.ctx.invocation().run_config().http_options {
+        if let Some(options) = &self.handle.invocation().run_config().http_options {
             request.config.http_options.get_or_insert_default().merge(options);
         }
-        let labels = &self.ctx.invocation().run_config().labels;
+        let labels = &self.handle.invocation().run_config().labels;
         if !labels.is_empty() {
             request.config.labels_mut().extend(labels.clone());
         }
@@ -118,8 +117,8 @@ impl AgentRun<'_> {
     // L54
     fn converse(&self, request: &mut LlmRequest, pairs_calls_by_id: bool) {
         let mut conversation = self.conversation(pairs_calls_by_id);
-        let added = &self.ctx.invocation().run_config().model_input_context;
-        insert_input_context(&mut conversation, added, self.ctx.user_content());
+        let added = &self.handle.invocation().run_config().model_input_context;
+        insert_input_context(&mut conversation, added, self.handle.user_content());
         request.set_conversation(conversation);
     }
 
@@ -150,7 +149,7 @@ impl AgentRun<'_> {
     }
 
     async fn text_of<'i>(&self, instruction: &'i Instruction) -> Result<Cow<'i, str>, NodeError> {
-        let ctx = || ReadonlyContext::new(self.ctx.clone());
+        let ctx = || ReadonlyContext::new(self.handle.context().clone());
         Ok(match instruction {
             Instruction::Provider(provider) => Cow::Owned(provider(ctx()).await?),
             Instruction::Template(template) if !template.contains('{') => Cow::Borrowed(template),

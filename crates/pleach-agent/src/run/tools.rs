@@ -60,7 +60,7 @@ impl ToolTable {
         request: &mut LlmRequest,
         run: &AgentRun<'_>,
     ) -> Result<(), NodeError> {
-        tool.process_request(run.ctx, request).await?;
+        tool.process_request(run.handle, request).await?;
         if tool.declaration().is_none() {
             return Ok(());
         }
@@ -124,9 +124,9 @@ impl AgentRun<'_> {
                 }
                 ToolSource::Set(set) => set,
             };
-            match set.tools(self.ctx).await {
+            match set.tools(self.handle).await {
                 Ok(tools) => {
-                    set.process_request(self.ctx, request).await?;
+                    set.process_request(self.handle, request).await?;
                     for tool in &*tools {
                         // What a server calls its tools must not replace those of the agent.
                         if table.get(tool.name()).is_some() || self.has_own_tool(tool.name()) {

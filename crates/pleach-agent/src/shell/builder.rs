@@ -119,7 +119,7 @@ macro_rules! shell_agent {
                 ctx: pleach_context::Context,
                 input: pleach_context::NodeInput,
             ) -> pleach_core::BoxFuture<'a, Result<pleach_context::Flow, NodeError>> {
-                Box::pin(self.0.run(ctx, input, self))
+                Box::pin(self.0.run(pleach_context::engine::RunHandle::of(ctx), input, self))
             }
 
             fn spec_at(&self, path: &[&str]) -> Option<&pleach_context::NodeSpec> {
@@ -135,7 +135,7 @@ macro_rules! shell_agent {
             }
 
             fn has_completed(&self, ctx: &pleach_context::Context) -> bool {
-                self.0.has_completed(ctx)
+                self.0.has_completed(&pleach_context::engine::RunHandle::of(ctx.clone()))
             }
 
             fn agent(&self) -> Option<&Arc<pleach_context::AgentSpec>> {

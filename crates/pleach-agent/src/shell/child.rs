@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use pleach_context::engine::{Engine as _, LaneSetup};
-use pleach_context::{Context, Node, NodeError};
+use pleach_context::engine::{LaneSetup, RunHandle};
+use pleach_context::{Node, NodeError};
 use pleach_core::Branch;
 use pleach_workflow::{TransferStep, transfer_step};
 
@@ -29,20 +29,20 @@ impl ShellRun<'_> {
         loop {
             let Some(agent) = agents.last() else { return Ok(StepEnd::Done) };
             let lane = self.lane(agent, &setup);
-            let ended = agent.run(lane.clone(), self.input.clone()).await;
+            let ended = agent.run(lane.context().clone(), self.input.clone()).await;
             if ended.is_err() {
                 // The counts of plugins stay for the next event of the run.
-                lane.engine().discard_changes();
+                lane.discard_changes();
             }
-            self.ctx.engine().merge_lane(&lane);
+            self.handle.merge_lane(&lane);
             ended?;
-            if lane.engine().has_escalated() {
-                self.ctx.engine().escalate();
+            if lane.has_escalated() {
+                self.handle.escalate();
             }
-            if lane.engine().waits() {
+            if lane.waits() {
                 return Ok(StepEnd::Waiting);
             }
-            let Some((target, recorded_at)) = lane.engine().take_transfer() else { return Ok(StepEnd::Done) };
+            let Some((target, recorded_at)) = lane.take_transfer() else { return Ok(StepEnd::Done) };
             setup.since = recorded_at.unwrap_or_else(|| self.now());
             let specs: Vec<_> = agents.iter().filter_map(|agent| agent.agent()).collect();
             let step = transfer_step(&specs, &target)?;
@@ -56,8 +56,8 @@ impl ShellRun<'_> {
         }
     }
 
-    fn lane(&self, agent: &Arc<dyn Node>, setup: &ChildSetup) -> Context {
-        self.ctx.engine().lane(LaneSetup {
+    fn lane(&self, agent: &Arc<dyn Node>, setup: &ChildSetup) -> RunHandle {
+        self.handle.lane(LaneSetup {
             author: Some(agent.spec().name.clone()),
             branch: setup.branch.clone(),
             since: Some(setup.since),
@@ -68,6 +68,6 @@ impl ShellRun<'_> {
 
     /// The place in the session of the next event.
     pub(super) fn now(&self) -> usize {
-        self.ctx.invocation().engine().next_place()
+        self.handle.invocation().next_place()
     }
 }

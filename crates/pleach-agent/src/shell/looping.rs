@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use pleach_context::NodeError;
-use pleach_context::engine::Engine as _;
 
 use super::builder::{ShellAgentBuilder, shell_agent};
 use super::child::ChildSetup;
@@ -52,10 +51,10 @@ impl Conduct for LoopAgent {
                 }
                 let since = since.unwrap_or_else(|| run.now());
                 let end = run.child(child, ChildSetup { since, branch: None, round: Some(at.round) }).await?;
-                if end == StepEnd::Waiting || run.ctx.invocation().is_aborted() {
+                if end == StepEnd::Waiting || run.handle.invocation().is_aborted() {
                     return Ok(end);
                 }
-                if run.ctx.engine().has_escalated() || at.escalated {
+                if run.handle.has_escalated() || at.escalated {
                     return Ok(StepEnd::Done);
                 }
             }

@@ -11,9 +11,9 @@ mod sequential;
 use std::pin::pin;
 use std::sync::Arc;
 
-use pleach_context::engine::{Engine as _, LaneSetup};
+use pleach_context::engine::{LaneSetup, RunHandle};
 use pleach_context::telemetry::{OpenSpan, SpanEnd, invoke_agent};
-use pleach_context::{AgentSpec, Context, Flow, Need, Node, NodeError, NodeInput, NodeSpec};
+use pleach_context::{AgentSpec, Flow, Need, Node, NodeError, NodeInput, NodeSpec};
 use pleach_core::{Branch, Content, Event, EventActions, Map, NodePath};
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ pub(crate) struct Shell {
 struct ShellRun<'a> {
     shell: &'a Shell,
     /// The context of the agent's own events.
-    ctx: Context,
+    handle: RunHandle,
     input: NodeInput,
     /// What it had done when it began.
     recorded: Recorded,
@@ -51,27 +51,27 @@ trait Conduct: Send + Sync {
 
 impl Shell {
     /// Runs the agent: its callbacks, and between them its sub-agents as `conduct` runs them.
-    async fn run(&self, ctx: Context, input: NodeInput, conduct: &impl Conduct) -> Result<Flow, NodeError> {
-        if is_first(&ctx) {
-            ctx.engine().fail_silently();
+    async fn run(&self, handle: RunHandle, input: NodeInput, conduct: &impl Conduct) -> Result<Flow, NodeError> {
+        if is_first(&handle) {
+            handle.fail_silently();
         }
-        let run = ShellRun::new(self, &ctx, input);
-        let span = OpenSpan::new(invoke_agent(&self.agent.name, &self.agent.description, &run.ctx));
+        let run = ShellRun::new(self, &handle, input);
+        let span = OpenSpan::new(invoke_agent(&self.agent.name, &self.agent.description, &run.handle));
         let ended = span.around(pin!(run.observed(conduct))).await;
-        ctx.engine().merge_lane(&run.ctx);
-        if run.ctx.engine().has_escalated() {
-            ctx.engine().escalate();
+        handle.merge_lane(&run.handle);
+        if run.handle.has_escalated() {
+            handle.escalate();
         }
         match &ended {
             Ok(StepEnd::Waiting) => {
-                ctx.engine().note_waiting();
+                handle.note_waiting();
                 span.end(SpanEnd::Interrupted);
             }
             Ok(_) => {
-                if ctx.engine().agent_within_run().is_none() && !ctx.invocation().is_resumable() {
+                if handle.agent_within_run().is_none() && !handle.invocation().is_resumable() {
                     // What follows in a graph is on the branch of the last event, as in google-adk. In a resumable app that is
                     // the mark of the agent's end.
-                    ctx.engine().set_branch(run.last_branch());
+                    handle.set_branch(run.last_branch());
                 }
                 span.end(SpanEnd::Completed);
             }
@@ -84,8 +84,8 @@ impl Shell {
     }
 
     /// Returns whether the recorded events leave nothing to do.
-    fn has_completed(&self, ctx: &Context) -> bool {
-        ShellRun::new(self, ctx, NodeInput::Null).recorded.closing == Closing::Closed
+    fn has_completed(&self, handle: &RunHandle) -> bool {
+        ShellRun::new(self, handle, NodeInput::Null).recorded.closing == Closing::Closed
     }
 
     fn spec_at(&self, path: &[&str]) -> Option<&NodeSpec> {
@@ -102,20 +102,20 @@ impl Shell {
 
 /// Returns whether the agent is the root, whose events have no path. Inside of another shell agent it is one of its calls.
 // L175
-fn is_first(ctx: &Context) -> bool {
-    let is_root = ctx.engine().parent().is_none_or(|parent| parent.node_path().is_root());
-    is_root && ctx.engine().event_path() == *ctx.node_path()
+fn is_first(handle: &RunHandle) -> bool {
+    let is_root = handle.parent().is_none_or(|parent| parent.node_path().is_root());
+    is_root && handle.event_path() == *handle.node_path()
 }
 
 impl<'a> ShellRun<'a> {
-    fn new(shell: &'a Shell, ctx: &Context, input: NodeInput) -> Self {
-        let own = ctx.engine().lane(LaneSetup {
+    fn new(shell: &'a Shell, handle: &RunHandle, input: NodeInput) -> Self {
+        let own = handle.lane(LaneSetup {
             author: Some(shell.agent.name.clone()),
-            event_path: is_first(ctx).then(NodePath::root),
+            event_path: is_first(handle).then(NodePath::root),
             ..LaneSetup::default()
         });
         let recorded = Recorded::of(&shell.agent, &own);
-        Self { shell, ctx: own, input, recorded }
+        Self { shell, handle: own, input, recorded }
     }
 
     async fn observed(&self, conduct: &impl Conduct) -> Result<StepEnd, NodeError> {
@@ -132,51 +132,51 @@ impl<'a> ShellRun<'a> {
         }
         let end = if closing.is_marked() { StepEnd::Done } else { conduct.conduct(self).await? };
         // A sub-agent that has run since then is news for them.
-        let has_called = closing.has_called() && Recorded::of(&self.shell.agent, &self.ctx).closing.has_called();
+        let has_called = closing.has_called() && Recorded::of(&self.shell.agent, &self.handle).closing.has_called();
         // google-adk marks the end behind the sub-agents only.
         let closing = if self.children().is_empty() { Closing::Owed } else { closing };
         if let Some(addition) = around.finish(end, closing, !has_called).await? {
-            self.ctx.engine().emit_noted(addition).await?;
+            self.handle.emit_noted(addition).await?;
         }
         Ok(end)
     }
 
     /// Returns the branch of the last event of the run; that on which the run began if there is none.
     fn last_branch(&self) -> Option<Branch> {
-        let (ic, path) = (self.ctx.invocation(), self.ctx.engine().event_path());
+        let (ic, path) = (self.handle.invocation(), self.handle.event_path());
         let is_own = |event: &Arc<Event>| {
             event.author() != "user" && event.invocation_id() == ic.invocation_id() && *event.path() == path
         };
-        let last = ic.engine().with_events(|events| events.iter().rfind(|event| is_own(event)).cloned());
-        last.map_or_else(|| self.ctx.branch(), |event| event.branch().cloned())
+        let last = ic.with_events(|events| events.iter().rfind(|event| is_own(event)).cloned());
+        last.map_or_else(|| self.handle.branch(), |event| event.branch().cloned())
     }
 
     fn around(&self) -> Around<'_> {
-        Around { agent: &self.shell.agent, callbacks: &self.shell.callbacks, ctx: &self.ctx }
+        Around { agent: &self.shell.agent, callbacks: &self.shell.callbacks, handle: &self.handle }
     }
 
     async fn say(&self, mut content: Content) -> Result<(), NodeError> {
         content.role.get_or_insert_with(|| "model".into());
-        self.ctx.engine().emit_noted(CallbackNote::Before.put_on(Event::new().with_content(content))).await
+        self.handle.emit_noted(CallbackNote::Before.put_on(Event::new().with_content(content))).await
     }
 
     /// Stores where the agent is, in a resumable app, unless its last checkpoint says so.
     // L179
     async fn checkpoint<const N: usize>(&self, state: [(&str, Value); N]) -> Result<(), NodeError> {
         let state: Map = state.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-        if !self.ctx.invocation().is_resumable() || self.is_recorded(&state) {
+        if !self.handle.invocation().is_resumable() || self.is_recorded(&state) {
             return Ok(());
         }
         let mut actions = EventActions::new();
         actions.set_agent_state(Some(state));
-        self.ctx.emit(Event::new().with_actions(actions)).await
+        self.handle.emit(Event::new().with_actions(actions)).await
     }
 
     fn is_recorded(&self, state: &Map) -> bool {
         let Some(place) = self.recorded.checkpoint else { return false };
         let says =
             |events: &[Arc<Event>]| events.get(place).is_some_and(|event| event.actions().agent_state() == Some(state));
-        self.ctx.invocation().engine().with_events(says)
+        self.handle.invocation().with_events(says)
     }
 
     fn children(&self) -> &'a [Arc<dyn Node>] {

@@ -9,7 +9,6 @@ use std::task::Poll;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use pleach_context::NodeError;
-use pleach_context::engine::Engine as _;
 use pleach_core::Branch;
 
 use super::builder::shell_agent;
@@ -42,8 +41,8 @@ impl Conduct for ParallelAgent {
         if !run.children().is_empty() {
             run.checkpoint([]).await?;
         }
-        let since = run.ctx.engine().since();
-        let base = run.ctx.branch().filter(|branch| !branch.is_empty());
+        let since = run.handle.since();
+        let base = run.handle.branch().filter(|branch| !branch.is_empty());
         let branch = |name: &str| {
             let own = format!("{}.{name}", run.shell.agent.name);
             Branch::from(base.as_ref().map_or(own.clone(), |base| format!("{base}.{own}")).as_str())
@@ -56,7 +55,7 @@ impl Conduct for ParallelAgent {
         let mut has_escalated = false;
         loop {
             let next = poll_fn(|cx| {
-                has_escalated |= recorded::has_escalated(&run.shell.agent, &run.ctx, &mut seen);
+                has_escalated |= recorded::has_escalated(&run.shell.agent, &run.handle, &mut seen);
                 if has_escalated { Poll::Ready(None) } else { running.poll_next_unpin(cx) }
             });
             let Some(ended) = next.await else { break };
@@ -65,7 +64,7 @@ impl Conduct for ParallelAgent {
             }
         }
         if has_escalated {
-            run.ctx.engine().escalate();
+            run.handle.escalate();
         }
         Ok(end)
     }

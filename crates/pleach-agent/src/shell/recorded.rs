@@ -1,8 +1,8 @@
 //! What the stored events of a shell agent's run lead to: where it continues, and whether it has ended.
 // L179
 
-use pleach_context::engine::{Engine as _, caller_of_task, round_of};
-use pleach_context::{AgentSpec, Context};
+use pleach_context::AgentSpec;
+use pleach_context::engine::{RunHandle, caller_of_task, round_of};
 use pleach_core::{Branch, Event};
 
 use crate::contents::is_below;
@@ -35,13 +35,13 @@ pub(super) struct Position {
 }
 
 impl Recorded {
-    /// Reads what the agent has done in the run of `ctx`.
-    pub(super) fn of(shell: &AgentSpec, ctx: &Context) -> Self {
-        let ic = ctx.invocation();
-        let path = ctx.engine().event_path();
-        let since = ctx.engine().since();
-        let branch = ctx.branch().filter(|branch| !branch.is_empty());
-        ic.engine().with_events(|events| {
+    /// Reads what the agent has done in the run of `handle`.
+    pub(super) fn of(shell: &AgentSpec, handle: &RunHandle) -> Self {
+        let ic = handle.invocation();
+        let path = handle.event_path();
+        let since = handle.since();
+        let branch = handle.branch().filter(|branch| !branch.is_empty());
+        ic.with_events(|events| {
             let mut recorded = Self { first: since.max(first_event(events, ic)), ..Self::default() };
             for (place, event) in events.iter().enumerate().skip(recorded.first) {
                 if event.invocation_id() != ic.invocation_id() || event.is_partial() {
@@ -51,7 +51,7 @@ impl Recorded {
                         recorded.closing.take_message();
                     }
                 } else if *event.path() == path && is_within(event, branch.as_ref()) {
-                    ctx.engine().claim_calls(&event.author().into(), event.function_calls());
+                    handle.claim_calls(&event.author().into(), event.function_calls());
                     recorded.take(shell, event, place);
                 }
             }
@@ -83,12 +83,12 @@ impl Recorded {
 
 /// Returns whether a direct sub-agent escalates in one of the session's events from `seen` on, and advances `seen` past them.
 // L177
-pub(super) fn has_escalated(shell: &AgentSpec, ctx: &Context, seen: &mut usize) -> bool {
-    let ic = ctx.invocation();
-    let path = ctx.engine().event_path();
-    let branch = ctx.branch().filter(|branch| !branch.is_empty());
+pub(super) fn has_escalated(shell: &AgentSpec, handle: &RunHandle, seen: &mut usize) -> bool {
+    let ic = handle.invocation();
+    let path = handle.event_path();
+    let branch = handle.branch().filter(|branch| !branch.is_empty());
     let is_child = |name: &str| shell.sub_agents.iter().any(|child| child.spec().name == name);
-    ic.engine().with_events(|events| {
+    ic.with_events(|events| {
         let from = std::mem::replace(seen, events.len());
         events.get(from..).unwrap_or_default().iter().any(|event| {
             event.actions().escalate() == Some(true)

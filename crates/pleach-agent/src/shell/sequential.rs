@@ -38,7 +38,7 @@ impl Conduct for SequentialAgent {
             let end = run
                 .child(child, ChildSetup { since: since.unwrap_or_else(|| run.now()), ..ChildSetup::default() })
                 .await?;
-            if end == StepEnd::Waiting || run.ctx.invocation().is_aborted() {
+            if end == StepEnd::Waiting || run.handle.invocation().is_aborted() {
                 return Ok(end);
             }
         }

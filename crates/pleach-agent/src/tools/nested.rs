@@ -6,8 +6,8 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use pleach_context::engine::{Engine as _, InvocationSetup, RunResult, root_context};
-use pleach_context::{InvocationContext, Node, NodeError, NodeInput, StreamingMode, ToolContext};
+use pleach_context::engine::{InvocationHandle, InvocationSetup, RunHandle, RunResult};
+use pleach_context::{Node, NodeError, NodeInput, StreamingMode, ToolContext};
 use pleach_core::{Content, Event, EventId, InvocationId, Map};
 use pleach_workflow::Engine;
 
@@ -27,7 +27,7 @@ impl Nested {
     pub(super) async fn run(agent: &dyn Node, message: Content, ctx: &ToolContext) -> Result<Self, NodeError> {
         let engine = Arc::new(Engine::new());
         let ic = open(agent, ctx, &engine);
-        let plugins = &ic.engine().services().plugins;
+        let plugins = &ic.services().plugins;
         let message = match plugins.on_user_message(&ic, &message).await? {
             Some(replaced) => Content { role: Some("user".into()), ..replaced },
             None => message,
@@ -39,15 +39,15 @@ impl Nested {
             plugins.after_run(&ic).await?;
             return Ok(Self { events, open: Vec::new() });
         }
-        let root_ctx = root_context(Arc::clone(&ic));
+        let root_ctx = RunHandle::root(ic.clone());
         let mut root = Box::pin(engine.run_root(&root_ctx, agent, &[], NodeInput::Content(user_event)));
         let end = loop {
             let next = poll_fn(|cx| match root.as_mut().poll(cx) {
                 Poll::Ready(end) => Poll::Ready(Next::End(end)),
                 Poll::Pending => {
                     // Tasks of their own send events, too.
-                    ic.engine().queue().wake_on_event(cx.waker());
-                    match ic.engine().queue().take() {
+                    ic.queue().wake_on_event(cx.waker());
+                    match ic.queue().take() {
                         Some((ticket, event)) => Poll::Ready(Next::Event(ticket, event)),
                         None => Poll::Pending,
                     }
@@ -57,13 +57,13 @@ impl Nested {
                 Next::End(end) => break end,
                 Next::Event(ticket, mut event) => {
                     stamp(&ic, Arc::make_mut(&mut event));
-                    let original = ic.engine().apply_event_hooks(&mut event).await?;
+                    let original = ic.apply_event_hooks(&mut event).await?;
                     if !event.is_partial() {
                         adopt(&ic, &event, ctx)?;
                         record(&ic, &event);
                         events.push(Arc::clone(&event));
                     }
-                    ic.engine().queue().acknowledge(ticket, original.unwrap_or(event));
+                    ic.queue().acknowledge(ticket, original.unwrap_or(event));
                 }
             }
         };
@@ -96,9 +96,10 @@ enum Next {
 }
 
 /// Opens the invocation: the user, the files and the plugins are the caller's, the conversation is new.
-fn open(agent: &dyn Node, ctx: &ToolContext, engine: &Arc<Engine>) -> Arc<InvocationContext> {
-    let outer = ctx.invocation();
-    let services = outer.engine().services();
+fn open(agent: &dyn Node, ctx: &ToolContext, engine: &Arc<Engine>) -> InvocationHandle {
+    let run = RunHandle::of(ctx.clone());
+    let outer = run.invocation();
+    let services = outer.services();
     let invocation_id = InvocationId::of_uuid(services.ids.uuid());
     let mut config = outer.run_config().clone();
     config.streaming_mode = StreamingMode::None;
@@ -113,30 +114,30 @@ fn open(agent: &dyn Node, ctx: &ToolContext, engine: &Arc<Engine>) -> Arc<Invoca
         services: Arc::clone(services),
         compaction: None,
         scheduler: Arc::clone(engine) as _,
-        caller: Some(Arc::clone(outer)),
+        caller: Some(Arc::clone(ctx.invocation())),
         abort: outer.abort_signal().clone(),
         state,
         unreadable: outer.unreadable_keys().clone(),
         events: Vec::new(),
         last_update_time: services.clock.now(),
     };
-    Arc::new(setup.open())
+    setup.open()
 }
 
 /// Begins the conversation with the message.
-fn add_message(ic: &InvocationContext, message: Content) -> Arc<Event> {
+fn add_message(ic: &InvocationHandle, message: Content) -> Arc<Event> {
     let mut event = Event::from_author("user").with_content(message);
     event.set_invocation_id(ic.invocation_id().clone());
     stamp(ic, &mut event);
     let event = Arc::new(event);
     record(ic, &event);
-    ic.engine().set_user_event(Arc::clone(&event));
+    ic.set_user_event(Arc::clone(&event));
     event
 }
 
 /// Gives an event its id and time.
-fn stamp(ic: &InvocationContext, event: &mut Event) {
-    let services = ic.engine().services();
+fn stamp(ic: &InvocationHandle, event: &mut Event) {
+    let services = ic.services();
     if event.id().is_empty() {
         event.set_id(EventId::from(services.ids.uuid()));
     }
@@ -144,15 +145,15 @@ fn stamp(ic: &InvocationContext, event: &mut Event) {
 }
 
 /// Makes an event a part of the nested conversation.
-fn record(ic: &InvocationContext, event: &Arc<Event>) {
-    ic.engine().record(event, None, event.actions().state_writes(), ic.engine().services().clock.now());
+fn record(ic: &InvocationHandle, event: &Arc<Event>) {
+    ic.record(event, None, event.actions().state_writes(), ic.services().clock.now());
 }
 
 /// Moves what an event changes to the call. Operations stay operations: the session's store applies them, so that agents that are
 /// called at the same time, and other sessions, lose nothing.
-fn adopt(ic: &InvocationContext, event: &Arc<Event>, ctx: &ToolContext) -> Result<(), NodeError> {
+fn adopt(ic: &InvocationHandle, event: &Arc<Event>, ctx: &ToolContext) -> Result<(), NodeError> {
     let mut changes = Arc::clone(event);
-    ic.engine().resolve_delta(&mut changes);
+    ic.resolve_delta(&mut changes);
     let ops = changes.actions().state_ops();
     let mut delta = changes.actions().state_delta().clone();
     delta.retain(|key, _| !ops.contains_key(key));

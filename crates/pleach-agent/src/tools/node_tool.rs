@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use pleach_context::engine::Engine as _;
+use pleach_context::engine::RunHandle;
 use pleach_context::{
     InputReader, Need, Node, NodeError, NodeFault, NodeInput, NodeSpec, RunOptions, Schema, Tool, ToolContext,
     ToolResult,
@@ -67,14 +67,15 @@ impl NodeTool {
                 );
             }
         };
-        let id = ctx.engine().call_key();
+        let run = RunHandle::of(ctx.clone());
+        let id = run.call_key();
         let options = RunOptions::default().run_id(id).use_sub_branch(true);
         match ctx.run_node(&*self.node, NodeInput::json(input), options).await {
             Ok(output) => Ok(output.to_value()),
             // The agent sees the failure of a tool, and not that of a child: a call without a response is made again.
             Err(error) => match error.child_failure() {
                 Some(failure) => {
-                    ctx.engine().forget_failure(failure);
+                    run.forget_failure(failure);
                     Err(failure.error.clone())
                 }
                 None => Err(error),

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use pleach_context::engine::Engine as _;
+use pleach_context::engine::RunHandle;
 use pleach_context::{AgentMode, Node, NodeError, NodeInput, RunOptions, Tool, ToolContext, ToolResult};
 use pleach_core::{BoxFuture, Branch, FunctionDeclaration, Map};
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ impl SubAgentTool {
         let id = ctx.function_call_id().unwrap_or_default();
         let branch = Branch::child(ctx.branch().as_ref(), &spec.name, &id);
         // The same call is the same run on a resume.
-        ctx.engine().number_children_like_call();
+        RunHandle::of(ctx.clone()).number_children_like_call();
         let options = RunOptions::default().override_branch(branch.as_str());
         match ctx.run_node(&*self.agent, NodeInput::json(input), options).await {
             Ok(output) => Ok(output.to_value()),

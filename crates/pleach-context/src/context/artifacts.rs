@@ -6,11 +6,10 @@ use pleach_core::{Map, Part};
 
 use super::Context;
 use crate::NodeError;
-use crate::engine::Engine as _;
 
 impl Context {
     fn artifacts(&self) -> Result<(&dyn ArtifactService, ArtifactScope), NodeError> {
-        let service = self.invocation().engine().services().artifacts.as_deref();
+        let service = self.inner.invocation.services().artifacts.as_deref();
         let service = service.ok_or_else(|| {
             NodeError::value("Artifact service is not initialized.")
                 .with_hint("give the runner one with `.artifacts(…)`")

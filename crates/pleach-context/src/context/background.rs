@@ -8,7 +8,7 @@ use pleach_core::NodePath;
 use serde::Serialize;
 
 use super::Context;
-use crate::engine::Engine as _;
+use crate::engine::RunHandle;
 use crate::extract::Feeds;
 use crate::{Node, NodeError, NodeInput, RunOptions, TypedNode};
 
@@ -63,10 +63,10 @@ impl Context {
                 self.node_name()
             ))
         };
-        let mut around = std::iter::successors(self.engine().parent(), |run| run.engine().parent());
+        let mut around = std::iter::successors(self.inner.parent.as_ref(), |run| run.parent());
         let owner = around.find(|run| run.run_state().workflow.is_some()).ok_or_else(no_workflow)?;
-        let scheduler = Arc::clone(self.invocation().engine().scheduler());
-        let child = scheduler.run_in_background(self.clone(), node, input.into(), options)?;
+        let scheduler = Arc::clone(self.inner.invocation.scheduler());
+        let child = scheduler.run_in_background(RunHandle::of(self.clone()), node, input.into(), options)?;
         let path = child.path.clone();
         // It may have ended meanwhile, when this is called in a task of its own.
         owner.run_state().workflow.as_mut().ok_or_else(no_workflow)?.background.push(child);

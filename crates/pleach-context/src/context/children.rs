@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Context;
-use crate::engine::{Engine as _, InFlightCall, NodeEnd, NodeResult, RunState};
+use crate::engine::{InFlightCall, NodeEnd, NodeResult, RunHandle, RunState};
 use crate::extract::Feeds;
 use crate::node::Decode;
 use crate::{Node, NodeError, NodeInput, RunOptions, TypedNode};
@@ -72,7 +72,7 @@ impl Context {
             },
             other => other,
         };
-        let child = self.invocation().engine().scheduler().run_child(self, node, input, options);
+        let child = self.inner.invocation.scheduler().run_child(RunHandle::of(self.clone()), node, input, options);
         Box::pin(async move {
             // Counted from the first poll on: a call that is only kept for later must not hold up a pause.
             let live = InFlightCall::enter(self);
@@ -86,7 +86,7 @@ impl Context {
                 NodeEnd::Waiting if !raise_on_wait => Ok(NodeInput::Null),
                 NodeEnd::Waiting => Err(Box::pin(live.park()).await),
                 NodeEnd::Interrupted(ids) => {
-                    self.engine().add_interrupts(&ids);
+                    self.add_interrupts(&ids);
                     Err(Box::pin(live.park()).await)
                 }
             }

@@ -6,12 +6,11 @@ use pleach_core::AuthConfig;
 
 use super::Context;
 use crate::credential::auth_response;
-use crate::engine::Engine as _;
 use crate::{CredentialService, NodeError};
 
 impl Context {
     fn credentials(&self) -> Result<&dyn CredentialService, NodeError> {
-        let service = self.invocation().engine().services().credentials.as_deref();
+        let service = self.inner.invocation.services().credentials.as_deref();
         service.ok_or_else(|| {
             NodeError::value("Credential service is not initialized.")
                 .with_hint("give the runner one with `.credentials(…)`")

@@ -3,10 +3,10 @@
 use pleach_core::Event;
 
 use super::Context;
-use crate::engine::{Engine as _, InFlightCall, Notes, RunHandle, Sending};
+use crate::engine::{InFlightCall, NotePolicy, RunHandle, Sending};
 use crate::{NodeError, Yield};
 
-impl RunHandle<'_> {
+impl RunHandle {
     /// Sends an event of the runtime, whose notes in the metadata are kept. See [`Context::emit`].
     ///
     /// # Errors
@@ -14,8 +14,8 @@ impl RunHandle<'_> {
     ///
     /// # Cancel safety
     /// As [`Context::emit`].
-    pub async fn emit_noted(self, event: Event) -> Result<(), NodeError> {
-        self.0.send(event.into(), Notes::Kept).await
+    pub async fn emit_noted(&self, event: Event) -> Result<(), NodeError> {
+        self.ctx.send(event.into(), NotePolicy::Kept).await
     }
 }
 
@@ -32,22 +32,22 @@ impl Context {
     /// # Cancel safety
     /// Once polled, the event is stored also when the future is dropped.
     pub async fn emit(&self, item: impl Into<Yield>) -> Result<(), NodeError> {
-        self.send(item.into(), Notes::Dropped).await
+        self.send(item.into(), NotePolicy::Dropped).await
     }
 
-    async fn send(&self, item: Yield, notes: Notes) -> Result<(), NodeError> {
+    async fn send(&self, item: Yield, notes: NotePolicy) -> Result<(), NodeError> {
         let _live = InFlightCall::enter(self);
-        let Some(staged) = self.engine().stage_with(item, notes)? else { return Ok(()) };
+        let Some(staged) = self.stage(item, notes)? else { return Ok(()) };
         if staged.event.is_partial() {
-            self.invocation().engine().queue().push_unwaited(staged.event);
-            if self.invocation().engine().queue().is_crowded() {
+            self.inner.invocation.queue().push_unwaited(staged.event);
+            if self.inner.invocation.queue().is_crowded() {
                 tokio::task::yield_now().await;
             }
             return Ok(());
         }
         let output_source = staged.output_source;
         let stored = Sending { ctx: self, event: Some(staged.event), ticket: None, output_source }.await;
-        self.engine().mark_stored(output_source, stored);
+        self.mark_stored(output_source, stored);
         Ok(())
     }
 

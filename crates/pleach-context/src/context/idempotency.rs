@@ -1,7 +1,7 @@
 //! [`Context::idempotency_key`].
 
 use super::Context;
-use crate::engine::{Engine as _, stable_uuid};
+use crate::engine::stable_uuid;
 
 impl Context {
     /// Returns a key for requests to services that recognise repeated ones: the same on every attempt and resume of this run,
@@ -19,7 +19,7 @@ impl Context {
 
     fn key_of_run(&self) -> String {
         let session = self.invocation().session_key();
-        let call = self.engine().call_key();
+        let call = self.call_key();
         let parts = [
             session.app_name.as_str(),
             session.user_id.as_str(),

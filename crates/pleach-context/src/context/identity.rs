@@ -6,14 +6,14 @@ use pleach_core::{Branch, Content, NodePath};
 use smol_str::SmolStr;
 
 use super::Context;
-use crate::engine::{Engine as _, GraphNames, GraphPosition, RunState};
+use crate::engine::{GraphNames, GraphPosition, RunState};
 use crate::{InvocationContext, NodeKind, RunConfig};
 
 impl Context {
     /// What all runs of the invocation share.
     #[must_use]
     pub fn invocation(&self) -> &Arc<InvocationContext> {
-        &self.inner.invocation
+        &self.inner.invocation.ic
     }
 
     /// Whether the texts of this run come from models and tools, which have done their work when a store refuses a character:
@@ -80,7 +80,7 @@ impl Context {
     }
 
     fn names(&self) -> Option<&GraphNames> {
-        self.engine().parent()?.inner.graph.get().map(|names| &**names)
+        self.inner.parent.as_ref()?.inner.graph.get().map(|names| &**names)
     }
 
     /// The id that all events of the invocation carry.
@@ -98,7 +98,7 @@ impl Context {
     /// The message that started the invocation, also when it is resumed; below a task that an agent has delegated, that task.
     #[must_use]
     pub fn user_content(&self) -> Option<&Content> {
-        self.engine().task().or_else(|| self.inner.invocation.user_content())
+        self.task().or_else(|| self.inner.invocation.user_content())
     }
 
     /// The name of the agent that runs; outside agents that of the root agent, `unknown` when the root is no agent.

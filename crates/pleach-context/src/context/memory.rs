@@ -8,11 +8,10 @@ use pleach_memory::{AddEvents, AddMemory, DeleteMemory, MemoryEntry, MemoryError
 
 use super::Context;
 use crate::NodeError;
-use crate::engine::Engine as _;
 
 impl Context {
     fn memory(&self) -> Result<&dyn MemoryService, NodeError> {
-        let service = self.invocation().engine().services().memory.as_deref();
+        let service = self.inner.invocation.services().memory.as_deref();
         service.ok_or_else(|| {
             NodeError::value("Memory service is not available.").with_hint("give the runner one with `.memory(…)`")
         })
@@ -39,9 +38,9 @@ impl Context {
     /// # Cancel safety
     /// When the future is dropped, the service may have added the session; adding it again is safe.
     pub async fn add_session_to_memory(&self) -> Result<(), NodeError> {
-        let ic = self.invocation();
+        let ic = &self.inner.invocation;
         let (state, events) = (ic.with_state(Map::clone), ic.events());
-        let session = Session::from_parts(ic.session_key().clone(), state, events, ic.engine().services().clock.now());
+        let session = Session::from_parts(ic.session_key().clone(), state, events, ic.services().clock.now());
         self.memory()?.add_session_to_memory(&session).await.map_err(memory_error)
     }
 

@@ -26,15 +26,92 @@ mod time;
 mod tool_call;
 
 use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use pleach_core::{Content, Map, NodePath};
+use smol_str::SmolStr;
+
+use crate::engine::{
+    ChildCounters, GraphNames, GraphPosition, InvocationHandle, LatestTicket, OwnLane, RunHandle, RunState,
+};
+use crate::{NodeKind, RetryConfig, Schema};
 
 pub use ask::json_schema_of;
+pub use readonly::ReadonlyContext;
 pub use select::Select;
 pub use session_view::SessionView;
 pub use state::{Key, State, StateNumber};
 pub(crate) use state::{check_open, delta_of, unreadable};
 pub use step::Step;
 
-use crate::Context;
+/// The context of one node run. Cheap to clone: clones are the same run.
+///
+/// # Example
+/// A handler that reads state, reports progress and asks a person. A node that asks in its body runs again when the answer
+/// comes, so it is added with `rerun_on_resume(true)`.
+/// ```
+/// # use pleach_context::{Context, Input, NodeError};
+/// # use pleach_core::Event;
+/// async fn refund(ctx: Context, Input(cents): Input<i64>) -> Result<String, NodeError> {
+///     let limit = ctx.state().try_get("app:refund_limit")?.unwrap_or(1_000);
+///     if cents > limit && !ctx.ask::<bool>("approve", format!("Refund {cents}?")).await? {
+///         return Ok("refused".to_owned());
+///     }
+///     ctx.emit(Event::message(format!("paying {cents}"))).await?;
+///     ctx.state().add("app:refunded", cents)?;
+///     Ok("paid".to_owned())
+/// }
+/// ```
+///
+/// ADK: `Context` (also `CallbackContext` and `ToolContext`).
+// R201–R220
+#[derive(Clone)]
+pub struct Context {
+    pub(crate) inner: Arc<ContextInner>,
+    /// The call within the run that this is the context of; `None` for the body.
+    pub(crate) lane: Option<Arc<OwnLane>>,
+}
+
+/// The fixed part of a context, and its [`RunState`].
+pub(crate) struct ContextInner {
+    pub(crate) invocation: InvocationHandle,
+    pub(crate) parent: Option<RunHandle>,
+    pub(crate) path: NodePath,
+    pub(crate) name: SmolStr,
+    pub(crate) author: SmolStr,
+    pub(crate) child_author: Option<SmolStr>,
+    pub(crate) kind: NodeKind,
+    pub(crate) rerun_on_resume: bool,
+    pub(crate) attempt: u32,
+    /// When a failed attempt is tried again.
+    pub(crate) retry: Option<Arc<RetryConfig>>,
+    /// How many runs are above this one.
+    pub(crate) depth: u32,
+    pub(crate) output_schema: Option<Schema>,
+    pub(crate) state_schema: Option<Schema>,
+    pub(crate) resume_inputs: Option<Arc<Map>>,
+    pub(crate) position: Option<GraphPosition>,
+    /// The run, or one above it, is a background child.
+    pub(crate) background: bool,
+    /// See [`ChildSetup::answers_for`](crate::engine::ChildSetup::answers_for).
+    pub(crate) answers_for: Option<Arc<[NodePath]>>,
+    pub(crate) graph: OnceLock<Arc<GraphNames>>,
+    pub(crate) output_for: Option<Arc<[NodePath]>>,
+    pub(crate) is_delegate: bool,
+    /// How many children of each name earlier attempts of this run have started.
+    pub(crate) earlier_children: Option<Box<ChildCounters>>,
+    /// The task that the run works on: what the user has said, for the run and those below it.
+    pub(crate) task: OnceLock<Box<Content>>,
+    /// The last event of the run or of a run below it.
+    pub(crate) last_event: LatestTicket,
+    pub(crate) cell: Mutex<RunState>,
+}
+
+/// The context of a tool call: that of the run that makes it. ADK: `ToolContext`.
+pub type ToolContext = Context;
+
+/// The context of a callback: that of the agent's run. ADK: `CallbackContext`.
+pub type CallbackContext = Context;
 
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,7 +6,18 @@ use pleach_core::{Content, Map, Part};
 use serde_json::Value;
 
 use super::SessionView;
-use crate::{AuthCredential, Context, NodeError, ReadonlyContext, RunConfig};
+use crate::{AuthCredential, Context, NodeError, RunConfig};
+
+/// A read-only view of a run, for functions that compute something for it and must not change it.
+///
+/// The instruction functions of agents get one, and so do toolsets when they list their tools, filters of tools, and functions that
+/// make headers. Code of your own makes one of a [`Context`], to hand it on.
+///
+/// ADK: `ReadonlyContext`.
+#[derive(Clone)]
+pub struct ReadonlyContext {
+    ctx: Context,
+}
 
 impl ReadonlyContext {
     /// The read-only view of a context.

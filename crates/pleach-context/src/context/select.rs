@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::ask::typed;
 use super::{Context, Step, json_schema_of};
 use crate::NodeError;
-use crate::engine::{ClaimedSignal, Engine as _};
+use crate::engine::ClaimedSignal;
 use crate::extract::warn_unread;
 use crate::history::KeptSignal;
 
@@ -133,7 +133,7 @@ impl<'a, T: Send> Select<'a, T> {
 
     /// Adds a time, counted from this call in the execution that stores the select.
     pub fn sleep(self, duration: Duration, then: impl FnOnce() -> T + Send + 'a) -> Self {
-        let now = self.ctx.invocation().engine().services().clock.now();
+        let now = self.ctx.inner.invocation.services().clock.now();
         self.timer(now + duration.as_secs_f64(), then)
     }
 
@@ -179,7 +179,7 @@ impl<'a, T: Send> Select<'a, T> {
         if let Some(result) = self.recorded(&select) {
             return Ok(result);
         }
-        let signals = self.ctx.invocation().engine().signals();
+        let signals = self.ctx.inner.invocation.signals();
         loop {
             let changed = signals.changed();
             if let Some(result) = self.kept(&select).await? {
@@ -230,7 +230,7 @@ impl<'a, T: Send> Select<'a, T> {
     /// a select again that a kept signal has decided.
     fn recorded(&mut self, select: &str) -> Option<T> {
         let ctx = self.ctx;
-        let history = ctx.invocation().engine().history()?;
+        let history = ctx.inner.invocation.history()?;
         let (first, answer) = history.selected(ctx.node_path(), select)?;
         let branch = self.branches.iter_mut().find(|branch| branch.question.interrupt_id.as_deref() == Some(first))?;
         match (branch.read)(answer) {
@@ -282,7 +282,7 @@ async fn take(ctx: &Context, select: &str, again: u32, names: &[String]) -> Resu
     let key = format!("{select}-{again}");
     let path = ctx.node_path().child(TAKE_SIGNAL, &format!("key-{key}"));
     let claimed = {
-        let history = ctx.invocation().engine().history();
+        let history = ctx.inner.invocation.history();
         let recorded = history.as_deref();
         match recorded.is_some_and(|history| history.run(&path).is_some_and(|run| run.output.is_some())) {
             true => None,

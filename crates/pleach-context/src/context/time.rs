@@ -8,7 +8,6 @@ use serde::de::DeserializeOwned;
 
 use super::{Context, json_schema_of};
 use crate::NodeError;
-use crate::engine::Engine as _;
 
 impl Context {
     /// Returns the time of the app's clock.
@@ -16,7 +15,7 @@ impl Context {
     /// A body that runs again reads another time. For a time that stays the same, read it in a [step](Self::step).
     #[must_use]
     pub fn now(&self) -> SystemTime {
-        let now = Duration::try_from_secs_f64(self.invocation().engine().services().clock.now()).unwrap_or_default();
+        let now = Duration::try_from_secs_f64(self.inner.invocation.services().clock.now()).unwrap_or_default();
         UNIX_EPOCH.checked_add(now).unwrap_or(UNIX_EPOCH)
     }
 
@@ -39,7 +38,7 @@ impl Context {
     ///
     /// ADK: none; a question that its user leaves open.
     pub fn sleep(&self, duration: Duration) -> impl Future<Output = Result<(), NodeError>> + Send {
-        let now = self.invocation().engine().services().clock.now();
+        let now = self.inner.invocation.services().clock.now();
         self.sleep_to(now + duration.as_secs_f64(), duration.is_zero())
     }
 
@@ -51,7 +50,7 @@ impl Context {
     /// # Cancel safety
     /// As [`Context::sleep`].
     pub fn sleep_until(&self, time: SystemTime) -> impl Future<Output = Result<(), NodeError>> + Send {
-        let now = self.invocation().engine().services().clock.now();
+        let now = self.inner.invocation.services().clock.now();
         let end = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         self.sleep_to(end, end <= now)
     }
@@ -104,12 +103,12 @@ impl Context {
     ) -> Result<Option<T>, NodeError> {
         let mut question = RequestInput::ask(id, message);
         question.response_schema = json_schema_of::<Option<T>>();
-        question.deadline = Some(self.invocation().engine().services().clock.now() + limit.as_secs_f64());
+        question.deadline = Some(self.inner.invocation.services().clock.now() + limit.as_secs_f64());
         self.ask_typed(question).await
     }
 
     /// Returns the deadline of this run's question `id`, if it was asked before, in the select if one is named.
     pub(super) fn asked_deadline(&self, id: &str, select: Option<&str>) -> Option<f64> {
-        self.invocation().engine().history()?.deadline(self.node_path(), id, select)
+        self.inner.invocation.history()?.deadline(self.node_path(), id, select)
     }
 }

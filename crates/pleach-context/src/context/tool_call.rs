@@ -6,7 +6,6 @@ use pleach_core::{AuthConfig, DEEPEST, ToolConfirmation, nests_within};
 use serde_json::Value;
 
 use super::Context;
-use crate::engine::Engine as _;
 use crate::{ConfirmationRequest, NodeError};
 
 /// The deepest payload of a confirmation: its question is a function call, and the payload is in its arguments.
@@ -26,7 +25,7 @@ impl Context {
     pub fn request_credential(&self, config: AuthConfig) -> Result<(), NodeError> {
         let id = self.tool_call("request_credential")?;
         self.check_change(&self.cell())?;
-        let request = auth_request(&config, &*self.invocation().engine().services().ids)?;
+        let request = auth_request(&config, &*self.inner.invocation.services().ids)?;
         self.cell().lane.actions.requested_auth_configs_mut().insert(id, request);
         Ok(())
     }
@@ -59,7 +58,7 @@ impl Context {
                 "the payload of a confirmation nests more than {DEEPEST_PAYLOAD} levels deep: flatten it, or give it as a text"
             )));
         }
-        let terms = request.terms(self.invocation().engine().services().clock.now());
+        let terms = request.terms(self.inner.invocation.services().clock.now());
         let confirmation = ToolConfirmation { hint: request.hint, confirmed: false, payload: request.payload };
         let mut cell = self.cell();
         cell.lane.actions.requested_tool_confirmations_mut().insert(id, confirmation);

@@ -6,7 +6,6 @@ use pleach_schema::unwrap_response;
 use serde_json::Value;
 
 use super::sent::REDACTED;
-use crate::engine::Engine as _;
 use crate::{Context, NodeError};
 
 /// What a client has sent for a request for a credential.
@@ -30,7 +29,7 @@ impl std::fmt::Debug for SentCredential {
 /// # Errors
 /// A `ValueError` for an OAuth2 config that lacks what a sign-in needs.
 pub fn credential_question(ctx: &Context, config: &AuthConfig, id: &str) -> Result<Event, NodeError> {
-    let question = CredentialQuestion::new(config, id, &*ctx.invocation().engine().services().ids)?;
+    let question = CredentialQuestion::new(config, id, &*ctx.inner.invocation.services().ids)?;
     for (key, value) in question.state {
         ctx.reserved_state().set(key, value)?;
     }
@@ -41,16 +40,15 @@ pub fn credential_question(ctx: &Context, config: &AuthConfig, id: &str) -> Resu
 ///
 /// A key of digits is a string as the client typed it: read as JSON, an API key would lose its text.
 pub fn sent_credential(ctx: &Context, id: &str) -> Option<SentCredential> {
-    let ic = ctx.invocation();
-    let sent = &ic.engine().services().sent_credentials;
+    let ic = &ctx.inner.invocation;
+    let sent = &ic.services().sent_credentials;
     if let Some(sent) = sent.get(ic.session_key(), ic.invocation_id(), id) {
         return Some(SentCredential::Answer(digits(&sent).unwrap_or_else(|| unwrap_response(&sent))));
     }
     let stored = ctx.resume_inputs().get(id).filter(|answer| !answer.is_null()).cloned();
     // A run without a path has no questions of its own.
     let stored = stored.or_else(|| {
-        let response =
-            ic.engine().with_events(|events| events.iter().rev().find_map(|event| response_to(event, id)))?;
+        let response = ic.with_events(|events| events.iter().rev().find_map(|event| response_to(event, id)))?;
         Some(unwrap_response(&response)).filter(|answer| !answer.is_null())
     })?;
     if stored == REDACTED {

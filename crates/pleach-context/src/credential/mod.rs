@@ -6,17 +6,60 @@ mod ask;
 mod sent;
 mod services;
 
+use std::fmt;
 use std::sync::Arc;
 
 use pleach_auth::AuthCredential;
 use pleach_core::{AuthConfig, BoxFuture};
 
-use crate::{Context, CredentialService, NodeError};
+use crate::{Context, NodeError};
 
 pub use ask::{SentCredential, accept_credential, credential_question, sent_credential};
 pub use sent::{KeptCredentials, TakenCredentials};
 pub(crate) use services::auth_response;
 pub use services::{InMemoryCredentialService, SessionStateCredentialService};
+
+/// Keeps credentials of users, each under the `credential_key` of its config.
+///
+/// A config that names no key has google-adk's, a digest of its scheme and its raw credential.
+///
+/// # Example
+/// A tool takes the user's credential from the service, or asks for it.
+/// ```
+/// # use pleach_context::{NodeError, ToolContext};
+/// # use pleach_core::AuthConfig;
+/// async fn token(ctx: &ToolContext, config: &AuthConfig) -> Result<bool, NodeError> {
+///     if ctx.load_credential(config).await?.is_some() {
+///         return Ok(true);
+///     }
+///     ctx.request_credential(config.clone())?;
+///     Ok(false)
+/// }
+/// ```
+///
+/// ADK: `BaseCredentialService`
+// S85
+#[doc(alias = "BaseCredentialService")]
+pub trait CredentialService: fmt::Debug + Send + Sync + 'static {
+    /// Loads the credential for the config and the user of `ctx`.
+    ///
+    /// # Errors
+    /// The storage behind the service fails.
+    fn load_credential<'a>(
+        &'a self,
+        config: &'a AuthConfig,
+        ctx: &'a Context,
+    ) -> BoxFuture<'a, Result<Option<AuthCredential>, NodeError>>;
+
+    /// Saves the config's `exchanged_auth_credential`; a config without one removes the saved credential.
+    ///
+    /// # Errors
+    /// A `ValidationError` when the config holds something else there, or the storage behind the service fails.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, the credential is saved whole or not at all.
+    fn save_credential<'a>(&'a self, config: &'a AuthConfig, ctx: &'a Context) -> BoxFuture<'a, Result<(), NodeError>>;
+}
 
 impl<S: CredentialService + ?Sized> CredentialService for Arc<S> {
     fn load_credential<'a>(

@@ -11,29 +11,29 @@ pub fn asked_in_background() -> NodeError {
     NodeError::new("RuntimeError", message)
 }
 
-impl RunHandle<'_> {
+impl RunHandle {
     /// Makes this run, a workflow's, accept background children, until [`refuse_background`](Self::refuse_background), and keep which of its
     /// children begin to be executed, for [`take_executing`](Self::take_executing). Call it once.
-    pub fn accept_background(self) {
-        self.0.run_state().workflow = Some(Box::default());
+    pub fn accept_background(&self) {
+        self.ctx.run_state().workflow = Some(Box::default());
     }
 
     /// Makes this run refuse further background children.
-    pub fn refuse_background(self) {
-        let left = self.0.run_state().workflow.take();
+    pub fn refuse_background(&self) {
+        let left = self.ctx.run_state().workflow.take();
         // They hold contexts, so they go when the lock is free.
         drop(left);
     }
 
     /// Returns whether a run of the invocation has ever started a background child. Most have not, and need no lock to know it.
     #[must_use]
-    pub fn may_have_background(self) -> bool {
-        self.0.invocation().has_background()
+    pub fn may_have_background(&self) -> bool {
+        self.ctx.invocation().has_background()
     }
 
     /// Takes the background children that have arrived since the last call.
     #[must_use]
-    pub fn take_background(self) -> Vec<BackgroundChild> {
-        self.0.run_state().workflow.as_mut().map(|part| std::mem::take(&mut part.background)).unwrap_or_default()
+    pub fn take_background(&self) -> Vec<BackgroundChild> {
+        self.ctx.run_state().workflow.as_mut().map(|part| std::mem::take(&mut part.background)).unwrap_or_default()
     }
 }

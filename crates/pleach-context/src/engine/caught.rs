@@ -3,7 +3,7 @@
 use pleach_core::NodePath;
 use serde_json::Value;
 
-use super::{Engine as _, Output, RunHandle, RunState};
+use super::{Output, RunHandle, RunState};
 use crate::{ChildFailure, Context, NodeInput};
 
 impl Context {
@@ -11,7 +11,7 @@ impl Context {
     pub(crate) fn record_caught_failures(&self, cell: &mut RunState) {
         let Some(failures) = cell.failures.as_deref_mut() else { return };
         for (run, failure) in std::mem::take(&mut failures.received) {
-            self.invocation().engine().queue().note_caught(&run, &failure);
+            self.inner.invocation.queue().note_caught(&run, &failure);
             failures.pass(run, failure);
         }
         cell.has_caught |= failures.has_passed_any();
@@ -28,15 +28,15 @@ impl Context {
         let has_output = delegate.output.is_some();
         let unrecorded = cell.unrecorded_output();
         if has_output || unrecorded.is_some() {
-            self.invocation().engine().queue().note_delegated(self.node_path(), unrecorded.cloned());
+            self.inner.invocation.queue().note_delegated(self.node_path(), unrecorded.cloned());
         }
     }
 }
 
-impl RunHandle<'_> {
+impl RunHandle {
     /// Records that the body gets the failure of its child that ran at `run`.
-    pub fn note_failure(self, run: &NodePath, failure: &ChildFailure) {
-        let mut cell = self.0.cell();
+    pub fn note_failure(&self, run: &NodePath, failure: &ChildFailure) {
+        let mut cell = self.ctx.cell();
         let failures = cell.failures.get_or_insert_default();
         if !failures.has_passed_run(run) {
             failures.received.push((run.clone(), failure.clone()));
@@ -44,48 +44,48 @@ impl RunHandle<'_> {
     }
 
     /// Takes back that the body has got a failure: what ran the child runs it again on a resume.
-    pub fn forget_failure(self, failure: &ChildFailure) {
-        if let Some(failures) = self.0.cell().failures.as_deref_mut() {
+    pub fn forget_failure(&self, failure: &ChildFailure) {
+        if let Some(failures) = self.ctx.cell().failures.as_deref_mut() {
             failures.received.retain(|(_, received)| received.path != failure.path);
         }
     }
 
     /// Records that history gives the body the failure of its child that ran at `run`: it went past it then.
-    pub fn note_recorded_failure(self, run: &NodePath, failure: &ChildFailure) {
-        let mut cell = self.0.cell();
+    pub fn note_recorded_failure(&self, run: &NodePath, failure: &ChildFailure) {
+        let mut cell = self.ctx.cell();
         cell.failures.get_or_insert_default().pass(run.clone(), failure.clone());
         cell.has_caught = true;
     }
 
     /// Returns whether this attempt has gone past failures that history would still count after its end.
     #[must_use]
-    pub fn has_caught_failures(self) -> bool {
-        self.0.cell().has_caught
+    pub fn has_caught_failures(&self) -> bool {
+        self.ctx.cell().has_caught
     }
 
     /// Hands that over to the caller, whose attempt ends it, when this run has not completed.
-    pub fn hand_over_caught_failures(self) {
-        let Some(parent) = self.0.engine().parent() else { return };
-        if self.0.cell().has_caught {
+    pub fn hand_over_caught_failures(&self) {
+        let Some(parent) = self.parent() else { return };
+        if self.ctx.cell().has_caught {
             parent.cell().has_caught = true;
         }
     }
 
     /// Returns whether the body has gone past this failure of a child.
     #[must_use]
-    pub fn has_caught(self, failure: &ChildFailure) -> bool {
-        self.0.cell().failures.as_ref().is_some_and(|failures| failures.has_passed(failure))
+    pub fn has_caught(&self, failure: &ChildFailure) -> bool {
+        self.ctx.cell().failures.as_ref().is_some_and(|failures| failures.has_passed(failure))
     }
 
     /// Returns whether this run, or one above it, is tried again in this process.
     #[must_use]
-    pub fn is_retried(self) -> bool {
-        std::iter::successors(Some(self.0), |run| run.engine().parent()).any(|run| run.attempt_count() > 1)
+    pub fn is_retried(&self) -> bool {
+        std::iter::successors(Some(self), |run| run.parent()).any(|run| run.attempt_count() > 1)
     }
 
     /// The same before the last event of the body is sent, so that it is recorded there.
-    pub fn note_completion(self) {
-        self.0.record_delegation(&mut self.0.run_state());
+    pub fn note_completion(&self) {
+        self.ctx.record_delegation(&mut self.ctx.run_state());
     }
 }
 

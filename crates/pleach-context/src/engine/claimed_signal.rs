@@ -6,8 +6,6 @@ use crate::history::KeptSignal;
 use crate::live_signals::TakenSignal;
 use crate::{Context, History};
 
-use super::Engine as _;
-
 /// A signal that this run takes. Dropped before [`commit`](Self::commit), it waits for a run again.
 ///
 /// The invocation knows which signals are claimed, because its history may be read again before the event is stored.
@@ -21,7 +19,7 @@ pub(crate) struct ClaimedSignal {
 impl ClaimedSignal {
     /// Claims the first signal that was kept with one of these names.
     pub(crate) fn first(ctx: &Context, history: Option<&History>, names: &[String]) -> Option<Self> {
-        let taken = ctx.invocation().engine().signals().claim(history.map(History::signals), names)?;
+        let taken = ctx.inner.invocation.signals().claim(history.map(History::signals), names)?;
         Some(Self { ctx: ctx.clone(), signal: taken.signal.clone(), taken: Mutex::new(Some(taken)) })
     }
 
@@ -39,7 +37,7 @@ impl ClaimedSignal {
 impl Drop for ClaimedSignal {
     fn drop(&mut self) {
         let Some(taken) = self.taken().take() else { return };
-        let ic = self.ctx.invocation().engine();
+        let ic = &self.ctx.inner.invocation;
         ic.signals().give_back(ic.history().as_deref().map(History::signals), taken);
     }
 }

@@ -2,7 +2,6 @@
 
 use pleach_core::NodePath;
 
-use super::Engine;
 use crate::History;
 use crate::history::{PlannedRuns, RunKey};
 
@@ -10,15 +9,13 @@ use crate::history::{PlannedRuns, RunKey};
 #[derive(Clone, Copy, Debug)]
 pub struct HistoryHandle<'a>(&'a History);
 
-impl Engine for History {
-    type Handle<'a> = HistoryHandle<'a>;
-
-    fn engine(&self) -> HistoryHandle<'_> {
-        HistoryHandle(self)
+impl<'a> HistoryHandle<'a> {
+    /// Returns the handle of a history.
+    #[must_use]
+    pub fn of(history: &'a History) -> Self {
+        Self(history)
     }
-}
 
-impl HistoryHandle<'_> {
     /// Keeps the plan for the workflow run at `path` until the run starts; not for a run that left no event.
     pub fn keep_plan(self, path: &NodePath, plan: PlannedRuns) {
         self.0.keep_plan(path, plan);

@@ -6,11 +6,10 @@ use std::sync::atomic::Ordering;
 use pleach_core::{Event, Map};
 
 use super::{EventQueue, Fence, InvocationHandle, NodeScheduler, PromptCompaction, Services, WorkGate};
-use crate::contract::HistoryCache;
-use crate::contract::Listed;
-use crate::invocation::lock;
+use crate::invocation::{HistoryCache, lock};
 use crate::live_signals::{LiveSignals, StoringSignal};
 use crate::plugin::apply_plugin_change;
+use crate::toolset::Listed;
 use crate::{DeadEnd, History, InvocationContext, NodeError, RunConfig, SharedToolset, Tool};
 
 impl InvocationContext {
@@ -23,90 +22,90 @@ impl InvocationContext {
     }
 }
 
-impl<'a> InvocationHandle<'a> {
+impl InvocationHandle {
     /// Sets the function that shows events to those who follow the run; only the first call has an effect. For the Runner.
-    pub fn set_followers(self, show: impl Fn(Arc<Event>) + Send + Sync + 'static) {
-        let _ = self.0.followers.0.set(Box::new(show));
+    pub fn set_followers(&self, show: impl Fn(Arc<Event>) + Send + Sync + 'static) {
+        let _ = self.ic.followers.0.set(Box::new(show));
     }
 
     /// Shows a partial event to those who follow the run, at once: while its node waits for something that takes long.
-    pub fn show_followers(self, event: Event) {
-        if let Some(show) = self.0.followers.0.get() {
+    pub fn show_followers(&self, event: Event) {
+        if let Some(show) = self.ic.followers.0.get() {
             show(Arc::new(event));
         }
     }
 
     /// Returns the tools of a toolset, if they were listed in the invocation.
-    pub(crate) fn listed_tools(self, toolset: &SharedToolset) -> Option<Arc<[Arc<dyn Tool>]>> {
-        lock(&self.0.listed_tools).iter().find_map(|listed| listed.of(toolset))
+    pub(crate) fn listed_tools(&self, toolset: &SharedToolset) -> Option<Arc<[Arc<dyn Tool>]>> {
+        lock(&self.ic.listed_tools).iter().find_map(|listed| listed.of(toolset))
     }
 
     /// Keeps the tools of a toolset for the invocation.
-    pub(crate) fn keep_listed_tools(self, listed: Listed) {
-        lock(&self.0.listed_tools).push(listed);
+    pub(crate) fn keep_listed_tools(&self, listed: Listed) {
+        lock(&self.ic.listed_tools).push(listed);
     }
 
     /// Adds the dead ends of a workflow run that has completed.
-    pub fn note_dead_ends(self, ends: impl IntoIterator<Item = DeadEnd>) {
-        lock(&self.0.dead_ends).extend(ends);
+    pub fn note_dead_ends(&self, ends: impl IntoIterator<Item = DeadEnd>) {
+        lock(&self.ic.dead_ends).extend(ends);
     }
 
     /// Returns the dead ends of the workflow runs that have completed so far, in the order in which they completed.
     #[must_use]
-    pub fn dead_ends(self) -> Vec<DeadEnd> {
-        lock(&self.0.dead_ends).clone()
+    pub fn dead_ends(&self) -> Vec<DeadEnd> {
+        lock(&self.ic.dead_ends).clone()
     }
 
     /// The event of the message that started the invocation.
     #[must_use]
-    pub fn user_event(self) -> Option<&'a Arc<Event>> {
-        self.0.user_event.get()
+    pub fn user_event(&self) -> Option<&Arc<Event>> {
+        self.ic.user_event.get()
     }
 
     /// Sets the message that started the invocation; only the first call has an effect.
-    pub fn set_user_event(self, event: Arc<Event>) {
-        let _ = self.0.user_event.set(event);
+    pub fn set_user_event(&self, event: Arc<Event>) {
+        let _ = self.ic.user_event.set(event);
     }
 
     /// The services of the app.
     #[must_use]
-    pub fn services(self) -> &'a Arc<Services> {
-        &self.0.setup.services
+    pub fn services(&self) -> &Arc<Services> {
+        &self.ic.setup.services
     }
 
     /// Runs dynamic nodes.
     #[must_use]
-    pub fn scheduler(self) -> &'a Arc<dyn NodeScheduler> {
-        &self.0.setup.scheduler
+    pub fn scheduler(&self) -> &Arc<dyn NodeScheduler> {
+        &self.ic.setup.scheduler
     }
 
     /// Calls `read` with the session's events. Locked meanwhile: `read` must not call back.
-    pub fn with_events<R>(self, read: impl FnOnce(&[Arc<Event>]) -> R) -> R {
-        read(&lock(&self.0.events))
+    pub fn with_events<R>(&self, read: impl FnOnce(&[Arc<Event>]) -> R) -> R {
+        read(&lock(&self.ic.events))
     }
 
     /// Returns the place in the session of the next event that is sent.
     #[must_use]
-    pub fn next_place(self) -> usize {
+    pub fn next_place(&self) -> usize {
         self.with_events(<[_]>::len) + self.queue().held()
     }
 
     /// The events that are on their way to the store.
     #[must_use]
-    pub fn queue(self) -> &'a EventQueue {
-        &self.0.queue
+    pub fn queue(&self) -> &EventQueue {
+        &self.ic.queue
     }
 
     /// What holds node bodies back until the session is claimed. For the Runner and engines.
     #[must_use]
-    pub fn work_gate(self) -> &'a WorkGate {
-        &self.0.work_gate
+    pub fn work_gate(&self) -> &WorkGate {
+        &self.ic.work_gate
     }
 
     /// The questions of steps whether the run still has its session. For the Runner.
     #[must_use]
-    pub fn fence(self) -> &'a Fence {
-        &self.0.fence
+    pub fn fence(&self) -> &Fence {
+        &self.ic.fence
     }
 
     /// Passes an event to the `on_event` hooks of the plugins. Returns the original when one of them changes it.
@@ -116,22 +115,22 @@ impl<'a> InvocationHandle<'a> {
     ///
     /// # Cancel safety
     /// Dropping the future drops the hook that runs.
-    pub async fn apply_event_hooks(self, event: &mut Arc<Event>) -> Result<Option<Arc<Event>>, NodeError> {
+    pub async fn apply_event_hooks(&self, event: &mut Arc<Event>) -> Result<Option<Arc<Event>>, NodeError> {
         let plugins = &self.services().plugins;
         if plugins.is_empty() {
             return Ok(None);
         }
-        let Some(change) = plugins.on_event(self.0, event).await? else {
-            plugins.observe_event(self.0, event).await;
+        let Some(change) = plugins.on_event(&self.ic, event).await? else {
+            plugins.observe_event(&self.ic, event).await;
             return Ok(None);
         };
         let original = Arc::clone(event);
         self.apply_change(event, &original, change);
-        plugins.observe_event(self.0, event).await;
+        plugins.observe_event(&self.ic, event).await;
         Ok(Some(original))
     }
 
-    fn apply_change(self, event: &mut Arc<Event>, original: &Event, mut change: Event) {
+    fn apply_change(&self, event: &mut Arc<Event>, original: &Event, mut change: Event) {
         if let (Some(mut merged), Some(own)) = (self.custom_metadata_if_any(), change.custom_metadata()) {
             merged.extend(own.clone());
             change.set_custom_metadata(Some(merged));
@@ -145,7 +144,7 @@ impl<'a> InvocationHandle<'a> {
     }
 
     /// Takes a plugin's changes of an event's state delta as writes of this moment.
-    fn take_changed_delta(self, original: &Event, event: &mut Event) {
+    fn take_changed_delta(&self, original: &Event, event: &mut Event) {
         let (before, after) = (original.actions(), event.actions());
         let delta = before.state_writes();
         if before.state_delta() == after.state_delta() {
@@ -154,7 +153,7 @@ impl<'a> InvocationHandle<'a> {
             }
             return;
         }
-        let mut state = lock(&self.0.state);
+        let mut state = lock(&self.ic.state);
         let delta = if delta == 0 { state.next_delta() } else { delta };
         for (key, value) in after.state_delta() {
             if before.state_delta().get(key) != Some(value) {
@@ -167,8 +166,8 @@ impl<'a> InvocationHandle<'a> {
 
     /// Decides what an event's state delta stores for keys that other runs write too: the newest write counts, also when the
     /// event of an older one is stored behind it. For the Runner, right before the append.
-    pub fn resolve_delta(self, event: &mut Arc<Event>) {
-        let state = lock(&self.0.state);
+    pub fn resolve_delta(&self, event: &mut Arc<Event>) {
+        let state = lock(&self.ic.state);
         if state.is_contended(event.actions()) {
             state.before_store(Arc::make_mut(event).actions_mut());
         }
@@ -179,42 +178,42 @@ impl<'a> InvocationHandle<'a> {
     ///
     /// `updated` is the session's new update time, in seconds since the epoch.
     // R162
-    pub fn record(self, event: &Arc<Event>, temp: Option<&Map>, writes: u64, updated: f64) {
+    pub fn record(&self, event: &Arc<Event>, temp: Option<&Map>, writes: u64, updated: f64) {
         let delta = event.actions().state_delta();
         if !delta.is_empty() || temp.is_some() {
-            let mut state = lock(&self.0.state);
+            let mut state = lock(&self.ic.state);
             state.stored(delta, writes);
             if let Some(temp) = temp {
                 state.stored(temp, writes);
             }
         }
-        self.0.last_update_time.store(updated.to_bits(), Ordering::Release);
-        lock(&self.0.events).push(Arc::clone(event));
+        self.ic.last_update_time.store(updated.to_bits(), Ordering::Release);
+        lock(&self.ic.events).push(Arc::clone(event));
     }
 
     /// Returns what shortens the history before prompts, if the app asks for it.
     #[must_use]
-    pub fn compaction(self) -> Option<&'a Arc<dyn PromptCompaction>> {
-        self.0.setup.compaction.as_ref()
+    pub fn compaction(&self) -> Option<&Arc<dyn PromptCompaction>> {
+        self.ic.setup.compaction.as_ref()
     }
 
     /// What the invocation has done before this process, or before a retry; `None` for a fresh one.
     #[must_use]
-    pub fn history(self) -> Option<Arc<History>> {
-        if !self.0.has_history.load(Ordering::Acquire) {
+    pub fn history(&self) -> Option<Arc<History>> {
+        if !self.ic.has_history.load(Ordering::Acquire) {
             return None;
         }
-        lock(&self.0.history).history.clone()
+        lock(&self.ic.history).history.clone()
     }
 
-    pub(crate) fn signals(self) -> &'a LiveSignals {
-        &self.0.signals
+    pub(crate) fn signals(&self) -> &LiveSignals {
+        &self.ic.signals
     }
 
     /// Begins to store a signal for this invocation; `None` when a body waits for its name: it gets the signal as an answer, once the
     /// run pauses. For the Runner.
     #[must_use]
-    pub fn store_signal(self, name: &str) -> Option<StoringSignal<'a>> {
+    pub fn store_signal(&self, name: &str) -> Option<StoringSignal<'_>> {
         self.signals().store(name)
     }
 
@@ -222,31 +221,31 @@ impl<'a> InvocationHandle<'a> {
     ///
     /// What was read before is not read again, unless the history is still shared.
     // R404, R644, R1001
-    pub fn read_history(self) {
-        let mut cache = lock(&self.0.history);
-        let events = lock(&self.0.events);
-        let own = |event: &&Arc<Event>| event.invocation_id() == self.0.invocation_id();
+    pub fn read_history(&self) {
+        let mut cache = lock(&self.ic.history);
+        let events = lock(&self.ic.events);
+        let own = |event: &&Arc<Event>| event.invocation_id() == self.ic.invocation_id();
         let read = std::mem::replace(&mut cache.read, events.len());
         match cache.history.as_mut().and_then(Arc::get_mut) {
             // Nothing is taken back while the invocation runs.
             Some(history) => events[read..].iter().filter(own).for_each(|event| history.add(event)),
-            None => cache.history = self.0.known(History::read(&events, self.0.invocation_id())),
+            None => cache.history = self.ic.known(History::read(&events, self.ic.invocation_id())),
         }
     }
 
     /// Sets the history of this invocation, read from all of its events, before a resume.
-    pub fn set_history(self, history: History) {
-        let read = lock(&self.0.events).len();
-        *lock(&self.0.history) = HistoryCache { history: self.0.known(history), read };
+    pub fn set_history(&self, history: History) {
+        let read = lock(&self.ic.events).len();
+        *lock(&self.ic.history) = HistoryCache { history: self.ic.known(history), read };
     }
 
     /// Counts a model call against the limit of the run configuration.
     ///
     /// # Errors
     /// An `LlmCallsLimitExceededError` when the limit is reached.
-    pub fn count_llm_call(self) -> Result<(), NodeError> {
-        let limit = self.0.run_config().max_llm_calls.unwrap_or(RunConfig::MAX_LLM_CALLS);
-        let calls = self.0.llm_calls.fetch_add(1, Ordering::Relaxed) + 1;
+    pub fn count_llm_call(&self) -> Result<(), NodeError> {
+        let limit = self.ic.run_config().max_llm_calls.unwrap_or(RunConfig::MAX_LLM_CALLS);
+        let calls = self.ic.llm_calls.fetch_add(1, Ordering::Relaxed) + 1;
         if limit > 0 && calls > limit {
             let message = format!("Max number of llm calls limit of `{limit}` exceeded");
             return Err(NodeError::new("LlmCallsLimitExceededError", message)
@@ -257,7 +256,7 @@ impl<'a> InvocationHandle<'a> {
 
     /// The same, or `None` when there is none.
     #[must_use]
-    pub fn custom_metadata_if_any(self) -> Option<Map> {
-        self.0.has_metadata.load(Ordering::Acquire).then(|| self.0.custom_metadata())
+    pub fn custom_metadata_if_any(&self) -> Option<Map> {
+        self.ic.has_metadata.load(Ordering::Acquire).then(|| self.ic.custom_metadata())
     }
 }

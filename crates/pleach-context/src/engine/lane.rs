@@ -90,12 +90,12 @@ pub struct LaneSetup {
     pub round: Option<(SmolStr, u32)>,
 }
 
-impl RunHandle<'_> {
-    /// Returns the context of a call within this run. Parking, the counters of children and questions are the run's; actions,
+impl RunHandle {
+    /// Returns the handle of a call within this run. Parking, the counters of children and questions are the run's; actions,
     /// author, branch and the tool call are the lane's own, until [`merge_lane`](Self::merge_lane).
     #[must_use]
-    pub fn lane(self, setup: LaneSetup) -> Context {
-        let cell = self.0.cell();
+    pub fn lane(&self, setup: LaneSetup) -> Self {
+        let cell = self.ctx.cell();
         let around = cell.lane.agent.as_deref();
         let rounds = around.and_then(|part| part.rounds.as_ref());
         let agent = AgentPart {
@@ -116,89 +116,89 @@ impl RunHandle<'_> {
         };
         drop(cell);
         let own = OwnLane { author: lane.author.clone(), lane: Mutex::new(lane) };
-        Context { inner: Arc::clone(&self.0.inner), lane: Some(Arc::new(own)) }
+        Self { ctx: Context { inner: Arc::clone(&self.ctx.inner), lane: Some(Arc::new(own)) } }
     }
 
     /// Returns the path on the events of this call.
     #[must_use]
-    pub fn event_path(self) -> NodePath {
-        self.0.cell().lane.event_path().unwrap_or_else(|| self.0.node_path()).clone()
+    pub fn event_path(&self) -> NodePath {
+        self.ctx.cell().lane.event_path().unwrap_or_else(|| self.ctx.node_path()).clone()
     }
 
     /// Returns from which event of the session on the events of this call are.
     #[must_use]
-    pub fn since(self) -> usize {
-        self.0.cell().lane.agent.as_ref().map_or(0, |part| part.since)
+    pub fn since(&self) -> usize {
+        self.ctx.cell().lane.agent.as_ref().map_or(0, |part| part.since)
     }
 
     /// Returns whether an event of this call has asked the loop around it to end.
     #[must_use]
-    pub fn has_escalated(self) -> bool {
-        self.0.cell().lane.escalated
+    pub fn has_escalated(&self) -> bool {
+        self.ctx.cell().lane.escalated
     }
 
     /// Notes that an event below this call asks the loop around it to end.
-    pub fn escalate(self) {
-        self.0.cell().lane.escalated = true;
+    pub fn escalate(&self) {
+        self.ctx.cell().lane.escalated = true;
     }
 
     /// Sets the task that this run works on, which takes the place of the user's message for it and the runs below.
     // L55
-    pub fn set_task(self, task: Content) {
-        drop(self.0.inner.task.set(Box::new(task)));
+    pub fn set_task(&self, task: Content) {
+        drop(self.ctx.inner.task.set(Box::new(task)));
     }
 
     /// Makes this the branch of the events that follow, and of what follows the run in a graph.
-    pub fn set_branch(self, branch: Option<Branch>) {
-        self.0.cell().lane.branch = branch;
+    pub fn set_branch(&self, branch: Option<Branch>) {
+        self.ctx.cell().lane.branch = branch;
     }
 
     /// Returns whether this call waits for an answer.
     #[must_use]
-    pub fn waits(self) -> bool {
-        self.0.cell().lane.waits
+    pub fn waits(&self) -> bool {
+        self.ctx.cell().lane.waits
     }
 
     /// Notes that what this call runs waits for an answer.
-    pub fn note_waiting(self) {
-        self.0.cell().lane.waits = true;
+    pub fn note_waiting(&self) {
+        self.ctx.cell().lane.waits = true;
     }
 
     /// Returns whether an event of this call transfers to another agent.
     #[must_use]
-    pub fn transfers(self) -> bool {
-        self.0.cell().lane.agent.as_ref().is_some_and(|part| part.transfer.is_some())
+    pub fn transfers(&self) -> bool {
+        self.ctx.cell().lane.agent.as_ref().is_some_and(|part| part.transfer.is_some())
     }
 
     /// Takes the agent that an event of this call transfers to, and from which event of the session on that agent runs, if the
     /// transfer is a recorded one.
     #[must_use]
-    pub fn take_transfer(self) -> Option<(SmolStr, Option<usize>)> {
-        let transfer = self.0.cell().lane.take_transfer()?;
+    pub fn take_transfer(&self) -> Option<(SmolStr, Option<usize>)> {
+        let transfer = self.ctx.cell().lane.take_transfer()?;
         Some((transfer.agent, transfer.since))
     }
 
     /// Notes that the event before the session's event `since` transfers to an agent.
-    pub fn transfer_to(self, agent: SmolStr, since: usize) {
-        self.0.cell().lane.agent_part().transfer = Some(Transfer { agent, since: Some(since) });
+    pub fn transfer_to(&self, agent: SmolStr, since: usize) {
+        self.ctx.cell().lane.agent_part().transfer = Some(Transfer { agent, since: Some(since) });
     }
 
     /// Lets a failure of this run leave no event.
     // L170
-    pub fn fail_silently(self) {
-        self.0.cell().fails_silently = true;
+    pub fn fail_silently(&self) {
+        self.ctx.cell().fails_silently = true;
     }
 
     /// Returns whether a failure of this run leaves no event.
     #[must_use]
-    pub fn fails_silently(self) -> bool {
-        self.0.cell().fails_silently
+    pub fn fails_silently(&self) -> bool {
+        self.ctx.cell().fails_silently
     }
 
     /// Ends a lane of this run, and moves its pending actions to the run's next event. Of writes to one state key, those of the
     /// lane that is merged last win.
     // L108
-    pub fn merge_lane(self, lane: &Context) {
+    pub fn merge_lane(&self, lane: &Self) {
         let mut actions = {
             let mut cell = lane.cell();
             cell.lane.ended = true;
@@ -209,9 +209,9 @@ impl RunHandle<'_> {
         }
         let from = actions.state_writes();
         let keys = actions.take_state_delta().unwrap_or_default();
-        let mut cell = self.0.cell();
+        let mut cell = self.ctx.cell();
         if !keys.is_empty() {
-            let mut state = self.0.invocation().session_state();
+            let mut state = self.ctx.invocation().session_state();
             let into = crate::context::delta_of(&mut cell.lane.actions, &mut state);
             keys.keys().for_each(|key| state.adopt(key, from, into));
             drop(state);

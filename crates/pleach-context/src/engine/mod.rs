@@ -1,18 +1,21 @@
 //! What engines and the Runner call, and node code cannot.
 //!
-//! Node code has a [`Context`] and an [`InvocationContext`]. With [`Engine`] in scope, both also give a handle. The handle of a
-//! context drives its run: it makes the contexts of children and attempts, stages and delivers events, records failures that were
-//! caught, orders replayed children, and takes the outcome. The handle of an invocation gives the queue, the services and the
-//! history; the handle of a history keeps plans and completions in it. The facade does not export this module, so a handler cannot take an event from the queue, record one, or set the
-//! history.
+//! Node code has a [`Context`] and an [`InvocationContext`]. Engines have handles, which own what node code only views:
+//!
+//! - [`RunHandle`] drives one run: it makes the runs of children and the next attempts, stages and delivers events, records failures
+//!   that were caught, orders replayed children, and takes the outcome.
+//! - [`InvocationHandle`] gives the queue, the services and the history of an invocation.
+//! - [`HistoryHandle`] keeps plans and completions in a history.
+//!
+//! A node body gets a context. An engine's body makes the handle of it once, with [`RunHandle::of`], and keeps it; hooks, callbacks
+//! and tools are lent the context. A context returns no handle, and the facade does not export this module. So a handler cannot take
+//! an event from the queue, record one, or set the history.
 //!
 //! The state of a run is behind a lock that each call takes and that is never held across an await.
 
 mod background;
 mod caught;
 mod claimed_signal;
-mod deliver;
-mod deltas;
 mod history;
 mod invocation;
 mod lane;
@@ -23,11 +26,12 @@ mod progress;
 mod replay_order;
 mod replayed_child;
 mod run_state;
-mod stage;
+mod sending;
 mod tool_call;
 mod tree;
 
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::{Context, InvocationContext};
@@ -37,13 +41,11 @@ pub use history::HistoryHandle;
 pub use lane::LaneSetup;
 pub use parking::{WaitReason, WorkingLane};
 pub use position::{GraphNames, GraphPosition};
-pub use run_state::OutputSource;
-pub use stage::Staged;
+pub use sending::{EventQueue, SentEvent, Ticket};
 pub use tool_call::ToolRequests;
 pub use tree::ChildSetup;
 
 pub use crate::compaction::{Prompt, PromptCompaction};
-pub use crate::contract::{InvocationSetup, NodeScheduler, PluginManager, Services};
 pub use crate::credential::{
     KeptCredentials, SentCredential, TakenCredentials, accept_credential, credential_question, sent_credential,
 };
@@ -53,81 +55,103 @@ pub use crate::history::{
     AnswerState, PlannedRun, PlannedRuns, RecordedRun, ReplayState, RunKey, RunRecord, caller_of_task, completed_runs,
     is_reported, mark_completed, mark_reported, mark_task_response, round_of,
 };
+pub use crate::invocation::InvocationSetup;
 pub use crate::live_signals::StoringSignal;
 pub use crate::node_end::{NodeEnd, NodeResult, RunResult};
+pub use crate::plugin::PluginManager;
 pub use crate::pool::on_pool;
-pub use crate::queue::{EventQueue, Ticket};
-pub use crate::scheduler::BackgroundChild;
+pub use crate::scheduler::{BackgroundChild, NodeScheduler};
+pub use crate::services::Services;
 pub use crate::stable_uuid::stable_uuid;
 pub use crate::work_gate::WorkGate;
 pub use pleach_auth::{credential_key, drop_shown_credentials};
 
 pub(crate) use claimed_signal::ClaimedSignal;
-pub(crate) use deliver::Sending;
 pub(crate) use parking::InFlightCall;
 pub(crate) use run_state::{
-    AgentPart, ChildCounters, Lane, LaneWork, Output, OwnLane, RunState, Transfer, output_twice,
+    AgentPart, ChildCounters, Lane, LaneWork, Output, OutputSource, OwnLane, RunState, Transfer, output_twice,
 };
-pub(crate) use stage::{Notes, check_reserved, question_event};
+pub(crate) use sending::{LatestTicket, NotePolicy, Sending, check_reserved, question_event};
 pub(crate) use tree::{MAX_DEPTH, too_deep};
 
-/// Gives the engine's handle of what node code sees.
-pub trait Engine: sealed::Sealed {
-    /// The handle.
-    type Handle<'a>
-    where
-        Self: 'a;
-
-    /// Returns the engine's handle.
-    fn engine(&self) -> Self::Handle<'_>;
+/// What engines do with one node run. It dereferences to the [`Context`] that node code sees. Cheap to clone: clones are the same run.
+///
+/// # Example
+/// The body of a node that belongs to an engine. Hooks and tools are lent the context.
+/// ```
+/// # use pleach_context::engine::RunHandle;
+/// # use pleach_context::{Context, Flow, NodeError, Tool};
+/// # use pleach_core::Map;
+/// async fn call(tool: &dyn Tool, ctx: Context) -> Result<Flow, NodeError> {
+///     let run = RunHandle::of(ctx);
+///     run.begin_tool_call("call-1");
+///     let result = tool.run(&Map::new(), run.context()).await?;
+///     let asked = run.take_tool_requests();
+///     assert!(asked.confirmation.is_none(), "the engine asks a person");
+///     Ok(Flow::output(result.value))
+/// }
+/// ```
+#[derive(Clone)]
+pub struct RunHandle {
+    pub(crate) ctx: Context,
 }
 
-/// What an engine does with one node run.
-#[derive(Clone, Copy)]
-pub struct RunHandle<'a>(pub(crate) &'a Context);
-
-/// What an engine and the Runner do with an invocation.
-#[derive(Clone, Copy)]
-pub struct InvocationHandle<'a>(pub(crate) &'a InvocationContext);
-
-/// Returns the root of an invocation's tree of contexts: it runs nothing itself, and has no path.
-#[must_use]
-pub fn root_context(invocation: Arc<InvocationContext>) -> Context {
-    Context::root(invocation)
+/// What engines and the Runner do with an invocation. It dereferences to what node code sees.
+#[derive(Clone)]
+pub struct InvocationHandle {
+    pub(crate) ic: Arc<InvocationContext>,
 }
 
-impl Engine for Context {
-    type Handle<'a> = RunHandle<'a>;
+impl RunHandle {
+    /// Returns the handle of the run that a body was given. Call it once, where the body begins, and keep the handle.
+    #[must_use]
+    pub fn of(ctx: Context) -> Self {
+        Self { ctx }
+    }
 
-    fn engine(&self) -> RunHandle<'_> {
-        RunHandle(self)
+    /// Returns the root of an invocation's tree of runs: it runs nothing itself, and has no path.
+    #[must_use]
+    pub fn root(invocation: InvocationHandle) -> Self {
+        Self { ctx: Context::root(invocation) }
+    }
+
+    /// Returns the context, for node code.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.ctx
+    }
+
+    /// Returns the invocation that the run belongs to.
+    #[must_use]
+    pub fn invocation(&self) -> &InvocationHandle {
+        &self.ctx.inner.invocation
     }
 }
 
-impl Engine for InvocationContext {
-    type Handle<'a> = InvocationHandle<'a>;
+impl Deref for RunHandle {
+    type Target = Context;
 
-    fn engine(&self) -> InvocationHandle<'_> {
-        InvocationHandle(self)
+    fn deref(&self) -> &Context {
+        &self.ctx
     }
 }
 
-impl fmt::Debug for RunHandle<'_> {
+impl Deref for InvocationHandle {
+    type Target = InvocationContext;
+
+    fn deref(&self) -> &InvocationContext {
+        &self.ic
+    }
+}
+
+impl fmt::Debug for RunHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("RunHandle").field(self.0).finish()
+        f.debug_tuple("RunHandle").field(&self.ctx).finish()
     }
 }
 
-impl fmt::Debug for InvocationHandle<'_> {
+impl fmt::Debug for InvocationHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("InvocationHandle").field(self.0).finish()
+        f.debug_tuple("InvocationHandle").field(&self.ic).finish()
     }
-}
-
-mod sealed {
-    pub trait Sealed {}
-
-    impl Sealed for super::Context {}
-    impl Sealed for super::InvocationContext {}
-    impl Sealed for crate::History {}
 }

@@ -1,14 +1,25 @@
 //! How a run ended.
 
 use super::{NodeEnd, NodeResult, Output, RunHandle};
-use crate::{ChildFailure, NodeInput};
+use crate::{ChildFailure, Context, NodeInput};
 
-impl RunHandle<'_> {
+impl Context {
+    /// Adds questions that this run waits for.
+    pub(crate) fn add_interrupts(&self, ids: &[String]) {
+        let mut cell = self.cell();
+        cell.lane.waits |= !ids.is_empty();
+        for id in ids {
+            cell.interrupts.get_or_insert_default().insert(id.clone());
+        }
+    }
+}
+
+impl RunHandle {
     /// Takes how the run ended, if it did not fail. Output and route move out of the context: call it once, when the body is
     /// over. See [`NodeEnd::of_body`] for `wait_for_output`.
     #[must_use]
-    pub fn take_end(self, wait_for_output: bool) -> NodeEnd {
-        let mut cell = self.0.cell();
+    pub fn take_end(&self, wait_for_output: bool) -> NodeEnd {
+        let mut cell = self.ctx.cell();
         if let Some(interrupts) = &cell.interrupts {
             return NodeEnd::Interrupted(interrupts.iter().cloned().collect());
         }
@@ -29,21 +40,17 @@ impl RunHandle<'_> {
     }
 
     /// Gives the run an output that is stored already.
-    pub fn restore_output(self, output: NodeInput) {
-        self.0.cell().output = Output::Stored(output);
+    pub fn restore_output(&self, output: NodeInput) {
+        self.ctx.cell().output = Output::Stored(output);
     }
 
     /// Adds questions that this run waits for.
-    pub fn add_interrupts(self, ids: &[String]) {
-        let mut cell = self.0.cell();
-        cell.lane.waits |= !ids.is_empty();
-        for id in ids {
-            cell.interrupts.get_or_insert_default().insert(id.clone());
-        }
+    pub fn add_interrupts(&self, ids: &[String]) {
+        self.ctx.add_interrupts(ids);
     }
 
     /// Records what this run failed with, for [`Context::error`](crate::Context::error).
-    pub fn set_error(self, failure: ChildFailure) {
-        self.0.cell().error = Some(Box::new(failure));
+    pub fn set_error(&self, failure: ChildFailure) {
+        self.ctx.cell().error = Some(Box::new(failure));
     }
 }

@@ -118,16 +118,16 @@ pub enum WaitReason {
     Other,
 }
 
-impl RunHandle<'_> {
+impl RunHandle {
     /// Marks the body as being polled: [`wait_reason`](Self::wait_reason) sees what it begins to wait for from now on.
-    pub fn resume_body(self) {
-        self.0.run_state().body = None;
+    pub fn resume_body(&self) {
+        self.ctx.run_state().body = None;
     }
 
     /// Returns what a pending body waits for. `waker` is that of the task that polls the body.
     #[must_use]
-    pub fn wait_reason(self, waker: &Waker) -> WaitReason {
-        let mut cell = self.0.run_state();
+    pub fn wait_reason(&self, waker: &Waker) -> WaitReason {
+        let mut cell = self.ctx.run_state();
         if cell.workflow.as_ref().is_some_and(|part| !part.background.is_empty()) {
             // They came from another thread, while the body was polled.
             return WaitReason::PollAgain;
@@ -149,23 +149,23 @@ impl RunHandle<'_> {
     /// Counts this lane as a call of its run until the guard is dropped: what it awaits beside the run's own calls keeps the
     /// body alive.
     #[must_use]
-    pub fn work(self) -> WorkingLane {
-        let mut cell = self.0.cell();
+    pub fn work(&self) -> WorkingLane {
+        let mut cell = self.ctx.cell();
         cell.parking.in_flight += 1;
         cell.lane.work = Some(LaneWork::default());
         drop(cell);
-        WorkingLane(self.0.clone())
+        WorkingLane(self.ctx.clone())
     }
 
     /// Returns whether all that this lane has begun waits for the outside world.
     #[must_use]
-    pub fn is_lane_parked(self) -> bool {
-        self.0.cell().lane.work.is_some_and(LaneWork::is_parked)
+    pub fn is_lane_parked(&self) -> bool {
+        self.ctx.cell().lane.work.is_some_and(LaneWork::is_parked)
     }
 
     /// Whether every call of the body that is under way waits for the outside world.
     #[must_use]
-    pub fn is_parked(self) -> bool {
-        self.0.cell().is_parked()
+    pub fn is_parked(&self) -> bool {
+        self.ctx.cell().is_parked()
     }
 }

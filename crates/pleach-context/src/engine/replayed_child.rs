@@ -23,14 +23,14 @@ impl Drop for WaitingCall<'_> {
     }
 }
 
-impl RunHandle<'_> {
+impl RunHandle {
     /// Waits until the results of all replayed children that completed before `time` are delivered.
     ///
     /// # Cancel safety
     /// Dropping the future releases the next child in its place.
-    pub async fn wait_in_replay_order(self, time: u32) {
-        let key = self.0.cell().replay_order.get_or_insert_default().add(time);
-        let call = WaitingCall { ctx: self.0, key };
+    pub async fn wait_in_replay_order(&self, time: u32) {
+        let key = self.ctx.cell().replay_order.get_or_insert_default().add(time);
+        let call = WaitingCall { ctx: &self.ctx, key };
         poll_fn(|cx| {
             let mut cell = call.ctx.cell();
             if cell.replay_order.get_or_insert_default().poll_released(key, cx.waker()) {

@@ -9,8 +9,8 @@ use pleach_core::{Branch, EventActions, NodePath, Route, ToolConfirmation};
 use serde_json::Value;
 use smol_str::{SmolStr, format_smolstr};
 
+use super::SentEvent;
 use super::replay_order::ReplayOrder;
-use crate::queue::Ticket;
 use crate::scheduler::BackgroundChild;
 use crate::{ChildFailure, ConfirmationTerms, NodeError, NodeInput};
 
@@ -19,7 +19,7 @@ use crate::{ChildFailure, ConfirmationTerms, NodeError, NodeInput};
 pub(crate) struct RunState {
     pub(crate) output: Output,
     /// An output event on its way whose emit was dropped.
-    pub(crate) abandoned: Option<(Ticket, OutputSource)>,
+    pub(crate) abandoned: Option<SentEvent>,
     /// A stored message is the output, which no other event carries.
     pub(crate) output_in_message: bool,
     /// The body has sent an event.
@@ -228,7 +228,7 @@ impl Output {
 
 /// Which part of a stored event is its run's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutputSource {
+pub(crate) enum OutputSource {
     /// No part of it.
     None,
     /// The output.

@@ -4,8 +4,8 @@
 use pleach_core::{AuthConfig, FunctionCall, ToolConfirmation};
 use smol_str::SmolStr;
 
-use super::{Engine as _, RunHandle};
-use crate::ConfirmationTerms;
+use super::RunHandle;
+use crate::{ConfirmationTerms, Context};
 
 /// What a tool asked for before its call can be answered.
 #[derive(Debug, Default)]
@@ -18,22 +18,29 @@ pub struct ToolRequests {
     pub credential: Option<AuthConfig>,
 }
 
-impl RunHandle<'_> {
+impl Context {
+    /// Returns the name for what this call runs, unique among the calls of its agent's run.
+    pub(crate) fn call_key(&self) -> String {
+        self.cell().lane.tool.as_ref().map(|tool| tool.key.clone()).unwrap_or_default()
+    }
+}
+
+impl RunHandle {
     /// Makes this the context of a tool call.
-    pub fn set_function_call_id(self, id: impl Into<String>) {
-        self.0.cell().lane.tool.get_or_insert_default().function_call_id = Some(id.into());
+    pub fn set_function_call_id(&self, id: impl Into<String>) {
+        self.ctx.cell().lane.tool.get_or_insert_default().function_call_id = Some(id.into());
     }
 
     /// Sets the client's answer to a request for confirmation.
-    pub fn set_tool_confirmation(self, confirmation: ToolConfirmation) {
-        self.0.cell().lane.tool.get_or_insert_default().confirmation = Some(confirmation);
+    pub fn set_tool_confirmation(&self, confirmation: ToolConfirmation) {
+        self.ctx.cell().lane.tool.get_or_insert_default().confirmation = Some(confirmation);
     }
 
     /// Numbers the call among those of its agent's run: how many of the tool it has made, a name for what the call runs, and
     /// whether no call came before. Agents that share a run [claim](Self::claim_calls) their calls before.
-    pub fn set_call_number(self, ordinal: u32, key: &str, is_first: bool) {
+    pub fn set_call_number(&self, ordinal: u32, key: &str, is_first: bool) {
         let agent = self.agent_within_run();
-        let mut cell = self.0.cell();
+        let mut cell = self.ctx.cell();
         let shared = agent.as_ref().zip(cell.calls.as_ref());
         let id = cell.lane.tool.as_ref().and_then(|tool| tool.function_call_id.as_deref()).unwrap_or_default();
         let is_repeated = shared.is_some_and(|(agent, calls)| calls.agents.get(id).is_some_and(|first| first != agent));
@@ -46,8 +53,8 @@ impl RunHandle<'_> {
 
     /// Records that the agent has made calls in this run, which it shares with other agents: who makes a call first names what
     /// it runs by the call's id alone.
-    pub fn claim_calls<'e>(self, agent: &SmolStr, calls: impl IntoIterator<Item = &'e FunctionCall>) {
-        let mut cell = self.0.cell();
+    pub fn claim_calls<'e>(&self, agent: &SmolStr, calls: impl IntoIterator<Item = &'e FunctionCall>) {
+        let mut cell = self.ctx.cell();
         for call in calls {
             let known = cell.calls.get_or_insert_default();
             known.first.get_or_insert_with(|| agent.clone());
@@ -57,32 +64,32 @@ impl RunHandle<'_> {
 
     /// Returns the agent of this lane if its events are those of a run of another agent.
     #[must_use]
-    pub fn agent_within_run(self) -> Option<SmolStr> {
-        self.0.lane.as_ref()?.author.clone().filter(|author| *author != self.0.inner.name)
+    pub fn agent_within_run(&self) -> Option<SmolStr> {
+        self.ctx.lane.as_ref()?.author.clone().filter(|author| *author != self.ctx.inner.name)
     }
 
     /// Makes the run of the child that this call is for the one with the ordinal of the call.
-    pub fn number_children_like_call(self) {
-        self.0.cell().lane.tool.get_or_insert_default().is_run_of_child = true;
+    pub fn number_children_like_call(&self) {
+        self.ctx.cell().lane.tool.get_or_insert_default().is_run_of_child = true;
     }
 
     /// Returns the name for what this call runs, unique among the calls of its agent's run.
     #[must_use]
-    pub fn call_key(self) -> String {
-        self.0.cell().lane.tool.as_ref().map(|tool| tool.key.clone()).unwrap_or_default()
+    pub fn call_key(&self) -> String {
+        self.ctx.call_key()
     }
 
     /// Makes this the context of a tool call whose requests are kept for [`take_tool_requests`](Self::take_tool_requests)
     /// and ride on no event.
-    pub fn begin_tool_call(self, id: impl Into<String>) {
-        self.0.engine().set_function_call_id(id);
-        self.0.cell().lane.tool.get_or_insert_default().keeps_requests = true;
+    pub fn begin_tool_call(&self, id: impl Into<String>) {
+        self.set_function_call_id(id);
+        self.ctx.cell().lane.tool.get_or_insert_default().keeps_requests = true;
     }
 
     /// Marks the response of an agent's call, which waits for its confirmation, as final.
     // L114
-    pub fn skip_summarization_of_gate(self) {
-        let mut cell = self.0.cell();
+    pub fn skip_summarization_of_gate(&self) {
+        let mut cell = self.ctx.cell();
         if cell.sends_requests() {
             cell.lane.actions.set_skip_summarization(Some(true));
         }
@@ -90,17 +97,17 @@ impl RunHandle<'_> {
 
     /// Returns what the tool's request for a confirmation has beside its text.
     #[must_use]
-    pub fn confirmation_terms(self) -> ConfirmationTerms {
-        let cell = self.0.cell();
+    pub fn confirmation_terms(&self) -> ConfirmationTerms {
+        let cell = self.ctx.cell();
         cell.lane.tool.as_ref().and_then(|tool| tool.terms.as_deref().cloned()).unwrap_or_default()
     }
 
     /// Takes what the tool asked for in this call; nothing in a call whose requests ride on an event.
     #[must_use]
-    pub fn take_tool_requests(self) -> ToolRequests {
-        let Some(id) = self.0.function_call_id() else { return ToolRequests::default() };
+    pub fn take_tool_requests(&self) -> ToolRequests {
+        let Some(id) = self.ctx.function_call_id() else { return ToolRequests::default() };
         let terms = self.confirmation_terms();
-        let mut cell = self.0.cell();
+        let mut cell = self.ctx.cell();
         if cell.lane.actions.is_empty() || cell.sends_requests() {
             return ToolRequests::default();
         }

@@ -5,10 +5,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 use pleach_core::{Branch, Content, Map, NodePath};
 use smol_str::SmolStr;
 
-use super::{ChildCounters, GraphNames, GraphPosition, RunHandle, RunState};
-use crate::contract::ContextInner;
-use crate::queue::LatestTicket;
-use crate::{Context, InvocationContext, NodeError, NodeKind, NodeSpec, RetryConfig};
+use super::{ChildCounters, GraphNames, GraphPosition, InvocationHandle, LatestTicket, RunHandle, RunState};
+use crate::context::ContextInner;
+use crate::{Context, NodeError, NodeKind, NodeSpec, RetryConfig};
 
 /// How deep runs may be nested: a child is polled inside its parent, on one stack. As many workflows as a graph may nest, and a
 /// node in the innermost.
@@ -47,7 +46,7 @@ pub struct ChildSetup {
 
 impl Context {
     // R202
-    pub(crate) fn root(invocation: Arc<InvocationContext>) -> Self {
+    pub(crate) fn root(invocation: InvocationHandle) -> Self {
         Self {
             inner: Arc::new(ContextInner {
                 invocation,
@@ -78,19 +77,25 @@ impl Context {
             lane: None,
         }
     }
+
+    /// Returns the task that this run, or one above it, works on.
+    pub(crate) fn task(&self) -> Option<&Content> {
+        let mut runs = std::iter::successors(Some(self), |run| run.inner.parent.as_deref());
+        runs.find_map(|run| run.inner.task.get()).map(|task| &**task)
+    }
 }
 
-impl<'a> RunHandle<'a> {
+impl RunHandle {
     /// The context of a new run of the node with this specification.
     // R203
     #[must_use]
-    pub fn child(self, spec: &NodeSpec, name: &SmolStr, setup: ChildSetup) -> Context {
-        let parent = &*self.0.inner;
+    pub fn child(&self, spec: &NodeSpec, name: &SmolStr, setup: ChildSetup) -> RunHandle {
+        let parent = &*self.ctx.inner;
         let is_workflow = spec.kind == NodeKind::Workflow;
         let is_agent = spec.kind == NodeKind::Agent;
         // An author that the caller has set counts for what it starts, too.
         let (author, scope, is_called) = {
-            let lane = &self.0.cell().lane;
+            let lane = &self.ctx.cell().lane;
             let is_called = lane.tool.as_ref().is_some_and(|tool| !tool.key.is_empty());
             (lane.author.clone(), lane.isolation_scope.clone(), is_called)
         };
@@ -100,10 +105,10 @@ impl<'a> RunHandle<'a> {
         let isolation_scope = setup.isolation_scope.or(scope);
         let explicit = setup.output_for.is_some() && parent.kind != NodeKind::Workflow;
         let is_delegate = explicit || (setup.output_for.is_some() && parent.is_delegate);
-        Context {
+        let ctx = Context {
             inner: Arc::new(ContextInner {
-                invocation: Arc::clone(&parent.invocation),
-                parent: Some(self.0.clone()),
+                invocation: parent.invocation.clone(),
+                parent: Some(self.clone()),
                 path: setup.path,
                 author: child_author.clone().filter(|author| !author.is_empty()).unwrap_or_else(|| name.clone()),
                 name: name.clone(),
@@ -128,7 +133,8 @@ impl<'a> RunHandle<'a> {
                 cell: Mutex::new(RunState::on(setup.branch, isolation_scope)),
             }),
             lane: None,
-        }
+        };
+        Self { ctx }
     }
 
     /// The context of the next attempt of this run, on the branch and in the scope that the first one had.
@@ -137,14 +143,14 @@ impl<'a> RunHandle<'a> {
     /// so that its finished children are found again.
     // R404
     #[must_use]
-    pub fn next_attempt(self, branch: Option<Branch>, isolation_scope: Option<Arc<str>>, rewind: bool) -> Context {
-        let this = &*self.0.inner;
-        let children = if rewind { this.earlier_children.clone() } else { self.0.cell().children.clone() };
+    pub fn next_attempt(&self, branch: Option<Branch>, isolation_scope: Option<Arc<str>>, rewind: bool) -> RunHandle {
+        let this = &*self.ctx.inner;
+        let children = if rewind { this.earlier_children.clone() } else { self.ctx.cell().children.clone() };
         let mut state = RunState::on(branch, isolation_scope);
         state.children.clone_from(&children);
-        Context {
+        let ctx = Context {
             inner: Arc::new(ContextInner {
-                invocation: Arc::clone(&this.invocation),
+                invocation: this.invocation.clone(),
                 parent: this.parent.clone(),
                 path: this.path.clone(),
                 name: this.name.clone(),
@@ -170,33 +176,33 @@ impl<'a> RunHandle<'a> {
                 cell: Mutex::new(state),
             }),
             lane: None,
-        }
+        };
+        Self { ctx }
     }
 
     /// The runs of the graph node for which the agent answers, after a transfer, the first one first; empty for any other run.
     #[must_use]
-    pub fn answers_for(self) -> &'a [NodePath] {
-        self.0.inner.answers_for.as_deref().unwrap_or_default()
+    pub fn answers_for(&self) -> &[NodePath] {
+        self.ctx.inner.answers_for.as_deref().unwrap_or_default()
     }
 
     /// The position of the run in its workflow's graph; `None` for dynamic and root runs.
     #[must_use]
-    pub fn position(self) -> Option<GraphPosition> {
-        self.0.inner.position
+    pub fn position(&self) -> Option<GraphPosition> {
+        self.ctx.inner.position
     }
 
     /// Returns the task that this run, or one above it, works on.
     #[must_use]
-    pub fn task(self) -> Option<&'a Content> {
-        let mut runs = std::iter::successors(Some(self.0), |run| run.inner.parent.as_ref());
-        runs.find_map(|run| run.inner.task.get()).map(|task| &**task)
+    pub fn task(&self) -> Option<&Content> {
+        self.ctx.task()
     }
 
     /// Returns whether another attempt of a run above this one follows its failure. A body above it may also catch the failure: either way the
     /// invocation continues.
-    pub(super) fn is_tried_again_above(self, error: &NodeError) -> bool {
-        let mut in_background = self.0.inner.background;
-        let mut runs = std::iter::successors(self.parent(), |run| run.inner.parent.as_ref());
+    pub(super) fn is_tried_again_above(&self, error: &NodeError) -> bool {
+        let mut in_background = self.ctx.inner.background;
+        let mut runs = std::iter::successors(self.parent(), |run| run.parent());
         runs.any(|run| {
             let inner = &run.inner;
             let (is_workflow, has_ended) = {
@@ -213,39 +219,39 @@ impl<'a> RunHandle<'a> {
         })
     }
 
-    /// The context of the run that runs this one; the root has none.
+    /// The run that runs this one; the root has none.
     #[must_use]
-    pub fn parent(self) -> Option<&'a Context> {
-        self.0.inner.parent.as_ref()
+    pub fn parent(&self) -> Option<&RunHandle> {
+        self.ctx.inner.parent.as_ref()
     }
 
     /// Sets the names that the runs below this one can show; only the first call has an effect.
-    pub fn set_graph_names(self, names: Arc<GraphNames>) {
-        let _ = self.0.inner.graph.set(names);
+    pub fn set_graph_names(&self, names: Arc<GraphNames>) {
+        let _ = self.ctx.inner.graph.set(names);
     }
 
     /// Returns an error when too many runs are above each other.
     ///
     /// # Errors
     /// A `RecursionError`.
-    pub fn check_depth(self) -> Result<(), NodeError> {
-        if self.0.inner.depth <= MAX_DEPTH {
+    pub fn check_depth(&self) -> Result<(), NodeError> {
+        if self.ctx.inner.depth <= MAX_DEPTH {
             return Ok(());
         }
-        Err(too_deep(self.0.inner.depth))
+        Err(too_deep(self.ctx.inner.depth))
     }
 
     /// Fixes the path of the next child of this name.
     #[must_use]
-    pub fn next_child_path(self, name: &SmolStr, run_id: Option<&str>) -> NodePath {
+    pub fn next_child_path(&self, name: &SmolStr, run_id: Option<&str>) -> NodePath {
         if let Some(id) = run_id {
-            self.0.cell().children.get_or_insert_default();
-            return self.0.node_path().child(name, id);
+            self.ctx.cell().children.get_or_insert_default();
+            return self.ctx.node_path().child(name, id);
         }
-        let mut cell = self.0.cell();
+        let mut cell = self.ctx.cell();
         if let Some(id) = cell.lane.tool.as_mut().and_then(|tool| tool.next_run_id(name)) {
             cell.children.get_or_insert_default();
-            return self.0.node_path().child(name, &id);
+            return self.ctx.node_path().child(name, &id);
         }
         let ChildCounters { counts, path_buffer } = &mut **cell.children.get_or_insert_default();
         let run = match counts.get_mut(name) {
@@ -255,39 +261,39 @@ impl<'a> RunHandle<'a> {
             }
             None => *counts.entry(name.clone()).or_insert(1),
         };
-        self.0.node_path().child_in(path_buffer, name, run)
+        self.ctx.node_path().child_in(path_buffer, name, run)
     }
 
     /// Counts a child whose path another has fixed, so that [`next_child_path`](Self::next_child_path) continues after its run id.
-    pub fn count_child(self, name: &SmolStr, run: u32) {
-        let mut cell = self.0.cell();
+    pub fn count_child(&self, name: &SmolStr, run: u32) {
+        let mut cell = self.ctx.cell();
         let count = cell.children.get_or_insert_default().counts.entry(name.clone()).or_default();
         *count = run.max(*count);
     }
 
     /// Returns the highest run id of the children of this name that are counted here.
     #[must_use]
-    pub fn child_count(self, name: &SmolStr) -> u32 {
-        let cell = self.0.cell();
+    pub fn child_count(&self, name: &SmolStr) -> u32 {
+        let cell = self.ctx.cell();
         cell.children.as_ref().and_then(|children| children.counts.get(name).copied()).unwrap_or_default()
     }
 
     /// The ancestors whose output this run's output is too, nearest first.
     #[must_use]
-    pub fn output_for(self) -> Option<std::sync::Arc<[NodePath]>> {
-        self.0.inner.output_for.clone()
+    pub fn output_for(&self) -> Option<std::sync::Arc<[NodePath]>> {
+        self.ctx.inner.output_for.clone()
     }
 
     /// The ancestors whose output a child that is to give this run's output gives as well.
     #[must_use]
-    pub fn output_for_of_child(self) -> std::sync::Arc<[NodePath]> {
-        let own = std::iter::once(self.0.node_path().clone());
-        own.chain(self.0.inner.output_for.iter().flat_map(|paths| paths.iter().cloned())).collect()
+    pub fn output_for_of_child(&self) -> std::sync::Arc<[NodePath]> {
+        let own = std::iter::once(self.ctx.node_path().clone());
+        own.chain(self.ctx.inner.output_for.iter().flat_map(|paths| paths.iter().cloned())).collect()
     }
 
     /// Whether this attempt has started children.
     #[must_use]
-    pub fn has_children(self) -> bool {
-        self.0.cell().children.is_some()
+    pub fn has_children(&self) -> bool {
+        self.ctx.cell().children.is_some()
     }
 }

@@ -1,6 +1,5 @@
 //! The parameters that read the input, the answers and the app's values.
 
-use crate::engine::Engine as _;
 use std::any::{Any, TypeId};
 use std::ops::Deref;
 use std::sync::Arc;
@@ -109,7 +108,7 @@ impl<T: Send + Sync + 'static> FromContext for Shared<T> {
     type Wants = Nothing;
 
     fn from_context(ctx: &Context, _: &mut NodeInput) -> Result<Self, NodeError> {
-        let found = ctx.invocation().engine().services().provided.get::<T>();
+        let found = ctx.inner.invocation.services().provided.get::<T>();
         found.map(Self).ok_or_else(|| {
             NodeError::new(
                 "WorkflowConfigurationError",

@@ -12,11 +12,18 @@ use pleach_core::{BoxError, Clock, Content, Event, Map};
 use pleach_model::{LlmRequest, LlmResponse};
 use serde_json::Value;
 
-use crate::contract::PluginManager;
 use crate::{
     AgentSpec, CallbackContext, Context, Hook, InvocationContext, NodeError, NodeInput, NodeSpec, Plugin, Tool,
     ToolContext,
 };
+
+/// The plugins of an app. ADK: `PluginManager`.
+#[derive(Clone, Default)]
+pub struct PluginManager {
+    /// Those that may change something.
+    plugins: Arc<[Arc<dyn Plugin>]>,
+    observers: Arc<[Arc<dyn Plugin>]>,
+}
 
 impl PluginManager {
     /// Takes the plugins of an app.

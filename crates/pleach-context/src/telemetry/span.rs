@@ -5,7 +5,6 @@ use tracing::field::Empty;
 use tracing::{Level, Span, info_span, level_enabled};
 
 use super::InvocationTrace;
-use crate::engine::Engine as _;
 use crate::{Context, InvocationContext, NodeKind, NodeSpec, Tool};
 
 /// `info_span!`, behind the one atomic load that shows that it has no subscriber: where a dependency turns on tracing's feature
@@ -47,7 +46,7 @@ pub fn node_run(spec: &NodeSpec, ctx: &Context) -> Span {
 }
 
 fn workflow_run(ctx: &Context) -> Span {
-    if ctx.engine().parent().is_none_or(|parent| parent.node_path().is_root()) {
+    if ctx.inner.parent.as_ref().is_none_or(|parent| parent.node_path().is_root()) {
         return Span::none();
     }
     span!(

@@ -1,7 +1,6 @@
 //! The credentials that clients have sent: in the invocation, and in the app's credential service.
 
 use pleach_auth::{AuthCredential, credential_key, without_client_secret};
-use pleach_context::engine::Engine as _;
 use pleach_context::{NodeError, ToolContext};
 use pleach_core::AuthConfig;
 use serde_json::Value;
@@ -72,7 +71,7 @@ impl Kept<'_> {
 
     /// Whether the app has a service that keeps credentials beyond the invocation.
     fn has_service(&self) -> bool {
-        self.ctx.invocation().engine().services().credentials.is_some()
+        self.ctx.invocation().credential_service().is_some()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pleach_context::InvocationContext;
+use pleach_context::engine::InvocationHandle;
 use pleach_core::Event;
 use pleach_session::effective_events;
 
@@ -17,7 +17,7 @@ use crate::run::event_writer::Store;
 impl EventsCompactionConfig {
     /// Summarises the session's events if a trigger is reached, and stores the summary. The summary belongs to no run: plugins
     /// do not see it and callers do not receive it. Errors are logged, because the invocation itself has succeeded.
-    pub(crate) async fn compact(&self, ic: &InvocationContext, store: &mut Store) {
+    pub(crate) async fn compact(&self, ic: &InvocationHandle, store: &mut Store) {
         let Some(summarizer) = &self.summarizer else { return };
         let all = ic.events();
         let events: Vec<&Arc<Event>> =
@@ -37,7 +37,7 @@ impl EventsCompactionConfig {
     }
 }
 
-async fn put(ic: &InvocationContext, store: &mut Store, mut summary: Event) {
+async fn put(ic: &InvocationHandle, store: &mut Store, mut summary: Event) {
     // A summary with an isolation scope would never be found.
     summary.set_isolation_scope(None);
     let session = ic.session_key();

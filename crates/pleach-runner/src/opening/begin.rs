@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use pleach_context::engine::{Engine as _, TakenCredentials};
-use pleach_context::{History, InvocationContext, NodeInput};
+use pleach_context::engine::{InvocationHandle, TakenCredentials};
+use pleach_context::{History, NodeInput};
 use pleach_core::{Content, Event, Map, StateRights};
 use pleach_session::{REDACTIONS, is_left_of};
 
@@ -111,16 +111,15 @@ impl Invocation {
         if let Some(first) = first.filter(|event| !is_redacted(event)) {
             run.set_first(&first, self.has_no_plugins());
         }
-        let engine = self.ic.engine();
         if begins {
             run.begin(self.ic.invocation_id());
         }
         if let Some(event) = &input {
-            engine.set_user_event(Arc::clone(event));
+            self.ic.set_user_event(Arc::clone(event));
         }
         if let Some(mut history) = history {
             stored.iter().for_each(|event| history.add(event));
-            engine.set_history(*history);
+            self.ic.set_history(*history);
         }
         self.input = input.map_or(NodeInput::Null, NodeInput::Content);
         self.user_event = stored;
@@ -130,12 +129,12 @@ impl Invocation {
     /// Makes the first body claim the session: nothing is stored yet, and of several resumes only one runs.
     fn close_gate(&self, history: Option<&History>) {
         if history.is_some() {
-            self.ic.engine().work_gate().close();
+            self.ic.work_gate().close();
         }
     }
 
     fn has_no_plugins(&self) -> bool {
-        self.ic.engine().services().plugins.is_empty()
+        self.ic.services().plugins.is_empty()
     }
 
     /// Stores the changes of state of a resume. Without any, an event ends the rest of a copied session.
@@ -180,7 +179,7 @@ impl Invocation {
         let stored = self.append(event).await?;
         // Only after the append: of two concurrent answers, the stored one counts.
         let ic = &self.ic;
-        ic.engine().services().sent_credentials.keep(ic.session_key(), ic.invocation_id(), sent);
+        ic.services().sent_credentials.keep(ic.session_key(), ic.invocation_id(), sent);
         Ok(stored)
     }
 
@@ -212,21 +211,21 @@ impl Invocation {
         if !metadata.is_empty() {
             event.set_custom_metadata(Some(metadata));
         }
-        self.store.stamp(ic.engine().services(), &mut event);
+        self.store.stamp(ic.services(), &mut event);
         Arc::new(event)
     }
 
     /// Returns the event that continues a copied session.
     fn continued_event(&mut self) -> Arc<Event> {
         let mut event = continued(self.ic.invocation_id());
-        self.store.stamp(self.ic.engine().services(), &mut event);
+        self.store.stamp(self.ic.services(), &mut event);
         Arc::new(event)
     }
 }
 
 /// Finds what a request that starts an invocation again asks for otherwise than the message that started it.
 async fn difference(
-    ic: &InvocationContext,
+    ic: &InvocationHandle,
     message: &Content,
     (state_delta, rights): (&Map, StateRights),
     first: &Event,
@@ -244,14 +243,14 @@ async fn difference(
 }
 
 /// Returns whether a message differs from the one that started the invocation, which a plugin may have replaced.
-async fn is_other_message(ic: &InvocationContext, new: &Content, first: &Event) -> Result<bool, RunError> {
+async fn is_other_message(ic: &InvocationHandle, new: &Content, first: &Event) -> Result<bool, RunError> {
     let is_first = |message: Option<&Content>| {
         first.content() == message || is_left(first, |original| original.set_content(message.cloned()))
     };
     if is_first(Some(new)) {
         return Ok(false);
     }
-    let replaced = ic.engine().services().plugins.on_user_message(ic, new).await.map_err(RunError::Plugin)?;
+    let replaced = ic.services().plugins.on_user_message(ic, new).await.map_err(RunError::Plugin)?;
     Ok(!is_first(replaced.map(as_user).as_ref()))
 }
 
@@ -281,8 +280,8 @@ enum Seen {
 }
 
 impl ShownMessage {
-    async fn show(&mut self, ic: &InvocationContext, message: Content) -> Result<Seen, RunError> {
-        let plugins = &ic.engine().services().plugins;
+    async fn show(&mut self, ic: &InvocationHandle, message: Content) -> Result<Seen, RunError> {
+        let plugins = &ic.services().plugins;
         if self.0.is_none() && !plugins.is_empty() {
             // Boxed: the future of each run is as large as its largest part.
             let replaced = Box::pin(plugins.on_user_message(ic, &message)).await;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use pleach_context::engine::{Engine as _, InvocationSetup, drop_shown_credentials};
+use pleach_context::engine::{InvocationSetup, drop_shown_credentials};
 use pleach_context::{History, StreamingMode};
 use pleach_core::{Content, InvocationId, Session, SessionKey, Unstorable};
 use pleach_session::{CreateSession, GetSessionConfig, SessionError, effective_events_of};
@@ -245,9 +245,9 @@ impl RunnerParts {
         if run.streams() {
             Arc::make_mut(&mut setup.run_config).streaming_mode = StreamingMode::Sse;
         }
-        let ic = Arc::new(setup.open());
+        let ic = setup.open();
         let followed = Arc::downgrade(run);
-        ic.engine().set_followers(move |event| {
+        ic.set_followers(move |event| {
             if let Some(run) = followed.upgrade() {
                 run.publish(&event);
             }

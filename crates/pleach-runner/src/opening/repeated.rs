@@ -3,8 +3,8 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use pleach_context::engine::{Engine as _, NodeEnd, NodeResult, RunRecord, is_reported, root_context};
-use pleach_context::{History, InvocationContext, NodeError};
+use pleach_context::engine::{InvocationHandle, NodeEnd, NodeResult, RunHandle, RunRecord, is_reported};
+use pleach_context::{History, NodeError};
 use pleach_core::{Event, NodePath, Question};
 use pleach_session::notes::is_tried_again;
 use pleach_session::{effective_events_of, open_questions};
@@ -76,14 +76,14 @@ pub(crate) async fn recorded(
 /// Replays the root node. Returns `None` when a body would have to run.
 async fn replay(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Result<Option<NodeEnd>, RunError> {
     let Invocation { ic, engine, entry, input, .. } = begun;
-    ic.engine().work_gate().close();
-    let root_ctx = root_context(Arc::clone(ic));
+    ic.work_gate().close();
+    let root_ctx = RunHandle::root(ic.clone());
     let mut root = RootDriver::new(Box::pin(engine.run_root(&root_ctx, &*parts.root, entry, input.clone())));
-    while !must_stop(ic, run) && !ic.engine().work_gate().is_wanted() {
+    while !must_stop(ic, run) && !ic.work_gate().is_wanted() {
         root.step(ic, run, None).await;
         // Events that a replay sends again are already stored.
-        while let Some((ticket, event)) = ic.engine().queue().take() {
-            ic.engine().queue().acknowledge(ticket, event);
+        while let Some((ticket, event)) = ic.queue().take() {
+            ic.queue().acknowledge(ticket, event);
         }
         if let Some(end) = root.take_end() {
             return end.map(Some).map_err(RunError::from);
@@ -98,7 +98,7 @@ async fn replay(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Res
 ///
 /// Failed attempts and caught failures of children leave error events, too. Only the error event of the root's last attempt proves the end.
 // R404
-fn failure(ic: &InvocationContext) -> Option<RunError> {
+fn failure(ic: &InvocationHandle) -> Option<RunError> {
     let events = ic.events();
     let (error, path) = last_failure(&effective_events_of(&events, ic.invocation_id()))?;
     (path.segments().count() == 1).then_some(RunError::Node { error, path })
@@ -113,20 +113,20 @@ pub(crate) fn last_failure(own: &[&Arc<Event>]) -> Option<(NodeError, NodePath)>
 
 /// Returns whether the replay of an invocation found no body that would do anything but ask. One that has asked after its last answer runs
 /// again on each resume.
-pub(crate) fn rests(ic: &InvocationContext) -> bool {
-    let history = ic.engine().history();
+pub(crate) fn rests(ic: &InvocationHandle) -> bool {
+    let history = ic.history();
     let asks = |run: &NodePath| history.as_ref().and_then(|history| history.run(run)).is_some_and(RunRecord::asks_last);
-    ic.engine().work_gate().wanted().iter().all(|(run, _)| asks(run))
+    ic.work_gate().wanted().iter().all(|(run, _)| asks(run))
 }
 
 /// Returns whether the bodies that a resume would run may have completed before: their nodes give nothing, so that no event shows it, and the
 /// app does not record it.
-pub(crate) fn may_be_done(ic: &InvocationContext) -> bool {
-    let history = ic.engine().history();
+pub(crate) fn may_be_done(ic: &InvocationHandle) -> bool {
+    let history = ic.history();
     let history = history.as_deref();
     let is_over = |record: &RunRecord| !record.failed && !record.is_open();
     let may_be_over = |run: &NodePath| history.and_then(|history| history.run(run)).is_none_or(is_over);
-    let wanted = ic.engine().work_gate().wanted();
+    let wanted = ic.work_gate().wanted();
     let events = ic.events();
     let own = effective_events_of(&events, ic.invocation_id());
     // The next attempt would have left an event.
@@ -141,14 +141,14 @@ pub(crate) fn may_be_done(ic: &InvocationContext) -> bool {
 }
 
 /// Returns whether the last event of an invocation asks: a lane beside the question may have been cut off.
-fn asked_last(ic: &InvocationContext) -> bool {
+fn asked_last(ic: &InvocationHandle) -> bool {
     let events = ic.events();
     let own = effective_events_of(&events, ic.invocation_id());
     // A workflow notes behind its node's question how far it is.
     without_signals(&own).find(|event| !is_checkpoint(event)).is_some_and(|last| !last.questions().is_empty())
 }
 
-fn open_questions_of(ic: &InvocationContext) -> Vec<Question> {
+fn open_questions_of(ic: &InvocationHandle) -> Vec<Question> {
     let mut open = open_questions(&ic.events());
     open.retain(|question| question.invocation_id == *ic.invocation_id());
     open

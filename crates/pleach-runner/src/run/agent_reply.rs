@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pleach_context::engine::Engine as _;
-use pleach_context::{AgentSpec, InvocationContext, Node, NodeError, NodeInput, Schema};
+use pleach_context::engine::InvocationHandle;
+use pleach_context::{AgentSpec, Node, NodeError, NodeInput, Schema};
 use pleach_core::Event;
 use pleach_schema::json_in_text;
 use serde::de::DeserializeOwned;
@@ -21,7 +21,7 @@ pub(crate) struct AgentReply {
 
 impl AgentReply {
     /// Returns the reply of an invocation; `None` when its root is no agent.
-    pub(crate) fn of(ic: &InvocationContext, root: &dyn Node) -> Option<Self> {
+    pub(crate) fn of(ic: &InvocationHandle, root: &dyn Node) -> Option<Self> {
         let spec = root.agent()?;
         let is_reply = |event: &&Arc<Event>| {
             event.invocation_id() == ic.invocation_id()
@@ -29,7 +29,7 @@ impl AgentReply {
                 && event.is_final_response()
                 && !event.text().is_empty()
         };
-        let said = ic.engine().with_events(|events| events.iter().rev().find(is_reply).cloned());
+        let said = ic.with_events(|events| events.iter().rev().find(is_reply).cloned());
         // An agent that the root has transferred to answers in its place.
         let agent = said.as_ref().and_then(|said| named(root, spec, said.author())).unwrap_or(root).spec();
         Some(Self { agent: agent.name.clone(), said, schema: agent.output_schema.clone() })

@@ -4,8 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, ready};
 
-use pleach_context::InvocationContext;
-use pleach_context::engine::Engine as _;
+use pleach_context::engine::InvocationHandle;
 use pleach_core::BoxFuture;
 use pleach_session::SessionError;
 
@@ -32,7 +31,7 @@ pub(crate) struct Driver {
 
 enum Phase {
     Starting(BoxFuture<'static, Result<Started, Failure>>),
-    Running { work: BoxFuture<'static, Result<(), RunError>>, ic: Option<Arc<InvocationContext>> },
+    Running { work: BoxFuture<'static, Result<(), RunError>>, ic: Option<InvocationHandle> },
     Failing(BoxFuture<'static, RunError>),
 }
 
@@ -130,7 +129,7 @@ async fn begin_opened(
     };
     let span = RunSpan::new(parts.on_span.open(&opening.invocation.ic, parts.root.spec(), opening.history.is_some()));
     let begin = pin!(async {
-        let ic = Arc::clone(&opening.invocation.ic);
+        let ic = opening.invocation.ic.clone();
         match opening.begin(parts, run, shown).await {
             Ok(Begun::Runs(invocation)) => {
                 let work = Box::pin(invocation.run(Arc::clone(parts), Arc::clone(run)));
@@ -175,8 +174,8 @@ async fn observe(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Re
 }
 
 /// Notifies the plugins of a failure.
-async fn report(ic: Arc<InvocationContext>, error: RunError) -> RunError {
-    ic.engine().services().plugins.on_run_error(&ic, &error.to_node_error()).await;
+async fn report(ic: InvocationHandle, error: RunError) -> RunError {
+    ic.services().plugins.on_run_error(&ic, &error.to_node_error()).await;
     error
 }
 

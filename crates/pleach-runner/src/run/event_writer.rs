@@ -3,8 +3,7 @@
 
 use std::sync::Arc;
 
-use pleach_context::InvocationContext;
-use pleach_context::engine::{Engine as _, Services};
+use pleach_context::engine::{InvocationHandle, Services};
 use pleach_core::{DISTINCT_TIMES, Event, EventId, InvocationId, SessionHead, micros, next_time, seconds, take_temp};
 
 use pleach_session::Since;
@@ -64,15 +63,15 @@ impl Store {
     ///
     /// # Errors
     /// The error of a plugin or the session service; the event is not stored then.
-    pub(crate) async fn take(&mut self, ic: &InvocationContext, mut event: Arc<Event>) -> Result<Stored, RunError> {
-        let metadata = ic.engine().custom_metadata_if_any();
+    pub(crate) async fn take(&mut self, ic: &InvocationHandle, mut event: Arc<Event>) -> Result<Stored, RunError> {
+        let metadata = ic.custom_metadata_if_any();
         if let Some(mut merged) = metadata {
             let event = Arc::make_mut(&mut event);
             merged.extend(event.custom_metadata().cloned().unwrap_or_default());
             event.set_custom_metadata(Some(merged));
         }
-        self.stamp(ic.engine().services(), Arc::make_mut(&mut event));
-        let original = ic.engine().apply_event_hooks(&mut event).await.map_err(RunError::Plugin)?;
+        self.stamp(ic.services(), Arc::make_mut(&mut event));
+        let original = ic.apply_event_hooks(&mut event).await.map_err(RunError::Plugin)?;
         let shown = match event.is_partial() {
             true => {
                 self.publish(&event);
@@ -90,7 +89,7 @@ impl Store {
     /// # Errors
     /// As [`append`](Self::append); the session is stale when another run continues the invocation.
     // R128
-    pub(crate) async fn close(&mut self, ic: &InvocationContext, event: Arc<Event>) -> Result<Arc<Event>, RunError> {
+    pub(crate) async fn close(&mut self, ic: &InvocationHandle, event: Arc<Event>) -> Result<Arc<Event>, RunError> {
         let mut tries = 1;
         loop {
             match self.take(ic, Arc::clone(&event)).await {
@@ -106,8 +105,8 @@ impl Store {
     }
 
     /// Takes the session as it is now, unless something in it is of this invocation: then another run continues it.
-    async fn catch_up(&mut self, ic: &InvocationContext) -> Result<bool, RunError> {
-        let Some(Since::Events(session)) = ic.engine().services().sessions.events_since(&self.head).await? else {
+    async fn catch_up(&mut self, ic: &InvocationHandle) -> Result<bool, RunError> {
+        let Some(Since::Events(session)) = ic.services().sessions.events_since(&self.head).await? else {
             return Ok(false);
         };
         if session.events.iter().any(|event| event.invocation_id() == ic.invocation_id()) {
@@ -124,7 +123,7 @@ impl Store {
     /// The error of the session service; nothing is stored then.
     pub(crate) async fn append(
         &mut self,
-        ic: &InvocationContext,
+        ic: &InvocationHandle,
         mut event: Arc<Event>,
     ) -> Result<Arc<Event>, RunError> {
         if event.message_as_output() == Some(true) && event.output().is_some() {
@@ -132,22 +131,22 @@ impl Store {
         }
         let (mut temp, writes) = (None, event.actions().state_writes());
         if !event.actions().state_delta().is_empty() {
-            ic.engine().resolve_delta(&mut event);
+            ic.resolve_delta(&mut event);
             temp = take_temp(Arc::make_mut(&mut event).actions_mut().state_delta_mut());
         }
         let has_ops = !event.actions().state_ops().is_empty();
-        let asked = ic.engine().fence().unanswered();
+        let asked = ic.fence().unanswered();
         let questions = QuestionCount::before(ic, &event);
-        let stored = ic.engine().services().sessions.append(&mut self.head, event).await?;
+        let stored = ic.services().sessions.append(&mut self.head, event).await?;
         if has_ops && !stored.actions().has_resolved_state_ops() {
             return Err(RunError::OperationsIgnored { event: stored.id().clone() });
         }
-        ic.engine().record(&stored, temp.as_ref(), writes, self.head.last_update_time());
+        ic.record(&stored, temp.as_ref(), writes, self.head.last_update_time());
         questions.into_iter().for_each(|questions| questions.report(ic));
         self.has_stored = true;
         // The fenced append has won the session, so bodies may run.
-        ic.engine().work_gate().open();
-        asked.into_iter().for_each(|asked| ic.engine().fence().passed(asked));
+        ic.work_gate().open();
+        asked.into_iter().for_each(|asked| ic.fence().passed(asked));
         if stored.is_interrupt() {
             warn_unenforced(&stored);
         }
@@ -161,10 +160,10 @@ impl Store {
     /// As [`append`](Self::append).
     pub(crate) async fn append_summary(
         &mut self,
-        ic: &InvocationContext,
+        ic: &InvocationHandle,
         mut summary: Event,
     ) -> Result<Arc<Event>, RunError> {
-        let services = ic.engine().services();
+        let services = ic.services();
         if summary.invocation_id().is_empty() {
             summary.set_invocation_id(InvocationId::of_uuid(services.ids.uuid()));
         }
@@ -182,11 +181,11 @@ impl Store {
     ///
     /// # Errors
     /// The error of the session service, such as a stale head when another writer has the session.
-    pub(crate) async fn claim(&mut self, ic: &InvocationContext) -> Result<(), RunError> {
-        let services = ic.engine().services();
+    pub(crate) async fn claim(&mut self, ic: &InvocationHandle) -> Result<(), RunError> {
+        let services = ic.services();
         services.sessions.claim(&mut self.head, services.clock.now()).await?;
         self.last = self.last.max(self.head.last_update_time());
-        ic.engine().work_gate().open();
+        ic.work_gate().open();
         Ok(())
     }
 
@@ -194,10 +193,10 @@ impl Store {
     ///
     /// # Errors
     /// The error of the session service, such as a stale head when another writer has the session.
-    pub(crate) async fn check(&self, ic: &InvocationContext) -> Result<(), RunError> {
-        let fence = ic.engine().fence();
+    pub(crate) async fn check(&self, ic: &InvocationHandle) -> Result<(), RunError> {
+        let fence = ic.fence();
         if let Some(asked) = fence.unanswered() {
-            ic.engine().services().sessions.check_head(&self.head).await?;
+            ic.services().sessions.check_head(&self.head).await?;
             fence.passed(asked);
         }
         Ok(())
@@ -207,7 +206,7 @@ impl Store {
     ///
     /// # Errors
     /// [`RunError::Session`] when another writer has the session, or it was deleted.
-    pub(crate) async fn beat(&mut self, ic: &InvocationContext) -> Result<(), RunError> {
+    pub(crate) async fn beat(&mut self, ic: &InvocationHandle) -> Result<(), RunError> {
         match self.claim(ic).await {
             Err(RunError::Session(error)) if !has_lost(&error) => {
                 tracing::warn!(session = %self.head.key(), %error, "a heartbeat was not stored");

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use pleach_context::engine::{Engine as _, NodeEnd, NodeResult};
+use pleach_context::engine::{InvocationHandle, NodeEnd, NodeResult};
 use pleach_context::telemetry::SpanEnd;
-use pleach_context::{DeadEnd, InvocationContext, Node, NodeInput};
+use pleach_context::{DeadEnd, Node, NodeInput};
 use pleach_core::{Event, InvocationId, Question, SessionKey};
 
 use crate::RunError;
@@ -66,15 +66,15 @@ impl RunEnd {
 
 impl Outcome {
     /// Returns the outcome of an invocation whose root node has ended.
-    pub(crate) fn of(ic: &InvocationContext, root: &dyn Node, end: NodeEnd) -> Self {
+    pub(crate) fn of(ic: &InvocationHandle, root: &dyn Node, end: NodeEnd) -> Self {
         match end {
             NodeEnd::Done(NodeResult { output, .. }) => {
                 let reply = if output.is_null() { AgentReply::of(ic, root) } else { None };
-                reply.map_or_else(|| Self::Done(output, ic.engine().dead_ends()), Self::Replied)
+                reply.map_or_else(|| Self::Done(output, ic.dead_ends()), Self::Replied)
             }
             NodeEnd::Waiting => Self::Waiting(Vec::new()),
             NodeEnd::Interrupted(ids) => {
-                let questions = ic.engine().with_events(|events| last_asked(events, ic.invocation_id(), &ids));
+                let questions = ic.with_events(|events| last_asked(events, ic.invocation_id(), &ids));
                 Self::Waiting(questions)
             }
         }

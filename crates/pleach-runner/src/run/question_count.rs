@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pleach_context::InvocationContext;
-use pleach_context::engine::Engine as _;
+use pleach_context::engine::InvocationHandle;
 use pleach_core::{Event, InvocationId, QuestionKind};
 use pleach_session::{ends_aborted, open_questions};
 use tracing::{Level, debug, level_enabled};
@@ -14,12 +13,12 @@ pub(crate) struct QuestionCount(BTreeMap<String, QuestionKind>);
 
 impl QuestionCount {
     /// Looks at the questions before an event that may change them is stored; `None` when it changes none, or they are not counted.
-    pub(crate) fn before(ic: &InvocationContext, event: &Event) -> Option<Box<Self>> {
+    pub(crate) fn before(ic: &InvocationHandle, event: &Event) -> Option<Box<Self>> {
         (level_enabled!(Level::DEBUG) && may_change(event)).then(|| Box::new(Self(open(ic))))
     }
 
     /// Reports what has changed, once the event is stored.
-    pub(crate) fn report(mut self, ic: &InvocationContext) {
+    pub(crate) fn report(mut self, ic: &InvocationHandle) {
         for (id, kind) in open(ic) {
             if self.0.remove(&id).is_none() {
                 debug!(name: "pleach.question.opened", target: "pleach", kind = kind.as_str(), "a question is open");
@@ -46,12 +45,12 @@ fn may_change(event: &Event) -> bool {
     event.is_interrupt() || ends_aborted(event) || (event.is_from_user() && event.function_responses().next().is_some())
 }
 
-fn open(ic: &InvocationContext) -> BTreeMap<String, QuestionKind> {
+fn open(ic: &InvocationHandle) -> BTreeMap<String, QuestionKind> {
     let own = |events: &[Arc<Event>]| {
         let open = open_questions(events).into_iter();
         open.filter(|question| question.invocation_id == *ic.invocation_id())
             .map(|question| (question.id, question.kind))
             .collect()
     };
-    ic.engine().with_events(own)
+    ic.with_events(own)
 }

@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 
 use futures_util::task::AtomicWaker;
-use pleach_context::InvocationContext;
-use pleach_context::engine::{Engine as _, RunResult};
+use pleach_context::engine::{InvocationHandle, RunResult};
 use pleach_core::BoxFuture;
 
 use crate::run::state::ActiveRun;
@@ -48,12 +47,12 @@ impl Wake for Signal {
 }
 
 /// Returns whether the run was aborted or must stop where it is.
-pub(crate) fn must_stop(ic: &InvocationContext, run: &ActiveRun) -> bool {
+pub(crate) fn must_stop(ic: &InvocationHandle, run: &ActiveRun) -> bool {
     ic.is_aborted() || run.is_closing()
 }
 
 /// Waits until the run must stop. Only one task may wait at a time.
-pub(crate) async fn stopped(ic: &InvocationContext, run: &ActiveRun) {
+pub(crate) async fn stopped(ic: &InvocationHandle, run: &ActiveRun) {
     let mut aborted = pin!(ic.abort_signal().aborted());
     poll_fn(|cx| {
         run.stopper.register(cx.waker());
@@ -74,22 +73,21 @@ impl<'a> RootDriver<'a> {
 
     /// Polls until the root has sent an event, waits to run a first body, or has ended, or the run must stop or store a signal that is
     /// `incoming`.
-    pub(crate) async fn step(&mut self, ic: &InvocationContext, run: &ActiveRun, incoming: Option<&Incoming>) {
+    pub(crate) async fn step(&mut self, ic: &InvocationHandle, run: &ActiveRun, incoming: Option<&Incoming>) {
         // Most steps end in their first poll, and need no future that waits.
         let mut waits = None;
         let calls = || {
-            let engine = ic.engine();
-            engine.queue().has_events()
-                || engine.work_gate().is_wanted()
-                || engine.fence().unanswered().is_some()
+            ic.queue().has_events()
+                || ic.work_gate().is_wanted()
+                || ic.fence().unanswered().is_some()
                 || incoming.is_some_and(Incoming::has_any)
         };
         poll_fn(|cx| {
             if must_stop(ic, run) || self.poll_root(cx, calls).is_ready() {
                 return Poll::Ready(());
             }
-            ic.engine().queue().wake_on_event(cx.waker());
-            ic.engine().fence().wake_on_question(cx.waker());
+            ic.queue().wake_on_event(cx.waker());
+            ic.fence().wake_on_question(cx.waker());
             if calls() {
                 return Poll::Ready(());
             }

@@ -5,8 +5,7 @@ use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
 
-use pleach_context::InvocationContext;
-use pleach_context::engine::{Engine as _, RunResult, Ticket};
+use pleach_context::engine::{InvocationHandle, RunResult, Ticket};
 use pleach_core::{BoxFuture, Event};
 
 use crate::RunError;
@@ -21,7 +20,7 @@ use crate::signals::during_run::keep_next;
 
 /// The root node while it runs, and what stores its events.
 pub(crate) struct RootEvents<'a> {
-    ic: &'a InvocationContext,
+    ic: &'a InvocationHandle,
     parts: &'a Arc<RunnerParts>,
     run: &'a Arc<ActiveRun>,
     store: &'a mut Store,
@@ -39,14 +38,14 @@ pub(crate) struct RootEvents<'a> {
 
 impl<'a> RootEvents<'a> {
     pub(crate) fn new(
-        ic: &'a InvocationContext,
+        ic: &'a InvocationHandle,
         parts: &'a Arc<RunnerParts>,
         run: &'a Arc<ActiveRun>,
         store: &'a mut Store,
         repeats: &'a mut RepeatFilter,
         root: BoxFuture<'a, RunResult>,
     ) -> Self {
-        ic.engine().fence().serve();
+        ic.fence().serve();
         let heartbeat = parts.heartbeat.map(|period| Box::new(Heartbeat::new(&parts.services.clock, period)));
         Self {
             ic,
@@ -73,7 +72,7 @@ impl<'a> RootEvents<'a> {
             if self.must_stop() {
                 return Ok(None);
             }
-            self.ic.engine().queue().acknowledge(ticket, event);
+            self.ic.queue().acknowledge(ticket, event);
         }
         if self.keeps_signals
             && !self.must_stop()
@@ -98,11 +97,11 @@ impl<'a> RootEvents<'a> {
             if let Some(signal) = self.keep_signal().await? {
                 return Ok(Some(signal));
             }
-            if self.ic.engine().work_gate().is_wanted() {
+            if self.ic.work_gate().is_wanted() {
                 self.store.claim(self.ic).await?;
                 self.parts.active.announce(self.run);
             }
-            if self.ic.engine().fence().unanswered().is_some() {
+            if self.ic.fence().unanswered().is_some() {
                 self.root.drive_while(Box::pin(self.store.check(self.ic)).as_mut()).await?;
             }
             self.step().await?;
@@ -124,7 +123,7 @@ impl<'a> RootEvents<'a> {
             if let Some(next) = self.to_store.pop_front() {
                 return Some(next);
             }
-            let queue = self.ic.engine().queue();
+            let queue = self.ic.queue();
             let (ticket, event) = queue.take()?;
             if is_summary(&event) {
                 return Some((Some(ticket), event));
@@ -148,7 +147,7 @@ impl<'a> RootEvents<'a> {
     async fn store_next(&mut self) -> Result<Option<Shown>, RunError> {
         loop {
             let Some((ticket, event)) = self.next_event() else { return Ok(None) };
-            let queue = self.ic.engine().queue();
+            let queue = self.ic.queue();
             if is_summary(&event) {
                 // Boxed, as everything rare: the future of each run is as large as its largest part.
                 let stored = Box::pin(self.store.append_summary(self.ic, Arc::unwrap_or_clone(event)));
@@ -200,11 +199,11 @@ impl<'a> RootEvents<'a> {
 }
 
 /// Steps that ask whether the run has its session are answered while this lives.
-struct Served<'a>(&'a InvocationContext);
+struct Served<'a>(&'a InvocationHandle);
 
 impl Drop for Served<'_> {
     fn drop(&mut self) {
-        self.0.engine().fence().end();
+        self.0.fence().end();
     }
 }
 

@@ -4,8 +4,9 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
+use pleach_context::NodeSpec;
+use pleach_context::engine::InvocationHandle;
 use pleach_context::telemetry::{self, InvocationTrace, OpenSpan, SpanEnd, SpanHook};
-use pleach_context::{InvocationContext, NodeSpec};
 use tracing::Span;
 
 use crate::RunError;
@@ -19,7 +20,7 @@ pub(crate) struct OnSpan(pub(crate) Option<SpanHook>);
 
 impl OnSpan {
     /// Opens the span of an invocation that starts or is resumed.
-    pub(crate) fn open(&self, ic: &InvocationContext, root: &NodeSpec, resumed: bool) -> Span {
+    pub(crate) fn open(&self, ic: &InvocationHandle, root: &NodeSpec, resumed: bool) -> Span {
         let span = telemetry::invocation(ic, root, resumed);
         if let Some(hook) = self.0.as_ref().filter(|_| !span.is_disabled()) {
             hook(&span, &InvocationTrace::new(ic.session_key(), ic.invocation_id(), resumed));

@@ -5,8 +5,8 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::future;
-use pleach_context::engine::{Engine as _, NodeEnd, NodeResult, RunResult, root_context};
-use pleach_context::{InvocationContext, NodeInput};
+use pleach_context::NodeInput;
+use pleach_context::engine::{InvocationHandle, NodeEnd, NodeResult, RunHandle, RunResult};
 use pleach_core::{Content, Event, Map, Question};
 use pleach_session::notes::ENDED_BY_PLUGIN;
 use pleach_workflow::Engine;
@@ -26,7 +26,7 @@ use crate::run::task::Shown;
 
 /// An invocation that is ready to run its root node.
 pub(crate) struct Invocation {
-    pub(crate) ic: Arc<InvocationContext>,
+    pub(crate) ic: InvocationHandle,
     pub(crate) engine: Arc<Engine>,
     /// The way from the root agent to the agent that runs.
     pub(crate) entry: Vec<SmolStr>,
@@ -41,7 +41,7 @@ pub(crate) struct Invocation {
 impl Invocation {
     /// Returns an invocation whose root has no input yet.
     pub(crate) fn new(
-        ic: Arc<InvocationContext>,
+        ic: InvocationHandle,
         engine: Arc<Engine>,
         entry: Vec<SmolStr>,
         store: Store,
@@ -66,7 +66,7 @@ impl Invocation {
                 outcome_of(&parts, ic, &run, Some(Ok(NodeEnd::Done(NodeResult::default()))))?
             }
             None => {
-                let root_ctx = root_context(Arc::clone(ic));
+                let root_ctx = RunHandle::root(ic.clone());
                 let root = Box::pin(engine.run_root(&root_ctx, &*parts.root, entry, std::mem::take(input)));
                 let mut events = RootEvents::new(ic, &parts, &run, store, repeats, root);
                 while let Some(shown) = events.next().await? {
@@ -87,8 +87,8 @@ impl Invocation {
 }
 
 /// Asks the plugins whether the run ends before its root begins, and stores the event that says so.
-async fn stop_early(ic: &InvocationContext, store: &mut Store) -> Result<Option<Arc<Event>>, RunError> {
-    let content = ic.engine().services().plugins.before_run(ic).await.map_err(RunError::Plugin)?;
+async fn stop_early(ic: &InvocationHandle, store: &mut Store) -> Result<Option<Arc<Event>>, RunError> {
+    let content = ic.services().plugins.before_run(ic).await.map_err(RunError::Plugin)?;
     let Some(content) = content else { return Ok(None) };
     Ok(Some(store.take(ic, early_exit(ic, content)).await?.shown))
 }
@@ -96,7 +96,7 @@ async fn stop_early(ic: &InvocationContext, store: &mut Store) -> Result<Option<
 /// Returns how a run ends, whose root has ended with a result unless the run had to stop.
 fn outcome_of(
     parts: &RunnerParts,
-    ic: &InvocationContext,
+    ic: &InvocationHandle,
     run: &ActiveRun,
     ended: Option<RunResult>,
 ) -> Result<Outcome, RunError> {
@@ -111,7 +111,7 @@ fn outcome_of(
 async fn finish(
     parts: &Arc<RunnerParts>,
     run: &Arc<ActiveRun>,
-    ic: &InvocationContext,
+    ic: &InvocationHandle,
     store: &mut Store,
     outcome: Outcome,
 ) -> Result<(), RunError> {
@@ -120,7 +120,7 @@ async fn finish(
     parts.active.announce(run);
     let succeeded = !matches!(outcome, Outcome::Aborted | Outcome::Cut(_));
     run.set_outcome(outcome);
-    ic.engine().services().plugins.after_run(ic).await.map_err(RunError::Plugin)?;
+    ic.services().plugins.after_run(ic).await.map_err(RunError::Plugin)?;
     if let (Some(config), true) = (&parts.compaction, succeeded && store.has_stored() && !must_stop(ic, run)) {
         run.set_summing_up();
         // After an abort a later invocation makes the summary.
@@ -132,13 +132,13 @@ async fn finish(
 
 /// Keeps the deadlines of the questions that an invocation waits for, and forgets those that are answered. Of one that does not
 /// wait, forgets the credentials, too. One that was cut off keeps all: it is continued.
-fn keep_what_waits(parts: &Arc<RunnerParts>, ic: &InvocationContext, outcome: &Outcome) {
+fn keep_what_waits(parts: &Arc<RunnerParts>, ic: &InvocationHandle, outcome: &Outcome) {
     let (session, invocation) = (ic.session_key(), ic.invocation_id());
     let open: &[Question] = match outcome {
         Outcome::Cut(_) => return,
         Outcome::Waiting(questions) => questions,
         _ => {
-            ic.engine().services().sent_credentials.forget(session, invocation);
+            ic.services().sent_credentials.forget(session, invocation);
             &[]
         }
     };
@@ -147,7 +147,7 @@ fn keep_what_waits(parts: &Arc<RunnerParts>, ic: &InvocationContext, outcome: &O
 }
 
 /// Returns the event with which a plugin ends the run before the root node starts.
-fn early_exit(ic: &InvocationContext, content: Content) -> Arc<Event> {
+fn early_exit(ic: &InvocationHandle, content: Content) -> Arc<Event> {
     let mut event = Event::from_author("model").with_content(content);
     event.set_invocation_id(ic.invocation_id().clone());
     event.set_custom_metadata(Some(Map::from_iter([(ENDED_BY_PLUGIN.to_owned(), Value::Bool(true))])));

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use foldhash::HashSet;
-use pleach_context::InvocationContext;
-use pleach_context::engine::Engine as _;
+use pleach_context::engine::InvocationHandle;
 use pleach_core::{Event, QuestionKind};
 use pleach_session::{GetSessionConfig, SessionError, open_questions};
 
@@ -19,7 +18,7 @@ use crate::signals::outgoing::Signal;
 /// The session is stale: the run has lost it.
 pub(crate) async fn keep_next(
     incoming: &Incoming,
-    ic: &InvocationContext,
+    ic: &InvocationHandle,
     store: &mut Store,
 ) -> Result<Option<Arc<Event>>, RunError> {
     while let Some((signal, sender)) = incoming.take() {
@@ -43,16 +42,16 @@ pub(crate) async fn keep_next(
 async fn keep(
     signal: &Signal,
     incoming: &Incoming,
-    ic: &InvocationContext,
+    ic: &InvocationHandle,
     store: &mut Store,
 ) -> Result<(Offered, Option<Arc<Event>>), RunError> {
     let asked_before = incoming.asked_before.get_or_try_init(|| asked_before(ic)).await?;
     if asked_before.contains(&signal.name) {
         return Ok((Offered::Awaited, None));
     }
-    let Some(storing) = ic.engine().store_signal(&signal.name) else { return Ok((Offered::Awaited, None)) };
+    let Some(storing) = ic.store_signal(&signal.name) else { return Ok((Offered::Awaited, None)) };
     let mut event = signal.event(ic.invocation_id())?.with_signal_stored_by_run();
-    store.stamp(ic.engine().services(), &mut event);
+    store.stamp(ic.services(), &mut event);
     let event = Arc::new(event);
     let stored = match store.append(ic, Arc::clone(&event)).await {
         // It may be stored: the same event at the same place is stored once.
@@ -72,11 +71,11 @@ async fn keep(
 }
 
 /// Returns the names of the signals for which open questions of the session wait: those of this run are known to its invocation.
-async fn asked_before(ic: &InvocationContext) -> Result<HashSet<String>, RunError> {
+async fn asked_before(ic: &InvocationHandle) -> Result<HashSet<String>, RunError> {
     let mut events = ic.events();
     // The run may have loaded the newest events only.
     if ic.run_config().get_session_config != GetSessionConfig::all() {
-        let stored = ic.engine().services().sessions.get_session(ic.session_key(), GetSessionConfig::all()).await?;
+        let stored = ic.services().sessions.get_session(ic.session_key(), GetSessionConfig::all()).await?;
         events = stored.map(|session| session.events).unwrap_or(events);
     }
     let open = open_questions(&events).into_iter().filter(|question| question.kind == QuestionKind::Signal);

@@ -8,13 +8,13 @@ use std::task::{Context as TaskContext, Poll, ready};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use pleach_context::engine::{BackgroundChild, Engine as _, NodeEnd, asked_in_background};
-use pleach_context::{ChildFailure, Context, NodeError};
+use pleach_context::engine::{BackgroundChild, NodeEnd, RunHandle, asked_in_background};
+use pleach_context::{ChildFailure, NodeError};
 use pleach_core::NodePath;
 
 /// The background children of one workflow run.
 pub(crate) struct BackgroundChildren {
-    owner: Context,
+    owner: RunHandle,
     /// `None` until the first child arrives.
     running: Option<Box<FuturesUnordered<Numbered>>>,
     started: u64,
@@ -49,8 +49,8 @@ fn asked(child: &BackgroundChild) -> NodeError {
 
 impl BackgroundChildren {
     /// Makes `owner`, the workflow's run, accept background children.
-    pub(crate) fn of(owner: Context) -> Self {
-        owner.engine().accept_background();
+    pub(crate) fn of(owner: RunHandle) -> Self {
+        owner.accept_background();
         Self { owner, running: None, started: 0, failures: BTreeMap::new() }
     }
 
@@ -61,7 +61,7 @@ impl BackgroundChildren {
 
     /// Takes the children that have arrived and polls those that were woken.
     pub(crate) fn poll(&mut self, cx: &mut TaskContext<'_>) {
-        if !self.owner.engine().may_have_background() {
+        if !self.owner.may_have_background() {
             return;
         }
         self.adopt();
@@ -77,7 +77,7 @@ impl BackgroundChildren {
 
     /// Takes the children that have arrived; returns whether there were any.
     fn adopt(&mut self) -> bool {
-        let new = self.owner.engine().take_background();
+        let new = self.owner.take_background();
         let came = !new.is_empty();
         for child in new {
             let number = self.started;
@@ -105,6 +105,6 @@ impl BackgroundChildren {
 
 impl Drop for BackgroundChildren {
     fn drop(&mut self) {
-        self.owner.engine().refuse_background();
+        self.owner.refuse_background();
     }
 }

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use pleach_context::engine::{
-    ChildSetup, Engine as _, NodeEnd, NodeResult, ReplayState, RunRecord, RunResult, mark_completed,
+    ChildSetup, NodeEnd, NodeResult, ReplayState, RunHandle, RunRecord, RunResult, mark_completed,
 };
-use pleach_context::{ChildFailure, Context, Node, NodeInput, NodeKind, NodeSpec};
+use pleach_context::{ChildFailure, Node, NodeInput, NodeKind, NodeSpec};
 use pleach_core::{BoxFuture, Event, NodePath};
 
 use super::replay::{Decision, ReplayRules, decide};
@@ -14,7 +14,7 @@ use super::{NodeRun, RunSetup};
 
 /// Runs one node outside a graph, or answers it from history.
 pub(super) fn run_one<'a>(
-    parent: &'a Context,
+    parent: &'a RunHandle,
     node: &'a dyn Node,
     input: NodeInput,
     setup: RunSetup,
@@ -32,7 +32,7 @@ pub(super) fn run_one<'a>(
                         return end;
                     }
                     // In the place of the run, which is dropped first.
-                    begun = Begun::Ends(Box::pin(known.complete(parent, node.spec(), run.context().clone(), end)));
+                    begun = Begun::Ends(Box::pin(known.complete(parent, node.spec(), run.handle().clone(), end)));
                 }
             }
         }
@@ -49,23 +49,23 @@ enum Begun<'a> {
 
 impl<'a> Begun<'a> {
     /// A run that has ended, at this place among the ends of its siblings.
-    fn ended(parent: &'a Context, end: RunResult, at: Option<u32>) -> Self {
+    fn ended(parent: &'a RunHandle, end: RunResult, at: Option<u32>) -> Self {
         Self::Ends(Box::pin(async move {
             if let Some(place) = at {
-                parent.engine().wait_in_replay_order(place).await;
+                parent.wait_in_replay_order(place).await;
             }
             end
         }))
     }
 
     /// A run that has failed, and whose parent has caught the failure.
-    fn failed(parent: &'a Context, failure: ChildFailure, path: NodePath, at: Option<u32>) -> Self {
+    fn failed(parent: &'a RunHandle, failure: ChildFailure, path: NodePath, at: Option<u32>) -> Self {
         Self::Ends(Box::pin(async move {
             // The caller's later events depend on this failure.
             if let Some(place) = at {
-                parent.engine().wait_in_replay_order(place).await;
+                parent.wait_in_replay_order(place).await;
             }
-            parent.engine().note_recorded_failure(&path, &failure);
+            parent.note_recorded_failure(&path, &failure);
             Err(failure)
         }))
     }
@@ -81,18 +81,16 @@ struct Known {
     ended_at: Option<u32>,
 }
 
-fn begin<'a>(parent: &'a Context, node: &'a dyn Node, input: NodeInput, mut setup: RunSetup) -> Begun<'a> {
+fn begin<'a>(parent: &'a RunHandle, node: &'a dyn Node, input: NodeInput, mut setup: RunSetup) -> Begun<'a> {
     let spec = node.spec();
     let background = setup.background;
     // The caller may take the first of several children, so replayed children resolve in their original order (R1020).
     let is_ordered = !background && !setup.follows_transfer && !parent.node_path().is_root();
     let mut known = Known { background, replays: spec.kind == NodeKind::Workflow, ended_at: None };
-    if let Some(history) = parent.invocation().engine().history()
+    if let Some(history) = parent.invocation().history()
         && let Some(record) = history.run(&setup.path)
     {
-        if let Some(failure) =
-            history.caught_failure(&setup.path).filter(|_| !background && !parent.engine().is_retried())
-        {
+        if let Some(failure) = history.caught_failure(&setup.path).filter(|_| !background && !parent.is_retried()) {
             let at = is_ordered.then(|| record.ended_at());
             return Begun::failed(parent, failure.clone(), setup.path, at);
         }
@@ -137,35 +135,34 @@ impl Known {
     }
 
     /// Records that a run has completed, once it has.
-    async fn complete(self, parent: &Context, spec: &NodeSpec, ctx: Context, end: RunResult) -> RunResult {
-        if let Some(last) = ctx.engine().last_event().filter(|_| self.background) {
+    async fn complete(self, parent: &RunHandle, spec: &NodeSpec, handle: RunHandle, end: RunResult) -> RunResult {
+        if let Some(last) = handle.last_event().filter(|_| self.background) {
             // The caller may have ended before its child, so the enclosing runs end no earlier than this event.
-            std::iter::successors(parent.engine().parent(), |run| run.engine().parent())
-                .for_each(|run| run.engine().note_event(last));
+            std::iter::successors(parent.parent(), |run| run.parent()).for_each(|run| run.note_event(last));
         }
         let end = end?;
         let NodeEnd::Done(NodeResult { output, .. }) = &end else { return Ok(end) };
-        if self.replays && only_replayed(spec, &ctx) {
+        if self.replays && only_replayed(spec, &handle) {
             // A child that only replayed resolves in the order of replayed children, too.
             if let Some(place) = self.ended_at {
-                parent.engine().wait_in_replay_order(place).await;
+                parent.wait_in_replay_order(place).await;
             }
-        } else if !matches!(spec.kind, NodeKind::Workflow | NodeKind::Agent) && ctx.invocation().is_resumable() {
+        } else if !matches!(spec.kind, NodeKind::Workflow | NodeKind::Agent) && handle.invocation().is_resumable() {
             // An agent marks its end itself.
-            record_completion(&ctx, output).await;
+            record_completion(&handle, output).await;
         }
         Ok(end)
     }
 }
 
 /// Returns whether an agent has nothing left to do in the recorded run.
-fn has_completed(parent: &Context, node: &dyn Node, setup: &RunSetup) -> bool {
+fn has_completed(parent: &RunHandle, node: &dyn Node, setup: &RunSetup) -> bool {
     if node.agent().is_none() {
         return false;
     }
     let child = ChildSetup { path: setup.path.clone(), branch: setup.branch.clone(), ..ChildSetup::default() };
     let name = setup.name.as_ref().unwrap_or(&node.spec().name);
-    node.has_completed(&parent.engine().child(node.spec(), name, child))
+    node.has_completed(&parent.child(node.spec(), name, child))
 }
 
 /// Returns whether the answer that would become the output does not fit the node's declared type; the node then asks
@@ -180,29 +177,29 @@ fn refuses_answer(node: &dyn Node, record: &RunRecord) -> bool {
 }
 
 /// Returns whether the run executed nothing that history does not already record. A workflow's own events do not count.
-fn only_replayed(spec: &NodeSpec, ctx: &Context) -> bool {
-    !ctx.engine().executes() && (spec.kind == NodeKind::Workflow || ctx.engine().last_event().is_none())
+fn only_replayed(spec: &NodeSpec, handle: &RunHandle) -> bool {
+    !handle.executes() && (spec.kind == NodeKind::Workflow || handle.last_event().is_none())
 }
 
 /// Records that a run has completed, unless its own events already do. Called in resumable apps only.
-async fn record_completion(ctx: &Context, output: &NodeInput) {
-    if output.is_null() && ctx.engine().has_sent() {
+async fn record_completion(handle: &RunHandle, output: &NodeInput) {
+    if output.is_null() && handle.has_sent() {
         // Its last event is already sent, so the note rides on the next event of another run.
-        ctx.invocation().engine().queue().note_completed(ctx.node_path().clone());
-    } else if output.is_null() || !ctx.engine().records_output(output) {
-        ctx.engine().deliver(completed(ctx, output)).await;
+        handle.invocation().queue().note_completed(handle.node_path().clone());
+    } else if output.is_null() || !handle.records_output(output) {
+        handle.deliver(completed(handle, output)).await;
     }
 }
 
 /// Returns the event that records a completed run whose result no other event carries: a run without an output, or one
 /// whose output is the answer to a child's question. Without it, a resumable app would execute the run again.
-fn completed(ctx: &Context, output: &NodeInput) -> Event {
-    let mut event = Event::from_author(ctx.event_author());
+fn completed(handle: &RunHandle, output: &NodeInput) -> Event {
+    let mut event = Event::from_author(handle.event_author());
     event.set_output(Some(output.to_value()).filter(|output| !output.is_null()));
-    event.set_invocation_id(ctx.invocation().invocation_id().clone());
-    event.set_path(ctx.node_path().clone());
-    event.set_branch(ctx.branch());
-    event.set_isolation_scope(ctx.isolation_scope());
-    mark_completed(&mut event, std::slice::from_ref(ctx.node_path()));
+    event.set_invocation_id(handle.invocation().invocation_id().clone());
+    event.set_path(handle.node_path().clone());
+    event.set_branch(handle.branch());
+    event.set_isolation_scope(handle.isolation_scope());
+    mark_completed(&mut event, std::slice::from_ref(handle.node_path()));
     event
 }

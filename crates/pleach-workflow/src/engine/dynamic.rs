@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use futures_util::future::Either;
-use pleach_context::engine::{BackgroundChild, Engine as _, NodeEnd, NodeScheduler, RunResult, WORKFLOW_CHANGED};
-use pleach_context::{ChildFailure, Context, History, Node, NodeError, NodeInput, NodeKind, NodeSpec, RunOptions};
+use pleach_context::engine::{BackgroundChild, NodeEnd, NodeScheduler, RunHandle, RunResult, WORKFLOW_CHANGED};
+use pleach_context::{ChildFailure, History, Node, NodeError, NodeInput, NodeKind, NodeSpec, RunOptions};
 use pleach_core::{BoxFuture, Branch, Event, NodePath};
 use smol_str::SmolStr;
 
@@ -38,13 +38,13 @@ impl Engine {
     /// # Cancel safety
     /// Dropping the future cancels every run.
     // R1001, R1015
-    pub async fn run_root(&self, root: &Context, node: &dyn Node, entry: &[SmolStr], input: NodeInput) -> RunResult {
+    pub async fn run_root(&self, root: &RunHandle, node: &dyn Node, entry: &[SmolStr], input: NodeInput) -> RunResult {
         let spec = node.spec();
         // An invalid input is the caller's error; the root has no calling node, so no event records it (R305).
         let input =
             conform(spec, &spec.name, input).map_err(|error| ChildFailure { error, path: root.node_path().clone() })?;
         let path = root.node_path().child(&spec.name, "1");
-        if let Some(history) = root.invocation().engine().history() {
+        if let Some(history) = root.invocation().history() {
             fits(node, root.node_path(), &path, &history)
                 .map_err(|error| ChildFailure { error, path: path.clone() })?;
         }
@@ -56,11 +56,11 @@ impl Engine {
             None => run_one(root, node, input, RunSetup { path, ..RunSetup::default() }).await?,
         };
         let gives = matches!(&end, NodeEnd::Done(result) if !result.output.is_null());
-        if !gives && root.invocation().is_resumable() && root.invocation().engine().queue().has_notes() {
+        if !gives && root.invocation().is_resumable() && root.invocation().queue().has_notes() {
             // No other event follows that could carry the pending notes.
             let mut event = Event::from_author(&*spec.name);
             event.set_invocation_id(root.invocation().invocation_id().clone());
-            root.engine().deliver(event).await;
+            root.deliver(event).await;
         }
         Ok(end)
     }
@@ -81,7 +81,7 @@ fn fits(node: &dyn Node, root: &NodePath, path: &NodePath, history: &History) ->
 
 /// Runs one node outside a graph, or answers it from history, and then the agents that it transfers to.
 fn run<'a>(
-    parent: &'a Context,
+    parent: &'a RunHandle,
     node: &'a dyn Node,
     input: NodeInput,
     setup: RunSetup,
@@ -93,9 +93,9 @@ fn run<'a>(
 }
 
 /// Returns the setup of a child. This call fixes its path.
-fn child_setup(parent: &Context, spec: &NodeSpec, options: &RunOptions) -> RunSetup {
+fn child_setup(parent: &RunHandle, spec: &NodeSpec, options: &RunOptions) -> RunSetup {
     let name = options.name.as_ref().unwrap_or(&spec.name);
-    let path = parent.engine().next_child_path(name, options.run_id.as_deref());
+    let path = parent.next_child_path(name, options.run_id.as_deref());
     let choice = CallerChoice {
         run_id: options.run_id.as_deref().map(SmolStr::from),
         override_branch: options
@@ -108,7 +108,7 @@ fn child_setup(parent: &Context, spec: &NodeSpec, options: &RunOptions) -> RunSe
     RunSetup {
         branch: choice.branch(parent, &path),
         isolation_scope: choice.isolation_scope.clone(),
-        output_for: options.use_as_output.then(|| parent.engine().output_for_of_child()),
+        output_for: options.use_as_output.then(|| parent.output_for_of_child()),
         name: options.name.clone(),
         path,
         choice: (spec.kind == NodeKind::Agent).then(|| Box::new(choice)),
@@ -120,7 +120,7 @@ impl Engine {
     /// Runs a child.
     async fn run_once(
         &self,
-        parent: &Context,
+        parent: RunHandle,
         node: &dyn Node,
         input: NodeInput,
         setup: RunSetup,
@@ -129,9 +129,9 @@ impl Engine {
         let name = name.as_ref().unwrap_or(&node.spec().name);
         // An invalid input is the caller's error, not the child's (R305).
         let input = conform(node.spec(), name, input)?;
-        run(parent, node, input, setup).await.map_err(|failure| {
+        run(&parent, node, input, setup).await.map_err(|failure| {
             if !background {
-                parent.engine().note_failure(&path, &failure);
+                parent.note_failure(&path, &failure);
             }
             NodeError::child(name, failure)
         })
@@ -141,7 +141,7 @@ impl Engine {
     // Apart from `run_once`: children run within each other on one stack, and the frame would be as large as both.
     async fn run_shared(
         &self,
-        parent: &Context,
+        parent: RunHandle,
         node: &dyn Node,
         input: NodeInput,
         setup: RunSetup,
@@ -154,12 +154,12 @@ impl Engine {
 impl NodeScheduler for Engine {
     fn run_child<'a>(
         &'a self,
-        parent: &'a Context,
+        parent: RunHandle,
         node: &'a dyn Node,
         input: NodeInput,
         options: RunOptions,
     ) -> BoxFuture<'a, Result<NodeEnd, NodeError>> {
-        let setup = child_setup(parent, node.spec(), &options);
+        let setup = child_setup(&parent, node.spec(), &options);
         match options.run_id {
             Some(_) => Box::pin(self.run_shared(parent, node, input, setup)),
             None => Box::pin(self.run_once(parent, node, input, setup)),
@@ -168,7 +168,7 @@ impl NodeScheduler for Engine {
 
     fn run_in_background(
         self: Arc<Self>,
-        parent: Context,
+        parent: RunHandle,
         node: Arc<dyn Node>,
         input: NodeInput,
         options: RunOptions,
@@ -178,7 +178,7 @@ impl NodeScheduler for Engine {
         let setup = RunSetup { background: true, ..child_setup(&parent, spec, &options) };
         let path = setup.path.clone();
         // Shared, so that a retried caller does not run the child twice.
-        let run = Box::pin(async move { self.run_shared(&parent, &*node, input, setup).await });
+        let run = Box::pin(async move { self.run_shared(parent, &*node, input, setup).await });
         Ok(BackgroundChild { path, run })
     }
 }

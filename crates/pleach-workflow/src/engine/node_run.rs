@@ -1,7 +1,7 @@
 //! [`NodeRun`]: one run of a node, from the first attempt to the last event. ADK: `NodeRunner`.
 // R401–R417
 
-use pleach_context::engine::{ChildSetup, Engine as _, OutputSource, RunResult, Staged, Ticket, WaitReason};
+use pleach_context::engine::{ChildSetup, RunHandle, RunResult, SentEvent, Ticket, WaitReason};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::task::{Context as TaskContext, Poll, Wake, Waker, ready};
 use std::time::Duration;
 
 use futures_util::stream::BoxStream;
-use pleach_context::{ChildFailure, Context, Flow, Node, NodeError, NodeInput, NodeKind, NodeSpec, Yield};
+use pleach_context::{ChildFailure, Flow, Node, NodeError, NodeInput, NodeKind, NodeSpec, Yield};
 use pleach_core::{BoxFuture, Branch, Event};
 
 use super::panic::guarded;
@@ -25,7 +25,7 @@ use super::{hooks, stack};
 pub(crate) struct NodeRun<'a> {
     node: &'a dyn Node,
     input: NodeInput,
-    ctx: Context,
+    handle: RunHandle,
     phase: Phase<'a>,
     /// Where further attempts start; `None` for nodes without a retry policy.
     start: Option<Box<Start>>,
@@ -49,10 +49,9 @@ enum Phase<'a> {
     Body(BoxFuture<'a, Result<Flow, NodeError>>),
     Items(BoxStream<'static, Result<Yield, NodeError>>),
     Sending {
-        ticket: Ticket,
-        output_source: OutputSource,
+        sent: SentEvent,
         then: Then,
-        /// Whether the event was pushed in this poll, so that polling its ticket is pointless.
+        /// Whether the event was sent in this poll, so that it cannot be stored yet.
         fresh: bool,
     },
     Pause {
@@ -84,7 +83,7 @@ enum Then {
 }
 
 impl<'a> NodeRun<'a> {
-    pub(crate) fn new(node: &'a dyn Node, parent: &Context, input: NodeInput, setup: RunSetup) -> Self {
+    pub(crate) fn new(node: &'a dyn Node, parent: &RunHandle, input: NodeInput, setup: RunSetup) -> Self {
         let spec = node.spec();
         let mut setup = setup;
         if setup.isolation_scope.is_none() {
@@ -104,73 +103,64 @@ impl<'a> NodeRun<'a> {
             answers_for: setup.answers_for,
             retry: spec.retry.clone().map(Arc::new),
         };
-        let ctx = parent.engine().child(spec, setup.name.as_ref().unwrap_or(&spec.name), child);
+        let handle = parent.child(spec, setup.name.as_ref().unwrap_or(&spec.name), child);
         let span = AttemptSpan::default();
-        Self { node, input, ctx, phase: Phase::Start, start, timer: None, waits: false, executor_yield: None, span }
+        Self { node, input, handle, phase: Phase::Start, start, timer: None, waits: false, executor_yield: None, span }
     }
 
-    /// Returns the context of the last attempt.
-    pub(crate) fn context(&self) -> &Context {
-        &self.ctx
+    /// Returns the handle of the last attempt.
+    pub(crate) fn handle(&self) -> &RunHandle {
+        &self.handle
     }
 
-    /// Takes what the agents that this one transfers to run with: its node, its context and its input. Once it has ended.
-    pub(crate) fn take_parts(&mut self) -> (&'a dyn Node, Context, NodeInput) {
-        (self.node, self.ctx.clone(), std::mem::take(&mut self.input))
+    /// Takes what the agents that this one transfers to run with: its node, its handle and its input. Once it has ended.
+    pub(crate) fn take_parts(&mut self) -> (&'a dyn Node, RunHandle, NodeInput) {
+        (self.node, self.handle.clone(), std::mem::take(&mut self.input))
     }
 
     /// Reports the end to the span and the parent run, and returns it.
     fn end(&mut self) -> RunResult {
-        self.span.end(&self.ctx);
-        if let (Some(parent), Some(last)) = (self.ctx.engine().parent(), self.ctx.engine().last_event()) {
-            parent.engine().note_event(last);
-        }
+        self.span.end(&self.handle);
+        self.handle.note_last_event_above();
         match std::mem::replace(&mut self.phase, Phase::Finished) {
             Phase::Failed(failure) => Err(*failure),
-            _ => Ok(self.ctx.engine().take_end(waits_for_output(self.node, &self.ctx))),
+            _ => Ok(self.handle.take_end(waits_for_output(self.node, &self.handle))),
         }
     }
 
     fn start(&mut self) -> Result<(), NodeError> {
-        self.ctx.engine().check_depth()?;
+        self.handle.check_depth()?;
         stack::check()?;
         let spec = self.node.spec();
         // Further attempts get it, and agents that an agent transfers to.
         let keeps = spec.retry.is_some() || spec.kind == NodeKind::Agent;
         let input = if keeps { self.input.clone() } else { std::mem::take(&mut self.input) };
-        self.timer = spec.timeout.map(|limit| self.ctx.invocation().engine().services().clock.sleep(limit));
-        self.span = AttemptSpan::new(spec, &self.ctx);
-        let (node, ctx, span) = (self.node, self.ctx.clone(), &self.span);
-        let has_plugins = !ctx.invocation().engine().services().plugins.is_empty();
-        let run = || if has_plugins { hooks::run(node, ctx, input) } else { node.run(ctx, input) };
-        self.phase = Phase::Body(guarded(|| span.in_scope(run))?);
+        self.timer = spec.timeout.map(|limit| self.handle.invocation().services().clock.sleep(limit));
+        self.span = AttemptSpan::new(spec, &self.handle);
+        let (node, run) = (self.node, &self.handle);
+        let has_plugins = !run.invocation().services().plugins.is_empty();
+        let begin = || match has_plugins {
+            true => hooks::run(node, run.clone(), input),
+            false => node.run(run.context().clone(), input),
+        };
+        self.phase = Phase::Body(guarded(|| self.span.in_scope(begin))?);
         Ok(())
     }
 
     /// Returns whether plugins are asked before this workflow run, so that it must wait like a body.
     fn begins_with_hooks(&self) -> bool {
-        let has_plugins = !self.ctx.invocation().engine().services().plugins.is_empty();
-        has_plugins && !hooks::is_continued(self.node.spec(), &self.ctx)
+        let has_plugins = !self.handle.invocation().services().plugins.is_empty();
+        has_plugins && !hooks::is_continued(self.node.spec(), &self.handle)
     }
 
-    /// Pushes an event to the queue; `then` follows once it is stored.
-    fn send(&mut self, staged: Staged, then: Then, cx: &TaskContext<'_>) {
-        let ticket = self.ctx.invocation().engine().queue().push(staged.event, cx.waker().clone());
-        self.ctx.engine().note_event(ticket);
-        self.phase = Phase::Sending { ticket, output_source: staged.output_source, then, fresh: true };
+    /// Waits for an event that was just sent; `then` follows once it is stored.
+    fn wait_for(&mut self, sent: SentEvent, then: Then) {
+        self.phase = Phase::Sending { sent, then, fresh: true };
     }
 
     fn take_item(&mut self, item: Yield, then: Then, cx: &TaskContext<'_>) -> Result<(), NodeError> {
-        let staged = self.ctx.engine().stage(item)?;
-        if matches!(then, Then::Finish) {
-            self.ctx.engine().note_completion();
-        }
-        match staged {
-            Some(staged) if staged.event.is_partial() => {
-                self.ctx.invocation().engine().queue().push_unwaited(staged.event);
-                self.follow(then, cx);
-            }
-            Some(staged) => self.send(staged, then, cx),
+        match self.handle.send(item, matches!(then, Then::Finish), cx.waker())? {
+            Some(sent) => self.wait_for(sent, then),
             None => self.follow(then, cx),
         }
         Ok(())
@@ -180,7 +170,7 @@ impl<'a> NodeRun<'a> {
         match flow {
             Flow::Done(Some(item)) => self.take_item(item, Then::Finish, cx)?,
             Flow::Done(None) => {
-                let quiet = self.node.spec().kind != NodeKind::Function || !self.ctx.engine().has_pending_changes();
+                let quiet = self.node.spec().kind != NodeKind::Function || !self.handle.has_pending_changes();
                 if quiet {
                     self.follow(Then::Finish, cx);
                 } else {
@@ -194,7 +184,7 @@ impl<'a> NodeRun<'a> {
 
     fn follow(&mut self, then: Then, cx: &TaskContext<'_>) {
         match then {
-            Then::Items(items) if self.ctx.is_aborted() => drop(items),
+            Then::Items(items) if self.handle.is_aborted() => drop(items),
             Then::Items(items) => {
                 self.phase = Phase::Items(items);
                 return;
@@ -207,12 +197,12 @@ impl<'a> NodeRun<'a> {
             }
         }
         self.timer = None;
-        if let Some((ticket, output_source)) = self.ctx.engine().take_abandoned() {
-            self.phase = Phase::Sending { ticket, output_source, then: Then::Finish, fresh: false };
+        if let Some(sent) = self.handle.take_abandoned() {
+            self.phase = Phase::Sending { sent, then: Then::Finish, fresh: false };
             return;
         }
-        match self.ctx.engine().finish() {
-            Some(rest) => self.send(rest, Then::End, cx),
+        match self.handle.finish(cx.waker()) {
+            Some(rest) => self.wait_for(rest, Then::End),
             None => self.phase = Phase::Finished,
         }
     }
@@ -221,7 +211,7 @@ impl<'a> NodeRun<'a> {
     fn fail(&mut self, error: NodeError, cx: &TaskContext<'_>) {
         self.timer = None;
         let cause = error.child_failure().map_or(&error, |failure| &failure.error);
-        match hooks::on_error(self.node.spec(), &self.ctx, cause) {
+        match hooks::on_error(self.node.spec(), &self.handle, cause) {
             Some(notified) => self.phase = Phase::Failing { notified, error: Box::new(error) },
             None => self.record_failure(error, cx),
         }
@@ -240,18 +230,18 @@ impl<'a> NodeRun<'a> {
             return self.fail_without_event(failure, delay, cx);
         }
         let rethrown = error.child_failure().cloned();
-        let failure = rethrown.unwrap_or_else(|| ChildFailure { error, path: self.ctx.node_path().clone() });
-        if self.ctx.engine().fails_silently() {
+        let failure = rethrown.unwrap_or_else(|| ChildFailure { error, path: self.handle.node_path().clone() });
+        if self.handle.fails_silently() {
             return self.fail_without_event(Box::new(failure), delay, cx);
         }
-        let staged = self.ctx.engine().fail(&failure.error, retries);
-        self.send(staged, Then::Failed(Box::new(failure), delay), cx);
+        let sent = self.handle.fail(&failure.error, retries, cx.waker());
+        self.wait_for(sent, Then::Failed(Box::new(failure), delay));
     }
 
     /// Ends a failed attempt that gets no error event. What plugins have counted is stored all the same.
     fn fail_without_event(&mut self, failure: Box<ChildFailure>, delay: Option<Duration>, cx: &TaskContext<'_>) {
-        match self.ctx.engine().fail_without_event() {
-            Some(counted) => self.send(counted, Then::Failed(failure, delay), cx),
+        match self.handle.fail_without_event(cx.waker()) {
+            Some(counted) => self.wait_for(counted, Then::Failed(failure, delay)),
             None => self.retry_or_end(failure, delay),
         }
     }
@@ -259,35 +249,35 @@ impl<'a> NodeRun<'a> {
     /// Returns whether this run must record a child's failure as well. An attempt that continued after a caught failure and
     /// then fails needs its own error event: without it, a resume would replay the caught failure while a retry does not.
     fn must_record(&self, failure: &ChildFailure, retries: bool) -> bool {
-        self.ctx.engine().has_caught(failure) || (self.ctx.engine().has_caught_failures() && retries)
+        self.handle.has_caught(failure) || (self.handle.has_caught_failures() && retries)
     }
 
     /// Returns the pause before the next attempt; `None` when none follows this error.
     fn delay_after(&self, error: &NodeError) -> Option<Duration> {
-        let attempt = self.ctx.attempt_count();
+        let attempt = self.handle.attempt_count();
         let policy = self.node.spec().retry.as_ref().filter(|policy| policy.retries(error, attempt))?;
-        Some(policy.delay(attempt, self.ctx.invocation().engine().services().ids.uniform()))
+        Some(policy.delay(attempt, self.handle.invocation().services().ids.uniform()))
     }
 
     fn retry_or_end(&mut self, failure: Box<ChildFailure>, delay: Option<Duration>) {
         let error = failure.error.clone();
         let spec = self.node.spec();
-        let attempt = self.ctx.attempt_count();
+        let attempt = self.handle.attempt_count();
         match delay {
             Some(delay) => {
-                let services = self.ctx.invocation().engine().services();
+                let services = self.handle.invocation().services();
                 self.span.in_scope(
-                    || tracing::warn!(node = %self.ctx.node_path(), attempt, error = %error, "node failed and is tried again"),
+                    || tracing::warn!(node = %self.handle.node_path(), attempt, error = %error, "node failed and is tried again"),
                 );
-                let rewind = failure.path != *self.ctx.node_path();
-                let flushed = self.ctx.invocation().engine().queue().next_ticket();
+                let rewind = failure.path != *self.handle.node_path();
+                let flushed = self.handle.invocation().queue().next_ticket();
                 let pause = (!delay.is_zero()).then(|| services.clock.sleep(delay));
                 self.phase = Phase::Pause { pause, rewind, flushed };
             }
             None => {
-                self.span.in_scope(|| warn_unnamed(spec, &self.ctx, &error));
-                self.ctx.engine().hand_over_caught_failures();
-                self.ctx.engine().set_error(ChildFailure::clone(&failure));
+                self.span.in_scope(|| warn_unnamed(spec, &self.handle, &error));
+                self.handle.hand_over_caught_failures();
+                self.handle.set_error(ChildFailure::clone(&failure));
                 self.phase = Phase::Failed(failure);
             }
         }
@@ -296,12 +286,12 @@ impl<'a> NodeRun<'a> {
 
     fn next_attempt(&mut self, rewind: bool) {
         let spec = self.node.spec();
-        if spec.kind == NodeKind::Workflow || self.ctx.engine().has_children() {
+        if spec.kind == NodeKind::Workflow || self.handle.has_children() {
             // Children that completed in the failed attempt are answered from history.
-            self.ctx.invocation().engine().read_history();
+            self.handle.invocation().read_history();
         }
         let Start { branch, isolation_scope } = self.start.as_deref().unwrap_or(&Start::ROOT);
-        self.ctx = self.ctx.engine().next_attempt(branch.clone(), isolation_scope.clone(), rewind);
+        self.handle = self.handle.next_attempt(branch.clone(), isolation_scope.clone(), rewind);
         self.phase = Phase::Start;
     }
 
@@ -311,10 +301,10 @@ impl<'a> NodeRun<'a> {
             return None;
         }
         self.timer = None;
-        if let Phase::Sending { ticket, .. } = self.phase {
-            self.ctx.invocation().engine().queue().forget(ticket);
+        if let Phase::Sending { sent, .. } = self.phase {
+            self.handle.forget_sent(sent);
         }
-        let (name, limit) = (self.ctx.node_name(), self.node.spec().timeout.unwrap_or_default().as_secs_f64());
+        let (name, limit) = (self.handle.node_name(), self.node.spec().timeout.unwrap_or_default().as_secs_f64());
         Some(
             NodeError::new("NodeTimeoutError", format!("Node '{name}' timed out after {limit:?} seconds."))
                 .with_hint("give the node a longer `timeout`, or let it do less in one run"),
@@ -336,8 +326,8 @@ impl<'a> NodeRun<'a> {
         match again {
             Poll::Ready(Ok(())) => {}
             Poll::Ready(Err(error)) => self.fail(error, cx),
-            Poll::Pending if !flag.0.load(Ordering::Acquire) && self.ctx.engine().is_parked() => {
-                self.ctx.engine().note_waiting();
+            Poll::Pending if !flag.0.load(Ordering::Acquire) && self.handle.is_parked() => {
+                self.handle.note_waiting();
                 self.follow(Then::Finish, cx);
             }
             Poll::Pending => {
@@ -385,11 +375,11 @@ impl<'a> NodeRun<'a> {
 /// A cancelled run stops waiting for its event; the event is still stored.
 impl Drop for NodeRun<'_> {
     fn drop(&mut self) {
-        if let Phase::Sending { ticket, .. } = self.phase {
-            self.ctx.invocation().engine().queue().forget(ticket);
+        if let Phase::Sending { sent, .. } = self.phase {
+            self.handle.forget_sent(sent);
         }
         if !matches!(self.phase, Phase::Start | Phase::Finished | Phase::Failed(_)) {
-            self.ctx.engine().hand_over_caught_failures();
+            self.handle.hand_over_caught_failures();
         }
     }
 }
@@ -407,7 +397,7 @@ impl Future for NodeRun<'_> {
                     let spec = run.node.spec();
                     if spec.kind != NodeKind::Workflow || run.begins_with_hooks() {
                         let gives = !spec.never_gives || spec.wait_for_output;
-                        ready!(run.ctx.invocation().engine().work_gate().poll_pass(run.ctx.node_path(), gives, cx));
+                        ready!(run.handle.invocation().work_gate().poll_pass(run.handle.node_path(), gives, cx));
                     }
                     if let Err(error) = run.start() {
                         run.fail(error, cx);
@@ -426,15 +416,14 @@ impl Future for NodeRun<'_> {
                         ready!(waits.as_mut().poll(cx));
                         *pause = None;
                     }
-                    ready!(run.ctx.invocation().engine().queue().poll_flushed(*flushed, cx));
+                    ready!(run.handle.invocation().queue().poll_flushed(*flushed, cx));
                     let rewind = *rewind;
                     run.next_attempt(rewind);
                     continue;
                 }
                 Phase::Sending { fresh, .. } if *fresh => *fresh = false,
-                Phase::Sending { ticket, output_source, .. } => {
-                    if let Poll::Ready(stored) = run.ctx.invocation().engine().queue().poll_stored(*ticket, cx) {
-                        run.ctx.engine().mark_stored(*output_source, stored);
+                Phase::Sending { sent, .. } => {
+                    if run.handle.poll_sent(*sent, cx).is_ready() {
                         if let Phase::Sending { then, .. } = std::mem::replace(&mut run.phase, Phase::Finished) {
                             run.follow(then, cx);
                         }
@@ -443,7 +432,7 @@ impl Future for NodeRun<'_> {
                 }
                 Phase::Body(_) | Phase::Items(_) => {
                     if std::mem::take(&mut run.waits) {
-                        run.ctx.engine().resume_body();
+                        run.handle.resume_body();
                     }
                     match run.poll_body(cx) {
                         Poll::Ready(Ok(())) => continue,
@@ -453,7 +442,7 @@ impl Future for NodeRun<'_> {
                         }
                         Poll::Pending => {
                             run.waits = true;
-                            match run.ctx.engine().wait_reason(cx.waker()) {
+                            match run.handle.wait_reason(cx.waker()) {
                                 WaitReason::PollAgain => continue,
                                 WaitReason::Parked => {
                                     if run.poll_parked(cx).is_ready() {
@@ -489,11 +478,11 @@ impl Wake for WokenFlag {
 }
 
 /// Warns when a retry policy does not name the error's class: the class may be misspelled.
-fn warn_unnamed(spec: &NodeSpec, ctx: &Context, error: &NodeError) {
+fn warn_unnamed(spec: &NodeSpec, handle: &RunHandle, error: &NodeError) {
     let Some(policy) = &spec.retry else { return };
-    if ctx.attempt_count() < policy.max_attempts && !policy.names(error) {
+    if handle.attempt_count() < policy.max_attempts && !policy.names(error) {
         tracing::warn!(
-            node = %ctx.node_path(),
+            node = %handle.node_path(),
             class = error.class(),
             classes = ?policy.exceptions,
             "node failed and is not tried again: its retry policy does not name this class of error"

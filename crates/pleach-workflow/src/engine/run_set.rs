@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as TaskContext, Poll, Wake, Waker, ready};
 
 use futures_util::task::AtomicWaker;
-use pleach_context::engine::{Engine as _, NodeEnd, NodeResult, RunResult, Ticket};
-use pleach_context::{Context, NodeError};
+use pleach_context::NodeError;
+use pleach_context::engine::{NodeEnd, NodeResult, RunHandle, RunResult, Ticket};
 use pleach_core::BoxFuture;
 
 use super::NodeRun;
@@ -25,7 +25,7 @@ pub(crate) struct Finished {
     /// The graph node that ran.
     pub(crate) node: usize,
     /// Its context.
-    pub(crate) ctx: Context,
+    pub(crate) handle: RunHandle,
     /// Its result.
     pub(crate) end: RunResult,
 }
@@ -62,9 +62,9 @@ impl CompletionOrder {
         Self { event, own }
     }
 
-    fn of(ctx: &Context) -> Self {
-        let own = ctx.engine().last_event();
-        Self { event: own.unwrap_or_else(|| ctx.invocation().engine().queue().next_ticket()), own: own.is_some() }
+    fn of(handle: &RunHandle) -> Self {
+        let own = handle.last_event();
+        Self { event: own.unwrap_or_else(|| handle.invocation().queue().next_ticket()), own: own.is_some() }
     }
 }
 
@@ -99,27 +99,27 @@ struct Entry<'a> {
 enum Running<'a> {
     Node(NodeRun<'a>),
     /// The agents that the node, an agent, transfers to, and the context of its own run.
-    Transfers(Context, BoxFuture<'a, RunResult>),
+    Transfers(RunHandle, BoxFuture<'a, RunResult>),
 }
 
 impl Running<'_> {
     fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<RunResult> {
         loop {
-            let ((node, ctx, input), end) = match self {
+            let ((node, handle, input), end) = match self {
                 Self::Transfers(_, run) => return run.as_mut().poll(cx),
                 Self::Node(run) => match ready!(Pin::new(&mut *run).poll(cx)) {
                     Ok(end @ NodeEnd::Done(NodeResult { transfer_to_agent: Some(_), .. })) => (run.take_parts(), end),
                     end => return Poll::Ready(end),
                 },
             };
-            *self = Self::Transfers(ctx.clone(), follow_in_graph(node, ctx, input, end));
+            *self = Self::Transfers(handle.clone(), follow_in_graph(node, handle, input, end));
         }
     }
 
-    fn context(&self) -> &Context {
+    fn handle(&self) -> &RunHandle {
         match self {
-            Self::Node(run) => run.context(),
-            Self::Transfers(ctx, _) => ctx,
+            Self::Node(run) => run.handle(),
+            Self::Transfers(handle, _) => handle,
         }
     }
 }
@@ -153,7 +153,7 @@ impl Wake for SlotWaker {
 
 impl<'a> RunSet<'a> {
     /// Returns an empty set. An orchestrator `beside_others` is polled after what became ready together with it.
-    pub(crate) fn new(orchestrator: Context, beside_others: bool) -> Self {
+    pub(crate) fn new(orchestrator: RunHandle, beside_others: bool) -> Self {
         Self {
             slots: Vec::new(),
             free: Vec::new(),
@@ -291,9 +291,9 @@ impl<'a> RunSet<'a> {
         slot.signal.queued.store(false, Ordering::Release);
         let Some(entry) = slot.run.as_mut() else { return };
         let Poll::Ready(end) = entry.run.poll(&mut TaskContext::from_waker(&slot.waker)) else { return };
-        let (seq, node, ctx) = (entry.seq, entry.node, entry.run.context().clone());
+        let (seq, node, handle) = (entry.seq, entry.node, entry.run.handle().clone());
         slot.run = None;
-        self.finished.push(Executed { order: CompletionOrder::of(&ctx), seq, end: Finished { node, ctx, end } });
+        self.finished.push(Executed { order: CompletionOrder::of(&handle), seq, end: Finished { node, handle, end } });
         self.free.push(index);
         self.running -= 1;
     }

@@ -4,8 +4,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use pleach_context::engine::{ChildSetup, Engine as _, NodeEnd, NodeResult, RunResult};
-use pleach_context::{AgentMode, AgentSpec, ChildFailure, Context, Node, NodeError, NodeInput};
+use pleach_context::engine::{ChildSetup, NodeEnd, NodeResult, RunHandle, RunResult};
+use pleach_context::{AgentMode, AgentSpec, ChildFailure, Node, NodeError, NodeInput};
 use pleach_core::{BoxFuture, NodePath};
 use smol_str::{SmolStr, format_smolstr};
 
@@ -31,7 +31,7 @@ pub(super) struct Transfers<'a> {
 /// The runs of an agent that a graph or a body runs as a node.
 struct AgentNodeRuns {
     /// The context of the first one: what orders its end is noted there.
-    own: Context,
+    own: RunHandle,
     /// Their paths.
     runs: Vec<NodePath>,
     /// The agent answers once: the last one answers for it.
@@ -42,9 +42,9 @@ struct AgentNodeRuns {
 struct Place<'a> {
     node: AgentNode<'a>,
     /// The context under which the agent runs.
-    above: Context,
+    above: RunHandle,
     /// The context of its last run, under which its sub-agents run.
-    own: Option<Context>,
+    own: Option<RunHandle>,
 }
 
 /// The node of an agent.
@@ -78,7 +78,7 @@ pub enum TransferStep {
 
 impl<'a> Transfers<'a> {
     /// Begins with an agent that `above` runs.
-    pub(super) fn from(above: &Context, node: &'a dyn Node) -> Self {
+    pub(super) fn from(above: &RunHandle, node: &'a dyn Node) -> Self {
         Self::of(Place { node: AgentNode::Given(node), above: above.clone(), own: None })
     }
 
@@ -89,7 +89,7 @@ impl<'a> Transfers<'a> {
     }
 
     /// Begins with a sub-agent of the root agent, to which `entry` leads. Its path is that of a transfer from the root.
-    pub(super) fn entering(root: &Context, node: &'a dyn Node, entry: &[SmolStr]) -> Self {
+    pub(super) fn entering(root: &RunHandle, node: &'a dyn Node, entry: &[SmolStr]) -> Self {
         let mut this = Self::from(root, node);
         for name in entry {
             let Some(sub) = this.last().sub_agent(name) else { break };
@@ -134,7 +134,7 @@ impl<'a> Transfers<'a> {
     }
 
     /// Runs the agents that the first one transfers to, whose run of the context `own` has ended.
-    async fn follow_as_node(&mut self, own: Context, input: NodeInput, end: NodeEnd) -> RunResult {
+    async fn follow_as_node(&mut self, own: RunHandle, input: NodeInput, end: NodeEnd) -> RunResult {
         // The conversation about a task is one, whichever agents work on it, and so is that of a lane.
         self.choice.isolation_scope = own.isolation_scope();
         self.choice.override_branch = Some(own.branch());
@@ -183,8 +183,7 @@ impl<'a> Transfers<'a> {
     async fn refuse(&mut self, error: NodeError) -> ChildFailure {
         let own = self.last().context();
         if self.node.is_some() {
-            let event = own.engine().fail(&error, false).event;
-            own.engine().deliver(Arc::unwrap_or_clone(event)).await;
+            own.deliver_failure(&error).await;
         }
         ChildFailure { error, path: own.node_path().clone() }
     }
@@ -222,8 +221,8 @@ impl<'a> Transfers<'a> {
     /// Returns the runs whose output is that of the last agent: it runs again as the graph node, or answers for it.
     fn output_for(&self) -> Option<Arc<[NodePath]>> {
         match &self.node {
-            Some(node) if self.agents.len() == 1 => node.own.engine().output_for(),
-            Some(node) if node.answers_once => Some(node.own.engine().output_for_of_child()),
+            Some(node) if self.agents.len() == 1 => node.own.output_for(),
+            Some(node) if node.answers_once => Some(node.own.output_for_of_child()),
             _ => None,
         }
     }
@@ -239,9 +238,9 @@ impl<'a> Transfers<'a> {
         let end = run_one(&place.above, &*place.node, input, setup).await?;
         place.own = Some(own);
         // The agents above may have ended before; those that run them end behind this one.
-        if let Some(last) = place.above.engine().last_event() {
-            self.agents.iter().for_each(|place| place.above.engine().note_event(last));
-            self.node.iter().for_each(|node| node.own.engine().note_event(last));
+        if let Some(last) = place.above.last_event() {
+            self.agents.iter().for_each(|place| place.above.note_event(last));
+            self.node.iter().for_each(|node| node.own.note_event(last));
         }
         Ok(end)
     }
@@ -268,15 +267,15 @@ impl<'a> Transfers<'a> {
 // L180
 pub(super) fn follow_in_graph<'a>(
     node: &'a dyn Node,
-    own: Context,
+    own: RunHandle,
     input: NodeInput,
     end: NodeEnd,
 ) -> BoxFuture<'a, RunResult> {
     Box::pin(async move {
-        let above = own.engine().parent().cloned().unwrap_or_else(|| own.clone());
+        let above = own.parent().cloned().unwrap_or_else(|| own.clone());
         let path = own.node_path();
         if let Ok(run) = path.run_id().parse() {
-            above.engine().count_child(&node.spec().name, run);
+            above.count_child(&node.spec().name, run);
         }
         let first = Place { node: AgentNode::Given(node), above, own: Some(own.clone()) };
         let end = Transfers::of(first).follow_as_node(own, input, end).await?;
@@ -336,21 +335,21 @@ impl<'a> Place<'a> {
 
     /// Returns the path of the agent's next run.
     fn next_path(&self, run_id: Option<&str>) -> NodePath {
-        self.above.engine().next_child_path(&self.node.spec().name, run_id)
+        self.above.next_child_path(&self.node.spec().name, run_id)
     }
 
     /// Returns a context for what runs below the agent.
-    fn context_of(&self, setup: &RunSetup) -> Context {
+    fn context_of(&self, setup: &RunSetup) -> RunHandle {
         let spec = self.node.spec();
         let isolation_scope = setup.isolation_scope.clone().or_else(|| task_scope(&*self.node, &setup.path));
         let (path, branch) = (setup.path.clone(), setup.branch.clone());
         let (answers_for, output_for) = (setup.answers_for.clone(), setup.output_for.clone());
         let child = ChildSetup { path, branch, isolation_scope, answers_for, output_for, ..ChildSetup::default() };
-        self.above.engine().child(spec, setup.name.as_ref().unwrap_or(&spec.name), child)
+        self.above.child(spec, setup.name.as_ref().unwrap_or(&spec.name), child)
     }
 
     /// Returns the context of the agent's last run, or of one that it would have.
-    fn context(&self) -> Context {
+    fn context(&self) -> RunHandle {
         self.own.clone().unwrap_or_else(|| {
             let setup = RunSetup { path: self.next_path(None), branch: self.above.branch(), ..RunSetup::default() };
             self.context_of(&setup)

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use pleach_context::engine::Engine as _;
-use pleach_context::{AgentSpec, Context, Node};
+use pleach_context::engine::RunHandle;
+use pleach_context::{AgentSpec, Node};
 
 /// Returns whether a run that ends without an output waits for one. A conversing agent leaves its graph node waiting for the next
 /// message of the user, and so does an agent with a task below it that asks the user.
-pub(super) fn waits_for_output(node: &dyn Node, ctx: &Context) -> bool {
-    let is_in_graph = || ctx.engine().position().is_some();
-    let is_open = |agent: &Arc<AgentSpec>| agent.converses() || ctx.engine().waits();
+pub(super) fn waits_for_output(node: &dyn Node, handle: &RunHandle) -> bool {
+    let is_in_graph = || handle.position().is_some();
+    let is_open = |agent: &Arc<AgentSpec>| agent.converses() || handle.waits();
     node.spec().wait_for_output || (node.agent().is_some_and(is_open) && is_in_graph())
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use pleach_context::engine::credential_question;
+use pleach_context::engine::{RunHandle, credential_question};
 use pleach_context::{Context, NodeError, NodeInput, NodeSpec, Yield};
 use pleach_core::{AuthConfig, Event, Map, ToolConfirmation};
 
@@ -36,25 +36,25 @@ impl Gates {
     ///
     /// # Errors
     /// An answer that is not a confirmation or credential; a config that cannot be requested.
-    pub(super) fn pass(&self, spec: &NodeSpec, ctx: &Context, input: &NodeInput) -> Result<Passage, NodeError> {
+    pub(super) fn pass(&self, spec: &NodeSpec, handle: &RunHandle, input: &NodeInput) -> Result<Passage, NodeError> {
         let mut resumed = false;
         if let Some(condition) = &self.confirm {
-            match take_confirmation(ctx)? {
+            match take_confirmation(handle)? {
                 Some(answer) if answer.confirmed => resumed = true,
                 Some(_) => return Ok(Passage::Closed(Yield::Unchecked(Box::new(Event::of(rejected()))))),
-                None if condition(ctx, input) => {
+                None if condition(handle, input) => {
                     let asked = ToolConfirmation::default();
-                    let question = confirmation_question(ctx, &spec.name, bound(spec, ctx, input), asked);
+                    let question = confirmation_question(handle, &spec.name, bound(spec, handle, input), asked);
                     return Ok(Passage::Closed(Yield::Ask(Box::new(question))));
                 }
                 None => {}
             }
         }
         if let Some(config) = &self.auth {
-            if take_credential(ctx, Some(config))? {
+            if take_credential(handle, Some(config))? {
                 resumed = true;
-            } else if ctx.get_auth_response(config).is_none() {
-                return Ok(Passage::Closed(Yield::from(credential_question(ctx, config, &credential_id(ctx))?)));
+            } else if handle.get_auth_response(config).is_none() {
+                return Ok(Passage::Closed(Yield::from(credential_question(handle, config, &credential_id(handle))?)));
             }
         }
         Ok(Passage::Open { resumed })
@@ -62,10 +62,10 @@ impl Gates {
 }
 
 /// Returns the arguments that the question shows: the node's input and its declared state.
-fn bound(spec: &NodeSpec, ctx: &Context, input: &NodeInput) -> Map {
+fn bound(spec: &NodeSpec, handle: &RunHandle, input: &NodeInput) -> Map {
     // `temp:` values are never stored, so a question must not show them.
     let state = spec.state_params.iter().filter(|key| !key.starts_with("temp:"));
-    let mut args: Map = state.filter_map(|key| Some((key.to_string(), ctx.state().value(key)?))).collect();
+    let mut args: Map = state.filter_map(|key| Some((key.to_string(), handle.state().value(key)?))).collect();
     args.insert("node_input".to_owned(), input.to_value());
     args
 }

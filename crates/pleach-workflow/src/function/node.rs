@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pleach_context::engine::Engine as _;
+use pleach_context::engine::RunHandle;
 use pleach_context::{
     AnswerType, Confirmation, Context, Dynamic, Flow, InputKind, Need, Node, NodeError, NodeFault, NodeInput, NodeKind,
     NodeSpec, RetryConfig, Schema, TypedNode, Yield,
@@ -166,15 +166,15 @@ impl<In, Out> FunctionNode<In, Out> {
         })
     }
 
-    async fn run_gated(&self, ctx: Context, input: NodeInput) -> Result<Flow, NodeError> {
-        (self.check)(&ctx, input.clone())?;
-        let resumed = match self.gates.pass(&self.spec, &ctx, &input)? {
+    async fn run_gated(&self, run: RunHandle, input: NodeInput) -> Result<Flow, NodeError> {
+        (self.check)(&run, input.clone())?;
+        let resumed = match self.gates.pass(&self.spec, &run, &input)? {
             Passage::Closed(instead) => return Ok(Flow::Done(Some(instead))),
             Passage::Open { resumed } => resumed,
         };
-        match (self.call)(&ctx, input).await? {
+        match (self.call)(&run, input).await? {
             // Without an event a replay would not see the call.
-            Flow::Done(None | Some(Yield::Output(Value::Null))) if resumed && !ctx.engine().has_sent() => {
+            Flow::Done(None | Some(Yield::Output(Value::Null))) if resumed && !run.has_sent() => {
                 Ok(Flow::Done(Some(Yield::from(Event::new()))))
             }
             flow => Ok(flow),
@@ -248,7 +248,11 @@ impl<In: 'static, Out: 'static> Node for FunctionNode<In, Out> {
     }
 
     fn run<'a>(&'a self, ctx: Context, input: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>> {
-        if self.gates.is_empty() { (self.call)(&ctx, input) } else { Box::pin(self.run_gated(ctx, input)) }
+        if self.gates.is_empty() {
+            (self.call)(&ctx, input)
+        } else {
+            Box::pin(self.run_gated(RunHandle::of(ctx), input))
+        }
     }
 
     fn answer_type(&self, path: &[&str]) -> Option<AnswerType> {

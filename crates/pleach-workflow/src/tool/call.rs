@@ -5,7 +5,7 @@ use std::fmt;
 use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt as _;
-use pleach_context::engine::{Engine as _, PluginManager, ToolRequests};
+use pleach_context::engine::{PluginManager, RunHandle, ToolRequests};
 use pleach_context::{ConfirmationRequest, NodeError, Tool, ToolContext, ToolResult};
 use pleach_core::{BoxFuture, Map};
 use serde_json::{Value, json};
@@ -62,8 +62,8 @@ pub enum Called {
 pub struct ToolCall<'a> {
     /// The tool.
     pub tool: &'a dyn Tool,
-    /// The context of the call.
-    pub ctx: &'a ToolContext,
+    /// The call, as a part of its agent's run or as the run of a tool node.
+    pub run: &'a RunHandle,
     /// The callbacks of the agent.
     pub callbacks: &'a dyn ToolCallbacks,
 }
@@ -95,7 +95,7 @@ impl ToolCall<'_> {
     /// # Cancel safety
     /// Dropping the future drops the hook or the call that runs.
     pub async fn before(&self, args: &mut Map) -> Result<Option<Value>, NodeError> {
-        let Self { tool, ctx, callbacks } = *self;
+        let Self { tool, run: ctx, callbacks } = *self;
         let answer = match self.plugins().before_tool(tool, args, ctx).await? {
             Some(answer) => Some(answer),
             None => answered(callbacks.before_tool(tool, args, ctx)).await?,
@@ -113,7 +113,7 @@ impl ToolCall<'_> {
     pub async fn run(&self, args: &Map) -> Result<Called, NodeError> {
         let called = AssertUnwindSafe(self.gated(args)).catch_unwind().await;
         let called = called.unwrap_or_else(|panic| Err(panic_error("the tool", &*panic)));
-        let asked = self.ctx.engine().take_tool_requests();
+        let asked = self.run.take_tool_requests();
         match called {
             Ok(_) if asked.confirmation.is_some() || asked.credential.is_some() => Ok(Called::Asks(asked)),
             Ok(result) => Ok(Called::Result(result)),
@@ -132,7 +132,7 @@ impl ToolCall<'_> {
     /// # Cancel safety
     /// Dropping the future drops the hook or the call that runs.
     pub async fn on_error(&self, args: &Map, error: &NodeError) -> Result<Option<Value>, NodeError> {
-        let Self { tool, ctx, callbacks } = *self;
+        let Self { tool, run: ctx, callbacks } = *self;
         let answer = match self.plugins().on_tool_error(tool, args, ctx, error).await? {
             Some(answer) => Some(answer),
             None => answered(callbacks.on_tool_error(tool, args, ctx, error)).await?,
@@ -148,7 +148,7 @@ impl ToolCall<'_> {
     /// # Cancel safety
     /// Dropping the future drops the hook or the call that runs.
     pub async fn after(&self, args: &Map, result: ToolResult) -> Result<ToolResult, NodeError> {
-        let Self { tool, ctx, callbacks } = *self;
+        let Self { tool, run: ctx, callbacks } = *self;
         let other = match self.plugins().after_tool(tool, args, ctx, &result.value).await? {
             Some(other) => Some(other),
             None => answered(callbacks.after_tool(tool, args, ctx, &result.value)).await?,
@@ -157,9 +157,9 @@ impl ToolCall<'_> {
     }
 
     async fn gated(&self, args: &Map) -> Result<ToolResult, NodeError> {
-        match confirmation_gate(self.tool, args, self.ctx).await? {
+        match confirmation_gate(self.tool, args, self.run).await? {
             Some(instead) => Ok(instead.into()),
-            None => Ok(kept(self.tool.name(), self.tool.run(args, self.ctx).await?)),
+            None => Ok(kept(self.tool.name(), self.tool.run(args, self.run).await?)),
         }
     }
 
@@ -168,7 +168,7 @@ impl ToolCall<'_> {
     }
 
     fn plugins(&self) -> &PluginManager {
-        &self.ctx.invocation().engine().services().plugins
+        &self.run.invocation().services().plugins
     }
 }
 
@@ -213,7 +213,7 @@ pub async fn confirmation_gate(tool: &dyn Tool, args: &Map, ctx: &ToolContext) -
                 ))
             });
             ctx.request_confirmation_with(request)?;
-            ctx.engine().skip_summarization_of_gate();
+            RunHandle::of(ctx.clone()).skip_summarization_of_gate();
             Ok(Some(json!({"error": "This tool call requires confirmation, please approve or reject."})))
         }
     }

@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pleach_context::engine::{Engine as _, ToolRequests, credential_question};
+use pleach_context::engine::{RunHandle, ToolRequests, credential_question};
 use pleach_context::telemetry::{OpenSpan, SpanEnd, execute_tool};
 use pleach_context::{
     Context, Dynamic, Flow, Need, Node, NodeError, NodeInput, NodeKind, NodeSpec, RetryConfig, Tool, ToolResult,
@@ -61,14 +61,14 @@ impl ToolNode {
         self
     }
 
-    async fn call(&self, ctx: Context, input: NodeInput) -> Result<Flow, NodeError> {
+    async fn call(&self, run: RunHandle, input: NodeInput) -> Result<Flow, NodeError> {
         // The same call has the same id in every attempt and on a resume, and no other call has it.
-        ctx.engine().begin_tool_call(format!("{}:{}", ctx.invocation().invocation_id(), ctx.node_path()));
-        let mut args = arguments(self.tool.declaration().map(|declared| &**declared), &ctx, input)?;
-        take_confirmation(&ctx)?;
-        take_credential(&ctx, None)?;
-        let span = OpenSpan::new(execute_tool(&*self.tool, &ctx));
-        let call = ToolCall { tool: &*self.tool, ctx: &ctx, callbacks: &() };
+        run.begin_tool_call(format!("{}:{}", run.invocation().invocation_id(), run.node_path()));
+        let mut args = arguments(self.tool.declaration().map(|declared| &**declared), &run, input)?;
+        take_confirmation(&run)?;
+        take_credential(&run, None)?;
+        let span = OpenSpan::new(execute_tool(&*self.tool, &run));
+        let call = ToolCall { tool: &*self.tool, run: &run, callbacks: &() };
         let called = span.around(pin!(call.make(&mut args))).await;
         match &called {
             Ok(Called::Result(_)) => span.end(SpanEnd::Completed),
@@ -76,7 +76,7 @@ impl ToolNode {
             Err(error) => span.fail(error.code()),
         }
         let item = match called? {
-            Called::Asks(asked) => self.question(&ctx, &args, asked)?,
+            Called::Asks(asked) => self.question(&run, &args, asked)?,
             // Without an event a replay would not see a call that has no output.
             Called::Result(result) => Yield::from(output(result)),
         };
@@ -126,7 +126,7 @@ impl Node for ToolNode {
     }
 
     fn run<'a>(&'a self, ctx: Context, input: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>> {
-        Box::pin(self.call(ctx, input))
+        Box::pin(self.call(RunHandle::of(ctx), input))
     }
 
     fn needs(&self, needs: &mut Vec<Need>) {

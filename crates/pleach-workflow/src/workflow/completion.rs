@@ -1,6 +1,6 @@
 //! [`Completion`]: the end of a graph node's run, for the workflow's loop.
 
-use pleach_context::engine::{Engine as _, NodeEnd, NodeResult, RunKey, RunResult};
+use pleach_context::engine::{NodeEnd, NodeResult, RunKey, RunResult};
 use pleach_core::NodePath;
 
 use crate::engine::Finished;
@@ -49,13 +49,13 @@ impl PendingEnd {
 
 impl Completion {
     fn executed(graph: &Graph, finished: Finished) -> Self {
-        let Finished { node, ctx, end } = finished;
+        let Finished { node, handle, end } = finished;
         // A nested workflow recomputes its output by replaying.
         let is_workflow = graph.nodes[node].replay.is_workflow;
         let needs_echo = match &end {
-            Ok(NodeEnd::Done(NodeResult { output, .. })) => !is_workflow && !ctx.engine().records_output(output),
+            Ok(NodeEnd::Done(NodeResult { output, .. })) => !is_workflow && !handle.records_output(output),
             _ => false,
         };
-        Self { node, run: EndedRun::Executed(ctx.node_path().clone()), end, needs_echo }
+        Self { node, run: EndedRun::Executed(handle.node_path().clone()), end, needs_echo }
     }
 }

@@ -13,7 +13,7 @@ mod workflow_replay;
 use std::fmt;
 use std::marker::PhantomData;
 
-use pleach_context::engine::Engine as _;
+use pleach_context::engine::RunHandle;
 use pleach_context::{
     AnswerType, Context, Dynamic, Flow, History, Need, Node, NodeError, NodeInput, NodeSpec, Outline, TypedNode,
     example_of,
@@ -88,14 +88,15 @@ impl<In: 'static, Out: 'static> Node for Workflow<In, Out> {
     }
 
     fn run<'a>(&'a self, ctx: Context, input: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>> {
-        if !has_begun(&ctx)
+        let run = RunHandle::of(ctx);
+        if !has_begun(&run)
             && let Err(error) = check_message(&self.spec, &input)
         {
             return Box::pin(std::future::ready(Err(error)));
         }
         match &self.graph {
             Some(graph) => {
-                let begun = Orchestration::begin(graph, &self.spec, self.max_concurrency, ctx, input);
+                let begun = Orchestration::begin(graph, &self.spec, self.max_concurrency, run, input);
                 Box::pin(async move {
                     let (mut orchestration, mut schedule) = begun?;
                     orchestration.run(&mut schedule).await
@@ -137,8 +138,8 @@ impl<In: 'static, Out: 'static> Node for Workflow<In, Out> {
 }
 
 /// Whether nodes of the run are in the history. Its message was checked then; since then it may have been redacted, or its type changed.
-fn has_begun(ctx: &Context) -> bool {
-    ctx.invocation().engine().history().is_some_and(|history| history.children(ctx.node_path()).len() > 0)
+fn has_begun(run: &RunHandle) -> bool {
+    run.invocation().history().is_some_and(|history| history.children(run.node_path()).len() > 0)
 }
 
 /// Checks a message against the input type that the workflow has declared. Its author does not know the type, so the error shows it.

@@ -7,8 +7,8 @@ mod finish;
 
 use std::sync::Arc;
 
-use pleach_context::engine::{Engine as _, GraphPosition, NodeEnd, NodeResult, PlannedRun, RecordedRun, RunRecord};
-use pleach_context::{ChildFailure, Context, Flow, NodeError, NodeInput, NodeSpec};
+use pleach_context::engine::{GraphPosition, NodeEnd, NodeResult, PlannedRun, RecordedRun, RunHandle, RunRecord};
+use pleach_context::{ChildFailure, Flow, NodeError, NodeInput, NodeSpec};
 use pleach_core::{BoxFuture, Branch, Event, NodePath};
 
 use super::checkpoint;
@@ -26,7 +26,7 @@ pub(super) struct Orchestration<'a> {
     graph: &'a Graph,
     spec: &'a NodeSpec,
     limit: Option<usize>,
-    ctx: Context,
+    handle: RunHandle,
     runs: RunSet<'a>,
     finished: Vec<Executed<Finished>>,
     replay: Option<WorkflowReplay>,
@@ -52,11 +52,11 @@ impl<'a> Orchestration<'a> {
         graph: &'a Graph,
         spec: &'a NodeSpec,
         limit: Option<usize>,
-        ctx: Context,
+        handle: RunHandle,
     ) -> Result<Self, NodeError> {
-        let nested = ctx.engine().parent().is_some_and(|parent| !parent.node_path().is_root());
-        let replay = match ctx.invocation().engine().history() {
-            Some(history) => Some(WorkflowReplay::read(graph, history, &ctx)?),
+        let nested = handle.parent().is_some_and(|parent| !parent.node_path().is_root());
+        let replay = match handle.invocation().history() {
+            Some(history) => Some(WorkflowReplay::read(graph, history, &handle)?),
             None => None,
         };
         let times = replay.as_ref().map(|replay| replay.plan.completion_times());
@@ -64,18 +64,18 @@ impl<'a> Orchestration<'a> {
             graph,
             spec,
             limit,
-            runs: RunSet::new(ctx.clone(), nested),
+            runs: RunSet::new(handle.clone(), nested),
             finished: Vec::new(),
             replay,
             ends: Ends::new(times.unwrap_or_default()),
             completed: Vec::new(),
             refused: None,
             outgoing: Vec::new(),
-            output_for: ctx.engine().output_for_of_child(),
-            branch: ctx.branch(),
+            output_for: handle.output_for_of_child(),
+            branch: handle.branch(),
             started: 0,
             path_buffer: String::new(),
-            ctx,
+            handle,
         })
     }
 
@@ -89,11 +89,11 @@ impl<'a> Orchestration<'a> {
         graph: &'a Graph,
         spec: &'a NodeSpec,
         limit: Option<usize>,
-        ctx: Context,
+        handle: RunHandle,
         input: NodeInput,
     ) -> Result<(Box<Self>, Box<Schedule>), NodeError> {
-        let this = Box::new(Self::new(graph, spec, limit, ctx)?);
-        this.ctx.engine().set_graph_names(Arc::clone(&graph.names));
+        let this = Box::new(Self::new(graph, spec, limit, handle)?);
+        this.handle.set_graph_names(Arc::clone(&graph.names));
         let schedule = Schedule::new(graph, limit, input, this.branch.clone());
         Ok((this, Box::new(schedule)))
     }
@@ -189,7 +189,7 @@ impl<'a> Orchestration<'a> {
         };
         setup.output_for = self.graph.is_terminal(node).then(|| Arc::clone(&self.output_for));
         setup.position = u32::try_from(node).ok().map(|node| GraphPosition { node, by: trigger.by });
-        self.runs.push(seq, node, NodeRun::new(&*graph_node.node, &self.ctx, input, setup));
+        self.runs.push(seq, node, NodeRun::new(&*graph_node.node, &self.handle, input, setup));
         self.checkpoint(schedule);
         Ok(())
     }
@@ -206,10 +206,10 @@ impl<'a> Orchestration<'a> {
         let graph_node = &self.graph.nodes[node];
         let Some((replay, PlannedRun { key, state, time, .. })) = run else {
             if self.replay.is_some() && !graph_node.replay.is_workflow {
-                self.ctx.engine().note_execution();
+                self.handle.note_execution();
             }
             let spec = graph_node.node.spec();
-            let path = self.ctx.node_path().child_in(&mut self.path_buffer, &spec.name, number);
+            let path = self.handle.node_path().child_in(&mut self.path_buffer, &spec.name, number);
             return Ok(Some(RunSetup { branch: self.branch(trigger, &path), path, ..RunSetup::default() }));
         };
         let RecordedRun { key, path, record } = replay.history.at(*key);
@@ -221,13 +221,13 @@ impl<'a> Orchestration<'a> {
                 let path = path.clone();
                 match *time {
                     Some(time) => self.ends.nested(path.clone(), time),
-                    None => self.ctx.engine().note_execution(),
+                    None => self.handle.note_execution(),
                 }
                 return Ok(Some(RunSetup { path, branch, isolation_scope, resume_inputs, ..RunSetup::default() }));
             }
             Decision::Replay(NodeEnd::Done(mut result)) => {
                 // The events of an LLM agent may be on branches of those below it.
-                let is_resumable = self.ctx.invocation().is_resumable();
+                let is_resumable = self.handle.invocation().is_resumable();
                 let keeps_own = graph_node.node.agent().is_some_and(|agent| agent.is_llm || is_resumable);
                 let recorded = result.branch.take().filter(|_| !keeps_own);
                 result.branch = recorded.or_else(|| self.branch(trigger, path));
@@ -266,8 +266,8 @@ impl<'a> Orchestration<'a> {
                 (true, false) => self.runs.pass(&mut self.finished).await,
                 (false, true) => return false,
                 (false, false) => {
-                    let (ctx, unsure) = (&self.ctx, self.ends.is_unsure());
-                    self.runs.next_batch(&mut self.finished, || unsure && ctx.engine().has_executing()).await;
+                    let (handle, unsure) = (&self.handle, self.ends.is_unsure());
+                    self.runs.next_batch(&mut self.finished, || unsure && handle.has_executing()).await;
                 }
             }
             let has_room = self.collect(schedule);
@@ -281,7 +281,7 @@ impl<'a> Orchestration<'a> {
     fn collect(&mut self, schedule: &mut Schedule) -> bool {
         if self.replay.is_some() {
             // Taken in any case: the list must not grow with the rounds of a loop.
-            self.ctx.engine().take_executing().iter().for_each(|path| self.ends.executes(path));
+            self.handle.take_executing().iter().for_each(|path| self.ends.executes(path));
         }
         if !self.ends.is_unsure() {
             self.ends.all_executed(&mut self.finished);
@@ -289,13 +289,13 @@ impl<'a> Orchestration<'a> {
         }
         let mut room = false;
         for run in self.finished.drain(..) {
-            let Finished { node, ctx, end } = &run.end;
+            let Finished { node, handle, end } = &run.end;
             if self.ends.is_unsure() && run.order.has_own() && !self.graph.nodes[*node].replay.is_workflow {
-                self.ends.executes(ctx.node_path());
-                self.ctx.engine().note_execution();
+                self.ends.executes(handle.node_path());
+                self.handle.note_execution();
             }
             let completes = end.as_ref().is_ok_and(NodeEnd::is_done);
-            match self.ends.nested_ended(ctx.node_path(), completes) {
+            match self.ends.nested_ended(handle.node_path(), completes) {
                 Some(time) => {
                     // It only replayed, so it does not count against the limit; runs that wait for the limit may start.
                     schedule.replays(*node);
@@ -314,7 +314,7 @@ impl<'a> Orchestration<'a> {
         let ran = matches!(run, EndedRun::Executed(_));
         let graph_node = &self.graph.nodes[node];
         if graph_node.replay.is_agent {
-            schedule.count_runs(node, self.ctx.engine().child_count(&graph_node.node.spec().name));
+            schedule.count_runs(node, self.handle.child_count(&graph_node.node.spec().name));
         }
         match end {
             Err(failure) => {
@@ -345,11 +345,11 @@ impl<'a> Orchestration<'a> {
         let ran = matches!(run, EndedRun::Executed(_));
         self.note_completed(run);
         // Records an output that no other event records, such as the answer to a child's question.
-        if needs_echo && self.ctx.invocation().is_resumable() && !output.is_null() {
+        if needs_echo && self.handle.invocation().is_resumable() && !output.is_null() {
             let branch = if ran { branch.clone() } else { self.branch.clone() };
             let path = self.path(run).clone();
             let completed = std::mem::take(&mut self.completed);
-            self.outgoing.push(checkpoint::echo(&self.ctx, path, branch, &output, &completed));
+            self.outgoing.push(checkpoint::echo(&self.handle, path, branch, &output, &completed));
         }
         schedule.completed(self.graph, node, output, route.as_deref(), branch);
         if ran {
@@ -367,7 +367,7 @@ impl<'a> Orchestration<'a> {
 
     /// Records the completed run in the next checkpoint of a resumable app, unless history already does.
     fn note_completed(&mut self, run: &EndedRun) {
-        if !self.ctx.invocation().is_resumable() {
+        if !self.handle.invocation().is_resumable() {
             return;
         }
         let path = self.path(run);
@@ -382,9 +382,9 @@ impl<'a> Orchestration<'a> {
     }
 
     fn checkpoint(&mut self, schedule: &Schedule) {
-        if self.ctx.invocation().is_resumable() {
+        if self.handle.invocation().is_resumable() {
             let completed = std::mem::take(&mut self.completed);
-            self.outgoing.push(checkpoint::snapshot(&self.ctx, self.graph, schedule, &completed));
+            self.outgoing.push(checkpoint::snapshot(&self.handle, self.graph, schedule, &completed));
         }
     }
 
@@ -392,7 +392,7 @@ impl<'a> Orchestration<'a> {
     fn send_outgoing(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             for event in std::mem::take(&mut self.outgoing) {
-                self.runs.drive_while(self.ctx.engine().deliver(event)).await;
+                self.runs.drive_while(self.handle.deliver(event)).await;
             }
         })
     }

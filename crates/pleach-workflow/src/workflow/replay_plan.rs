@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pleach_context::History;
-use pleach_context::engine::{Engine as _, PlannedRun, PlannedRuns, RecordedRun, ReplayState, RunRecord};
+use pleach_context::engine::{HistoryHandle, PlannedRun, PlannedRuns, RecordedRun, ReplayState, RunRecord};
 use pleach_core::NodePath;
 
 use crate::graph::Graph;
@@ -50,12 +50,12 @@ impl ReplayPlan {
 
     /// Takes the plan that the check for a changed workflow made for the run at `path`, if it was made for this graph.
     pub(super) fn take(graph: &Graph, history: &History, path: &NodePath) -> Option<Self> {
-        history.engine().take_plan(path).filter(|plan| Arc::ptr_eq(&plan.graph, &graph.names)).map(Self)
+        HistoryHandle::of(history).take_plan(path).filter(|plan| Arc::ptr_eq(&plan.graph, &graph.names)).map(Self)
     }
 
     /// Keeps the plan for the run at `path`, which starts later.
     pub(super) fn keep(self, history: &History, path: &NodePath) {
-        history.engine().keep_plan(path, self.0);
+        HistoryHandle::of(history).keep_plan(path, self.0);
     }
 
     /// Finds runs that must have completed after their last event although no note records it, as in google-adk's histories.
@@ -73,7 +73,7 @@ impl ReplayPlan {
                 continue;
             }
             if rules.is_workflow {
-                history.engine().note_complete(run.key);
+                HistoryHandle::of(history).note_complete(run.key);
                 continue;
             }
             let state = rules.state_if_continued(record, false);

@@ -6,7 +6,7 @@ use tracing::Span;
 
 use super::Step;
 use super::attempt::Attempt;
-use crate::engine::{Engine as _, mark_completed};
+use crate::engine::mark_completed;
 use crate::{Context, Flow, Node, NodeError, NodeInput, NodeSpec, Yield};
 
 /// The node of a step. The closure stays with the caller, so it can borrow: nodes are `'static`.
@@ -48,7 +48,7 @@ impl Node for StepBody {
 async fn has_session(ctx: &Context) -> Result<(), NodeError> {
     let stored = std::iter::successors(Some(ctx.invocation()), |ic| ic.caller()).last();
     match stored {
-        Some(stored) => stored.engine().fence().check().await,
+        Some(stored) => stored.fence.check().await,
         None => Ok(()),
     }
 }

@@ -1,6 +1,6 @@
 //! How a workflow run ends: with the output of its terminal nodes, or with a failure.
 
-use pleach_context::engine::{Engine as _, RunRecord};
+use pleach_context::engine::RunRecord;
 use pleach_context::{ChildFailure, Flow, NodeError, Yield};
 use pleach_core::BoxFuture;
 
@@ -16,12 +16,12 @@ impl Orchestration<'_> {
     }
 
     async fn finish_now(&mut self, schedule: &Schedule) -> Result<Flow, NodeError> {
-        if self.ctx.is_aborted() {
+        if self.handle.is_aborted() {
             return Ok(Flow::NOTHING);
         }
         let interrupts = schedule.interrupts();
         if !interrupts.is_empty() {
-            self.ctx.engine().add_interrupts(&interrupts);
+            self.handle.add_interrupts(&interrupts);
             return Ok(Flow::NOTHING);
         }
         let mut outputs = schedule.terminal_outputs(self.graph);
@@ -44,22 +44,22 @@ impl Orchestration<'_> {
             None => None,
         };
         self.report_dead_ends(schedule);
-        if self.ctx.invocation().is_resumable() {
-            self.outgoing.push(checkpoint::end_of_agent(&self.ctx));
+        if self.handle.invocation().is_resumable() {
+            self.outgoing.push(checkpoint::end_of_agent(&self.handle));
             self.send_outgoing().await;
         }
         Ok(Flow::Done(last))
     }
 
     fn report_dead_ends(&self, schedule: &Schedule) {
-        let ends = schedule.dead_ends(self.graph, self.ctx.node_path());
+        let ends = schedule.dead_ends(self.graph, self.handle.node_path());
         if ends.is_empty() {
             return;
         }
         for end in &ends {
             tracing::warn!("{end}");
         }
-        self.ctx.invocation().engine().note_dead_ends(ends);
+        self.handle.invocation().note_dead_ends(ends);
     }
 
     /// Checks for errors after all runs have ended.
@@ -105,7 +105,7 @@ impl Orchestration<'_> {
     fn check_divergence(&self) -> Result<(), NodeError> {
         let (Some(time), Some(replay)) = (self.ends.stuck_at(), &self.replay) else { return Ok(()) };
         let times = |run: &RunRecord| [run.completed_at(), run.asked_at(), run.ended_at()];
-        let mut runs = replay.history.children(self.ctx.node_path());
+        let mut runs = replay.history.children(self.handle.node_path());
         let awaited = runs.find(|run| times(run.record).contains(&time));
         let awaited = awaited.map_or("", |run| run.path.as_str());
         let message = format!(

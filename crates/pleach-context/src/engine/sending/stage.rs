@@ -12,8 +12,8 @@ use pleach_session::notes::TRIED_AGAIN;
 use serde_json::Value;
 
 use super::deltas::{has_changes, take_deltas};
-use super::{Engine as _, Output, OutputSource, RunHandle, RunState, Transfer, asked_in_background, output_twice};
 use crate::context::check_open;
+use crate::engine::{Output, OutputSource, RunHandle, RunState, Transfer, asked_in_background, output_twice};
 use crate::history::{mark, mark_pending_route, mark_reported, mark_rounds};
 use crate::{Context, NodeError, NodeInput, NodeKind, Yield};
 
@@ -22,7 +22,7 @@ const SHALLOW: usize = 32;
 
 /// Decides whether an event that is sent keeps reserved metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Notes {
+pub(crate) enum NotePolicy {
     /// Node code sends it: a note of the engine there would be forged.
     Dropped,
     /// The runtime sends it.
@@ -31,25 +31,86 @@ pub(crate) enum Notes {
 
 /// An event that is complete but for its id and time, which the Runner gives it when it is stored.
 #[derive(Debug)]
-pub struct Staged {
+pub(crate) struct Staged {
     /// The event.
-    pub event: Arc<Event>,
+    pub(crate) event: Arc<Event>,
     /// Which part of the event is the run's output.
-    pub output_source: OutputSource,
+    pub(crate) output_source: OutputSource,
 }
 
-impl RunHandle<'_> {
-    /// Completes what the body yields and records what it means for the run; `None` when nothing is to be sent.
+impl RunHandle {
+    /// Ends the body, and makes the event for what it left on the context, if anything.
+    // R412
+    pub(super) fn stage_rest_at_end(&self) -> Option<Staged> {
+        let mut cell = self.ctx.cell();
+        let wakers = cell.end();
+        self.ctx.record_delegation(&mut cell);
+        let rest = self.ctx.stage_rest(&mut cell);
+        drop(cell);
+        wakers.into_iter().for_each(std::task::Waker::wake);
+        rest
+    }
+
+    /// Ends the body of a failed attempt and makes its error event; `retries` when another attempt follows.
+    // R415
+    pub(super) fn stage_failure(&self, error: &NodeError, retries: bool) -> Staged {
+        let mut event = Event::new().with_error(error.code(), error.message());
+        let mut cell = self.ctx.cell();
+        let wakers = cell.end();
+        cell.has_caught = false;
+        self.ctx.enrich(&mut cell, &mut event);
+        self.ctx.drop_operations(&mut cell);
+        take_deltas(&self.ctx, &mut cell, &mut event);
+        drop(cell);
+        wakers.into_iter().for_each(std::task::Waker::wake);
+        if retries || self.is_tried_again_above(error) {
+            mark(&mut event, TRIED_AGAIN, Value::Bool(true));
+        }
+        Staged { event: Arc::new(event), output_source: OutputSource::None }
+    }
+
+    /// Ends the body of a failed attempt that gets no error event. Returns the event for what plugins have counted, if anything.
+    pub(super) fn stage_counts(&self) -> Option<Staged> {
+        let mut cell = self.ctx.cell();
+        let wakers = cell.end();
+        self.ctx.record_delegation(&mut cell);
+        self.ctx.discard(&mut cell);
+        let counted = has_changes(&cell).then(|| {
+            let mut event = Event::new();
+            self.ctx.enrich(&mut cell, &mut event);
+            take_deltas(&self.ctx, &mut cell, &mut event);
+            Staged { event: Arc::new(event), output_source: OutputSource::None }
+        });
+        drop(cell);
+        wakers.into_iter().for_each(std::task::Waker::wake);
+        counted
+    }
+
+    /// Drops what no event carries yet, but for reserved keys: what plugins have counted has happened. The values that were set stay
+    /// visible in this process.
+    pub fn discard_changes(&self) {
+        self.ctx.discard(&mut self.ctx.cell());
+    }
+
+    /// Whether the body has sent anything yet.
+    #[must_use]
+    pub fn has_sent(&self) -> bool {
+        self.ctx.cell().sent
+    }
+
+    /// Returns whether the body has changed state or saved files that no event carries yet.
+    #[must_use]
+    pub fn has_pending_changes(&self) -> bool {
+        has_changes(&self.ctx.cell())
+    }
+}
+
+impl Context {
+    /// Completes what the body yields and records what it means for the run; `None` if nothing is to be sent.
     ///
     /// # Errors
     /// As [`Context::emit`].
-    pub fn stage(self, item: Yield) -> Result<Option<Staged>, NodeError> {
-        let notes = if matches!(item, Yield::Unchecked(_)) { Notes::Kept } else { Notes::Dropped };
-        self.stage_with(item, notes)
-    }
-
-    /// The same for an event of the runtime itself, whose notes are kept if so asked.
-    pub(crate) fn stage_with(self, item: Yield, notes: Notes) -> Result<Option<Staged>, NodeError> {
+    pub(crate) fn stage(&self, item: Yield, notes: NotePolicy) -> Result<Option<Staged>, NodeError> {
         let checked = !matches!(item, Yield::Unchecked(_));
         let is_shallow = matches!(&item, Yield::Output(output) if nests_within(output, SHALLOW));
         let mut event = Event::new();
@@ -57,26 +118,26 @@ impl RunHandle<'_> {
             return Ok(None);
         }
         if !is_shallow {
-            self.0.bound_output(&mut event)?;
-            self.0.bound_event(&mut event)?;
+            self.bound_output(&mut event)?;
+            self.bound_event(&mut event)?;
         }
-        if self.0.speaks_for_others() {
+        if self.speaks_for_others() {
             event.replace_nul();
         }
         self.check_event(&mut event, checked)?;
-        if notes == Notes::Dropped {
+        if notes == NotePolicy::Dropped {
             drop_notes(&mut event);
         }
-        let mut cell = self.0.cell();
+        let mut cell = self.cell();
         if cell.has_ended() {
-            return Err(self.0.has_ended());
+            return Err(self.has_ended());
         }
-        self.0.record_caught_failures(&mut cell);
+        self.record_caught_failures(&mut cell);
         if cell.has_caught && event.error_code().is_some() {
             // The body continues, unlike behind the error event of its end.
             mark_reported(&mut event);
         }
-        let mut output_source = self.0.track(&mut cell, &mut event)?;
+        let mut output_source = self.track(&mut cell, &mut event)?;
         if cell.delegated && event.output().is_some() {
             // Successors get this output although history shows the delegate's (R706).
             cell.output = Output::Stored(NodeInput::json(event.take_output().unwrap_or_default()));
@@ -85,7 +146,7 @@ impl RunHandle<'_> {
                 return Ok(None);
             }
         }
-        self.0.enrich(&mut cell, &mut event);
+        self.enrich(&mut cell, &mut event);
         if let (true, Some(route)) =
             (cell.route_pending && (output_source != OutputSource::None || cell.delegate.is_some()), &cell.route)
         {
@@ -94,7 +155,7 @@ impl RunHandle<'_> {
         }
         cell.sent = true;
         if !event.is_partial() {
-            take_deltas(self.0, &mut cell, &mut event);
+            take_deltas(self, &mut cell, &mut event);
             if let Some(rounds) = cell.lane.agent.as_mut().and_then(|part| part.rounds.take()) {
                 mark_rounds(&mut event, &rounds);
             }
@@ -111,19 +172,19 @@ impl RunHandle<'_> {
 
     /// Fills a new event with what the body yields; returns false when nothing is to be sent. Events are large, and returning one copies it.
     #[inline]
-    fn fill(self, event: &mut Event, item: Yield) -> Result<bool, NodeError> {
+    fn fill(&self, event: &mut Event, item: Yield) -> Result<bool, NodeError> {
         match item {
             Yield::Output(Value::Null) => return Ok(false),
             Yield::Output(value) => event.set_output(Some(value)),
             Yield::Event(given) | Yield::Unchecked(given) => *event = *given,
             Yield::Ask(ask) => {
-                let new_id = || self.0.invocation().engine().services().ids.uuid().to_string();
+                let new_id = || self.inner.invocation.services().ids.uuid().to_string();
                 let id = ask.interrupt_id.clone().unwrap_or_else(new_id);
                 check_reserved(&id)?;
                 *event = question_event(id, *ask)?;
             }
             Yield::Delegated(output) => {
-                let mut cell = self.0.cell();
+                let mut cell = self.cell();
                 if cell.output.is_set() {
                     return Err(output_twice());
                 }
@@ -139,95 +200,25 @@ impl RunHandle<'_> {
 
     /// Checks what an event holds before it changes anything; an output that is not `checked` is as its schema wants it.
     #[inline]
-    fn check_event(self, event: &mut Event, checked: bool) -> Result<(), NodeError> {
+    fn check_event(&self, event: &mut Event, checked: bool) -> Result<(), NodeError> {
         if checked {
-            self.0.conform_output(event)?;
+            self.conform_output(event)?;
         }
         for (key, value) in event.actions().state_delta() {
             check_open(key)?;
-            self.0.check_state_entry(key, value)?;
+            self.check_state_entry(key, value)?;
         }
         for (key, ops) in event.actions().state_ops() {
             check_open(key)?;
-            self.0.state().check_ops(key, ops)?;
+            self.state().check_ops(key, ops)?;
         }
-        if self.0.inner.background && event.is_interrupt() {
+        if self.inner.background && event.is_interrupt() {
             // Stored, it would stay open, and an answer could not lead anywhere (R643).
             return Err(asked_in_background());
         }
         Ok(())
     }
 
-    /// Ends the body, and makes the event for what it left on the context, if anything.
-    // R412
-    #[must_use]
-    pub fn finish(self) -> Option<Staged> {
-        let mut cell = self.0.cell();
-        let wakers = cell.end();
-        self.0.record_delegation(&mut cell);
-        let rest = self.0.stage_rest(&mut cell);
-        drop(cell);
-        wakers.into_iter().for_each(std::task::Waker::wake);
-        rest
-    }
-
-    /// Ends the body of a failed attempt and makes its error event; `retries` when another attempt follows.
-    // R415
-    #[must_use]
-    pub fn fail(self, error: &NodeError, retries: bool) -> Staged {
-        let mut event = Event::new().with_error(error.code(), error.message());
-        let mut cell = self.0.cell();
-        let wakers = cell.end();
-        cell.has_caught = false;
-        self.0.enrich(&mut cell, &mut event);
-        self.0.drop_operations(&mut cell);
-        take_deltas(self.0, &mut cell, &mut event);
-        drop(cell);
-        wakers.into_iter().for_each(std::task::Waker::wake);
-        if retries || self.is_tried_again_above(error) {
-            mark(&mut event, TRIED_AGAIN, Value::Bool(true));
-        }
-        Staged { event: Arc::new(event), output_source: OutputSource::None }
-    }
-
-    /// Ends the body of a failed attempt that gets no error event. Returns the event for what plugins have counted, if anything.
-    #[must_use]
-    pub fn fail_without_event(self) -> Option<Staged> {
-        let mut cell = self.0.cell();
-        let wakers = cell.end();
-        self.0.record_delegation(&mut cell);
-        self.0.discard(&mut cell);
-        let counted = has_changes(&cell).then(|| {
-            let mut event = Event::new();
-            self.0.enrich(&mut cell, &mut event);
-            take_deltas(self.0, &mut cell, &mut event);
-            Staged { event: Arc::new(event), output_source: OutputSource::None }
-        });
-        drop(cell);
-        wakers.into_iter().for_each(std::task::Waker::wake);
-        counted
-    }
-
-    /// Drops what no event carries yet, but for reserved keys: what plugins have counted has happened. The values that were set stay
-    /// visible in this process.
-    pub fn discard_changes(self) {
-        self.0.discard(&mut self.0.cell());
-    }
-
-    /// Whether the body has sent anything yet.
-    #[must_use]
-    pub fn has_sent(self) -> bool {
-        self.0.cell().sent
-    }
-
-    /// Returns whether the body has changed state or saved files that no event carries yet.
-    #[must_use]
-    pub fn has_pending_changes(self) -> bool {
-        has_changes(&self.0.cell())
-    }
-}
-
-impl Context {
     fn discard(&self, cell: &mut RunState) {
         self.drop_operations(cell);
         let mut dropped = std::mem::take(&mut cell.lane.actions);
@@ -333,7 +324,7 @@ impl Context {
         let mut branch = own.cloned();
         let mut delegator = None;
         let mut ctx = self;
-        while let (Some(_), Some(parent)) = (&ctx.inner.output_for, ctx.engine().parent()) {
+        while let (Some(_), Some(parent)) = (&ctx.inner.output_for, ctx.inner.parent.as_deref()) {
             let above = parent.branch();
             if parent.inner.kind == NodeKind::Workflow {
                 if branch != above {

@@ -4,8 +4,8 @@
 use pleach_core::Event;
 use serde_json::Value;
 
-use super::RunState;
 use crate::Context;
+use crate::engine::RunState;
 
 impl Context {
     /// A failed attempt is tried again, now or by a resume: its operations would count twice. What it has set stays.
