@@ -6,7 +6,7 @@ use std::time::Duration;
 use pleach_model::HttpRetryOptions;
 use secrecy::SecretString;
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::read_base_url;
 use crate::environment::{self, Lookup};
 use crate::http::{Headers, Http, Key, Limits, Target};
 use crate::retry::RetryPolicy;
@@ -152,10 +152,9 @@ impl HttpModelBuilder {
         let key = self.find_key(lookup)?;
         let from_environment = || environment::first(lookup, provider.base_url_variables);
         let base_url = self.base_url.clone().or_else(from_environment).map(|url| self.wire.complete_base_url(url));
-        let endpoint = Endpoint::parse(&self.name, base_url.as_deref().unwrap_or(provider.base_url))?;
-        // A query may hold a key.
-        let sends_secrets = key.is_some() || !self.headers.is_empty() || endpoint.has_query();
-        if let Some(host) = endpoint.exposed_host().filter(|_| sends_secrets && !self.plain_http) {
+        let endpoint = read_base_url(&self.name, base_url.as_deref().unwrap_or(provider.base_url))?;
+        let sends_secrets = key.is_some() || !self.headers.is_empty();
+        if let Some(host) = endpoint.exposed_host(sends_secrets).filter(|_| !self.plain_http) {
             return Err(ModelSetupError::PlainHttp { model: self.name, host: host.to_owned() });
         }
         let headers = Headers::new(&self.name, provider, key, self.headers, &endpoint)?;

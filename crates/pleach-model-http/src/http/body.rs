@@ -1,9 +1,9 @@
 //! The body of an answer, piece by piece.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
+use pleach_http::{ERROR_WAIT, Secrets, announces_more_than, read_error};
 use pleach_model::ModelError;
 use reqwest::Response;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
@@ -12,22 +12,15 @@ use serde_json::Value;
 use super::failure::shortened;
 use super::halves::read_document;
 use super::limits::{Pace, TimeLimit, Timer, within};
-use super::secrets::Secrets;
 use super::weight::is_too_heavy;
 use super::{Failure, Limits};
 use crate::wire::Reading;
-
-/// How much of an error's body is read.
-const LARGEST_FAILURE: usize = 64 << 10;
 
 /// The codings of compressed bodies.
 const COMPRESSIONS: [&str; 6] = ["br", "compress", "deflate", "gzip", "x-gzip", "zstd"];
 
 /// How much of the name of a compression is shown.
 const LONGEST_ENCODING: usize = 32;
-
-/// How long to wait for the whole body of an error: the status is known already.
-const FAILURE_WAIT: Duration = Duration::from_secs(5);
 
 /// The body of an answer. Dropping it before its end closes the connection.
 pub(crate) struct Body<'a> {
@@ -74,6 +67,11 @@ impl<'a> Body<'a> {
         own.is_some_and(|own| own.trim_start().to_ascii_lowercase().starts_with(kind))
     }
 
+    /// Returns true if the response announces more bytes than `limit`.
+    pub(super) fn announces_more_than(&self, limit: usize) -> bool {
+        announces_more_than(&self.response, limit)
+    }
+
     /// How the body is compressed, if it is.
     pub(super) fn encoding(&self) -> Option<String> {
         let encoding = self.response.headers().get(CONTENT_ENCODING)?;
@@ -107,6 +105,9 @@ impl<'a> Body<'a> {
     ///
     /// A document that is whole counts, also where the connection breaks or stays open after it.
     pub(crate) async fn json(mut self) -> Result<Value, ModelError> {
+        if self.announces_more_than(self.limits.response_bytes) {
+            return Err(too_large(&self.reading, self.limits));
+        }
         let mut text = Vec::new();
         let end = loop {
             match self.chunk().await {
@@ -155,16 +156,10 @@ impl<'a> Body<'a> {
     pub(super) async fn failure(mut self) -> Option<Failure> {
         let Self { response, reading, limits, total, .. } = &mut self;
         let mut text = Vec::new();
-        let read = async {
-            while text.len() < LARGEST_FAILURE
-                && let Ok(Some(chunk)) = response.chunk().await
-            {
-                text.extend_from_slice(&chunk);
-            }
-        };
-        let limit = TimeLimit::Failure(limits.idle.min(FAILURE_WAIT));
-        // What came in time may be the whole of it, on a connection that stays open.
-        let _: Result<(), TimeLimit> = within(read, total, &mut Timer::start(reading.call.clock, limit)).await;
+        let read = read_error(response, &mut text, usize::MAX, |_| {});
+        let limit = TimeLimit::Failure(limits.idle.min(ERROR_WAIT));
+        // The bytes that came in time may be the whole body, on a connection that stays open.
+        let _: Result<bool, TimeLimit> = within(read, total, &mut Timer::start(reading.call.clock, limit)).await;
         Failure::in_error(&text)
     }
 }

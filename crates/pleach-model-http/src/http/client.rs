@@ -4,42 +4,29 @@ use std::time::Duration;
 
 use chrono::DateTime;
 use pleach_core::Clock;
+use pleach_http::Clients;
 use pleach_model::{HttpOptions, ModelError, ModelErrorKind};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
-use reqwest::redirect::Policy;
 
 use super::body::Body;
 use super::limits::{TimeLimit, Timer, within};
-use super::{Limits, Outgoing, Target, tls};
+use super::{Limits, Outgoing, Target};
 use crate::ModelSetupError;
+use crate::endpoint::is_at;
 use crate::wire::{Prepared, Reading};
 
 /// The client of one model: a pool of connections, the address and the headers.
 pub(crate) struct Http {
-    client: reqwest::Client,
+    clients: Clients,
     target: Target,
     limits: Limits,
 }
 
 impl Http {
     pub(crate) fn new(model: &str, target: Target, limits: Limits) -> Result<Self, ModelSetupError> {
-        let fault = |reason: String| ModelSetupError::Tls { model: model.to_owned(), reason };
-        let tls = match tls::trusting_the_system() {
-            Err(_) if !target.endpoint.is_https() => tls::trusting_none(),
-            tls => tls,
-        };
-        let tls = tls.map_err(|error| fault(error.to_string()))?;
-        let mut builder = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls)
-            .connect_timeout(limits.connect)
-            .user_agent(concat!("pleach/", env!("CARGO_PKG_VERSION")))
-            // A redirect would carry the conversation, and headers that hold keys, to another address.
-            .redirect(Policy::none());
-        if target.endpoint.is_loopback() {
-            builder = builder.no_proxy();
-        }
-        let client = builder.build().map_err(|error| fault(error.without_url().to_string()))?;
-        Ok(Self { client, target, limits })
+        let clients = Clients::new(limits.connect, target.endpoint.is_https())
+            .map_err(|reason| ModelSetupError::Tls { model: model.to_owned(), reason })?;
+        Ok(Self { clients, target, limits })
     }
 
     /// Completes a request with the headers of the model and the options of the request.
@@ -54,7 +41,7 @@ impl Http {
 
     /// Whether the model is reached at this base URL.
     pub(crate) fn is_at(&self, base_url: &str) -> bool {
-        self.target.endpoint.is(base_url)
+        is_at(&self.target.endpoint, base_url)
     }
 
     /// Returns how long an answer may take, and how large it may be.
@@ -72,8 +59,8 @@ impl Http {
         let mut total = Timer::start(clock, limit);
         let mut first_byte = Timer::start(clock, TimeLimit::FirstByte(self.limits.first_byte));
         let accept = if reading.call.streaming { "text/event-stream" } else { "application/json" };
-        let sent = self
-            .client
+        let client = self.clients.of(&request.endpoint);
+        let sent = client
             .post(request.url)
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, accept)

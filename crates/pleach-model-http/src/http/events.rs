@@ -9,17 +9,17 @@ use async_stream::{stream, try_stream};
 use bytes::Bytes;
 use futures_util::{FutureExt as _, Stream, StreamExt as _};
 use pleach_core::big_integers_as_strings;
+use pleach_http::Secrets;
 use pleach_model::{ModelError, ModelErrorKind};
 use serde_json::Value;
 use sse_stream::{Error, Sse, SseByteStream};
 
-use super::Failure;
 use super::body::{Body, TOO_HEAVY, not_json, plain, too_large};
 use super::halves::{Halves, mark};
 use super::limits::Pace;
-use super::secrets::Secrets;
 use super::stream_text::StreamText;
 use super::weight::is_too_heavy;
+use super::{Failure, Limits};
 use crate::wire::Reading;
 
 /// The events of a body, as JSON, up to its end. `[DONE]` is null, and a list is its items.
@@ -186,6 +186,9 @@ fn bounded<'a>(
         let mut text = StreamText::default();
         let mut begin = Vec::new();
         let mut total = 0;
+        if body.announces_more_than(body.limits.stream_bytes) {
+            Err(stream_too_large(&reading, body.limits))?;
+        }
         loop {
             if progress.has_content.swap(false, Relaxed) {
                 body.restart_idle();
@@ -193,8 +196,7 @@ fn bounded<'a>(
             let Some(chunk) = body.chunk().await? else { break };
             total += chunk.len();
             if total > body.limits.stream_bytes {
-                let limit = body.limits.stream_bytes;
-                Err(reading.invalid(format!("more than {limit} bytes in all; allow more with `.max_stream_bytes(…)`")))?;
+                Err(stream_too_large(&reading, body.limits))?;
             }
             begin.extend(chunk.iter().take(LONGEST_BEGIN.saturating_sub(begin.len())));
             progress.pending.fetch_add(chunk.len(), Relaxed);
@@ -212,6 +214,11 @@ fn bounded<'a>(
         progress.ended.store(true, Relaxed);
         yield Bytes::from_static(b"\n\n");
     }
+}
+
+fn stream_too_large(reading: &Reading<'_>, limits: &Limits) -> ModelError {
+    let limit = limits.stream_bytes;
+    reading.invalid(format!("more than {limit} bytes in all; allow more with `.max_stream_bytes(…)`"))
 }
 
 /// How much of a body is kept that may be no stream of events, in bytes.

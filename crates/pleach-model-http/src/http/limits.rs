@@ -1,10 +1,7 @@
 //! How long a call may take, and how large an answer may be.
 
-use std::future::Future;
-use std::pin::pin;
 use std::time::Duration;
 
-use futures_util::future::{Either, select};
 use futures_util::poll;
 use pleach_core::{BoxFuture, Clock};
 
@@ -117,12 +114,11 @@ pub(crate) async fn within<F: Future>(
     first: &mut Timer,
     second: &mut Timer,
 ) -> Result<F::Output, TimeLimit> {
-    let future = pin!(future);
-    let limited = select(future, &mut first.end);
-    match select(limited, &mut second.end).await {
-        Either::Left((Either::Left((output, _)), _)) => Ok(output),
-        Either::Left((Either::Right(_), _)) => Err(first.limit),
-        Either::Right(_) => Err(second.limit),
+    let limited = pleach_http::within(&mut first.end, future);
+    match pleach_http::within(&mut second.end, limited).await {
+        Some(Some(output)) => Ok(output),
+        Some(None) => Err(first.limit),
+        None => Err(second.limit),
     }
 }
 

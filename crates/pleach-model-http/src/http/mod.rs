@@ -9,9 +9,7 @@ mod headers;
 mod limits;
 mod outgoing;
 mod reason;
-mod secrets;
 mod stream_text;
-mod tls;
 mod weight;
 
 pub(crate) use client::Http;
