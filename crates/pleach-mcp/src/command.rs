@@ -4,12 +4,12 @@ use std::fmt;
 use std::path::PathBuf;
 use std::process::Stdio;
 
+use pleach_http::Secrets;
 use process_wrap::tokio::CommandWrap;
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::process::Command;
 
 use crate::McpSetupError;
-use crate::secrets::Secrets;
 
 /// The variables of this process that a server gets: what programs need to find files and other programs, and no key.
 #[cfg(not(windows))]
@@ -124,10 +124,12 @@ impl McpCommand {
         Ok(())
     }
 
-    /// Returns what is hidden in texts of the server.
+    /// Returns the values that are hidden in texts of the server.
     pub(crate) fn secrets(&self) -> Secrets {
         let mut secrets = Secrets::default();
-        self.env.iter().for_each(|(name, value)| secrets.add(name, value.expose_secret()));
+        for (name, value) in &self.env {
+            secrets.add(name, value.expose_secret());
+        }
         secrets
     }
 

@@ -20,7 +20,6 @@ mod progress;
 mod prompts;
 mod resources;
 mod result;
-mod secrets;
 mod setup_error;
 mod tool;
 mod toolset;

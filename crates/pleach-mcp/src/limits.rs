@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::{Either, select};
 use pleach_core::Clock;
 
 /// How long things may take, by the clock, and how much a server may send.
@@ -42,9 +41,6 @@ impl Limits {
 
     /// Waits for `future`; `None` when `limit` is over first.
     pub(crate) async fn within<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
-        match select(std::pin::pin!(future), self.clock.sleep(limit)).await {
-            Either::Left((output, _)) => Some(output),
-            Either::Right(_) => None,
-        }
+        pleach_http::within(self.clock.sleep(limit), future).await
     }
 }

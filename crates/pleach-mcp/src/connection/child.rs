@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pleach_http::Secrets;
 use process_wrap::tokio::ChildWrapper;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{ChildStdin, ChildStdout};
@@ -17,7 +18,6 @@ use super::stderr;
 use super::wire::{Outgoing, Wire};
 use crate::McpCommand;
 use crate::limits::Limits;
-use crate::secrets::Secrets;
 
 /// How long a server may take to end after its input was closed.
 const AFTER_INPUT: Duration = Duration::from_secs(2);

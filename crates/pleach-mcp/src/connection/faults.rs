@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pleach_http::{Headers, Secrets};
 use rmcp::model::ErrorData;
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::DynamicTransportError;
@@ -11,9 +12,7 @@ use super::http::HttpFault;
 use super::incoming::Unusable;
 use super::notices::{Limit, Notices};
 use super::target::Target;
-use crate::endpoint::Headers;
 use crate::error::McpError;
-use crate::secrets::Secrets;
 
 /// The characters of a server's message that are shown.
 const LONGEST_MESSAGE: usize = 2_000;

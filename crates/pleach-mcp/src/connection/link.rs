@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use pleach_http::Headers;
 use tokio::sync::OnceCell;
 
 use super::open::open;
 use super::session::Session;
 use super::target::Target;
 use crate::declared::Listed;
-use crate::endpoint::Headers;
 use crate::error::McpError;
 use crate::limits::Limits;
 

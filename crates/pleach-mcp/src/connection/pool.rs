@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::join_all;
 use pleach_context::ReadonlyContext;
+use pleach_http::Headers;
 
 use super::link::Link;
 use super::target::Target;
-use crate::endpoint::Headers;
+use crate::endpoint::set_header;
 use crate::error::McpError;
 use crate::limits::Limits;
 
@@ -58,7 +59,7 @@ impl Pool {
         let fault = |reason: String| McpError::Headers { server: self.target.name(), reason };
         let made = provider(ctx.clone()).await.map_err(|error| fault(error.to_string()))?;
         for (name, value) in made {
-            headers.set(&name, &value).map_err(|reason| fault(format!("`{name}`: {reason}")))?;
+            set_header(&mut headers, &name, &value).map_err(|reason| fault(format!("`{name}`: {reason}")))?;
         }
         Ok(headers)
     }

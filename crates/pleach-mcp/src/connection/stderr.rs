@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
+use pleach_http::Secrets;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
-
-use crate::secrets::Secrets;
 
 /// The target of the events.
 const TARGET: &str = "pleach_mcp::stderr";

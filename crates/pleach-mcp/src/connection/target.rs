@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::http::Client;
-use crate::endpoint::{CheckedEndpoint, HeaderProvider, Headers};
+use pleach_http::{Clients, Headers, Secrets};
+
+use crate::endpoint::{CheckedEndpoint, HeaderProvider};
 use crate::error::McpError;
-use crate::secrets::Secrets;
 use crate::{McpCommand, McpEndpoint, McpSetupError};
 
 /// How an MCP server is reached. Made from an [`McpCommand`] or an [`McpEndpoint`].
@@ -38,8 +38,9 @@ impl McpServer {
             }
             Self::Http(endpoint) => {
                 let mut checked = endpoint.check(name)?;
-                let client = Client::new(&checked, connect)
+                let clients = Clients::new(connect, checked.endpoint.is_https())
                     .map_err(|reason| McpSetupError::Tls { server: name.to_owned(), reason })?;
+                let client = clients.of(&checked.endpoint).clone();
                 (std::mem::take(&mut checked.secrets), Way::Http(Box::new(checked), client))
             }
         };
@@ -69,7 +70,7 @@ pub(crate) struct Target {
 /// How it is reached.
 pub(super) enum Way {
     Command(McpCommand),
-    Http(Box<CheckedEndpoint>, Client),
+    Http(Box<CheckedEndpoint>, reqwest::Client),
 }
 
 impl Target {
@@ -89,10 +90,10 @@ impl Target {
         }
     }
 
-    /// Returns what is hidden in texts of a session with these headers.
+    /// Returns the values that are hidden in texts of a session with these headers.
     pub(super) fn secrets(&self, headers: &Headers) -> Secrets {
         let mut secrets = self.secrets.clone();
-        headers.iter().for_each(|(name, value)| secrets.add(name, value));
+        headers.add_to(&mut secrets);
         secrets
     }
 

@@ -53,6 +53,9 @@ impl Exchange {
         if self.is_introduction {
             self.responses.note_session(&response);
         }
+        if self.responses.announces_too_much(&response) {
+            return Err(HttpFault::TooLarge);
+        }
         let beginning = self.responses.chunk(&mut response).await?.unwrap_or_default();
         match body_kind(&response, &beginning) {
             Body::Events => self.follow(response, &beginning).await,

@@ -1,6 +1,6 @@
 //! [`HttpFault`]: why a POST brought no answer.
 
-use std::error::Error;
+use pleach_http::causes;
 
 /// Why a POST brought no answer, or a stream could not be opened. Texts hold no URL; they may hold secrets that a server repeats.
 #[derive(Debug, thiserror::Error)]
@@ -50,17 +50,6 @@ pub(super) fn is_of_session(status: u16) -> bool {
 
 impl From<reqwest::Error> for HttpFault {
     fn from(error: reqwest::Error) -> Self {
-        let is_connect = error.is_connect();
-        let text = innermost(&error.without_url());
-        if is_connect { Self::NoConnection(text) } else { Self::Broken(text) }
+        if error.is_connect() { Self::NoConnection(causes(error)) } else { Self::Broken(causes(error)) }
     }
-}
-
-/// Returns the text of the cause of all causes: those above it repeat that a request failed.
-fn innermost(error: &(dyn Error + 'static)) -> String {
-    let mut innermost = error;
-    while let Some(cause) = innermost.source() {
-        innermost = cause;
-    }
-    innermost.to_string()
 }

@@ -4,24 +4,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use pleach_http::{ERROR_WAIT, Headers, announces_more_than, read_error};
 use reqwest::{RequestBuilder, Response};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::Client;
 use super::events::{Event, Events};
 use super::fault::HttpFault;
 use crate::connection::incoming::{Answer, Incoming, Origin};
 use crate::connection::introduction;
 use crate::connection::notices::Notices;
-use crate::endpoint::Headers;
 use crate::limits::Limits;
 
-/// The bytes of a response without a message that are read for its reason.
-const LONGEST_REASON: usize = 64 << 10;
-/// How long the reason of a refusal is waited for.
-const REASON: Duration = Duration::from_secs(2);
 /// How long the end of the session may take.
 const DELETE: Duration = Duration::from_secs(5);
 
@@ -58,7 +53,7 @@ pub(super) enum Body {
 
 impl Responses {
     pub(super) fn new(
-        client: &Client,
+        client: &reqwest::Client,
         url: &str,
         headers: &Headers,
         limits: &Limits,
@@ -66,7 +61,7 @@ impl Responses {
         incoming: UnboundedSender<Incoming>,
     ) -> Self {
         Self {
-            http: client.0.clone(),
+            http: client.clone(),
             url: url.to_owned(),
             headers: headers.clone(),
             limits: limits.clone(),
@@ -113,9 +108,9 @@ impl Responses {
     }
 
     fn with_headers(&self, mut request: RequestBuilder) -> RequestBuilder {
-        for (name, value) in self.headers.written() {
-            request = request.header(name, value);
-        }
+        let mut headers = HeaderMap::new();
+        self.headers.write(&mut headers);
+        request = request.headers(headers);
         let given = self.given();
         if let Some(session) = given.session {
             request = request.header(SESSION, session);
@@ -150,20 +145,12 @@ impl Responses {
     /// Returns the messages in the response of a refusal, and the fault that it is.
     pub(super) async fn refusal(&self, response: &mut Response) -> (Vec<u8>, HttpFault) {
         let status = response.status().as_u16();
-        let limit = LONGEST_REASON.min(self.limits.message_bytes);
         let mut body = Vec::new();
         // The words of a server that refuses credentials help no model, and one that is overloaded is not asked for more.
         if !matches!(status, 401 | 403 | 429) {
-            let read = async {
-                while let Ok(Some(chunk)) = response.chunk().await
-                    && body.len() < limit
-                {
-                    self.notices.count_bytes(chunk.len());
-                    body.extend_from_slice(&chunk);
-                }
-            };
-            self.limits.within(REASON, read).await;
-            body.truncate(limit);
+            let note = |count| self.notices.count_bytes(count);
+            let read = read_error(response, &mut body, self.limits.message_bytes, note);
+            self.limits.within(ERROR_WAIT, read).await;
         }
         let reason = reason(&body);
         (body, HttpFault::Status { status, reason })
@@ -176,6 +163,11 @@ impl Responses {
             self.notices.count_bytes(chunk.len());
         }
         Ok(chunk.map(|chunk| chunk.to_vec()))
+    }
+
+    /// Returns true if a response announces a message above the limit. A stream may be larger than each of its messages.
+    pub(super) fn announces_too_much(&self, response: &Response) -> bool {
+        !is_event_stream(response) && announces_more_than(response, self.limits.message_bytes)
     }
 
     /// Reads the rest of a response whose beginning is known.

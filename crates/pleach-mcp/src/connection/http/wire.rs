@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::{Either, select};
+use pleach_http::Headers;
 use rmcp::model::{ClientNotification, ClientRequest, JsonRpcMessage};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
-use super::Client;
 use super::exchange::Exchange;
 use super::fault::HttpFault;
 use super::listen::Listener;
@@ -19,7 +19,6 @@ use super::respond::Responses;
 use crate::connection::incoming::Incoming;
 use crate::connection::notices::Notices;
 use crate::connection::wire::{Outgoing, Wire, number};
-use crate::endpoint::Headers;
 use crate::limits::Limits;
 
 /// How many requests of a session are under way at once; further ones wait.
@@ -59,7 +58,7 @@ enum Kind {
 
 impl HttpWire {
     pub(in crate::connection) fn new(
-        client: &Client,
+        client: &reqwest::Client,
         url: &str,
         headers: &Headers,
         limits: &Limits,
