@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use pleach_http::Headers;
 use reqwest::Url;
 use secrecy::ExposeSecret as _;
 use serde_json::Value;
@@ -10,7 +11,7 @@ use serde_json::Value;
 use crate::auth::{Access, Tokens, fits, secret_url};
 use crate::document::{Alternative, Base, Document, Plan, Reading, SchemeKind, ServerOptions, Sketch, sketches};
 use crate::fault::Faults;
-use crate::http::{Client, Headers};
+use crate::http::{Client, set_header};
 use crate::names::{Names, fault_of_prefix, snake_case};
 use crate::tool::Shared;
 use crate::{OpenApiFault, OpenApiFaultKind, OpenApiSetupError, OpenApiToolset, OpenApiToolsetBuilder, RestApiTool};
@@ -35,8 +36,8 @@ impl OpenApiToolsetBuilder {
         let mut reading = Reading::new(&document, servers);
         reading.keeps_case = self.keeps_case;
         reading.ignores_security = self.ignores_security;
-        reading.headers = headers.names();
-        let sent = headers.names();
+        let sent: Vec<String> = headers.names().map(str::to_owned).collect();
+        reading.headers = sent.clone();
         reading.headers.extend(self.headers_of_credentials(&name, &sent)?);
         let sends_headers = !headers.is_empty() || self.header_provider.is_some();
         let plans = self.plans(&mut reading, sketches, &sent, sends_headers, &mut faults);
@@ -59,7 +60,7 @@ impl OpenApiToolsetBuilder {
         }
         let mut headers = Headers::default();
         for (header, value) in &self.headers {
-            headers.set(header, value.expose_secret()).map_err(|reason| OpenApiSetupError::Header {
+            set_header(&mut headers, header, value.expose_secret()).map_err(|reason| OpenApiSetupError::Header {
                 name: name.to_owned(),
                 header: header.clone(),
                 reason,
@@ -73,7 +74,7 @@ impl OpenApiToolsetBuilder {
             let fault = |reason: String| OpenApiSetupError::Url { name: name.to_owned(), option, reason };
             let Some(text) = text else { return Ok(None) };
             let url = Url::parse(text.trim()).map_err(|error| fault(format!("cannot be read: {error}")))?;
-            Base::new(url.clone()).map_err(|reason| fault(reason.to_owned()))?;
+            Base::new(url.clone()).map_err(fault)?;
             Ok(Some(url))
         };
         let variables: BTreeMap<String, String> = self.variables.iter().cloned().collect();
@@ -149,8 +150,8 @@ impl OpenApiToolsetBuilder {
             return Err(OpenApiFaultKind::Security(reason));
         }
         let sends_secrets = sends_headers || plan.security.iter().any(|alternative| !alternative.0.is_empty());
-        if sends_secrets && !plan.base.is_https() && !plan.base.is_loopback() && !self.plain_http {
-            return Err(OpenApiFaultKind::PlainHttp { host: plan.base.host().to_owned() });
+        if let Some(host) = plan.base.endpoint().exposed_host(sends_secrets).filter(|_| !self.plain_http) {
+            return Err(OpenApiFaultKind::PlainHttp { host: host.to_owned() });
         }
         Ok(())
     }
@@ -240,7 +241,7 @@ impl OpenApiToolsetBuilder {
         left_out: Vec<OpenApiFault>,
         headers: Headers,
     ) -> Result<OpenApiToolset, OpenApiSetupError> {
-        let needs_encryption = plans.iter().any(|plan| plan.base.is_https());
+        let needs_encryption = plans.iter().any(|plan| plan.base.endpoint().is_https());
         let client = Client::new(self.limits, needs_encryption).map_err(|reason| OpenApiSetupError::Tls { reason })?;
         let shared = Arc::new(Shared {
             name: name.clone(),

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use pleach_context::engine::Engine as _;
 use pleach_context::{NodeError, ReadonlyContext, Tool, ToolContext, ToolResult};
 use pleach_core::{BoxFuture, FunctionDeclaration, Map};
+use pleach_http::{Headers, Secrets};
 use serde_json::{Value, json};
 
 use crate::OpenApiOperation;
 use crate::auth::{Access, Authorized, Authorizer, Tokens};
 use crate::call::prepare;
 use crate::document::Plan;
-use crate::http::{Client, HeaderProvider, Headers, Secrets, error, result};
+use crate::http::{Client, HeaderProvider, clean_text, error, result, set_header};
 
 /// An operation of a document as a tool. Made by [`OpenApiToolset`](crate::OpenApiToolset).
 ///
@@ -83,7 +84,7 @@ impl RestApiTool {
         };
         let mut secrets = Secrets::default();
         if let Err(reason) = self.add_headers(&mut request.headers, ctx, &mut secrets).await {
-            return Ok(error(&format!("the headers of the request cannot be made: {}", secrets.clean_text(&reason))));
+            return Ok(error(&format!("the headers of the request cannot be made: {}", clean_text(&secrets, &reason))));
         }
         for granted in &granted {
             if let Err(header) = granted.grant.write(&mut request, &mut secrets) {
@@ -95,7 +96,7 @@ impl RestApiTool {
         let Some(request) = request.finish(plan) else {
             return Ok(error("the arguments make no URL of the operation"));
         };
-        match client.send(request, plan.base.is_loopback()).await {
+        match client.send(request, plan.base.endpoint()).await {
             Ok(answer) => {
                 tracing::debug!(
                     toolset = shared.name,
@@ -105,7 +106,7 @@ impl RestApiTool {
                 );
                 // The call has taken effect: its answer must reach the model.
                 if let Err(error) = authorizer.settle(&granted, answer.status).await {
-                    let reason = secrets.clean_text(&error.to_string());
+                    let reason = clean_text(&secrets, &error.to_string());
                     tracing::warn!(toolset = shared.name, tool = self.name(), reason, "a credential cannot be kept");
                 }
                 Ok(result(&plan.view.to_string(), answer, &secrets))
@@ -117,7 +118,7 @@ impl RestApiTool {
                     kind = fault.kind(),
                     "a call of an API failed"
                 );
-                Ok(error(&secrets.clean_text(&fault.to_string())))
+                Ok(error(&clean_text(&secrets, &fault.to_string())))
             }
         }
     }
@@ -130,14 +131,16 @@ impl RestApiTool {
         secrets: &mut Secrets,
     ) -> Result<(), String> {
         let shared = &self.inner.shared;
-        shared.headers.write(headers, secrets);
+        shared.headers.add_to(secrets);
+        shared.headers.write(headers);
         let Some(provider) = &shared.header_provider else { return Ok(()) };
         let made = provider(ReadonlyContext::new(ctx.clone())).await.map_err(|error| error.to_string())?;
         let mut further = Headers::default();
         for (name, value) in &made {
-            further.set(name, value).map_err(|reason| format!("`{name}`: {reason}"))?;
+            set_header(&mut further, name, value).map_err(|reason| format!("`{name}`: {reason}"))?;
         }
-        further.write(headers, secrets);
+        further.add_to(secrets);
+        further.write(headers);
         Ok(())
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use pleach_auth::{AuthCredential, credential_key};
 use pleach_core::{AuthConfig, Map};
+use pleach_http::Headers;
 use serde_json::{Value, json};
 
 use super::Endpoints;
@@ -11,7 +12,7 @@ use super::endpoints::{fault_of_sign_in, flow, has_sign_in};
 use super::fields::{has_token, of_oauth2};
 use super::grant::{Grant, further_headers};
 use crate::document::{Alternative, Base, Scheme, SchemeKind};
-use crate::http::Headers;
+use crate::http::set_header;
 
 /// The credentials of a toolset. Debug output of them shows no secret.
 #[derive(Clone, Debug, Default)]
@@ -52,9 +53,10 @@ impl Access {
         let mut headers = Headers::default();
         for (name, value) in self.named.values().chain(&self.general).flat_map(further_headers) {
             let value = value.as_str().ok_or_else(|| format!("its header `{name}` is no text"))?;
-            headers.set(name, value).map_err(|reason| format!("its header `{name}` cannot be sent: {reason}"))?;
+            set_header(&mut headers, name, value)
+                .map_err(|reason| format!("its header `{name}` cannot be sent: {reason}"))?;
         }
-        Ok(headers.names())
+        Ok(headers.names().map(str::to_owned).collect())
     }
 
     /// Removes the alternatives that can never be met.

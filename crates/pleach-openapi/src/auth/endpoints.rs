@@ -41,10 +41,7 @@ impl Endpoints {
 pub(crate) fn secret_url(text: &str) -> Result<Base, String> {
     let url = Url::parse(text.trim()).map_err(|error| format!("cannot be read: {error}"))?;
     let base = Base::new(url)?;
-    match base.is_https() || base.is_loopback() {
-        true => Ok(base),
-        false => Err("gets secrets, so it must begin with `https://`".to_owned()),
-    }
+    if base.is_safe() { Ok(base) } else { Err("gets secrets, so it must begin with `https://`".to_owned()) }
 }
 
 /// Returns a flow of a scheme.
@@ -65,7 +62,7 @@ pub(crate) fn fault_of_sign_in(scheme: &Scheme) -> Option<String> {
     // Only a client opens it; it may have a query.
     let is_safe = url.is_some_and(|mut url| {
         url.set_query(None);
-        Base::new(url).is_ok_and(|base| base.is_https() || base.is_loopback())
+        Base::new(url).is_ok_and(|base| base.is_safe())
     });
     (!is_safe).then(|| format!("`{}` has an `authorizationUrl` that does not begin with `https://`", scheme.name))
 }
@@ -75,11 +72,9 @@ fn pinned(scheme: &Scheme, member: &str, text: &str, base: &Base) -> Result<Base
     let name = &scheme.name;
     let help = format!("give the address by `.token_url(\"{name}\", …)`");
     let url = secret_url(text).map_err(|reason| format!("the `{member}` of `{name}` {reason}: {help}"))?;
-    match url.url().origin() == base.url().origin() {
-        true => Ok(url),
-        false => {
-            let host = url.host();
-            Err(format!("the `{member}` of `{name}` leads to `{host}`, which is not the server of the API: {help}"))
-        }
+    if url.endpoint().has_origin_of(base.endpoint()) {
+        return Ok(url);
     }
+    let host = url.endpoint().host();
+    Err(format!("the `{member}` of `{name}` leads to `{host}`, which is not the server of the API: {help}"))
 }

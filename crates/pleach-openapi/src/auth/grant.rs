@@ -5,13 +5,13 @@ use base64::engine::general_purpose::STANDARD;
 use http::header::AUTHORIZATION;
 use http::{HeaderName, HeaderValue};
 use pleach_auth::AuthCredential;
+use pleach_http::Secrets;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
 use super::fields::{access_token, has_expired, of_http};
 use crate::call::{Prepared, encoded};
 use crate::document::{KeyPlace, Scheme, SchemeKind};
-use crate::http::Secrets;
 
 /// What a credential adds to a request.
 #[derive(Default)]
@@ -79,13 +79,13 @@ impl Grant {
     /// The header that the request has already: one of the program.
     pub(crate) fn write(&self, request: &mut Prepared, secrets: &mut Secrets) -> Result<(), HeaderName> {
         for hidden in &self.hidden {
-            secrets.add_credential(hidden.expose_secret());
+            secrets.add_key(hidden.expose_secret());
         }
         for sent in &self.sent {
             match sent {
                 Sent::Header(name, value) => {
                     secrets.add(name.as_str(), value.expose_secret());
-                    secrets.add_credential(value.expose_secret());
+                    secrets.add_key(value.expose_secret());
                     if request.headers.contains_key(name) {
                         return Err(name.clone());
                     }
@@ -95,11 +95,11 @@ impl Grant {
                     }
                 }
                 Sent::Query(name, value) => {
-                    secrets.add_credential(value.expose_secret());
+                    secrets.add_key(value.expose_secret());
                     request.query.push(format!("{}={}", encoded(name), encoded(value.expose_secret())));
                 }
                 Sent::Cookie(name, value) => {
-                    secrets.add_credential(value.expose_secret());
+                    secrets.add_key(value.expose_secret());
                     request.cookies.push(format!("{name}={}", value.expose_secret()));
                 }
             }

@@ -4,6 +4,7 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method};
 use pleach_auth::AuthCredential;
 use pleach_core::{AppName, AuthDocument, Map, UserId};
+use pleach_http::Endpoint;
 use reqwest::Url;
 use serde_json::Value;
 
@@ -124,8 +125,8 @@ impl TokenRequest {
         Self::refreshing(self.endpoints.clone(), token, self.credential.clone(), owner).unwrap_or(self)
     }
 
-    /// Returns the HTTP request, and whether it is for this machine.
-    pub(crate) fn outgoing(&self) -> (Outgoing, bool) {
+    /// Returns the HTTP request, and the endpoint that it is for.
+    pub(crate) fn outgoing(&self) -> (Outgoing, &Endpoint) {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
         let authorization = self.source.authorization.as_deref();
@@ -135,10 +136,8 @@ impl TokenRequest {
         }
         let pairs = self.source.form.iter().map(|(name, value)| format!("{name}={}", encoded(value)));
         let body = Some(pairs.collect::<Vec<_>>().join("&").into_bytes());
-        (
-            Outgoing { method: Method::POST, url: self.endpoint.url().clone(), headers, body },
-            self.endpoint.is_loopback(),
-        )
+        let outgoing = Outgoing { method: Method::POST, url: self.endpoint.url().clone(), headers, body };
+        (outgoing, self.endpoint.endpoint())
     }
 
     /// Returns the credential with the tokens of the answer at `now`, in seconds since the epoch.

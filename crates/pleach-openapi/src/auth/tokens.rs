@@ -47,8 +47,8 @@ impl Tokens {
             Some(credential) => request.after(credential),
             None => request,
         };
-        let (outgoing, is_loopback) = request.outgoing();
-        let answer = client.send(outgoing, is_loopback).await;
+        let (outgoing, endpoint) = request.outgoing();
+        let answer = client.send(outgoing, endpoint).await;
         let answer = answer.map_err(|error| TokenError::Failed(format!("the token endpoint: {error}")));
         match answer.and_then(|answer| request.answered(&answer, now)) {
             Ok(credential) => {

@@ -1,9 +1,9 @@
 //! [`Base`]: the URL that the paths of an operation are added to.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 
 use pleach_core::Map;
+use pleach_http::Endpoint;
 use reqwest::Url;
 use serde_json::Value;
 
@@ -28,48 +28,38 @@ pub(crate) struct ServerOptions {
 /// The URL of a server: `http` or `https`, without user, query and fragment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Base {
-    url: Url,
+    endpoint: Endpoint,
 }
 
 impl Base {
     /// Checks a URL.
     ///
     /// # Errors
-    /// What is wrong with it.
-    pub(crate) fn new(url: Url) -> Result<Self, &'static str> {
-        if !matches!(url.scheme(), "https" | "http") || url.host_str().is_none() {
-            return Err("must begin with `https://` or `http://` and name a host");
+    /// The reason why no request can be sent there.
+    pub(crate) fn new(url: Url) -> Result<Self, String> {
+        let endpoint = Endpoint::new(url).map_err(|fault| fault.with_advice("use `.credential(…)`"))?;
+        if endpoint.url().query().is_some() || endpoint.url().fragment().is_some() {
+            return Err("has a query or a fragment, which no path can follow".to_owned());
         }
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err("contains a user name or password: use `.credential(…)`");
-        }
-        if url.query().is_some() || url.fragment().is_some() {
-            return Err("has a query or a fragment, which no path can follow");
-        }
-        Ok(Self { url })
+        Ok(Self { endpoint })
     }
 
     /// Returns the URL without a `/` at its end.
     pub(crate) fn prefix(&self) -> &str {
-        self.url.as_str().trim_end_matches('/')
+        self.url().as_str().trim_end_matches('/')
     }
 
     pub(crate) fn url(&self) -> &Url {
-        &self.url
+        self.endpoint.url()
     }
 
-    pub(crate) fn host(&self) -> &str {
-        self.url.host_str().unwrap_or_default()
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
     }
 
-    pub(crate) fn is_https(&self) -> bool {
-        self.url.scheme() == "https"
-    }
-
-    /// Whether it is a server of this machine.
-    pub(crate) fn is_loopback(&self) -> bool {
-        let host = self.host().trim_matches(['[', ']']);
-        host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    /// Returns true if secrets reach the server encrypted, or stay on this machine.
+    pub(crate) fn is_safe(&self) -> bool {
+        self.endpoint.exposed_host(true).is_none()
     }
 }
 
@@ -153,7 +143,7 @@ impl ServerOptions {
             ),
             (Ok(url), _) => Ok(url),
         };
-        match parsed.and_then(|url| Base::new(url).map_err(str::to_owned)) {
+        match parsed.and_then(Base::new) {
             Ok(base) => Some(base),
             Err(reason) => {
                 faults.add(pointer, OpenApiFaultKind::Server { url: without_user(template), reason });

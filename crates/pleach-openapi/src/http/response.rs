@@ -2,9 +2,10 @@
 
 use pleach_context::ToolResult;
 use pleach_core::json_of_foreign_text;
+use pleach_http::Secrets;
 use serde_json::json;
 
-use super::Secrets;
+use super::clean::{clean, clean_text};
 use super::client::Answer;
 use crate::document::{essence, is_json};
 
@@ -23,13 +24,13 @@ pub(crate) fn result(operation: &str, answer: Answer, secrets: &Secrets) -> Tool
         return ToolResult::from(about).with_bytes(media, answer.body);
     }
     if let Some(value) = json_of_foreign_text(&answer.body) {
-        return secrets.clean(value).into();
+        return clean(secrets, value).into();
     }
     match std::str::from_utf8(&answer.body) {
-        Ok(text) => json!({"text": secrets.clean_text(text)}).into(),
+        Ok(text) => json!({"text": clean_text(secrets, text)}).into(),
         // In another encoding most of a text can be read all the same.
         Err(_) if media.starts_with("text/") || is_json(&media) || media.ends_with("xml") => {
-            json!({"text": secrets.clean_text(&String::from_utf8_lossy(&answer.body))}).into()
+            json!({"text": clean_text(secrets, &String::from_utf8_lossy(&answer.body))}).into()
         }
         Err(_) => {
             let media = if media.is_empty() { "no type".to_owned() } else { media.chars().take(100).collect() };
@@ -49,12 +50,12 @@ fn failed(operation: &str, answer: &Answer, secrets: &Secrets) -> ToolResult {
     let mut fields = json!({"error": format!("{operation} answered {}", answer.status), "status": status});
     if let Some(location) = answer.location.as_deref().filter(|_| answer.status.is_redirection()) {
         let location: String = location.chars().take(500).collect();
-        fields["location"] = secrets.clean_text(&location).into();
+        fields["location"] = clean_text(secrets, &location).into();
     }
     fields["body"] = match json_of_foreign_text(&answer.body) {
-        Some(value) if answer.body.len() <= ERROR_TEXT => secrets.clean(value),
+        Some(value) if answer.body.len() <= ERROR_TEXT => clean(secrets, value),
         _ => {
-            let text = secrets.clean_text(&String::from_utf8_lossy(&answer.body));
+            let text = clean_text(secrets, &String::from_utf8_lossy(&answer.body));
             match text.char_indices().find(|(place, letter)| place + letter.len_utf8() > ERROR_TEXT) {
                 Some((end, _)) => format!("{}…", &text[..end]).into(),
                 None if answer.is_cut => format!("{text}…").into(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pleach::openapi::{OpenApiToolset, OpenApiToolsetBuilder};
 use pleach::prelude::*;
+use pleach_testkit::HeldClock;
 use serde_json::{Value, json};
 
 use crate::server::{Answer, Server};
@@ -147,6 +148,33 @@ impl pleach::Clock for Impatient {
         let came = Arc::clone(&self.0);
         Box::pin(async move { came.notified().await })
     }
+}
+
+/// Lets all other tasks run until none of them can do more.
+async fn yield_often() {
+    for _ in 0..300 {
+        tokio::task::yield_now().await;
+    }
+}
+
+// The status is known: a body that does not end costs five seconds, not the time of the call.
+#[tokio::test]
+async fn the_body_of_an_error_is_waited_for_five_seconds() {
+    let head = "HTTP/1.1 500 Internal Server Error\r\ncontent-length: 100\r\n\r\nout of";
+    let server = Server::start(move |_| Answer::Held(head.as_bytes().to_vec())).await;
+    let clock = HeldClock::default();
+    let toolset = builder(&server).clock(Arc::new(clock.clone())).build().unwrap();
+    let mut found = std::pin::pin!(call(&toolset, "f", json!({})));
+    let mut rounds = 0;
+    let found = loop {
+        rounds += 1;
+        assert!(rounds < 1_000, "the call does not end");
+        tokio::select! {
+            found = &mut found => break found,
+            () = yield_often() => { clock.wake_all_of(Duration::from_secs(5)); }
+        }
+    };
+    assert_eq!((&found["status"], &found["body"]), (&json!(500), &json!("out of…")));
 }
 
 #[tokio::test]
