@@ -115,7 +115,7 @@ impl McpToolsetBuilder {
         self
     }
 
-    /// Sets how long a call may take; 5 minutes when it is not set. The call is cancelled then.
+    /// Sets how long a call may take, by the clock of its invocation. The default is 5 minutes. A call that takes longer is cancelled.
     pub fn call_timeout(mut self, timeout: Duration) -> Self {
         self.limits.call = timeout;
         self
@@ -150,7 +150,8 @@ impl McpToolsetBuilder {
         self
     }
 
-    /// Sets the clock of the time-outs, for tests; the system's when it is not set.
+    /// Sets the clock of sessions, for tests: it measures opening, listing, waits and closing. The default is the system's clock. Calls are measured
+    /// by the clock of their invocation.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.limits.clock = clock;
         self

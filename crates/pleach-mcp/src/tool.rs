@@ -98,7 +98,7 @@ impl McpTool {
                 self.report(report, ctx);
             }
         };
-        let answer = session.call(self.server_name(), args.clone(), report).await?;
+        let answer = session.call(self.server_name(), args.clone(), ctx.invocation().clock(), report).await?;
         result::of(answer)
             .map_err(|reason| McpError::Answer { server: self.shared.pool.target.name(), reason: reason.to_owned() })
     }

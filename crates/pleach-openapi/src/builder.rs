@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pleach_auth::AuthCredential;
-use pleach_context::{NodeError, ReadonlyContext, SystemClock, ToolContext};
+use pleach_context::{NodeError, ReadonlyContext, ToolContext};
 use pleach_core::{Clock, Map};
 use secrecy::SecretString;
 
@@ -71,7 +71,7 @@ impl OpenApiToolsetBuilder {
                 connect: Duration::from_secs(10),
                 call: Duration::from_secs(60),
                 response_bytes: 1 << 20,
-                clock: Arc::new(SystemClock),
+                clock: None,
             },
         }
     }
@@ -228,9 +228,9 @@ impl OpenApiToolsetBuilder {
         self
     }
 
-    /// Sets the clock of the time-outs, for tests; the system's when it is not set.
+    /// Sets the clock that measures calls, for tests. The default is the clock of each call's invocation.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.limits.clock = clock;
+        self.limits.clock = Some(clock);
         self
     }
 }

@@ -96,7 +96,7 @@ impl RestApiTool {
         let Some(request) = request.finish(plan) else {
             return Ok(error("the arguments make no URL of the operation"));
         };
-        match client.send(request, plan.base.endpoint()).await {
+        match client.send(request, plan.base.endpoint(), ctx.invocation().clock()).await {
             Ok(answer) => {
                 tracing::debug!(
                     toolset = shared.name,

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use pleach_core::Map;
+use pleach_core::{Clock, Map};
+use pleach_http::within;
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientConfig, ClientRequest, ListToolsRequest, PaginatedRequestParams,
@@ -82,7 +83,7 @@ impl Session {
         }
         let ping = ClientRequest::PingRequest(PingRequest::default());
         let answered = async { Sent::new(&self.peer, ping).await?.answer().await };
-        let pinged = self.within("answer a ping", PING.min(self.limits.list), answered).await;
+        let pinged = self.within("answer a ping", PING.min(self.limits.list), &self.limits.clock, answered).await;
         let is_gone = matches!(pinged, Err(McpError::Timeout { .. } | McpError::Unfinished { .. }));
         if is_gone {
             self.notices.note_broken();
@@ -95,7 +96,7 @@ impl Session {
         self.peer.peer_info().is_none_or(|info| chosen(&info.capabilities).is_some())
     }
 
-    /// Calls a tool.
+    /// Calls a tool. `clock` is the invocation's clock, which limits the call.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the call at the server.
@@ -103,6 +104,7 @@ impl Session {
         &self,
         tool: &str,
         arguments: Map,
+        clock: &dyn Clock,
         mut report: impl FnMut(Report),
     ) -> Result<Value, McpError> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
@@ -120,7 +122,7 @@ impl Session {
                 }
             }
         };
-        self.within("answer the call", self.limits.call, answered).await
+        self.within("answer the call", self.limits.call, clock, answered).await
     }
 
     /// Sends a request for something that is no call.
@@ -129,7 +131,7 @@ impl Session {
     /// Dropping the future cancels the request at the server.
     pub(crate) async fn ask(&self, what: &'static str, request: ClientRequest) -> Result<Value, McpError> {
         let answered = async { Sent::new(&self.peer, request).await?.answer().await };
-        self.within(what, self.limits.list, answered).await
+        self.within(what, self.limits.list, &self.limits.clock, answered).await
     }
 
     /// Reads all pages of a list. A page that cannot be read ends it; only if that is the first one, the list is an error.
@@ -158,7 +160,7 @@ impl Session {
                 }
             }
         };
-        self.within(reading.what, self.limits.list, read).await
+        self.within(reading.what, self.limits.list, &self.limits.clock, read).await
     }
 
     /// Returns the tools of the server: those that were listed, until it reports a change.
@@ -185,6 +187,7 @@ impl Session {
         &self,
         what: &'static str,
         limit: Duration,
+        clock: &dyn Clock,
         answered: impl Future<Output = Result<T, ServiceError>>,
     ) -> Result<T, McpError> {
         let open = async {
@@ -193,7 +196,7 @@ impl Session {
                 Either::Right(_) => Err(ServiceError::TransportClosed),
             }
         };
-        let answer = self.limits.within(limit, open).await;
+        let answer = within(clock.sleep(limit), open).await;
         self.is_silent.store(answer.is_none(), Ordering::Release);
         let Some(answer) = answer else {
             return Err(self.faults.overdue(what, limit, &self.notices));

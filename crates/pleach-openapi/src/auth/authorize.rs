@@ -202,8 +202,8 @@ impl Authorizer<'_> {
     }
 
     async fn token(&self, scheme: &Scheme, request: TokenRequest) -> Result<(Grant, AuthCredential), TokenError> {
-        let now = self.now();
-        let credential = self.tokens.of(request, self.client, now).await.map_err(|error| match error {
+        let clock = self.ctx.invocation().clock();
+        let credential = self.tokens.of(request, self.client, clock).await.map_err(|error| match error {
             TokenError::Refused(reason) => TokenError::Refused(no_token(scheme, &reason)),
             TokenError::Failed(reason) => TokenError::Failed(no_token(scheme, &reason)),
         })?;

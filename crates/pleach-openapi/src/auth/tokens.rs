@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::lock::Mutex as AsyncMutex;
 use pleach_auth::AuthCredential;
-use pleach_core::AuthDocument;
+use pleach_core::{AuthDocument, Clock};
 
 use super::fields::{access_token, has_expired};
 use super::token::{Source, TokenError, TokenRequest};
@@ -35,8 +35,9 @@ impl Tokens {
         &self,
         request: TokenRequest,
         client: &Client,
-        now: f64,
+        clock: &Arc<dyn Clock>,
     ) -> Result<AuthCredential, TokenError> {
+        let now = clock.now();
         let source = request.source.clone();
         let place = self.place(&source);
         let mut kept = place.lock().await;
@@ -48,7 +49,7 @@ impl Tokens {
             None => request,
         };
         let (outgoing, endpoint) = request.outgoing();
-        let answer = client.send(outgoing, endpoint).await;
+        let answer = client.send(outgoing, endpoint, clock).await;
         let answer = answer.map_err(|error| TokenError::Failed(format!("the token endpoint: {error}")));
         match answer.and_then(|answer| request.answered(&answer, now)) {
             Ok(credential) => {

@@ -17,7 +17,8 @@ pub(crate) struct Limits {
     pub(crate) connect: Duration,
     pub(crate) call: Duration,
     pub(crate) response_bytes: usize,
-    pub(crate) clock: Arc<dyn Clock>,
+    /// The clock of the program for all calls; `None` for the clock of each invocation.
+    pub(crate) clock: Option<Arc<dyn Clock>>,
 }
 
 /// The clients of a toolset.
@@ -69,17 +70,28 @@ impl Client {
         Ok(Self { clients: Clients::new(limits.connect, needs_encryption)?, limits })
     }
 
-    /// Sends a request to an endpoint, and reads the answer.
+    /// Sends a request to an endpoint, and reads the answer. `clock` is the invocation's clock.
     ///
     /// # Cancel safety
     /// Dropping the future closes the connection.
-    pub(crate) async fn send(&self, request: Outgoing, endpoint: &Endpoint) -> Result<Answer, CallError> {
+    pub(crate) async fn send(
+        &self,
+        request: Outgoing,
+        endpoint: &Endpoint,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Answer, CallError> {
+        let clock = self.limits.clock.as_ref().unwrap_or(clock);
         let limit = self.limits.call;
-        let answer = within(self.limits.clock.sleep(limit), self.exchange(request, endpoint)).await;
+        let answer = within(clock.sleep(limit), self.exchange(request, endpoint, clock)).await;
         answer.unwrap_or(Err(CallError::Timeout(limit)))
     }
 
-    async fn exchange(&self, request: Outgoing, endpoint: &Endpoint) -> Result<Answer, CallError> {
+    async fn exchange(
+        &self,
+        request: Outgoing,
+        endpoint: &Endpoint,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Answer, CallError> {
         let mut headers = request.headers;
         headers.entry(ACCEPT).or_insert(HeaderValue::from_static("application/json, text/*;q=0.9, */*;q=0.5"));
         let mut builder = self.clients.of(endpoint).request(request.method, request.url).headers(headers);
@@ -93,12 +105,12 @@ impl Client {
         let text = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let content_type = text(CONTENT_TYPE);
         let location = text(LOCATION).map(|location| location.split(['?', '#']).next().unwrap_or_default().to_owned());
-        let (body, is_cut) = self.body(&mut response).await?;
+        let (body, is_cut) = self.body(&mut response, clock).await?;
         Ok(Answer { status, content_type, location, body, is_cut })
     }
 
     /// Reads the body, or the beginning of the body of an error, and returns whether there is more.
-    async fn body(&self, response: &mut Response) -> Result<(Vec<u8>, bool), CallError> {
+    async fn body(&self, response: &mut Response, clock: &Arc<dyn Clock>) -> Result<(Vec<u8>, bool), CallError> {
         let limit = self.limits.response_bytes;
         if response.status().is_success() {
             let body = read_whole(response, limit).await.map_err(|fault| match fault {
@@ -109,7 +121,7 @@ impl Client {
         }
         let mut body = Vec::new();
         let read = read_error(response, &mut body, limit, |_| {});
-        let is_whole = within(self.limits.clock.sleep(ERROR_WAIT), read).await.unwrap_or(false);
+        let is_whole = within(clock.sleep(ERROR_WAIT), read).await.unwrap_or(false);
         Ok((body, !is_whole))
     }
 }

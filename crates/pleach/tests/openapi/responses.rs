@@ -192,6 +192,28 @@ async fn a_slow_server_costs_its_time_out() {
 }
 
 #[tokio::test]
+async fn a_call_is_measured_by_the_clock_of_its_invocation() {
+    let server = Server::start(|_| Answer::Silence).await;
+    let toolset = builder(&server).timeout(Duration::from_secs(7)).build().unwrap();
+    let clock = HeldClock::default();
+    let model = ScriptedModel::calling("f", json!({})).then_text("Too late.");
+    let agent = LlmAgent::builder("helper").model(model).toolset(toolset).build().unwrap();
+    let runner = Runner::builder("demo").root(agent).clock(clock.clone()).build().unwrap();
+    let mut drained = std::pin::pin!(drain(runner.run("ana", "s1", "go")));
+    let mut rounds = 0;
+    let (responses, ..) = loop {
+        rounds += 1;
+        assert!(rounds < 1_000, "the call does not end");
+        tokio::select! {
+            drained = &mut drained => break drained,
+            () = yield_often() => { clock.wake_all_of(Duration::from_secs(7)); }
+        }
+    };
+    let error = responses[0]["error"].as_str().unwrap();
+    assert!(error.starts_with("the server did not answer within 7 s"), "{error}");
+}
+
+#[tokio::test]
 async fn a_call_waits_for_approval() {
     let server = Server::start(|_| Answer::json("{}")).await;
     let document = document(json!({"/a": {"get": {"operationId": "read"}, "delete": {"operationId": "wipe"}}}));
