@@ -1,4 +1,4 @@
-//! Building a toolset: the document is read, all its faults are gathered, and its operations become tools.
+//! Building a toolset: reads the document, collects all its faults, and makes tools of its operations.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -97,10 +97,7 @@ impl OpenApiToolsetBuilder {
         if let Some(filter) = &self.filter {
             sketches.retain(|sketch| filter(&sketch.view));
         }
-        match sketches.is_empty() {
-            true => Err(choice("leaves no operation".to_owned())),
-            false => Ok(sketches),
-        }
+        if sketches.is_empty() { Err(choice("leaves no operation".to_owned())) } else { Ok(sketches) }
     }
 
     fn plans<'d>(
@@ -125,7 +122,7 @@ impl OpenApiToolsetBuilder {
             match checked {
                 Ok(plan) => plans.push(plan),
                 Err(of_operation) => {
-                    // A shared fault is reported once, but each operation that is left out is named.
+                    // A shared fault is reported once, but each omitted operation is named.
                     let named = of_operation.first().filter(|_| self.leaves_out_faulty).cloned();
                     let is_new = |fault: &OpenApiFault| known.insert((fault.pointer.clone(), fault.kind.to_string()));
                     let mut new = of_operation.into_iter().filter(is_new).peekable();
@@ -140,13 +137,13 @@ impl OpenApiToolsetBuilder {
         plans
     }
 
-    /// Checks that the credentials of an operation can be had, and sent there.
+    /// Checks that the credentials of an operation are available and may be sent to its server.
     fn check_plan(&self, plan: &mut Plan, sent: &[String], sends_headers: bool) -> Result<(), OpenApiFaultKind> {
         self.access.keep_possible(&mut plan.security, &plan.base).map_err(OpenApiFaultKind::Security)?;
         let mut headers = plan.security.iter().flat_map(Alternative::schemes).filter_map(|scheme| scheme.header());
         if let Some(header) = headers.find(|header| sent.iter().any(|sent| sent.eq_ignore_ascii_case(header))) {
             let reason =
-                format!("`.header(…)` sets `{header}`, which a credential has, too: call `.ignore_security()`");
+                format!("`.header(…)` sets `{header}`, which a credential sets as well: call `.ignore_security()`");
             return Err(OpenApiFaultKind::Security(reason));
         }
         let sends_secrets = sends_headers || plan.security.iter().any(|alternative| !alternative.0.is_empty());
@@ -156,12 +153,12 @@ impl OpenApiToolsetBuilder {
         Ok(())
     }
 
-    /// Returns the names of the further headers of credentials, which are none of the program's own.
+    /// Returns the names of the further headers of credentials. They must differ from the program's own headers.
     fn headers_of_credentials(&self, name: &str, sent: &[String]) -> Result<Vec<String>, OpenApiSetupError> {
         let credential = |reason: String| OpenApiSetupError::Credential { name: name.to_owned(), reason };
         let names = self.access.header_names().map_err(credential)?;
         match names.iter().find(|name| sent.contains(name)) {
-            Some(twice) => Err(credential(format!("its header `{twice}` is set by `.header(…)`, too"))),
+            Some(twice) => Err(credential(format!("its header `{twice}` is also set by `.header(…)`"))),
             None => Ok(names),
         }
     }
@@ -198,7 +195,7 @@ impl OpenApiToolsetBuilder {
         Ok(())
     }
 
-    /// Checks that nothing that the program gives is without effect.
+    /// Checks that each credential, token address and variable of the program has an effect.
     fn check_used(&self, name: &str, reading: &Reading<'_>) -> Result<(), OpenApiSetupError> {
         let credential = |reason: String| OpenApiSetupError::Credential { name: name.to_owned(), reason };
         let Access { general, named, token_urls } = &self.access;
@@ -259,7 +256,7 @@ impl OpenApiToolsetBuilder {
             let tool = names.tool(self.prefix.as_deref(), view.id(), view.path(), view.method());
             named.push((tool, plan));
         }
-        // A request that begins as the last one did is cheaper.
+        // The order is stable: providers cache requests that begin like an earlier one.
         named.sort_by(|(one, _), (other, _)| one.cmp(other));
         let tools = named.into_iter().map(|(tool, plan)| RestApiTool::new(tool, plan, Arc::clone(&shared))).collect();
         Ok(OpenApiToolset::new(name, tools, left_out))

@@ -18,8 +18,8 @@ use crate::http::{Client, HeaderProvider, clean_text, error, result, set_header}
 
 /// An operation of a document as a tool. Made by [`OpenApiToolset`](crate::OpenApiToolset).
 ///
-/// A call gives the answer of the server: JSON as it is, a text as `{"text": …}`, images, sounds, videos and PDF files as media. An answer with another
-/// status than success gives `{"error": …, "status": …, "body": …}`, and a call without answer `{"error": …}`. ADK: `RestApiTool`
+/// The result of a call is the answer of the server: JSON unchanged, a text as `{"text": …}`, and images, sounds, videos and PDF files as media. An answer
+/// whose status is not a success becomes `{"error": …, "status": …, "body": …}`, and a call without an answer `{"error": …}`. ADK: `RestApiTool`
 #[derive(Clone)]
 pub struct RestApiTool {
     inner: Arc<Inner>,
@@ -31,7 +31,7 @@ struct Inner {
     shared: Arc<Shared>,
 }
 
-/// What the tools of a toolset share.
+/// The parts that all tools of a toolset share.
 pub(crate) struct Shared {
     pub(crate) name: String,
     pub(crate) client: Client,
@@ -76,7 +76,7 @@ impl RestApiTool {
         let authorizer = Authorizer { plan, access, tokens, client, ctx };
         let granted = match authorizer.authorize().await? {
             Authorized::With(granted) => granted,
-            // ADK: the result of a call that waits; it does not count.
+            // google-adk returns this for a call that waits. The runtime ignores it.
             Authorized::Pending => {
                 return Ok(json!({"pending": true, "message": "Needs your authorization to access your data."}).into());
             }
@@ -89,7 +89,7 @@ impl RestApiTool {
         for granted in &granted {
             if let Err(header) = granted.grant.write(&mut request, &mut secrets) {
                 return Ok(error(&format!(
-                    "the header `{header}` would be sent by a credential and by the program: the program must send it alone, with `.ignore_security()`, or leave it out"
+                    "the header `{header}` would be sent by a credential and by the program: the program must leave it out, or send it alone with `.ignore_security()`"
                 )));
             }
         }
@@ -104,7 +104,7 @@ impl RestApiTool {
                     status = answer.status.as_u16(),
                     "an API has answered"
                 );
-                // The call has taken effect: its answer must reach the model.
+                // The call has taken effect, so its answer must reach the model even if the credential cannot be kept.
                 if let Err(error) = authorizer.settle(&granted, answer.status).await {
                     let reason = clean_text(&secrets, &error.to_string());
                     tracing::warn!(toolset = shared.name, tool = self.name(), reason, "a credential cannot be kept");

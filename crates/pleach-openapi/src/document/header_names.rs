@@ -7,7 +7,7 @@ pub(crate) fn is_of_connection(name: &str) -> bool {
     pleach_http::is_of_connection(name) || others.iter().any(|other| other.eq_ignore_ascii_case(name))
 }
 
-/// Whether a text is a token of HTTP, as names of cookies are.
+/// Returns true if a text is a token of HTTP, as names of cookies must be.
 pub(crate) fn is_token(name: &str) -> bool {
     http::HeaderName::try_from(name).is_ok()
 }

@@ -12,16 +12,16 @@ use super::value::{Object, member};
 use crate::OpenApiFaultKind;
 use crate::fault::Faults;
 
-/// What the program says of servers.
+/// The options of the program for servers.
 #[derive(Debug, Default)]
 pub(crate) struct ServerOptions {
-    /// In place of all servers of the document.
+    /// The URL that replaces all servers of the document.
     pub(crate) base_url: Option<Url>,
-    /// Where the document comes from.
+    /// The address of the document.
     pub(crate) document_url: Option<Url>,
     /// Values of the variables in the URLs of servers.
     pub(crate) variables: BTreeMap<String, String>,
-    /// Those that a server has.
+    /// The variables that some server uses.
     pub(crate) used: BTreeSet<String>,
 }
 
@@ -44,7 +44,7 @@ impl Base {
         Ok(Self { endpoint })
     }
 
-    /// Returns the URL without a `/` at its end.
+    /// Returns the URL without a trailing `/`.
     pub(crate) fn prefix(&self) -> &str {
         self.url().as_str().trim_end_matches('/')
     }
@@ -64,7 +64,7 @@ impl Base {
 }
 
 impl ServerOptions {
-    /// Returns the server of an operation: the first of its own ones, else of its path's, else of the document's.
+    /// Returns the server of an operation: the first one that the operation, its path or the document declares, in this order.
     pub(crate) fn base(&mut self, holders: &[&Object<'_>], document: &Document, faults: &mut Faults) -> Option<Base> {
         let empty = Map::new();
         let root = Object { members: document.root.as_object().unwrap_or(&empty), pointer: String::new() };
@@ -78,7 +78,7 @@ impl ServerOptions {
                 return self.of_server(&server, faults);
             }
         }
-        // Without servers it is `/`, below the document's address.
+        // The default server is `/`, relative to the document's address.
         self.checked("/", "/", "", faults)
     }
 

@@ -1,4 +1,4 @@
-//! [`Client`]: sends requests, within their limits. It follows no redirects, and its errors hold no URL.
+//! [`Client`]: sends requests within their limits. It follows no redirects, and its errors contain no URL.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use reqwest::Response;
 
 use crate::call::Outgoing;
 
-/// How long things may take, by the clock, and how large a body may be.
+/// The limits of a call: times by the clock, and the size of a body.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
     pub(crate) connect: Duration,
@@ -31,14 +31,14 @@ pub(crate) struct Client {
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) content_type: Option<String>,
-    /// Where a redirect leads to, without its query.
+    /// The target of a redirect, without its query.
     pub(crate) location: Option<String>,
     pub(crate) body: Vec<u8>,
-    /// Whether there is more than `body`. Only of errors.
+    /// Whether the answer has more than `body`. Only errors are cut.
     pub(crate) is_cut: bool,
 }
 
-/// Why there is no answer. The model sees the text.
+/// The reason why there is no answer. The model sees the text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CallError {
     #[error("the server cannot be reached: {0}")]
@@ -52,7 +52,7 @@ pub(crate) enum CallError {
 }
 
 impl CallError {
-    /// The name of its kind, for spans and events.
+    /// Returns the name of the kind, for spans and events.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Unreachable(_) => "unreachable",

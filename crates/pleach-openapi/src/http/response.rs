@@ -1,4 +1,4 @@
-//! What a model gets of an answer.
+//! The result that a model gets of an answer.
 
 use pleach_context::ToolResult;
 use pleach_core::json_of_foreign_text;
@@ -9,11 +9,11 @@ use super::clean::{clean, clean_text};
 use super::client::Answer;
 use crate::document::{essence, is_json};
 
-/// The longest text of an error's body, in bytes.
+/// The longest text of an error's body in a result, in bytes.
 const ERROR_TEXT: usize = 4 << 10;
 
-/// Returns the result of a call: JSON as it is, a text as `{"text": …}`, images, sounds, videos and PDF files as media. An answer with another
-/// status than success is `{"error": …, "status": …, "body": …}`. ADK: `RestApiTool.call`
+/// Returns the result of a call. JSON stays unchanged, a text becomes `{"text": …}`, and images, sounds, videos and PDF files become media. An answer
+/// whose status is not a success becomes `{"error": …, "status": …, "body": …}`. ADK: `RestApiTool.call`
 pub(crate) fn result(operation: &str, answer: Answer, secrets: &Secrets) -> ToolResult {
     if !answer.status.is_success() {
         return failed(operation, &answer, secrets);
@@ -28,7 +28,7 @@ pub(crate) fn result(operation: &str, answer: Answer, secrets: &Secrets) -> Tool
     }
     match std::str::from_utf8(&answer.body) {
         Ok(text) => json!({"text": clean_text(secrets, text)}).into(),
-        // In another encoding most of a text can be read all the same.
+        // Most of a text in another encoding is still readable.
         Err(_) if media.starts_with("text/") || is_json(&media) || media.ends_with("xml") => {
             json!({"text": clean_text(secrets, &String::from_utf8_lossy(&answer.body))}).into()
         }
@@ -66,8 +66,8 @@ fn failed(operation: &str, answer: &Answer, secrets: &Secrets) -> ToolResult {
     fields.into()
 }
 
-/// Whether models take bytes of this type, and the bytes begin as this type does. Bytes of another kind would make every later request of the
-/// session fail, because they are a part of it.
+/// Returns true if models take media of this type, and the bytes begin like a file of this type. Other bytes would become part of the session, and make
+/// all its later requests to the model fail.
 fn is_media(media: &str, bytes: &[u8]) -> bool {
     let begins = |starts: &[&[u8]]| starts.iter().any(|start| bytes.starts_with(start));
     let has = |place: usize, mark: &[u8]| bytes.get(place..place + mark.len()) == Some(mark);
