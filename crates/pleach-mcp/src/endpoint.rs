@@ -1,4 +1,4 @@
-//! [`McpEndpoint`]: a server that is reached over HTTP.
+//! [`McpEndpoint`]: a server over HTTP.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::McpSetupError;
 
-/// Makes the headers of a session.
+/// A function that makes the headers of a session.
 pub(crate) type HeaderProvider =
     Arc<dyn Fn(ReadonlyContext) -> BoxFuture<'static, Result<Vec<(String, String)>, NodeError>> + Send + Sync>;
 
-/// A server that is reached over streamable HTTP.
+/// A server over streamable HTTP.
 ///
-/// The values of headers and of the URL's query are treated like keys. Plain HTTP is for this machine, and for servers that get neither.
+/// The values of headers and of the URL's query are treated as secrets. Plain HTTP is allowed to this machine, and to servers that get neither.
 /// Debug output shows the names of headers only. ADK: `StreamableHTTPConnectionParams`
 ///
 /// ```
@@ -35,22 +35,22 @@ pub struct McpEndpoint {
 }
 
 impl McpEndpoint {
-    /// Names the URL, for example `https://tickets.example.com/mcp`.
+    /// Makes an endpoint for a URL, for example `https://tickets.example.com/mcp`.
     pub fn new(url: impl Into<String>) -> Self {
         Self { url: url.into(), headers: Vec::new(), session_headers: None, plain_http: false }
     }
 
-    /// Adds a header to every request. Its value is treated like a key.
+    /// Adds a header to every request. Its value is treated as a secret.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), SecretString::from(value.into())));
         self
     }
 
-    /// Sets a function that makes further headers, for example with the credential of the user. It is asked before tools are listed
-    /// and before each call; a header replaces one of [`header`](Self::header).
+    /// Sets a function that makes further headers, for example with the credential of the user. It is called before tools are listed
+    /// and before each call. Its headers replace those of [`header`](Self::header) with the same name.
     ///
-    /// Equal headers share a session with the server, and different ones never do. Up to 64 sessions are kept; beyond that the one
-    /// that was used longest ago is closed. ADK: `header_provider`
+    /// Requests with equal headers share a session with the server, and requests with different headers never do. Up to 64 sessions are kept;
+    /// beyond that, the least recently used session is closed. ADK: `header_provider`
     #[doc(alias = "header_provider")]
     pub fn session_headers<F, Fut, H, N, V>(mut self, provider: F) -> Self
     where

@@ -21,7 +21,7 @@ use super::wire::Served;
 use crate::error::McpError;
 use crate::limits::Limits;
 
-/// What a session is made of.
+/// The parts of a new session.
 pub(super) struct Opened {
     pub(super) service: RunningService<RoleClient, ClientConfig>,
     pub(super) notices: Arc<Notices>,
@@ -69,7 +69,7 @@ async fn begin(
     }
 }
 
-/// A task that ends when nothing waits for it.
+/// A task that is aborted when nothing waits for it.
 struct EndedOnDrop<T>(JoinHandle<T>);
 
 impl<T> Future for EndedOnDrop<T> {

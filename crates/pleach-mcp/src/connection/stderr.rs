@@ -1,4 +1,4 @@
-//! What a child writes to its standard error becomes log events.
+//! Logs the standard error of a child.
 
 use std::sync::Arc;
 

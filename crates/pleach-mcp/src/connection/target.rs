@@ -1,4 +1,4 @@
-//! [`McpServer`]: how a server is reached; and that after it was checked.
+//! [`McpServer`]: a server and its transport. [`Target`]: a server that was checked.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use crate::endpoint::{CheckedEndpoint, HeaderProvider};
 use crate::error::McpError;
 use crate::{McpCommand, McpEndpoint, McpSetupError};
 
-/// How an MCP server is reached. Made from an [`McpCommand`] or an [`McpEndpoint`].
+/// A server with its transport. Made from an [`McpCommand`] or an [`McpEndpoint`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum McpServer {
-    /// As a child process.
+    /// A child process.
     Command(McpCommand),
-    /// Over streamable HTTP.
+    /// A server over streamable HTTP.
     Http(McpEndpoint),
 }
 
 impl McpServer {
-    /// Returns a name for a toolset that was given none.
+    /// Returns the default name of a toolset.
     pub(crate) fn default_name(&self) -> String {
         match self {
             Self::Command(command) => command.server_name().to_owned(),
@@ -29,7 +29,7 @@ impl McpServer {
         }
     }
 
-    /// Checks all that can be checked without reaching the server.
+    /// Checks the server as far as possible without reaching it.
     pub(crate) fn check(self, name: &str, connect: Duration) -> Result<Target, McpSetupError> {
         let (secrets, way) = match self {
             Self::Command(command) => {
@@ -67,14 +67,14 @@ pub(crate) struct Target {
     secrets: Secrets,
 }
 
-/// How it is reached.
+/// The transport of a server.
 pub(super) enum Way {
     Command(McpCommand),
     Http(Box<CheckedEndpoint>, reqwest::Client),
 }
 
 impl Target {
-    /// Returns what makes the headers of a session.
+    /// Returns the function that makes the headers of a session.
     pub(super) fn provider(&self) -> Option<&HeaderProvider> {
         match &self.way {
             Way::Http(endpoint, _) => endpoint.session_headers.as_ref(),

@@ -1,4 +1,4 @@
-//! Answers over HTTP: to whom they belong, and what a server that was restarted says instead.
+//! Answers over HTTP: matching them to requests, and the replies of restarted servers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,13 +14,13 @@ fn toolset(url: &str) -> McpToolset {
     McpToolset::builder(McpEndpoint::new(url)).name("s").build().unwrap()
 }
 
-/// Reads a resource, which is a request as any other.
+/// Reads a resource, as an example of a request.
 async fn read(toolset: &McpToolset) -> Result<Part, McpError> {
     let mut contents = toolset.read_resource("x:1", None).await?;
     Ok(contents.remove(0).part)
 }
 
-/// Reads a resource of a server that replies so to it.
+/// Reads a resource of a server that replies like this.
 async fn read_from(reply: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Result<Part, McpError> {
     let server = scripted::serve(move |asked| (asked.method() == "resources/read").then(|| reply(asked))).await;
     read(&toolset(&server.url)).await
@@ -30,7 +30,7 @@ fn hello() -> Part {
     Part::text("hello")
 }
 
-/// The ids that servers give an answer instead of the request's.
+/// The ids that servers put into an answer instead of the request's id.
 fn other_ids() -> Vec<Value> {
     vec![json!(0), json!(99), json!("1"), json!("server-error"), json!(null), json!(1.5), json!({}), json!([])]
 }
@@ -110,7 +110,7 @@ async fn a_post_without_an_answer_is_an_error_at_once() {
     }
 }
 
-/// A server that is restarted: it knows no session that it has given before.
+/// A restarted server. It does not know its earlier sessions.
 async fn restarted(refusal: fn(&Asked) -> Reply) -> (scripted::Scripted, Arc<AtomicBool>) {
     let is_new = Arc::new(AtomicBool::new(false));
     let knows = Arc::clone(&is_new);
@@ -148,7 +148,7 @@ async fn the_call_after_a_restart_fails_and_the_next_one_opens_a_session() {
     for (number, refusal) in refusals.into_iter().enumerate() {
         let (server, is_new) = restarted(refusal).await;
         let toolset = toolset(&server.url);
-        // Each restart costs one call, and none of them counts as a failure to reach the server.
+        // Each restart costs one call, and is not treated as a failure to reach the server.
         for _ in 0..4 {
             assert_eq!(read(&toolset).await, Ok(hello()), "{number}");
             is_new.fetch_xor(true, Ordering::SeqCst);
@@ -203,7 +203,7 @@ async fn a_stream_that_breaks_is_resumed_where_it_broke() {
 }
 
 #[tokio::test]
-async fn an_answer_may_come_on_the_stream_for_everything() {
+async fn an_answer_may_come_on_the_general_stream() {
     let server = scripted::serve(|asked| match (asked.verb.as_str(), asked.method()) {
         ("POST", "resources/read") => Some(Reply::accepted()),
         ("GET", _) => {

@@ -1,4 +1,4 @@
-//! What cannot be used is refused by name, and no secret is shown.
+//! Set-up errors name the part at fault, and show no secret.
 
 use pleach_mcp::{McpCommand, McpEndpoint, McpServer, McpSetupError, McpToolset};
 

@@ -1,11 +1,12 @@
-//! [`HttpFault`]: why a POST brought no answer.
+//! [`HttpFault`]: the reasons why a POST brings no answer.
 
 use pleach_http::causes;
 
-/// Why a POST brought no answer, or a stream could not be opened. Texts hold no URL; they may hold secrets that a server repeats.
+/// The reason why a POST brought no answer, or why a stream could not be opened. The texts contain no URL, but they may contain secrets that a
+/// server repeats.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::connection) enum HttpFault {
-    /// The server refused it by a status.
+    /// The server refused the request by a status.
     #[error("HTTP {status}")]
     Status {
         status: u16,
@@ -27,13 +28,13 @@ pub(in crate::connection) enum HttpFault {
 }
 
 impl HttpFault {
-    /// Whether the server says that it does not know the session: one that was restarted says 404, or 400 if it takes the request
-    /// for the first of a new client.
+    /// Returns true if the server does not know the session. A restarted server answers 404, or 400 if it takes the request for the first one of a
+    /// new client.
     pub(super) fn is_of_session(&self) -> bool {
         matches!(self, Self::Status { status, .. } if is_of_session(*status))
     }
 
-    /// Whether the session is as good as before. A server that is overloaded keeps its sessions.
+    /// Returns true if the session can still be used. An overloaded server keeps its sessions.
     pub(in crate::connection) fn keeps_session(&self) -> bool {
         match self {
             Self::Status { status, .. } => *status == 429 || *status >= 500,
@@ -43,7 +44,7 @@ impl HttpFault {
     }
 }
 
-/// Whether the status says that the server does not know the session.
+/// Returns true if the status means that the server does not know the session.
 pub(super) fn is_of_session(status: u16) -> bool {
     matches!(status, 400 | 404 | 410)
 }

@@ -1,4 +1,4 @@
-//! Streamable HTTP: a request is a POST whose response holds its answer, and a stream of its own brings the rest.
+//! Streamable HTTP. A request is a POST whose response contains the answer. A general stream brings all other messages.
 
 mod events;
 mod exchange;
