@@ -1,4 +1,4 @@
-//! The body of an answer, piece by piece.
+//! [`Body`]: the body of an answer, read piece by piece.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use super::weight::is_too_heavy;
 use super::{Failure, Limits};
 use crate::wire::Reading;
 
-/// The codings of compressed bodies.
+/// The content codings that compress.
 const COMPRESSIONS: [&str; 6] = ["br", "compress", "deflate", "gzip", "x-gzip", "zstd"];
 
-/// How much of the name of a compression is shown.
+/// The characters of the name of a coding that are shown.
 const LONGEST_ENCODING: usize = 32;
 
 /// The body of an answer. Dropping it before its end closes the connection.
@@ -27,11 +27,11 @@ pub(crate) struct Body<'a> {
     response: Response,
     reading: Reading<'a>,
     pub(super) limits: &'a Limits,
-    /// What is hidden in messages of the provider.
+    /// The values that are hidden in messages of the provider.
     pub(super) secrets: Arc<Secrets>,
     /// The limit of the whole request.
     total: Timer,
-    /// The limit since the last content; it begins when the next piece is waited for.
+    /// The limit since the last content. It starts when the next piece is waited for.
     idle: Option<Timer>,
     pace: Pace,
 }
@@ -47,17 +47,17 @@ impl<'a> Body<'a> {
         Self { response, reading, limits, secrets, total, idle: None, pace: Pace::default() }
     }
 
-    /// Whether the body is one JSON document, not a stream of events.
+    /// Returns true if the body is one JSON document, not a stream of events.
     pub(crate) fn is_json(&self) -> bool {
         self.is_of("application/json")
     }
 
-    /// Whether the body is a page for people, such as one to log in.
+    /// Returns true if the body is a page for people, such as a login page.
     pub(crate) fn is_page(&self) -> bool {
         self.is_of("text/html")
     }
 
-    /// Whether the body says that it is a stream of events.
+    /// Returns true if the content type is a stream of events.
     pub(crate) fn is_stream(&self) -> bool {
         self.is_of("text/event-stream")
     }
@@ -72,7 +72,7 @@ impl<'a> Body<'a> {
         announces_more_than(&self.response, limit)
     }
 
-    /// How the body is compressed, if it is.
+    /// Returns the coding of a compressed body.
     pub(super) fn encoding(&self) -> Option<String> {
         let encoding = self.response.headers().get(CONTENT_ENCODING)?;
         let encoding = shortened(&String::from_utf8_lossy(encoding.as_bytes()), LONGEST_ENCODING).to_ascii_lowercase();
@@ -84,7 +84,7 @@ impl<'a> Body<'a> {
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, ModelError> {
         let Self { response, reading, limits, total, idle, pace, .. } = self;
         let idle = idle.get_or_insert_with(|| Timer::start(reading.call.clock, TimeLimit::Idle(limits.idle)));
-        // Pieces that are there already win over the limits, so those are looked at now and then.
+        // A piece that has arrived wins over a limit, so a fast server would hide the limits: check them now and then.
         if pace.step().await {
             for timer in [&mut *total, &mut *idle] {
                 if timer.is_over().await {
@@ -96,14 +96,14 @@ impl<'a> Body<'a> {
         chunk.map_err(|error| reading.cut().with_cause(error.without_url()))
     }
 
-    /// Begins the idle time anew: content has come.
+    /// Restarts the idle time, because content has come.
     pub(super) fn restart_idle(&mut self) {
         self.idle = None;
     }
 
     /// Returns the whole body as JSON.
     ///
-    /// A document that is whole counts, also where the connection breaks or stays open after it.
+    /// A whole document is accepted even if the connection breaks or stays open after it.
     pub(crate) async fn json(mut self) -> Result<Value, ModelError> {
         if self.announces_more_than(self.limits.response_bytes) {
             return Err(too_large(&self.reading, self.limits));
@@ -152,7 +152,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Returns what the body of an error says, as far as it can be read.
+    /// Reads the body of an error, as far as possible.
     pub(super) async fn failure(mut self) -> Option<Failure> {
         let Self { response, reading, limits, total, .. } = &mut self;
         let mut text = Vec::new();
@@ -167,10 +167,10 @@ impl<'a> Body<'a> {
 /// The error for a document that would take too much memory.
 pub(super) const TOO_HEAVY: &str = "its JSON has too many values";
 
-/// How many characters are shown of words that are no JSON.
+/// The characters that are shown of a text that is not JSON.
 const SHOWN: usize = 200;
 
-/// The begin of a text that is neither JSON nor a page.
+/// Returns the beginning of a text that is neither JSON nor a page.
 pub(super) fn plain(text: &str) -> Option<String> {
     let text = text.trim();
     (!text.is_empty() && !text.starts_with(['{', '[', '"', '<'])).then(|| shortened(text, SHOWN))
@@ -180,7 +180,7 @@ pub(super) fn too_large(reading: &Reading<'_>, limits: &Limits) -> ModelError {
     reading.invalid(format!("more than {} bytes; allow more with `.max_response_bytes(…)`", limits.response_bytes))
 }
 
-/// Where an answer is not JSON, without a word of it.
+/// Describes where an answer is not JSON, without quoting it.
 pub(super) fn not_json(error: &serde_json::Error) -> String {
     format!("not JSON: {:?} error at line {} column {}", error.classify(), error.line(), error.column())
 }

@@ -15,7 +15,7 @@ use super::Headers;
 use crate::endpoint::{below, has_version, read_base_url};
 use crate::wire::{Prepared, unsupported};
 
-/// Where requests of a model are sent, and with which headers.
+/// The address and the headers of a model's requests.
 pub(crate) struct Target {
     pub(crate) endpoint: Endpoint,
     pub(crate) headers: Headers,
@@ -31,7 +31,7 @@ pub(crate) struct Outgoing {
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
-    /// How long the request and its answer may take together.
+    /// The time limit for the request and its answer together.
     pub(super) timeout: Option<Duration>,
     /// The values that are hidden in messages of the provider.
     pub(super) secrets: Arc<Secrets>,
@@ -75,7 +75,7 @@ impl Target {
         Ok(Outgoing { endpoint, url, headers, body: body.into(), timeout, secrets })
     }
 
-    /// Where a request is sent: to its own base URL or to that of the model.
+    /// Returns the address of a request: its own base URL or the model's.
     fn endpoint(&self, model: &str, options: Option<&HttpOptions>) -> Result<Endpoint, ModelError> {
         match options.and_then(|options| options.base_url.as_deref()) {
             Some(url) => read_base_url(model, url).map_err(|error| unsupported(model, error.to_string())),
@@ -83,7 +83,7 @@ impl Target {
         }
     }
 
-    /// Checks a request as the model was checked when it was made.
+    /// Checks that a request sends no secret unencrypted, as the model was checked when it was made.
     fn check_exposed(&self, model: &str, endpoint: &Endpoint, headers: &HeaderMap) -> Result<(), ModelError> {
         let has_secrets = headers.values().any(HeaderValue::is_sensitive);
         match endpoint.exposed_host(has_secrets).filter(|_| !self.plain_http) {

@@ -1,4 +1,4 @@
-//! Where requests go, which headers they may have, and what errors hide of them.
+//! Addresses, headers and secrets of requests.
 
 use std::time::Duration;
 
