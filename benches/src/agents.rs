@@ -1,4 +1,4 @@
-//! The agent of W7 and W9, and its model, which answers at once.
+//! The agent of W7 and W9, whose model answers at once.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use serde_json::json;
 use crate::measure::now;
 use crate::runs::read;
 
-/// What the model ends each turn with.
+/// The text with which the model ends each turn.
 const REPLY: &str = "It is sunny in Oslo today, with a light breeze from the fjord.";
 
-/// What a turn consists of.
+/// The content of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// One text.
@@ -28,7 +28,7 @@ pub(crate) enum Turn {
 impl Turn {
     pub(crate) const ALL: [Self; 2] = [Self::Text, Self::Tool];
 
-    /// The name in parameters.
+    /// The name of the turn in parameters.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -36,7 +36,7 @@ impl Turn {
         }
     }
 
-    /// How many events a turn hands out.
+    /// The number of events that a turn yields.
     fn events(self) -> usize {
         match self {
             Self::Text => 1,
@@ -45,7 +45,7 @@ impl Turn {
     }
 }
 
-/// Makes an agent whose turns are such.
+/// Makes an agent whose turns have this content.
 ///
 /// # Errors
 /// The agent cannot be built.
@@ -57,10 +57,10 @@ pub(crate) fn agent(turn: Turn) -> Result<LlmAgent, BoxError> {
     })
 }
 
-/// Takes a turn in the session of user `ana`; returns the time from the call to the end of its stream.
+/// Takes a turn in the session of user `ana`. Returns the time from the call to the end of the stream.
 ///
 /// # Errors
-/// A failing invocation, or one that gives something else than the turn.
+/// An invocation that fails or yields other events than the turn.
 pub(crate) async fn turn_in(runner: &Runner, turn: Turn, session: &SessionId) -> Result<Duration, BoxError> {
     let start = now();
     let (events, last) = read(runner.run("ana", session.clone(), "How is the weather in Oslo?")).await?;

@@ -1,4 +1,4 @@
-//! The command line. What is not understood is an error, never ignored.
+//! The command line. Unknown arguments are errors, never ignored.
 
 use lexopt::Parser;
 use lexopt::prelude::*;
@@ -8,14 +8,14 @@ use crate::workloads;
 
 pub(crate) const USAGE: &str = "usage: bench [--only W1,W5] [--row PARAM] [--json] [--list]";
 
-/// What a call asks for.
+/// The arguments of a call.
 #[derive(Debug)]
 pub(crate) struct Args {
     /// The rows to measure, in the order of the table.
     pub(crate) rows: Vec<Row>,
-    /// One JSON line per measurement instead of a table.
+    /// Whether to print one JSON line for each measurement instead of a table.
     pub(crate) json: bool,
-    /// Only name the rows.
+    /// Whether to only name the rows.
     pub(crate) list: bool,
     row_named: bool,
 }
@@ -54,7 +54,7 @@ impl Args {
         Ok(Self { rows, json, list, row_named })
     }
 
-    /// Whether the call names one row, which is then measured in this process.
+    /// Returns true if the call names one row, which is then measured in this process.
     pub(crate) fn is_single_row(&self) -> bool {
         self.row_named && self.rows.len() == 1
     }
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_is_refused() {
+    fn unknown_arguments_are_refused() {
         for args in ["--only W99", "--only", "--only W1,", "--fast", "W1", "--only W1 --row K=10"] {
             assert!(rows(args).is_err(), "{args}");
         }

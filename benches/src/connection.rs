@@ -1,17 +1,17 @@
-//! [`Connection`]: a client of a server that is measured.
+//! [`Connection`]: a client of the server that is measured.
 
 use pleach::BoxError;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// Returns the body of a run in a session of user `ana`.
+/// Returns the request body of a run in a session of user `ana`.
 pub(crate) fn body(app: &str, session: &str, text: &str) -> String {
     let message = json!({"role": "user", "parts": [{"text": text}]});
     json!({"appName": app, "userId": "ana", "sessionId": session, "newMessage": message}).to_string()
 }
 
-/// A connection that requests follow each other on. Less than a client library does is done here for each of them.
+/// A connection for requests one after the other. It does less work for each request than a client library.
 pub(crate) struct Connection {
     stream: TcpStream,
     read: Vec<u8>,
@@ -24,7 +24,7 @@ impl Connection {
         Ok(Self { stream, read: Vec::new() })
     }
 
-    /// Sends a request, and returns the body of its answer.
+    /// Sends a request and returns the body of its answer.
     pub(crate) async fn post(&mut self, body: &str) -> Result<Vec<u8>, BoxError> {
         let length = body.len();
         let head = "POST /run HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";

@@ -14,7 +14,7 @@ pub(crate) fn event(index: usize) -> Event {
         .with_state("turns", index);
     event.set_invocation_id("e-8f14e45f");
     event.set_id(EventId::from(RandomIds.uuid()));
-    // A second apart: real ones are not closer.
+    // Events are a second apart; real ones are not closer.
     event.set_timestamp(1_760_000_000.0 + index as f64);
     event
 }

@@ -1,4 +1,4 @@
-//! Measuring a row in a process of its own.
+//! Measures a row in a process of its own.
 
 use std::process::{Command, Stdio};
 
@@ -10,7 +10,7 @@ use crate::row::Row;
 /// Runs this program again for one row and reads what it prints.
 ///
 /// # Errors
-/// The process could not be started, failed, or printed something that is no measurement.
+/// The process could not be started, failed, or printed a line that is not a measurement.
 pub(crate) fn measure(row: &Row) -> Result<Vec<Measurement>, BoxError> {
     let output = Command::new(std::env::current_exe()?)
         .args(["--only", row.workload, "--row", &row.param, "--json"])

@@ -1,15 +1,15 @@
-//! `bench`: how fast pleach is at the work that other runtimes have been measured with.
+//! `bench`: measures pleach with the workloads that other runtimes have been measured with.
 //!
 //! `bench [--only W1,W5] [--row N=10] [--json]` prints one measurement per line. Every row runs in a process of its own,
-//! so that no row inherits a warm allocator or the peak memory of another; a call that names a single workload and row
-//! (`--only W1 --row N=10`) measures in its own process, which is what a profiler wants. `--list` only names the rows.
+//! so no row inherits a warm allocator or the peak memory of another row. A call that names a single workload and row
+//! (`--only W1 --row N=10`) measures in its own process, as a profiler needs. `--list` only names the rows.
 //!
 //! Workloads use the public API and a current-thread runtime, one invocation at a time unless the row says otherwise.
-//! Lines of the peer `limit` are what the database driver does with the same rows when nothing of pleach is in between;
-//! `rate_to_limit` compares with the fastest of them, round by round.
+//! Lines of the peer `limit` measure the database driver with the same rows and without pleach. `rate_to_limit` compares
+//! pleach with the fastest limit, round by round.
 //!
-//! Rows on Postgres use the server that `PLEACH_TEST_POSTGRES_URL` names, each in a schema of its own; without one they
-//! are skipped.
+//! Rows on Postgres use the server that `PLEACH_TEST_POSTGRES_URL` names, each in a schema of its own. Without a server
+//! they are skipped.
 
 mod agents;
 mod args;

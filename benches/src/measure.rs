@@ -1,25 +1,25 @@
-//! The clock, sampling and what is made of samples.
+//! The clock, samples, and the metrics that are made from samples.
 
 use std::time::{Duration, Instant};
 
 use pleach::BoxError;
 
-/// The most samples of a row; what is longer than [`TIME_LIMIT`] gets fewer.
+/// The maximum number of samples of a row. Rows that take longer than [`TIME_LIMIT`] have fewer.
 const MAX_SAMPLES: usize = 200;
-/// The fewest, however long they take.
+/// The minimum number of samples of a row, however long they take.
 const MIN_SAMPLES: usize = 5;
-/// How long a row is sampled, the untimed parts included.
+/// The time for sampling a row, including the untimed parts.
 const TIME_LIMIT: Duration = Duration::from_secs(1);
-/// The most untimed runs before the first sample, and how long they may take.
+/// The maximum number of untimed runs before the first sample.
 const WARM_UP_RUNS: usize = 50;
 const WARM_UP_TIME: Duration = Duration::from_millis(200);
 
 /// One number of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Metric {
-    /// Whose it is.
+    /// The runtime that was measured: pleach, or the limit.
     pub(crate) peer: &'static str,
-    /// What the measure is of, if not of the row itself; printed after the row's parameter.
+    /// The part or variant of the row that was measured, if it is not the row itself. It is printed after the row's parameter.
     pub(crate) variant: &'static str,
     pub(crate) name: &'static str,
     pub(crate) value: f64,
@@ -31,7 +31,7 @@ impl Metric {
         Self { peer: "pleach", variant: "", name, value, unit }
     }
 
-    /// The same number as one of the database driver alone, doing the same work in the given way.
+    /// The same metric as a measurement of the database driver alone, which does the same work in this way.
     pub(crate) fn of_limit(self, variant: &'static str) -> Self {
         Self { peer: "limit", variant, ..self }
     }
@@ -41,22 +41,22 @@ impl Metric {
         Self::new(name, rounded(value), "µs")
     }
 
-    /// Ours divided by the limit's.
+    /// A rate of pleach divided by the rate of the limit.
     pub(crate) fn ratio(name: &'static str, value: f64) -> Self {
         Self::new(name, rounded(value), "×")
     }
 
-    /// How time grows with size: 1 is proportional, 2 quadratic.
+    /// The exponent with which time grows with size: 1 is proportional, 2 is quadratic.
     pub(crate) fn exponent(name: &'static str, value: f64) -> Self {
         Self::new(name, rounded(value), "")
     }
 
-    /// Events in a second.
+    /// A number of events per second.
     pub(crate) fn per_second(name: &'static str, value: f64) -> Self {
         Self::rate(name, value, "events/s")
     }
 
-    /// How many of something in a second.
+    /// A number per second, in this unit.
     pub(crate) fn rate(name: &'static str, value: f64, unit: &'static str) -> Self {
         Self::new(name, value.round(), unit)
     }
@@ -65,15 +65,15 @@ impl Metric {
         Self::new(name, value as f64, "count")
     }
 
-    /// The most memory that this process has had in RAM so far.
+    /// The peak memory of this process in RAM so far.
     ///
     /// # Errors
-    /// The system does not say (`/proc/self/status` has no `VmHWM`).
+    /// The system does not report it (`/proc/self/status` has no `VmHWM`).
     pub(crate) fn peak_rss() -> Result<Self, BoxError> {
         Ok(Self::mebibytes("peak_rss", memory("VmHWM")?))
     }
 
-    /// Memory in mebibytes.
+    /// An amount of memory in mebibytes.
     pub(crate) fn mebibytes(name: &'static str, value: f64) -> Self {
         Self::new(name, rounded(value), "MiB")
     }
@@ -82,7 +82,7 @@ impl Metric {
 /// The memory of this process that is in RAM now, in mebibytes.
 ///
 /// # Errors
-/// The system does not say (`/proc/self/status` has no `VmRSS`).
+/// The system does not report it (`/proc/self/status` has no `VmRSS`).
 pub(crate) fn rss() -> Result<f64, BoxError> {
     memory("VmRSS")
 }
@@ -95,12 +95,12 @@ fn memory(name: &str) -> Result<f64, BoxError> {
     Ok(kib.trim().parse::<f64>()? / 1024.0)
 }
 
-/// Nanoseconds are the clock's resolution: more digits would be noise.
+/// Rounds to nanoseconds, the resolution of the clock. More digits would be noise.
 fn rounded(value: f64) -> f64 {
     (value * 1_000.0).round() / 1_000.0
 }
 
-/// What the clock says now.
+/// The current time of the clock.
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures real time, not an invocation's")]
 pub(crate) fn now() -> Instant {
     Instant::now()
@@ -110,7 +110,7 @@ pub(crate) fn micros(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }
 
-/// Samples of `N` times each, taken by calling `once` after a warm-up: 200 of them, or as many as fit into a second.
+/// Takes samples of `N` times each by calling `once` after a warm-up: 200 samples, or as many as fit into a second.
 ///
 /// # Errors
 /// The first error of `once`.

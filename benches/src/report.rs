@@ -1,4 +1,4 @@
-//! Measurements and how they are printed.
+//! Measurements and their printed form.
 
 use std::borrow::Cow;
 use std::io::{self, Write as _};
@@ -32,7 +32,7 @@ impl Measurement {
     }
 }
 
-/// Prints measurements as they come, so that a long run shows where it is.
+/// Prints measurements as they come, so that a long run shows its progress.
 #[derive(Debug)]
 pub(crate) struct Report {
     json: bool,
@@ -73,7 +73,7 @@ impl Report {
     }
 }
 
-/// Three significant digits below a thousand, whole numbers in groups of three above.
+/// Formats a value with three significant digits below a thousand, and as a whole number in groups of three above.
 fn readable(value: f64) -> String {
     let decimals = match value.abs() {
         0.0 => 0,

@@ -15,9 +15,9 @@ type Measuring = Pin<Box<dyn Future<Output = Result<Vec<Metric>, BoxError>>>>;
 pub(crate) struct Row {
     pub(crate) workload: &'static str,
     pub(crate) param: String,
-    /// Why it cannot be measured.
+    /// The reason why the row cannot be measured.
     pub(crate) skipped: Option<&'static str>,
-    /// Measures it. Nothing happens before it is polled.
+    /// The future that measures the row. Nothing happens before it is polled.
     pub(crate) run: Measuring,
 }
 
@@ -30,7 +30,7 @@ impl Row {
         Self { workload, param: param.into(), skipped: None, run: Box::pin(run) }
     }
 
-    /// Skipped when the backend is not there.
+    /// Skips the row if the backend is not available.
     pub(crate) fn on(self, backend: Backend) -> Self {
         Self { skipped: backend.missing(), ..self }
     }

@@ -1,4 +1,4 @@
-//! Timing whole invocations: a fresh session each, every event stored and handed out.
+//! Timing whole invocations, each in a fresh session, with every event stored and handed out.
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ use crate::measure::{Metric, now, sample};
 const APP: &str = "bench";
 const USER: &str = "ana";
 
-/// What every invocation of a row must give; a benchmark of wrong results is worth nothing.
+/// The expected result of every invocation of a row. A benchmark of wrong results is worthless.
 #[derive(Debug)]
 pub(crate) struct Expected {
-    /// How many events it hands out.
+    /// The number of events that the invocation yields.
     pub(crate) events: usize,
-    /// The output of the last one.
+    /// The output of the last event.
     pub(crate) output: Value,
 }
 
-/// Reads a run to its end; returns how many events it hands out, and the last one.
+/// Reads a run to its end. Returns the number of its events and the last event.
 ///
 /// # Errors
-/// The run's own.
+/// The error of the run.
 pub(crate) async fn read(mut run: Run) -> Result<(usize, Option<RunEvent>), BoxError> {
     let (mut events, mut last) = (0, None);
     while let Some(event) = run.next().await {
@@ -42,19 +42,19 @@ pub(crate) struct Invocations {
 }
 
 impl Invocations {
-    /// Sessions are kept in memory.
+    /// Makes a Runner of a root node, with sessions in memory.
     ///
     /// # Errors
-    /// What is wrong with the node.
+    /// The faults of the node.
     pub(crate) fn new(root: impl pleach::Node, expected: Expected) -> Result<Self, BoxError> {
         let runner = Runner::builder(APP).root(root).build()?;
         Ok(Self { runner, expected, started: 0 })
     }
 
-    /// Measures invocations, each begun with the message `0`; `parts` is how many nodes, branches or children one has.
+    /// Measures invocations that start with the message `0`. `parts` is the number of nodes, branches or children of an invocation.
     ///
     /// # Errors
-    /// A failing invocation, or one that gives something else than expected.
+    /// An invocation that fails or has another result than expected.
     pub(crate) async fn measure(mut self, parts: usize) -> Result<Vec<Metric>, BoxError> {
         self.check().await?;
         let [times] = sample(async || Ok([self.time().await?])).await?;
@@ -66,8 +66,8 @@ impl Invocations {
         ])
     }
 
-    /// Times an invocation from the call to the end of its stream, the creation of its session included. The session is
-    /// deleted afterwards, untimed: what thousands of kept sessions do to a machine's memory is another question.
+    /// Times an invocation from the call to the end of its stream, including the creation of its session. The session is
+    /// deleted afterwards, untimed, because the memory of thousands of sessions is another measurement.
     async fn time(&mut self) -> Result<Duration, BoxError> {
         let session = self.next_session();
         let id = session.session_id.clone();
@@ -83,7 +83,7 @@ impl Invocations {
         Ok(time)
     }
 
-    /// Every event handed out is stored, after that of the message.
+    /// Checks one invocation: every event that it yields is stored, after the event of the message.
     async fn check(&mut self) -> Result<(), BoxError> {
         let key = self.next_session();
         self.runner.run(USER, key.session_id.clone(), Message::data(0)).output::<Value>().await?;

@@ -1,4 +1,4 @@
-//! Where the sessions of a row are kept.
+//! The stores in which the sessions of a row are kept.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use pleach::{
 use pleach_testkit::schema::{self, Schema};
 use tempfile::TempDir;
 
-/// Why rows on Postgres are skipped without a server.
+/// The reason why rows on Postgres are skipped without a server.
 const NO_SERVER: &str = "PLEACH_TEST_POSTGRES_URL names no server (`cargo xtask bench` starts one)";
 
-/// A kind of session service, by its name in parameters.
+/// A kind of session service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backend {
     Memory,
@@ -32,7 +32,7 @@ impl Backend {
         }
     }
 
-    /// Why it cannot be used here, if so.
+    /// The reason why the backend cannot be used here, or `None` if it can.
     pub(crate) fn missing(self) -> Option<&'static str> {
         (self == Self::Postgres && schema::server().is_none()).then_some(NO_SERVER)
     }
@@ -59,8 +59,8 @@ impl Backend {
     }
 }
 
-/// Ten thousand events of other sessions, and the statistics a server in use has: with empty tables the planner scans
-/// them, which is quick for the first appends and slow for the rest.
+/// Ten thousand events of other sessions, and the statistics that a server in use has. With empty tables the planner would
+/// choose scans, which are quick for the first appends and slow for the rest.
 const OTHER_SESSIONS: &str = "\
     INSERT INTO sessions SELECT 'bench', 'other' || n % 100, n, '{}', now(), now() FROM generate_series(1, 500) n;
     INSERT INTO events SELECT gen_random_uuid(), app_name, user_id, id, 'e', now() - n * interval '1 s',
@@ -68,14 +68,14 @@ const OTHER_SESSIONS: &str = "\
     INSERT INTO user_states SELECT DISTINCT app_name, user_id, '{}'::jsonb, now() FROM sessions;
     ANALYZE sessions, events, user_states";
 
-/// An open store; what it keeps goes when it is dropped.
+/// An open store. Its data is deleted when it is dropped.
 pub(crate) struct Store {
     backend: Backend,
     pub(crate) sessions: Arc<dyn SessionService>,
     pub(crate) place: Storage,
 }
 
-/// Where the data is. Dropped behind the service.
+/// The place of the data. It is dropped after the service.
 pub(crate) enum Storage {
     Memory,
     Folder(TempDir),
@@ -83,11 +83,11 @@ pub(crate) enum Storage {
 }
 
 impl Store {
-    /// A store without the sessions of the last pass. A server's is kept, since its connections are warm and its other
-    /// sessions disturb no other run.
+    /// A store without the sessions of the last pass. The store of a server is kept, because its connections are warm and its
+    /// other sessions disturb no other run.
     ///
     /// # Errors
-    /// The old one cannot be closed or the new one opened.
+    /// The old store cannot be closed or the new one cannot be opened.
     pub(crate) async fn renew(self) -> Result<Self, BoxError> {
         if self.backend == Backend::Postgres {
             return Ok(self);
@@ -96,7 +96,7 @@ impl Store {
         self.backend.open().await
     }
 
-    /// A second service on the same data that is quick to fill: it does not wait for the disk.
+    /// A second service on the same data. It fills quickly because it does not wait for the disk.
     ///
     /// # Errors
     /// The file cannot be opened.

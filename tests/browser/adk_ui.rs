@@ -1,4 +1,4 @@
-//! google-adk's own UI.
+//! The server with google-adk's own UI.
 // H100–H121
 
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ const SIDE: &str = "app-side-panel";
 const BOX: &str = "textarea.chat-input-box";
 const BUTTON: &str = "button";
 
-/// Returns a server with the UI and the apps of the example; spans of this thread are recorded while the guard lives.
+/// Returns a server with the UI and the apps of the example. The spans of this thread are recorded until the guard is dropped.
 fn server(ui: PathBuf) -> (Server, DefaultGuard) {
     let traces = Traces::new();
     let recorded = tracing::subscriber::set_default(tracing_subscriber::registry().with(traces.layer()));
@@ -33,7 +33,7 @@ fn server(ui: PathBuf) -> (Server, DefaultGuard) {
     (server, recorded)
 }
 
-/// Opens an app. The UI asks once whether it may send telemetry.
+/// Opens an app and answers the UI's question whether it may send telemetry.
 async fn open(page: &Page, app: &str) {
     page.open(&format!("/dev-ui/?app={app}")).await;
     page.click(BUTTON, "No Thanks").await;
@@ -60,7 +60,7 @@ async fn h121_an_agent_chats_asks_for_confirmation_and_leaves_artifacts_state_an
             page.shows(SIDE, "get_weather").await;
             say(page, "hello").await;
             page.shows(CHAT, "Hello from the scripted model. You said: hello").await;
-            // One answer, not one for each fragment.
+            // The page shows one answer, not one for each fragment.
             let answers = "return document.querySelector('app-chat-panel').innerText.split('Hello from').length - 1";
             assert_eq!(page.script(answers, Vec::new()).await, json!(1));
             confirm(page).await;
@@ -78,7 +78,7 @@ async fn h121_an_agent_chats_asks_for_confirmation_and_leaves_artifacts_state_an
         .await;
 }
 
-/// Answers the question whether a tool may be called.
+/// Approves the call of a tool.
 async fn confirm(page: &Page) {
     say(page, "delete it").await;
     page.shows("app-long-running-response", "Confirmed").await;

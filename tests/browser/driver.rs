@@ -1,4 +1,4 @@
-//! [`Driver`]: a chromedriver of one test.
+//! [`Driver`]: the chromedriver of one test.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -7,14 +7,14 @@ use anyhow::{Context as _, bail};
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
-/// How the driver names its port.
+/// The text before the port in the driver's output.
 const STARTED: &str = "was started successfully on port ";
 
-/// A chromedriver. It ends with the test, and its browser with it.
+/// A chromedriver. It ends with the test, together with its browser.
 pub(crate) struct Driver {
     pub(crate) url: String,
     _process: Child,
-    /// Kept open: the driver writes to it.
+    /// The output, which is kept open because the driver writes to it.
     _output: Lines<BufReader<ChildStdout>>,
 }
 

@@ -1,4 +1,4 @@
-//! A server and a browser for one test. A test that fails leaves a screenshot and the page's text in the target folder.
+//! A server and a browser for one test. A failing test leaves a screenshot and the page's text in the target folder.
 
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
@@ -13,19 +13,19 @@ use serde_json::json;
 use crate::driver::Driver;
 use crate::page::Page;
 
-/// How long starting may take at most. No measure: a browser that hangs must not hang the run.
+/// The limit for starting. It is not a measurement: a browser that hangs must not hang the run.
 const START: Duration = Duration::from_secs(120);
 
-/// Where the browser, its driver and the files of google-adk's UI are.
+/// The paths of the browser, its driver and the files of google-adk's UI.
 pub(crate) struct Tools {
     chromium: PathBuf,
     driver: PathBuf,
-    /// The folder of google-adk's UI; only some tests need it.
+    /// The folder of google-adk's UI, which only some tests need.
     pub(crate) adk_ui: Option<PathBuf>,
 }
 
 impl Tools {
-    /// Finds them by the environment. `None` says SKIPPED.
+    /// Finds the tools by environment variables. Prints SKIPPED and returns `None` if one is missing.
     pub(crate) fn find() -> Option<Self> {
         let path = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let (chromium, driver) = (path("PLEACH_TEST_CHROMIUM"), path("PLEACH_TEST_CHROMEDRIVER"));
@@ -36,7 +36,7 @@ impl Tools {
         Some(Self { chromium, driver, adk_ui: path("PLEACH_TEST_ADK_UI") })
     }
 
-    /// Finds them with google-adk's UI. `None` says SKIPPED.
+    /// Finds the tools and google-adk's UI. Prints SKIPPED and returns `None` if one is missing.
     pub(crate) fn with_adk_ui() -> Option<(Self, PathBuf)> {
         let tools = Self::find()?;
         let Some(folder) = tools.adk_ui.clone() else {
@@ -46,8 +46,8 @@ impl Tools {
         Some((tools, folder))
     }
 
-    /// Serves on a free port, opens the browser, runs the test, and closes the browser. When the test panics, a screenshot and the text of
-    /// the page are left in `target/browser/{name}`.
+    /// Serves on a free port, opens the browser, runs the test and closes the browser. If the test panics, a screenshot and the text of the
+    /// page are kept in `target/browser/{name}`.
     pub(crate) async fn test(&self, name: &str, server: Server, test: impl AsyncFnOnce(&Page)) {
         let bound = server.bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", bound.local_addr());
@@ -71,12 +71,12 @@ impl Tools {
     async fn open(&self, driver: &Driver, profile: &Path) -> Client {
         let arguments = [
             "--headless=new",
-            // Containers have neither the rights for its sandbox nor much shared memory.
+            // Containers have neither the rights for the browser's sandbox nor much shared memory.
             "--no-sandbox",
             "--disable-dev-shm-usage",
             "--disable-gpu",
             "--window-size=1600,1000",
-            // Nothing leaves the machine, whatever the page links to.
+            // No request leaves the machine, whatever the page links to.
             "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
             "--disable-background-networking",
             "--disable-component-update",
@@ -89,7 +89,7 @@ impl Tools {
     }
 }
 
-/// Returns the folder for what a test leaves behind.
+/// Returns the folder for the files that a failing test leaves.
 fn artefacts(name: &str) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     let target = target.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"));

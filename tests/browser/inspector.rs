@@ -1,4 +1,4 @@
-//! The inspector: what it shows of a session, live, and how a question is answered in it.
+//! The inspector: its live view of a session, and answering questions in it.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ fn server_of(sessions: impl pleach::SessionService) -> Server {
         .inspector(true)
 }
 
-/// Makes a session in the list of an app, which opens it.
+/// Creates a session from the list of an app, which opens the session.
 async fn begin(page: &Page, app: &str) {
     page.open(&format!("/inspect/#/{app}")).await;
     page.click("button", "New session").await;
@@ -50,7 +50,7 @@ async fn a_workflow_is_followed_live_and_its_question_answered_by_a_form() {
         .test("inspector_workflow", server(), async |page| {
             begin(page, "wf").await;
             page.fill(MESSAGE, "<b>go</b>", true).await;
-            // Nothing is reloaded: the events come by the stream, and texts stay texts.
+            // The page is not reloaded: the events come through the stream, and texts are not read as markup.
             page.shows(TIMELINE, "got:<b>go</b>").await;
             assert_eq!(
                 page.script("return document.querySelectorAll('.timeline b b').length", Vec::new()).await,
@@ -75,7 +75,7 @@ async fn a_workflow_is_followed_live_and_its_question_answered_by_a_form() {
         .await;
 }
 
-/// The tree shows which runs the answer has executed, and which were read from the log.
+/// Checks that the tree shows which runs the answer has executed and which were read from the log.
 async fn runs(page: &Page) {
     page.click(TAB, "Runs").await;
     page.shows(".tree", "finish").await;
@@ -111,7 +111,7 @@ async fn the_page_runs_no_markup_of_strangers() {
         .test("inspector_hostile", server(), async |page| {
             page.open("/inspect/").await;
             page.shows(".side", "demo").await;
-            // The policy of the page refuses markup wherever it would come from.
+            // The content security policy of the page refuses markup, whatever its source.
             let refused = "try { document.body.innerHTML = '<i></i>'; return false } catch { return true }";
             assert_eq!(page.script(refused, Vec::new()).await, json!(true));
             begin(page, "wf").await;
@@ -156,7 +156,7 @@ async fn a_long_timeline_is_shown_from_its_end_and_followed() {
             let count = "return document.querySelectorAll('.timeline .entry').length";
             assert_eq!(page.script(count, Vec::new()).await, json!(300));
             page.shows(".live:not(.off)", "live").await;
-            // What is new is added, and nothing is read again.
+            // New entries are added without reading the old ones again.
             page.script("document.querySelector('.timeline .entry').dataset.mark = 'kept'", Vec::new()).await;
             says(&store, &mut session, 1000..1001).await;
             page.shows(TIMELINE, "event-1000.").await;
@@ -174,7 +174,7 @@ async fn a_long_timeline_is_shown_from_its_end_and_followed() {
         .await;
 }
 
-/// Stores questions with these schemas, asked as `q0`, `q1` and so on.
+/// Stores questions with these schemas, with the ids `q0`, `q1` and so on.
 async fn asks(schemas: &[Value]) -> Arc<InMemorySessionService> {
     let (store, mut session) = stored().await;
     for (number, schema) in schemas.iter().enumerate() {
@@ -188,7 +188,7 @@ async fn asks(schemas: &[Value]) -> Arc<InMemorySessionService> {
     store
 }
 
-/// Answers the question with this number, and returns what the page sends as text.
+/// Answers the question with this number and returns the value that the page sends, as text.
 async fn answered(page: &Page, number: usize) -> String {
     let sent = "window.sent = null; document.querySelector(arguments[0] + ' [type=submit]').click();
         return new Promise(done => { const look = () => window.sent ? done(window.sent) : setTimeout(look, 10); look(); })";
@@ -209,13 +209,13 @@ async fn any_schema_has_a_form_and_answers_are_sent_as_they_were_written() {
         .test("inspector_forms", server_of(store), async |page| {
             page.open("/inspect/#/wf/u/s").await;
             page.shows(".question:nth-of-type(6)", "asks q5").await;
-            // Nothing reaches the server: what the page would send is kept as text.
+            // Requests do not reach the server: their bodies are kept as text.
             let keep = "const real = window.fetch; window.fetch = (at, how) => how?.method === 'POST'
                 ? (window.sent = how.body, Promise.resolve(new Response('{}'))) : real(at, how)";
             page.script(keep, Vec::new()).await;
             page.fill("[data-question=q0] textarea", "[1]", false).await;
             assert_eq!(answered(page, 0).await, "[1]");
-            // Nothing is chosen beforehand, so one click approves nothing.
+            // No choice is preselected, so a single click approves nothing.
             page.click("[data-question=q1] button", "Answer").await;
             page.shows("#notice", "Nothing is chosen.").await;
             page.script("document.querySelector('[data-question=q1] select').value = '1'", Vec::new()).await;
@@ -224,7 +224,7 @@ async fn any_schema_has_a_form_and_answers_are_sent_as_they_were_written() {
             assert_eq!(answered(page, 2).await, "9007199254740993");
             page.script("document.querySelector('[data-question=q2] input[type=checkbox]').click()", Vec::new()).await;
             assert_eq!(answered(page, 2).await, "null");
-            // A number that is not given is not missed.
+            // A number that was not entered is reported as missing.
             page.click("[data-question=q3] button", "Answer").await;
             page.shows("#notice", "a: A number is missing.").await;
             let untick = "document.querySelectorAll('[data-question=q3] input[type=checkbox]').forEach(e => e.click())";

@@ -1,7 +1,7 @@
-//! The pages of the development server in a real Chromium: google-adk's UI, with the files of its wheel, against our server.
+//! The pages of the development server in a real Chromium, including google-adk's UI, with the files of its wheel, against pleach's server.
 //!
-//! `cargo xtask test-all --only browser` finds the browser, its driver and the files, and names them in the environment. Without one of them the
-//! tests say SKIPPED and pass.
+//! `cargo xtask test-all --only browser` finds the browser, its driver and the files and passes them in environment variables. If one of
+//! them is missing, the tests print SKIPPED and pass.
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
 mod adk_ui;

@@ -1,4 +1,4 @@
-//! [`Page`]: a page in the browser, and waiting for what it shows.
+//! [`Page`]: a page in the browser, with waits for its contents.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use fantoccini::key::Key;
 use fantoccini::{Client, Locator};
 use serde_json::Value;
 
-/// How long something may take to appear at most. No measure: a loaded machine is slow.
+/// The limit for something to appear. It is not a measurement: a loaded machine is slow.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often the page is looked at.
+/// The interval between two looks at the page.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A page in the browser.
@@ -29,12 +29,12 @@ impl Page {
         self.browser.goto(&format!("{}{path}", self.server)).await.unwrap();
     }
 
-    /// Runs a script in the page. `arguments` are what it was given.
+    /// Runs a script in the page with these arguments.
     pub(crate) async fn script(&self, script: &str, arguments: Vec<Value>) -> Value {
         self.browser.execute(script, arguments).await.unwrap()
     }
 
-    /// Waits until a script returns something: neither null nor false nor an empty text.
+    /// Waits until a script returns a value other than null, false and an empty text.
     pub(crate) async fn until(&self, what: &str, script: &str, arguments: Vec<Value>) -> Value {
         let found = async {
             loop {
@@ -45,7 +45,7 @@ impl Page {
                 tokio::time::sleep(LOOK).await;
             }
         };
-        tokio::time::timeout(PATIENCE, found).await.unwrap_or_else(|_| panic!("{what} has not come"))
+        tokio::time::timeout(PATIENCE, found).await.unwrap_or_else(|_| panic!("{what} did not appear"))
     }
 
     /// Waits until an element that the selector finds shows a text.
@@ -55,7 +55,7 @@ impl Page {
         self.until(&format!("`{text}` in `{selector}`"), script, vec![selector.into(), text.into()]).await;
     }
 
-    /// Waits for an element with a text, and clicks on it.
+    /// Waits for an element with a text and clicks on it.
     pub(crate) async fn click(&self, selector: &str, text: &str) {
         let script = "const found = [...document.querySelectorAll(arguments[0])]
             .find(e => !e.disabled && e.innerText.includes(arguments[1]));
@@ -63,7 +63,7 @@ impl Page {
         self.until(&format!("`{text}` to click on in `{selector}`"), script, vec![selector.into(), text.into()]).await;
     }
 
-    /// Waits for a field, types a text into it, and ends with Enter if wanted.
+    /// Waits for a field and types a text into it, followed by Enter if `enter` is set.
     pub(crate) async fn fill(&self, selector: &str, text: &str, enter: bool) {
         let is_there =
             "const e = document.querySelector(arguments[0]); return !!e && !e.disabled && e.offsetParent !== null";
@@ -75,7 +75,7 @@ impl Page {
         }
     }
 
-    /// Keeps a screenshot and the text of the page.
+    /// Saves a screenshot and the text of the page.
     pub(crate) async fn keep(&self, folder: &Path) {
         std::fs::create_dir_all(folder).unwrap();
         match self.browser.screenshot().await {
@@ -85,7 +85,7 @@ impl Page {
         if let Ok(shown) = self.browser.execute("return document.body.innerText", Vec::new()).await {
             std::fs::write(folder.join("page.txt"), shown.as_str().unwrap_or_default()).unwrap();
         }
-        eprintln!("the page as it was: {}", folder.display());
+        eprintln!("saved the page in {}", folder.display());
     }
 
     /// Closes the browser.

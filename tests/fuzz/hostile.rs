@@ -1,4 +1,4 @@
-//! Hostile input: nothing panics, a refusal is a typed error, and nothing is half-written.
+//! Hostile input: no code panics, every refusal is a typed error, and no write is incomplete.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::database::Backend;
 
 const SEED: u64 = 11;
 
-/// Texts that some parser or file system has stumbled over.
+/// Texts that have caused faults in parsers or file systems.
 const TEXTS: [&str; 26] = [
     "",
     " ",
@@ -67,7 +67,7 @@ fn scalar(dice: &mut Dice) -> Value {
     }
 }
 
-/// Changes some part of a value: replaces it, removes it, renames it, or nests it.
+/// Changes a part of a value: replaces, removes, renames or nests it.
 fn mutate(dice: &mut Dice, value: &mut Value) {
     match value {
         Value::Object(map) if !map.is_empty() && dice.below(5) > 0 => {
@@ -124,7 +124,7 @@ fn an_event() -> Value {
     })
 }
 
-/// Reads mutated events, and stores those that can be read.
+/// Reads mutated events and stores the events that can be read.
 async fn store_events(service: &dyn SessionService, steps: usize) {
     let mut dice = Dice::of_environment(SEED);
     let mut session = service.create_session(CreateSession::new("t", "ana").with_session_id("s1")).await.unwrap();
@@ -132,10 +132,10 @@ async fn store_events(service: &dyn SessionService, steps: usize) {
     for step in 0..steps {
         let Ok(mut event) = serde_json::from_value::<Event>(mutated(&mut dice, &an_event())) else { continue };
         if dice.below(20) > 0 {
-            // An id of its own: most events would be refused for having the one before's.
+            // The event gets a new id. Otherwise most events would be refused because an earlier event has the same id.
             event.set_id(format!("e{step}"));
         }
-        // Whatever is read can be shown and asked.
+        // Every event that can be read can also be shown and searched for questions.
         let _ = (
             format!("{event:?}"),
             event.questions(),
@@ -162,7 +162,7 @@ async fn store_events(service: &dyn SessionService, steps: usize) {
         }
     }
     assert!(steps < 200 || (stored > 0 && refused > 0), "{stored} stored, {refused} refused");
-    // Whatever is stored, the inbox can be listed.
+    // The inbox can be listed, whatever is stored.
     service.list_questions(pleach::ListQuestions::new("t")).await.unwrap();
 }
 
@@ -182,7 +182,7 @@ struct Reply {
     lines: Vec<(i32, bool)>,
 }
 
-/// Answers are mutated, and so is the history they go to in every other session.
+/// Answers are mutated. In every other session the history is mutated as well.
 #[tokio::test]
 async fn hostile_histories_and_answers_end_in_a_typed_error_or_a_run() {
     let mut dice = Dice::of_environment(SEED);
@@ -203,7 +203,7 @@ async fn hostile_histories_and_answers_end_in_a_typed_error_or_a_run() {
         let key = SessionKey::new("t", "ana", id.as_str());
         let is_foreign = dice.below(2) == 0;
         if is_foreign {
-            // Another writer has written into the session.
+            // Another writer appends to the session.
             let mut session = sessions.get_session(&key, GetSessionConfig::all()).await.unwrap().unwrap();
             let invocation = session.events[0].invocation_id().clone();
             if let Ok(mut event) = serde_json::from_value::<Event>(mutated(&mut dice, &an_event())) {
@@ -227,11 +227,11 @@ async fn hostile_histories_and_answers_end_in_a_typed_error_or_a_run() {
                 assert_eq!(after, before, "step {step}: a refused answer stored something");
                 refused += 1;
             }
-            // An answer that is stored must run to its end, unless another writer has written.
+            // The run of a stored answer must end well, unless another writer has written.
             Err(error) => assert!(is_foreign || after == before, "step {step}: {error}"),
         }
         if after == before && !is_foreign {
-            // Nothing was stored: the question is open as before.
+            // Nothing was stored, so the question is still open.
             let output = runner.answer(("ana", id.as_str()), "q", answer.clone()).unwrap().output::<u8>().await;
             assert_eq!(output.unwrap(), 7, "step {step}");
         }
@@ -270,7 +270,7 @@ async fn hostile_artifact_names_stay_below_their_root() {
             saved += 1;
             let loaded = service.load_artifact(&key, None).await.unwrap().unwrap();
             assert_eq!(loaded.text.as_deref(), Some(content.as_str()), "{key:?}");
-            // A name of the user's does not use the session of its scope, whose id is not checked then.
+            // A name of the user does not use the session of its scope, so the session id is not checked.
             let listed = if key.filename.starts_with("user:") { user_scope } else { scope };
             assert!(!service.list_artifact_keys(&listed).await.unwrap().is_empty(), "{key:?}");
         }
@@ -308,7 +308,7 @@ async fn hostile_urls_and_paths_are_refused_or_read() {
     let mut dice = Dice::of_environment(SEED);
     for _ in 0..steps(2_000) {
         let garbage = text(&mut dice);
-        // Never a file or a server: a scheme that no backend has, and options that SQLite does not know.
+        // These URLs never name a file or a server: the scheme has no backend, or SQLite does not know the options.
         let _ = connect(&format!("x{garbage}")).await.unwrap_err().to_string();
         let folder = Path::new("/nonexistent");
         let _ = connect(&format!("sqlite:///{}/x.db?{garbage}", folder.display())).await.unwrap_err().to_string();

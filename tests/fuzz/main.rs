@@ -1,6 +1,6 @@
-//! Random state operations against a simple model, mutated input of every kind, and clients that race each other.
+//! Random state operations compared with a simple model, mutated input of every kind, and clients that race each other.
 //!
-//! Each test is short and deterministic. `PLEACH_FUZZ_STEPS` sets its number of steps, `PLEACH_FUZZ_SEED` another seed.
+//! Each test is short and deterministic. `PLEACH_FUZZ_STEPS` sets its number of steps and `PLEACH_FUZZ_SEED` its seed.
 
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 

@@ -1,14 +1,14 @@
-//! What state operations do, written down a second time and as simply as possible.
+//! A second implementation of state operations, as simple as possible.
 
 use std::collections::BTreeMap;
 
 use pleach::{Map, StateOp};
 use serde_json::{Number, Value};
 
-/// The values of one scope of state, or of several.
+/// The values of one or several scopes of state.
 pub(crate) type Values = BTreeMap<String, Value>;
 
-/// What an operation makes of a value; `None` when it does not fit.
+/// The result of an operation on a value, or `None` if the operation does not fit.
 pub(crate) fn apply(op: &StateOp, stored: Value) -> Option<Value> {
     match op {
         StateOp::Set(value) => Some(value.clone()),
@@ -25,7 +25,7 @@ pub(crate) fn apply(op: &StateOp, stored: Value) -> Option<Value> {
             list.into()
         }),
         StateOp::Union(items) => list(stored).map(|list| {
-            // What is stored stays as it is, doubles and all.
+            // The stored items stay unchanged, including duplicates.
             items
                 .iter()
                 .fold(list, |mut list, item| {
@@ -59,7 +59,7 @@ fn add(left: &Number, right: &Number) -> Option<Number> {
     }
 }
 
-/// A number as its whole part and the rest, exactly; what is beyond 128 bits differs by more than a float rounds.
+/// A number as its exact whole part and the rest. Numbers beyond 128 bits differ by more than the rounding of a float.
 fn exact(number: &Number) -> (i128, f64) {
     match (integer(number), number.as_f64()) {
         (Some(integer), _) => (integer, 0.0),
@@ -77,14 +77,15 @@ fn keep(stored: Value, number: &Number, wins: fn((i128, f64), (i128, f64)) -> bo
         _ => return None,
     };
     let huge = |number: &Number| number.as_f64().unwrap().abs() >= 1e30;
-    let wins = match huge(number) || huge(old) {
-        true => wins((0, number.as_f64()?), (0, old.as_f64()?)),
-        false => wins(exact(number), exact(old)),
+    let wins = if huge(number) || huge(old) {
+        wins((0, number.as_f64()?), (0, old.as_f64()?))
+    } else {
+        wins(exact(number), exact(old))
     };
     Some(if wins { number.clone().into() } else { stored })
 }
 
-/// A number as it is read when it was written with all its digits.
+/// A number as it is read after it was written with all its digits.
 pub(crate) fn without_exponent(value: &Value) -> Value {
     match value.as_f64() {
         Some(float) if value.is_f64() && float.abs() >= 1e16 => serde_json::from_str(&float.to_string()).unwrap(),
@@ -92,7 +93,7 @@ pub(crate) fn without_exponent(value: &Value) -> Value {
     }
 }
 
-/// Whether two values are the same, where numbers go by their value: a database may write 1e300 as an integer.
+/// Returns true if two values are the same. Numbers are compared by value, because a database may write 1e300 as an integer.
 pub(crate) fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => match (integer(left), integer(right)) {
@@ -107,7 +108,7 @@ pub(crate) fn same(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// Whether two maps have the same keys with the same values.
+/// Returns true if two maps have the same keys with the same values.
 pub(crate) fn same_map(left: &Map, right: &Map) -> bool {
     left.len() == right.len() && left.iter().all(|(key, value)| right.get(key).is_some_and(|other| same(value, other)))
 }

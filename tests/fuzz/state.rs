@@ -1,4 +1,4 @@
-//! Random state operations in every scope, of several sessions and users, on every backend: each shows what the model shows.
+//! Random state operations in every scope, of several sessions and users, on every backend, compared with the model.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::model::{Values, apply, same, same_map, without_exponent};
 const SEED: u64 = 10;
 const SESSIONS: [(&str, &str); 4] = [("ana", "s1"), ("ana", "s2"), ("ben", "s1"), ("ben", "s2")];
 
-/// What is stored, by scope and key: `app:k`, `ana/user:k` and `ana/s1/k`.
+/// The expected values by scope and key: `app:k`, `ana/user:k` and `ana/s1/k`.
 struct Model {
     values: Values,
-    /// `jsonb` of Postgres keeps no exponent: a float of 1e16 and more is an integer when it is read.
+    /// Whether values are stored as `jsonb` of Postgres, which keeps no exponent: a float of 1e16 or more is read as an integer.
     is_jsonb: bool,
 }
 
@@ -31,13 +31,13 @@ impl Model {
         }
     }
 
-    /// Applies changes in order; `None`, and nothing is changed, when one does not fit.
+    /// Applies changes in order. If one does not fit, changes nothing and returns `None`.
     fn append(&mut self, key: &SessionKey, changes: &[(String, StateOp)]) -> Option<Map> {
         let (mut next, mut delta) = (self.values.clone(), Map::new());
         for (at, (state_key, op)) in changes.iter().enumerate() {
             let is_set_later = |(key, op): &(String, StateOp)| key == state_key && matches!(op, StateOp::Set(_));
             if changes[at + 1..].iter().any(is_set_later) {
-                // Whether it fits does not matter.
+                // A later set replaces this change, so it does not matter whether the change fits.
                 continue;
             }
             let place = Self::place(key, state_key);
@@ -93,7 +93,7 @@ fn items(dice: &mut Dice) -> Vec<Value> {
 }
 
 fn operation(dice: &mut Dice, key: &str) -> StateOp {
-    // A key has a type most of the time, so that not every operation is refused.
+    // Most operations fit the type of the key, so not every operation is refused.
     let kind = if dice.below(20) == 0 { dice.below(9) } else { usize::from(key.ends_with('l')) * 4 + dice.below(5) };
     match kind {
         0 | 1 => StateOp::Add(number(dice)),
@@ -114,7 +114,7 @@ fn changes(dice: &mut Dice) -> Vec<(String, StateOp)> {
     for _ in 0..=dice.below(3) {
         let key = (*dice.one_of(&keys)).to_owned();
         let op = operation(dice, &key);
-        // A sum of two numbers of one event may be in range where a part of it is not.
+        // The sum of two numbers of one event may be in range although the first step is not.
         let is_second_sum = matches!(op, StateOp::Add(_)) && changes.iter().any(|(known, _)| *known == key);
         if !is_second_sum {
             changes.push((key, op));
@@ -123,7 +123,7 @@ fn changes(dice: &mut Dice) -> Vec<(String, StateOp)> {
     changes
 }
 
-/// An event with the changes; a value that is set is written in either way.
+/// An event with the changes. A set is written as a value or as an operation.
 fn event(dice: &mut Dice, changes: &[(String, StateOp)]) -> Event {
     changes.iter().fold(Event::message("x"), |event, (key, op)| match op {
         StateOp::Set(value) if dice.below(2) == 0 => event.with_state(key, value.clone()),
@@ -168,7 +168,7 @@ async fn play(service: &dyn SessionService, is_jsonb: bool, steps: usize) {
     for (session, stored) in sessions.iter().zip(stored) {
         check(service, session, &model, stored, steps).await;
     }
-    assert!(steps < 100 || refused > 0, "every operation fitted");
+    assert!(steps < 100 || refused > 0, "no operation was refused");
 }
 
 async fn check(service: &dyn SessionService, session: &Session, model: &Model, stored: usize, step: usize) -> Session {
@@ -179,9 +179,8 @@ async fn check(service: &dyn SessionService, session: &Session, model: &Model, s
     loaded
 }
 
-/// issue 10 B1
 #[tokio::test]
-async fn b1_operations_in_memory_do_what_the_model_does() {
+async fn operations_in_memory_do_what_the_model_does() {
     let service: Arc<dyn SessionService> = connect("memory:").await.unwrap();
     play(&*service, false, steps(2_000)).await;
 }
@@ -192,12 +191,12 @@ async fn on(backend: Backend, short: usize) {
 }
 
 #[tokio::test]
-async fn b1_operations_in_sqlite_do_what_the_model_does() {
+async fn operations_in_sqlite_do_what_the_model_does() {
     on(Backend::SqliteLite, 1_000).await;
     on(Backend::SqliteV1, 1_000).await;
 }
 
 #[tokio::test]
-async fn b1_operations_in_postgres_do_what_the_model_does() {
+async fn operations_in_postgres_do_what_the_model_does() {
     on(Backend::Postgres, 400).await;
 }

@@ -1,7 +1,7 @@
-//! Clients of several Runners that share a store run, answer, resume, abort, drop, detach and drain the same invocations at once.
+//! Clients of several Runners that share a store. They run, answer, resume, abort, drop, detach and drain the same invocations at once.
 //!
-//! Whichever client wins, what is stored must be that of one execution: each node completes once, each operation on state counts once,
-//! and the outcome follows from the recorded answer.
+//! Whichever client wins, the log must look like one execution: each node completes once, each operation on state applies once, and
+//! the outcome follows from the recorded answer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,14 +21,14 @@ use crate::database::Backend;
 const SEED: u64 = 11;
 const RUNNERS: usize = 3;
 const SESSIONS: usize = 3;
-/// After so many steps of a client it uses other invocations.
+/// The number of steps after which a client uses other invocations.
 const STEPS_OF_INVOCATION: usize = 6;
 const CLIENTS: usize = 6;
-/// A run that takes longer hangs.
+/// The limit for a run. A run that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Counts in a state that all sessions share, starts a background child that counts, too, asks, and doubles the answer in a
-/// dynamic child.
+/// A workflow that counts in a state that all sessions share, starts a background child that counts as well, asks, and doubles the
+/// answer in a dynamic child.
 fn workflow() -> Workflow<Dynamic, i64> {
     let mut wf = Workflow::builder("wf");
     let begin = FunctionNode::new("begin", async |ctx: Context| {
@@ -54,7 +54,7 @@ fn workflow() -> Workflow<Dynamic, i64> {
     });
     let double = wf.add(double.rerun_on_resume(true));
     let end = wf.node("end", async |Input(n): Input<i64>| n + 1);
-    // A lane beside the question, which fails each second time.
+    // A lane in parallel with the question, which fails every second time.
     let failures = Arc::new(AtomicUsize::new(0));
     let lane = FunctionNode::new("lane", move |ctx: Context| {
         let fails = failures.fetch_add(1, Ordering::Relaxed) % 2 == 1;
@@ -91,7 +91,7 @@ fn answer(runner: &Runner, session: usize, id: &InvocationId, value: i64, option
     runner.answer_with(key(session), [((id.clone(), "q"), value)], options).unwrap()
 }
 
-/// What may become of a run among others.
+/// Checks that an error is one that a run may get while others run.
 fn check_error(error: &RunError) {
     let is_expected = matches!(
         error,
@@ -129,7 +129,7 @@ async fn client(runners: Vec<Runner>, mut dice: Dice, steps: usize) {
         let runner = dice.one_of(&runners);
         let session = dice.below(SESSIONS);
         let id = invocation(session, step / STEPS_OF_INVOCATION + dice.below(2));
-        // Two values: the first that is stored counts, or a later one until it has been used.
+        // One of two values: the first stored answer wins, or a later one until the first has been used.
         let value = dice.below(2) as i64;
         let options = AnswerOptions::new().queue(dice.below(3) == 0).only_if_open(dice.below(4) == 0);
         let signal = AbortSignal::new();
@@ -178,7 +178,7 @@ async fn client(runners: Vec<Runner>, mut dice: Dice, steps: usize) {
     }
 }
 
-/// Runs, answers and resumes until the invocation is over; returns its output unless it was aborted.
+/// Runs, answers and resumes until the invocation has ended. Returns its output unless it was aborted.
 async fn finish(runner: &Runner, session: usize, id: &InvocationId) -> Option<i64> {
     for _ in 0..10 {
         let run = start(runner, session, id);
@@ -199,7 +199,7 @@ async fn finish(runner: &Runner, session: usize, id: &InvocationId) -> Option<i6
                         check_error(&error);
                     }
                 }
-                assert_ne!(run.end(), Some(RunEnd::Elsewhere), "nobody else is there");
+                assert_ne!(run.end(), Some(RunEnd::Elsewhere), "no other process is left");
             }
             Err(error) => panic!("{id}: {error:?}"),
         }
@@ -218,7 +218,7 @@ async fn play(services: Vec<Arc<dyn SessionService>>, steps: usize, resumable: b
     }
     for runner in &runners {
         let drained = runner.drain(PATIENCE).await;
-        // A client may have cut one off that still ends.
+        // A client may have cut off a run that is still ending.
         assert!(drained.runs.iter().all(|run| run.end.is_some()), "{drained:?}");
     }
     let runner = runner(Arc::clone(&services[0]), resumable);
@@ -238,7 +238,7 @@ async fn check(service: &dyn SessionService, outputs: &BTreeMap<InvocationId, Op
     for session in 0..SESSIONS {
         let stored = service.get_session(&key(session), Default::default()).await.unwrap().unwrap();
         let mut given: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-        // Resumable apps store outputs again where google-adk does; such an echo names no run.
+        // Resumable apps store outputs again where google-adk does. Such an echo names no run.
         let is_output =
             |event: &&Arc<Event>| event.output().is_some() && (!resumable || event.node_info().output_for().is_some());
         for event in stored.events.iter().filter(is_output) {
@@ -271,11 +271,11 @@ async fn check(service: &dyn SessionService, outputs: &BTreeMap<InvocationId, Op
     assert_eq!(
         (count("begun"), count("aside"), count("lane")),
         (begun, aside, lane),
-        "an operation was lost or counted twice"
+        "an operation was lost or applied twice"
     );
     let user = service.user_state(&"storm".into(), &"ana".into()).await.unwrap();
     let pushed = user.get("seen").and_then(|seen| seen.as_array()).map_or(0, Vec::len);
-    assert_eq!(pushed, seen, "an operation was lost or counted twice");
+    assert_eq!(pushed, seen, "an operation was lost or applied twice");
 }
 
 async fn on(backend: Backend, short: usize) {

@@ -1,5 +1,5 @@
-//! One session with odd values among healthy ones, as google-adk and other writers of its tables leave them: everything about the healthy
-//! ones works, and what is odd keeps its bytes.
+//! One session with odd values among healthy sessions, as google-adk and other writers of its tables leave them. Everything works for the
+//! healthy sessions, and the odd values keep their bytes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 const APP: &str = "app";
 const HEALTHY: [&str; 3] = ["asks", "done", "waits"];
 
-/// A file in one of google-adk's layouts.
+/// A database file in one of google-adk's layouts.
 struct Place {
     folder: TempDir,
     scheme: &'static str,
@@ -41,7 +41,7 @@ impl Place {
         connect(&format!("{}:///{}", self.scheme, self.file())).await.unwrap()
     }
 
-    /// A connection of another program.
+    /// A connection as another program opens it.
     async fn raw(&self) -> SqliteConnection {
         SqliteConnectOptions::new().filename(self.file()).connect().await.unwrap()
     }
@@ -55,7 +55,7 @@ impl Place {
         rows.iter().map(|row| row.try_get::<Option<String>, _>(0).unwrap().unwrap_or_default()).collect()
     }
 
-    /// Every byte of the odd session.
+    /// All rows of the odd session, byte for byte.
     async fn odd_rows(&self) -> Vec<String> {
         let rows = "SELECT hex(state) || typeof(create_time) || hex(create_time) || typeof(update_time) || hex(update_time)
             FROM sessions WHERE id = 'odd'
@@ -64,7 +64,7 @@ impl Place {
     }
 }
 
-/// What Python's `json` writes of a value that is odd to others, or a number of them.
+/// A JSON text that Python's `json` writes and that other readers find odd, or an ordinary number.
 fn odd_value(dice: &mut Dice) -> String {
     let deep = 130 + dice.below(600);
     match dice.below(12) {
@@ -87,7 +87,7 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// A time of a column: usually a good one.
+/// The value of a time column, usually a valid one.
 fn odd_time(dice: &mut Dice) -> &'static str {
     let odd = [
         "'junk'",
@@ -134,7 +134,7 @@ fn odd_event(dice: &mut Dice, id: usize) -> String {
     }
 }
 
-/// Writes the odd session, and odd keys into the states that all sessions share. Returns these keys' values.
+/// Writes the odd session, and odd keys into the states that all sessions share. Returns the values of these keys.
 async fn write_odd(place: &Place, dice: &mut Dice) -> [String; 2] {
     let state = match dice.below(6) {
         0 => (*dice.one_of(&["null", "[]", "{damaged", "NaN", ""])).to_owned(),
@@ -159,7 +159,7 @@ async fn write_odd(place: &Place, dice: &mut Dice) -> [String; 2] {
     shared
 }
 
-/// Counts in the shared states, and does what the message says.
+/// A workflow that counts in the shared states and acts as the message says.
 fn workflow() -> Workflow {
     let mut wf = Workflow::builder("wf");
     let node = FunctionNode::new("work", async |ctx: Context, Input(word): Input<String>| {
@@ -188,7 +188,7 @@ async fn loaded(sessions: &dyn SessionService, id: &str) -> Session {
     sessions.get_session(&key(id), GetSessionConfig::all()).await.unwrap().unwrap()
 }
 
-/// Every session is listed, once, whole or in pages; nothing is wrong with the healthy ones.
+/// Checks that every session is listed once, in one page or in several, and that no healthy session has a fault.
 async fn check_listings(sessions: &dyn SessionService, case: &str) {
     let all: BTreeSet<&str> = HEALTHY.into_iter().chain(["odd"]).collect();
     for request in
@@ -232,7 +232,7 @@ async fn check(scheme: &'static str, seed: u64) {
             event.unwrap();
         }
     }
-    // Seen by the service before, or not.
+    // The service has seen the sessions before, or not.
     if dice.below(2) == 0 {
         questions(&*sessions).await;
     }
@@ -264,7 +264,7 @@ async fn check(scheme: &'static str, seed: u64) {
     assert_eq!(other.run("ana", "asks", "more").output::<String>().await.unwrap(), "has more", "{case}");
     sessions.new_deadlines(&APP.into(), Some(&place_of_log), 0.0).await.unwrap();
 
-    // The timers of the healthy one.
+    // The timers of the healthy session fire.
     other.start_timers();
     let awake = async {
         while !loaded(&*sessions, "waits").await.events.iter().any(|event| event.output() == Some(&json!("None"))) {
@@ -274,7 +274,7 @@ async fn check(scheme: &'static str, seed: u64) {
     clock.advance(HOUR + Duration::from_secs(1)).await;
     tokio::time::timeout(Duration::from_secs(60), clock.run(awake)).await.expect(&case);
 
-    // A session of another user, made with a state of its own.
+    // A session of another user, created with a state of its own.
     sessions
         .create_session(CreateSession::new(APP, "ben").with_state(map(json!({"user:n": 1, "app:n": 2}))))
         .await
@@ -282,13 +282,13 @@ async fn check(scheme: &'static str, seed: u64) {
     let mut done = loaded(&*sessions, "done").await;
     sessions.append_event(&mut done, Event::message("x").with_state("app:n", 3).with_state("user:n", 3)).await.unwrap();
 
-    // What is odd is as it was.
+    // The odd values are unchanged.
     assert_eq!(place.odd_rows().await, rows, "{case}");
     for (table, odd) in [("app_states", &shared[0]), ("user_states", &shared[1])] {
         let state = place.texts(&format!("SELECT state FROM {table} WHERE state LIKE '%odd%'")).await;
         assert!(state[0].contains(&format!("\"odd\":{odd}")) && state[0].contains("\"n\":3"), "{case}: {state:?}");
     }
-    // Whatever becomes of the odd one.
+    // Loading the odd session may fail, but the error must name it.
     let odd = sessions.get_session(&key("odd"), GetSessionConfig::all()).await;
     if let Err(error) = odd {
         assert!(error.is_of_one_session() && error.to_string().contains("app/ana/odd"), "{case}: {error}");

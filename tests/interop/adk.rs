@@ -25,12 +25,12 @@ pub(crate) struct Adk {
     process: Child,
     requests: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
-    /// Holds what Python says on standard error, which is only wanted when something is wrong.
+    /// The folder with Python's standard error, which is only read after a failure.
     folder: TempDir,
 }
 
 impl Adk {
-    /// Opens a database with the service it belongs to, or prints the reason to skip the test.
+    /// Opens a database with its service, or prints why the test is skipped.
     pub(crate) fn open(database: &Database) -> Option<Self> {
         let (service, location) = database.adk();
         Self::open_as(service, &location)
@@ -52,19 +52,19 @@ impl Adk {
         let requests = process.stdin.take();
         let answers = BufReader::new(process.stdout.take().unwrap());
         let mut adk = Self { process, requests, answers, folder };
-        // What is expected was recorded from one version, and is compared with that one.
+        // The expected values were recorded from one version, so google-adk must have that version.
         assert_eq!(adk.answer(), json!({"ok": expected()["google_adk"]}));
         Some(adk)
     }
 
-    /// Asks for something that has to succeed.
+    /// Sends a request that must succeed and returns its result.
     pub(crate) fn ask(&mut self, request: &Value) -> Value {
         let mut answer = self.tries(request);
         assert!(answer.get("ok").is_some(), "{request}: {answer}");
         answer["ok"].take()
     }
 
-    /// The class of the error that a request has to give.
+    /// Sends a request that must fail and returns the class of its error.
     pub(crate) fn fails(&mut self, request: &Value) -> String {
         let answer = self.tries(request);
         answer["error"].as_str().unwrap_or_else(|| panic!("{request}: {answer}")).to_owned()
@@ -80,14 +80,14 @@ impl Adk {
         self.answers.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|_| {
             let said = std::fs::read_to_string(self.folder.path().join("stderr")).unwrap_or_default();
-            panic!("google-adk answers {line:?} and says: {said}")
+            panic!("google-adk answers {line:?}; its standard error: {said}")
         })
     }
 }
 
 impl Drop for Adk {
     fn drop(&mut self) {
-        // Without more requests it closes the database and ends.
+        // At the end of its input, google-adk closes the database and ends.
         drop(self.requests.take());
         let _ = self.process.wait();
     }

@@ -1,4 +1,4 @@
-//! Databases of the tests: one for each test, empty, loaded or golden.
+//! The databases of the tests, one for each test: empty, loaded or golden.
 
 use pleach_testkit::Schema;
 use tempfile::TempDir;
@@ -10,18 +10,18 @@ const LITE: &[u8] = include_bytes!("../../crates/pleach-session-sqlite/tests/gol
 const V1: &[u8] = include_bytes!("../../crates/pleach-session-sqlite/tests/golden/v1.sqlite");
 const POSTGRES: &str = include_str!("../../crates/pleach-session-postgres/tests/golden/adk_postgres.sql");
 
-/// Where and how sessions are stored.
+/// The layout and backend in which sessions are stored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Layout {
     /// The SQLite file of google-adk's `SqliteSessionService`.
     Lite,
-    /// The SQLite file of its `DatabaseSessionService`.
+    /// The SQLite file of google-adk's `DatabaseSessionService`.
     V1,
-    /// The Postgres database of its `DatabaseSessionService`.
+    /// The Postgres database of google-adk's `DatabaseSessionService`.
     Postgres,
 }
 
-/// One database, gone with this value.
+/// One database, which is deleted with this value.
 pub(crate) struct Database {
     layout: Layout,
     folder: TempDir,
@@ -29,7 +29,7 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    /// An empty database, or None where there is no server for it.
+    /// An empty database, or `None` if there is no server for it.
     pub(crate) async fn empty(layout: Layout) -> Option<Self> {
         let mut database = Self { layout, folder: tempfile::tempdir().unwrap(), schema: None };
         if let Layout::Postgres = layout {
@@ -38,7 +38,7 @@ impl Database {
         Some(database)
     }
 
-    /// The database google-adk wrote.
+    /// The database that google-adk wrote.
     pub(crate) async fn golden(layout: Layout) -> Option<Self> {
         let database = Self::empty(layout).await?;
         match layout {
@@ -49,7 +49,7 @@ impl Database {
         Some(database)
     }
 
-    /// The database our program makes of the same operations.
+    /// The database that pleach's program makes from the same operations.
     pub(crate) async fn loaded(layout: Layout) -> Option<Self> {
         let database = Self::empty(layout).await?;
         let operations = concat!(env!("CARGO_MANIFEST_DIR"), "/golden/scenario.json");
@@ -65,7 +65,7 @@ impl Database {
         }
     }
 
-    /// The service of google-adk that this layout belongs to, and its arguments.
+    /// The service of google-adk for this layout, and its arguments.
     pub(crate) fn adk(&self) -> (Service, String) {
         match self.layout {
             Layout::Lite => (Service::Sqlite, self.file()),

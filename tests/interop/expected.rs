@@ -1,5 +1,5 @@
-//! What google-adk reads from the databases of the scenario, as it was recorded, and how it is compared: by value, the
-//! order of keys aside.
+//! The recorded values that google-adk reads from the databases of the scenario. They are compared by value, without the order
+//! of keys.
 // S130
 
 use serde_json::{Map, Value};
@@ -17,7 +17,7 @@ fn entries(name: &str) -> Vec<Value> {
     expected()["same_in_all_files"][name].as_array().unwrap().clone()
 }
 
-/// Panics with the first place where two values differ: whole sessions are too big for the naked eye.
+/// Panics with the first place at which two values differ, because whole sessions are too large to read.
 #[track_caller]
 pub(crate) fn same(found: &Value, wanted: &Value, what: &str) {
     if let Some(difference) = difference(found, wanted) {
@@ -44,7 +44,7 @@ pub(crate) fn compare_dump(dump: &Value) {
     assert_eq!(dump.as_object().unwrap().len(), DUMPED.len());
     for name in DUMPED {
         let mut wanted = entries(name);
-        // A deleted session was asked for by name; nothing in the database shows that it existed.
+        // The recording asked for a deleted session by name, but nothing in the database shows that it existed.
         wanted.retain(|entry| entry.get("session").is_none_or(|session| !session.is_null()));
         same(&dump[name], &wanted.into(), name);
     }
@@ -66,7 +66,7 @@ pub(crate) fn compare_adk(adk: &mut Adk) {
     }
 }
 
-/// Asks google-adk for sessions with some of their events. Where the recorded files differ, that of `file` counts.
+/// Asks google-adk for sessions with some of their events and compares them with the recording `file`.
 pub(crate) fn compare_filtered(adk: &mut Adk, file: &str) {
     let differing = expected()["differs"]["filtered"].take();
     let differing = differing.as_array().unwrap().iter().map(|by_file| by_file[file].clone());

@@ -1,4 +1,4 @@
-//! The inbox beside google-adk: its appends are noticed, and it is not disturbed.
+//! The inbox in a database that google-adk uses as well: its appends are noticed, and it is not disturbed.
 
 use pleach::{CreateSession, ListQuestions, SessionService, connect};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ fn request(operation: &str, id: &str) -> Value {
     json!({"do": operation, "app": "inbox", "user": "ana", "id": id})
 }
 
-/// google-adk loads a session and appends an event with this content.
+/// Lets google-adk load a session and append an event with this content.
 fn appends(adk: &mut Adk, session: &str, event: &str, author: &str, part: Value, asks: &[&str]) {
     adk.ask(&request("get", session));
     let role = if author == "user" { "user" } else { "model" };
@@ -33,7 +33,7 @@ async fn open(service: &dyn SessionService) -> Vec<String> {
     found.items.iter().map(|item| format!("{} {}", item.session.session_id, item.question.id)).collect()
 }
 
-pub(crate) async fn a5_the_inbox_notices_what_google_adk_asks_answers_and_deletes(layout: Layout) {
+pub(crate) async fn the_inbox_notices_what_google_adk_asks_answers_and_deletes(layout: Layout) {
     let Some(database) = Database::loaded(layout).await else { return };
     let Some(mut adk) = Adk::open(&database) else { return };
     let service = connect(&database.url()).await.unwrap();
@@ -53,10 +53,10 @@ pub(crate) async fn a5_the_inbox_notices_what_google_adk_asks_answers_and_delete
     assert_eq!(open(&*service).await, ["second q", "first q", "first l"]);
     appends(&mut adk, "first", "5", "user", answers, &[]);
     assert_eq!(open(&*service).await, ["second q", "first l"]);
-    // Its deletes take our rows along.
+    // Deletions by google-adk also delete pleach's rows.
     adk.ask(&request("delete", "first"));
     assert_eq!(open(&*service).await, ["second q"]);
-    // It appends to a database in which all of ours is dropped, and so do we.
+    // Both can append to a database in which pleach's own tables were dropped.
     service.delete_session(&pleach::SessionKey::new("inbox", "ana", "second")).await.unwrap();
     assert_eq!(open(&*service).await, [""; 0]);
     assert_eq!(adk.ask(&json!({"do": "list", "app": "inbox", "user": null})), json!([]));

@@ -1,7 +1,8 @@
-//! The program `interop`, and through it every layout of database, against google-adk; and the databases that releases of pleach have written.
+//! The program `interop`, and through it every layout of database, compared with google-adk, and the databases that releases of pleach
+//! have written.
 //!
-//! What google-adk 2.13.0 reads from a database is recorded in `expected.json`. Cases that also want google-adk itself
-//! use the Python that `PLEACH_TEST_ADK_PYTHON` names; without it they say SKIPPED and pass.
+//! `expected.json` has the recorded values that google-adk 2.13.0 reads from a database. Cases that also need google-adk itself
+//! use the Python that `PLEACH_TEST_ADK_PYTHON` names. Without it they print SKIPPED and pass.
 // S130, S131
 
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
@@ -21,7 +22,7 @@ mod writing;
 
 use database::Layout;
 
-/// Stamps a test for every case and layout.
+/// Makes a test for every case and layout.
 macro_rules! on_every_layout {
     ($($module:ident::$case:ident),* $(,)?) => {
         on_every_layout! { @lite Lite $($module::$case)* }
@@ -42,17 +43,17 @@ on_every_layout! {
     reading::s131_a_golden_database_is_dumped_as_google_adk_reads_it,
     reading::s131_b_loaded_database_is_dumped_as_google_adk_reads_it,
     reading::s131_b_loaded_database_is_read_by_google_adk,
-    settled::google_adk_works_beside_notes_and_its_changes_show,
+    settled::google_adk_ignores_notes_and_its_changes_are_noticed,
     waits::google_adk_reads_waits_appends_and_deletes,
     writing::s131_c_both_append_to_one_session,
     writing::s131_d_google_adk_finds_its_session_stale,
     writing::s131_d_we_find_our_session_stale,
     writing::appends_at_the_same_time_are_stored_or_stale,
     writing::appends_at_the_same_time_are_all_stored_with_retries,
-    writing::exit_status_tells_what_happened,
+    writing::the_exit_status_shows_the_outcome,
     writing::refused_operations_are_listed_and_the_rest_is_played,
-    inbox::a5_the_inbox_notices_what_google_adk_asks_answers_and_deletes,
+    inbox::the_inbox_notices_what_google_adk_asks_answers_and_deletes,
     payloads::google_adk_reads_references_appends_and_deletes,
-    released::what_a_release_has_stored_is_read_and_continued,
-    released::what_this_version_stores_is_read_and_continued,
+    released::sessions_of_a_release_are_read_and_continued,
+    released::sessions_of_this_version_are_read_and_continued,
 }

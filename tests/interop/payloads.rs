@@ -1,4 +1,4 @@
-//! Events with references beside google-adk: it reads the references, and disturbs nothing.
+//! Events with references in a database that google-adk uses as well: it reads the references and disturbs nothing.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ pub(crate) async fn google_adk_reads_references_appends_and_deletes(layout: Layo
     service.append_event(&mut whole, event("e4", 4.0, Event::of(long))).await.unwrap();
     assert_eq!(adk.ask(&request("get"))["events"].as_array().unwrap().len(), 4);
 
-    // It knows nothing of payloads: a delete through the service takes what is left.
+    // google-adk does not know payloads. A deletion through pleach's service removes the remaining ones.
     adk.ask(&request("delete"));
     assert_eq!(service.get_session(&key, Default::default()).await.unwrap(), None);
     let scope = ArtifactScope::session(&SessionKey::new("large.payloads", "ana", "s1"));

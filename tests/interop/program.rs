@@ -5,12 +5,12 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// Starts the program and gives it its standard input.
+/// Starts the program and writes its standard input.
 pub(crate) fn start(args: &[&str], input: &str) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_interop"));
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // It may end without reading, which is then seen in its exit status.
+    // The program may end without reading, which its exit status then shows.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child
 }
@@ -23,7 +23,7 @@ pub(crate) fn status(output: &Output) -> i32 {
     output.status.code().unwrap()
 }
 
-/// The answer of a call that has to succeed.
+/// The answer of a call that must succeed.
 pub(crate) fn answer(args: &[&str], input: &str) -> Value {
     let output = output(args, input);
     assert_eq!(status(&output), 0, "{args:?}: {}", String::from_utf8_lossy(&output.stderr));

@@ -26,7 +26,7 @@ pub(crate) async fn s131_b_loaded_database_is_read_by_google_adk(layout: Layout)
     };
     compare_filtered(&mut adk, recorded);
     if let Layout::Lite = layout {
-        // Its other service reads this layout, too, but not with a filter by time: it compares numbers with texts.
+        // google-adk's other service reads this layout as well, but not with a filter by time, because it compares numbers with texts.
         let (_, file) = database.adk();
         compare_adk(&mut Adk::open_as(Service::Database, &file).unwrap());
     }

@@ -1,4 +1,5 @@
-//! Notes of settled sessions, and the indexes that pages are read by, beside google-adk: whatever it changes is listed again.
+//! Notes of settled sessions and the indexes of pages, in a database that google-adk uses as well: sessions that it changes are listed
+//! again.
 
 use std::sync::Arc;
 
@@ -36,7 +37,7 @@ async fn create(sessions: &Arc<dyn SessionService>, id: &str) {
     sessions.append_event(&mut session, event).await.unwrap();
 }
 
-pub(crate) async fn google_adk_works_beside_notes_and_its_changes_show(layout: Layout) {
+pub(crate) async fn google_adk_ignores_notes_and_its_changes_are_noticed(layout: Layout) {
     let Some(database) = Database::loaded(layout).await else { return };
     let Some(mut adk) = Adk::open(&database) else { return };
     let sessions = connect(&database.url()).await.unwrap();
@@ -50,7 +51,7 @@ pub(crate) async fn google_adk_works_beside_notes_and_its_changes_show(layout: L
     sessions.note_settled("v1", &heads).await.unwrap();
     assert!(unsettled(&sessions).await.is_empty());
 
-    // It reads, lists and appends: at a later time, at that of the last event, and without a state.
+    // google-adk reads, lists and appends: at a later time, at the time of the last event, and without a state.
     let listed = adk.ask(&json!({"do": "list", "app": APP, "user": null}));
     assert_eq!(listed.as_array().unwrap().len(), 4, "{listed}");
     for (id, time, state) in [
@@ -72,7 +73,7 @@ pub(crate) async fn google_adk_works_beside_notes_and_its_changes_show(layout: L
     sessions.note_settled("v1", &heads).await.unwrap();
     assert!(unsettled(&sessions).await.is_empty());
 
-    // It deletes, and the id is used again with the same times.
+    // google-adk deletes a session, and the id is used again with the same times.
     for id in ["a", "d"] {
         adk.ask(&request("delete", id));
         assert_eq!(adk.ask(&request("get", id)), Value::Null);

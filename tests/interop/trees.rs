@@ -1,4 +1,4 @@
-//! Random trees of agents: pleach does in each what google-adk does.
+//! Random trees of agents: pleach behaves like google-adk in each.
 
 use pleach_tests::trees::{DIFFERENT, RECORDED, Reference, block, played, recorded, scenario};
 
@@ -36,7 +36,7 @@ fn each_listed_difference_has_its_row() {
 }
 
 #[test]
-fn google_adk_does_in_trees_of_agents_what_was_recorded() {
+fn google_adk_behaves_in_trees_of_agents_as_recorded() {
     let Some(mut adk) = Reference::start().unwrap() else {
         pleach_testkit::skip("PLEACH_TEST_ADK_PYTHON names no Python with google-adk");
         return;

@@ -1,4 +1,5 @@
-//! Steps, sleeps, selects, signals and rewinds of pleach beside google-adk: to it they are ordinary events.
+//! Steps, sleeps, selects, signals and rewinds of pleach in a database that google-adk uses as well: for google-adk they are ordinary
+//! events.
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ fn request(operation: &str) -> Value {
     json!({"do": operation, "app": "waits", "user": "ana", "id": "s1"})
 }
 
-/// Charges, waits for the first of an answer, a day and a signal, and then for a signal that has come early.
+/// A handler that charges, waits for the first of an answer, a day and a signal, and then for a signal that has come early.
 async fn order(ctx: Context) -> Result<Value> {
     let charged: u32 = ctx.step("charge", async || Ok(7)).await?;
     let day = Duration::from_secs(86_400);
@@ -29,7 +30,7 @@ async fn play(mut run: Run) {
     }
 }
 
-/// Issue 15: what google-adk reads, appends to and deletes, has waits of every kind in it.
+/// The sessions that google-adk reads, appends to and deletes contain waits of every kind.
 pub(crate) async fn google_adk_reads_waits_appends_and_deletes(layout: Layout) {
     let Some(database) = Database::loaded(layout).await else { return };
     let Some(mut adk) = Adk::open(&database) else { return };
@@ -52,7 +53,7 @@ pub(crate) async fn google_adk_reads_waits_appends_and_deletes(layout: Layout) {
     let asks = events.iter().find(|event| event["longRunningToolIds"].is_array()).unwrap();
     assert_eq!(asks["content"]["parts"].as_array().unwrap().len(), 3, "{asks}");
 
-    // It writes between them, and the run continues behind that.
+    // google-adk appends between the waits, and the run continues after its event.
     let mut append = request("append");
     append["event"] = json!({"id": "adk1", "invocation_id": "other", "author": "user", "timestamp": 4_000_000_000.0,
         "actions": {"state_delta": {"seen": true}}});

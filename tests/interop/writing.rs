@@ -1,4 +1,4 @@
-//! Cases in which both sides write to the same sessions, or several of ours at once.
+//! Cases in which both sides write to the same sessions, or several of pleach's programs write at once.
 
 use std::collections::BTreeSet;
 use std::process::Output;
@@ -14,10 +14,10 @@ use crate::program::{answer, output, start, status};
 /// The session of the scenario that these cases append to.
 const KEY: [&str; 3] = ["shop", "alice", "s-chat"];
 
-/// How many programs append at the same time.
+/// The number of programs that append at the same time.
 const WRITERS: usize = 6;
 
-/// Later than everything in the scenario.
+/// A time after everything in the scenario.
 const LATER: f64 = 1_760_001_000.0;
 
 /// A request about the session.
@@ -25,7 +25,7 @@ fn request(operation: &str) -> Value {
     json!({"do": operation, "app": KEY[0], "user": KEY[1], "id": KEY[2]})
 }
 
-/// An event with everything that is stored outside of its own row.
+/// An event with all kinds of data that are stored outside its own row.
 fn event(id: &str, seconds: f64) -> Value {
     json!({
         "id": id,
@@ -47,7 +47,7 @@ fn we_append(database: &Database, event: &Value) -> Value {
     answer(&["append", &database.url(), KEY[0], KEY[1], KEY[2], "-"], &event.to_string())
 }
 
-/// The session as our program dumps it.
+/// The session as pleach's program dumps it.
 fn dumped(database: &Database) -> Value {
     let dump = answer(&["dump", &database.url()], "");
     let found = dump["get_session"].as_array().unwrap().iter().find(|entry| {
@@ -81,7 +81,7 @@ pub(crate) async fn s131_c_both_append_to_one_session(layout: Layout) {
     assert_eq!(after["state"].get("temp:t"), None);
     assert_eq!(after["lastUpdateTime"], json!(LATER + 2.25));
 
-    // The copy google-adk has just loaded is fresh.
+    // google-adk has just loaded its copy, so the copy is fresh.
     assert_eq!(adk_appends(&mut adk, event("theirs-2", 3.0)), "theirs-2");
     let after = dumped(&database);
     assert_eq!(after["events"].as_array().unwrap().len(), before["events"].as_array().unwrap().len() + 3);
@@ -122,12 +122,12 @@ pub(crate) async fn s131_d_we_find_our_session_stale(layout: Layout) {
 
     let mut session = service.get_session(&key, GetSessionConfig::all()).await.unwrap().unwrap();
     service.append_event(&mut session, ours).await.unwrap();
-    // It lives as long as this copy of the session (S14).
+    // The temporary key lives as long as this copy of the session (S14).
     assert!(session.state.remove("temp:t").is_some());
     same(&adk.ask(&request("get")), &pleach::to_camel(&session).unwrap(), "");
 }
 
-/// Appends with several programs at once, each an event without id and time, and returns how they ended.
+/// Appends with several programs at once, each an event without id and time, and returns their outputs.
 fn all_at_once(database: &Database, options: &[&str]) -> Vec<Output> {
     let url = database.url();
     let mut args = vec!["append", &url, KEY[0], KEY[1], KEY[2], "-"];
@@ -162,7 +162,7 @@ pub(crate) async fn appends_at_the_same_time_are_all_stored_with_retries(layout:
     assert_eq!(&event_ids(&dumped(&database)) - &before, stored);
 }
 
-/// A refused operation changes nothing, is listed, and does not stop the others.
+/// A refused operation changes nothing, is listed and does not stop the others.
 pub(crate) async fn refused_operations_are_listed_and_the_rest_is_played(layout: Layout) {
     let Some(database) = Database::loaded(layout).await else { return };
     let operations = json!([
@@ -186,7 +186,7 @@ pub(crate) async fn refused_operations_are_listed_and_the_rest_is_played(layout:
     assert_ne!(of("s-chat")["session"]["state"]["app:theme"], "lost");
 }
 
-pub(crate) async fn exit_status_tells_what_happened(layout: Layout) {
+pub(crate) async fn the_exit_status_shows_the_outcome(layout: Layout) {
     let Some(database) = Database::loaded(layout).await else { return };
     let (url, event) = (database.url(), event("ours", 1.0).to_string());
     for (args, input, expected) in [

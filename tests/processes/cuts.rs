@@ -1,4 +1,5 @@
-//! Forks, rewinds, work on the pool and queued messages of processes that are killed in the middle, and the deadlines that they leave.
+//! Forks, rewinds, work on the thread pool and queued messages of processes that are killed in the middle, and the deadlines that they
+//! leave.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +28,7 @@ fn worker(database: &Database, job: &[&str]) -> Talker {
     Talker::start(env!("CARGO_BIN_EXE_cut-worker"), [url.as_str()].into_iter().chain(job.iter().copied()))
 }
 
-/// Passes some time by counting.
+/// Passes a random time by counting.
 fn dawdle(dice: &mut Dice, most: usize) {
     (0..dice.below(most)).for_each(|_| std::thread::yield_now());
 }
@@ -41,15 +42,14 @@ fn ids(session: &Session) -> Vec<String> {
     session.events.iter().map(|event| event.id().to_string()).collect()
 }
 
-/// The outputs of a node in the events that count, in their order.
+/// The outputs of a node in the effective events, in their order.
 fn outputs(events: &[Arc<Event>], path: &str) -> Vec<Value> {
     let counts = effective_events(events);
     let own = counts.iter().filter(|event| event.path().as_str() == path);
     own.filter_map(|event| event.output().cloned()).collect()
 }
 
-/// Issue 15, point 4: a process that is killed in the middle of a fork has not touched the source, what it leaves rests, and a fork with a
-/// new id is whole.
+/// A process that is killed in the middle of a fork has not changed the source, the partial copy rests, and a fork with a new id is whole.
 pub(crate) async fn a_fork_that_is_killed_leaves_the_source_and_rests(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let runner = process(&database.url(), talk().unwrap()).await.unwrap();
@@ -63,7 +63,7 @@ pub(crate) async fn a_fork_that_is_killed_leaves_the_source_and_rests(backend: B
     let (mut dice, mut partial) = (Dice::new(SEED), 0);
     for kill in 0..KILLS {
         let copy = format!("copy{kill}");
-        // Before the fork, which would be done until it is open.
+        // The observer is opened before the fork begins, because opening takes longer than the fork.
         let observer = process(&database.url(), talk().unwrap()).await.unwrap();
         let mut forking = worker(&database, &["fork", &copy]);
         assert_eq!(forking.hear(), "begun");
@@ -76,7 +76,7 @@ pub(crate) async fn a_fork_that_is_killed_leaves_the_source_and_rests(backend: B
         database.settle().await;
 
         let runner = process(&database.url(), talk().unwrap()).await.unwrap();
-        assert_eq!(load(&runner, "s1").await.unwrap(), source, "the source is as it was");
+        assert_eq!(load(&runner, "s1").await.unwrap(), source, "the source is unchanged");
         let left = load(&runner, &copy).await.unwrap();
         partial += usize::from(!left.events.is_empty() && left.events.len() < source.events.len());
         assert_eq!(ids(&left), ids(&source)[..left.events.len()]);
@@ -90,7 +90,7 @@ pub(crate) async fn a_fork_that_is_killed_leaves_the_source_and_rests(backend: B
     }
     let runner = process(&database.url(), talk().unwrap()).await.unwrap();
     assert!(partial > 0, "no fork was killed in the middle");
-    // A recovery loop leaves all of them alone.
+    // A recovery loop ignores all partial copies.
     let unfinished = runner.unfinished(ListUnfinished::new()).await.unwrap();
     assert!(unfinished.items.is_empty(), "{:?}", unfinished.items);
 
@@ -104,7 +104,7 @@ pub(crate) async fn a_fork_that_is_killed_leaves_the_source_and_rests(backend: B
     runner.close().await.unwrap();
 }
 
-/// Issue 15, point 4: a rewind is stored whole or not at all, and behind each the run continues from what counts.
+/// A rewind is stored whole or not at all, and after each one the run continues from the effective events.
 pub(crate) async fn a_rewind_that_is_killed_is_whole_or_absent(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let runner = process(&database.url(), chain().unwrap()).await.unwrap();
@@ -127,22 +127,22 @@ pub(crate) async fn a_rewind_that_is_killed_is_whole_or_absent(backend: Backend)
         let whole = load(&runner, "s1").await.unwrap();
         for (node, output) in [("first", 1), ("middle", 2), ("last", 42)] {
             let counts = outputs(&whole.events, &format!("wf@1/{node}@1"));
-            assert_eq!(counts, [json!(output)], "kill {kill}: {node} counts once");
+            assert_eq!(counts, [json!(output)], "kill {kill}: {node} has one effective output");
             assert_eq!(whole.state[node], json!(true), "kill {kill}");
         }
         let first = whole.events.iter().filter(|event| event.path().as_str() == "wf@1/first@1");
-        assert_eq!(first.filter(|event| event.output().is_some()).count(), 1, "what came before does not run again");
+        assert_eq!(first.filter(|event| event.output().is_some()).count(), 1, "earlier nodes do not run again");
         assert!(matches!(runner.status(session()).await.unwrap().progress, RunProgress::Done), "kill {kill}");
         runner.close().await.unwrap();
     }
     let runner = process(&database.url(), chain().unwrap()).await.unwrap();
     let stored = load(&runner, "s1").await.unwrap().events;
     let stored = stored.iter().filter(|event| event.actions().rewind_before_invocation_id().is_some()).count();
-    assert!((rewinds..=rewinds + KILLS).contains(&stored), "{rewinds} of {stored} rewinds were answered for");
+    assert!((rewinds..=rewinds + KILLS).contains(&stored), "{rewinds} of {stored} rewinds were acknowledged");
     runner.close().await.unwrap();
 }
 
-/// Issue 15, point 2: what runs on the pool is stored once, in whatever moment its process is killed.
+/// The result of work on the thread pool is stored once, whenever the process is killed.
 pub(crate) async fn work_on_the_pool_outlives_kills(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let mut dice = Dice::new(SEED);
@@ -167,7 +167,7 @@ pub(crate) async fn work_on_the_pool_outlives_kills(backend: Backend) {
     runner.close().await.unwrap();
 }
 
-/// Issue 15, point 3: of queued messages those that have begun are stored, in order and whole; the others are lost with their process.
+/// Queued messages that have begun are stored in order and whole. The other queued messages are lost with their process.
 pub(crate) async fn queued_messages_are_stored_in_order_or_lost_with_their_process(backend: Backend) {
     const LAST: usize = 60;
     let Some(database) = backend.database().await else { return };
@@ -190,7 +190,7 @@ pub(crate) async fn queued_messages_are_stored_in_order_or_lost_with_their_proce
         let expected: Vec<String> = (1..=stored.len()).map(|number| number.to_string()).collect();
         assert_eq!(stored, expected, "kill {kill}: in order, without a gap");
         assert!(stored.len() + 1 >= next + heard.len(), "kill {kill}: {heard:?} had begun, {stored:?} are stored");
-        // What waited when its process was killed is lost, and sent again.
+        // Messages that waited when the process was killed are lost and sent again.
         next = stored.len() + 1;
     }
     let last = next.max(LAST);
@@ -201,11 +201,11 @@ pub(crate) async fn queued_messages_are_stored_in_order_or_lost_with_their_proce
     assert_eq!(said().await, all);
     let answered: Vec<String> =
         outputs(&events, "wf@1/say@1").iter().map(|output| output.as_str().unwrap().to_owned()).collect();
-    assert_eq!(answered, all, "each has run to its end, once and in its turn");
+    assert_eq!(answered, all, "each message has run to its end, once and in order");
     runner.close().await.unwrap();
 }
 
-/// Issue 15: a process that is killed between two attempts leaves an unfinished run, which recovery continues with the same idempotency key.
+/// A process that is killed between two attempts leaves an unfinished run, which recovery continues with the same idempotency key.
 pub(crate) async fn a_run_that_is_killed_between_two_attempts_is_resumed(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let mut charging = worker(&database, &["charge"]);
@@ -225,10 +225,10 @@ pub(crate) async fn a_run_that_is_killed_between_two_attempts_is_resumed(backend
     runner.close().await.unwrap();
 }
 
-/// Issue 15: what another process asks before it is killed is found each second, and not by the listing of all questions.
+/// The question of a process that is killed is found by the search that runs every second, not by the listing of all questions.
 pub(crate) async fn a_deadline_of_a_killed_process_is_found_without_a_listing(backend: Backend) {
     let Some(database) = backend.database().await else { return };
-    // The listing at the start succeeds.
+    // Only the listing at the start succeeds.
     let plan = FaultPlan::new().fail_from(Operation::ListQuestions, 2);
     let sessions = FaultySessions::new(database.open().await, plan);
     let alive = Runner::builder("t").root(patient().unwrap()).sessions(sessions).build().unwrap();

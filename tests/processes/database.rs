@@ -1,4 +1,4 @@
-//! The databases that processes share.
+//! The databases that several processes share.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -9,17 +9,17 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Row as _};
 use tempfile::TempDir;
 
-/// What outlives a process.
+/// A kind of database that outlives a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backend {
     SqliteLite,
     SqliteV1,
     Postgres,
-    /// The same behind a pooler with four sessions of the server, each lent for one transaction.
+    /// Postgres behind a pooler with four server sessions, each lent for one transaction.
     PooledPostgres,
 }
 
-/// An empty database; gone with this value.
+/// A database, which is deleted with this value.
 pub(crate) enum Database {
     Sqlite { folder: TempDir, scheme: &'static str },
     Postgres(Schema),
@@ -27,7 +27,7 @@ pub(crate) enum Database {
 }
 
 impl Backend {
-    /// Makes a database, or prints the reason to skip the test.
+    /// Makes an empty database, or prints why the test is skipped.
     pub(crate) async fn database(self) -> Option<Database> {
         let sqlite = |scheme| Database::Sqlite { folder: tempfile::tempdir().unwrap(), scheme };
         match self {
@@ -46,7 +46,7 @@ impl Backend {
 impl Database {
     pub(crate) fn url(&self) -> String {
         match self {
-            // An absolute path after three slashes makes four.
+            // Three slashes and an absolute path make four slashes.
             Self::Sqlite { scheme, .. } => format!("{scheme}:///{}", self.file().display()),
             Self::Postgres(schema) => schema.url(),
             Self::Pooled(schema, pooler) => pooler.lock().unwrap().url(schema),
@@ -64,13 +64,13 @@ impl Database {
         }
     }
 
-    /// Waits until nothing of a killed process is under way any more.
+    /// Waits until no statement of a killed process is running any more.
     pub(crate) async fn settle(&self) {
         match self {
             // SQLite's statements run in the process that was killed.
             Self::Sqlite { .. } => {}
             Self::Postgres(schema) => schema.settle().await.unwrap(),
-            // Its connections to the server stay open until it ends.
+            // The connections of the pooler to the server stay open until it ends.
             Self::Pooled(schema, pooler) => {
                 pooler.lock().unwrap().take_down();
                 schema.settle().await.unwrap();
@@ -79,7 +79,7 @@ impl Database {
         }
     }
 
-    /// The rows of queries whose columns are texts, as any other program reads them.
+    /// The rows of queries with text columns, as any other program reads them.
     pub(crate) async fn rows<const N: usize>(&self, queries: [&str; N]) -> [Vec<Vec<String>>; N] {
         let mut tables = queries.map(|_| Vec::new());
         match self {
@@ -103,7 +103,7 @@ impl Database {
         tables
     }
 
-    /// Asks the database itself whether it is sound.
+    /// Checks the integrity of the database with its own commands.
     pub(crate) async fn check_integrity(&self) {
         if let Self::Sqlite { .. } = self {
             let [sound, orphans] =

@@ -1,4 +1,4 @@
-//! Deadlines that outlive the process which has set them.
+//! Deadlines that outlive the process that set them.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use crate::database::Backend;
 use crate::waiting::{pause, process};
 
-/// How long the question may stay open: longer than the processes need to start.
+/// The time for which the question stays open. It is longer than the processes need to start.
 const LIMIT: Duration = Duration::from_millis(400);
 
-/// Charges, asks and sleeps.
+/// A handler that charges, asks and sleeps.
 async fn order(ctx: Context) -> Result<Value> {
     let charged: u32 = ctx.step("charge", async || Ok(7)).await?;
     let answer: Option<bool> = ctx.ask_within("ok", "Pay?", LIMIT).await?;
@@ -21,7 +21,7 @@ async fn order(ctx: Context) -> Result<Value> {
     Ok(json!([charged, answer]))
 }
 
-/// Follows the session over its pauses until the node has given its output.
+/// Follows the session across pauses until the node has an output.
 async fn output(runner: &Runner) -> Value {
     let options = FollowOptions::new().across_pauses(true).poll_interval(Duration::from_millis(20));
     let mut events = runner.follow_with(("ana", "s1"), options).await.unwrap();
@@ -34,7 +34,7 @@ async fn output(runner: &Runner) -> Value {
     panic!("the session ended without an output")
 }
 
-/// Issue 15, point 3: a question is answered at its deadline once, whichever processes are up, and what follows runs once.
+/// A question is answered once at its deadline, whichever processes are running, and the work after it runs once.
 pub(crate) async fn a_deadline_outlives_its_process_and_comes_once(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     pause(process(&database, order).await).await;

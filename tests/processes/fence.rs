@@ -1,5 +1,5 @@
-//! Two invocations on one session in two processes: one continues, the other one gets an error, and all that is stored of
-//! it are whole events of a run that can be resumed. Each process is a Runner with connections of its own.
+//! Two invocations on one session in two processes: one continues, and the other one gets an error. Only whole events of the
+//! other one are stored, and it can be resumed. Each process is a Runner with connections of its own.
 // R1115
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use crate::database::{Backend, Database};
 
 const STEPS: i64 = 5;
 
-/// Steps that count themselves in `n`, and remember for the user which invocation ran last.
+/// A workflow whose nodes count themselves in `n` and store the last invocation in the user's state.
 fn steps() -> Workflow<Dynamic, i64> {
     let mut wf = Workflow::builder("wf");
     let step = |number: i64| {
@@ -35,24 +35,24 @@ fn steps() -> Workflow<Dynamic, i64> {
     wf.build_to(last).unwrap()
 }
 
-/// Holds every message between the load of its session and its append, where the test wants it.
+/// Gates that hold messages between the load of the session and the append, if the test wants it.
 #[derive(Debug)]
-struct Hold {
+struct MessageGates {
     arrived: Semaphore,
     gate: Semaphore,
 }
 
-impl Hold {
+impl MessageGates {
     fn with(permits: usize) -> Arc<Self> {
         Arc::new(Self { arrived: Semaphore::new(0), gate: Semaphore::new(permits) })
     }
 }
 
-/// The plugin's share of it.
+/// The plugin that holds messages at the gates.
 #[derive(Debug)]
-struct Holds(Arc<Hold>);
+struct GatePlugin(Arc<MessageGates>);
 
-impl Plugin for Holds {
+impl Plugin for GatePlugin {
     fn name(&self) -> &str {
         "hold"
     }
@@ -66,14 +66,15 @@ impl Plugin for Holds {
     }
 }
 
-async fn process(database: &Database, hold: &Arc<Hold>) -> (Runner, Arc<dyn SessionService>) {
+async fn process(database: &Database, hold: &Arc<MessageGates>) -> (Runner, Arc<dyn SessionService>) {
     let sessions = database.open().await;
-    let runner = Runner::builder("t").root(steps()).sessions(Arc::clone(&sessions)).plugin(Holds(Arc::clone(hold)));
+    let runner =
+        Runner::builder("t").root(steps()).sessions(Arc::clone(&sessions)).plugin(GatePlugin(Arc::clone(hold)));
     (runner.build().unwrap(), sessions)
 }
 
-fn open() -> Arc<Hold> {
-    Hold::with(1)
+fn open() -> Arc<MessageGates> {
+    MessageGates::with(1)
 }
 
 fn key() -> SessionKey {
@@ -92,10 +93,10 @@ fn check_stale(error: &RunError) {
     );
 }
 
-/// Both have loaded the session: the second message is refused with all that came with it.
+/// Both processes have loaded the session. The second message is refused together with its state.
 pub(crate) async fn r1115_a_message_that_comes_second_is_not_stored(backend: Backend) {
     let Some(database) = backend.database().await else { return };
-    let hold = Hold::with(0);
+    let hold = MessageGates::with(0);
     let (winner, sessions) = process(&database, &open()).await;
     let (loser, _) = process(&database, &hold).await;
     winner.run("ana", "s1", "first").output::<i64>().await.unwrap();
@@ -110,11 +111,11 @@ pub(crate) async fn r1115_a_message_that_comes_second_is_not_stored(backend: Bac
     check_stale(&lost.await.unwrap());
     let after = load(&*sessions).await;
     assert_eq!((after.events.len(), &after.state), (before.events.len(), &before.state));
-    // Sent again it is a message like any other.
+    // If the message is sent again, it is stored like any other.
     assert_eq!(loser.run("ana", "s1", "two").output::<i64>().await.unwrap(), STEPS);
 }
 
-/// The second message takes the session from a run in the middle: what that has stored stays, and it can be resumed.
+/// The second message takes the session away from a run in the middle. The events of that run stay, and the run can be resumed.
 pub(crate) async fn r1115_r1025_a_run_that_loses_in_the_middle_can_be_resumed(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let (loser, sessions) = process(&database, &open()).await;
@@ -131,8 +132,8 @@ pub(crate) async fn r1115_r1025_a_run_that_loses_in_the_middle_can_be_resumed(ba
     assert_eq!(stored.state["user:last"], json!("lost"));
 }
 
-/// Many at once, over and over: of every invocation a whole beginning is stored, of those that succeeded all.
-pub(crate) async fn r1115_of_many_at_once_every_one_is_whole_or_told(backend: Backend) {
+/// Many invocations run at once, again and again. The stored events of each are a whole beginning, and all events if it succeeded.
+pub(crate) async fn r1115_each_of_many_simultaneous_runs_is_whole_or_gets_an_error(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let processes = join_all((0..4).map(|_| async { process(&database, &open()).await })).await;
     let tasks = processes.iter().enumerate().map(|(number, (runner, _))| {

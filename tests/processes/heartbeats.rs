@@ -1,4 +1,4 @@
-//! Which sessions other processes work on, as far as the store shows.
+//! Heartbeats: the sessions on which other processes work, as far as the store shows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::database::{Backend, Database};
 
 const PERIOD: Duration = Duration::from_secs(20);
 
-/// Longer than a period: the events of one moment are microseconds apart.
+/// A time longer than a period, because the events of one moment are microseconds apart.
 const LONGER: Duration = Duration::from_secs(21);
 
-/// A process whose node `wait` waits to be let go.
+/// A process whose node `wait` waits until the test lets it continue.
 async fn process(database: &Database, clock: &TestClock, go: &Arc<Notify>) -> Runner {
     let go = Arc::clone(go);
     let mut wf = Workflow::builder("wf");
@@ -52,7 +52,7 @@ async fn changed(runner: &Runner, before: f64) {
     }
 }
 
-/// Runs in a task whose end is that of the process.
+/// Reads a run in a task. Ending the task ends the process.
 fn work(mut run: Run) -> JoinHandle<Option<RunError>> {
     tokio::spawn(async move {
         while let Some(event) = run.next().await {
@@ -64,7 +64,7 @@ fn work(mut run: Run) -> JoinHandle<Option<RunError>> {
     })
 }
 
-/// Issue 15, point 1: a process that works shows it, one that was killed is found, and one that has lost its session ends.
+/// A working process sends heartbeats, a killed process is found, and a process that has lost its session ends its run.
 pub(crate) async fn heartbeats_show_who_works(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let (clock, go) = (TestClock::new(), Arc::new(Notify::new()));
@@ -95,7 +95,7 @@ pub(crate) async fn heartbeats_show_who_works(backend: Backend) {
     assert!(matches!(progress(&there).await, RunProgress::Unfinished));
     assert_eq!(unfinished(&there).await, 1);
 
-    // An operator takes the session from a process that works.
+    // An operator takes the session away from a process that works.
     let before = updated(&there).await;
     let task = work(here.resume("ana", "s1", invocation.clone()));
     changed(&there, before).await;

@@ -12,15 +12,15 @@ const KILLS: usize = 100;
 const KEYS: usize = 3;
 const SEED: u64 = 20_251_009;
 
-/// Passes some time by counting: up to about as long as an append takes.
+/// Passes a random time by counting, at most about as long as an append takes.
 fn dawdle(dice: &mut Dice) {
     for _ in 0..dice.below(4000) {
         std::thread::yield_now();
     }
 }
 
-/// One worker after the other is killed while it appends, alone or to several sessions in shared transactions; each
-/// continues where the one before was killed.
+/// One worker after the other is killed while it appends to one session or, in shared transactions, to several. Each worker
+/// continues where the worker before it was killed.
 pub(crate) async fn s34_s66_6_killed_processes_lose_nothing_and_store_nothing_twice(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let mut dice = Dice::new(SEED);
@@ -31,13 +31,13 @@ pub(crate) async fn s34_s66_6_killed_processes_lose_nothing_and_store_nothing_tw
             prefix: format!("s{}-", kill / 5),
             sessions: [1, 4, 8][dice.below(3)],
             keys: KEYS,
-            // The server may still be at the last append of the one before.
+            // The server may still be working on the last append of the worker before.
             on_stale: OnStale::Retry,
             ..Job::new(database.url(), format!("w{kill}"))
         };
         let mut worker = Worker::start(&job);
         worker.go();
-        // One in eight is killed while it opens its sessions.
+        // One worker in eight is killed while it opens its sessions.
         let answers = if dice.below(8) == 0 { 0 } else { 1 + dice.below(30) };
         worker.hear();
         while answers > 0 && *worker.hear() != Report::Ready {}
@@ -50,11 +50,11 @@ pub(crate) async fn s34_s66_6_killed_processes_lose_nothing_and_store_nothing_tw
     let stored = check(&database, KEYS, &reports, End::Killed).await;
     let answered = reports.iter().flatten().filter(|report| matches!(report, Report::Stored(_))).count();
     let events: usize = stored.sessions.iter().map(|session| session.events.len()).sum();
-    eprintln!("{KILLS} kills, {answered} events answered for, {} more stored", events - answered);
+    eprintln!("{KILLS} kills, {answered} events acknowledged, {} more stored", events - answered);
 }
 
-/// Workers are killed at any moment after their start, also while they make the tables; the next ones find a database
-/// they can work with.
+/// Workers are killed at any moment after their start, including while they create the tables. The next workers find a
+/// database that they can work with.
 pub(crate) async fn s60_s62_a_database_survives_kills_of_those_who_make_it(backend: Backend) {
     let mut dice = Dice::new(SEED);
     for attempt in 0..10 {

@@ -1,7 +1,7 @@
-//! Several processes on one database: nothing is lost, nothing is stored twice, and no reader sees a part of anything.
+//! Several processes on one database: nothing is lost, nothing is stored twice, and no reader sees an incomplete write.
 //!
-//! The other processes are the program `session-worker`. Every rule runs on every durable backend; none depends on how
-//! fast a process is. Each checks what is stored against the replies to the workers ([`stored`]).
+//! The other processes run programs such as `session-worker`. Every rule runs on every durable backend, and none depends on the
+//! speed of a process. The tests of workers compare the stored events with the replies to the workers ([`stored`]).
 
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
@@ -33,7 +33,7 @@ use own_sessions::*;
 use redactions::*;
 use waits::*;
 
-/// Stamps one named test per rule and backend.
+/// Makes one named test for each rule and backend.
 macro_rules! on_durable_backends {
     ($($name:ident = $backend:expr),* $(,)?) => {
         $(mod $name {
@@ -43,15 +43,15 @@ macro_rules! on_durable_backends {
                 s36_64_sessions_of_four_processes_are_whole_and_in_order,
                 s36_two_processes_write_one_session_by_loading_it_again,
                 s36_nothing_of_a_stale_append_is_stored,
-                s35_of_two_processes_that_saw_the_same_the_second_is_stale,
+                s35_the_second_of_two_processes_that_loaded_the_same_revision_is_stale,
                 s34_s66_6_killed_processes_lose_nothing_and_store_nothing_twice,
                 r1115_a_message_that_comes_second_is_not_stored,
                 r1115_r1025_a_run_that_loses_in_the_middle_can_be_resumed,
-                r1115_of_many_at_once_every_one_is_whole_or_told,
+                r1115_each_of_many_simultaneous_runs_is_whole_or_gets_an_error,
                 heartbeats_show_who_works,
                 a_deadline_outlives_its_process_and_comes_once,
-                one_branch_of_a_select_counts,
-                what_a_run_waits_for_outlives_kills,
+                one_branch_of_a_select_wins,
+                waits_of_a_run_outlive_kills,
                 a_fork_that_is_killed_leaves_the_source_and_rests,
                 a_rewind_that_is_killed_is_whole_or_absent,
                 work_on_the_pool_outlives_kills,

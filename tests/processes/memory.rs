@@ -1,4 +1,4 @@
-//! Process memory cannot be shared by processes; tasks take their database.
+//! Sessions in memory. Processes cannot share them, so tasks take the place of processes.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use pleach_tests::worker::{Parent, Report, work};
 use crate::own_sessions::{REPETITIONS, check_200_keys, eight_with_25_appends};
 use crate::stored::{End, check_service};
 
-/// Remembers what it heard.
+/// A worker's parent that records the reports.
 #[derive(Default)]
 struct Notes(Mutex<Vec<Report>>);
 

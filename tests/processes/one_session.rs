@@ -14,7 +14,7 @@ fn two(url: &str, job: &Job) -> [Job; 2] {
     ["w0", "w1"].map(|writer| Job { url: url.to_owned(), writer: writer.to_owned(), ..job.clone() })
 }
 
-/// Who is refused loads the session and tries again, until all events of both are stored.
+/// A worker whose append is refused loads the session and tries again, until all events of both are stored.
 pub(crate) async fn s36_two_processes_write_one_session_by_loading_it_again(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let job = Job { appends: Some(APPENDS), keys: KEYS, on_stale: OnStale::Retry, ..Job::new("", "") };
@@ -23,7 +23,7 @@ pub(crate) async fn s36_two_processes_write_one_session_by_loading_it_again(back
     assert_eq!(stored.sessions[0].events.len(), 2 * APPENDS);
 }
 
-/// Who is refused gives that event up: its id and its keys must not be found.
+/// A worker whose append is refused drops the event. Its id and its keys must not be found.
 pub(crate) async fn s36_nothing_of_a_stale_append_is_stored(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let job = Job { appends: Some(APPENDS), keys: KEYS, on_stale: OnStale::Skip, ..Job::new("", "") };
@@ -33,8 +33,8 @@ pub(crate) async fn s36_nothing_of_a_stale_append_is_stored(backend: Backend) {
     assert_eq!(stored.sessions[0].events.len() + stale, 2 * APPENDS);
 }
 
-/// The same in single steps, so that it is known who is stale.
-pub(crate) async fn s35_of_two_processes_that_saw_the_same_the_second_is_stale(backend: Backend) {
+/// The processes append in single steps, so the test knows which one is stale.
+pub(crate) async fn s35_the_second_of_two_processes_that_loaded_the_same_revision_is_stale(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let job = Job { appends: Some(2), on_stale: OnStale::Retry, paced: true, ..Job::new("", "") };
     let mut workers = two(&database.url(), &job).map(|job| Worker::start(&job));
@@ -46,7 +46,7 @@ pub(crate) async fn s35_of_two_processes_that_saw_the_same_the_second_is_stale(b
         workers[who].go();
         matches!(workers[who].hear(), Report::Stored(_))
     };
-    // Both have seen an empty session; from then on the one that was refused has seen the other's event.
+    // Both have seen an empty session. Afterwards the refused process has seen the event of the other one.
     let answers = [0, 1, 1, 0, 0, 1, 1].map(&mut append);
     assert_eq!(answers, [true, false, true, false, true, false, true]);
     let reports = workers.map(Worker::finish);

@@ -1,4 +1,4 @@
-//! Processes that append to sessions of their own, and so meet in the state of app and user and in the file.
+//! Processes that append to sessions of their own, so they only compete for the state of app and user and for the file.
 // S37
 
 use pleach_tests::worker::Job;
@@ -8,10 +8,10 @@ use crate::database::Backend;
 use crate::process::all_at_once;
 use crate::stored::{End, Stored, check};
 
-/// How often processes meet: a lost update shows up only now and then.
+/// The number of repetitions, because a lost update shows up only now and then.
 pub(crate) const REPETITIONS: usize = 20;
 
-/// Eight processes, each a session of its own with 25 appends, each append a new key in all three scopes.
+/// Eight processes each append 25 events to a session of their own, each event with a new key in all three scopes.
 pub(crate) async fn s37_u4_no_key_of_eight_processes_is_lost(backend: Backend) {
     for _ in 0..REPETITIONS {
         let Some(database) = backend.database().await else { return };
@@ -27,7 +27,7 @@ pub(crate) fn eight_with_25_appends(url: &str) -> Vec<Job> {
     (0..8).map(|writer| job(format!("w{writer}"))).collect()
 }
 
-/// Besides the keys that came with the sessions.
+/// Checks that all 200 keys are stored, besides the keys from the creation of the sessions.
 pub(crate) fn check_200_keys(stored: &Stored) {
     for prefix in ["app:w", "user:w", "w"] {
         let appended = |(key, value): &(&String, &Value)| {
@@ -37,7 +37,7 @@ pub(crate) fn check_200_keys(stored: &Stored) {
     }
 }
 
-/// Eight processes that create five sessions each, each with a new key in all three scopes.
+/// Eight processes create five sessions each, each with a new key in all three scopes.
 pub(crate) async fn s37_u4_no_key_of_sessions_created_at_once_is_lost(backend: Backend) {
     for _ in 0..REPETITIONS {
         let Some(database) = backend.database().await else { return };
@@ -53,7 +53,7 @@ pub(crate) async fn s37_u4_no_key_of_sessions_created_at_once_is_lost(backend: B
     }
 }
 
-/// Four processes with 16 sessions each, all of which get their 50 events at the same time.
+/// Four processes append 50 events to each of their 16 sessions, all at the same time.
 pub(crate) async fn s36_64_sessions_of_four_processes_are_whole_and_in_order(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let job = |writer: String| Job {

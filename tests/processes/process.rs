@@ -1,11 +1,11 @@
-//! Worker processes, from their start to their end.
+//! Worker processes: starting, reading and ending them.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use pleach_tests::worker::{Job, Report};
 
-/// A process that is killed with this value, if it has not ended before.
+/// A worker process. Dropping the value kills the process if it has not ended.
 pub(crate) struct Worker {
     child: Child,
     wishes: ChildStdin,
@@ -14,7 +14,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Starts a process, which does nothing before [`go`](Self::go).
+    /// Starts a process. It does nothing before [`go`](Self::go).
     pub(crate) fn start(job: &Job) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_session-worker"))
             .args(job.arguments())
@@ -27,12 +27,12 @@ impl Worker {
         Self { child, wishes, lines, reports: Vec::new() }
     }
 
-    /// Lets it begin, or append once more when its job is paced.
+    /// Lets the process begin, or append once more if its job is paced.
     pub(crate) fn go(&mut self) {
         self.wishes.write_all(b"\n").unwrap();
     }
 
-    /// The next thing it says; it must say something.
+    /// The next report. Panics if there is none.
     pub(crate) fn hear(&mut self) -> &Report {
         match self.next() {
             Some(report) => self.reports.push(report),
@@ -44,18 +44,18 @@ impl Worker {
     fn next(&mut self) -> Option<Report> {
         let mut line = String::new();
         self.lines.read_line(&mut line).unwrap();
-        // Without the line's end: a process that is killed while it writes does not make half a line a whole one.
+        // A line without its end is dropped, because a process that is killed while it writes may leave half a line.
         line.strip_suffix('\n').map(|line| line.parse().unwrap())
     }
 
-    /// Waits for its end, which must be a good one; everything it said.
+    /// Waits for the end of the process, which must be successful, and returns all reports.
     pub(crate) fn finish(mut self) -> Vec<Report> {
         let status = self.end();
         assert!(status.success(), "a worker failed: {}", self.last_words());
         std::mem::take(&mut self.reports)
     }
 
-    /// Kills it as `kill -9` does; everything it said, also what was still in the pipe.
+    /// Kills the process as `kill -9` does and returns all reports, including those that were still in the pipe.
     pub(crate) fn kill(mut self) -> Vec<Report> {
         self.child.kill().unwrap();
         let status = self.end();
@@ -73,7 +73,7 @@ impl Worker {
 
     fn last_words(&mut self) -> String {
         let mut words = String::new();
-        // It writes little there, so it never waits for a reader.
+        // The process writes little to standard error, so it never waits for a reader.
         self.child.stderr.take().unwrap().read_to_string(&mut words).unwrap();
         words
     }
@@ -81,13 +81,13 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // It may have ended before; then there is nothing to do.
+        // If the process has already ended, there is nothing to do.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Has all jobs done at the same time; what each worker said.
+/// Runs all jobs at the same time and returns the reports of each worker.
 pub(crate) fn all_at_once(jobs: &[Job]) -> Vec<Vec<Report>> {
     let mut workers: Vec<_> = jobs.iter().map(Worker::start).collect();
     workers.iter_mut().for_each(Worker::go);

@@ -1,5 +1,4 @@
-//! Processes that are killed while they redact: a value is whole or gone, and nothing of it stays when the calls are repeated.
-// Issue 15, point 4
+//! Processes that are killed while they redact: a value is whole or removed, and after repeated calls no part of it remains.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -23,7 +22,7 @@ struct Redactor {
 }
 
 impl Redactor {
-    /// Starts a process, and lets it redact these events.
+    /// Starts a process and lets it redact these events.
     fn start(database: &Database, folder: &Path, events: &[String]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_redact-worker"));
         command.arg(database.url()).arg(folder).args(events).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -35,14 +34,14 @@ impl Redactor {
         redactor
     }
 
-    /// The next whole line; `None` at the end.
+    /// The next whole line, or `None` at the end.
     fn hear(&mut self) -> Option<String> {
         let mut line = String::new();
         self.lines.read_line(&mut line).unwrap();
         line.strip_suffix('\n').map(str::to_owned)
     }
 
-    /// Kills it as `kill -9` does, and returns what was still in the pipe.
+    /// Kills the process as `kill -9` does and returns the lines that were still in the pipe.
     fn kill(mut self) -> Vec<String> {
         self.child.kill().unwrap();
         let rest = std::iter::from_fn(|| self.hear()).collect();
@@ -59,7 +58,7 @@ fn secret(number: usize) -> String {
     format!("<4111-{number:02}>")
 }
 
-/// What is left of an output.
+/// An output after its redaction.
 fn left(number: usize) -> Value {
     let mut output = output(number, &secret(number));
     output["short"] = json!("[redacted]");
@@ -67,7 +66,7 @@ fn left(number: usize) -> Value {
     output
 }
 
-/// Loads the session; whether each event is redacted.
+/// Loads the session and returns, for each event, whether it is redacted.
 async fn redacted(database: &Database, folder: &Path) -> Vec<bool> {
     let sessions = open(&database.url(), folder).await.unwrap();
     let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
@@ -97,7 +96,7 @@ fn held(folder: &Path) -> Vec<PathBuf> {
     files(folder).into_iter().filter(holds).collect()
 }
 
-/// One process after the other is killed while it redacts, and the next one repeats what was not answered.
+/// One process after the other is killed while it redacts, and the next process repeats the calls that were not answered.
 pub(crate) async fn a_redaction_outlives_kills(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let payloads = tempfile::tempdir().unwrap();
@@ -129,13 +128,13 @@ pub(crate) async fn a_redaction_outlives_kills(backend: Backend) {
         done += answered.len();
         database.settle().await;
         let is_redacted = redacted(&database, folder).await;
-        assert!(is_redacted[..done].iter().all(|yes| *yes), "what was answered is gone");
+        assert!(is_redacted[..done].iter().all(|yes| *yes), "acknowledged redactions are stored");
         let further = is_redacted[done..].iter().filter(|yes| **yes).count();
         assert!(further <= 1, "{further} redactions without an answer");
         (kills, unanswered) = (kills + 1, unanswered + further);
     }
     eprintln!("{kills} kills in {done} redactions, {unanswered} without an answer");
-    // All of them again: what a killed process has left goes.
+    // Repeating all redactions removes the remains of killed processes.
     let all: Vec<_> = (0..EVENTS).map(id).collect();
     let mut last = Redactor::start(&database, folder, &all);
     let answered: Vec<_> = std::iter::from_fn(|| last.hear()).collect();
@@ -159,7 +158,7 @@ pub(crate) async fn a_redaction_outlives_kills(backend: Backend) {
         .collect();
     kept.sort_unstable();
     kept.dedup();
-    assert_eq!(kept, named, "of payloads only those that an event names are left");
+    assert_eq!(kept, named, "only payloads that an event names are left");
     assert_eq!(named.len(), EVENTS / 3);
     if let Database::Sqlite { folder, .. } = &database {
         assert_eq!(held(folder.path()), Vec::<PathBuf>::new(), "the file and its log have no copies");

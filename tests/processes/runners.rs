@@ -1,5 +1,5 @@
-//! Runners with services of their own on one database, as in several processes: order behind far times, answers that race,
-//! and one message for questions of every kind of place.
+//! Runners with services of their own on one database, as in several processes: the order of events after a far future time,
+//! answers that race, and one message that answers questions from every kind of node.
 
 use std::sync::Arc;
 
@@ -20,9 +20,9 @@ async fn events(runner: &Runner, session: &str) -> Vec<Arc<Event>> {
     runner.sessions().get_session(&key, GetSessionConfig::all()).await.unwrap().unwrap().events
 }
 
-/// Issue 10 D5: one event of the far future, stored before the run or emitted in it.
+/// One event has a far future time. It is stored before the run or emitted in it.
 #[tokio::test]
-async fn d5_runs_and_followers_keep_the_order_of_appends_behind_a_far_time() {
+async fn runs_and_followers_keep_the_order_of_appends_after_a_far_future_time() {
     let root = || {
         FunctionNode::new("n", async |ctx: Context| -> Result<i64> {
             for number in 0..30 {
@@ -50,7 +50,7 @@ async fn d5_runs_and_followers_keep_the_order_of_appends_behind_a_far_time() {
         }
         let stored: Vec<_> = events(&elsewhere, "s").await.iter().map(|event| event.id().clone()).collect();
         assert_eq!((shown.len(), &shown), (33, &stored), "{backend:?}");
-        // A client of another process that has seen the first ten.
+        // A client of another process that has seen the first ten events.
         let options = FollowOptions::new().after(Some(stored[9].clone()));
         let mut follow = elsewhere.follow_with(("ana", "s"), options).await.unwrap();
         let mut rest = Vec::new();
@@ -61,10 +61,10 @@ async fn d5_runs_and_followers_keep_the_order_of_appends_behind_a_far_time() {
     }
 }
 
-/// Issue 10 A2: of two answers at once, one is stored and taken; the other is refused by a typed error, or came first and was
-/// replaced before any run took it.
+/// If two answers race, one is stored and taken. The other one is refused with a typed error, or came first and was replaced
+/// before any run took it.
 #[tokio::test]
-async fn a2_of_two_answers_that_race_from_two_runners_one_is_taken() {
+async fn if_answers_race_from_two_runners_one_is_taken() {
     let root = || {
         let mut wf = Workflow::builder("wf");
         let ask = wf.node("ask", async || RequestInput::<i64>::ask("q", "?"));
@@ -92,9 +92,9 @@ async fn a2_of_two_answers_that_race_from_two_runners_one_is_taken() {
                         taken.push(n);
                     }
                     Err(RunError::AlreadyAnswered { .. }) if !same => {}
-                    // The other one came when this answer was stored already, and took the invocation over.
+                    // The other answer came after this one was stored and took the invocation over.
                     Err(RunError::Session(error)) if error.is_stale() => {}
-                    // The other one stored the same answer a moment earlier and runs the invocation.
+                    // The other Runner stored the same answer a moment earlier and runs the invocation.
                     Err(RunError::Unfinished { .. }) if same => {}
                     Err(error) => panic!("{backend:?} {round}: {error}"),
                 }
@@ -105,7 +105,7 @@ async fn a2_of_two_answers_that_race_from_two_runners_one_is_taken() {
             let wanted = json!(10 * taken[0]);
             assert!(outputs.last() == Some(&wanted), "{backend:?} {round}: {outputs:?}");
             assert_eq!(outputs.iter().filter(|output| **output == wanted).count(), 1, "{backend:?} {round}");
-            // The one that was taken is final.
+            // The answer that was taken is final.
             let late = one.answer(("ana", session.as_str()), "q", 3).unwrap().output::<i64>().await;
             assert!(matches!(late, Err(RunError::AlreadyAnswered { .. })), "{backend:?} {round}: {late:?}");
             assert_eq!(answer(&two, taken[0]).await.1.unwrap(), 10 * taken[0]);
@@ -139,9 +139,9 @@ fn asks_everywhere() -> Workflow {
     wf.build_to(all).unwrap()
 }
 
-/// Issue 10 A2, A3: the same answers again change nothing, and others are refused, wherever the question was asked.
+/// Repeating the answers changes nothing, and other answers are refused, wherever the question was asked.
 #[tokio::test]
-async fn a2_one_message_answers_questions_of_nested_parallel_and_dynamic_runs() {
+async fn one_message_answers_questions_of_nested_parallel_and_dynamic_runs() {
     for backend in BACKENDS {
         let Some(database) = backend.database().await else { continue };
         let (one, two) =

@@ -1,4 +1,4 @@
-//! What is stored, against the replies to the workers.
+//! Compares the stored sessions with the replies to the workers.
 
 use std::collections::BTreeMap;
 
@@ -8,27 +8,27 @@ use serde_json::Value;
 
 use crate::database::Database;
 
-/// How a worker ended.
+/// The end of a worker.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// It heard the answer to each of its appends.
+    /// The worker got the answer to each of its appends.
     Good,
-    /// In each session one append may have been under way, which may be stored or not.
+    /// The worker was killed. In each session one append may have been in progress, which may be stored or not.
     Killed,
 }
 
-/// What the sessions hold, taken together.
+/// The contents of all sessions.
 pub(crate) struct Stored {
     pub(crate) sessions: Vec<Session>,
-    /// The keys of all scopes, as the events left them.
+    /// The state in all scopes after all events.
     pub(crate) state: Map,
 }
 
-/// The numbers of the events of one writer in one session.
+/// The numbers of the events of each writer in each session.
 type Numbers = BTreeMap<(String, String), Vec<usize>>;
 
-/// Checks a database that only workers have written to: see [`check_service`]; and that its tables say the same to
-/// other programs, and hold nothing else.
+/// Checks a database that only workers have written to. See [`check_service`]; in addition the tables must show the same to
+/// other programs and contain nothing else.
 pub(crate) async fn check(database: &Database, keys: usize, reports: &[Vec<Report>], end: End) -> Stored {
     database.settle().await;
     let service = database.open().await;
@@ -39,8 +39,8 @@ pub(crate) async fn check(database: &Database, keys: usize, reports: &[Vec<Repor
     stored
 }
 
-/// Checks that every acknowledged event is stored once and as it was sent, in its writer's order, and nothing else is;
-/// and that the state is what the stored deltas make it.
+/// Checks that every acknowledged event is stored once and unchanged, in the order of its writer, that no other event is stored,
+/// and that the state follows from the stored deltas.
 pub(crate) async fn check_service(
     service: &dyn SessionService,
     keys: usize,
@@ -56,7 +56,7 @@ pub(crate) async fn check_service(
         stored.state.extend(replay(session.id().as_str(), events_of(&session)));
         stored.sessions.push(session);
     }
-    // Each event that counts has counted once, and no two at the same time (issue 10 B1).
+    // Each counting event has added one, and no two events have the same count.
     counts.sort_unstable();
     assert_eq!(counts, (1..=counts.len() as u64).collect::<Vec<_>>());
     counts.last().map(|last| stored.state.insert(COUNT.to_owned(), (*last).into()));
@@ -70,7 +70,7 @@ pub(crate) async fn check_service(
     stored
 }
 
-/// The projection of open questions agrees with the histories (issue 10 A5).
+/// Checks that the projection of open questions agrees with the histories.
 async fn check_inbox(service: &dyn SessionService, stored: &Stored) {
     let open = stored.sessions.iter().flat_map(|session| {
         open_questions(&session.events).into_iter().map(|question| (session.key().clone(), question))
@@ -84,8 +84,8 @@ async fn check_inbox(service: &dyn SessionService, stored: &Stored) {
     assert_eq!(listed, open);
 }
 
-/// Compares each event with what its id and place say it must be, and notes whose it is. Gives what the counts were behind
-/// the events that count.
+/// Compares each event with the event that follows from its id and position, and records its number under its writer. Returns
+/// the counts after the counting events.
 fn check_history(session: &Session, keys: usize, numbers: &mut Numbers) -> Vec<u64> {
     let (mut own, mut counts) = (0, Vec::new());
     for (place, event) in session.events.iter().enumerate() {
@@ -107,7 +107,7 @@ fn check_history(session: &Session, keys: usize, numbers: &mut Numbers) -> Vec<u
     counts
 }
 
-/// The numbers of the events whose append was answered.
+/// The numbers of the events whose append was acknowledged.
 fn acknowledged(reports: &[Vec<Report>]) -> Numbers {
     let mut numbers = Numbers::new();
     for report in reports.iter().flatten() {
@@ -130,10 +130,10 @@ fn check_answers(stored: &Numbers, acknowledged: &Numbers, end: End) {
         assert!((known..=known + 1).contains(&stored.len()), "{} for {known} answers of {whose:?}", stored.len());
     }
     let lost: Vec<_> = acknowledged.keys().filter(|whose| !stored.contains_key(*whose)).collect();
-    assert!(lost.is_empty(), "nothing is stored of {lost:?}");
+    assert!(lost.is_empty(), "no event of {lost:?} is stored");
 }
 
-/// The part of the state of all sessions that this one shows: its own keys and the shared ones.
+/// The part of the whole state that a session shows: its own keys and the shared keys.
 fn own_view(session: &Session, all: &Map) -> Map {
     let own = replay(session.id().as_str(), events_of(session));
     let shared = all.iter().filter(|(key, _)| key.contains(':'));
@@ -144,13 +144,13 @@ fn events_of(session: &Session) -> impl Iterator<Item = &Event> {
     session.events.iter().map(AsRef::as_ref)
 }
 
-/// The keys with this prefix, without it.
+/// The keys with this prefix, with the prefix removed.
 fn scope(prefix: &str, state: &Map) -> Map {
     let entries = state.iter().filter_map(|(key, value)| Some((key.strip_prefix(prefix)?.to_owned(), value.clone())));
     entries.collect()
 }
 
-/// Compares the tables with what the service showed of them.
+/// Compares the tables with the sessions that the service returned.
 async fn check_tables(database: &Database, stored: &Stored) {
     let tables = database.rows([
         "SELECT app_name, CAST(state AS TEXT) FROM app_states",

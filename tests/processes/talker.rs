@@ -3,11 +3,11 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// A process that is killed with this value, if it has not ended before.
+/// A process that reads and writes lines. Dropping the value kills the process if it has not ended.
 pub(crate) struct Talker {
     child: Child,
     lines: BufReader<ChildStdout>,
-    /// `None` once nothing more is said.
+    /// The input of the process, or `None` after its end.
     wishes: Option<ChildStdin>,
 }
 
@@ -22,21 +22,21 @@ impl Talker {
     }
 
     pub(crate) fn send(&mut self, line: &str) {
-        // It may have come to its end.
+        // The process may have ended.
         self.wishes.iter_mut().for_each(|wishes| drop(writeln!(wishes, "{line}")));
     }
 
-    /// The next line; it must say something.
+    /// The next line. Panics if there is none.
     pub(crate) fn hear(&mut self) -> String {
         self.next().expect("a worker ended early")
     }
 
-    /// Whether it has not ended.
+    /// Returns true if the process has not ended.
     pub(crate) fn is_alive(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Kills it as `kill -9` does, and returns what it has said since.
+    /// Kills the process as `kill -9` does and returns the remaining lines.
     pub(crate) fn kill(mut self) -> Vec<String> {
         self.child.kill().unwrap();
         let rest = std::iter::from_fn(|| self.next()).collect();
@@ -44,7 +44,7 @@ impl Talker {
         rest
     }
 
-    /// Waits for its end, which must be a good one, and returns what it has said since.
+    /// Waits for the end of the process, which must be successful, and returns the remaining lines.
     pub(crate) fn finish(mut self) -> Vec<String> {
         self.wishes = None;
         let rest = std::iter::from_fn(|| self.next()).collect();
@@ -55,14 +55,14 @@ impl Talker {
     fn next(&mut self) -> Option<String> {
         let mut line = String::new();
         self.lines.read_line(&mut line).unwrap();
-        // Half a line is no line.
+        // An incomplete line is dropped.
         Some(line.strip_suffix('\n')?.to_owned())
     }
 }
 
 impl Drop for Talker {
     fn drop(&mut self) {
-        // It may have ended before; then there is nothing to do.
+        // If the process has already ended, there is nothing to do.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

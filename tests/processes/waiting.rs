@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::database::Database;
 
-/// A process: a Runner with a connection of its own, whose workflow `wf` has the node `wait`.
+/// A process: a Runner with a connection of its own, whose workflow `wf` has the single node `wait`.
 pub(crate) async fn process<F, Fut>(database: &Database, body: F) -> Runner
 where
     F: Fn(Context) -> Fut + Send + Sync + 'static,
@@ -19,7 +19,7 @@ where
     Runner::builder("t").root(wf.build().unwrap()).sessions(database.open().await).build().unwrap()
 }
 
-/// Runs to the first pause in a process that is gone then without being closed, as one that is killed.
+/// Runs to the first pause in a process that then ends without being closed, like a killed process.
 pub(crate) async fn pause(process: Runner) {
     let mut run = process.run("ana", "s1", "go");
     while let Some(event) = run.next().await {

@@ -13,7 +13,7 @@ use crate::waiting::{pause, process};
 const KILLS: usize = 12;
 const SEED: u64 = 20_261_123;
 
-/// The process that runs the session.
+/// Starts the process that runs the session.
 fn start(database: &Database) -> Talker {
     Talker::start(env!("CARGO_BIN_EXE_run-worker"), [database.url()])
 }
@@ -25,14 +25,13 @@ async fn events(database: &Database) -> Vec<std::sync::Arc<Event>> {
     session.events
 }
 
-/// Issue 15, points 2 and 3: each step is stored once, each question is answered once, and each signal is taken once, in whatever moment
-/// a process is killed.
-pub(crate) async fn what_a_run_waits_for_outlives_kills(backend: Backend) {
+/// Each step is stored once, each question is answered once, and each signal is taken once, whenever a process is killed.
+pub(crate) async fn waits_of_a_run_outlive_kills(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let mut dice = Dice::new(SEED);
     for kill in 0..KILLS {
         let mut worker = start(&database);
-        // A sender repeats itself until it knows that its signal is stored.
+        // A sender repeats the signal until it knows that the signal is stored.
         worker.send("scan a 7");
         if kill % 3 == 0 {
             (0..dice.below(40_000)).for_each(|_| std::thread::yield_now());
@@ -64,15 +63,15 @@ pub(crate) async fn what_a_run_waits_for_outlives_kills(backend: Backend) {
     }
 }
 
-/// Waits for the first of three.
+/// A handler that selects the first of an answer, a signal and a time.
 async fn first_of_three(ctx: Context) -> Result<Value> {
     let select = ctx.select().ask("ok", "Pay?", |yes: bool| json!({ "decided": yes }));
     let select = select.sleep(std::time::Duration::from_millis(50), || json!("late"));
     Ok(select.signal("cancel", |reason: String| json!({ "cancelled": reason })).await?)
 }
 
-/// Issue 15, point 3: of an answer, a signal that is sent by several processes, and a deadline one is stored.
-pub(crate) async fn one_branch_of_a_select_counts(backend: Backend) {
+/// One of an answer, a signal that several processes send, and a deadline is stored.
+pub(crate) async fn one_branch_of_a_select_wins(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     pause(process(&database, first_of_three).await).await;
     let later = join_all((0..3).map(|_| process(&database, first_of_three))).await;

@@ -7,9 +7,9 @@ Every line of standard input is one request, a JSON object; every line of standa
 {"ok": VALUE} or {"error": CLASS, "message": TEXT}. The first answer, before any request, has google-adk's version.
 
     {"do": "get", "app", "user", "id", "config"}     the session or null; without `config` it is also kept
-    {"do": "append", "app", "user", "id", "event"}   appends to the session as it was kept
+    {"do": "append", "app", "user", "id", "event"}   appends to the kept session
     {"do": "delete", "app", "user", "id"}            deletes the session
-    {"do": "list", "app", "user"}                    sessions without events; `user` null: of all users
+    {"do": "list", "app", "user"}                    sessions without events; of all users if `user` is null
     {"do": "user_state", "app", "user"}              the state of a user
 """
 
@@ -37,7 +37,7 @@ def open_service(kind, place):
 
 
 def for_asyncpg(place):
-    """Turns libpq's URL parameters into what asyncpg wants to be told apart from the URL."""
+    """Splits libpq's parameters off the URL, because asyncpg takes them as separate arguments."""
     from sqlalchemy import make_url
 
     url = make_url(place)
@@ -91,7 +91,7 @@ class Checker:
 
 
 async def main(kind, place):
-    # What libraries print must not get between the answers.
+    # Output of libraries must not mix with the answers.
     answers = os.fdopen(os.dup(1), 'w', encoding='utf-8')
     os.dup2(2, 1)
 

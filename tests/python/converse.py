@@ -2,7 +2,7 @@
 
 usage: converse.py OURS GOOGLE_ADK
 
-Whatever one of them stores, the other one has to continue. The program fails with what differs.
+Each server has to continue the session that the other one stored. The program fails with the first difference.
 """
 
 import json
@@ -16,7 +16,7 @@ SESSIONS = f"/apps/{APP}/users/{USER}/sessions"
 
 
 def ready(client, base):
-    """Waits until a server answers; google-adk takes seconds to load."""
+    """Waits until a server answers, because google-adk takes seconds to load."""
     end = time.monotonic() + 120
     while True:
         try:
@@ -34,7 +34,7 @@ class Conversation:
         self.stored = []
 
     def send(self, base, parts, stream=False):
-        """Sends a message, and returns the complete events of the run."""
+        """Sends a message and returns the complete events of the run."""
         body = {"appName": APP, "userId": USER, "sessionId": SESSION, "newMessage": {"role": "user", "parts": parts}}
         if not stream:
             reply = self.client.post(base + "/run", json=body)
@@ -51,7 +51,7 @@ class Conversation:
         return events
 
     def both_have_stored(self, events):
-        """Both servers show the same session, with these events at its end and nothing lost of what was there."""
+        """Checks that both servers show the same session, with all earlier events and these events at its end."""
         shown = [self.client.get(f"{base}{SESSIONS}/{SESSION}").json() for base in (self.ours, self.theirs)]
         ours, theirs = ([event["id"] for event in session["events"]] for session in shown)
         assert ours == theirs, (ours, theirs)
@@ -92,14 +92,14 @@ def main():
                 assert answer.startswith(f"Hello from {name}"), answer
                 answer = text_of(talk.send(base, [{"text": "weather"}], stream))
                 assert answer == "tool said: [('city', 'Paris'), ('temp_c', 21)]", answer
-        # What one of them asks is answered at the other one.
+        # One server asks, and the other one gets the answer.
         for asks, answers in ((ours, theirs), (theirs, ours)):
             for stream in (False, True):
                 question = talk.send(asks, [{"text": "delete it"}], stream)
                 answer = talk.send(answers, approve(question), stream)
                 assert text_of(answer) == "tool said: [('deleted', 'a.txt')]", answer
                 assert answer[0]["invocationId"] == question[0]["invocationId"], (question, answer)
-        # Both change the state.
+        # Both servers change the state.
         for base, key in ((ours, "a"), (theirs, "b")):
             changed = client.patch(f"{base}{SESSIONS}/{SESSION}", json={"stateDelta": {key: 1, f"user:{key}": 2}})
             assert changed.status_code == 200, (base, changed.text)

@@ -3,7 +3,7 @@
     play_trees.py < SCENARIOS > TRACES
 
 Every line of standard input is one scenario, every line of standard output its trace, not normalised, or {"fault": TEXT}
-where the scenario is wrong. Of the language of scenarios it knows what those of `tests/src/trees` use.
+if the scenario is wrong. It knows only the part of the scenario language that `tests/src/trees` uses.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ HANGS = 20
 
 
 def plain(value):
-    """Turns what google-adk hands to a function into JSON."""
+    """Turns a value that google-adk passes to a function into JSON."""
     if isinstance(value, types.Content):
         return value.model_dump(mode='json', by_alias=True, exclude_none=True)
     return value
@@ -97,7 +97,7 @@ def response(described):
 
 
 class Script(BaseLlm):
-    """Answers call by call, and writes down what it was asked."""
+    """A model that answers call by call and records its requests."""
 
     model: str = 'scripted'
     agent: str
@@ -176,7 +176,7 @@ class Play:
         return FunctionTool(function, require_confirmation=spec.get('require_confirmation', False))
 
     def message(self, turn):
-        """The message of a turn: the answer to the newest call that is open, or a text."""
+        """The message of a turn: the answer to the newest open call, or a text."""
         for event in reversed(self.seen):
             for call in reversed(event.get_function_calls()):
                 answer = turn.get('answer_open', {}).get(call.name)
@@ -222,7 +222,7 @@ class Play:
 
 
 def dumped(event):
-    """An event as JSON; nulls inside of outputs and states stay."""
+    """An event as JSON. Nulls inside outputs and states are kept."""
     out = event.model_dump(mode='json', by_alias=True, exclude_none=True)
     if event.output is not None:
         out['output'] = plain(event.output)

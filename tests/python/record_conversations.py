@@ -1,8 +1,8 @@
-"""Records what google-adk 2.13.0 makes of random sessions, for pleach-agent's tests.
+"""Records the contents that google-adk 2.13.0 makes from random sessions, for pleach-agent's tests.
 
     python record_conversations.py > crates/pleach-agent/tests/recorded/conversations.txt
 
-A line is `VIEW|SESSION|CONTENTS`; the words are those of `crates/pleach-agent/src/contents/tests/table.rs`.
+A line is `VIEW|SESSION|CONTENTS`. `crates/pleach-agent/src/contents/tests/table.rs` defines the words.
 """
 import random
 

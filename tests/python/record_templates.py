@@ -1,4 +1,4 @@
-"""Records what google-adk 2.13.0 makes of random instruction templates, for pleach-agent's tests.
+"""Records the texts that google-adk 2.13.0 makes from random instruction templates, for pleach-agent's tests.
 
     python record_templates.py > crates/pleach-agent/tests/recorded/templates.jsonl
 

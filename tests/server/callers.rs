@@ -1,4 +1,4 @@
-//! A caller that is bound to a user acts for no other one, whether path, body or the name of a file names that user.
+//! A caller that is bound to a user cannot act for another user, whether the path, the body or the name of a file names that user.
 
 use axum::Router;
 use axum::extract::Request;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::client::Ask;
 use crate::served::{Served, apps, message, serve};
 
-/// A server whose callers name themselves by a header, as a proxy that authenticates them would.
+/// A server whose callers are named by a header, as an authenticating proxy would set it.
 fn bound() -> Server {
     apps().caller(|request| match request.headers.get("x-user") {
         Some(user) => Caller::User(user.to_str().unwrap().into()),
@@ -31,7 +31,7 @@ async fn with_sessions() -> Served {
     served
 }
 
-/// Every request that names a user, for a user.
+/// All requests that name a user, for this user.
 fn requests(user: &str) -> Vec<Ask> {
     let base = format!("/apps/demo/users/{user}");
     let session = format!("{base}/sessions/s");
@@ -66,7 +66,7 @@ fn requests(user: &str) -> Vec<Ask> {
 }
 
 #[tokio::test]
-async fn a_caller_acts_for_its_own_user_alone() {
+async fn a_caller_acts_only_for_its_own_user() {
     let served = with_sessions().await;
     for ask in requests("b") {
         let reply = served.send(ask.header("x-user", "u")).await;
@@ -99,7 +99,7 @@ async fn a_caller_sees_no_events_of_others_in_the_development_server() {
 }
 
 #[tokio::test]
-async fn an_unknown_caller_sees_that_the_server_is_there_and_nothing_else() {
+async fn an_unknown_caller_only_sees_that_the_server_is_up() {
     let served = with_sessions().await;
     for ask in
         requests("u").into_iter().chain([Ask::get("/list-apps"), Ask::get("/version"), Ask::get("/apps/demo/app-info")])
@@ -109,7 +109,7 @@ async fn an_unknown_caller_sees_that_the_server_is_there_and_nothing_else() {
     assert_eq!(served.get("/health").await.status, 200);
 }
 
-/// What `PayloadSessions` keeps beside the files of an app is no file of a client.
+/// The payloads that `PayloadSessions` keeps next to the files of an app are not files of a client.
 #[tokio::test]
 async fn payloads_are_not_reached_as_artifacts() {
     let artifacts = Arc::new(InMemoryArtifactService::with_clock(Arc::new(SystemClock)));

@@ -1,4 +1,4 @@
-//! A client that sends exactly what a test gives it: paths that no library lets through, and headers twice.
+//! A client that sends requests exactly as a test writes them, including paths and repeated headers that no library allows.
 
 use std::net::SocketAddr;
 
@@ -71,7 +71,7 @@ impl Ask {
         self.over(stream, &address.to_string()).await
     }
 
-    /// Sends the request over a connection, and reads the whole reply.
+    /// Sends the request over a connection and reads the whole reply.
     pub(crate) async fn over(&self, mut stream: impl AsyncRead + AsyncWrite + Unpin, host: &str) -> Reply {
         // A server may answer and close before it has read a large body.
         stream.write_all(&self.bytes(host)).await.ok();
@@ -183,7 +183,7 @@ impl Blocks {
         }
     }
 
-    /// Returns the rest of the blocks.
+    /// Returns the remaining blocks.
     pub(crate) async fn rest(mut self) -> Vec<Block> {
         let mut blocks = Vec::new();
         while let Some(block) = self.next().await {

@@ -1,6 +1,6 @@
-//! One conversation in one session, held alternately with our server and with google-adk's, which share a database.
+//! One conversation in one session, alternately with pleach's server and with google-adk's, which share a database.
 //!
-//! `tests/python/converse.py` holds it. Without the Python that `PLEACH_TEST_ADK_PYTHON` names the tests say SKIPPED and pass.
+//! `tests/python/converse.py` is the client. Without the Python that `PLEACH_TEST_ADK_PYTHON` names, the tests print SKIPPED and pass.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -16,10 +16,10 @@ use crate::served::{apps, serve};
 const PYTHON: &str = "PLEACH_TEST_ADK_PYTHON";
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/python");
 
-/// A process that ends with its test.
-struct Ending(Child);
+/// A process that is killed at the end of its test.
+struct ChildGuard(Child);
 
-impl Drop for Ending {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -43,7 +43,7 @@ async fn s131_two_servers_hold_one_conversation_in_a_file_of_the_database_servic
 #[tokio::test(flavor = "multi_thread")]
 async fn s131_two_servers_hold_one_conversation_in_a_postgres_database() {
     let Some(schema) = Schema::for_test().await else { return };
-    // `talk/services.py` reads it.
+    // `talk/services.py` reads the scheme.
     converse(&schema.url(), &format!("schema+{}", schema.url())).await;
 }
 
@@ -51,17 +51,17 @@ fn file(folder: &TempDir) -> String {
     folder.path().join("sessions.sqlite").display().to_string()
 }
 
-/// Holds the conversation on one database, which each of the two has its own URL for.
+/// Holds the conversation on one database, for which each server has its own URL.
 async fn converse(ours: &str, theirs: &str) {
     let Some(python) = std::env::var_os(PYTHON).filter(|python| !python.is_empty()) else {
         pleach_testkit::skip(format_args!("{PYTHON} names no Python with google-adk"));
         return;
     };
     let folder = tempfile::tempdir().unwrap();
-    // The second service is set last, and is the one that counts.
+    // `apps` has already set a session service. The last call wins.
     let served = serve(apps().sessions(connect(ours).await.unwrap())).await;
     let port = free_port();
-    let _theirs = Ending(api_server(&python, theirs, port, folder.path()));
+    let _theirs = ChildGuard(api_server(&python, theirs, port, folder.path()));
     let output = tokio::process::Command::new(&python)
         .arg(format!("{FOLDER}/converse.py"))
         .args([format!("http://{}", served.address), format!("http://127.0.0.1:{port}")])
@@ -92,7 +92,7 @@ fn api_server(python: &OsString, url: &str, port: u16, folder: &Path) -> Child {
         .unwrap()
 }
 
-/// Returns a port that is free now: the program takes none of its choice.
+/// Returns a port that is free now, because the program cannot choose one itself.
 fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

@@ -1,4 +1,4 @@
-//! The description of the API: the document fits the routes, and the page loads nothing.
+//! The description of the API: the document fits the routes, and the page loads no other files.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ async fn document() -> Value {
     reply.json()
 }
 
-/// Fills the parameters of a path in.
+/// Fills in the parameters of a path.
 fn filled(path: &str) -> String {
     let path = path.replace("{app_name}", "demo").replace("{user_id}", "u").replace("{session_id}", "s");
     path.replace("{artifact_name}", "a.txt").replace("{version_id}", "0")
@@ -45,7 +45,7 @@ async fn the_document_names_the_path_under_which_clients_see_the_server() {
     assert!(!page.text.contains("<script") && !page.text.contains("http://"), "{page:?}");
 }
 
-/// Names the program that checks a server against its description.
+/// The environment variable with the program that checks a server against its description.
 const PROGRAM: &str = "PLEACH_TEST_SCHEMATHESIS";
 
 fn schemathesis() -> Option<OsString> {
@@ -56,7 +56,7 @@ fn schemathesis() -> Option<OsString> {
     program
 }
 
-/// Thousands of requests that fit the document, and ones that do not: none is a failure of the server, and each is answered as described.
+/// Sends thousands of requests that fit the document or do not. None causes an internal error, and each is answered as described.
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_made_from_the_document_are_answered_as_it_says() {
     let Some(program) = schemathesis() else { return };
@@ -69,7 +69,7 @@ async fn requests_made_from_the_document_are_answered_as_it_says() {
     let run = tokio::process::Command::new(program)
         .current_dir(folder.path())
         .args(["run", &format!("http://{}/openapi.json", served.address), "--checks", checks])
-        // This one always fails, as google-adk's does without Google Cloud.
+        // This operation always fails, as google-adk's does without Google Cloud.
         .args(["--exclude-operation-id", "finalize_agent_identity"])
         .args(["--seed", "1", "--max-examples", "25", "--phases", "examples,coverage,fuzzing"])
         .args(["--generation-database", "none", "--no-color", "--warnings", "off", "--request-timeout", "60"])

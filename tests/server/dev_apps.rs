@@ -1,4 +1,4 @@
-//! What the development server shows of apps: their descriptions and pictures.
+//! The descriptions and pictures of apps that the development server shows.
 
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ async fn h105_a_workflow_is_described_with_its_nodes_and_edges() {
     let sort = &root["graph"]["nodes"][1];
     assert_eq!((&sort["retry_config"]["max_attempts"], &sort["parameter_binding"]), (&json!(2), &json!("state")));
     let helper = &root["graph"]["nodes"][3];
-    // What an agent is as a node of a graph.
+    // The description of an agent as a node of a graph.
     assert_eq!(
         (&helper["mode"], &helper["rerun_on_resume"], &helper["wait_for_output"], &helper["include_contents"]),
         (&json!("single_turn"), &json!(true), &json!(false), &json!("none"))
@@ -75,7 +75,7 @@ async fn h105_a_workflow_is_described_with_its_nodes_and_edges() {
     assert_eq!(root["graph"]["nodes"][2]["graph"]["nodes"][1]["name"], "check");
     let routes: Vec<_> = root["graph"]["edges"].as_array().unwrap().iter().map(|edge| edge.get("route")).collect();
     assert_eq!(routes[..4], [None, Some(&json!("easy")), Some(&json!("hard")), Some(&json!(true))]);
-    // Chains of nodes, and nodes by the routes to them.
+    // Edges are chains of nodes, or maps from routes to nodes.
     let edges = root["edges"].as_array().unwrap();
     assert_eq!(edges[0], json!(["START", {"name": "sort", "type": "function"}]));
     assert_eq!(edges[1][0], json!({"name": "sort", "type": "function"}));
@@ -94,11 +94,11 @@ async fn h105_a_function_that_asks_for_confirmation_says_so() {
     let app = served.get("/dev/apps/shop/build_graph").await.json();
     let nodes = app["root_agent"]["graph"]["nodes"].as_array().unwrap();
     let asks: Vec<_> = nodes[1..].iter().map(|node| node.get("require_confirmation")).collect();
-    // A condition has no value.
+    // A condition has no fixed value.
     assert_eq!(asks, [Some(&json!(false)), Some(&json!(true)), None]);
 }
 
-/// A source of one tool.
+/// A toolset with one tool.
 struct Drive;
 
 impl Toolset for Drive {
@@ -140,7 +140,7 @@ async fn h106_routes_are_labelled_as_python_prints_them() {
     let served = shown(wf.build().unwrap()).await;
     let pictures = served.get("/dev/apps/shop/build_graph_image").await.json();
     let dot = pictures[""]["dotSrc"].as_str().unwrap();
-    // What is false in Python is no label.
+    // Routes that are false in Python are not labels.
     assert!(dot.contains("first -> off [label=\"\"]"), "{dot}");
     assert!(dot.contains("first -> both [label=\"  ['a', 'b']\"]"), "{dot}");
 }

@@ -1,11 +1,11 @@
-//! Routes of the development server that would change or execute something: for clients on its machine, and without data.
+//! Routes of the development server that would change or execute something. They answer only clients on the same machine, without data.
 
 use serde_json::{Value, json};
 
 use crate::client::{Ask, Reply};
 use crate::served::{apps, serve};
 
-/// What would change or execute something, and the builder's documents, with the answers to clients on the machine.
+/// The routes that would change or execute something, and the builder's documents, with the statuses for clients on the machine.
 const GUARDED: &[(&str, &str, u16)] = &[
     ("PUT", "tests/t", 501),
     ("PUT", "tests/run", 501),
@@ -27,7 +27,7 @@ const GUARDED: &[(&str, &str, u16)] = &[
     ("POST", "deploy/cloud_run", 501),
 ];
 
-/// A body that has what each of the routes reads.
+/// A body with all members that the routes read.
 fn whole() -> Value {
     json!({"sessionData": {}, "evalSet": {"eval_set_id": "e", "eval_cases": []}, "evalId": "c", "sessionId": "s",
         "userId": "u", "evalMetrics": []})
@@ -99,7 +99,7 @@ async fn h94_clients_elsewhere_change_nothing() {
             assert_eq!(reply.status, 403, "{method} {path} {forwarded}");
         }
     }
-    // Without the development server there are no such routes.
+    // Without the development server these routes do not exist.
     let plain = serve(apps()).await;
     for (method, path, _) in GUARDED {
         assert_eq!(plain.send(ask(method, path)).await.status, 404, "{method} {path}");
@@ -107,7 +107,7 @@ async fn h94_clients_elsewhere_change_nothing() {
 }
 
 #[tokio::test]
-async fn h94_behind_another_service_nobody_is_local() {
+async fn h94_no_client_behind_a_proxy_is_local() {
     let routes = apps().dev(true).into_router().unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -143,7 +143,7 @@ async fn h95_names_are_no_paths() {
 }
 
 #[tokio::test]
-async fn h115_h117_what_is_not_kept_is_not_found() {
+async fn h115_h117_documents_that_are_not_kept_are_not_found() {
     let served = serve(apps().dev(true)).await;
     for (path, status, answer) in [
         ("tests/t", 404, Some("Test file not found")),

@@ -12,7 +12,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use crate::client::Ask;
 use crate::served::{Served, apps, message, serve};
 
-/// Records the spans of this thread, in which the server of a test runs.
+/// Records the spans of this thread, on which the server of a test runs.
 fn record(traces: &Traces) -> DefaultGuard {
     pleach_testkit::subscribe(tracing_subscriber::registry().with(traces.layer()))
 }
@@ -53,7 +53,7 @@ async fn h111_h112_the_spans_of_a_session_are_a_tree_with_what_models_were_asked
     assert_eq!(root["parent_span_id"], json!(null));
     assert!(spans.iter().all(|span| span["trace_id"] == root["trace_id"] && span["logs"] == json!([])));
     assert!(spans.iter().all(|span| span["start_time"].as_u64() <= span["end_time"].as_u64()));
-    // A page's script reads such numbers without rounding.
+    // The scripts of pages can read these numbers without rounding.
     assert!(spans.iter().all(|span| span["trace_id"].as_u64().unwrap() < 1 << 53 && span["span_id"].is_u64()));
     let call = &call["attributes"];
     assert_eq!(call["gen_ai.response.finish_reasons"], json!(["stop"]));
@@ -84,7 +84,7 @@ async fn h110_the_span_of_an_event_is_found_by_its_id() {
     assert_eq!(served.get("/dev/apps/nope/debug/trace/nope").await.status, 404);
 }
 
-/// Takes the texts of models out, and changes every event.
+/// A plugin that removes the texts of models and changes every event.
 #[derive(Debug)]
 struct Redactor;
 
@@ -174,7 +174,7 @@ async fn h111_the_spans_of_one_user_are_not_anothers() {
     assert_eq!((of(&of_event, "u").await.status, of(&of_event, "eve").await.status), (200, 404));
     assert_eq!(of(of_session, "u").await.json().as_array().unwrap().len(), 6);
     assert_eq!(of(of_session, "eve").await.json(), json!([]));
-    // A session of the same id in another app is another one.
+    // A session with the same id in another app is another session.
     assert!(spans(&served, "wf", "s").await.is_empty());
 }
 

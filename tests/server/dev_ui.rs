@@ -1,4 +1,4 @@
-//! The hosting of a browser UI: its files, and nothing beside them.
+//! Hosting a browser UI: its files, and no files outside its folder.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::client::Ask;
 use crate::served::{Served, apps, serve};
 
-/// A folder with a UI, and a file beside it.
+/// A folder with a UI, and a file next to the folder.
 fn files() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let ui = folder.path().join("ui");
@@ -55,7 +55,7 @@ async fn h100_a_ui_is_hosted_from_its_folder() {
     }
     assert_eq!(served.get("/dev-ui/nope.js").await.detail(), "Not Found");
     assert_eq!(served.send(Ask::post("/dev-ui/main.js", &json!({}))).await.status, 405);
-    // Without a UI there are no such routes.
+    // Without a UI these routes do not exist.
     let plain = serve(apps()).await;
     for path in ["/", "/dev-ui/", "/dev-ui/config", "/config/telemetry"] {
         assert_eq!(plain.get(path).await.status, 404, "{path}");
@@ -66,7 +66,7 @@ async fn h100_a_ui_is_hosted_from_its_folder() {
 async fn h100_files_answer_as_those_of_other_web_servers() {
     let folder = files();
     let served = hosted(folder.path()).await;
-    // The links of a folder's page would lead elsewhere.
+    // A page of a folder is redirected, because its relative links would lead elsewhere.
     let page = served.get("/dev-ui/assets?a=b").await;
     assert_eq!((page.status, page.header("location")), (307, Some("/dev-ui/assets/?a=b")));
     assert_eq!(served.get("/dev-ui/assets/config").await.status, 404);
@@ -102,7 +102,7 @@ async fn h100_a_file_that_has_not_changed_is_not_sent_again() {
     ] {
         assert_eq!(served.send(ask().header(name, value)).await.text, "js()", "{name}: {value}");
     }
-    // A tag counts more than a date.
+    // The tag takes precedence over the date.
     let both = ask().header("if-none-match", "\"other\"").header("if-modified-since", changed);
     assert_eq!(served.send(both).await.status, 200);
 }
@@ -181,7 +181,7 @@ async fn h101_h102_the_ui_gets_the_config_of_its_server() {
     };
     let reply = served.get(config).await;
     assert_eq!((reply.json(), reply.header("cache-control")), (expected(json!(null)), Some("no-store")));
-    // Whatever the spelling, it is not the folder's file.
+    // Whatever the spelling of the path, the reply is not the file in the folder.
     let spelt = served.get("/dev-ui/assets/config/runtime%2Dconfig.json").await;
     assert_eq!(spelt.json(), expected(json!(null)));
     let logo = json!({"logo_text": "Shop", "logo_image_url": "https://shop.example/logo.png"});

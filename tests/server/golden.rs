@@ -1,7 +1,7 @@
-//! The exchanges that google-adk was recorded with, replayed in their order.
+//! The recorded exchanges with google-adk's server, replayed in their order.
 //!
-//! Ids and times differ in each run: an id must be wherever the recorded one is, and a time must be a number. Prose between
-//! `<` and `>` was taken out of the recordings, and matches any text. Of a validation error only type and place count.
+//! Ids and times differ in each run: an id must be wherever the recording has one, and a time must be a number. Prose between
+//! `<` and `>` was removed from the recordings and matches any text. For validation errors only type and place are compared.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,12 +17,12 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/golden/http");
 /// The event of the recorded span and picture: a call of `get_weather`.
 const CALL: &str = "2cf25fd8-d463-4dc5-a010-2a08471db425";
 
-/// Members with a time.
+/// The members that contain times.
 const TIMES: &[&str] = &["timestamp", "lastUpdateTime", "createTime"];
 
 #[tokio::test]
 async fn h20_to_h82_every_recorded_exchange_is_answered_as_google_adk_does() {
-    // Without files: the recordings have none of the UI's.
+    // The folder has no files, because the recordings contain no file of the UI.
     let ui = tempfile::tempdir().unwrap();
     let traces = Traces::new();
     let _recorded = pleach_testkit::subscribe(tracing_subscriber::registry().with(traces.layer()));
@@ -51,7 +51,7 @@ async fn h20_to_h82_every_recorded_exchange_is_answered_as_google_adk_does() {
     assert_eq!(played, 59);
 }
 
-/// Sends what was sent between the recorded requests.
+/// Sends the requests that were sent between the recorded ones.
 async fn prepare(served: &Served, before: &str) {
     let (path, body) = match before {
         "10" => ("/apps/demo/users/u1/sessions", json!({})),
@@ -64,7 +64,7 @@ async fn prepare(served: &Served, before: &str) {
     assert_eq!(served.post(path, body).await.status, 200);
 }
 
-/// Has the agent call `get_weather`, and returns the id of the call's event.
+/// Makes the agent call `get_weather` and returns the id of the call's event.
 async fn call_of_weather(served: &Served) -> String {
     let message = json!({"parts": [{"text": "weather"}]});
     let body = json!({"appName": "demo", "userId": "u1", "sessionId": "s2", "newMessage": message});
@@ -89,7 +89,7 @@ fn pairs() -> Vec<Pair> {
     paths.iter().map(read).collect()
 }
 
-/// Our ids and the recorded ones in whose place they are.
+/// The ids of this server and the recorded ids that they replace.
 #[derive(Default)]
 struct Ids {
     ours: HashMap<String, String>,
@@ -97,7 +97,7 @@ struct Ids {
 }
 
 impl Ids {
-    /// Returns the recorded request with our ids.
+    /// Returns the recorded request with the ids of this server.
     fn request(&self, recorded: &Value) -> Ask {
         let mut ask =
             Ask::new(recorded["method"].as_str().unwrap(), &self.with_ours(recorded["path"].as_str().unwrap()));
@@ -113,7 +113,7 @@ impl Ids {
         }
     }
 
-    /// Returns a text with our ids in place of the recorded ones.
+    /// Returns a text with the ids of this server in place of the recorded ones.
     fn with_ours(&self, text: &str) -> String {
         self.ours.iter().fold(text.to_owned(), |text, (recorded, ours)| text.replace(recorded, ours))
     }
@@ -177,7 +177,7 @@ impl Ids {
             let back = self.recorded.entry(ours.to_owned()).or_insert_with(|| expected.to_owned());
             return known == ours && back == expected;
         }
-        // The text around the prose that was taken out.
+        // Compares the text around the prose that was removed.
         match (expected.split_once('<'), expected.rsplit_once('>')) {
             (Some((before, _)), Some((_, after))) => ours.starts_with(before) && ours.ends_with(after),
             _ => false,
@@ -185,7 +185,7 @@ impl Ids {
     }
 }
 
-/// Returns the UUID of an id, without the prefix for the kind of id.
+/// Returns the UUID of an id, without the prefix of the kind of id.
 fn uuid_of(text: &str) -> Option<&str> {
     let uuid = ["e-", "p-", "adk-"].iter().find_map(|prefix| text.strip_prefix(prefix)).unwrap_or(text);
     let is_uuid = uuid.len() == 36
@@ -196,10 +196,10 @@ fn uuid_of(text: &str) -> Option<&str> {
     is_uuid.then_some(uuid)
 }
 
-/// Takes out what a server of ours says otherwise on purpose.
+/// Removes the parts in which pleach's server differs on purpose.
 fn relaxed(pair: &Pair, mut json: Value) -> Value {
     match pair.number.as_str() {
-        // Each server has a version of its own.
+        // Each server has its own version.
         "02" => json.as_object_mut().unwrap().values_mut().for_each(|value| *value = Value::Null),
         // Only the beginning of the text is fixed.
         "06" | "18" => cut(&mut json["detail"], ". "),
@@ -209,7 +209,7 @@ fn relaxed(pair: &Pair, mut json: Value) -> Value {
         }
         "45" => own_span(&mut json),
         "46" => json = own_spans(&json),
-        // This server of google-adk had an app that cannot be loaded.
+        // The recorded server had an app that cannot be loaded.
         "58" => json.as_array_mut().unwrap().retain(|app| app != "broken"),
         _ => {}
     }
@@ -221,10 +221,10 @@ fn relaxed(pair: &Pair, mut json: Value) -> Value {
     json
 }
 
-/// The spans of runs. Those of the web framework are google-adk's own.
+/// The names of the spans of runs. Spans of the web framework exist only in google-adk.
 const RUNS: &[&str] = &["invoke_workflow", "invoke_agent", "generate_content", "execute_tool"];
 
-/// Attributes that only one of the two has.
+/// The attributes that only one of the two servers has.
 const OTHERS: &[&str] = &[
     "gen_ai.provider.name",
     "gen_ai.tool.definitions",
@@ -233,7 +233,7 @@ const OTHERS: &[&str] = &[
     "gcp.vertex.agent.llm_response",
 ];
 
-/// Takes out of a span what only one of the two has, and its ids, which must be numbers.
+/// Removes from a span the attributes that only one of the two servers has, and the ids, which must be numbers.
 fn own_span(attributes: &mut Value) {
     let attributes = attributes.as_object_mut().unwrap();
     attributes.retain(|name, value| {
@@ -242,13 +242,13 @@ fn own_span(attributes: &mut Value) {
     });
 }
 
-/// Returns the spans of the run that asked to delete a file: names, the names above them, and attributes.
+/// Returns the spans of the run that asked to delete a file: their names, the names of the spans above them, and their attributes.
 fn own_spans(spans: &Value) -> Value {
     let spans = spans.as_array().unwrap();
     let call = spans.iter().find(|span| span["name"] == "execute_tool delete_file").expect("the call is recorded");
     let is_run = |span: &&Value| RUNS.iter().any(|name| span["name"].as_str().unwrap().starts_with(name));
     let of_trace: Vec<&Value> = spans.iter().filter(|span| span["trace_id"] == call["trace_id"]).collect();
-    // Our traces continue with the answer.
+    // In pleach the trace continues with the answer.
     let end = of_trace.iter().position(|span| span["name"] == "invoke_workflow demo_agent").unwrap();
     of_trace[..=end].iter().copied().filter(is_run).map(|span| own_tree(span, spans)).collect()
 }
@@ -257,7 +257,7 @@ fn own_tree(span: &Value, spans: &[Value]) -> Value {
     assert!(span["start_time"].as_u64() <= span["end_time"].as_u64() && span["logs"].is_array(), "{span}");
     let parent = |span: &Value| spans.iter().find(|above| above["span_id"] == span["parent_span_id"]);
     let mut above = parent(span);
-    // Ours have a span of the agent as a node, too.
+    // In pleach the agent also has a span as a node.
     while let Some(node) = above.filter(|above| above["name"].as_str().unwrap().starts_with("invoke_node")) {
         above = parent(node);
     }
@@ -271,7 +271,7 @@ fn own_tree(span: &Value, spans: &[Value]) -> Value {
         attributes.remove("gcp.vertex.agent.invocation_id");
     }
     if name.starts_with("execute_tool") {
-        // Ours name the session, those of google-adk the agent.
+        // The spans of pleach name the session, and the spans of google-adk name the agent.
         attributes.remove("gen_ai.conversation.id");
         attributes.remove("gen_ai.agent.name");
     }

@@ -1,4 +1,4 @@
-//! The inspector: what its API says of sessions, what moves them, and what it refuses.
+//! The inspector: the views of sessions in its API, the routes that act on sessions, and refused requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +40,7 @@ async fn answer(served: &Served, value: Value) -> Reply {
     served.post(&format!("{SESSION}/moves"), json!({ "answer": answer })).await
 }
 
-/// Waits until the invocation of the session has this status: the run has no client.
+/// Waits until the invocation of the session has this status, because the run has no client.
 async fn until(served: &Served, status: &str) -> Value {
     loop {
         let session = served.get(SESSION).await.json();
@@ -171,7 +171,7 @@ async fn a_message_starts_a_run_and_a_fork_copies_a_session() {
     let again = served.post(&format!("{SESSION}/forks"), json!({"eventId": event, "sessionId": "copy"})).await;
     assert_eq!((again.status, again.detail().as_str()), (409, "Session already exists: copy"));
     assert_eq!(served.post(&format!("{SESSION}/forks"), json!({"eventId": "nope"})).await.status, 404);
-    // What was interrupted in the copy continues.
+    // The interrupted invocation of the copy continues.
     let resume = json!({ "resume": entries[1]["invocation"] });
     let moved = served.post("/inspect/api/apps/wf/users/u/sessions/copy/moves", resume).await;
     assert_eq!(moved.status, 202, "{moved:?}");
@@ -182,7 +182,7 @@ async fn a_message_starts_a_run_and_a_fork_copies_a_session() {
 }
 
 #[tokio::test]
-async fn what_is_new_in_a_session_is_streamed() {
+async fn new_events_of_a_session_are_streamed() {
     let served = waiting().await;
     let entries = served.get(&format!("{SESSION}/timeline")).await.json()["entries"].clone();
     let last = entries.as_array().unwrap().last().unwrap()["id"].as_str().unwrap().to_owned();
@@ -216,7 +216,7 @@ async fn the_picture_of_a_workflow_that_is_a_tool_is_connected_to_its_agent() {
         (&json!("node"), &json!("done"), &json!("helper@1"))
     );
     assert_eq!((&workflow["kind"], &workflow["status"]), (&json!("group"), &json!("done")));
-    // Two lines inside of the workflow, one to the agent, and one from its lower border to the workflow's upper one.
+    // Two lines are inside the workflow, one leads to the agent, and one leads from the agent's lower border to the workflow's upper border.
     let edges = reply["picture"]["edges"].as_array().unwrap();
     assert_eq!(edges.len(), 4, "{reply}");
     let lower = agent["y"].as_f64().unwrap() + agent["height"].as_f64().unwrap();
@@ -224,7 +224,7 @@ async fn the_picture_of_a_workflow_that_is_a_tool_is_connected_to_its_agent() {
     assert_eq!(edges.iter().filter(leads).count(), 1, "{reply}");
 }
 
-/// A model that reports a wait when the test says so, and never answers.
+/// A model that reports a wait when the test lets it, and never answers.
 struct Busy(Arc<Notify>);
 
 impl Model for Busy {
@@ -252,7 +252,7 @@ async fn why_nothing_comes_from_a_model_is_streamed() {
     let base = "/inspect/api/apps/busy/users/u/sessions/s";
     let mut live = Ask::get(&format!("{base}/live")).open(served.address).await;
     assert_eq!(served.post(&format!("{base}/moves"), json!({"message": "go"})).await.status, 202);
-    // The stream follows the run since before this event.
+    // The stream has followed the run since before this event.
     assert!(live.next().await.unwrap().data["stored"].is_string());
     report.notify_one();
     let wait = live.next().await.unwrap().data["wait"].clone();
@@ -260,9 +260,9 @@ async fn why_nothing_comes_from_a_model_is_streamed() {
     assert_eq!((&wait["author"], &wait["path"], &wait["attempt"]), (&json!("helper"), &json!("helper@1"), &json!(2)));
 }
 
-// Without a Runner the store is asked for what other processes have stored.
+// Without a Runner, the inspector polls the store for events of other processes.
 #[tokio::test]
-async fn what_others_store_is_streamed_without_a_runner() {
+async fn events_of_other_writers_are_streamed_without_a_runner() {
     let store = Arc::new(hostile().await);
     let served = serve_alone(Inspector::new(Arc::clone(&store))).await;
     let base = "/inspect/api/apps/old/users/u/sessions/s";
@@ -273,7 +273,7 @@ async fn what_others_store_is_streamed_without_a_runner() {
     event.set_id("e2");
     store.append_event(&mut session, event).await.unwrap();
     assert_eq!(live.next().await.unwrap().data, json!({"stored": "e2"}));
-    // A client that comes back behind it hears of it at once.
+    // A client that comes back after an earlier event gets the new one at once.
     let mut live = Ask::get(&format!("{base}/live")).header("last-event-id", "e1").open(served.address).await;
     assert_eq!(live.next().await.unwrap().data, json!({"stored": "e2"}));
     store.delete_session(&key).await.unwrap();
@@ -335,7 +335,7 @@ async fn an_inspector_without_runners_reads_and_writes_nothing() {
         let refused = served.post(&format!("{base}/{path}"), body).await;
         assert!(refused.status == 403 && refused.detail().contains("only reads"), "{refused:?}");
     }
-    // No route of the API is there.
+    // The server has no route of the API.
     for ask in [
         Ask::post("/apps/old/users/u/sessions", &json!({})),
         Ask::new("DELETE", "/apps/old/users/u/sessions/s"),
@@ -370,7 +370,7 @@ async fn the_page_is_served_with_a_policy_that_runs_nothing_inline() {
     for path in ["/inspect/files/nope.js", "/inspect/files/..%2fmod.rs", "/inspect/nope"] {
         assert_eq!(served.get(path).await.status, 404, "{path}");
     }
-    assert_eq!(serve(apps()).await.get("/inspect/").await.status, 404, "it is off unless it is asked for");
+    assert_eq!(serve(apps()).await.get("/inspect/").await.status, 404, "the inspector is off by default");
 }
 
 #[tokio::test]
@@ -387,7 +387,7 @@ async fn the_inspector_has_the_guards_of_the_api() {
         assert_eq!(served.send(ask.clone().header("host", "evil.example")).await.status, 403);
         assert_eq!(served.send(ask.clone().header("origin", "http://evil.example")).await.status, 403);
     }
-    // A form of another page can send a text, and no JSON.
+    // A form of another page can send text but not JSON.
     let text = Ask::new("POST", &moves).raw("{\"message\": \"x\"}", "text/plain");
     assert_eq!(served.send(text).await.status, 422);
 }

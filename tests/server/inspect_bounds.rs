@@ -1,4 +1,4 @@
-//! The inspector: pieces of long sessions, what is too much, and what it leaves out.
+//! The inspector: parts of long sessions, its limits, and values that it hides.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ use crate::inspect::{SESSION, hostile, inspected, serve_alone, waiting};
 use crate::served::{apps, serve};
 use crate::wf;
 
-/// The invocations of a session with ten events take turns.
+/// A session with ten events whose invocations alternate.
 async fn mixed() -> InMemorySessionService {
     let store = InMemorySessionService::new();
     let mut session = store.create_session(CreateSession::new("old", "u").with_session_id("s")).await.unwrap();
@@ -58,7 +58,7 @@ async fn a_timeline_is_read_from_both_ends_and_for_one_invocation() {
     }
 }
 
-/// A key of the state beside its value says as much of a credential as a member's name.
+/// A state key next to its value reveals a credential as much as a member's name.
 #[tokio::test]
 async fn h9_views_of_the_state_hold_no_secret_of_a_credential() {
     let store = InMemorySessionService::new();
@@ -75,11 +75,12 @@ async fn h9_views_of_the_state_hold_no_secret_of_a_credential() {
     }
 }
 
-/// Reading takes the memory of a whole session, so only some requests do it at once, and the server answers others meanwhile.
+/// Reading a session takes memory for all of it, so only a few requests read at once. The server answers other requests in the meantime.
 #[tokio::test]
 async fn few_sessions_are_read_at_once() {
-    let counts = Arc::new(Reads::default());
-    let served = serve_alone(Inspector::new(Unlisted { inner: hostile().await, counts: Arc::clone(&counts) })).await;
+    let counts = Arc::new(GatedReads::default());
+    let served =
+        serve_alone(Inspector::new(MinimalService { inner: hostile().await, counts: Arc::clone(&counts) })).await;
     let timeline = "/inspect/api/apps/old/users/u/sessions/s/timeline";
     let address = served.address;
     let ask = || tokio::spawn(async move { Ask::get(timeline).to(address).await });
@@ -95,11 +96,11 @@ async fn few_sessions_are_read_at_once() {
 
 #[tokio::test]
 async fn an_app_is_shown_by_a_session_service_that_lists_none() {
-    let served = serve_alone(Inspector::new(Unlisted::open(hostile().await))).await;
+    let served = serve_alone(Inspector::new(MinimalService::open(hostile().await))).await;
     assert_eq!(served.get("/inspect/api/apps").await.json(), json!({ "apps": [] }));
     assert_eq!(served.get("/inspect/api/apps/old/sessions").await.json()["total"], 1);
     let server = Server::new().app(App::new("wf", wf::workflow().unwrap()).unwrap());
-    let served = inspected(server.sessions(Unlisted::open(hostile().await))).await;
+    let served = inspected(server.sessions(MinimalService::open(hostile().await))).await;
     let apps = served.get("/inspect/api/apps").await.json();
     assert_eq!(apps, json!({"apps": [{"name": "wf", "readOnly": false}]}));
 }
@@ -134,15 +135,15 @@ async fn replies_are_neither_kept_nor_guessed_at() {
     assert_eq!(headers, [Some("no-store"), Some("nosniff")]);
 }
 
-// A stream without news says from time to time that it is there: without that, a client that has gone would not be noticed.
+// A stream without new events sends comments from time to time. Otherwise the server would not notice that a client has gone.
 #[tokio::test]
 async fn followers_of_a_quiet_session_get_comments() {
-    let served = inspected(apps().clock(Quarters)).await;
+    let served = inspected(apps().clock(QuarterMinuteClock)).await;
     served.session("wf", "s").await;
     for path in [&format!("{SESSION}/live"), "/apps/wf/users/u/sessions/s/events?wait=true"] {
         assert_eq!(Ask::get(path).open(served.address).await.comment().await.as_deref(), Some("ping"), "{path}");
     }
-    let served = serve_alone(Inspector::new(hostile().await).clock(Quarters)).await;
+    let served = serve_alone(Inspector::new(hostile().await).clock(QuarterMinuteClock)).await;
     let live = "/inspect/api/apps/old/users/u/sessions/s/live";
     assert_eq!(Ask::get(live).open(served.address).await.comment().await.as_deref(), Some("ping"));
 }
@@ -150,7 +151,7 @@ async fn followers_of_a_quiet_session_get_comments() {
 #[tokio::test]
 async fn a_user_has_so_many_followers_at_once() {
     let limits = ServerLimits::new().followers_per_user(1);
-    let served = inspected(apps().clock(Quarters).limits(limits)).await;
+    let served = inspected(apps().clock(QuarterMinuteClock).limits(limits)).await;
     served.session("wf", "s").await;
     let (live, events) = (format!("{SESSION}/live"), "/apps/wf/users/u/sessions/s/events?wait=true");
     let mut first = Ask::get(&live).open(served.address).await;
@@ -158,7 +159,7 @@ async fn a_user_has_so_many_followers_at_once() {
     let refused = served.get(events).await;
     assert!(refused.status == 429 && refused.detail().contains("1 followers"), "{refused:?}");
     drop(first);
-    // The place is free when the server has noticed.
+    // The slot is free once the server has noticed.
     loop {
         let mut next = Ask::get(events).open(served.address).await;
         if next.comment().await.is_some() {
@@ -167,11 +168,11 @@ async fn a_user_has_so_many_followers_at_once() {
     }
 }
 
-/// A clock whose sleeps of a quarter of a minute end at once, and others never.
+/// A clock whose sleeps of a quarter of a minute end at once. Other sleeps never end.
 #[derive(Debug)]
-struct Quarters;
+struct QuarterMinuteClock;
 
-impl Clock for Quarters {
+impl Clock for QuarterMinuteClock {
     fn now(&self) -> f64 {
         1_800_000_000.0
     }
@@ -184,21 +185,21 @@ impl Clock for Quarters {
     }
 }
 
-/// How many loads of sessions there are, each of which waits for a permit.
+/// Counts the loads of sessions, each of which waits for a permit.
 #[derive(Debug)]
-struct Reads {
+struct GatedReads {
     gate: Semaphore,
     now: AtomicUsize,
     most: AtomicUsize,
 }
 
-impl Default for Reads {
+impl Default for GatedReads {
     fn default() -> Self {
         Self { gate: Semaphore::new(0), now: AtomicUsize::new(0), most: AtomicUsize::new(0) }
     }
 }
 
-impl Reads {
+impl GatedReads {
     async fn pass(&self) {
         let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(now, Ordering::SeqCst);
@@ -213,22 +214,22 @@ impl Reads {
     }
 }
 
-/// A session service with the methods that every one has.
+/// A session service with only the required methods.
 #[derive(Debug)]
-struct Unlisted {
+struct MinimalService {
     inner: InMemorySessionService,
-    counts: Arc<Reads>,
+    counts: Arc<GatedReads>,
 }
 
-impl Unlisted {
-    /// Loads wait for nothing.
+impl MinimalService {
+    /// A service whose loads do not wait.
     fn open(inner: InMemorySessionService) -> Self {
-        let counts = Reads { gate: Semaphore::new(Semaphore::MAX_PERMITS), ..Reads::default() };
+        let counts = GatedReads { gate: Semaphore::new(Semaphore::MAX_PERMITS), ..GatedReads::default() };
         Self { inner, counts: Arc::new(counts) }
     }
 }
 
-impl SessionService for Unlisted {
+impl SessionService for MinimalService {
     fn create_session(&self, request: CreateSession) -> BoxFuture<'_, SessionResult<Session>> {
         self.inner.create_session(request)
     }

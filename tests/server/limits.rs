@@ -1,4 +1,4 @@
-//! Limits, each with an answer that names it.
+//! The limits of the server. The answer to each names the limit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ async fn a_body_that_is_too_large_is_answered_with_413() {
     let declared = served.post("/run", large.clone()).await;
     assert_eq!(
         (declared.status, declared.detail()),
-        (413, "The body is too large: at most 1000 bytes are taken.".into())
+        (413, "The body is too large: at most 1000 bytes are accepted.".into())
     );
     let text = large.to_string();
     let chunked = format!("{:x}\r\n{text}\r\n0\r\n\r\n", text.len());
@@ -43,7 +43,7 @@ async fn deep_json_is_refused_before_anything_is_stored() {
         assert_eq!(reply.status, 400, "{reply:?}");
         assert!(reply.detail().contains("nested too deep"), "{reply:?}");
     }
-    // What can be read and not be stored: a document of an event is deeper than the state in it.
+    // The state can be read but not stored, because the document of its event is deeper than the state.
     let deep = (0..125).fold(json!(1), |inner, _| json!([inner]));
     let mut body = message("demo", "s", "hi");
     body["stateDelta"] = json!({ "k": deep });
@@ -53,7 +53,7 @@ async fn deep_json_is_refused_before_anything_is_stored() {
     assert_eq!(served.get("/apps/demo/users/u/sessions/s").await.json()["events"], json!([]));
 }
 
-/// Sends a text as it is, and returns the status and the first problem's place and text.
+/// Sends a text unchanged. Returns the status and the place and text of the first problem.
 async fn refused(served: &Served, path: &str, text: String) -> (u16, String) {
     let reply = served.send(Ask::new("POST", path).raw(text, "application/json")).await;
     let problem = &reply.json()["detail"][0];
@@ -90,7 +90,7 @@ async fn counts_of_a_body_are_bounded_before_anything_is_stored() {
     let listed = served.get("/apps/demo/users/u/sessions").await.json();
     assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
     assert_eq!(served.get("/apps/demo/users/u/sessions/s").await.json()["events"], json!([]));
-    // At the limit, and lists of user data with the same names.
+    // Values at the limit, and lists of user data with the same names, are accepted.
     let (status, problem) =
         refused(&served, "/apps/demo/users/u/sessions/t", format!(r#"{{"events":[{}]}}"#, many("0", 1_001))).await;
     assert_eq!(status, 200, "{problem}");
@@ -116,7 +116,7 @@ async fn counts_that_a_body_may_have_are_options() {
     assert!(deep.status == 400 && deep.detail().contains("at most 6 levels"), "{deep:?}");
 }
 
-/// A message that is not one would be refused by its shape; without a session its shape is not checked.
+/// The body is not a message and would be refused. Without a session the body is not checked.
 #[tokio::test]
 async fn a_large_message_is_not_read_without_its_session() {
     let served = serve(apps()).await;
@@ -141,7 +141,7 @@ async fn a_user_has_so_many_runs_at_once() {
     let refused = served.post("/run", message("gate", "s", "hi")).await;
     assert_eq!(refused.status, 429);
     assert!(refused.detail().contains("1 at once"), "{refused:?}");
-    // Another app, and another user of this one.
+    // Another app and another user of this app are not limited.
     assert_eq!(served.post("/run", message("demo", "s", "hi")).await.status, 200);
     let other = json!({"appName": "gate", "userId": "v", "sessionId": "s"});
     assert_eq!(served.post("/run", other).await.status, 404);
@@ -173,7 +173,7 @@ async fn a_run_that_takes_too_long_is_aborted() {
 }
 
 #[tokio::test]
-async fn a_server_with_all_its_connections_open_says_that_it_is_alive() {
+async fn a_server_with_all_connections_in_use_reports_that_it_is_alive() {
     let served = serve(apps().limits(ServerLimits::new().connections(2))).await;
     served.session("demo", "s").await;
     let idle: Vec<TcpStream> = {
@@ -193,7 +193,7 @@ async fn a_server_with_all_its_connections_open_says_that_it_is_alive() {
     }
     assert_eq!(served.get("/health").await.status, 200);
     drop(idle);
-    // The server hears of the end of a connection some time later.
+    // The server notices the end of a connection some time later.
     while served.get("/list-apps").await.status != 200 {}
     assert_eq!(served.post("/run", message("demo", "s", "hi")).await.status, 200);
 }

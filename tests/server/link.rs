@@ -1,4 +1,4 @@
-//! Connections in memory, which carry as many bytes a second as a test says.
+//! Connections in memory, which carry as many bytes per second as a test says.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use tokio::time::sleep;
 
 use crate::client::{Ask, Reply};
 
-/// What a connection holds that its reader has not taken.
+/// The number of unread bytes that a connection buffers.
 const HELD: usize = 4096;
 
-/// A server that is reached by connections in memory.
+/// A server that is reached through connections in memory.
 #[derive(Clone)]
 pub(crate) struct Network {
     routes: Router,
@@ -30,18 +30,18 @@ impl Network {
         let (client, server) = tokio::io::duplex(HELD);
         let service = TowerToHyperService::new(self.routes.clone());
         tokio::spawn(async move {
-            // A client may leave.
+            // The client may close the connection.
             http1::Builder::new().serve_connection(TokioIo::new(server), service).await.ok();
         });
         client
     }
 
-    /// Sends a request, and reads the reply as fast as it comes.
+    /// Sends a request and reads the reply at full speed.
     pub(crate) async fn send(&self, ask: &Ask) -> Reply {
         ask.over(self.connect(), "server").await
     }
 
-    /// Sends a request, and reads the head of the reply.
+    /// Sends a request and reads the head of the reply.
     pub(crate) async fn open(&self, ask: &Ask, bytes_per_second: usize) -> Link {
         let mut stream = self.connect();
         stream.write_all(&ask.bytes("server")).await.unwrap();

@@ -1,7 +1,7 @@
-//! Slow clients beside fast runs.
+//! Slow clients in parallel with fast runs.
 //!
-//! Links are in memory and carry a fixed number of bytes a second of the paused clock, so that nothing depends on the machine: time passes
-//! only when everything waits for it. A run that waited for the link of a slow client would take time; the others take none.
+//! Links are in memory and carry a fixed number of bytes per second of the paused clock, so nothing depends on the machine: time passes
+//! only when all tasks wait for it. A run that waited for the link of a slow client would take time. Other runs take none.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -18,38 +18,38 @@ use crate::client::Ask;
 use crate::link::{Link, Network};
 use crate::served::{apps, message};
 
-/// Clients that read their own run.
+/// The number of clients that read their own run.
 const READERS: usize = 380;
-/// Clients that follow a run of another client, which is faster than they are.
+/// The number of clients that follow a run of another client, which is faster than they are.
 const FOLLOWERS: usize = 80;
-/// Clients that leave in the middle of their run.
+/// The number of clients that leave in the middle of their run.
 const LEAVERS: usize = 40;
 
-/// The events of a slow client's run, of about a kilobyte each: a second on its link.
+/// The number of events of a slow client's run, of about a kilobyte each. Each takes a second on the link.
 const EVENTS: usize = 48;
-/// The events of a followed run: more than the server keeps for followers.
+/// The number of events of a followed run. It is more than the server buffers for followers.
 const FED: usize = 300;
 
-/// The most events of a run that are on their way to its client: in the server's buffers and on the link.
+/// The maximum number of events between a run and its client, in the server's buffers and on the link.
 const ON_THE_WAY: usize = 24;
 
-/// What a slow link carries.
+/// The speed of a slow link.
 const BYTES_PER_SECOND: usize = 1024;
 
-/// Fast runs, and how many of them begin in a second.
+/// The number of fast runs.
 const RUNS: usize = 2000;
 const RUNS_PER_SECOND: usize = 200;
 
-/// How many events each session's run has given.
+/// The number of events that the run of each session has yielded.
 #[derive(Clone, Debug, Default)]
-struct Given(Arc<Mutex<HashMap<String, usize>>>);
+struct YieldedEvents(Arc<Mutex<HashMap<String, usize>>>);
 
-impl Given {
+impl YieldedEvents {
     fn of(&self, session: &str) -> usize {
         self.0.lock().unwrap().get(session).copied().unwrap_or_default()
     }
 
-    /// The app of slow clients: it gives as many numbered events as the message says.
+    /// The app of slow clients. It yields as many numbered events as the message says.
     fn app(&self) -> App {
         let given = self.clone();
         let tell = FunctionNode::new("tell", move |ctx: Context, Input(count): Input<String>| {
@@ -81,8 +81,8 @@ fn ask(session: &str, events: usize) -> Ask {
     Ask::post("/run_sse", &message("tell", session, &events.to_string()))
 }
 
-/// Reads the whole stream of a run, and returns the ids of its events.
-async fn read_slowly(network: Network, given: Given, session: String) -> Vec<String> {
+/// Reads the whole stream of a run and returns the ids of its events.
+async fn read_slowly(network: Network, given: YieldedEvents, session: String) -> Vec<String> {
     let mut link = network.open(&ask(&session, EVENTS), BYTES_PER_SECOND).await;
     let mut ids = Vec::new();
     while let Some(event) = link.next().await {
@@ -95,7 +95,7 @@ async fn read_slowly(network: Network, given: Given, session: String) -> Vec<Str
     ids
 }
 
-/// Reads what a run gives that another client drives.
+/// Follows the run of another client.
 async fn follow_slowly(network: Network, session: String) -> usize {
     let path = format!("/apps/tell/users/u/sessions/{session}/events");
     let mut link = network.open(&Ask::get(&path), BYTES_PER_SECOND).await;
@@ -109,7 +109,7 @@ async fn follow_slowly(network: Network, session: String) -> usize {
     count
 }
 
-/// Reads a few events, and leaves.
+/// Reads a few events and leaves.
 async fn leave(network: Network, session: String) {
     let mut link: Link = network.open(&ask(&session, EVENTS), BYTES_PER_SECOND).await;
     for number in 0..3 {
@@ -117,7 +117,7 @@ async fn leave(network: Network, session: String) {
     }
 }
 
-/// Sends messages to an agent that calls a tool, at a steady rate. Returns how long each run took.
+/// Sends messages at a steady rate to an agent that calls a tool. Returns the time of each run.
 async fn run_fast(network: Network) -> Vec<Duration> {
     let start = Instant::now();
     let run = async |number: usize| {
@@ -136,13 +136,13 @@ async fn run_fast(network: Network) -> Vec<Duration> {
 
 #[tokio::test(start_paused = true)]
 async fn slow_clients_hold_up_no_other_run_and_get_each_event_in_order() {
-    let (given, sessions) = (Given::default(), Arc::new(InMemorySessionService::new()));
+    let (given, sessions) = (YieldedEvents::default(), Arc::new(InMemorySessionService::new()));
     let server: Server = apps().app(given.app()).sessions(Arc::clone(&sessions)).auto_create_session(true);
     let server = server.build().unwrap();
     let network = Network::of(server.router());
     let names = |kind: &str, count: usize| (0..count).map(|number| format!("{kind}-{number}")).collect::<Vec<_>>();
 
-    // The runs that are followed, at their own speed.
+    // The followed runs run at their own speed.
     let feeds = names("feed", 4);
     let fed = feeds.iter().map(|feed| {
         let (network, ask) = (network.clone(), ask(feed, FED));
@@ -159,7 +159,7 @@ async fn slow_clients_hold_up_no_other_run_and_get_each_event_in_order() {
         readers.iter().map(|name| tokio::spawn(read_slowly(network.clone(), given.clone(), name.clone()))).collect();
     let leaving: Vec<_> =
         names("gone", LEAVERS).into_iter().map(|name| tokio::spawn(leave(network.clone(), name))).collect();
-    // All of them are in the middle of their streams.
+    // All slow clients are in the middle of their streams.
     sleep(Duration::from_secs(2)).await;
 
     let took = run_fast(network.clone()).await;
@@ -179,7 +179,7 @@ async fn slow_clients_hold_up_no_other_run_and_get_each_event_in_order() {
     for leaver in leaving {
         leaver.await.unwrap();
     }
-    // Who left has aborted a run that was not far ahead.
+    // The clients that left have aborted their runs, which were not far ahead.
     let active = server.drain(Duration::from_secs(60)).await;
     assert!(active.iter().all(|(_, active)| active.runs.is_empty()), "{active:?}");
     for name in names("gone", LEAVERS) {
@@ -187,7 +187,7 @@ async fn slow_clients_hold_up_no_other_run_and_get_each_event_in_order() {
     }
 }
 
-/// Returns the ids of the events of a session that are not the user's.
+/// Returns the ids of the events of a session, except the user's events.
 async fn stored(sessions: &InMemorySessionService, session: &str) -> Vec<String> {
     let key = SessionKey::new("tell", "u", session);
     let loaded = sessions.get_session(&key, GetSessionConfig::all()).await.unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! What the log holds: nothing that a client, a tool or a credential says.
+//! The log contains no data of clients, tools or credentials.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -39,7 +39,7 @@ impl MakeWriter<'_> for Log {
     }
 }
 
-/// Writes what this thread logs into a text. The runtime of a test has one thread, so that of the server is in it.
+/// Writes the log of this thread into a text. The runtime of a test has one thread, so the text includes the log of the server.
 fn record() -> (Log, tracing::subscriber::DefaultGuard) {
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::DEBUG).with_writer(log.clone());
@@ -76,6 +76,6 @@ async fn nothing_secret_is_logged_at_debug() {
         served.send(ask.header("authorization", "Bearer S3CR3T").header("idempotency-key", "S3CR3T")).await;
     }
     let text = log.text();
-    assert!(text.contains("a run failed"), "the log is that of the server: {text}");
+    assert!(text.contains("a run failed"), "the log has the lines of the server: {text}");
     assert!(!text.contains("S3CR3T"), "{text}");
 }

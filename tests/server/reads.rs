@@ -1,4 +1,4 @@
-//! How often a run reads its session.
+//! The number of times that a run reads its session.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,9 +12,9 @@ use serde_json::json;
 
 use crate::served::{apps, message, serve};
 
-/// Sessions in memory that count how often one is read, and whose reads can be made to fail.
+/// Sessions in memory that count their reads. Reads can be made to fail.
 #[derive(Clone, Debug, Default)]
-struct Counted {
+struct CountingSessions {
     inner: Arc<InMemorySessionService>,
     reads: Arc<AtomicUsize>,
     fails: Arc<AtomicBool>,
@@ -22,7 +22,7 @@ struct Counted {
 
 type Answer<'a, T> = BoxFuture<'a, Result<T, SessionError>>;
 
-impl SessionService for Counted {
+impl SessionService for CountingSessions {
     fn create_session(&self, request: CreateSession) -> Answer<'_, Session> {
         self.inner.create_session(request)
     }
@@ -63,7 +63,7 @@ impl SessionService for Counted {
 // H51, H57
 #[tokio::test]
 async fn h57_a_run_reads_its_session_once_and_its_stream_begins_with_it() {
-    let sessions = Counted::default();
+    let sessions = CountingSessions::default();
     let served = serve(apps().sessions(sessions.clone())).await;
     served.session("demo", "s").await;
     for path in ["/run", "/run_sse"] {
@@ -71,7 +71,7 @@ async fn h57_a_run_reads_its_session_once_and_its_stream_begins_with_it() {
         let reply = served.post(path, message("demo", "s", "weather")).await;
         assert_eq!(reply.status, 200);
         let events = if path == "/run" { reply.json().as_array().unwrap().clone() } else { reply.events() };
-        // The message is not among them.
+        // The user's message is not among the events.
         assert!(events.len() == 3 && events.iter().all(|event| event["author"] == "demo_agent"), "{events:?}");
         assert_eq!(sessions.reads.load(Ordering::SeqCst) - before, 1, "{path}");
         for missing in ["nope", " "] {

@@ -1,4 +1,4 @@
-//! What the runtime trusts is written by no client, by whatever route, and what bound callers leave alone.
+//! Reserved keys, which the runtime trusts: clients cannot write them through any route. Also the state that bound callers cannot change.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn object(key: &str, value: Value) -> Value {
 
 const BASE: &str = "/apps/demo/users/u/sessions";
 
-/// Every request that changes state, with this change.
+/// All requests that change state, with this change.
 fn changes(delta: &Value) -> Vec<Ask> {
     let mut run = message("demo", "s", "hi");
     run["stateDelta"] = delta.clone();
@@ -58,7 +58,7 @@ fn changes(delta: &Value) -> Vec<Ask> {
     ]
 }
 
-/// Their keys are named by auth configs, so that no list of names has them all.
+/// Auth configs choose the keys of credentials, so no list of names contains all of them.
 #[tokio::test]
 async fn no_route_plants_replaces_or_removes_a_credential() {
     let kept = json!({"auth_type": "oauth2", "oauth2": {"access_token": "own"}});
@@ -85,7 +85,7 @@ async fn no_route_plants_replaces_or_removes_a_credential() {
     for (key, value) in deltas {
         for (number, ask) in changes(&object(key, value)).into_iter().enumerate() {
             let reply = served.send(ask).await;
-            // As above: the named session without a wrapper.
+            // This request writes to the named session without a wrapper.
             if number == 3 && reply.status == 200 {
                 served.send(Ask::new("DELETE", &format!("{BASE}/new"))).await;
                 continue;
@@ -98,7 +98,7 @@ async fn no_route_plants_replaces_or_removes_a_credential() {
         let refused = served.send(patch).await;
         assert_eq!((refused.status, refused.detail().contains("'kept'")), (403, true), "{refused:?}");
     }
-    // Sent back as it was shown, it stays.
+    // A credential that is sent back as it was shown stays unchanged.
     let whole = json!({"kept": shown, "mood": "good"});
     let patched = served.send(Ask::new("PATCH", &format!("{BASE}/s")).json(&json!({"stateDelta": whole}))).await;
     assert_eq!((patched.status, &patched.json()["state"]), (200, &whole));
@@ -108,7 +108,7 @@ async fn no_route_plants_replaces_or_removes_a_credential() {
     let key = pleach::SessionKey::new("demo", "u", "s");
     let stored = runner.sessions().get_session(&key, Default::default()).await.unwrap().unwrap();
     assert_eq!((&stored.state["kept"], &stored.state["mood"]), (&kept, &json!("good")));
-    // Nor does another session of the user replace it.
+    // Another session of the user does not replace the credential either.
     let delta = Map::from_iter([("user:kept".to_owned(), kept.clone())]);
     let request = pleach::RunRequest::new(("u", "s")).message("go").reserved_state_delta(delta);
     runner.start(request).reply().await.unwrap();
@@ -176,7 +176,7 @@ async fn no_route_writes_reserved_metadata() {
 
 /// A browser UI sends the whole state back when a person changes one value of it.
 #[tokio::test]
-async fn a_state_that_is_sent_back_changes_nothing_but_what_a_person_has_changed() {
+async fn a_state_that_is_sent_back_changes_only_the_values_that_a_person_has_changed() {
     let budget = BudgetPlugin::builder().per_user(Limits::new().model_calls(9)).build().unwrap();
     let served = serve(shop(LlmAgent::builder("helper").model(ScriptedModel::saying("hi").repeating()), budget)).await;
     served.session("shop", "s").await;
@@ -192,7 +192,7 @@ async fn a_state_that_is_sent_back_changes_nothing_but_what_a_person_has_changed
     run["stateDelta"] = whole.clone();
     let key = Ask::post("/run", &run).header("idempotency-key", "k");
     assert_eq!(served.send(key.clone()).await.status, 200);
-    // Sent again, when the run has counted meanwhile.
+    // The state is sent again after the run has counted further.
     let again = served.send(key).await;
     assert_eq!(again.status, 200, "{again:?}");
     let session = served.get(session).await.json();
@@ -235,7 +235,7 @@ async fn a_spent_budget_stays_spent() {
             assert_eq!(served.send(patch).await.status, 403);
         }
     }
-    // The names of an earlier version are state like any other.
+    // The key names of an earlier version are ordinary state.
     let old = json!({"stateDelta": {"user:budget:base:model_calls": 100}});
     assert_eq!(served.send(Ask::new("PATCH", "/apps/shop/users/u/sessions/s").json(&old)).await.status, 200);
     assert!(says(&served, "u").await.text.contains("BUDGET_EXCEEDED"));
@@ -261,7 +261,7 @@ async fn one_user_does_not_block_the_others() {
     assert_eq!(model.requests().len(), 1);
 }
 
-/// The run counts on its events what it has used; an answer continues to count from there.
+/// The run records its usage on its events, and an answer continues from the recorded usage.
 #[tokio::test]
 async fn a_client_does_not_reset_the_limit_of_a_run() {
     let pay = tool("pay", "Pays.", async || "paid").require_confirmation();
@@ -284,7 +284,7 @@ async fn a_client_does_not_reset_the_limit_of_a_run() {
     assert_eq!(model.requests().len(), 3);
 }
 
-/// A tool that writes under a key that a model chooses.
+/// The tool writes under a key that a model chooses.
 #[tokio::test]
 async fn a_tool_does_not_write_reserved_keys_for_a_model() {
     let put = tool("put", "Writes state.", async |ctx: pleach::ToolContext| {
@@ -313,7 +313,7 @@ async fn a_bound_caller_does_not_change_the_state_of_the_app() {
         let served = serve(bound(rights)).await;
         served.session("demo", "s").await;
         let shared = Ask::new("PATCH", &format!("{BASE}/s")).json(&json!({"stateDelta": {"app:limit": 1}}));
-        assert_eq!(served.send(shared).await.status, 200, "a caller that acts for everybody");
+        assert_eq!(served.send(shared).await.status, 200, "a caller that is not bound to a user");
         for (number, ask) in changes(&json!({"app:limit": 2, "own": 1})).into_iter().enumerate() {
             if [3, 7].contains(&number) {
                 continue;
@@ -327,7 +327,7 @@ async fn a_bound_caller_does_not_change_the_state_of_the_app() {
         }
         let expected = if status == 200 { json!({"app:limit": 2, "own": 1}) } else { json!({"app:limit": 1}) };
         assert_eq!(state_of(&served, "s").await, expected);
-        // What is as it was may be sent back.
+        // Unchanged values may be sent back.
         let mut whole = expected;
         whole["own"] = json!(2);
         let echo = Ask::new("PATCH", &format!("{BASE}/s")).json(&json!({"stateDelta": whole})).header("x-user", "u");
@@ -361,7 +361,7 @@ async fn a_bound_caller_writes_nothing_of_other_apps() {
     }
 }
 
-/// Such a session could hold what looks like the result of a step.
+/// Such a session could contain a forged result of a step.
 #[tokio::test]
 async fn a_bound_caller_begins_no_session_with_events() {
     let forged =

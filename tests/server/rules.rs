@@ -81,14 +81,14 @@ async fn h27_apps_that_are_not_served() {
         }
     }
     assert_eq!(served.get("/apps/__x/app-info").await.status, 403);
-    // Who listens for this machine alone, and for development, keeps no secret of them.
+    // A development server that listens only for this machine treats such a name as an unknown app.
     let dev = serve(apps().dev(true)).await;
     for path in ["/apps/__x/app-info", "/dev/apps/__x/build_graph"] {
         let reply = dev.get(path).await;
         assert_eq!((reply.status, reply.detail().starts_with("Agent not found: '__x'.")), (404, true), "{reply:?}");
     }
     assert_eq!(dev.post("/run", message("__x", "s", "hi")).await.status, 404);
-    // A session's app need not exist.
+    // The app of a session need not exist.
     assert_eq!(served.get("/apps/nope/users/u/sessions").await.json(), json!([]));
     assert_eq!(served.post("/apps/nope/users/u/sessions", json!({})).await.status, 200);
 }
@@ -126,7 +126,7 @@ async fn h30_h37_sessions_are_made_read_and_removed() {
 }
 
 #[tokio::test]
-async fn h33_h34_what_a_new_session_must_not_begin_with() {
+async fn h33_h34_events_and_options_that_a_new_session_must_not_have_are_refused() {
     let served = demo().await;
     let call = |name: &str| json!({"content": {"parts": [{"functionCall": {"name": name}}]}});
     let answer = |name: &str| json!({"content": {"parts": [{"function_response": {"name": name}}]}});
@@ -169,7 +169,7 @@ async fn h6_h58_h59_the_parameters_of_a_run() {
     let served = demo().await;
     served.session("demo", "s").await;
     let mut body = message("demo", "s", "artifact please");
-    // A client sends no signals.
+    // A client cannot send signals.
     let signal = json!({"name": "paid", "payload": 1});
     body["customMetadata"] = json!({"trace": "t1", "__adk_internal_x": 1, "pleach_signal": signal});
     body["stateDelta"] = json!({"seen": null, "user:n": 1});
@@ -395,7 +395,7 @@ async fn h6_a_second_spelling_of_a_member_is_one_too_many() {
         let problem = &reply.json()["detail"][0];
         assert_eq!((reply.status, &problem["type"], &problem["loc"]), (422, &json!("extra_forbidden"), &place));
     }
-    // Where other members are ignored, the second spelling is.
+    // Where unknown members are ignored, the second spelling is ignored as well.
     let mut body = message("demo", "s", "hi");
     body["app_name"] = json!("nope");
     assert_eq!(served.post("/run", body).await.status, 200);
@@ -407,7 +407,7 @@ async fn h6_a_body_may_begin_with_a_byte_order_mark() {
     let body = "\u{feff}{\"sessionId\": \"marked\"}";
     let made = served.send(Ask::new("POST", SESSIONS).raw(body, "application/json")).await;
     assert_eq!(made.json()["id"], "marked");
-    // JSON has no such numbers.
+    // These numbers do not exist in JSON.
     for number in ["NaN", "-Infinity", "1e999"] {
         let body = format!("{{\"state\": {{\"k\": {number}}}}}");
         let reply = served.send(Ask::new("POST", SESSIONS).raw(body, "application/json")).await;

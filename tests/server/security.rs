@@ -1,4 +1,4 @@
-//! What must not get in, or out.
+//! Requests that must be refused, and data that must not leave the server.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ async fn h90_h91_requests_of_foreign_pages_are_refused_on_every_route() {
     assert_eq!(served.get("/apps/demo/users/u/sessions/s").await.json()["events"], json!([]));
 }
 
-/// Ways to write `../`.
+/// Spellings of `../`.
 const UP: &[&str] = &["../", "..%2f", "%2e%2e/", "%2e%2e%2f", "%252e%252e%252f", "..%5c", "..\\", "..%255c", "....//"];
 
 #[tokio::test]
@@ -134,7 +134,7 @@ async fn h7_a_redirection_stays_on_the_server() {
 async fn h9_secrets_of_credentials_do_not_leave_by_any_route() {
     let served = demo().await;
     let credential = json!({"authType": "oauth2", "oauth2": {"clientId": "public", "clientSecret": "s3cr3t", "accessToken": "t0k3n"}});
-    // Clients may not write one under a key, so the program does.
+    // Clients may not write a credential into the state, so the program does.
     let state = json!({"cred": credential, "user:cred": {"raw_auth_credential": credential}});
     let wanted = pleach::CreateSession::new("demo", "u").with_session_id("s");
     let wanted = wanted.with_state(state.as_object().unwrap().clone());
@@ -149,7 +149,7 @@ async fn h9_secrets_of_credentials_do_not_leave_by_any_route() {
             .await,
         served.get("/apps/demo/users/u/sessions/s/events").await,
     ];
-    // As deep as it can be stored.
+    // The credential is nested as deep as it can be stored.
     let deep = (0..120).fold(credential, |inner, _| json!([inner]));
     let deep = Ask::new("PATCH", "/apps/demo/users/u/sessions/s").json(&json!({"stateDelta": {"deep": deep}}));
     for reply in replies.into_iter().chain([served.send(deep).await]) {

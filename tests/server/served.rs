@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::client::{Ask, Reply};
 use crate::{demo, wf};
 
-/// A server that ends with its test.
+/// A server that runs until the end of its test.
 pub(crate) struct Served {
     pub(crate) address: SocketAddr,
     pub(crate) server: ApiServer,

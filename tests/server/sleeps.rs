@@ -1,4 +1,4 @@
-//! Sleeps of apps that are served.
+//! Sleeps of runs in a server.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn sleeper(duration: Duration) -> Workflow {
     wf.build().unwrap()
 }
 
-/// A server of one app, whose sessions are given.
+/// A server of one app with these sessions.
 fn server(duration: Duration, sessions: impl SessionService) -> Server {
     Server::new().app(App::new("sleeper", sleeper(duration)).unwrap()).sessions(sessions)
 }
@@ -29,7 +29,7 @@ async fn events(served: &Served) -> Vec<Value> {
     served.get("/apps/sleeper/users/u/sessions/s").await.json()["events"].as_array().unwrap().clone()
 }
 
-/// Issue 15: a client cannot cut a sleep short.
+/// A client cannot shorten a sleep.
 #[tokio::test]
 async fn a_sleep_takes_no_answer_of_a_client() {
     let served = serve(server(Duration::from_secs(3_600), InMemorySessionService::new())).await;
@@ -47,9 +47,9 @@ async fn a_sleep_takes_no_answer_of_a_client() {
     assert_eq!(events(&served).await, stored);
 }
 
-/// Issue 15: a server wakes what an earlier process has left.
+/// A server wakes the sleeping runs of an earlier process.
 #[tokio::test]
-async fn a_server_with_timers_wakes_what_was_asleep() {
+async fn a_server_with_timers_wakes_sleeping_runs() {
     let sessions = std::sync::Arc::new(InMemorySessionService::new());
     let before = Runner::builder("sleeper").root(sleeper(Duration::from_millis(30)));
     let before = before.sessions(std::sync::Arc::clone(&sessions)).build().unwrap();

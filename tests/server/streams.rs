@@ -1,4 +1,4 @@
-//! Streams: what is stored when, clients that leave and come back, messages that are sent twice, and the end of the server.
+//! Streams: the time at which events are stored, clients that leave and come back, messages that are sent twice, and the end of the server.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn ask_gate() -> Ask {
     Ask::post("/run_sse", &message("gate", "s", "hi"))
 }
 
-/// Returns how the run of the session ended.
+/// Returns the end of the session's run.
 async fn end(served: &Served) -> FollowStatus {
     let runner = served.server.runner("gate").unwrap();
     let mut followed = runner.follow(("u", "s"), None).await.unwrap();
@@ -91,7 +91,7 @@ async fn r128_a_run_that_a_change_has_overtaken_is_closed_when_its_client_leaves
 }
 
 #[tokio::test]
-async fn a_detached_run_continues_and_its_client_reads_on_behind_the_last_event() {
+async fn a_detached_run_continues_and_its_client_reads_on_after_the_last_event() {
     let gate = Gate::new();
     let served = at_the_gate(gated(&gate).detach_runs(true)).await;
     let mut blocks = ask_gate().open(served.address).await;
@@ -157,7 +157,7 @@ async fn a_message_with_an_idempotency_key_runs_once() {
     gate.open();
     let first = first.await.unwrap().json();
     assert_eq!(second.await.unwrap().json(), first);
-    // When the run has ended, the key names its result.
+    // After the run has ended, the key returns its result.
     for text in ["hi", "something else"] {
         assert_eq!(served.send(ask(text)).await.json(), first);
     }

@@ -35,7 +35,7 @@ async fn h50_runs_of_a_session_take_turns() {
     assert_eq!(ids.len(), 20);
 }
 
-/// A clock by which clients wait forever, or not at all.
+/// A clock whose waits never end, or end at once.
 #[derive(Clone, Debug, Default)]
 struct Patience(Arc<AtomicBool>);
 
@@ -45,7 +45,7 @@ impl Clock for Patience {
     }
 
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
-        let is_over = duration == ServerLimits::new().client_patience && self.0.load(Ordering::SeqCst);
+        let is_over = duration == ServerLimits::new().slow_client_timeout && self.0.load(Ordering::SeqCst);
         if is_over { Box::pin(std::future::ready(())) } else { Box::pin(std::future::pending()) }
     }
 }

@@ -1,4 +1,4 @@
-//! Who may answer which question.
+//! The callers that may answer a question.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::client::{Ask, Reply};
 use crate::served::{Served, message, serve};
 
-/// Asks the manager, and then anybody.
+/// A workflow that asks the manager and then any user.
 fn refunds() -> Workflow {
     let mut wf = Workflow::builder("refunds");
     let manager = wf.node("manager", async || RequestInput::<bool>::ask("manager", "Refund 12?").assign_to("boss"));
@@ -58,7 +58,7 @@ async fn answers(served: &Served, path: &str, user: &str, question: &str, respon
 }
 
 #[tokio::test]
-async fn a_user_does_not_answer_what_is_assigned_to_others() {
+async fn a_user_cannot_answer_questions_assigned_to_others() {
     let served = serve(server()).await;
     asked(&served, "u").await;
     let stored = events(&served, "u").await;
@@ -66,18 +66,18 @@ async fn a_user_does_not_answer_what_is_assigned_to_others() {
         let refused = answers(&served, path, "u", "manager", json!(true)).await;
         assert_eq!((refused.status, refused.detail().contains("'manager'")), (403, true), "{refused:?}");
     }
-    // Two answers at once, of which one is the user's own.
+    // Of the two answers in one message, only one is for a question of the user.
     let mut both = answer("u", "anybody", json!("mine"));
     let forged = answer("u", "manager", json!(true))["newMessage"]["parts"][0].clone();
     both["newMessage"]["parts"].as_array_mut().unwrap().push(forged);
     let refused = served.send(Ask::post("/run", &both).header("x-user", "u")).await;
     assert!((400..500).contains(&refused.status), "{refused:?}");
     assert_eq!(events(&served, "u").await, stored);
-    // A program that acts for everybody has checked it by itself.
+    // A program that is not bound to a user checks the rights itself.
     assert_eq!(served.post("/run", answer("u", "manager", json!(true))).await.status, 200);
     let own = answers(&served, "/run_sse", "u", "anybody", json!("mine")).await;
     assert_eq!((own.status, own.events().last().unwrap()["output"].clone()), (200, json!("to mine")), "{own:?}");
-    // Nor does the user change the answer of the assignee.
+    // The user cannot change the answer of the assignee either.
     let again = answers(&served, "/run", "u", "manager", json!(false)).await;
     assert!([403, 409].contains(&again.status), "{again:?}");
 }
@@ -154,9 +154,9 @@ fn result_of(call: &str) -> Value {
     json!({"functionResponse": {"id": call, "name": "visa", "response": {"status": "granted"}}})
 }
 
-/// A caller that gives the result of a call speaks for its tool.
+/// A caller that sends the result of a call would act for the tool.
 #[tokio::test]
-async fn a_named_caller_gives_no_result_for_a_call_that_asks_nothing() {
+async fn a_named_caller_sends_no_result_for_a_call_that_is_not_a_question() {
     let served = serve(visas()).await;
     let made = served.post("/apps/visas/users/u/sessions", json!({"sessionId": "s"})).await;
     assert_eq!(made.status, 200);
@@ -172,13 +172,13 @@ async fn a_named_caller_gives_no_result_for_a_call_that_asks_nothing() {
         }
     }
     assert_eq!(log().await, stored);
-    // The program does.
+    // A program that is not bound to a user may send the result.
     let mut body = message("visas", "s", "");
     body["newMessage"]["parts"] = json!([result_of("c1")]);
     assert_eq!(served.post("/run", body).await.status, 200);
 }
 
-/// Two nodes that ask under one id: the second answer of a message is given to the other one.
+/// A workflow of two nodes that ask under one id. The second answer of a message goes to the other node.
 fn reviews() -> Server {
     let mut wf = Workflow::builder("refunds");
     let own = wf.node("own", async || RequestInput::<bool>::ask("review", "Is it right?").assign_to("u"));

@@ -75,7 +75,7 @@ impl SessionService for Gated {
     }
 }
 
-/// A request for the session `s` with so many events.
+/// A request that creates the session `s` with this many events.
 fn with_events(count: usize) -> Ask {
     let events: Vec<Value> =
         (0..count).map(|number| json!({"author": "user", "message": number.to_string()})).collect();
@@ -93,12 +93,12 @@ async fn a_client_that_leaves_while_its_session_is_made_finds_all_of_it() {
     let mut client = TcpStream::connect(served.address).await.unwrap();
     client.write_all(&with_events(3).bytes("127.0.0.1")).await.unwrap();
     sessions.reached.notified().await;
-    // The first event of three is stored, and the client is gone.
+    // The first of three events is stored, and the client has gone.
     sessions.open.add_permits(1);
     sessions.reached.notified().await;
     drop(client);
     assert_eq!(stored(&served).await, 1);
-    // A run of the session waits for the rest.
+    // A run of the session waits for the remaining events.
     let run = tokio::spawn({
         let (ask, address) = (Ask::post("/run", &message("demo", "s", "hi")), served.address);
         async move { ask.to(address).await }
@@ -123,7 +123,7 @@ async fn a_session_whose_events_take_too_long_is_not_kept() {
     sessions.reached.notified().await;
     sessions.open.add_permits(1);
     sessions.reached.notified().await;
-    // The time for the body, which has arrived, and the time for the events.
+    // One limit is for the body, which has arrived, and one for the events.
     for _ in 0..2 {
         while clock.wake() != TIME {}
     }
@@ -137,7 +137,7 @@ async fn a_session_whose_events_take_too_long_is_not_kept() {
     assert_eq!(stored(&served).await, 3);
 }
 
-/// The second event has the id of the first.
+/// The second event has the id of the first one.
 #[tokio::test]
 async fn a_session_with_an_event_that_cannot_be_stored_is_not_kept() {
     let served = serve(apps()).await;
@@ -146,7 +146,7 @@ async fn a_session_with_an_event_that_cannot_be_stored_is_not_kept() {
     let reply = served.send(Ask::post(SESSIONS, &body)).await;
     assert_eq!(reply.status, 400, "{reply:?}");
     assert_eq!(served.get(SESSION).await.status, 404);
-    // A session that is there is not touched.
+    // An existing session is not changed.
     assert_eq!(served.send(with_events(2)).await.status, 200);
     assert_eq!(served.send(with_events(1)).await.status, 409);
     assert_eq!(stored(&served).await, 2);

@@ -1,16 +1,16 @@
 //! [`Dice`]: numbers that are the same in every run.
 
-/// Numbers from a seed (SplitMix64).
+/// A generator of numbers from a seed (SplitMix64).
 #[derive(Debug)]
 pub struct Dice(u64);
 
 impl Dice {
-    /// The numbers of a seed.
+    /// Makes the generator of a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The numbers of the seed that the variable `PLEACH_FUZZ_SEED` names, else of `seed`.
+    /// Makes the generator of the seed in the variable `PLEACH_FUZZ_SEED`, or of `seed` if the variable is not set.
     pub fn of_environment(seed: u64) -> Self {
         Self(number_of("PLEACH_FUZZ_SEED").unwrap_or(seed))
     }
@@ -34,7 +34,7 @@ impl Dice {
     }
 }
 
-/// How many steps a fuzz program takes: as the variable `PLEACH_FUZZ_STEPS` says, else `short`.
+/// The number of steps of a fuzz program: the value of the variable `PLEACH_FUZZ_STEPS`, or `short` if it is not set.
 pub fn steps(short: usize) -> usize {
     number_of("PLEACH_FUZZ_STEPS").and_then(|steps| steps.try_into().ok()).unwrap_or(short)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pleach::{FileArtifactService, PayloadSessions, Redaction, SessionKey, SystemClock, connect};
 use serde_json::{Value, json};
 
-/// From this many bytes on a value is a payload.
+/// The number of bytes from which a value is a payload.
 const THRESHOLD: usize = 200;
 /// The paths of the secrets in an output.
 const PATHS: [&str; 2] = ["/output/short", "/output/list/0"];
@@ -14,7 +14,7 @@ const PATHS: [&str; 2] = ["/output/short", "/output/list/0"];
 /// Opens the session service over a database and a folder of payloads.
 ///
 /// # Errors
-/// When one of them cannot be opened.
+/// The database or the folder cannot be opened.
 pub async fn open(url: &str, folder: &Path) -> anyhow::Result<PayloadSessions> {
     let artifacts = FileArtifactService::open(folder, Arc::new(SystemClock)).await?;
     Ok(PayloadSessions::new(connect(url).await?, Arc::new(artifacts)).with_threshold(THRESHOLD))
@@ -26,14 +26,13 @@ pub fn key() -> SessionKey {
     SessionKey::new("t", "ana", "s1")
 }
 
-/// What is removed from each event.
+/// The redaction of each event.
 #[must_use]
 pub fn redaction() -> Redaction {
     Redaction::new(PATHS, "a request").with_time(5.0)
 }
 
-/// The output of an event: what stays of it is a payload in two of three, and in one of them the whole output is one only as long as
-/// the secrets are there.
+/// The output of an event, in three forms: two contain a payload, and one of these contains it only as long as the secrets are there.
 #[must_use]
 pub fn output(number: usize, secret: &str) -> Value {
     let (short, long) = ("x".repeat(number), "y".repeat(300));

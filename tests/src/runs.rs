@@ -1,5 +1,5 @@
-//! Workflows of processes that are killed in the middle of their work, and how the next process continues: shared by the program
-//! `cut-worker` and the tests that kill it.
+//! Workflows of processes that are killed in the middle of their work, and their continuation in the next process. The program
+//! `cut-worker` and the tests that kill it share them.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -8,30 +8,30 @@ use pleach::prelude::*;
 use pleach::{BuildError, RunProgress, SessionKey};
 use serde_json::{Value, json};
 
-/// How many messages the node of [`talk`] writes before the next one asks.
+/// The number of messages that the node of [`talk`] writes before the next node asks.
 pub const MESSAGES: usize = 120;
 
-/// How many numbers a node of [`compute`] hashes, each in a step.
+/// The number of numbers that a node of [`compute`] hashes, each in a step.
 pub const NUMBERS: u64 = 12;
 
-/// How long the question of [`patient`] may stay open.
+/// The time for which the question of [`patient`] stays open.
 pub const LIMIT: Duration = Duration::from_millis(1_300);
 
-/// The session of all of them.
+/// The session of all workflows.
 #[must_use]
 pub fn session() -> SessionKey {
     SessionKey::new("t", "ana", "s1")
 }
 
-/// Opens a database, and makes a Runner of a new process over it.
+/// Opens a database and makes the Runner of a new process over it.
 ///
 /// # Errors
-/// A database that cannot be opened.
+/// The database cannot be opened.
 pub async fn process(url: &str, root: Workflow) -> anyhow::Result<Runner> {
     Ok(Runner::builder("t").root(root).sessions(connect(url).await?).build()?)
 }
 
-/// Writes many messages, then asks `q`, then gives the answer.
+/// A workflow that writes many messages, asks `q` and outputs the answer.
 ///
 /// # Errors
 /// None: the graph has no fault.
@@ -49,7 +49,7 @@ pub fn talk() -> Result<Workflow, BuildError> {
     wf.build()
 }
 
-/// Three nodes, which set state.
+/// A workflow of three nodes that set state.
 ///
 /// # Errors
 /// None: the graph has no fault.
@@ -62,7 +62,7 @@ pub fn chain() -> Result<Workflow, BuildError> {
     wf.build()
 }
 
-/// Hashes on the pool: the message in a blocking node, and then numbers behind it, each in a step.
+/// A workflow that hashes on the thread pool: the message in a blocking node, and then further numbers, each in a step.
 ///
 /// # Errors
 /// None: the graph has no fault.
@@ -86,19 +86,19 @@ pub fn compute() -> Result<Workflow, BuildError> {
     wf.build()
 }
 
-/// What [`compute`] gives for a message.
+/// The output of [`compute`] for a message.
 #[must_use]
 pub fn computed(message: u64) -> Value {
     let start = hashed(message);
     json!((0..NUMBERS).map(|number| hashed(start ^ number)).fold(0_u64, u64::wrapping_add).to_string())
 }
 
-/// Work that blocks its thread for about a millisecond, and fits a JSON number of any reader.
+/// Computes a hash for about a millisecond. The result fits into the JSON numbers of any reader.
 fn hashed(number: u64) -> u64 {
     (0..40_000_u64).fold(number, |hash, round| (hash ^ round).wrapping_mul(0x0100_0000_01B3)) >> 12
 }
 
-/// Repeats its message.
+/// A workflow that repeats its message.
 ///
 /// # Errors
 /// None: the graph has no fault.
@@ -109,7 +109,7 @@ pub fn say() -> Result<Workflow, BuildError> {
     wf.build()
 }
 
-/// Asks for a limited time.
+/// A workflow that asks for a limited time.
 ///
 /// # Errors
 /// None: the graph has no fault.
@@ -124,8 +124,8 @@ pub fn patient() -> Result<Workflow, BuildError> {
     wf.build()
 }
 
-/// Charges in a step, whose result is its idempotency key. A bank that does not work writes the key to standard output and fails, and the next
-/// attempt is an hour away.
+/// A workflow that charges in a step, whose result is the idempotency key. If the bank does not work, the step writes the key to standard
+/// output and fails, and the next attempt is an hour away.
 ///
 /// # Errors
 /// None: the graph has no fault.
@@ -148,10 +148,10 @@ pub fn charge(bank_works: bool) -> Result<Workflow, BuildError> {
     wf.build()
 }
 
-/// Continues what a process has left of the session, to its end or its next pause.
+/// Continues the session that a process has left, to its end or its next pause.
 ///
 /// # Errors
-/// A run that fails.
+/// The run fails.
 pub async fn continue_run(runner: &Runner) -> anyhow::Result<()> {
     let status = match runner.status(session()).await {
         Err(RunError::SessionNotFound(_)) => return Ok(()),

@@ -19,7 +19,7 @@ mod w9_long_session;
 
 use crate::row::Row;
 
-/// Every row, in order.
+/// All rows, in order.
 pub(crate) fn all() -> Vec<Row> {
     let workloads: [fn() -> Vec<Row>; 15] = [
         w1_chain::rows,

@@ -13,12 +13,12 @@ use crate::measure::{Metric, Samples, now, sample};
 use crate::row::Row;
 use crate::stores::{Backend, Store};
 
-/// Events of a session before its question.
+/// The number of events of a session before its question.
 const PLAIN: usize = 4;
-/// Sessions that are filled at the same time.
+/// The number of sessions that are filled at the same time.
 const TOGETHER: usize = 64;
 const PAGE: usize = 20;
-/// Behind every event, in seconds since the epoch.
+/// A time after every event, in seconds since the epoch.
 const LATER: f64 = 4_000_000_000.0;
 
 pub(super) fn rows() -> Vec<Row> {
@@ -40,7 +40,7 @@ async fn measure(backend: Backend, sessions: usize) -> Result<Vec<Metric>, BoxEr
     let [unchanged] = sample(async || Ok([list(&store, all(), sessions).await?])).await?;
     let [page] = sample(async || Ok([list(&store, all().with_limit(PAGE), PAGE).await?])).await?;
     let [of_assignee] = sample(async || Ok([list(&store, all().with_assignee("lead"), sessions / 100).await?])).await?;
-    // A look for new deadlines that finds none.
+    // A search for new deadlines that finds none.
     let app = AppName::from("inbox");
     let mut place = store.sessions.new_deadlines(&app, None, LATER).await?.ok_or("no place")?.place;
     let [look] = sample(async || {
@@ -77,9 +77,10 @@ async fn list(store: &Store, request: ListQuestions, expected: usize) -> Result<
     let begin = now();
     let found = store.sessions.list_questions(request).await?;
     let time = begin.elapsed();
-    match found.items.len() == expected {
-        true => Ok(time),
-        false => Err(format!("{} questions instead of {expected}", found.items.len()).into()),
+    if found.items.len() == expected {
+        Ok(time)
+    } else {
+        Err(format!("{} questions instead of {expected}", found.items.len()).into())
     }
 }
 

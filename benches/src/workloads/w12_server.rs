@@ -1,5 +1,5 @@
-//! W12: a turn over HTTP, each in a new session: `POST /run` of our server in memory, with a model that answers at once, on one connection
-//! that stays open. The limit is an axum handler that reads the same body and returns the same bytes.
+//! W12: turns over HTTP, each in a new session: `POST /run` of pleach's server with sessions in memory and a model that answers at once, on
+//! one connection that stays open. The limit is an axum handler that reads the same body and returns the same bytes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::connection::{Connection, body};
 use crate::measure::{Metric, now, sample};
 use crate::row::Row;
 
-/// What the user says.
+/// The user's message.
 const QUESTION: &str = "How is the weather in Oslo?";
 
-/// The turns of a round. A connection is not opened anew for each.
+/// The number of turns of a round, all on one connection.
 const TURNS: usize = 100;
 
 pub(super) fn rows() -> Vec<Row> {
@@ -58,7 +58,7 @@ async fn measure(turn: Turn) -> Result<Vec<Metric>, BoxError> {
     ])
 }
 
-/// Serves an answer to every request whose body it has read; returns the port.
+/// Starts a server that reads the body of every request and sends this answer. Returns the port.
 async fn echo(answer: Vec<u8>) -> Result<u16, BoxError> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let port = listener.local_addr()?.port();

@@ -1,4 +1,4 @@
-//! W14: what a process that starts reads to find unfinished sessions, among many that have ended: the first process, and those after it.
+//! W14: the search of a starting process for unfinished sessions among many that have ended, in the first process and in later ones.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use crate::measure::{Metric, micros, now};
 use crate::row::Row;
 use crate::stores::{Backend, Storage, Store};
 
-/// Nodes of the chain: with the message, ten events.
+/// The number of nodes of the chain. With the message there are ten events.
 const NODES: usize = 9;
-/// How many sessions change between two processes.
+/// The number of sessions that change between two processes.
 const CHANGED: usize = 100;
 
-/// Copies the one session that was run, with other ids: `{row}` gives the numbers of the copies.
+/// Copies the only session that was run, with other ids. `{row}` yields the numbers of the copies.
 const COPY: &str = "\
     INSERT INTO sessions (app_name, user_id, id, state, create_time, update_time)
         SELECT app_name, user_id, 'copy' || n, state, create_time, update_time FROM sessions, ({row}) numbers
@@ -69,9 +69,10 @@ async fn recover(runner: &Runner, expected: usize) -> Result<Duration, BoxError>
     let begin = now();
     let resumed = runner.resume_unfinished(ListUnfinished::new()).await?;
     let time = begin.elapsed();
-    match resumed.len() == expected {
-        true => Ok(time),
-        false => Err(format!("{} runs instead of {expected}", resumed.len()).into()),
+    if resumed.len() == expected {
+        Ok(time)
+    } else {
+        Err(format!("{} runs instead of {expected}", resumed.len()).into())
     }
 }
 

@@ -16,7 +16,7 @@ const STEPS: usize = 100;
 
 type Answer<T> = Result<T, SessionError>;
 
-/// A service that does not compare.
+/// A service that does not compare revisions.
 #[derive(Debug)]
 struct Unchecked(Arc<dyn SessionService>);
 
@@ -31,7 +31,7 @@ async fn measure(backend: Backend) -> Result<Vec<Metric>, BoxError> {
     let with = runner(Arc::clone(&store.sessions))?;
     let without = runner(Arc::new(Unchecked(Arc::clone(&store.sessions))))?;
     let mut started = 0;
-    // In turns, so that both have the same noise.
+    // Both are measured in turns, so they have the same noise.
     let [checked, unchecked] = sample(async || {
         let mut times = [std::time::Duration::ZERO; 2];
         for (time, runner) in times.iter_mut().zip([&with, &without]) {

@@ -1,4 +1,4 @@
-//! W2: one node, K branches, a join, an end.
+//! W2: one node, K branches, a join and a last node.
 
 use pleach::prelude::*;
 use pleach::{BoxError, NodeInput};
@@ -28,7 +28,7 @@ fn fan_out(branches: usize) -> Result<Workflow, BuildError> {
     wf.build()
 }
 
-/// Looks at the joined map without copying it.
+/// Reads the joined map without copying it.
 async fn count(Input(joined): Input<NodeInput>) -> usize {
     joined.value().and_then(|joined| joined.as_object()).map_or(0, |joined| joined.len())
 }

@@ -1,4 +1,4 @@
-//! W3: two nodes in a cycle that a route ends. A round is two node runs; one more node takes the result out.
+//! W3: two nodes in a cycle that a route ends. A round is two node runs, and one more node returns the result.
 
 use pleach::BoxError;
 use pleach::prelude::*;

@@ -24,7 +24,7 @@ async fn measure(children: usize, root: FunctionNode<i64, i64>) -> Result<Vec<Me
     Invocations::new(root, expected)?.measure(children).await
 }
 
-/// Each child takes what the one before gave.
+/// Runs the children in sequence. Each takes the output of the child before it.
 fn in_sequence(children: usize) -> FunctionNode<i64, i64> {
     let child = FunctionNode::new("child", add_one);
     let parent = move |ctx: Context, Input(mut number): Input<i64>| {
@@ -39,7 +39,7 @@ fn in_sequence(children: usize) -> FunctionNode<i64, i64> {
     FunctionNode::new("parent", parent).rerun_on_resume(true)
 }
 
-/// Each child takes the same, and the parent adds up.
+/// Runs the children at once with the same input. The parent adds up their outputs.
 fn at_once(children: usize) -> FunctionNode<i64, i64> {
     let child = FunctionNode::new("child", add_one);
     let parent = move |ctx: Context, Input(number): Input<i64>| {

@@ -1,4 +1,4 @@
-//! W5: appending events, to one session or to 64 at once; on a disk also what the driver alone does with them.
+//! W5: appending events to one session or to 64 at once; on a disk, compared with the driver alone.
 
 use std::time::Duration;
 
@@ -11,26 +11,27 @@ use crate::measure::{Metric, Samples, micros, now};
 use crate::row::Row;
 use crate::stores::{Backend, Store};
 
-/// How long rounds are repeated, the making of their events included.
+/// The time for which rounds are repeated, including the making of their events.
 const TIME_LIMIT: Duration = Duration::from_secs(1);
 const MAX_ROUNDS: usize = 50;
-/// Where there is a limit to compare with, however long they take.
+/// The minimum number of rounds if there is a limit to compare with, however long they take.
 const MIN_ROUNDS: usize = 5;
 
-/// How many sessions get how many events each, all sessions at once.
+/// The number of sessions and of events of each session, which are all appended at once.
 #[derive(Clone, Copy)]
 struct Load {
     backend: Backend,
     sessions: usize,
     events: usize,
-    /// Every delta also has a key of the app, whose row all sessions then share.
+    /// Whether every delta also has a key of the app, whose row all sessions then share.
     app_key: bool,
 }
 
 pub(super) fn rows() -> Vec<Row> {
     let loads = Backend::ALL.into_iter().flat_map(|backend| {
         let load = move |sessions, events| Load { backend, sessions, events, app_key: false };
-        // Longer than any peer was measured: whether an append stays flat. On a disk it would only measure the disk.
+        // This is longer than the measurements of any peer and shows whether the time of an append stays flat. On a disk it would only measure
+        // the disk.
         let long = (backend == Backend::Memory).then(|| load(1, 100_000));
         [load(1, 2_000), load(64, 50), Load { app_key: true, ..load(64, 50) }].into_iter().chain(long)
     });
@@ -45,10 +46,8 @@ pub(super) fn rows() -> Vec<Row> {
 impl Load {
     /// The events of one session.
     fn events(self) -> impl Iterator<Item = Event> {
-        let complete = move |event: Event, index: usize| match self.app_key {
-            true => event.with_state("app:orders", index),
-            false => event,
-        };
+        let complete =
+            move |event: Event, index: usize| if self.app_key { event.with_state("app:orders", index) } else { event };
         (0..self.events).map(move |index| complete(event(index), index))
     }
 
@@ -58,7 +57,7 @@ impl Load {
     }
 }
 
-/// What passes over one load have given.
+/// The results of the passes over one load.
 #[derive(Default)]
 struct Passes {
     rates: Samples,
@@ -95,13 +94,13 @@ impl Passes {
     }
 }
 
-/// Ours and the limits in turns, so that what disturbs the machine disturbs them alike.
+/// Passes of pleach and of the limits in turns, so that disturbances of the machine affect all of them alike.
 struct Rounds {
     load: Load,
     limits: Vec<Limit>,
     own: Passes,
     others: Vec<Passes>,
-    /// Of the rates of a round, to the fastest limit's.
+    /// The ratios of pleach's rate to the fastest limit's rate, one for each round.
     ratios: Samples,
 }
 
@@ -189,7 +188,7 @@ struct Written {
     errors: usize,
 }
 
-/// Appends one event after the other. A failed append counts as an error, and has no latency.
+/// Appends one event after the other. A failed append is counted as an error and has no latency.
 async fn write(sessions: &dyn SessionService, mut session: Session, events: Vec<Event>) -> Written {
     let mut latencies = Vec::with_capacity(events.len());
     let mut errors = 0;

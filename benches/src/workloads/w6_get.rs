@@ -1,11 +1,11 @@
-//! W6: loading a session, whole and only its 20 most recent events, and learning that it has not changed; on a disk also
-//! what the driver alone takes for the same rows.
+//! W6: loading a session, whole and only its 20 most recent events, and finding that it has not changed; on a disk, compared
+//! with the driver alone for the same rows.
 
 use std::time::Duration;
 
 use pleach::{BoxError, CreateSession, GetSessionConfig, SessionKey, SessionServiceExt as _};
 
-use super::raw::{Read, Reader};
+use super::raw::{ReadTimes, Reader};
 use crate::events::event;
 use crate::measure::{Metric, Samples, now, sample};
 use crate::row::Row;
@@ -27,10 +27,10 @@ async fn measure(backend: Backend, events: usize) -> Result<Vec<Metric>, BoxErro
     let store = backend.open().await?;
     let key = fill(&store, events).await?;
     let mut reader = Reader::open(&store).await?;
-    // Ours and the limits in turns, so that what disturbs the machine disturbs them alike.
+    // Pleach and the limits are measured in turns, so disturbances of the machine affect all of them alike.
     let [whole, rows, typed] = sample(async || {
         let own = load(&store, &key, GetSessionConfig::all(), events).await?;
-        let Read { rows, typed } = reader.events(&key, events).await?;
+        let ReadTimes { rows, typed } = reader.events(&key, events).await?;
         Ok([own, rows, typed])
     })
     .await?;
@@ -39,7 +39,7 @@ async fn measure(backend: Backend, events: usize) -> Result<Vec<Metric>, BoxErro
         Ok([own, reader.events(&key, RECENT).await?.typed])
     })
     .await?;
-    // What learning that nothing has changed costs.
+    // The cost of finding that nothing has changed.
     let mut session = store.sessions.get_session(&key, GetSessionConfig::recent(0)).await?.ok_or("no session")?;
     let [unchanged, head] = sample(async || {
         let start = now();

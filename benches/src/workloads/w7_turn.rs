@@ -1,5 +1,5 @@
-//! W7: one turn of an agent whose model answers at once, each in a new session: a text, or a call of a tool and then a text; one
-//! after the other, or 64 at a time. The session is created before, untimed.
+//! W7: turns of an agent whose model answers at once, each in a new session. A turn is a text, or a call of a tool and then a text.
+//! Turns are taken one after the other, or 64 at a time. The session is created before, untimed.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ async fn measure(backend: Backend, turn: Turn, at_once: usize) -> Result<Vec<Met
     ])
 }
 
-/// Takes one turn in each of these new sessions at once; returns the time of all and of each.
+/// Takes one turn in each of these new sessions at once. Returns the total time and the time of each turn.
 async fn once(runner: &Runner, turn: Turn, sessions: &[SessionId]) -> Result<(Duration, Vec<Duration>), BoxError> {
     let store = runner.sessions();
     let create = |id: &SessionId| store.create_session(CreateSession::new("bench", "ana").with_session_id(id.clone()));

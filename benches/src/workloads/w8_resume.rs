@@ -1,5 +1,5 @@
-//! W8: a chain of M nodes, then a node that asks a person; the run until the question, and the one that answers it. Beside them
-//! what the store takes of it: loading the session alone.
+//! W8: a chain of M nodes, followed by a node that asks a person: the run until the question, and the run that answers it. For
+//! comparison, the store's part: loading the session alone.
 
 use std::time::Duration;
 
@@ -81,7 +81,7 @@ fn asking(nodes: usize) -> Result<Workflow, BuildError> {
     wf.build()
 }
 
-/// Runs again from its start when the answer has come.
+/// Asks, and runs again from its start when the answer has come.
 async fn ask(ctx: Context, Input(number): Input<i64>) -> Result<i64> {
     let approved: bool = ctx.ask(QUESTION, "Go on?").await?;
     Ok(if approved { number } else { 0 })

@@ -9,7 +9,7 @@ use crate::measure::{Metric, Samples, micros};
 use crate::row::Row;
 use crate::stores::Backend;
 
-/// How many turns before and behind the Nth count.
+/// The number of turns before and after the Nth that are measured.
 const AROUND: usize = 5;
 
 pub(super) fn rows() -> Vec<Row> {

@@ -8,9 +8,9 @@ use pleach_core::{AppName, EventId, InvocationId, SessionId, SessionKey, UserId}
 use pleach_session::SessionService;
 use serde::Serialize;
 
-use crate::answer::response_part;
-use crate::parts::RunnerParts;
-use crate::run::Run;
+use crate::answers::check_message::response_part;
+use crate::app::inner::RunnerParts;
+use crate::run::stream::Run;
 use crate::{AnswerOptions, Follow, FollowOptions, Message, QuestionRef, RunError, RunRequest, SessionRef};
 
 /// Starts and resumes invocations of an app. Cheap to clone; one Runner serves any number of sessions concurrently.

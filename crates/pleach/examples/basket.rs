@@ -13,7 +13,7 @@ fn basket() -> FunctionNode<Vec<String>, u32> {
         let price = price.clone();
         async move {
             let first: u32 = ctx.run(&price, items[0].clone()).await?; // typed by the child's In and Out
-            let rest = items[1..].iter().map(|i| ctx.run(&price, i.clone())); // run ids are given here, in this order
+            let rest = items[1..].iter().map(|i| ctx.run(&price, i.clone())); // run ids are assigned here, in this order
             Ok::<_, NodeError>(first + futures::future::try_join_all(rest).await?.iter().sum::<u32>())
         }
     })

@@ -39,6 +39,6 @@ async fn main() -> Result<()> {
     while let Some(event) = run.next().await {
         println!("{:?}", event?);
     }
-    println!("{}", run.output::<String>().await?); // or only this: it drains the run itself
+    println!("{}", run.output::<String>().await?); // this alone also works: it drains the run itself
     Ok(())
 }

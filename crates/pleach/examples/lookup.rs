@@ -9,7 +9,7 @@ use serde::Deserialize;
 struct Found {
     orders: Vec<u32>,
     notes: String,
-} // fields = names of the joined nodes
+} // the fields are the names of the joined nodes
 
 #[derive(Deserialize)]
 struct Prefs {
@@ -30,7 +30,7 @@ async fn notes() -> &'static str {
 async fn answer(ctx: Context, Input(f): Input<Found>, FromState(p): FromState<Prefs>) -> Result<String> {
     ctx.emit(Event::message("both found")).await?; // stored when this returns
     ctx.state().set("last", &f.notes)?;
-    LOOKUPS.add(&ctx, 1)?; // also right when other sessions of the user count at the same time
+    LOOKUPS.add(&ctx, 1)?; // correct even if other sessions of the user count at the same time
     Ok(format!("{} {}, {}", f.orders.len(), f.notes, p.locale.unwrap_or("en".into())))
 }
 
@@ -38,10 +38,10 @@ fn lookup() -> Result<Workflow<Dynamic, String>, BuildError> {
     // a node like any other: `outer.add(lookup()?)`
     let mut wf = Workflow::builder("lookup");
     let (orders, notes) = (wf.node("orders", orders), wf.node("notes", notes));
-    let found = wf.join_as::<Found>("found", (orders, notes)); // `join(..)` gives an untyped map
+    let found = wf.join_as::<Found>("found", (orders, notes)); // `join(..)` makes an untyped map
     let answer = wf.node("answer", answer);
     wf.edge(START, (orders, notes)).edge(found, answer);
-    wf.build_to(answer) // gives what `answer` gives
+    wf.build_to(answer) // the workflow outputs the output of `answer`
 }
 
 #[tokio::main]

@@ -24,7 +24,7 @@ enum PayError {
     Node(#[from] NodeError),
 }
 
-// (a) the question is the result: the answer becomes the output, so this node gives `Approval`
+// (a) the question is the result: the answer becomes the output, so this node outputs an `Approval`
 async fn second() -> RequestInput<Approval> {
     RequestInput::ask("legal", "Fine with you?")
 }
@@ -41,7 +41,7 @@ async fn refund(ctx: Context, Input(o): Input<Order>) -> Result<u32, PayError> {
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let mut wf = Workflow::builder("refunds").input::<Order>(); // START now gives `Order`
+    let mut wf = Workflow::builder("refunds").input::<Order>(); // START now outputs an `Order`
     let refund = wf.add(FunctionNode::new("refund", refund).rerun_on_resume(true));
     let (second, done) = (wf.node("second", second), wf.node("done", done));
     wf.edge(START, refund).edge(refund, second).edge(second, done);

@@ -1,4 +1,4 @@
-//! Choosing a session backend by URL.
+//! Opens the session backend that a URL selects.
 
 use std::sync::Arc;
 
@@ -6,26 +6,26 @@ use pleach_session::SessionService;
 
 use crate::ConnectError;
 
-/// Opens the session backend that a URL names.
+/// Opens the session backend of a URL.
 ///
 /// | URL | backend |
 /// | --- | --- |
 /// | `memory:`, `memory://`, `sqlite://` | process memory |
-/// | `sqlite:FILE`, `sqlite:///FILE` | SQLite file; three slashes and a relative path, four for an absolute one; `%XX` is decoded. A new file gets google-adk's *lite* layout |
-/// | `sqlite+aiosqlite:///FILE` | the same, and a new file gets google-adk's *v1* layout |
-/// | `postgresql://USER:PASSWORD@HOST:PORT/DATABASE` | Postgres; also `postgres`, `postgresql+asyncpg`, `postgresql+psycopg` |
+/// | `sqlite:FILE`, `sqlite:///FILE` | SQLite file. A path after three slashes is relative, a path after four is absolute; `%XX` is decoded. A new file gets google-adk's *lite* layout |
+/// | `sqlite+aiosqlite:///FILE` | SQLite file as above; a new file gets google-adk's *v1* layout |
+/// | `postgresql://USER:PASSWORD@HOST:PORT/DATABASE` | Postgres. The schemes `postgres`, `postgresql+asyncpg` and `postgresql+psycopg` mean the same |
 ///
-/// A file that has tables keeps its layout, whatever the URL says. Behind a `?` an SQLite URL may set, joined by `&`:
+/// A file that has tables keeps its layout, whatever the scheme. An SQLite URL may end in `?` and options joined by `&`:
 ///
 /// | option | meaning |
 /// | --- | --- |
-/// | `mode=rwc`, `mode=rw` | make the file when it is missing (the default), or fail then |
-/// | `mode=ro` | only read: nothing of the file is changed, see [`connect_read_only`] |
-/// | `synchronous=full`, `synchronous=normal` | durable against power cuts (the default), or only against the process |
-/// | `busy_timeout=MILLISECONDS` | how long to wait for other processes; 10000 when it is not set |
-/// | `read_connections=COUNT` | how many loads run at the same time, 1 to 1000; 4 when it is not set |
+/// | `mode=rwc`, `mode=rw` | if the file is missing, make it (the default), or fail |
+/// | `mode=ro` | read only; the file is not changed, see [`connect_read_only`] |
+/// | `synchronous=full`, `synchronous=normal` | commits survive power cuts (the default), or only the end of the process |
+/// | `busy_timeout=MILLISECONDS` | how long to wait for other processes; 10000 by default |
+/// | `read_connections=COUNT` | how many loads run at the same time, 1 to 1000; 4 by default |
 ///
-/// Options of a Postgres URL are those of its driver, such as `options=-csearch_path%3Dschema` and `application_name`.
+/// A Postgres URL takes the options of its driver, such as `options=-csearch_path%3Dschema` and `application_name`.
 ///
 /// # Errors
 /// An unknown scheme, a scheme whose feature is off (the error names it), a file or server that cannot be opened. No
@@ -38,11 +38,13 @@ pub async fn connect(url: &str) -> Result<Arc<dyn SessionService>, ConnectError>
     open(url, false).await
 }
 
-/// Opens the session backend that a URL names, to look into it only: see [`connect`] for the URLs. No table and no file is created, an
-/// SQLite file keeps its journal mode, and everything that would write fails as `ReadOnly`. Process memory is new, and can be written.
+/// Opens the session backend of a URL for reading only.
+///
+/// [`connect`] lists the URLs. No table and no file is created, an SQLite file keeps its journal mode, and every write fails as
+/// `ReadOnly`. For a URL of process memory the service is empty and can be written.
 ///
 /// # Errors
-/// Those of [`connect`]; a database without the tables of sessions is `Unsupported`.
+/// The errors of [`connect`]; a database without the tables of sessions is `Unsupported`.
 ///
 /// # Cancel safety
 /// Dropping the future changes nothing.
@@ -65,7 +67,7 @@ async fn open(url: &str, read_only: bool) -> Result<Arc<dyn SessionService>, Con
     }
 }
 
-/// A scheme as errors show it: what is none, or is long, may be a secret in the wrong place.
+/// A scheme as errors show it. A long text, or one that cannot be a scheme, may be a secret in the wrong place and is hidden.
 fn shown(scheme: &str) -> String {
     let is_scheme =
         scheme.len() <= 24 && scheme.bytes().all(|byte| byte.is_ascii_lowercase() || b"+-.".contains(&byte));
@@ -91,7 +93,7 @@ async fn sqlite(scheme: &str, rest: &str, read_only: bool) -> Result<Arc<dyn Ses
     let shown = format!("{scheme}:…");
     let place = crate::sqlite_url::parse(&shown, rest)?;
     let options = place.options.with_layout(layout);
-    // What the backend said names the file.
+    // The error of the backend names the file.
     let failed = |error| ConnectError::Open { url: shown, error: Box::new(error) };
     if read_only || place.read_only {
         let opened = pleach_session_sqlite::ReadOnlySqliteSessionService::open(place.path, options).await;
@@ -110,7 +112,7 @@ async fn sqlite(scheme: &str, _: &str, _: bool) -> Result<Arc<dyn SessionService
 async fn postgres(scheme: &str, url: &str, read_only: bool) -> Result<Arc<dyn SessionService>, ConnectError> {
     let options = pleach_session_postgres::PostgresOptions::new().with_read_only(read_only);
     let opened = pleach_session_postgres::PostgresSessionService::open_with(url, options).await;
-    // What the backend said names the server.
+    // The error of the backend names the server.
     let service =
         opened.map_err(|error| ConnectError::Open { url: format!("{scheme}://…"), error: Box::new(error) })?;
     Ok(Arc::new(service))

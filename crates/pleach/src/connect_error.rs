@@ -1,13 +1,15 @@
-//! [`ConnectError`]: why a URL gives no session service.
+//! [`ConnectError`]: why no session service can be opened for a URL.
 
 use pleach_session::SessionError;
 
-/// Why a URL gives no session service. The causes are in the text, so there is no `source()`.
+/// Why no session service can be opened for a URL. The causes are in the text, so there is no `source()`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
     /// The backend of this scheme is not compiled in.
-    #[error("'{scheme}' needs the feature `{feature}` of the crate `pleach`: add `features = [\"{feature}\"]`")]
+    #[error(
+        "URLs with '{scheme}' need the Cargo feature `{feature}` of `pleach`. Add it in Cargo.toml: `features = [\"{feature}\"]`"
+    )]
     FeatureOff {
         /// The scheme of the URL.
         scheme: String,
@@ -16,14 +18,14 @@ pub enum ConnectError {
     },
     /// No backend has this scheme.
     #[error(
-        "'{scheme}' is no session backend: use `memory:`, `sqlite:FILE`, `sqlite:///FILE` or `postgresql://HOST/DATABASE`"
+        "unknown scheme '{scheme}' in the session URL. Use `memory:`, `sqlite:FILE`, `sqlite:///FILE` or `postgresql://HOST/DATABASE`"
     )]
     UnknownScheme {
         /// The scheme of the URL.
         scheme: String,
     },
-    /// The URL has no file.
-    #[error("'{url}' names no file: use `sqlite:FILE`, or `memory:` for a database in memory")]
+    /// The URL has no file name.
+    #[error("the URL '{url}' has no file name. Use `sqlite:FILE`, or `memory:` to keep sessions in memory")]
     NoFile {
         /// The scheme of the URL; the rest may hold a secret in the wrong place.
         url: String,
@@ -33,7 +35,7 @@ pub enum ConnectError {
     BadUrl {
         /// The scheme of the URL; the rest may hold a secret in the wrong place.
         url: String,
-        /// What is wrong with it.
+        /// What is wrong with the URL.
         reason: String,
     },
     /// The backend cannot be opened.
@@ -41,7 +43,7 @@ pub enum ConnectError {
     Open {
         /// The scheme of the URL; the rest may hold a password. The error names the file or the server.
         url: String,
-        /// What the backend said.
+        /// The error of the backend.
         error: Box<SessionError>,
     },
 }

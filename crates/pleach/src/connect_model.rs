@@ -1,4 +1,4 @@
-//! Choosing a provider's model by name.
+//! Makes a provider's model from its name.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use pleach_model::Model;
 
 use crate::ConnectModelError;
 
-/// Makes the model of a name of the form `PROVIDER:MODEL`, with keys and base URLs of the environment.
+/// Makes a model from a name of the form `PROVIDER:MODEL`, with keys and base URLs from the environment.
 ///
 /// | name | provider | key | base URL |
 /// | --- | --- | --- | --- |
@@ -15,7 +15,7 @@ use crate::ConnectModelError;
 /// | `openai:gpt-5-mini` | OpenAI, or any server with its chat completions | `OPENAI_API_KEY` | `OPENAI_BASE_URL` |
 /// | `ollama:qwen3:8b` | Ollama | none | `OLLAMA_HOST` |
 ///
-/// What the environment cannot express is set with the builders of [`models`](crate::models).
+/// Use the builders of [`models`](crate::models) for everything else that can be set.
 ///
 /// # Errors
 /// An unknown provider, a provider whose feature is off (the error names it), a missing key, a base URL that cannot be used.

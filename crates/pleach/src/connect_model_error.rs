@@ -1,27 +1,29 @@
-//! [`ConnectModelError`]: why a name gives no model.
+//! [`ConnectModelError`]: why no model can be made from a name.
 
-/// Why a name gives no model. The causes are in the text, so there is no `source()`.
+/// Why no model can be made from a name. The causes are in the text, so there is no `source()`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectModelError {
     /// The client of this provider is not compiled in.
-    #[error("'{provider}' needs the feature `{feature}` of the crate `pleach`: add `features = [\"{feature}\"]`")]
+    #[error(
+        "models of '{provider}' need the Cargo feature `{feature}` of `pleach`. Add it in Cargo.toml: `features = [\"{feature}\"]`"
+    )]
     FeatureOff {
         /// The provider of the name.
         provider: String,
         /// The feature that adds it.
         feature: &'static str,
     },
-    /// No provider is called so.
+    /// No provider has this name.
     #[error(
-        "'{provider}' is no provider of models: use `anthropic:MODEL`, `gemini:MODEL`, `openai:MODEL` or `ollama:MODEL`"
+        "unknown model provider '{provider}'. Use `anthropic:MODEL`, `gemini:MODEL`, `openai:MODEL` or `ollama:MODEL`"
     )]
     UnknownProvider {
-        /// What the name begins with.
+        /// The part of the name before the colon.
         provider: String,
     },
     /// The name has no provider.
-    #[error("'{name}' names no provider: write `PROVIDER:MODEL`, for example `openai:{name}`")]
+    #[error("the model '{name}' has no provider. Write `PROVIDER:MODEL`, for example `openai:{name}`")]
     NoProvider {
         /// The name.
         name: String,

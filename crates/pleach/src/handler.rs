@@ -1,5 +1,7 @@
-//! The traits that make a function a handler: what its parameters may be, what it may return, and how a value fits the
-//! node it is given to. Signatures name them; programs seldom do.
+//! The traits that make a function a handler.
+//!
+//! They define what its parameters may be, what it may return, and which values fit its input. The signatures of other items
+//! name these traits; programs seldom need to.
 
 pub use pleach_agent::{
     AfterModelCallback, AfterToolCallback, AgentCallback, BeforeModelCallback, BeforeToolCallback, ModelErrorCallback,

@@ -1,6 +1,6 @@
-//! What the events of a session say, for people: timelines, trees of node runs, changes of state, pictures.
+//! Views of a session's events for people: timelines, trees of node runs, changes of state, pictures.
 //!
-//! `docs/inspector.md` describes what they show. The command `pleach` and the inspector of the server show the same.
+//! `docs/inspector.md` describes them. The command `pleach` and the inspector of the server show the same views.
 
 pub use pleach_inspect::{
     Attempt, BoxKind, Fact, InvocationSummary, NodeRun, NodeSummary, Picture, PictureBox, PictureEdge, PictureError,

@@ -1,7 +1,7 @@
 //! The ADK 2.x agent runtime in Rust.
 //!
-//! Workflows of nodes whose every step is an event in a session, so that a run streams, pauses for a person, survives a
-//! crash and continues in another process.
+//! A workflow is a graph of nodes, and every step of a run is stored as an event in a session. So a run streams its events, pauses
+//! for a person, survives a crash and continues in another process.
 //!
 //! ```
 //! use pleach::prelude::*;
@@ -21,25 +21,25 @@
 //! }
 //! ```
 //!
-//! This crate only gathers: everything is defined in the crates below it, and only this one knows them all.
+//! This crate only re-exports: the crates below it define everything, and only this crate depends on all of them.
 //!
 //! | feature | what it adds |
 //! | --- | --- |
 //! | `inmemory` (default) | sessions in process memory |
-//! | `sqlite` | sessions and memory in SQLite files, which google-adk reads and writes, too |
-//! | `postgres` | sessions in a Postgres database, which google-adk reads and writes, too |
+//! | `sqlite` | sessions and memory in SQLite files, which google-adk can read and write as well |
+//! | `postgres` | sessions in a Postgres database, which google-adk can read and write as well |
 //! | `anthropic` | models of Anthropic |
 //! | `dev` | the HTTP API with the inspector, and a browser UI from a folder |
 //! | `gemini` | models of Gemini |
-//! | `inspector` | the HTTP API, and pages that show and move sessions |
+//! | `inspector` | the HTTP API, and pages that show sessions and act on them |
 //! | `mcp` | tools, resources and prompts of MCP servers |
 //! | `openai` | models of OpenAI, Ollama and every server with OpenAI's chat completions |
 //! | `openapi` | tools from OpenAPI documents |
-//! | `otel` | traces and metrics over OpenTelemetry |
-//! | `testkit` | what tests of workflows and agents need: a clock, scripted people, faults, the resume property |
+//! | `otel` | traces and metrics through OpenTelemetry |
+//! | `testkit` | tools for tests of workflows and agents: a clock, scripted people, faults, the resume property |
 //! | `models` | models of all providers |
 //! | `server` | the HTTP and SSE API of ADK |
-//! | `full` | all of them but `testkit` |
+//! | `full` | all of these except `testkit` |
 
 mod connect;
 mod connect_error;

@@ -1,6 +1,6 @@
-//! MCP: tools, resources and prompts of servers that are child processes or reached over HTTP.
+//! MCP: tools, resources and prompts of servers that run as child processes or are reached over HTTP.
 //!
-//! `docs/mcp.md` describes how servers are started, kept and ended, and what models see of them.
+//! `docs/mcp.md` describes how servers are started, kept running and stopped, and what models see of them.
 
 pub use pleach_mcp::{
     McpCommand, McpEndpoint, McpError, McpProgress, McpPrompt, McpPromptArgument, McpResource, McpResourceContents,

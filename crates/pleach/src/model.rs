@@ -1,4 +1,4 @@
-//! Models: what they are asked and what they answer, and a scripted one for tests.
+//! Models: the trait, its requests and responses, and a scripted model for tests.
 //!
 //! ```
 //! use futures::StreamExt as _;

@@ -1,4 +1,4 @@
-//! Models of providers, reached over HTTP: builders for what [`model`](crate::model()) does not read from a name.
+//! Models of providers, reached over HTTP. Their builders set what [`model`](crate::model()) cannot read from a name.
 //!
 //! Each provider is a feature of its own. `docs/models.md` describes keys, base URLs, time-outs and retries.
 

@@ -1,6 +1,6 @@
-//! OpenTelemetry: traces and metrics of runs, to a collector or an exporter of one's own.
+//! OpenTelemetry: traces and metrics of runs, sent to a collector or to an exporter of your own.
 //!
-//! `docs/tracing.md` has the spans, the metrics and the set-up.
+//! `docs/tracing.md` lists the spans and the metrics and describes the set-up.
 
 pub use pleach_otel::{
     InvocationIds, Otel, OtelBuilder, OtelError, Signal, join_trace, opentelemetry, opentelemetry_sdk,

@@ -1,6 +1,6 @@
 //! Plugins: logging, a global instruction, a context filter, saved files, retries of tools, budgets.
 //!
-//! `docs/plugins.md` describes what each of them does, and how to write one.
+//! `docs/plugins.md` describes what each plugin does, and how to write your own.
 //!
 //! ```
 //! use pleach::plugins::{BudgetPlugin, Limits, LoggingPlugin};

@@ -1,4 +1,4 @@
-//! What most programs need: `use pleach::prelude::*;`.
+//! The items that most programs need: `use pleach::prelude::*;`.
 
 #[cfg(feature = "inmemory")]
 pub use crate::RunnerExt;

@@ -1,4 +1,4 @@
-//! The Runner's builder with a session service that is there from the start.
+//! [`RunnerExt`]: the Runner's builder with sessions in process memory as the default.
 
 use pleach_core::AppName;
 use pleach_runner::{Runner, RunnerBuilder};
@@ -6,9 +6,9 @@ use pleach_session_inmemory::InMemorySessionService;
 
 /// Adds [`builder`](RunnerExt::builder) to [`Runner`].
 ///
-/// The Runner itself knows no backend; this is where the default one, process memory, is named.
+/// The crate of the Runner depends on no backend; this trait adds the default, process memory.
 pub trait RunnerExt {
-    /// Starts putting a Runner together; sessions are kept in process memory unless `.sessions(…)` says otherwise.
+    /// Starts building a Runner. Its sessions are kept in process memory unless `.sessions(…)` sets another service.
     fn builder(app_name: impl Into<AppName>) -> RunnerBuilder;
 }
 

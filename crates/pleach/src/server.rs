@@ -1,4 +1,4 @@
-//! The HTTP and SSE API of ADK: apps for front ends and tools of the ADK world.
+//! The HTTP and SSE API of ADK: serves apps to front ends and tools that are made for ADK.
 //!
 //! `docs/server.md` describes the routes, limits and guards, and how callers are bound to users.
 

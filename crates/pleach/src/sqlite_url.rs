@@ -12,20 +12,20 @@ use crate::ConnectError;
 pub(crate) struct SqliteTarget {
     pub(crate) path: PathBuf,
     pub(crate) options: SqliteOptions,
-    /// Whether the file is only read.
+    /// Whether the file is opened for reading only.
     pub(crate) read_only: bool,
 }
 
 /// Reads the part after the scheme: `FILE` and `///FILE` are relative, `////FILE` is absolute.
 ///
-/// `shown` replaces the URL in errors, which show none of its values.
+/// Errors name `shown` in place of the URL and show none of its values.
 // S66.1
 pub(crate) fn parse(shown: &str, rest: &str) -> Result<SqliteTarget, ConnectError> {
     let bad = |reason: String| ConnectError::BadUrl { url: shown.to_owned(), reason };
     let path = match rest.strip_prefix("//") {
         Some("") => return Err(ConnectError::NoFile { url: shown.to_owned() }),
         Some(rest) => {
-            rest.strip_prefix('/').ok_or_else(|| bad("a host is not possible: use three slashes".to_owned()))?
+            rest.strip_prefix('/').ok_or_else(|| bad("a host is not allowed; use three slashes".to_owned()))?
         }
         None => rest,
     };
@@ -43,7 +43,7 @@ pub(crate) fn parse(shown: &str, rest: &str) -> Result<SqliteTarget, ConnectErro
         read_only |= (name, value) == ("mode", "ro");
         options = set(options, name, &decoded(value)?).map_err(bad)?;
         if names.contains(&name) {
-            return Err(bad(format!("the option `{name}` is given twice: leave one of them out")));
+            return Err(bad(format!("the option `{name}` is set twice; leave one of them out")));
         }
         names.push(name);
     }
@@ -66,11 +66,14 @@ fn set(options: SqliteOptions, name: &str, value: &str) -> Result<SqliteOptions,
             Ok(count @ 1..=1000) => Ok(options.with_read_connections(count)),
             _ => Err("`read_connections` is a number from 1 to 1000".to_owned()),
         },
-        _ => Err(format!("{} option: there are mode, synchronous, busy_timeout and read_connections", unknown(name))),
+        _ => Err(format!(
+            "{} option; the options are mode, synchronous, busy_timeout and read_connections",
+            unknown(name)
+        )),
     }
 }
 
-/// A name as errors show it: what is no word may be a secret in the wrong place.
+/// An option's name as errors show it. A text that is not a word may be a secret in the wrong place and is hidden.
 fn unknown(name: &str) -> String {
     let is_word = name.len() <= 32 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
     if is_word { format!("`{name}` is an unknown") } else { "it has an unknown".to_owned() }
@@ -127,8 +130,8 @@ mod tests {
             ("busy_timeout=-1", "milliseconds"),
             ("read_connections=0", "1 to 1000"),
             ("mode", "`rwc`, `rw` or `ro`"),
-            ("mode=rw&mode=rw", "`mode` is given twice"),
-            ("mode=rw&busy_timeout=1&mode=rwc", "`mode` is given twice"),
+            ("mode=rw&mode=rw", "`mode` is set twice"),
+            ("mode=rw&busy_timeout=1&mode=rwc", "`mode` is set twice"),
         ] {
             let error = parsed(&format!("sqlite:x.db?{query}")).unwrap_err().to_string();
             assert!(error.contains(named), "{error}");
@@ -142,9 +145,9 @@ mod tests {
         );
     }
 
-    /// Issue 10 D3: what is wrong with a URL may be a secret in the wrong place.
+    /// The faulty part of a URL may be a secret in the wrong place.
     #[test]
-    fn d3_errors_show_no_value_of_a_url() {
+    fn errors_show_no_value_of_a_url() {
         for url in [
             "sqlite://ana:hush@host/db",
             "sqlite:///x.db?key=hush",

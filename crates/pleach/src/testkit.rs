@@ -1,7 +1,8 @@
-//! What tests of one's own workflows and agents need: a clock that tests advance, counted ids, scripted models and people, faults of
-//! session services, seeded interleavings, the resume property, traces for snapshots.
+//! Tools for tests of your own workflows and agents.
 //!
-//! `docs/testing-your-workflow.md` shows how to use them. Turn the feature on for tests alone:
+//! They are a clock that tests advance, counted ids, scripted models and people, faults of session services, seeded interleavings,
+//! the resume property, and traces for snapshots. `docs/testing-your-workflow.md` shows how to use them. Turn the feature on only
+//! for tests:
 //!
 //! ```toml
 //! [dev-dependencies]

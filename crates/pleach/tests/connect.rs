@@ -1,4 +1,4 @@
-//! Choosing a backend by URL.
+//! The backend that `connect` opens for each URL.
 
 use pleach::{ConnectError, connect};
 

@@ -1,4 +1,4 @@
-//! The pictures of the page on concepts are what pleach draws. `PLEACH_BLESS=1` writes them anew.
+//! The pictures on the page on concepts equal the pictures that pleach draws. `PLEACH_BLESS=1` writes them again.
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
 use std::path::Path;
@@ -56,7 +56,7 @@ fn orders() -> Result<Workflow<String>, BuildError> {
     wf.build()
 }
 
-/// Compares a picture with the file of the page.
+/// Compares a picture with its file.
 fn check(file: &str, picture: &Picture) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/pictures").join(file);
     let drawn = picture.to_svg();

@@ -1,5 +1,5 @@
-//! A handler cannot do what only the engine and the Runner may: take events from the queue, record them, set the history,
-//! reach the context of the run above.
+//! A handler cannot use the powers of the engine and the Runner: it cannot take events from the queue, record them, set the history
+//! or reach the context of the run above.
 
 use std::sync::Arc;
 

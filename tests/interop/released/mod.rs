@@ -1,6 +1,7 @@
-//! Databases that releases of pleach have written: each later version reads them, and continues what they hold.
+//! Databases that releases of pleach have written. Each later version reads them and continues their sessions.
 //!
-//! `stories` has what happened in the sessions and what comes next; `set` what a release has stored, and where. `tests/golden/README.md` says when a set is made.
+//! `stories` has the beginnings of the sessions and their continuations; `set` has the stored data of a release. `tests/golden/README.md`
+//! describes when a set is made.
 
 mod set;
 mod stories;
@@ -12,8 +13,8 @@ use set::Set;
 /// The releases whose databases are in `tests/golden`.
 const RELEASES: &[&str] = &["0.1"];
 
-/// Every session of every release reads as it was written, and continues.
-pub(crate) async fn what_a_release_has_stored_is_read_and_continued(layout: Layout) {
+/// Every session of every release is read as it was written, and continues.
+pub(crate) async fn sessions_of_a_release_are_read_and_continued(layout: Layout) {
     for release in RELEASES {
         let Some(set) = Set::golden(release, layout).await else { return };
         let expected = set.expected();
@@ -22,8 +23,8 @@ pub(crate) async fn what_a_release_has_stored_is_read_and_continued(layout: Layo
     }
 }
 
-/// The same for this version, so that what makes a set is known to work when a set is made.
-pub(crate) async fn what_this_version_stores_is_read_and_continued(layout: Layout) {
+/// The same check for this version, so the code that makes a set is known to work when a set is made.
+pub(crate) async fn sessions_of_this_version_are_read_and_continued(layout: Layout) {
     let Some(set) = Set::empty(layout).await else { return };
     let world = set.writing().await;
     stories::begin(&world).await;

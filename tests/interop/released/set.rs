@@ -1,4 +1,4 @@
-//! A set: the database of one layout, the folders of payloads and files, memory, and the listing of all of it.
+//! A set: the database of one layout, the folders of payloads and files, memory, and a listing of their contents.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,23 +12,23 @@ use super::world::World;
 use crate::database::Layout;
 use crate::expected::same;
 
-/// The variable with a folder into which the sets of this version are written: that of a release, when it is made.
+/// The environment variable with the folder into which the sets of this version are written, when a release is made.
 const KEEP: &str = "PLEACH_TEST_KEEP_SETS";
 
-/// Where a set was made, in the files that say so.
+/// The folder that replaces, in the files of a set, the folder in which the set was made.
 const PLACE: &str = "/golden";
 
-/// A set, gone with this value.
+/// A set, which is deleted with this value.
 pub(crate) struct Set {
     layout: Layout,
     folder: TempDir,
     schema: Option<Schema>,
-    /// Its golden folder, if it has one.
+    /// The golden folder of the set, if it has one.
     source: Option<PathBuf>,
 }
 
 impl Set {
-    /// An empty one, or None where there is no server for it.
+    /// An empty set, or `None` if there is no server for it.
     pub(crate) async fn empty(layout: Layout) -> Option<Self> {
         let schema = match layout {
             Layout::Postgres => Some(Schema::for_test().await?),
@@ -37,7 +37,7 @@ impl Set {
         Some(Self { layout, folder: tempfile::tempdir().unwrap(), schema, source: None })
     }
 
-    /// A copy of the one that a release has written.
+    /// A copy of the set that a release has written.
     pub(crate) async fn golden(release: &str, layout: Layout) -> Option<Self> {
         let mut set = Self::empty(layout).await?;
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(release).join(name(layout));
@@ -57,13 +57,13 @@ impl Set {
         World::later(&self.url(), self.folder.path()).await
     }
 
-    /// The listing beside a golden set.
+    /// The listing of a golden set.
     pub(crate) fn expected(&self) -> Value {
         let file = self.source.as_ref().unwrap().with_file_name("expected.json");
         serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
     }
 
-    /// Compares everything in it with a listing.
+    /// Compares all contents of the set with a listing.
     pub(crate) async fn check(&self, expected: &Value) {
         let world = self.world().await;
         same(&world.listing().await, expected, name(self.layout));
@@ -71,13 +71,13 @@ impl Set {
         world.close().await;
     }
 
-    /// Copies it to the folder that the environment names, if it names one.
+    /// Copies the set to the folder that [`KEEP`] names, if the variable is set.
     pub(crate) async fn keep(&self, expected: &Value) {
         let Some(release) = std::env::var_os(KEEP).filter(|folder| !folder.is_empty()).map(PathBuf::from) else {
             return;
         };
         let target = release.join(name(self.layout));
-        assert!(!target.exists(), "a set is never written anew: {}", target.display());
+        assert!(!target.exists(), "a set is never overwritten: {}", target.display());
         match &self.schema {
             Some(schema) => std::fs::write(self.folder.path().join("dump.sql"), dump(schema)).unwrap(),
             None => whole(&self.file()).await,
@@ -114,14 +114,14 @@ fn name(layout: Layout) -> &'static str {
     }
 }
 
-/// Makes one file of an SQLite database, without the journal beside it.
+/// Merges an SQLite database into one file without a journal.
 async fn whole(file: &Path) {
     let mut connection = sqlx::SqliteConnection::connect(&format!("sqlite:{}", file.display())).await.unwrap();
     sqlx::raw_sql("PRAGMA journal_mode = DELETE; VACUUM").execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
 }
 
-/// Statements that make the schema and its rows again, by the server's own program.
+/// The statements that restore the schema and its rows, made by the server's own program.
 fn dump(schema: &Schema) -> String {
     let url = schema.url();
     let server = url.split(['?', '&']).next().unwrap();
@@ -129,7 +129,7 @@ fn dump(schema: &Schema) -> String {
     let output = Command::new("pg_dump").args(arguments).output().expect("pg_dump of the server's version is on PATH");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap().replace(schema.name(), "public");
-    // What is for psql only, comments, and the schema itself, which a reader makes.
+    // Removes commands for psql, comments, and the creation of the schema, which the reader of the set creates.
     let is_statement = |line: &&str| {
         let is_row_end = *line == "\\.";
         is_row_end || !(line.starts_with('\\') || line.starts_with("--") || line.starts_with("CREATE SCHEMA"))
@@ -143,14 +143,15 @@ fn copy(from: &Path, to: &Path) {
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let target = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
-            true => copy(&entry.path(), &target),
-            false => drop(std::fs::copy(entry.path(), target).unwrap()),
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
         }
     }
 }
 
-/// Replaces the folder in which a set was made, which no other machine has.
+/// Replaces the folder in which a set was made, which does not exist on other machines.
 fn without_place(folder: &Path, place: &str) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

@@ -1,6 +1,6 @@
-//! What has happened in the sessions of a set, and what comes next. Each story is an app of its own, with the session `s1` of `ana`.
+//! The beginnings of the sessions of a set, and their continuations. Each story is an app of its own, with the session `s1` of `ana`.
 //!
-//! A story that is added here belongs to the sets from the next release on: `go_on` must then leave it out for the earlier ones.
+//! A story that is added here belongs to the sets of the next release and of later ones. `go_on` must then skip it for earlier sets.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::world::World;
 
-/// The apps.
+/// The names of the apps.
 pub(crate) const NAMES: &[&str] = &[
     "talk",
     "desk",
@@ -38,17 +38,17 @@ pub(crate) const NAMES: &[&str] = &[
 ];
 
 const DAY: Duration = Duration::from_secs(86_400);
-/// Longer than the later process comes after the one that has written the set.
+/// A time after which a question of the writing process is overdue in the later process.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// How often a body has done its work.
+/// The number of times that a body has done its work.
 type Count = Arc<AtomicUsize>;
 
 fn made(count: &Count) -> usize {
     count.load(Ordering::Relaxed)
 }
 
-/// Plays all of it up to where the set is stored.
+/// Plays all stories up to the point at which the set is stored.
 pub(crate) async fn begin(world: &World) {
     assert_eq!(reply(talker(world, "Hello, Ana.").0.run("ana", "s1", "Hello")).await, "Hello, Ana.");
     assert_eq!(reply(desk(world, front_model(), desk_model()).run("ana", "s1", "Refund?")).await, "I am the desk.");
@@ -76,21 +76,21 @@ pub(crate) async fn begin(world: &World) {
         reply(sums(world, &format!("said {turn}")).0.run("ana", "s1", turn)).await;
     }
     output(files(world).run("ana", "s1", "An otter swims.")).await;
-    // Tables of our own: the questions of the inbox, and what has ended.
+    // Fills pleach's own tables: the questions of the inbox, and the notes of settled sessions.
     assert_eq!(refund(world, "refund").inbox_for("managers").await.unwrap().len(), 1);
     assert!(talker(world, "").0.resume_unfinished(ListUnfinished::new()).await.unwrap().is_empty());
 }
 
 /// Continues each session in another process.
 pub(crate) async fn go_on(world: &World) {
-    conversations_go_on(world).await;
+    conversations_continue(world).await;
     questions_are_answered(world).await;
     cut_runs_are_resumed(world).await;
     waits_end(world).await;
     data_is_as_it_was(world).await;
 }
 
-async fn conversations_go_on(world: &World) {
+async fn conversations_continue(world: &World) {
     let (talker, model) = talker(world, "Still here.");
     assert_eq!(reply(talker.run("ana", "s1", "And now?")).await, "Still here.");
     let asked = asked(&model);
@@ -112,7 +112,7 @@ async fn questions_are_answered(world: &World) {
     assert_eq!(output(runner.answer("s1", "manager", true).unwrap()).await, "1200 paid");
     assert!(runner.inbox_for("managers").await.unwrap().is_empty());
 
-    // The same answer again changes nothing, another one is refused.
+    // Repeating the answer changes nothing, and another answer is refused.
     let runner = refund(world, "paid");
     let events = session(world, "paid").await.events.len();
     drop(runner.answer("s1", "manager", true).unwrap().output::<Value>().await);
@@ -128,7 +128,7 @@ async fn questions_are_answered(world: &World) {
     assert_eq!(reply(runner.answer("s1", open[0].clone(), json!({"confirmed": true})).unwrap()).await, "It is paid.");
     assert_eq!(made(&count), 1);
 
-    // The step is done: its stored result is used.
+    // The step is done, so its stored result is used.
     let count = Count::default();
     assert_eq!(
         output(order(world, &count).answer("s1", "ship", true).unwrap()).await,
@@ -158,7 +158,7 @@ async fn waits_end(world: &World) {
     assert!(runner.questions("s1").await.unwrap()[0].deadline.is_some());
     assert_eq!(output(runner.answer("s1", "ok", true).unwrap()).await, json!([true]));
 
-    // Its deadline has passed while no process was there.
+    // The deadline has passed while no process was running.
     let runner = patient(world, "late", MINUTE);
     runner.start_timers();
     for _ in 0..10_000 {
@@ -222,7 +222,7 @@ async fn pauses(mut run: pleach::Run) {
     assert!(asks, "the run asks");
 }
 
-/// Drops a run when an event was stored, as the end of a process does.
+/// Drops a run after an event was stored, as if the process had ended.
 async fn cut(mut run: pleach::Run, is_last: impl Fn(&Event) -> bool) {
     loop {
         if is_last(&run.next().await.unwrap().unwrap()) {
@@ -237,7 +237,7 @@ async fn resumed(runner: &Runner) -> pleach::Run {
     runner.resume("ana", "s1", status.invocation.unwrap())
 }
 
-/// The texts that a model was asked with, the last time.
+/// The texts of the last request to a model.
 fn asked(model: &ScriptedModel) -> Vec<String> {
     let requests = model.requests();
     requests.last().unwrap().contents.iter().map(|content| content.text()).collect()
@@ -354,7 +354,7 @@ fn parcel(world: &World) -> Runner {
     world.runner("parcel", FunctionNode::new("wait", wait).rerun_on_resume(true))
 }
 
-/// Counts runs of the app, of the user and of the session.
+/// An app that counts runs in the state of the app, of the user and of the session.
 fn state(world: &World) -> Runner {
     let count = async |ctx: Context| {
         let next = |name: &str| ctx.state().value(name).and_then(|value| value.as_i64()).unwrap_or_default() + 1;
@@ -365,7 +365,7 @@ fn state(world: &World) -> Runner {
     world.runner("state", FunctionNode::new("count", count))
 }
 
-/// Gives a value that is stored outside of its row, asks, and gives it again.
+/// An app that outputs a value that is stored outside its row, asks, and outputs the value again.
 fn large(world: &World) -> Runner {
     let mut wf = Workflow::builder("wf");
     let make = wf.node("make", async || "x".repeat(5_000));
@@ -390,7 +390,7 @@ fn erased(world: &World) -> Runner {
     world.runner("erased", wf.build().unwrap())
 }
 
-/// Removes the card from the message and the output.
+/// Redacts the card in the message and in the output.
 async fn erase(world: &World) {
     let runner = erased(world);
     for event in session(world, "erased").await.events {
@@ -401,7 +401,7 @@ async fn erase(world: &World) {
     }
 }
 
-/// Sums up what the conversation was.
+/// A summarizer with a fixed summary.
 #[derive(Clone, Copy, Debug)]
 struct Summarizer;
 
@@ -418,7 +418,7 @@ fn sums(world: &World, says: &str) -> (Runner, Arc<ScriptedModel>) {
     (world.builder("sums").root(agent).events_compaction_config(config).build().unwrap(), model)
 }
 
-/// Keeps its message in a file, and the session in memory.
+/// An app that saves its message in a file and adds the session to the memory.
 fn files(world: &World) -> Runner {
     let keep = async |ctx: Context, Input(text): Input<String>| {
         ctx.save_artifact("note.txt", Part::text(text.clone())).await?;

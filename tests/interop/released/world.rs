@@ -1,4 +1,4 @@
-//! The services of one process over a set.
+//! The services of a process over a set.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 
 use super::stories::NAMES;
 
-/// From this many bytes on a value is outside of its row.
+/// The number of bytes from which a value is stored outside its row.
 const THRESHOLD: usize = 1_000;
 
-/// A process over a database and the folders beside it.
+/// A process over a database and its folders.
 pub(crate) struct World {
     pub(crate) sessions: Arc<dyn SessionService>,
     pub(crate) files: Arc<FileArtifactService>,
@@ -26,12 +26,12 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// The process that writes a set: its time and its ids count.
+    /// The process that writes a set. Its times and ids are counted.
     pub(crate) async fn writing(url: &str, folder: &Path) -> Self {
         Self::open(url, folder, FixedClock::ticking(1_800_000_000.0), Arc::new(SeqIds::new())).await
     }
 
-    /// One that comes later.
+    /// A later process.
     pub(crate) async fn later(url: &str, folder: &Path) -> Self {
         Self::open(url, folder, FixedClock::ticking(1_800_010_000.0), Arc::new(RandomIds)).await
     }
@@ -54,7 +54,7 @@ impl World {
         self.builder(story).root(root).build().unwrap()
     }
 
-    /// Everything that the sessions hold, with what is outside of their rows, and what is open.
+    /// The contents of all sessions, including values outside their rows and open questions.
     pub(crate) async fn listing(&self) -> Value {
         let mut listing = serde_json::Map::new();
         for story in NAMES {

@@ -1,10 +1,10 @@
 //! Plays one conformance scenario and prints its trace.
 //!
 //! `conformance SCENARIO.json [--backend memory|sqlite|postgres] [--reopen] [--events]`: the trace goes to standard
-//! output as JSON, not normalised. With `--events` the stored events are printed instead, one JSON object a line, each
-//! session behind its id; in memory they are the same bytes in every play. `--reopen` drops the Runner and the session service after every turn and opens the stored
-//! session anew (sessions in memory cannot be: there only the Runner is built anew). Exit status 1 and a message on
-//! standard error when there is no trace.
+//! output as JSON, not normalised. With `--events` the stored events are printed instead, one JSON object per line, each
+//! session after its id. In memory they are the same bytes in every play. `--reopen` drops the Runner and the session
+//! service after every turn and reopens the stored session. Sessions in memory cannot be reopened, so only the Runner is
+//! rebuilt. If there is no trace, the exit status is 1 and standard error has a message.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ fn run() -> anyhow::Result<()> {
     let scenario = read(&text).with_context(|| format!("{} is not JSON", path.display()))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        // In memory nothing waits for the machine: sleeps take no time and their order is exact.
+        // In memory no task waits for the machine, so sleeps take no time and their order is exact.
         .start_paused(lane.backend == "memory")
         .build()?;
     let played = runtime.block_on(play(&scenario, &lane))?;

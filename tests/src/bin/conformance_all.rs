@@ -1,13 +1,13 @@
 //! Plays every conformance scenario and compares the traces with the recorded ones.
 //!
 //! `conformance-all [FILTER] [--backend memory|sqlite|postgres] [--reopen]`: without
-//! `--backend`, in memory, in SQLite with `--reopen`, and the same in Postgres if
-//! `PLEACH_TEST_POSTGRES_URL` names a server. Runs the program `conformance` beside it. Ends with one line
-//! `N passed, M failed, K skipped`, where known failures count as skipped.
+//! `--backend` it plays in memory, in SQLite with `--reopen`, and in Postgres with `--reopen` if
+//! `PLEACH_TEST_POSTGRES_URL` names a server. It runs the program `conformance` in the same folder. The last line is
+//! `N passed, M failed, K skipped`, where known failures are counted as skipped.
 //!
 //! `conformance-all [FILTER] --dump FOLDER` compares nothing. It plays the scenarios in memory and writes the stored events
-//! of each to `FOLDER/NAME.jsonl`, one JSON object a line. Ids count and time is paused, so that the folders of two
-//! versions of pleach differ only where the versions store something else.
+//! of each to `FOLDER/NAME.jsonl`, one JSON object per line. Ids are counted and time is paused, so the folders of two
+//! versions of pleach differ only if the versions store different events.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -55,7 +55,7 @@ fn run() -> anyhow::Result<bool> {
     Ok(summary.failed == 0)
 }
 
-/// Writes what each case stores; false when a case that is not known to fail stores nothing.
+/// Writes the events that each case stores. Returns false if a case that is not known to fail stores nothing.
 #[expect(clippy::print_stdout, reason = "the report of a program")]
 fn dump(program: &Path, cases: &[Case<'_>], folder: &Path, expected: &ExpectedFailures) -> anyhow::Result<bool> {
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -97,7 +97,7 @@ impl Options {
             }
         }
         let lanes = match backend {
-            Some(_) if dump.is_some() => bail!("--dump plays in memory: it goes without --backend"),
+            Some(_) if dump.is_some() => bail!("--dump plays in memory, so it cannot be combined with --backend"),
             None if dump.is_some() && !reopen => vec![Lane { backend: "memory".into(), reopen: false }],
             Some(backend) if Lane::BACKENDS.contains(&backend.as_str()) => {
                 vec![Lane { backend, reopen }]

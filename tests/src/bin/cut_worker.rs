@@ -1,16 +1,16 @@
 //! Works on one session until it is killed.
 //!
 //! `cut-worker URL JOB`, where JOB is
-//! - `fork ID`: copies the session to a new one with that id;
-//! - `rewind`: rewinds the session to before a node and runs it on, again and again;
-//! - `compute`: continues what an earlier process has left, or begins it with the message `7`;
-//! - `queue FROM TO`: continues what an earlier process has left, and then sends the messages with these numbers, all at once: the first one
-//!   keeps the session busy, and the others wait;
-//! - `ask ID`: runs the session of that id to its question;
+//! - `fork ID`: copies the session to a new one with this id;
+//! - `rewind`: rewinds the session to before a node and continues it, again and again;
+//! - `compute`: continues the session of an earlier process, or begins it with the message `7`;
+//! - `queue FROM TO`: continues the session of an earlier process and then sends the messages with these numbers, all at once: the first
+//!   one keeps the session busy, and the others wait;
+//! - `ask ID`: runs the session with this id to its question;
 //! - `charge`: charges at a bank that does not work, and waits for the next attempt.
 //!
-//! It writes a line when it begins and behind each part of its work, and ends when it is done. Exit status 1 and a message on standard error
-//! when anything fails.
+//! It writes a line when it begins and after each part of its work, and ends when it is done. If anything fails, the exit status is 1 and
+//! standard error has a message.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -69,9 +69,10 @@ async fn compute_all(runner: Runner) -> anyhow::Result<()> {
         Err(RunError::SessionNotFound(_)) => true,
         status => matches!(status?.progress, RunProgress::New),
     };
-    match is_new {
-        true => drop(runner.run("ana", "s1", "7").output::<String>().await?),
-        false => continue_run(&runner).await?,
+    if is_new {
+        drop(runner.run("ana", "s1", "7").output::<String>().await?)
+    } else {
+        continue_run(&runner).await?
     }
     say_line("done")
 }
@@ -106,7 +107,7 @@ async fn charge_in_vain(runner: Runner) -> anyhow::Result<()> {
     say_line("done")
 }
 
-/// Writes a line at once: it is in the pipe as a whole or not at all.
+/// Writes a line in one piece, so it is in the pipe as a whole or not at all.
 fn say_line(line: impl std::fmt::Display) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(format!("{line}\n").as_bytes())?;

@@ -1,7 +1,7 @@
 //! Reads and writes session databases for other programs: `interop dump`, `interop load`, `interop append`.
 //!
-//! The answer is JSON on standard output, what went wrong is on standard error. Exit status 0: done; 1: it failed;
-//! 2: the call is wrong; of `append` also 3: stale and nothing written, 4: no such session.
+//! The answer is JSON on standard output, and errors are on standard error. Exit status 0: done; 1: failed; 2: wrong call.
+//! `append` also has 3: stale and nothing written, and 4: no such session.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use pleach_tests::interop::{Call, USAGE};
 
-/// The call names no operation, or not what the operation needs.
+/// The exit status of a call without an operation or without the arguments of its operation.
 const WRONG_CALL: u8 = 2;
 
 fn main() -> ExitCode {

@@ -2,7 +2,7 @@
 //!
 //! `redact-worker URL FOLDER EVENT…`: removes the secrets from these events of the session `s1` of the user `ana`, whose payloads are in
 //! FOLDER. Prints `ready` when the database is open, waits for a line on standard input, and then prints the id of each event
-//! behind its redaction. Exit status 1 and a message on standard error when anything fails.
+//! after its redaction. If anything fails, the exit status is 1 and standard error has a message.
 
 use std::io::Write as _;
 use std::process::ExitCode;

@@ -1,9 +1,9 @@
-//! Runs one session of a workflow to its end, also what an earlier process has left of it.
+//! Runs one session of a workflow to its end, or continues it after an earlier process.
 //!
-//! `run-worker URL`: starts or resumes the run of the session `s1` of the user `ana`, starts the timers, and then sends a signal for each line
-//! `NAME KEY PAYLOAD` on standard input, where KEY is the idempotency key and PAYLOAD is JSON. Each line is answered by one on standard
-//! output: `delivered`, `kept`, `repeated`, or `error CLASS`. The last line is `done OUTPUT`. Exit status 1 and a message on
-//! standard error when anything else fails.
+//! `run-worker URL`: starts or resumes the run of the session `s1` of the user `ana`, starts the timers, and then sends a signal for each
+//! line `NAME KEY PAYLOAD` on standard input, where KEY is the idempotency key and PAYLOAD is JSON. It answers each line on standard
+//! output with `delivered`, `kept`, `repeated` or `error CLASS`. The last line is `done OUTPUT`. If anything else fails, the exit status
+//! is 1 and standard error has a message.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use pleach::{RunProgress, RunRequest, SignalOptions, SignalOutcome};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-/// How often the progress of the run is looked at.
+/// The interval between two looks at the progress of the run.
 const PAUSE: Duration = Duration::from_millis(10);
 
 #[tokio::main(flavor = "current_thread")]
@@ -28,7 +28,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Charges, sleeps, waits for the first of three, ships, and waits for two signals.
+/// A handler that charges, sleeps, waits for the first of three, ships, and waits for two signals.
 async fn order(ctx: Context) -> Result<Value> {
     let charged: u32 = ctx.step("charge", async || Ok(1)).await?;
     ctx.sleep(Duration::from_millis(20)).await?;
@@ -69,7 +69,7 @@ async fn work() -> anyhow::Result<()> {
     }
 }
 
-/// Starts the run, or resumes what a process has left.
+/// Starts the run, or resumes the run of an earlier process.
 async fn recover(runner: &Runner) -> anyhow::Result<()> {
     let run = match runner.status(("ana", "s1")).await {
         Err(RunError::SessionNotFound(_)) => started(),
@@ -103,7 +103,7 @@ async fn answer(runner: &Runner, line: Option<String>) -> anyhow::Result<()> {
     }
 }
 
-/// Writes a line at once: it is in the pipe as a whole or not at all.
+/// Writes a line in one piece, so it is in the pipe as a whole or not at all.
 fn say(line: impl std::fmt::Display) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(format!("{line}\n").as_bytes())?;

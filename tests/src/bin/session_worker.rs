@@ -2,10 +2,10 @@
 //!
 //! `session-worker --url=URL --writer=NAME [--app=APP] [--user=USER] [--prefix=SESSION] [--sessions=COUNT]
 //! [--appends=COUNT] [--keys=COUNT] [--on-stale=fail|skip|retry] [--paced]`: waits for a line on standard input, then
-//! opens the sessions SESSION0, SESSION1 … and appends to all of them at once, without end if no number of appends is
-//! given. Each line on standard output reports one event (`stored NAME/SESSION0/0`), and is there when the process is
-//! killed right behind it. With `--paced` every append waits for a line of its own. Exit status 1 and a message on
-//! standard error when anything fails.
+//! opens the sessions SESSION0, SESSION1 … and appends to all of them at once, without end if `--appends` is not set.
+//! Each line on standard output reports one event (`stored NAME/SESSION0/0`) and is not lost if the process is killed
+//! right after it. With `--paced` every append waits for a line of its own. If anything fails, the exit status is 1 and
+//! standard error has a message.
 
 use std::io::{Error, ErrorKind, Write as _};
 use std::process::ExitCode;
@@ -39,7 +39,7 @@ struct Pipes;
 impl Parent for Pipes {
     fn report(&self, report: &Report) -> std::io::Result<()> {
         let mut out = std::io::stdout().lock();
-        // One write: a line is in the pipe as a whole or not at all.
+        // The line is written in one piece, so it is in the pipe as a whole or not at all.
         out.write_all(format!("{report}\n").as_bytes())?;
         out.flush()
     }

@@ -1,7 +1,7 @@
-//! Random trees of agents against google-adk, which the Python that `PLEACH_TEST_ADK_PYTHON` names runs.
+//! Compares pleach with google-adk on random trees of agents. The Python that `PLEACH_TEST_ADK_PYTHON` names runs google-adk.
 //!
-//! `trees record` writes down what google-adk does in the recorded scenarios. `trees compare FROM TO` plays the scenarios of these
-//! numbers with both, and prints the differences. `trees show NUMBER` prints a scenario, for the program `conformance`.
+//! `trees record` records google-adk's traces of the scenarios. `trees compare FROM TO` plays the scenarios with these numbers
+//! with both and prints the differences. `trees show NUMBER` prints a scenario for the program `conformance`.
 
 use std::process::ExitCode;
 
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
 #[expect(clippy::print_stdout, reason = "the report of a program")]
 fn run() -> anyhow::Result<bool> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let number = |text: &str| text.parse::<u64>().with_context(|| format!("`{text}` is no number"));
+    let number = |text: &str| text.parse::<u64>().with_context(|| format!("`{text}` is not a number"));
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["record"] => record().map(|()| true),
         ["compare", from, to] => compare(number(from)?, number(to)?),
@@ -48,7 +48,7 @@ fn record() -> anyhow::Result<()> {
     std::fs::write(file(), blocks.join("\n\n") + "\n").context("cannot write the recordings")
 }
 
-/// Returns whether there is no difference.
+/// Returns true if there is no difference.
 #[expect(clippy::print_stdout, reason = "the report of a program")]
 fn compare(from: u64, to: u64) -> anyhow::Result<bool> {
     let mut adk = reference()?;

@@ -14,21 +14,21 @@ use serde_json::Value;
 use super::Case;
 use crate::normalise::{Difference, compare};
 
-/// How long one scenario may take.
+/// The time limit of one scenario.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// How many scenarios run at once: they sleep more than they compute.
+/// The number of scenarios that run at once. They sleep more than they compute.
 const JOBS: usize = 2;
 
 /// Runs every case with `program` and compares the traces, in the order of `cases`.
 ///
-/// A process that cannot be started, does not answer in time or prints no JSON is a
-/// difference of its case.
+/// If a process cannot be started, does not answer in time or prints no JSON, its case
+/// has a difference.
 pub fn run_all(program: &Path, cases: &[Case<'_>]) -> Vec<Vec<Difference>> {
     for_each(cases, |case| run_one(program, case))
 }
 
-/// Returns what `program` stores in each case: the lines of its option `--events`, or why there are none.
+/// Returns the events that `program` stores in each case, as lines of its option `--events`, or the reason why there are none.
 pub fn stored_by_all(program: &Path, cases: &[Case<'_>]) -> Vec<Result<Vec<u8>, String>> {
     for_each(cases, |case| {
         let (lines, status, errors) = output(program, case, &["--events"])?;
@@ -36,7 +36,7 @@ pub fn stored_by_all(program: &Path, cases: &[Case<'_>]) -> Vec<Result<Vec<u8>, 
     })
 }
 
-/// Calls a function with every case, a few at a time; returns its results in the order of the cases.
+/// Calls a function with every case, a few at a time. Returns the results in the order of the cases.
 fn for_each<'a, T: Send>(cases: &[Case<'a>], call: impl Fn(&Case<'a>) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::from_iter(cases.iter().map(|_| None)));
@@ -61,7 +61,7 @@ fn take<'c, 'a>(next: &AtomicUsize, cases: &'c [Case<'a>]) -> Option<(usize, &'c
     cases.get(index).map(|case| (index, case))
 }
 
-/// Plays a case. One that differs although only the disk may have been slow is played once more: a wrong rule differs each time.
+/// Plays a case. If it differs and a slow disk may be the reason, the case is played once more: a wrong rule differs each time.
 fn run_one(program: &Path, case: &Case<'_>) -> Vec<Difference> {
     let found = run_once(program, case);
     if found.is_empty() || !case.depends_on_the_disk() { found } else { run_once(program, case) }
@@ -74,13 +74,13 @@ fn run_once(program: &Path, case: &Case<'_>) -> Vec<Difference> {
     }
 }
 
-/// The trace that the program prints, or what it did instead.
+/// The trace that the program prints, or a description of the failure.
 fn play(program: &Path, case: &Case<'_>) -> Result<Value, String> {
     let (answer, status, last) = output(program, case, &[])?;
     serde_json::from_slice(&answer).map_err(|_| format!("no JSON, {status}; {last}"))
 }
 
-/// What the program prints, how it ends, and its last line on standard error.
+/// The output of the program, its exit status, and its last line on standard error.
 fn output(program: &Path, case: &Case<'_>, options: &[&str]) -> Result<(Vec<u8>, ExitStatus, String), String> {
     let mut command = Command::new(program);
     command.arg(&case.scenario.path);
@@ -98,7 +98,7 @@ fn output(program: &Path, case: &Case<'_>, options: &[&str]) -> Result<(Vec<u8>,
     let stderr = read_aside(child.stderr.take());
     let answer = stdout.recv_timeout(LIMIT);
     if answer.is_err() {
-        // The process may have ended by itself in this moment; then there is nothing to kill.
+        // If the process has ended in the meantime, there is nothing to kill.
         let _ = child.kill();
     }
     let status = child.wait().map_err(|error| error.to_string())?;
@@ -116,10 +116,10 @@ fn read_aside(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8
     thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
-            // What could be read still says more than nothing.
+            // A partial output is still useful.
             let _ = pipe.read_to_end(&mut bytes);
         }
-        // The receiver is gone after a time-out.
+        // After a time-out the receiver no longer exists.
         let _ = tx.send(bytes);
     });
     rx

@@ -1,4 +1,4 @@
-//! The list of scenarios that are known to fail; it may only shrink.
+//! The list of scenarios that are known to fail. It may only shrink.
 
 use super::{Case, Lane, Scenario};
 
@@ -17,8 +17,8 @@ struct Entry {
 }
 
 impl ExpectedFailures {
-    /// Reads the list. Lines that start with `#` and blank lines say nothing; a line that
-    /// cannot be read, or names a scenario or backend that does not exist, is a fault.
+    /// Reads the list. Blank lines and lines that start with `#` are ignored. A line that
+    /// cannot be read, or that names an unknown scenario or backend, is a fault.
     pub fn parse(text: &str, corpus: &[Scenario]) -> Self {
         let mut list = Self::default();
         for (index, line) in text.lines().map(str::trim).enumerate() {
@@ -33,12 +33,12 @@ impl ExpectedFailures {
         list
     }
 
-    /// What is wrong with the list itself; each counts as a failure.
+    /// The faults of the list itself. Each is counted as a failure.
     pub fn faults(&self) -> &[String] {
         &self.faults
     }
 
-    /// Why a case is known to fail, if it is.
+    /// The reason why a case is known to fail, or `None` if it is not.
     pub fn reason(&self, case: &Case<'_>) -> Option<&str> {
         self.entries
             .iter()

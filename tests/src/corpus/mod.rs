@@ -1,8 +1,8 @@
 //! The conformance corpus on disk, and running all of it.
 //!
-//! A scenario is played by the program `conformance`, one process each, so that a hang or
-//! a crash costs one scenario only. This module finds the scenarios, runs the processes and
-//! judges the traces; what a scenario means is that program's business.
+//! The program `conformance` plays each scenario in a process of its own, so a hang or
+//! a crash affects only one scenario. This module finds the scenarios, runs the processes and
+//! judges the traces. It does not interpret scenarios; the program does.
 
 mod child;
 mod expected;
@@ -28,15 +28,15 @@ pub fn folder() -> PathBuf {
 /// One recorded scenario.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// Its name, which is its file name without `.json`.
+    /// The name of the scenario: the file name without `.json`.
     pub name: String,
-    /// The features it exercises; never empty.
+    /// The features that the scenario exercises; never empty.
     pub features: Vec<String>,
     /// The scenario file.
     pub path: PathBuf,
     /// The whole golden file.
     pub golden: Value,
-    /// Whether the order of its events depends on time: it has sleeps, delays or time limits.
+    /// Whether the order of the events depends on time, because the scenario has sleeps, delays or time limits.
     pub waits: bool,
 }
 
@@ -59,18 +59,18 @@ impl Scenario {
         Ok(Self { name, features, path, golden, waits })
     }
 
-    /// Whether the name or a feature contains the text; the empty text matches all.
+    /// Returns true if the name or a feature contains the text. The empty text matches all scenarios.
     pub fn matches(&self, filter: &str) -> bool {
         self.name.contains(filter) || self.features.iter().any(|f| f.contains(filter))
     }
 }
 
-/// Where and how a scenario keeps its sessions.
+/// The way in which a scenario keeps its sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lane {
-    /// `memory`, `sqlite` or `postgres`.
+    /// The backend: `memory`, `sqlite` or `postgres`.
     pub backend: String,
-    /// Drop runner and service after every turn and open the stored session anew.
+    /// Whether the Runner and the service are dropped after every turn and the stored session is reopened.
     pub reopen: bool,
 }
 
@@ -78,7 +78,7 @@ impl Lane {
     /// The backends a lane may name.
     pub const BACKENDS: [&'static str; 3] = ["memory", "sqlite", "postgres"];
 
-    /// Memory, SQLite opened anew after every turn, and the same on Postgres where there is a server.
+    /// The available lanes: memory, SQLite reopened after every turn, and Postgres reopened after every turn if there is a server.
     pub fn available() -> Vec<Self> {
         let server = schema::server().is_some();
         let lanes = [("memory", false), ("sqlite", true), ("postgres", true)];
@@ -90,15 +90,15 @@ impl Lane {
 /// One scenario on one lane.
 #[derive(Clone, Debug)]
 pub struct Case<'a> {
-    /// What is played.
+    /// The scenario that is played.
     pub scenario: &'a Scenario,
-    /// Where its sessions are kept.
+    /// The lane on which the sessions are kept.
     pub lane: &'a Lane,
 }
 
 impl Case<'_> {
-    /// Whether a disk that stalls for longer than the scenario's steps are apart changes the order of its events: with a
-    /// database time is real.
+    /// Returns true if a stall of the disk that is longer than the time between the scenario's steps changes the order of the
+    /// events, because time is real with a database.
     fn depends_on_the_disk(&self) -> bool {
         self.scenario.waits && self.lane.backend != "memory"
     }
@@ -110,10 +110,10 @@ impl std::fmt::Display for Case<'_> {
     }
 }
 
-/// Every scenario of a folder, by name.
+/// All scenarios of a folder, by name.
 ///
 /// # Errors
-/// A file cannot be read, is not JSON, or has no golden file beside it.
+/// A file cannot be read, is not JSON, or has no golden file.
 pub fn load(folder: &Path) -> anyhow::Result<Vec<Scenario>> {
     let entries = std::fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
     let mut paths = Vec::new();
@@ -148,7 +148,7 @@ mod tests {
         }
     }
 
-    /// The rules are idempotent on ungrouped traces: a recording equals itself.
+    /// The rules are idempotent on ungrouped traces, so a recording equals itself.
     #[test]
     fn every_ordered_recording_equals_itself() {
         for scenario in load(&folder().join("scenarios")).expect("the corpus") {

@@ -1,18 +1,18 @@
-//! The report of a run: failures with their differences, a table by feature, one sum line.
+//! The report of a run: failures with their differences, a table by feature, and a summary line.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::{Case, Verdict};
 
-/// How many cases passed, failed and are known to fail.
+/// The numbers of cases that passed, failed and are known to fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Equal traces.
+    /// The number of cases with equal traces.
     pub passed: usize,
-    /// Different traces, listed cases that pass, and faults of the list.
+    /// The number of cases with different traces, listed cases that pass, and faults of the list.
     pub failed: usize,
-    /// Known failures.
+    /// The number of known failures.
     pub skipped: usize,
 }
 
@@ -26,7 +26,7 @@ impl Summary {
     }
 }
 
-/// Writes the report; `faults` are those of the list of known failures.
+/// Writes the report. `faults` are the faults of the list of known failures.
 ///
 /// # Errors
 /// The output cannot be written.

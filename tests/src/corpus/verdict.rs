@@ -1,4 +1,4 @@
-//! What the differences of a case mean, given the list of known failures.
+//! The meaning of a case's differences, given the list of known failures.
 
 use super::{Case, ExpectedFailures};
 use crate::normalise::Difference;
@@ -10,9 +10,9 @@ pub enum Verdict {
     Passed,
     /// The traces differ.
     Failed(Vec<Difference>),
-    /// The traces differ, as listed; holds the reason.
+    /// The traces differ, as listed. Holds the reason.
     Known(String),
-    /// The case passes although it is listed: its line must go. Holds the reason.
+    /// The case passes although it is listed, so its line must be removed. Holds the reason.
     Unlisted(String),
 }
 

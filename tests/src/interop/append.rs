@@ -1,4 +1,4 @@
-//! `interop append`: one event for a stored session.
+//! `interop append`: appends one event to a stored session.
 
 use anyhow::{Context as _, ensure};
 use pleach::{
@@ -15,7 +15,7 @@ const TICK: f64 = 1e-6;
 #[derive(Clone, Debug)]
 pub struct NewEvent {
     event: Event,
-    /// It came with a time; 0 is one.
+    /// Whether the event came with a time; 0 is a time.
     timed: bool,
 }
 
@@ -23,11 +23,11 @@ impl NewEvent {
     /// Reads an event in either casing.
     ///
     /// # Errors
-    /// It is no event, or one that no service stores.
+    /// The text is not an event, or is an event that no service stores.
     pub fn read(text: &str) -> anyhow::Result<Self> {
         let json: Value = serde_json::from_str(text).context("this is not JSON")?;
         let timed = !json["timestamp"].is_null();
-        let event: Event = serde_json::from_value(json).context("this is no event")?;
+        let event: Event = serde_json::from_value(json).context("this is not an event")?;
         ensure!(!event.is_partial(), "a partial event is never stored");
         Ok(Self { event, timed })
     }
@@ -43,12 +43,12 @@ impl NewEvent {
 
 /// Loads a session, appends an event to it and returns what identifies the event.
 ///
-/// An append that finds the session stale is repeated with a freshly loaded one, at most `retries` times. An event
-/// without an id gets one, and one without a time gets the present, but later than what the session holds.
+/// If the session is stale, the append is repeated with a freshly loaded session, at most `retries` times. An event
+/// without an id gets one. An event without a time gets the present time, or a later one after the session's last event.
 ///
 /// # Errors
-/// Those of [`SessionService`]: `NotFound` when there is no such session, `Stale` when it was appended to by others each
-/// time. Nothing is stored then.
+/// The errors of [`SessionService`]: `NotFound` if there is no such session, `Stale` if others appended to it each time.
+/// Nothing is stored then.
 // S48
 pub async fn append(url: &str, key: &SessionKey, event: &NewEvent, retries: u32) -> anyhow::Result<Value> {
     let service = connect(url).await?;
@@ -59,7 +59,7 @@ pub async fn append(url: &str, key: &SessionKey, event: &NewEvent, retries: u32)
             answer => break answer?,
         }
     };
-    // The event is stored, whatever closing has to say.
+    // The event is stored even if closing fails.
     let _ = service.close().await;
     Ok(answer)
 }

@@ -1,6 +1,6 @@
-//! The command line of `interop`, and what each call does.
+//! The command line of `interop`, and its calls.
 //!
-//! It is read without lexopt, because a session id may look like an option: `--c` is one here.
+//! It is read without lexopt, because a session id may look like an option: `--c` is a valid id here.
 
 use std::ffi::OsString;
 use std::io::Read as _;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{NewEvent, append, dump, load, read_operations};
 
-/// What is printed after a wrong call.
+/// The text that is printed after a wrong call.
 pub const USAGE: &str = "\
 usage: interop dump URL
        interop load FILE.json URL
@@ -22,7 +22,7 @@ URL is `sqlite:///FILE`, `sqlite+aiosqlite:///FILE` (four slashes before an abso
 /// One call of the program.
 #[derive(Debug, PartialEq)]
 pub enum Call {
-    /// Prints what a database holds.
+    /// Prints the contents of a database.
     Dump {
         /// The database.
         url: String,
@@ -42,7 +42,7 @@ pub enum Call {
         key: SessionKey,
         /// The file with the event.
         file: String,
-        /// How often a stale append is repeated.
+        /// The number of times that a stale append is repeated.
         retries: u32,
     },
 }
@@ -51,7 +51,7 @@ impl Call {
     /// Reads a command line without the program's name.
     ///
     /// # Errors
-    /// It is none of the calls in [`USAGE`].
+    /// The command line is not a call of [`USAGE`].
     pub fn parse(args: impl IntoIterator<Item = OsString>) -> anyhow::Result<Self> {
         let (mut words, mut retries) = (Vec::new(), None);
         let mut args = args.into_iter().map(|arg| arg.into_string().map_err(|arg| anyhow!("{arg:?} is not Unicode")));
@@ -80,10 +80,10 @@ impl Call {
         }
     }
 
-    /// Does what is asked and returns what to print.
+    /// Executes the call and returns the value to print.
     ///
     /// # Errors
-    /// What stopped it; [`status`](Self::status) turns it into the exit status.
+    /// The failure of the call. [`status`](Self::status) turns it into the exit status.
     pub async fn run(&self) -> anyhow::Result<Value> {
         match self {
             Self::Dump { url } => dump(url).await,

@@ -1,4 +1,4 @@
-//! What only plain SQL shows of a database: its apps and users.
+//! The apps and users of a database, which only plain SQL can list.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use anyhow::{Context as _, bail, ensure};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, PgConnection};
 
-/// Every app, and every app with each of its users; all layouts have these tables and columns. A user whose sessions
-/// are gone still has state.
+/// Selects every app, and every app with each of its users. All layouts have these tables and columns. A user without
+/// sessions may still have state.
 const NAMES: &str = "SELECT app_name, NULL FROM app_states \
      UNION SELECT app_name, user_id FROM user_states \
      UNION SELECT app_name, user_id FROM sessions";
@@ -20,11 +20,11 @@ pub(super) struct Names {
     pub(super) users: BTreeSet<(String, String)>,
 }
 
-/// Where a URL's database is.
+/// The place of a URL's database.
 #[derive(Debug, PartialEq)]
 pub(super) enum Database {
     Sqlite(PathBuf),
-    /// The URL as the driver wants it.
+    /// The URL in the form of the driver.
     Postgres(String),
 }
 
@@ -41,7 +41,7 @@ impl Database {
         }
     }
 
-    /// Opening a file that is not there would create it, so readers ask first.
+    /// Fails if the file of the database does not exist. Opening would create the file, so readers check first.
     pub(super) fn ensure_exists(&self) -> anyhow::Result<()> {
         if let Self::Sqlite(file) = self {
             ensure!(Path::is_file(file), "there is no file {}", file.display());
@@ -78,7 +78,7 @@ impl Database {
     }
 }
 
-/// What follows the scheme: three slashes before a relative path, four before an absolute one.
+/// Reads the part after the scheme: three slashes before a relative path, four before an absolute one.
 fn sqlite_file(rest: &str) -> anyhow::Result<PathBuf> {
     let path = match rest.strip_prefix("//") {
         Some(path) => path.strip_prefix('/').context("an SQLite URL has no host: use three slashes")?,
@@ -95,7 +95,7 @@ fn decoded(text: &str) -> Option<String> {
     let mut bytes = parts.next()?.as_bytes().to_vec();
     for part in parts {
         let (digits, rest) = part.split_at_checked(2)?;
-        // `from_str_radix` alone would take a sign, too.
+        // `from_str_radix` alone would also accept a sign.
         let byte = digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then(|| u8::from_str_radix(digits, 16));
         bytes.push(byte?.ok()?);
         bytes.extend_from_slice(rest.as_bytes());

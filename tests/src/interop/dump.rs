@@ -1,4 +1,4 @@
-//! `interop dump`: everything a database holds, as google-adk would read it.
+//! `interop dump`: the contents of a database, as google-adk would read them.
 
 use anyhow::Context as _;
 use pleach::{GetSessionConfig, ListSessions, Session, SessionKey, SessionService, connect, to_camel};
@@ -8,8 +8,8 @@ use super::database::{Database, Names};
 
 /// Returns an object with the arrays `get_session`, `list_sessions` and `user_state`.
 ///
-/// The first has every session; the second every app, once with `user` null and once with each user; the third every
-/// app and user. Each is sorted by app, user and id; `null` sorts first. Sessions are written as HTTP has them.
+/// The first has every session. The second has every app, once with `user` null and once with each user. The third has every
+/// app and user. Each is sorted by app, user and id, with `null` first. Sessions are written as in the HTTP API.
 ///
 /// # Errors
 /// There is no such database, or it cannot be read.
@@ -38,7 +38,7 @@ async fn sessions(service: &dyn SessionService, names: &Names) -> anyhow::Result
     for key in keys {
         let session = service.get_session(&key, GetSessionConfig::all()).await;
         let session = session.with_context(|| format!("cannot read session {key}"))?;
-        // None when it was deleted just now.
+        // `None` if the session was deleted in the meantime.
         entries.extend(session.map(|session| whole(&key, &session)).transpose()?);
     }
     Ok(entries)

@@ -12,21 +12,21 @@ use serde_json::{Value, json};
 
 use super::Operation;
 
-/// When the first session is created, in seconds since the epoch.
+/// The creation time of the first session, in seconds since the epoch.
 // S130
 const FIRST_CREATE: f64 = 1_759_999_000.0;
 
-/// How much later every further one is created, in seconds.
+/// The time between the creations of two sessions, in seconds.
 const STEP: f64 = 0.001;
 
-/// Plays operations in order and returns how many there were, and which of them the service refused.
+/// Plays operations in order. Returns their number and the operations that the service refused.
 ///
-/// Time is fixed but for the creation of sessions, so the same file always gives the same database. A refused
-/// operation (a session that exists or does not, a taken event id, a value no database holds) changes nothing, is listed
-/// under `errors`, and those behind it are played, as google-adk's recordings were made.
+/// Time is fixed except for the creation of sessions, so the same file always makes the same database. A refused
+/// operation (a session that exists or does not, a taken event id, a value that no database can store) changes nothing and is
+/// listed under `errors`, and the later operations are played. google-adk's recordings were made in the same way.
 ///
 /// # Errors
-/// The database cannot be used; the text has the operation's number, counted from 0. Those before it are stored.
+/// The database cannot be used. The text has the operation's number, counted from 0. Earlier operations are stored.
 pub async fn load(operations: Vec<Operation>, url: &str) -> anyhow::Result<Value> {
     let service = connect(url).await?;
     let mut player = Player { service: Arc::clone(&service), live: HashMap::new(), created: 0 };
@@ -47,7 +47,7 @@ pub async fn load(operations: Vec<Operation>, url: &str) -> anyhow::Result<Value
     Ok(json!({"operations": count, "errors": errors}))
 }
 
-/// Whether the operation is at fault, not the database.
+/// Returns true if the operation is at fault, not the database.
 fn is_refusal(error: &SessionError) -> bool {
     use SessionError as E;
     matches!(
@@ -58,7 +58,7 @@ fn is_refusal(error: &SessionError) -> bool {
 
 struct Player {
     service: Arc<dyn SessionService>,
-    /// Sessions by the names that operations give them; a service may have made an id of its own out of a blank one.
+    /// The sessions by the keys in the operations. A service may have replaced a blank id with an id of its own.
     live: HashMap<SessionKey, Session>,
     created: u32,
 }
@@ -88,7 +88,7 @@ impl Player {
         Ok(())
     }
 
-    /// The session as the last operation on it left it, or as it is stored.
+    /// The session after the last operation on it, or as it is stored.
     async fn session(&mut self, key: SessionKey) -> Result<&mut Session, SessionError> {
         match self.live.entry(key) {
             Entry::Occupied(live) => Ok(live.into_mut()),

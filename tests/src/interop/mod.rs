@@ -1,8 +1,8 @@
-//! The program `interop`: what other programs need to compare session databases with google-adk's.
+//! The program `interop`, with which other programs compare session databases with google-adk's.
 //!
-//! It sees a database as any user of pleach does, through [`pleach::connect`]. The one exception is which apps and users
-//! there are: no service lists them, so they are read with plain SQL. Whether what it prints is right is decided by its
-//! callers, among them the tests in `tests/interop/`.
+//! It sees a database as any user of pleach does, through [`pleach::connect`]. The only exception is the list of apps and users:
+//! no service returns it, so it is read with plain SQL. The callers, among them the tests in `tests/interop/`, decide whether
+//! the output is right.
 
 mod append;
 mod call;

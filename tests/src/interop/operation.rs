@@ -16,7 +16,7 @@ pub enum Operation {
         app: String,
         /// The session's user.
         user: String,
-        /// The session's id, as the service is asked for it.
+        /// The id with which the service is asked to create the session.
         id: String,
         /// The initial state with its scope prefixes.
         #[serde(default)]
@@ -30,7 +30,7 @@ pub enum Operation {
         user: String,
         /// The session's id.
         id: String,
-        /// The event; it carries its own time.
+        /// The event, with its own time.
         #[serde(deserialize_with = "timed")]
         event: Box<Event>,
     },
@@ -46,7 +46,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The word in the file.
+    /// The name of the operation in the file.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Create { .. } => "create",
@@ -55,7 +55,7 @@ impl Operation {
         }
     }
 
-    /// The session it is about, as the file names it.
+    /// The key of the operation's session, as in the file.
     pub fn key(&self) -> SessionKey {
         let (Self::Create { app, user, id, .. } | Self::Append { app, user, id, .. } | Self::Delete { app, user, id }) =
             self;
@@ -63,10 +63,10 @@ impl Operation {
     }
 }
 
-/// Reads a whole file, so that a mistake at its end is found before anything is written.
+/// Reads a whole file, so a mistake at its end is found before anything is written.
 ///
 /// # Errors
-/// Something is no operation; the text has its number, counted from 0.
+/// A value is not an operation. The text has its number, counted from 0.
 pub fn read_operations(text: &str) -> anyhow::Result<Vec<Operation>> {
     let list: Vec<Value> = serde_json::from_str(text).context("this is not a JSON array of operations")?;
     let operations = list.into_iter().enumerate();
@@ -78,7 +78,7 @@ fn read(value: Value) -> anyhow::Result<Operation> {
     Ok(serde_json::from_value(value)?)
 }
 
-/// An event without a time would get the time of day, and every run would write something else.
+/// Refuses an event without a time. It would get the current time, and every run would write another database.
 fn timed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<Event>, D::Error> {
     let event = Value::deserialize(deserializer)?;
     if event["timestamp"].is_null() {

@@ -1,10 +1,10 @@
-//! Rules N1, N3 and N6: what of an event and of a content counts at all.
+//! Rules N1, N3 and N6: the parts of events and contents that are compared.
 
 use serde_json::{Map, Value};
 
 use super::{Errors, Malformed, Result, is_true, items, object};
 
-/// Event fields that say when or by which model, not what happened.
+/// Event fields with the time or the model of an event instead of its content.
 const VOLATILE: &[&str] = &[
     "timestamp",
     "usageMetadata",
@@ -20,10 +20,10 @@ const VOLATILE: &[&str] = &[
     "groundingMetadata",
 ];
 
-/// Maps of `actions` that are always written, and mean nothing when empty.
+/// Maps of `actions` that are always written and mean nothing if they are empty.
 const ACTION_MAPS: &[&str] = &["stateDelta", "artifactDelta", "requestedAuthConfigs", "requestedToolConfirmations"];
 
-/// Fields of an event whose empty text is the same as their absence.
+/// Fields of an event whose empty text means the same as an absent field.
 const EMPTY_TEXT: &[&str] = &["author", "branch", "isolationScope", "invocationId"];
 
 /// The part of one event that is compared.
@@ -39,7 +39,7 @@ pub(super) fn event(event: &Value, errors: Errors) -> Result<Value> {
     Ok(Value::Object(out))
 }
 
-/// One field of an event, or `None` when it does not count.
+/// One field of an event, or `None` if it is not compared.
 fn field(key: &str, value: &Value, partial: bool, errors: Errors) -> Result<Option<Value>> {
     let kept = match key {
         _ if value.is_null() || VOLATILE.contains(&key) => None,
@@ -64,7 +64,7 @@ fn long_running(ids: &Value) -> Result<Option<Value>> {
     Ok((!sorted.is_empty()).then_some(Value::Array(sorted)))
 }
 
-/// A content counts when it has parts or at least a role.
+/// Returns true if a content has parts or at least a role.
 fn has_meaning(content: &Value) -> bool {
     content.get("parts").is_some_and(is_true) || content.get("role").is_some()
 }
@@ -83,7 +83,7 @@ fn actions(actions: &Map<String, Value>, partial: bool) -> Result<Option<Value>>
     Ok(Some(kept))
 }
 
-/// The interrupt ids of a checkpoint are a set (rule N3).
+/// Sorts the interrupt ids of a checkpoint, which are a set (rule N3).
 fn sort_interrupts(state: &mut Value) -> Result<()> {
     let Some(nodes) = state.get_mut("nodes").and_then(Value::as_object_mut) else {
         return Ok(());
@@ -145,7 +145,7 @@ fn function(call: &mut Map<String, Value>, is_call: bool) {
     call.remove("scheduling");
 }
 
-/// Sorts the ids of long-running tools once generated ones have their names (rule N3): before, their order is by chance.
+/// Sorts the ids of long-running tools after generated ids have got their names (rule N3). Before, their order depends on chance.
 pub(super) fn sort_named_ids(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(sort_named_ids),
@@ -163,7 +163,7 @@ pub(super) fn sort_named_ids(value: &mut Value) {
     }
 }
 
-/// The members as an object, or `None` when there is none.
+/// The members as an object, or `None` if there are none.
 fn filled<'a>(members: impl Iterator<Item = (&'a String, &'a Value)>) -> Option<Value> {
     let out: Map<String, Value> = members.map(|(key, value)| (key.clone(), value.clone())).collect();
     (!out.is_empty()).then_some(Value::Object(out))

@@ -7,32 +7,32 @@ use serde_json::{Map, Value};
 use super::dumps::{Style, dumps};
 use super::{Errors, Order, clean, normalise};
 
-/// How many differences are looked for.
+/// The maximum number of differences that are listed.
 const LIMIT: usize = 12;
 
-/// How much of a value a difference shows.
+/// The number of characters of a value that a difference shows.
 const SHOWN: usize = 300;
 
-/// Relative tolerance between floats (rule N4).
+/// The relative tolerance between floats (rule N4).
 const TOLERANCE: f64 = 1e-9;
 
 const ABSENT: &str = "(absent)";
 
-/// One place where two traces differ.
+/// One place at which two traces differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Where: `$.turns[0].yielded[2].author`.
+    /// The path of the place, for example `$.turns[0].yielded[2].author`.
     pub path: String,
-    /// What the recording holds there, shortened.
+    /// The value in the recording, shortened.
     pub golden: String,
-    /// What the actual trace holds there, shortened.
+    /// The value in the actual trace, shortened.
     pub actual: String,
 }
 
-/// Compares a golden file with a raw trace; empty when they are equal.
+/// Compares a golden file with a raw trace. Returns an empty list if they are equal.
 ///
-/// `golden` is the whole golden file, which also holds the options of the comparison. `actual` is a trace,
-/// or an object that holds one under `trace`. At most twelve differences are returned.
+/// `golden` is the whole golden file, including the options of the comparison. `actual` is a trace,
+/// or an object with a trace under `trace`. At most twelve differences are returned.
 pub fn compare(golden: &Value, actual: &Value) -> Vec<Difference> {
     let order = match golden.get("compare").and_then(Value::as_str) {
         Some("per_node") => Order::PerNode,
@@ -52,7 +52,7 @@ pub fn compare(golden: &Value, actual: &Value) -> Vec<Difference> {
     found.differences
 }
 
-/// Lists how two traces in the normal form differ; at most twelve places.
+/// Lists the differences of two traces in the normal form, at most twelve.
 pub fn differences(golden: &Value, actual: &Value) -> Vec<Difference> {
     let mut found = Finder::default();
     found.values("$", golden, actual);
@@ -90,7 +90,7 @@ impl Finder {
         }
     }
 
-    /// Turns first: what happened explains what was stored.
+    /// Compares turns before stored sessions, because the yielded events explain the stored ones.
     fn objects(&mut self, path: &str, golden: &Map<String, Value>, actual: &Map<String, Value>) {
         let keys: BTreeSet<&String> = golden.keys().chain(actual.keys()).collect();
         let (first, rest): (Vec<&String>, Vec<&String>) =
@@ -116,7 +116,7 @@ impl Finder {
     }
 }
 
-/// Equality by rule N4: numbers by value and with tolerance, `true` is not 1.
+/// Returns true if two values are equal by rule N4: numbers by value and with tolerance; `true` is not 1.
 pub(crate) fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(x), Value::Number(y)) => match (x.as_f64(), y.as_f64()) {

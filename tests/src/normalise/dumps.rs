@@ -1,7 +1,7 @@
 //! JSON text exactly as the recorder of the corpus writes it.
 //!
-//! The recorded traces hold JSON inside of texts, written by Python's encoder with sorted
-//! keys. Spacing, floats and escapes must agree to the byte for such texts to compare equal.
+//! The recorded traces contain JSON inside texts, written by Python's encoder with sorted
+//! keys. Such texts are only equal if spacing, floats and escapes agree to the byte.
 
 use std::fmt::Write as _;
 
@@ -16,11 +16,11 @@ pub(crate) struct Style {
 }
 
 impl Style {
-    /// No blanks, characters as they are: the canonical form of rule N5.
+    /// Without blanks and with characters unescaped: the canonical form of rule N5.
     pub(crate) const COMPACT: Self = Self { comma: ",", colon: ":", ascii: false };
-    /// Blanks after separators, characters as they are: for people.
+    /// With blanks after separators and characters unescaped, for people.
     pub(super) const READABLE: Self = Self { comma: ", ", colon: ": ", ascii: false };
-    /// Blanks after separators, ASCII only: the sort key of log lines (rule N7).
+    /// With blanks after separators and only ASCII: the sort key of log lines (rule N7).
     pub(super) const SORT_KEY: Self = Self { comma: ", ", colon: ": ", ascii: true };
 }
 
@@ -89,8 +89,8 @@ fn write_text(out: &mut String, text: &str, style: Style) {
     out.push('"');
 }
 
-/// The shortest text that reads back as the same float, in Python's layout: fixed between
-/// 1e-4 and 1e16, else with an exponent of a sign and at least two digits.
+/// The shortest text that reads back as the same float, in Python's format: fixed between
+/// 1e-4 and 1e16, otherwise with an exponent of a sign and at least two digits.
 fn float_text(float: f64) -> String {
     let scientific = format!("{float:e}");
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));

@@ -1,4 +1,4 @@
-//! Rules N4 and N7: numbers that are equal, and grouping by node and agent.
+//! Rules N4 and N7: equal forms of numbers, and grouping by node and agent.
 
 use serde_json::{Map, Value};
 
@@ -8,12 +8,12 @@ use super::is_true;
 /// The largest magnitude below which every whole float is an exact integer.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// Whole floats become integers, everywhere in the value (rule N4).
+/// Turns whole floats into integers, everywhere in the value (rule N4).
 pub(super) fn whole_numbers(value: Value) -> Value {
     match value {
         Value::Number(n) if n.is_f64() => match n.as_f64() {
             Some(float) if float.fract() == 0.0 && float.abs() < EXACT => {
-                // In range by the guard.
+                // The guard has checked the range.
                 Value::from(float as i64)
             }
             _ => Value::Number(n),
@@ -26,7 +26,7 @@ pub(super) fn whole_numbers(value: Value) -> Value {
     }
 }
 
-/// Groups everything of a normalised trace whose order across nodes is free (rule N7).
+/// Groups the parts of a normalised trace whose order across nodes is free (rule N7).
 pub(super) fn by_node(trace: &mut Value) {
     let turns = trace.get_mut("turns").and_then(Value::as_array_mut);
     for turn in turns.into_iter().flatten().filter_map(Value::as_object_mut) {
@@ -44,7 +44,7 @@ pub(super) fn by_node(trace: &mut Value) {
     }
 }
 
-/// Replaces a list by an object of lists, keeping the order within each.
+/// Replaces a list with an object of lists and keeps the order within each list.
 fn regroup(parent: &mut Map<String, Value>, field: &str, group_of: fn(&Value) -> String) {
     let Some(Value::Array(items)) = parent.get_mut(field).map(Value::take) else {
         parent.retain(|key, value| key != field || !value.is_null());

@@ -12,7 +12,7 @@ const UUID_GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
 /// The longest prefix (`adk` in `adk-…`) of a generated id.
 const MAX_PREFIX: usize = 12;
 
-/// Names given to generated ids, numbered per class by first appearance.
+/// The names of generated ids, numbered in each class by first appearance.
 #[derive(Debug)]
 pub(super) struct Ids {
     names: HashMap<String, String>,
@@ -25,7 +25,7 @@ impl Ids {
         Self { names: HashMap::new(), last: HashMap::new(), numbered: order == Order::Ordered }
     }
 
-    /// Names the ids of one event: its own, its invocation's, those of its calls.
+    /// Names the ids of one event: the ids of the event, its invocation and its calls.
     pub(super) fn see_event(&mut self, event: &Value) {
         self.see(event.get("id"), "event");
         self.see(event.get("invocationId"), "inv");
@@ -46,7 +46,7 @@ impl Ids {
         }
     }
 
-    /// The name of a generated id; the first one to ask decides its class.
+    /// The name of a generated id. The first request for the id decides its class.
     fn name(&mut self, id: &str, class: &'static str) -> &str {
         if !self.names.contains_key(id) {
             let name = if self.numbered || class == "inv" {
@@ -61,13 +61,13 @@ impl Ids {
         &self.names[id]
     }
 
-    /// Replaces every generated id in a value, keys and inner parts of texts included.
+    /// Replaces every generated id in a value, including keys and inner parts of texts.
     pub(super) fn apply(&mut self, value: &Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.replace(text)),
             Value::Array(items) => items.iter().map(|item| self.apply(item)).collect(),
             Value::Object(members) => {
-                // By key: the numbers of ids without a class depend on the order of the walk.
+                // The members are sorted by key, because the numbers of ids without a class depend on the order of the walk.
                 let mut sorted: Vec<_> = members.iter().collect();
                 sorted.sort_unstable_by_key(|(key, _)| *key);
                 let renamed: Map<String, Value> =
@@ -97,7 +97,7 @@ impl Ids {
     }
 }
 
-/// The ends of a generated id that starts at `at`: read with a prefix, read without.
+/// The ends of a generated id that starts at `at`, read with and without a prefix.
 fn candidates(bytes: &[u8], at: usize) -> [Option<usize>; 2] {
     let prefixed = prefix_end(bytes, at).and_then(|end| uuid_end(bytes, end));
     [prefixed, uuid_end(bytes, at)]

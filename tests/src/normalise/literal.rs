@@ -1,11 +1,11 @@
-//! Reads the literals in which the recording runtime prints values into transcripts.
+//! Reads the Python literals that the recording runtime prints into transcripts.
 //!
-//! Python prints `{'a': None, 'b': [True, 1.5]}`; this is a reader for exactly such text.
-//! Things that have no JSON form (sets, byte strings, complex numbers) are refused.
+//! Python prints `{'a': None, 'b': [True, 1.5]}`, and this is a reader for exactly such text.
+//! Values that have no JSON form (sets, byte strings, complex numbers) are refused.
 
 use serde_json::{Map, Number, Value};
 
-/// The value of a literal, or `None` when the text is not one.
+/// The value of a literal, or `None` if the text is not a literal.
 pub(super) fn parse(text: &str) -> Option<Value> {
     let mut reader = Reader { rest: text };
     let value = reader.value()?;
@@ -22,7 +22,7 @@ impl Reader<'_> {
         self.rest = self.rest.trim_start();
     }
 
-    /// Takes `token` after blanks, if it is next.
+    /// Takes `token` after blanks if it is next.
     fn take(&mut self, token: &str) -> bool {
         self.skip_blanks();
         match self.rest.strip_prefix(token) {
@@ -109,7 +109,7 @@ impl Reader<'_> {
     }
 }
 
-/// The character that an escape means; the backslash is already taken.
+/// The character of an escape, whose backslash is already taken.
 fn escape(chars: &mut std::str::Chars<'_>) -> Option<char> {
     let c = chars.next()?;
     match c {
@@ -132,7 +132,7 @@ fn code_point(chars: &mut std::str::Chars<'_>, digits: usize) -> Option<char> {
     char::from_u32(u32::from_str_radix(&text, 16).ok()?)
 }
 
-/// A key as JSON writes it: only texts and plain values can be one.
+/// A key as JSON writes it. Only texts and plain values can be keys.
 fn key_text(key: Value) -> Option<String> {
     match key {
         Value::String(text) => Some(text),

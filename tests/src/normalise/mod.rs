@@ -1,9 +1,9 @@
 //! Makes conformance traces comparable, and compares them.
 //!
-//! A trace holds generated ids, times and empty fields that two correct runtimes write
-//! differently. [`normalise`] takes them out by the rules N1 to N7 of the corpus (see
-//! `tests/conformance/README.md`); [`compare`] applies it to a raw trace and lists how the
-//! result differs from a recorded one. Nothing here knows how a trace is made.
+//! A trace contains generated ids, times and empty fields that two correct runtimes write
+//! differently. [`normalise`] removes them by the rules N1 to N7 of the corpus (see
+//! `tests/conformance/README.md`). [`compare`] normalises a raw trace and lists the differences
+//! from a recorded one. This module does not know how a trace is made.
 
 mod clean;
 mod compare;
@@ -27,14 +27,14 @@ use serde_json::{Map, Value};
 /// Whether events are compared as one list or node by node (rule N7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// The order of all events counts.
+    /// The order of all events is compared.
     #[default]
     Ordered,
-    /// The order counts only among events of one node.
+    /// The order is compared only among events of one node.
     PerNode,
 }
 
-/// How much of an error is compared (rule N6).
+/// The parts of an error that are compared (rule N6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Errors {
     /// Type and message.
@@ -44,7 +44,7 @@ pub enum Errors {
     Type,
 }
 
-/// A trace that does not have the shape of a trace; the text describes what was met.
+/// The error for a value that does not have the shape of a trace. The text describes the value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed(pub String);
 
@@ -58,12 +58,12 @@ impl std::error::Error for Malformed {}
 
 type Result<T> = std::result::Result<T, Malformed>;
 
-/// The members of an object, or what was found in its place.
+/// The members of an object, or an error that describes the value in its place.
 fn object<'a>(value: &'a Value, what: &str) -> Result<&'a Map<String, Value>> {
     value.as_object().ok_or_else(|| Malformed(format!("{what} is not an object: {value}")))
 }
 
-/// The items of an optional list; an empty or null value means an empty list.
+/// The items of an optional list. An empty or null value means an empty list.
 fn items<'a>(value: Option<&'a Value>, what: &str) -> Result<&'a [Value]> {
     match value {
         Some(Value::Array(items)) => Ok(items),
@@ -72,7 +72,7 @@ fn items<'a>(value: Option<&'a Value>, what: &str) -> Result<&'a [Value]> {
     }
 }
 
-/// The corpus' idea of truth: null, false, 0 and empty things are false.
+/// Returns true if a value is true in the corpus: null, false, 0 and empty values are false.
 fn is_true(value: &Value) -> bool {
     match value {
         Value::Null => false,

@@ -21,8 +21,9 @@ fn check(raw: Value, expected: Value) {
     assert_eq!(event(raw), expected);
 }
 
+// Rule N1.
 #[test]
-fn n1_drops_what_says_nothing() {
+fn fields_without_information_are_dropped() {
     check(
         json!({
             "author": "a", "timestamp": 1.5, "turnComplete": true, "partial": false, "branch": "",
@@ -37,8 +38,9 @@ fn n1_drops_what_says_nothing() {
     );
 }
 
+// Rule N1.
 #[test]
-fn n1_cleans_parts() {
+fn parts_are_cleaned() {
     check(
         json!({"content": {"role": "model", "parts": [
             {"text": "t", "thought": false, "videoMetadata": null},
@@ -55,8 +57,9 @@ fn n1_cleans_parts() {
     );
 }
 
+// Rule N1.
 #[test]
-fn n1_partial_events_lose_what_moves_between_them() {
+fn partial_events_lose_the_fields_that_move_between_them() {
     check(
         json!({"partial": true, "actions": {"stateDelta": {"a": 1}, "escalate": true},
                "nodeInfo": {"path": "w@1", "outputFor": ["w@1"], "messageAsOutput": true}}),
@@ -64,8 +67,9 @@ fn n1_partial_events_lose_what_moves_between_them() {
     );
 }
 
+// Rule N2.
 #[test]
-fn n2_generated_ids_are_numbered_by_class_and_first_appearance() {
+fn generated_ids_are_numbered_by_class_and_first_appearance() {
     let trace = normalise(
         &trace_of(json!([
             {"id": B, "invocationId": format!("e-{A}"), "output": format!("see {B}, adk-{A}.")},
@@ -84,8 +88,9 @@ fn n2_generated_ids_are_numbered_by_class_and_first_appearance() {
     );
 }
 
+// Rule N3.
 #[test]
-fn n3_sets_are_sorted() {
+fn sets_are_sorted() {
     check(
         json!({"longRunningToolIds": ["b", "a"],
                "actions": {"agentState": {"nodes": {"n": {"interrupts": ["y", "x"]}}}}}),
@@ -94,8 +99,9 @@ fn n3_sets_are_sorted() {
     );
 }
 
+// Rule N4.
 #[test]
-fn n4_numbers_compare_by_value_and_truth_is_no_number() {
+fn numbers_compare_by_value_and_booleans_are_not_numbers() {
     let golden = json!({"trace": trace_of(json!([{"output": [1, 0.5]}]))});
     let with = |output: Value| compare(&golden, &trace_of(json!([{"output": output}])));
     assert_eq!(with(json!([1.0, 0.5])), []);
@@ -104,8 +110,9 @@ fn n4_numbers_compare_by_value_and_truth_is_no_number() {
     assert_eq!(with(json!([1, 0.6])).len(), 1);
 }
 
+// Rule N5.
 #[test]
-fn n5_json_for_the_model_compares_as_json() {
+fn json_for_the_model_compares_as_json() {
     let request = |text: &str| {
         let raw = json!({"turns": [{"llm_requests": [
             {"agent": "a", "tools": [], "contents": [{"role": "user", "parts": [{"text": text}]}]},
@@ -121,8 +128,9 @@ fn n5_json_for_the_model_compares_as_json() {
     assert_eq!(request(&quoted("plain {text}")), quoted("plain {text}"));
 }
 
+// Rule N6.
 #[test]
-fn n6_messages_of_errors_may_be_left_out() {
+fn messages_of_errors_may_be_left_out() {
     let raw = json!({"turns": [{
         "yielded": [{"errorCode": "E", "errorMessage": "m"}],
         "error": {"type": "E", "message": "m"},
@@ -132,8 +140,9 @@ fn n6_messages_of_errors_may_be_left_out() {
     assert_eq!(turn(Errors::Full)["error"]["message"], "m");
 }
 
+// Rule N7.
 #[test]
-fn n7_events_are_grouped_by_node() {
+fn events_are_grouped_by_node() {
     let raw = json!({
         "turns": [{
             "yielded": [{"id": A, "nodeInfo": {"path": "b"}}, {"author": "user"}, {"id": B, "nodeInfo": {"path": "b"}}],

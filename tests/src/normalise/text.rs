@@ -1,4 +1,4 @@
-//! Rule N5: JSON inside of a text that a model receives compares as JSON.
+//! Rule N5: JSON inside a text that a model receives is compared as JSON.
 
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ fn canonical_text(text: &str) -> String {
     }
 }
 
-/// Rewrites each quoted body that is a JSON or a printed literal.
+/// Rewrites each quoted body that is JSON or a printed literal.
 fn canonical_quotes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

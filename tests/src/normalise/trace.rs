@@ -8,7 +8,7 @@ use super::{Errors, Order, Result, clean, group, is_true, items, object, text};
 /// The normal form of a raw trace, by the rules N1 to N7.
 ///
 /// # Errors
-/// [`Malformed`](super::Malformed) when the value does not have the shape of a trace.
+/// [`Malformed`](super::Malformed) if the value does not have the shape of a trace.
 pub fn normalise(trace: &Value, order: Order, errors: Errors) -> Result<Value> {
     let raw = object(trace, "a trace")?;
     let scenario = raw.get("scenario").cloned().unwrap_or_default();
@@ -65,7 +65,7 @@ fn turn(raw: &Value, errors: Errors) -> Result<Value> {
     Ok(Value::Object(out))
 }
 
-/// What a model was asked: empty fields do not count, JSON in texts compares as JSON.
+/// The normal form of a request to a model: without empty fields, and with JSON in texts in its canonical form.
 fn request(raw: &Value) -> Result<Value> {
     let raw = object(raw, "an llm request")?;
     let mut out: Map<String, Value> = raw

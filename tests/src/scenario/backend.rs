@@ -1,4 +1,4 @@
-//! Where a scenario keeps its sessions.
+//! The session service of a scenario.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::corpus::Lane;
 
-/// Opens the session service of a lane as often as it is wanted.
+/// Opens the session service of a lane, as often as needed.
 #[derive(Debug)]
 pub(super) struct Backend {
     kind: Kind,
@@ -18,7 +18,7 @@ pub(super) struct Backend {
 
 #[derive(Debug)]
 enum Kind {
-    /// Process memory cannot be opened anew: the same service is used throughout.
+    /// Process memory. It cannot be reopened, so the same service is used throughout.
     Memory(Arc<dyn SessionService>),
     Sqlite(TempDir),
     Postgres(Schema),
@@ -38,7 +38,7 @@ impl Backend {
         Ok(Self { kind, reopen: lane.reopen })
     }
 
-    /// Whether Runner and service are dropped after every turn.
+    /// Returns true if the Runner and the service are dropped after every turn.
     pub(super) fn reopens(&self) -> bool {
         self.reopen
     }

@@ -1,4 +1,4 @@
-//! Bodies that give a value and emit nothing: callbacks of agents, hooks of plugins, instructions.
+//! Bodies that return a value and emit nothing: callbacks of agents, hooks of plugins, instructions.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::env::{Env, Failure};
 use super::run::{End, play};
 use super::step::{Step, emits, steps};
 
-/// A body that gives a value. Cheap to clone.
+/// A body that returns a value. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Body(Arc<[Step]>);
 
@@ -22,7 +22,7 @@ impl Body {
         Ok(Self(steps.into()))
     }
 
-    /// Plays the steps and reads the value that they return; null is none.
+    /// Plays the steps and reads the value that they return. Null means no value.
     pub(crate) async fn play<T>(
         self,
         mut env: Env,

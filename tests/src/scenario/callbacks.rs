@@ -86,7 +86,7 @@ fn add_one(kind: &str, callback: Callback, agent: LlmAgentBuilder) -> anyhow::Re
 }
 
 impl Callback {
-    /// Before or after an agent.
+    /// Plays a callback before or after an agent.
     pub(super) async fn around_agent(self, ctx: CallbackContext) -> Result<Option<pleach::Content>, NodeError> {
         let vars = vars::of_agent(&ctx);
         let env = self.env(ctx, vars);

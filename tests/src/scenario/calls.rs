@@ -1,4 +1,4 @@
-//! The steps that run other nodes.
+//! Steps that run other nodes.
 
 use std::sync::Arc;
 
@@ -10,27 +10,27 @@ use super::env::{Env, Failure};
 use super::step::{Call, Expr};
 use super::value::{input_value, items, to_text};
 
-/// A call with everything evaluated.
+/// A call with all its expressions evaluated.
 struct Ready {
     node: Arc<dyn Node>,
     input: Value,
     options: RunOptions,
 }
 
-/// `run_node`: runs one node and gives its output.
+/// `run_node`: runs one node and returns its output.
 pub(crate) async fn run(call: &Call, env: &Env) -> Result<Value, Failure> {
     let Ready { node, input, options } = prepare(call, env)?;
     let output = env.ctx()?.run_node(&*node, input, options).await?;
     Ok(input_value(&output))
 }
 
-/// `gather`: runs several nodes at once and gives their outputs in the order written; the first error ends it.
+/// `gather`: runs several nodes at once and returns their outputs in the order of the calls. The first error ends it.
 pub(crate) async fn gather(calls: &[Call], env: &Env) -> Result<Value, Failure> {
     let ready: Vec<Ready> = calls.iter().map(|call| prepare(call, env)).collect::<Result<_, _>>()?;
     all(&ready, env).await
 }
 
-/// `gather_each`: the same with one call per item.
+/// `gather_each`: like `gather`, with one call for each item.
 pub(crate) async fn gather_each(list: &Expr, var: &str, call: &Call, env: &Env) -> Result<Value, Failure> {
     let each = |item| prepare(call, &env.with_var(var, item));
     let ready: Vec<Ready> = items(env.eval(list)?)?.into_iter().map(each).collect::<Result<_, _>>()?;

@@ -1,4 +1,4 @@
-//! What a scenario says about one node, and why a node cannot be built from it.
+//! The description of a node in a scenario, and the reasons why a node cannot be built from it.
 
 use std::time::Duration;
 
@@ -6,17 +6,17 @@ use anyhow::Context as _;
 use pleach::{BuildError, Field, FieldType, NodeError, RetryConfig, Schema};
 use serde_json::{Map, Value};
 
-/// Why a node cannot be built.
+/// The reason why a node cannot be built.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// The runtime refuses it: what scenarios with a construction error expect.
+    /// The runtime refuses the node, as scenarios with a construction error expect.
     Construction { class: String, rule: String, message: String },
     /// The description itself is wrong.
     Scenario(anyhow::Error),
 }
 
 impl Refusal {
-    /// The refusal as an error of the node that wanted to run the refused one, or as a fault of the scenario.
+    /// The refusal as an error of the node that tried to run the refused node, or as a fault of the scenario.
     pub(crate) fn into_node_error(self) -> Result<NodeError, String> {
         match self {
             Self::Construction { class, message, .. } => Ok(NodeError::new(class, message)),
@@ -49,7 +49,7 @@ pub(crate) struct Described<'a> {
 
 impl<'a> Described<'a> {
     pub(crate) fn new(value: &'a Value, key: Option<&'a str>) -> anyhow::Result<Self> {
-        let fields = value.as_object().with_context(|| format!("{value} is no node"))?;
+        let fields = value.as_object().with_context(|| format!("{value} is not a node"))?;
         let name = fields.get("name").and_then(Value::as_str).or(key);
         Ok(Self { fields, name: name.with_context(|| format!("node {value} has no name"))? })
     }
@@ -66,7 +66,7 @@ impl<'a> Described<'a> {
         self.fields.get(key)
     }
 
-    /// Whether a field says anything: it is there, and neither null nor false.
+    /// Returns true if a field is present and neither null nor false.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.get(key).is_some_and(|value| !value.is_null() && *value != Value::Bool(false))
     }
@@ -105,7 +105,7 @@ impl<'a> Described<'a> {
 /// `{"name", "fields": {field: type}}`; a trailing `?` marks an optional field.
 fn schema(described: &Value) -> anyhow::Result<Schema> {
     let name = described.get("name").and_then(Value::as_str).unwrap_or("Schema");
-    // Pairs of a name and a type, in order.
+    // The fields are pairs of a name and a type, in order.
     let fields = described.get("fields").and_then(Value::as_array).context("a schema has `fields`")?;
     let fields = fields.iter().map(|pair| field(pair[0].as_str().unwrap_or_default(), &pair[1]));
     let fields = fields.collect::<anyhow::Result<Vec<_>>>()?;

@@ -1,4 +1,4 @@
-//! What one body sees: its variables, its input and the run that it belongs to.
+//! The environment of a body: its variables, its input and its run.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::world::World;
 /// The class of the error that reports a fault of the scenario itself.
 const FAULT: &str = "ScenarioError";
 
-/// What one body sees.
+/// The environment of one body.
 pub(crate) struct Env {
     pub(crate) world: Arc<World>,
     vars: Map<String, Value>,
@@ -20,27 +20,27 @@ pub(crate) struct Env {
     place: Place,
 }
 
-/// Where a body runs.
+/// The place where a body runs.
 #[derive(Clone)]
 enum Place {
     /// In a run of a node.
     Run(Context),
     /// In a function that reads the run of an agent.
     Reader(ReadonlyContext),
-    /// In a hook of a plugin, which sees the state as it was when the hook was called, or in a model, which sees none.
+    /// In a hook of a plugin, which sees the state at the time of the call, or in a model, which sees no state.
     Apart { state: Map<String, Value> },
 }
 
-/// Why a body cannot continue.
+/// The reason why a body cannot continue.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) error: NodeError,
-    /// Whether `try` may catch it. Errors of the engine about what a body yielded are not raised inside of the body.
+    /// Whether `try` may catch the error. Errors of the engine about a yielded value are not raised inside the body.
     pub(crate) catchable: bool,
 }
 
 impl Failure {
-    /// An error that the body does not see: the engine refused what it yielded.
+    /// An error that the body does not see, because the engine refused a yielded value.
     pub(crate) fn of_engine(error: NodeError) -> Self {
         Self { error, catchable: false }
     }
@@ -53,41 +53,41 @@ impl From<NodeError> for Failure {
 }
 
 impl Env {
-    /// For the body of a node.
+    /// The environment of a node's body.
     pub(crate) fn of_run(world: Arc<World>, ctx: Context, input: Value) -> Self {
         Self { world, vars: Map::new(), input, place: Place::Run(ctx) }
     }
 
-    /// For the body of a plugin's hook.
+    /// The environment of a plugin hook's body.
     pub(crate) fn of_hook(world: Arc<World>, ic: &InvocationContext, vars: Map<String, Value>) -> Self {
         let state = ic.state();
         Self { world, vars, input: Value::Null, place: Place::Apart { state } }
     }
 
-    /// For the responses of a model.
+    /// The environment of a model's responses.
     pub(crate) fn of_model(world: Arc<World>, vars: Map<String, Value>) -> Self {
         Self { world, vars, input: Value::Null, place: Place::Apart { state: Map::new() } }
     }
 
-    /// For the body of an instruction.
+    /// The environment of an instruction's body.
     pub(crate) fn of_reader(world: Arc<World>, ctx: ReadonlyContext) -> Self {
         Self { world, vars: Map::new(), input: Value::Null, place: Place::Reader(ctx) }
     }
 
-    /// The same place with more variables.
+    /// The same environment with more variables.
     pub(crate) fn with_vars(mut self, vars: Map<String, Value>) -> Self {
         self.vars.extend(vars);
         self
     }
 
-    /// The same place with one more variable.
+    /// The same environment with one more variable.
     pub(crate) fn with_var(&self, name: &str, value: Value) -> Self {
         let mut vars = self.vars.clone();
         vars.insert(name.to_owned(), value);
         Self { world: Arc::clone(&self.world), vars, input: self.input.clone(), place: self.place.clone() }
     }
 
-    /// The run of the node; hooks of plugins, models and instructions have none.
+    /// The run of the node. Hooks of plugins, models and instructions have no run.
     pub(crate) fn ctx(&self) -> Result<&Context, Failure> {
         match &self.place {
             Place::Run(ctx) => Ok(ctx),
@@ -95,7 +95,7 @@ impl Env {
         }
     }
 
-    /// Sets a variable, if a name was given.
+    /// Sets a variable if `name` is set.
     pub(crate) fn keep(&mut self, name: Option<&String>, value: Value) {
         if let Some(name) = name {
             self.vars.insert(name.clone(), value);
@@ -119,7 +119,7 @@ impl Env {
         }
     }
 
-    /// The scenario itself is wrong: noted, so that no trace is printed.
+    /// Records that the scenario itself is wrong, so that no trace is printed.
     pub(crate) fn fault(&self, what: &str) -> Failure {
         self.world.set_fault(what);
         Failure { error: NodeError::new(FAULT, what), catchable: false }
@@ -172,7 +172,7 @@ impl Scope for Env {
     }
 }
 
-/// `{"$": "ctx.FIELD"}`; `None` for a field that there is not.
+/// The value of `{"$": "ctx.FIELD"}`, or `None` for an unknown field.
 fn of_context(ctx: &Context, field: &str) -> Option<Value> {
     Some(match field {
         "node_path" => ctx.node_path().as_str().into(),
@@ -198,7 +198,7 @@ fn of_context(ctx: &Context, field: &str) -> Option<Value> {
     })
 }
 
-/// `{"$": "ctx.FIELD"}` in an instruction.
+/// The value of `{"$": "ctx.FIELD"}` in an instruction.
 fn of_reader(ctx: &ReadonlyContext, field: &str) -> Option<Value> {
     Some(match field {
         "session_id" => ctx.session().id().as_str().into(),

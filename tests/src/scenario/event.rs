@@ -1,4 +1,4 @@
-//! Events and contents that bodies write down.
+//! Events and contents that bodies describe.
 
 use pleach::{Content, Event, NodeError, Route};
 use serde::de::DeserializeOwned;
@@ -10,7 +10,7 @@ use super::step::Entries;
 /// Makes the event that an EVENT object of the language describes.
 pub(crate) fn event(fields: &Entries, env: &Env) -> Result<Event, Failure> {
     let mut event = Event::new();
-    // Actions first: state and route add to them.
+    // Actions come first, because state and route add to them.
     if let Some(actions) = fields.get("actions") {
         event = event.with_actions(typed(env.eval(actions)?)?);
     }
@@ -43,7 +43,7 @@ pub(crate) fn event(fields: &Entries, env: &Env) -> Result<Event, Failure> {
     Ok(event)
 }
 
-/// A content from a text or a content object; `role` is for those that name none.
+/// A content from a text or a content object. `role` is used if the object names no role.
 pub(crate) fn content(value: Value, role: &str) -> Result<Content, NodeError> {
     match value {
         Value::String(text) => Ok(Content::new(role, [pleach::Part::text(text)])),

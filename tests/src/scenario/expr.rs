@@ -1,24 +1,24 @@
-//! Expressions: any JSON value evaluates to itself, except objects with one key that starts with `$`.
+//! Expressions: every JSON value evaluates to itself, except objects with one key that starts with `$`.
 
 use serde_json::{Map, Number, Value};
 
 use super::value::{text_of, to_text, truthy, walk};
 use crate::normalise::same;
 
-/// What an expression can see.
+/// The values that an expression can read.
 pub(crate) trait Scope {
     /// The value of `{"$": path}`.
     fn path(&self, path: &str) -> Result<Value, ExprError>;
-    /// Whether the state has this key, also with null.
+    /// Returns true if the state has this key, even if its value is null.
     fn has_state(&self, key: &str) -> Result<bool, ExprError>;
-    /// Whether the run has an answer to this question.
+    /// Returns true if the run has an answer to this question.
     fn has_resume(&self, id: &str) -> Result<bool, ExprError>;
 }
 
-/// Why an expression has no value.
+/// The reason why an expression has no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ExprError {
-    /// The operands are of the wrong type: an ordinary error of the body, which can be caught.
+    /// The operands have the wrong type. This is an ordinary error of the body, which can be caught.
     Type(String),
     /// The scenario itself is wrong.
     Scenario(String),
@@ -67,7 +67,7 @@ fn operator(op: &str, operand: &Value, scope: &dyn Scope) -> Result<Value> {
     }
 }
 
-/// `$and` evaluates while operands are true, `$or` while they are false; both return the last one evaluated.
+/// Evaluates `$and` while operands are true, or `$or` while they are false, and returns the last evaluated operand.
 fn last_looked_at(op: &str, operand: &Value, scope: &dyn Scope, go_on: bool) -> Result<Value> {
     let mut value = Value::Bool(go_on);
     for operand in operand.as_array().ok_or_else(|| malformed(op, operand))? {
@@ -150,7 +150,7 @@ fn merge(maps: &[Value]) -> Option<Value> {
     Some(Value::Object(merged))
 }
 
-/// A number; true counts as 1.
+/// The number of a value, where true is 1.
 fn number(value: &Value) -> Option<Number> {
     match value {
         Value::Number(number) => Some(number.clone()),
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn logic_gives_the_last_operand_looked_at() {
+    fn logic_returns_the_last_evaluated_operand() {
         check(json!({"$or": [0, "a", {"$unknown": 1}]}), json!("a"));
         check(json!({"$and": [1, "", {"$unknown": 1}]}), json!(""));
         check(json!({"$if": [[], 1, 2]}), json!(2));

@@ -1,4 +1,4 @@
-//! Function nodes: the handler that binds a node's parameters and plays its steps.
+//! Function nodes, whose handler binds the parameters and plays the steps.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::step::{Step, emits, steps};
 use super::value::input_value;
 use super::world::World;
 
-/// What every run of a function node needs.
+/// The data that every run of a function node needs.
 struct Body {
     world: Arc<World>,
     name: String,
@@ -34,16 +34,16 @@ struct Param {
     default: Option<Value>,
 }
 
-/// What a body gave at last. A plain function that gives nothing is not the same as a generator that ends.
+/// The end of a body. A plain function without a result is not the same as a generator that ends.
 enum Ending {
     Plain(Option<Yield>),
     Emitting(Option<Yield>),
 }
 
-/// Marker of [`Ending`] among the results of handlers.
-enum Ended {}
+/// The marker of [`Ending`] among the results of handlers.
+enum EndingMarker {}
 
-impl IntoYield<Ended> for Ending {
+impl IntoYield<EndingMarker> for Ending {
     type Out = Dynamic;
 
     fn into_flow(self) -> Result<Flow, NodeError> {
@@ -66,7 +66,7 @@ pub(super) fn build(described: &Described<'_>, world: &Arc<World>) -> Result<Arc
     finish(described, FunctionNode::new(described.name(), handler).state_params(names))
 }
 
-/// Builds a function node whose parameters, the node's input among them, are the fields of its input.
+/// Builds a function node whose parameters, including the node's input, are the fields of its input.
 pub(super) fn build_called(described: &Described<'_>, world: &Arc<World>) -> Result<Arc<dyn Node>, Refusal> {
     let body = Arc::new(Body::read(described, world)?);
     let input = Field::new(NODE_INPUT, body.input_type.clone().unwrap_or(FieldType::Any));
@@ -82,7 +82,7 @@ pub(super) fn build_called(described: &Described<'_>, world: &Arc<World>) -> Res
 /// The parameter that holds a node's input.
 const NODE_INPUT: &str = "node_input";
 
-/// The input of a node that is declared to take a text; the body coerces it.
+/// The input of a node that is declared to take a text. The body coerces it.
 struct TextInput(NodeInput);
 
 impl FromContext for TextInput {
@@ -200,7 +200,7 @@ impl Param {
         })
     }
 
-    /// The given value, coerced; else the default as it is.
+    /// The given value, coerced to its type, or the unchanged default if no value is given.
     // R502
     fn bind(&self, given: Option<Value>, function: &str) -> Result<Value, NodeError> {
         let name = &self.name;

@@ -26,7 +26,7 @@ pub(super) fn build_with_input(
     write(described, wf, world)
 }
 
-/// Returns whether the first node of a workflow takes an object.
+/// Returns true if the first node of a workflow takes an object.
 pub(super) fn takes_object(described: &Described<'_>) -> bool {
     let edges = described.get("edges").and_then(Value::as_array).into_iter().flatten();
     let begins = |edge: &&Value| edge.get(0).or_else(|| edge.get("from")).and_then(Value::as_str) == Some("START");
@@ -88,7 +88,7 @@ enum Element {
     Routes(Vec<(EdgeRoute, Vec<End>)>),
 }
 
-/// Writes edges down. A node belongs to the graph once an edge mentions it.
+/// Adds nodes and edges to a graph. A node belongs to the graph once an edge mentions it.
 struct GraphWriter {
     nodes: BTreeMap<String, Arc<dyn Node>>,
     known: Vec<(Arc<dyn Node>, NodeRef<Dynamic, Dynamic>)>,
@@ -98,7 +98,7 @@ struct GraphWriter {
 impl GraphWriter {
     /// The end that a key names. Two keys of one library node are the same node.
     fn end(&mut self, key: &Value) -> anyhow::Result<End> {
-        let key = key.as_str().with_context(|| format!("{key} is no key of a node"))?;
+        let key = key.as_str().with_context(|| format!("{key} is not the key of a node"))?;
         if key == "START" {
             return Ok(End::Start);
         }
@@ -163,10 +163,10 @@ impl GraphWriter {
         Ok(())
     }
 
-    /// The edges from one element of a chain to the next: every pair, from-major.
+    /// Adds the edges from one element of a chain to the next: every pair, ordered by the first node.
     fn step_of_chain(&mut self, from: Element, to: &Element) -> Result<(), Refusal> {
         match (from, to) {
-            // The builder has no chains, so this mistake of the chain notation is found here.
+            // The builder has no chains, so this mistake in the chain notation is detected here.
             (Element::Routes(_), Element::Routes(_)) => Err(Refusal::Construction {
                 class: "WorkflowConfigurationError".to_owned(),
                 rule: "consecutive_routing_maps".to_owned(),
@@ -191,7 +191,7 @@ impl GraphWriter {
 
     fn routed(&mut self, from: End, routes: &[(EdgeRoute, Vec<End>)]) {
         if routes.is_empty() {
-            // The builder gets the empty map, so that it reports it.
+            // The builder gets the empty map, so that the builder reports it.
             let nothing: [(EdgeRoute, NodeRef<Dynamic, Dynamic>); 0] = [];
             match from {
                 End::Start => self.wf.routes(START, nothing),
@@ -215,6 +215,6 @@ impl GraphWriter {
 }
 
 fn route(value: &Value) -> anyhow::Result<EdgeRoute> {
-    let route: Route = serde_json::from_value(value.clone()).with_context(|| format!("{value} is no route"))?;
+    let route: Route = serde_json::from_value(value.clone()).with_context(|| format!("{value} is not a route"))?;
     Ok(route.into())
 }

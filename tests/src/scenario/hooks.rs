@@ -37,7 +37,7 @@ const HOOKS: [&str; 14] = [
     "on_run_error",
 ];
 
-/// A plugin of the scenario. Cheap to clone: every Runner of the scenario gets one.
+/// A plugin of the scenario. It is cheap to clone, because every Runner of the scenario gets one.
 #[derive(Clone)]
 pub(crate) struct ScriptedPlugin {
     name: Arc<str>,
@@ -57,7 +57,7 @@ impl ScriptedPlugin {
         Ok(Self { name: name.into(), hooks: Arc::new(hooks), world: Arc::clone(world) })
     }
 
-    /// Plays a hook's body and turns what it returns into what the hook gives; `None` when there is no such hook.
+    /// Plays a hook's body and converts its value into the result of the hook. Returns `None` if there is no such hook.
     fn hook<'a, T: Send + 'a>(
         &'a self,
         kind: &str,
@@ -70,7 +70,7 @@ impl ScriptedPlugin {
         Some(Box::pin(async move { body.play(env, read).await.map_err(BoxError::from) }))
     }
 
-    /// The same in a run: the hook sees its state, and may change it.
+    /// Like [`hook`](Self::hook), in a run: the hook sees the state and may change it.
     fn within<'a, T: Send + 'a>(
         &'a self,
         kind: &str,
@@ -83,12 +83,12 @@ impl ScriptedPlugin {
         Some(Box::pin(async move { body.play(env, read).await.map_err(BoxError::from) }))
     }
 
-    /// Around an agent.
+    /// Plays a hook around an agent.
     fn around_agent<'a>(&'a self, kind: &str, ctx: &Context) -> Hook<'a, Option<Content>> {
         self.within(kind, ctx, || vars::of_agent(ctx), |value| content(value, "model"))
     }
 
-    /// Around a call of a model.
+    /// Plays a hook around a call of a model.
     fn around_model<'a>(
         &'a self,
         kind: &str,
@@ -197,7 +197,7 @@ impl Plugin for ScriptedPlugin {
     }
 }
 
-/// `{"message"?, "custom_metadata"?}`: the fields of an event to replace.
+/// Reads `{"message"?, "custom_metadata"?}`, the fields of an event to replace.
 fn changed(value: Value) -> Result<Event, NodeError> {
     let mut event = Event::new();
     if let Some(message) = value.get("message") {

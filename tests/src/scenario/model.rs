@@ -15,7 +15,7 @@ use super::run::scripted_error;
 use super::vars::said;
 use super::world::World;
 
-/// Answers call n with item n of its list, and writes down what it was asked.
+/// A model that answers call n with item n of its list and records its requests.
 pub(crate) struct ScriptedLlm {
     agent: String,
     responses: Vec<Value>,
@@ -30,7 +30,7 @@ impl ScriptedLlm {
         Self { agent, responses: responses.to_vec(), used: AtomicUsize::new(0), world }
     }
 
-    /// Begins a call: the fragments to come, and what their expressions see.
+    /// Begins a call. Returns the fragments to send and the environment of their expressions.
     fn begin(&self, call: &ModelCall<'_>) -> Result<(Vec<Value>, Env), NodeError> {
         self.world.request(asked(&self.agent, call.request, call.streaming));
         let number = self.used.fetch_add(1, Ordering::Relaxed);
@@ -77,7 +77,7 @@ impl Model for ScriptedLlm {
     }
 }
 
-/// Gives one response, or the failure in its place.
+/// Makes one response, or the failure in its place.
 async fn said_by(chunk: &Value, env: &Env) -> Result<LlmResponse, NodeError> {
     if let Some(delay) = chunk.get("delay_ms").and_then(Value::as_u64) {
         tokio::time::sleep(Duration::from_millis(delay)).await;
@@ -90,7 +90,7 @@ async fn said_by(chunk: &Value, env: &Env) -> Result<LlmResponse, NodeError> {
     Err(error.unwrap_or_else(|| env.fault(&format!("unknown error type `{}`", text("type"))).error))
 }
 
-/// What the trace shows of a request.
+/// A request as the trace shows it.
 fn asked(agent: &str, request: &LlmRequest, streaming: bool) -> Value {
     let config = &request.config;
     let tools: Vec<&str> = request.declarations().filter_map(|declared| declared.name.as_deref()).collect();

@@ -10,7 +10,7 @@ use super::described::{Described, Refusal};
 use super::world::World;
 use super::{agent, function, graph, shell, tool};
 
-/// Builds a node from its description, or from its key in the library: library nodes are built once and shared.
+/// Builds a node from its description, or from its key in the library. Library nodes are built once and shared.
 ///
 /// `key` names a node that has no name of its own.
 pub(crate) fn build(value: &Value, key: Option<&str>, world: &Arc<World>) -> Result<Arc<dyn Node>, Refusal> {
@@ -18,7 +18,7 @@ pub(crate) fn build(value: &Value, key: Option<&str>, world: &Arc<World>) -> Res
         return from_library(key, world);
     }
     let described = Described::new(value, key)?;
-    // The one place that distinguishes kinds: a new runtime gets its arm here.
+    // This is the only place that distinguishes kinds. A new kind gets its arm here.
     match described.kind() {
         "function" => function::build(&described, world),
         "join" => join(&described),

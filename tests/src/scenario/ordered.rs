@@ -1,7 +1,7 @@
-//! Reads a scenario's text. Assignments keep the order in which they are written.
+//! Reads a scenario's text and keeps the order of assignments.
 //!
-//! `let` and `set_state` evaluate their entries one after the other, and a later one may see what an earlier one has
-//! set. A JSON object of `serde_json` forgets the order of its keys, so the objects of these two steps are read as
+//! `let` and `set_state` evaluate their entries one after the other, and a later entry may see the values of an earlier
+//! one. A JSON object of `serde_json` forgets the order of its keys, so the objects of these two steps are read as
 //! lists of pairs. In the same way the `json` of a model's response is read as the text that the model says.
 
 use std::fmt;
@@ -13,7 +13,7 @@ use serde_json::{Map, Number, Value};
 /// Reads the text of a scenario.
 ///
 /// # Errors
-/// Text that is no JSON.
+/// The text is not JSON.
 pub fn read(text: &str) -> serde_json::Result<Value> {
     let mut json = serde_json::Deserializer::from_str(text);
     let value = Place::Elsewhere.deserialize(&mut json)?;
@@ -33,7 +33,7 @@ enum Place {
     Assignments,
     /// The responses of a model.
     Responses,
-    /// A schema, whose fields are in order.
+    /// A schema, whose fields keep their order.
     Schema,
 }
 
@@ -121,10 +121,10 @@ impl<'de> Visitor<'de> for Place {
     }
 }
 
-/// The key under which the text of a response's `json` is.
+/// The key of the text that replaces a response's `json`.
 pub(crate) const JSON_TEXT: &str = "json_text";
 
-/// JSON without space, in ASCII, with its keys in the order in which they are written.
+/// JSON without blanks, in ASCII, with its keys in the order of the text.
 fn compact(json: &str) -> String {
     let (mut text, mut in_string, mut escaped) = (String::new(), false, false);
     for letter in json.chars() {

@@ -1,4 +1,4 @@
-//! Plays the turns of a scenario; what can be seen of it is its trace and its stored events.
+//! Plays the turns of a scenario and returns its trace and its stored events.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,15 +20,15 @@ use super::turn::Turn;
 use super::world::World;
 use crate::corpus::Lane;
 
-/// How long a turn may take before it counts as hanging, unless the scenario says otherwise.
+/// The time after which a turn is treated as hanging, unless the scenario sets another limit.
 const HANG_LIMIT_SECONDS: u64 = 15;
 
-/// What a scenario shows.
+/// The result of a scenario.
 #[derive(Debug)]
 pub struct Played {
-    /// Its trace, not normalised.
+    /// The trace, not normalised.
     pub trace: Value,
-    /// The events of each session in the end, as they are stored.
+    /// The events of each session at the end, as they are stored.
     pub stored: Stored,
 }
 
@@ -37,11 +37,11 @@ pub type Stored = Vec<(String, Vec<Arc<Event>>)>;
 
 /// Plays a scenario that [`read`](super::read) has read.
 ///
-/// Ids count and time is the runtime's: when its time is paused and sessions are in memory, every play stores the same
-/// bytes.
+/// Ids are counted and time is the runtime's. If that time is paused and sessions are in memory, every play stores the
+/// same bytes.
 ///
 /// # Errors
-/// A scenario that is wrong, that hangs, that needs what pleach cannot do, or that should be refused and is not.
+/// A scenario that is wrong, hangs, needs a feature that pleach does not have, or should be refused and is not.
 pub async fn play(scenario: &Value, lane: &Lane) -> anyhow::Result<Played> {
     let backend = Backend::new(lane).await?;
     let name = scenario.get("name").and_then(Value::as_str).context("a scenario has a `name`")?;
@@ -71,9 +71,9 @@ struct Stage {
     clock: RuntimeClock,
     ids: SeqIds,
     runner: Option<Runner>,
-    /// Every event that was handed out.
+    /// All events that were handed out.
     seen: Vec<Arc<Event>>,
-    /// The ids of calls that turns have answered because they were open.
+    /// The ids of the calls that `answer_open` has answered.
     answered: BTreeSet<String>,
 }
 
@@ -119,7 +119,7 @@ impl Stage {
             return Ok(runner.clone());
         }
         let runner =
-            self.open(backend).await.map_err(|refusal| anyhow::anyhow!("cannot build it again: {refusal:?}"))?;
+            self.open(backend).await.map_err(|refusal| anyhow::anyhow!("cannot rebuild the root: {refusal:?}"))?;
         self.runner = Some(runner.clone());
         Ok(runner)
     }
@@ -170,13 +170,13 @@ impl Stage {
     async fn save_artifacts(&self, session: &str, scenario: &Value) -> anyhow::Result<()> {
         for (file, text) in scenario.get("artifacts").and_then(Value::as_object).into_iter().flatten() {
             let key: ArtifactKey = ArtifactScope::session(&self.key(session)).artifact(file.as_str());
-            let text = text.as_str().with_context(|| format!("artifact `{file}` is no text"))?;
+            let text = text.as_str().with_context(|| format!("artifact `{file}` is not a text"))?;
             self.artifacts.save_artifact(SaveArtifact::new(key, Part::text(text))).await?;
         }
         Ok(())
     }
 
-    /// Plays one turn and gives its record.
+    /// Plays one turn and returns its record.
     async fn turn(&mut self, turn: Turn<'_>, session: &str, backend: &Backend) -> anyhow::Result<Value> {
         let request = turn.request(&self.user, session, &self.seen, &mut self.answered)?;
         let runner = self.runner(backend).await?;
@@ -197,7 +197,7 @@ impl Stage {
         Ok(record)
     }
 
-    /// Reads the run's events until it ends, or until the caller has had enough.
+    /// Reads the run's events until it ends or until the caller closes it.
     async fn drive(
         &mut self,
         runner: &Runner,
@@ -222,7 +222,7 @@ impl Stage {
         let (mut read, mut all) = (Map::new(), Vec::new());
         for id in ids {
             let stored = runner.sessions().get_session(&self.key(id), GetSessionConfig::all()).await?;
-            let stored = stored.with_context(|| format!("session `{id}` is gone"))?;
+            let stored = stored.with_context(|| format!("session `{id}` does not exist any more"))?;
             let events: Vec<Value> = stored.events.iter().map(|event| event_value(event)).collect();
             read.insert((*id).to_owned(), json!({ "events": events, "state": stored.state }));
             all.push(((*id).to_owned(), stored.events));

@@ -1,4 +1,4 @@
-//! Responses of models that a scenario writes down.
+//! Responses of models that a scenario describes.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(crate) fn response(described: &Value, env: &Env) -> Result<LlmResponse, Fail
     let fields = match described {
         Value::Object(fields) => fields,
         Value::String(text) => return Ok(LlmResponse::text(text)),
-        other => return Err(env.fault(&format!("{other} is no response of a model"))),
+        other => return Err(env.fault(&format!("{other} is not a response of a model"))),
     };
     let parts = parts(fields, env)?;
     let error_code = text(fields, "error_code");

@@ -11,7 +11,7 @@ use super::event::{content, event, typed};
 use super::step::{Assignments, Expr, Failing, Question, Step};
 use super::value::{items, to_text, truthy};
 
-/// How a list of steps ended.
+/// The end of a list of steps.
 #[derive(Debug)]
 pub(crate) enum End {
     /// After its last step.
@@ -120,8 +120,8 @@ fn assign(entries: &Assignments, env: &mut Env) -> Result<(), Failure> {
 
 async fn sleep(milliseconds: &Expr, env: &Env) -> Result<(), Failure> {
     let milliseconds: f64 = typed(env.eval(milliseconds)?)?;
-    // In memory the runtime's time is paused and this takes none. A database works on threads of its own, which a paused
-    // clock would not wait for: there the sleep is real, as it was when the trace was recorded.
+    // In memory the runtime's time is paused, so this sleep takes no time. A database works on threads of its own, for which a
+    // paused clock would not wait, so the sleep is real there, as it was when the trace was recorded.
     tokio::time::sleep(Duration::from_secs_f64(milliseconds.max(0.0) / 1000.0)).await;
     Ok(())
 }
@@ -154,7 +154,7 @@ fn fail(failing: &Failing, env: &Env) -> Result<(), Failure> {
     })
 }
 
-/// An error of the types that scenarios may raise.
+/// The error of a type that scenarios may raise, or `None` for other types.
 pub(crate) fn scripted_error(class: &str, message: String) -> Option<NodeError> {
     Some(match class {
         "ValueError" => NodeError::new("ValueError", message),
@@ -166,7 +166,7 @@ pub(crate) fn scripted_error(class: &str, message: String) -> Option<NodeError> 
     })
 }
 
-/// Hands something to the engine. What the engine refuses, the body does not get to know.
+/// Passes a value to the engine. The body does not see a refusal of the engine.
 async fn emit(item: impl Into<Yield>, env: &Env) -> Result<(), Failure> {
     env.ctx()?.emit(item).await.map_err(Failure::of_engine)
 }

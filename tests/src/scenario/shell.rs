@@ -1,4 +1,4 @@
-//! Agents of a scenario that run others in a fixed way.
+//! Builds the agents of a scenario that run other agents in a fixed way.
 
 use std::sync::Arc;
 

@@ -9,7 +9,7 @@ pub(crate) type Expr = Value;
 /// Names with the expressions for their values.
 pub(crate) type Entries = Map<String, Value>;
 
-/// Names with the expressions for their values, in the order in which they are assigned.
+/// Names with the expressions for their values, in the order of assignment.
 pub(crate) type Assignments = Vec<(String, Expr)>;
 
 /// One step of a body.
@@ -49,11 +49,11 @@ pub(crate) enum Step {
 pub(crate) struct Failing {
     pub(crate) class: String,
     pub(crate) message: Expr,
-    /// Fails only on attempts up to this one.
+    /// The last attempt that fails; later attempts do not.
     pub(crate) first: Option<u32>,
 }
 
-/// A question to the outside world.
+/// A question to the outside.
 #[derive(Clone, Debug)]
 pub(crate) struct Question {
     pub(crate) id: Option<Expr>,
@@ -65,7 +65,7 @@ pub(crate) struct Question {
 /// A dynamic run.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
-    /// A key of the library, or a node of its own.
+    /// The key of a library node, or the description of a node.
     pub(crate) node: Value,
     pub(crate) input: Expr,
     pub(crate) run_id: Option<Expr>,
@@ -83,7 +83,7 @@ fn steps_at(map: &Entries, key: &str) -> Result<Vec<Step>> {
     map.get(key).map_or_else(|| Ok(Vec::new()), steps)
 }
 
-/// The keys that name the kind of a step, in the order of the search.
+/// The keys that name the kind of a step, in the order in which they are looked for.
 const KINDS: [&str; 27] = [
     "yield",
     "yield_raw",
@@ -162,7 +162,7 @@ fn read(step: &Value) -> Result<Step> {
     })
 }
 
-/// The pairs as which [`ordered`](super::ordered) reads assignments.
+/// Reads the pairs that [`ordered`](super::ordered) makes from assignments.
 fn assignments(pairs: &Value) -> Result<Assignments> {
     let pair = |pair: &Value| match pair.as_array().map(Vec::as_slice) {
         Some([Value::String(name), value]) => Ok((name.clone(), value.clone())),
@@ -232,7 +232,7 @@ fn needed(map: &Entries, key: &str) -> Result<String> {
     text_at(map, key)?.with_context(|| format!("`{key}` is missing"))
 }
 
-/// Whether a body emits events: it is then a generator, else a plain function.
+/// Returns true if a body emits events. Such a body is a generator; others are plain functions.
 pub(crate) fn emits(steps: &[Step]) -> bool {
     steps.iter().any(|step| match step {
         Step::Yield(_) | Step::YieldRaw(_) | Step::Ask(_) => true,

@@ -16,7 +16,7 @@ use super::step::{Step, emits, steps};
 use super::world::World;
 use super::{function, graph};
 
-/// What every call of a tool needs.
+/// The data that every call of a tool needs.
 struct Body {
     world: Arc<World>,
     steps: Vec<Step>,
@@ -28,7 +28,7 @@ pub(super) fn build(described: &Described<'_>, world: &Arc<World>) -> Result<Arc
     Ok(Arc::new(ToolNode::new(function_tool(described, world)?)))
 }
 
-/// Gives a tool to an agent.
+/// Adds a tool to an agent.
 pub(super) fn give(spec: &Value, agent: LlmAgentBuilder, world: &Arc<World>) -> Result<LlmAgentBuilder, Refusal> {
     if let Some(called) = spec.get("agent_tool") {
         let tool = AgentTool::new(world.build(called, None)?);
@@ -42,8 +42,8 @@ pub(super) fn give(spec: &Value, agent: LlmAgentBuilder, world: &Arc<World>) -> 
     Ok(agent.tool(function_tool(&Described::new(spec, None)?, world)?))
 }
 
-/// Builds a node that is called as a tool: the arguments of a function are those of the call, and the input of a workflow is
-/// what its first node takes.
+/// Builds a node that is called as a tool. The arguments of the call are the parameters of a function, or the input of a
+/// workflow's first node.
 fn called_node(node: &Value, world: &Arc<World>) -> Result<Arc<dyn Node>, Refusal> {
     let node = node.as_str().and_then(|key| world.described(key)).unwrap_or(node);
     let described = Described::new(node, None)?;
@@ -75,7 +75,7 @@ fn function_tool(described: &Described<'_>, world: &Arc<World>) -> Result<Functi
     Ok(if described.has("long_running") { tool.long_running() } else { tool })
 }
 
-/// The JSON schema of `params`, and their defaults: null for those that have none.
+/// The JSON schema of `params`, and their defaults, which are null for parameters without a default.
 fn parameters(described: &Described<'_>) -> anyhow::Result<(Value, Map)> {
     let (mut properties, mut required, mut params) = (Map::new(), Vec::new(), Map::new());
     for param in described.get("params").and_then(Value::as_array).into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! What the user does in one turn.
+//! The actions of the user in one turn.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ impl<'a> Turn<'a> {
         self.0.get("session_id")?.as_str()
     }
 
-    /// After how many events the caller closes the stream.
+    /// The number of events after which the caller closes the stream.
     pub(super) fn close_after(&self) -> Option<usize> {
         self.0.get("close_after")?.as_u64().and_then(|events| usize::try_from(events).ok())
     }
 
-    /// What the Runner is asked for. `seen` are all events that were handed out so far, `answered` the calls that turns with
-    /// `answer_open` have answered.
+    /// The request to the Runner. `seen` are all events that were handed out so far, and `answered` are the calls that
+    /// `answer_open` has answered in earlier turns.
     pub(super) fn request(
         &self,
         user: &str,
@@ -43,14 +43,14 @@ impl<'a> Turn<'a> {
             request = request.state_delta(delta.as_object().context("`state_delta` is an object")?.clone());
         }
         if self.0.get("invocation").and_then(Value::as_str) == Some("same") {
-            let last = seen.last().context("there is no invocation to go on with")?;
+            let last = seen.last().context("there is no invocation to continue")?;
             request = request.invocation_id(last.invocation_id().clone());
         }
         Ok(request)
     }
 
-    /// `"answer_open": {NAME: RESPONSE, ...}`: the answer to the newest call of one of these functions that no such turn has
-    /// answered. It is sent instead of the message, if there is such a call.
+    /// The answer of `"answer_open": {NAME: RESPONSE, ...}` to the newest call of one of these functions that no `answer_open`
+    /// has answered. If there is such a call, the answer is sent instead of the message.
     fn answer_open(
         &self,
         seen: &[Arc<Event>],
@@ -60,7 +60,7 @@ impl<'a> Turn<'a> {
         for call in newest_calls(seen) {
             let Some((name, id)) = call.name.as_deref().zip(call.id.as_ref()) else { continue };
             if let Some(answer) = answers.get(name).filter(|_| answered.insert(id.clone())) {
-                let answer = answer.as_object().with_context(|| format!("{answer} is no response"))?;
+                let answer = answer.as_object().with_context(|| format!("{answer} is not a response"))?;
                 return Ok(Some(FunctionResponse::new(id.clone(), name, answer.clone())));
             }
         }
@@ -90,7 +90,7 @@ impl<'a> Turn<'a> {
             config = match (key.as_str(), value) {
                 ("streaming", Value::String(mode)) if mode == "sse" => config.streaming(StreamingMode::Sse),
                 ("max_llm_calls", Value::Number(calls)) => {
-                    // Less than zero is no limit, too.
+                    // A negative number means no limit, like zero.
                     let calls = calls.as_i64().and_then(|calls| u32::try_from(calls.max(0)).ok());
                     config.max_llm_calls(calls.context("`max_llm_calls` is a number of calls")?)
                 }
@@ -102,13 +102,13 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// `{"id", "response", "name"?}`: an answer to a question or a call.
+/// Reads `{"id", "response", "name"?}`, an answer to a question or a call.
 fn response(answer: &Value, seen: &[Arc<Event>]) -> anyhow::Result<FunctionResponse> {
     let id = answer.get("id").context("an answer has an `id`")?;
     let (id, default_name) = match id {
         Value::String(id) => (id.clone(), "adk_request_input".to_owned()),
         id => {
-            let name = id.get("last_call").and_then(Value::as_str).with_context(|| format!("{id} is no id"))?;
+            let name = id.get("last_call").and_then(Value::as_str).with_context(|| format!("{id} is not an id"))?;
             let back = id.get("back").and_then(Value::as_u64).unwrap_or_default();
             (last_call(name, back, seen)?, name.to_owned())
         }
@@ -121,10 +121,10 @@ fn response(answer: &Value, seen: &[Arc<Event>]) -> anyhow::Result<FunctionRespo
     Ok(FunctionResponse::new(id, name, response))
 }
 
-/// The id of the last complete call of this function that was handed out, or of one further back.
+/// The id of the last complete call of this function that was handed out, or of the call `back` calls before it.
 fn last_call(name: &str, back: u64, seen: &[Arc<Event>]) -> anyhow::Result<String> {
     let mut named = newest_calls(seen).filter(|call| call.name.as_deref() == Some(name));
-    let call = named.nth(usize::try_from(back)?).with_context(|| format!("nobody has called `{name}`"))?;
+    let call = named.nth(usize::try_from(back)?).with_context(|| format!("`{name}` was not called"))?;
     call.id.clone().with_context(|| format!("the call of `{name}` has no id"))
 }
 

@@ -6,7 +6,7 @@ use pleach::{Content, NodeError, NodeInput, to_camel};
 
 use crate::normalise::{Style, dumps};
 
-/// Null, false, 0, `""`, `[]` and `{}` are false.
+/// Returns false for null, false, 0, `""`, `[]` and `{}`, and true for all other values.
 pub(crate) fn truthy(value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -18,7 +18,7 @@ pub(crate) fn truthy(value: &Value) -> bool {
     }
 }
 
-/// A text as it is, everything else as compact JSON with sorted keys; whole floats without fraction.
+/// A value as text: texts unchanged, other values as compact JSON with sorted keys, and whole floats without a fraction.
 pub(crate) fn to_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -30,7 +30,7 @@ pub(crate) fn to_text(value: &Value) -> String {
     }
 }
 
-/// The text of a content or a text; other values as [`to_text`], null as nothing.
+/// The text of a content or of a text. Other values are written as in [`to_text`], and null as an empty text.
 pub(crate) fn text_of(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -43,7 +43,7 @@ pub(crate) fn text_of(value: &Value) -> String {
     }
 }
 
-/// Follows the segments of a path; null where one leads nowhere. Lists take (also negative) positions.
+/// Follows the segments of a path. Returns null if a segment leads nowhere. For lists, segments are positions, which may be negative.
 pub(crate) fn walk<'s>(value: &Value, segments: impl IntoIterator<Item = &'s str>) -> Value {
     let mut here = value;
     for segment in segments {
@@ -67,17 +67,17 @@ fn position(segment: &str, len: usize) -> Option<usize> {
     }
 }
 
-/// A content as the language sees it: its JSON in camelCase, without nulls.
+/// A content in the language of scenarios: JSON in camelCase, without nulls.
 pub(crate) fn content_value(content: &Content) -> Value {
     to_camel(content).expect("a content has string keys only")
 }
 
-/// An input or output of a node as the language sees it.
+/// An input or output of a node in the language of scenarios.
 pub(crate) fn input_value(input: &NodeInput) -> Value {
     input.content().map_or_else(|| input.to_value(), content_value)
 }
 
-/// The items of a list that a step goes through.
+/// The items of a list over which a step iterates.
 pub(crate) fn items(list: Value) -> Result<Vec<Value>, NodeError> {
     match list {
         Value::Array(items) => Ok(items),

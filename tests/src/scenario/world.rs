@@ -1,4 +1,4 @@
-//! What all runs of a scenario share, outside of the runtime: counters, the log, the library of nodes.
+//! The data outside the runtime that all runs of a scenario share: counters, the log, the library of nodes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 
 use super::described::Refusal;
 
-/// Builds a node from its description, or from its key in the library. The key names a node that has no name of its own.
+/// A function that builds a node from its description or from its key in the library. The key names a node without a name.
 ///
-/// Handed in, because the bodies of nodes build nodes.
+/// The world holds the function, because the bodies of nodes build nodes.
 pub(crate) type Builder = fn(&Value, Option<&str>, &Arc<World>) -> Result<Arc<dyn Node>, Refusal>;
 
-/// What all runs of a scenario share. Nothing of it is ever replayed or rolled back.
+/// The data that all runs of a scenario share. It is never replayed or rolled back.
 pub(crate) struct World {
     library: Map<String, Value>,
     builder: Builder,
@@ -49,12 +49,12 @@ impl World {
         self.library.get(key)
     }
 
-    /// A library node that was built before.
+    /// A library node that was already built.
     pub(crate) fn built(&self, key: &str) -> Option<Arc<dyn Node>> {
         self.shared().built.get(key).cloned()
     }
 
-    /// Keeps a library node; all users share it.
+    /// Keeps a library node, which all its users share.
     pub(crate) fn keep(&self, key: &str, node: Arc<dyn Node>) {
         self.shared().built.insert(key.to_owned(), node);
     }
@@ -64,7 +64,7 @@ impl World {
         *self.shared().counters.entry(name).or_default() += 1;
     }
 
-    /// The value of a counter, 0 when it was never counted.
+    /// The value of a counter, or 0 if it was never counted.
     pub(crate) fn counter(&self, name: &str) -> i64 {
         self.shared().counters.get(name).copied().unwrap_or_default()
     }
@@ -79,12 +79,12 @@ impl World {
         self.shared().log.push(value);
     }
 
-    /// Notes what a model was asked.
+    /// Records a request to a model.
     pub(crate) fn request(&self, asked: Value) {
         self.shared().requests.push(asked);
     }
 
-    /// Takes what the models were asked in the turn.
+    /// Takes the requests to the models in the turn.
     pub(crate) fn take_requests(&self) -> Vec<Value> {
         std::mem::take(&mut self.shared().requests)
     }
@@ -94,12 +94,12 @@ impl World {
         std::mem::take(&mut self.shared().log)
     }
 
-    /// Notes that the scenario itself is wrong, or asks for what this program cannot do: it then has no trace.
+    /// Records that the scenario itself is wrong or needs an unsupported feature. The scenario then has no trace.
     pub(crate) fn set_fault(&self, what: &str) {
         self.shared().fault.get_or_insert_with(|| what.to_owned());
     }
 
-    /// What is wrong with the scenario, as far as it was played.
+    /// The fault of the scenario, if one was found so far.
     pub(crate) fn fault(&self) -> Option<String> {
         self.shared().fault.clone()
     }

@@ -1,17 +1,17 @@
-//! Plans agents: which there are, how they converse, and what tools they have.
+//! Plans agents, their modes and their tools.
 
 use serde_json::{Map, Value, json};
 
 use super::plan::{Agent, Kind, Mode, Place, Planner, Root};
 use super::script::{Reach, script};
 
-/// The most agents of a scenario.
+/// The maximum number of agents of a scenario.
 const AGENTS: usize = 7;
 
-/// The tools that agents have; [`tool`] describes them.
+/// The tools that agents may have. [`tool`] describes them.
 const TOOLS: [&str; 6] = ["look", "note", "job", "wait", "skip", "pay"];
 
-/// Those among them that are answered later.
+/// The tools whose calls are answered later.
 const WAITING: [&str; 3] = ["job", "wait", "pay"];
 
 impl Planner {
@@ -36,12 +36,12 @@ impl Planner {
     }
 
     fn shell_kind(&mut self) -> Kind {
-        // google-adk marks the end of a parallel agent on the branch of a lane. Fragments of lanes come in any order.
+        // google-adk marks the end of a parallel agent on the branch of a lane, and fragments of lanes come in any order.
         let parallel = if self.resumable || self.streaming { Kind::Sequential } else { Kind::Parallel };
         *self.dice.one_of(&[Kind::Sequential, parallel, Kind::Loop])
     }
 
-    /// Plans an agent with a model, and those below it.
+    /// Plans an agent with a model and its sub-agents.
     pub(super) fn llm(&mut self, place: Place, depth: usize) -> Agent {
         let mode = self.mode(place);
         let name = self.name();
@@ -61,7 +61,7 @@ impl Planner {
             };
             subs.push(self.sub(below, depth + 1));
         }
-        // What an agent does that a call runs and that hands over: L141.
+        // Agents that a call runs and that transfer differ: L141.
         let delegated = mode != Mode::Chat && !matches!(place, Place::Root | Place::Node(_));
         for key in ["disallow_transfer_to_parent", "disallow_transfer_to_peers"] {
             if delegated || self.dice.below(8) == 0 {
@@ -89,9 +89,9 @@ impl Planner {
     fn mode(&mut self, place: Place) -> Mode {
         match place {
             Place::Root => *self.dice.one_of(&[Mode::Chat, Mode::Chat, Mode::Chat, self.task()]),
-            // What an agent does that works on a call's task and hands over: R708, L191.
+            // Agents that work on a call's task and transfer differ: R708, L191.
             Place::Part => *self.dice.one_of(&[self.task(), Mode::SingleTurn]),
-            // google-adk fails when an agent that was transferred to delegates a task: L190.
+            // google-adk fails if an agent that was transferred to delegates a task: L190.
             Place::Below | Place::TaskBelow => *self.dice.one_of(&[Mode::Chat, Mode::SingleTurn]),
             Place::Sub | Place::TaskSub => *self.dice.one_of(&[Mode::Chat, Mode::Chat, self.task(), Mode::SingleTurn]),
             Place::Step | Place::Lane => Mode::Chat,
@@ -100,7 +100,7 @@ impl Planner {
     }
 
     fn sub(&mut self, place: Place, depth: usize) -> Agent {
-        // A shell agent to which a task is handed begins anew with each message.
+        // A shell agent that a task transfers to starts again with each message.
         if matches!(place, Place::Sub | Place::Below) && self.dice.below(8) == 0 && self.agents + 2 < AGENTS {
             let kind = self.shell_kind();
             self.shell(kind, depth)
@@ -109,7 +109,7 @@ impl Planner {
         }
     }
 
-    /// Plans a shell agent of agents with models.
+    /// Plans a shell agent whose sub-agents have models.
     fn shell(&mut self, kind: Kind, depth: usize) -> Agent {
         let name = self.name();
         let count = 1 + self.dice.below(3);
@@ -150,21 +150,21 @@ impl Planner {
     }
 }
 
-/// Returns whether an agent may have a tool, where pleach and google-adk do the same with it.
+/// Returns true if an agent may have a tool, because pleach and google-adk behave in the same way with it.
 fn may_have(tool: &str, place: Place, mode: Mode, subs: &[Agent], resumable: bool) -> bool {
     let waits = WAITING.contains(&tool);
     match place {
-        // The order of the events of agents that run beside each other is open.
+        // The order of the events of parallel agents is not defined.
         Place::Lane => false,
-        // The input of an agent that answers once is lost when it waits: L120.
+        // In google-adk, the input of an agent that answers once is lost if it waits: L120.
         _ if mode == Mode::SingleTurn => !waits,
-        // google-adk marks an agent as ended while a job of it runs (R1031), and continues another run than the one that asked (R708).
+        // google-adk marks an agent as ended while its job runs (R1031), and continues another run than the one that asked (R708).
         _ if resumable => !waits || (matches!(place, Place::Root) && subs.is_empty() && tool == "pay"),
-        // google-adk runs nothing when the user speaks to a task that waits: L191.
+        // google-adk runs nothing if the user sends a message to a task that waits: L191.
         _ if mode == Mode::Task && tool == "wait" => false,
-        // A shell agent continues with the next agent when an answer comes (L120), and so does an agent that a task is handed to (R708).
+        // In pleach, a shell agent continues with the next agent when an answer comes (L120), as does an agent that a task transfers to (R708).
         Place::Step | Place::TaskSub | Place::TaskBelow => !waits,
-        // A graph waits for jobs, and for the agents that its agents hand over to: R708.
+        // In pleach, a graph waits for jobs and for the agents that its agents transfer to: R708.
         Place::Node(_) => !waits || (subs.is_empty() && tool != "job"),
         Place::Root | Place::Sub | Place::Below | Place::Part => true,
     }

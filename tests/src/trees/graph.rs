@@ -9,20 +9,20 @@ impl Planner {
         match self.dice.below(6) {
             0 => self.conversation(),
             1..=3 => self.chain(),
-            // When lanes store their checkpoints is open.
+            // The order in which lanes store their checkpoints is not defined.
             4 if !self.resumable && !self.streaming => self.lanes(),
             _ => self.dynamic(),
         }
     }
 
-    /// An agent that converses, alone in its graph: it gives no output.
+    /// A graph of a single agent in chat mode, which has no output.
     fn conversation(&mut self) -> Root {
         let agent = self.llm(Place::Node(Mode::Chat), 0);
         let node = self.node(&agent, None);
         self.workflow(&[&agent], Map::from_iter([(agent.name.clone(), node)]), json!([["START", agent.name]]))
     }
 
-    /// One or two agents in a row, with a function after them, and perhaps one before.
+    /// One or two agents in sequence, followed by a function and possibly preceded by one.
     fn chain(&mut self) -> Root {
         let mut nodes = Map::new();
         let mut chain = vec!["START".to_owned()];
@@ -42,9 +42,9 @@ impl Planner {
         self.workflow(&agents.iter().collect::<Vec<_>>(), nodes, json!([chain]))
     }
 
-    /// Two agents beside each other, joined.
+    /// Two parallel agents that are joined.
     fn lanes(&mut self) -> Root {
-        // Agents that hand over in a lane stay on its branch (R402), and a message is one task's (R1210).
+        // Agents that transfer in a lane stay on its branch (R402), and a message belongs to one task (R1210).
         let task = if self.dice.below(2) == 0 { Mode::Task } else { Mode::SingleTurn };
         let [left, right] = [task, Mode::SingleTurn].map(|mode| self.llm(Place::Node(mode), 2));
         let mut nodes = Map::new();
@@ -76,8 +76,8 @@ impl Planner {
         root
     }
 
-    /// An agent that answers once, or a task where the agent's input is the user's message: google-adk shows a task in a later turn
-    /// only that.
+    /// An agent that answers once, or a task if the agent's input is the user's message, because in a later turn google-adk shows a
+    /// task only that message.
     // L193
     fn node_agent(&mut self, sees_message: bool) -> Agent {
         let mode = if sees_message && self.dice.below(2) == 0 { self.task() } else { Mode::SingleTurn };

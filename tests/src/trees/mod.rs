@@ -1,8 +1,8 @@
-//! Random trees of agents, as scenarios.
+//! Random trees of agents as scenarios.
 //!
-//! [`scenario`] makes the scenario of a number: a root agent, shell agents or a graph with agents in it, what their models say
-//! and call, and the turns of a user. The same number gives the same scenario. [`recorded()`] has what google-adk does in them.
-//! What pleach does differently on purpose (`docs/parity.md`) is left out where a tree is planned, with the rule at that place.
+//! [`scenario`] makes the scenario of a number: a root agent, shell agents or a graph with agents, the texts and calls of their
+//! models, and the turns of a user. The same number always makes the same scenario. [`recorded()`] returns google-adk's
+//! behaviour in them. The plans avoid cases in which pleach differs on purpose (`docs/parity.md`) and name the rule at that place.
 
 mod agent;
 mod graph;
@@ -20,11 +20,11 @@ use serde_json::{Value, json};
 use crate::dice::Dice;
 use plan::Planner;
 
-/// How many scenarios are recorded: those of the numbers from 0 on.
+/// The number of recorded scenarios, which have the numbers from 0 on.
 pub const RECORDED: u64 = 500;
 
-/// The recorded scenarios in which pleach differs on purpose, with the rule of the row in `docs/parity.md` for it. The list may
-/// only shrink.
+/// The recorded scenarios in which pleach differs on purpose, each with the rule of its row in `docs/parity.md`. The list may only
+/// shrink.
 pub const DIFFERENT: &[(u64, &str)] = &[(307, "L193"), (350, "L140"), (387, "L191")];
 
 /// Returns the scenario of a number.
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_gives_one_scenario() {
+    fn a_number_selects_one_scenario() {
         for number in 0..50 {
             assert_eq!(scenario(number), scenario(number));
         }

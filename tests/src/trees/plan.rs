@@ -1,4 +1,4 @@
-//! The parts of a scenario while it is planned.
+//! The parts of a scenario plan.
 
 use serde_json::{Map, Value};
 
@@ -8,20 +8,20 @@ use crate::dice::Dice;
 #[derive(Debug)]
 pub(super) struct Root {
     pub(super) node: Value,
-    /// Nodes that functions run.
+    /// The nodes that functions run.
     pub(super) library: Map<String, Value>,
-    /// Agents run beside each other: the order of their events is open.
+    /// Whether agents run in parallel, so the order of their events is not defined.
     pub(super) runs_side_by_side: bool,
 }
 
-/// How an agent with a model takes part in a conversation.
+/// The mode of an agent with a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// It converses, and hands over.
+    /// The agent converses and may transfer.
     Chat,
-    /// It works on a task until it calls `finish_task`.
+    /// The agent works on a task until it calls `finish_task`.
     Task,
-    /// It answers once.
+    /// The agent answers once.
     SingleTurn,
 }
 
@@ -31,10 +31,10 @@ pub(super) struct Agent {
     pub(super) name: String,
     pub(super) kind: Kind,
     pub(super) subs: Vec<Agent>,
-    /// Its tools, by name.
+    /// The names of the agent's tools.
     pub(super) tools: Vec<&'static str>,
-    /// It is the root or a node of a graph: once its task has ended, it ends each further one at once.
-    // R1210: google-adk takes the messages of a later task for something else.
+    /// Whether the agent is the root or a node of a graph. Such an agent ends each task after its first one at once.
+    // R1210: google-adk misreads the messages of a later task.
     pub(super) ends_for_good: bool,
     pub(super) settings: Map<String, Value>,
 }
@@ -48,7 +48,7 @@ pub(super) enum Kind {
     Loop,
 }
 
-/// Where an agent is: it decides what the agent may be.
+/// The place of an agent, which decides its possible modes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
     Root,
@@ -66,7 +66,7 @@ pub(super) enum Place {
     Part,
     /// Below an agent that is transferred to.
     Below,
-    /// The same, where a task was handed over.
+    /// Below an agent that a task transferred to.
     TaskBelow,
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Planner {
     pub(super) dice: Dice,
     pub(super) resumable: bool,
     pub(super) streaming: bool,
-    /// Calls have ids of the model, not generated ones.
+    /// Whether calls have ids of the model instead of generated ids.
     pub(super) named_calls: bool,
     pub(super) agents: usize,
 }
@@ -89,7 +89,7 @@ impl Planner {
         Self { dice, resumable, streaming, named_calls, agents: 0 }
     }
 
-    /// A task, or another mode in a resumable app, where google-adk marks tasks that wait as ended.
+    /// The task mode. In a resumable app it is another mode, because google-adk marks waiting tasks as ended there.
     // L191, R1031
     pub(super) fn task(&self) -> Mode {
         if self.resumable { Mode::Chat } else { Mode::Task }
@@ -97,7 +97,7 @@ impl Planner {
 }
 
 impl Agent {
-    /// Whether agents run beside each other.
+    /// Returns true if agents run in parallel.
     pub(super) fn runs_side_by_side(&self) -> bool {
         self.kind == Kind::Parallel || self.subs.iter().any(Self::runs_side_by_side)
     }
@@ -108,7 +108,7 @@ impl Agent {
 }
 
 impl Mode {
-    /// Returns how the mode is written down, if it is.
+    /// Returns the text of the mode in the scenario, or `None` if the mode is left out.
     pub(super) fn text(self, place: Place, dice: &mut Dice) -> Option<&'static str> {
         match (self, place) {
             (Self::Chat, Place::Node(_)) => Some("chat"),

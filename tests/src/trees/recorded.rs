@@ -1,8 +1,8 @@
-//! What google-adk does in the scenarios, in short.
+//! The recorded behaviour of google-adk in the scenarios, in short form.
 //!
-//! The file has a block of lines for each scenario: its name with a digest of it, a line for each turn with a digest of all that
-//! was seen in it and what the events are, and a digest of the sessions. The digests are of the normal forms that
-//! [`normalise`](crate::normalise::normalise) makes, so that equal blocks mean equal traces.
+//! The file has a block of lines for each scenario: the name with a digest of the scenario, a line for each turn with a digest of
+//! everything visible in the turn and a description of the events, and a digest of the sessions. The digests are taken from the
+//! normal forms that [`normalise`](crate::normalise::normalise) makes, so equal blocks mean equal traces.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -28,20 +28,20 @@ pub fn recorded() -> anyhow::Result<Vec<String>> {
     Ok(text.trim_end().split("\n\n").map(str::to_owned).collect())
 }
 
-/// Plays a scenario with pleach in memory, and returns its trace in the normal form.
+/// Plays a scenario with pleach in memory and returns its trace in the normal form.
 ///
 /// # Errors
 /// The scenario is wrong, or it hangs.
 pub fn played(scenario: &Value) -> anyhow::Result<Value> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build()?;
     let lane = Lane { backend: "memory".into(), reopen: false };
-    // As text, because assignments are read in their order.
+    // The scenario is read from text, because assignments keep their order.
     let scenario = &read(&scenario.to_string())?;
     let played = runtime.block_on(play(scenario, &lane))?;
     Ok(normalise(&played.trace, order(scenario), Errors::Full)?)
 }
 
-/// How the events of a scenario are compared.
+/// The order by which the events of a scenario are compared.
 pub(super) fn order(scenario: &Value) -> Order {
     match scenario["compare"].as_str() {
         Some("per_node") => Order::PerNode,
@@ -83,7 +83,7 @@ fn event(event: &Value) -> String {
     words.join(" ")
 }
 
-/// Returns a short digest (FNV-1a) of a value, whatever the order of its keys.
+/// Returns a short digest (FNV-1a) of a value, independent of the order of its keys.
 fn digest(value: &Value) -> String {
     let hash = dumps(value, Style::COMPACT)
         .bytes()

@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::recorded::order;
 use crate::normalise::{Errors, normalise};
 
-/// The variable that names a Python with google-adk.
+/// The environment variable with the path of a Python that has google-adk.
 const PYTHON: &str = "PLEACH_TEST_ADK_PYTHON";
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/python/play_trees.py");
-/// The version that the recordings are of.
+/// The version of google-adk in the recordings.
 const VERSION: &str = "2.13.0";
 
 /// A running google-adk.
@@ -24,10 +24,10 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Starts google-adk with the Python that `PLEACH_TEST_ADK_PYTHON` names; `None` without one.
+    /// Starts google-adk with the Python that `PLEACH_TEST_ADK_PYTHON` names. Returns `None` if the variable is not set.
     ///
     /// # Errors
-    /// It does not start, or it has another version.
+    /// google-adk does not start, or it has another version.
     pub fn start() -> anyhow::Result<Option<Self>> {
         let Some(python) = std::env::var_os(PYTHON).filter(|python| !python.is_empty()) else { return Ok(None) };
         let mut command = Command::new(python);
@@ -41,7 +41,7 @@ impl Reference {
         Ok(Some(this))
     }
 
-    /// Plays a scenario, and returns its trace in the normal form.
+    /// Plays a scenario and returns its trace in the normal form.
     ///
     /// # Errors
     /// The scenario is wrong, or the process has ended.
@@ -65,9 +65,9 @@ impl Reference {
 
 impl Drop for Reference {
     fn drop(&mut self) {
-        // Without more scenarios it ends.
+        // At the end of its input the process ends.
         drop(self.scenarios.take());
-        // Its status says nothing: the traces have.
+        // The exit status is irrelevant, because the traces have arrived.
         let _ = self.process.wait();
     }
 }

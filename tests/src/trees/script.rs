@@ -1,16 +1,16 @@
-//! Plans what the model of an agent answers, call by call.
+//! Plans the answers of an agent's model, call by call.
 
 use serde_json::{Value, json};
 
 use super::plan::{Agent, Kind, Mode, Planner};
 
-/// What an agent reaches above and beside it.
+/// The agents that an agent can reach: its parent and its peers.
 pub(super) struct Reach<'a> {
     pub(super) parent: &'a Agent,
     pub(super) peers: Vec<&'a Agent>,
 }
 
-/// What a model does in one answer.
+/// The action of a model in one answer.
 #[derive(Clone, Debug)]
 enum Act {
     Say,
@@ -23,7 +23,7 @@ enum Act {
     Finish,
 }
 
-/// How many texts end each script: more than a scenario can ask for.
+/// The number of texts at the end of each script, which is more than a scenario can use.
 const LAST_TEXTS: usize = 8;
 
 /// Returns the answers of an agent's model.
@@ -33,7 +33,7 @@ pub(super) fn script(planner: &mut Planner, agent: &Agent, mode: Mode, reach: Op
     for _ in 0..planner.dice.below(6) {
         let act = planner.dice.one_of(&acts).clone();
         match &act {
-            // The runs of a sub-agent that is called several times are counted: L185.
+            // pleach counts the runs of a sub-agent that is called several times: L185.
             Act::Delegate(called) => acts.retain(|act| !matches!(act, Act::Delegate(name) if name == called)),
             Act::Finish if agent.ends_for_good => acts = vec![Act::Finish],
             _ => {}
@@ -55,7 +55,7 @@ pub(super) fn script(planner: &mut Planner, agent: &Agent, mode: Mode, reach: Op
     script
 }
 
-/// Returns what the agent can do.
+/// Returns the possible actions of the agent.
 fn acts(agent: &Agent, mode: Mode, reach: Option<&Reach<'_>>) -> Vec<Act> {
     let mut acts = vec![Act::Say];
     for sub in &agent.subs {
@@ -79,7 +79,7 @@ fn acts(agent: &Agent, mode: Mode, reach: Option<&Reach<'_>>) -> Vec<Act> {
     acts
 }
 
-/// Returns a call for the same answer.
+/// Returns a second call for the same answer.
 fn beside(act: &Act, agent: &Agent, planner: &mut Planner) -> Option<Act> {
     let plain = |name: &&str| ["look", "note"].contains(name);
     let tools: Vec<&'static str> = agent.tools.iter().copied().filter(plain).collect();
@@ -122,7 +122,7 @@ fn answer(planner: &mut Planner, agent: &Agent, acts: &[Act], number: usize) -> 
     }
 }
 
-/// Describes a text, in pieces where answers are streamed.
+/// Describes a text, in fragments if answers are streamed.
 fn said(planner: &mut Planner, text: &str) -> Value {
     if !planner.streaming || planner.dice.below(2) == 0 {
         return text.into();

@@ -1,4 +1,4 @@
-//! Plans what a user says and answers.
+//! Plans the messages and answers of a user.
 
 use serde_json::{Value, json};
 

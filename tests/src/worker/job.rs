@@ -1,4 +1,4 @@
-//! What a worker is to do, and how that is written on a command line.
+//! The job of a worker, and its form on a command line.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use lexopt::Parser;
 use lexopt::prelude::*;
 
-/// What a worker is to do.
+/// The job of a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
     /// The URL of the sessions.
@@ -15,35 +15,35 @@ pub struct Job {
     pub app: String,
     /// The user of the sessions.
     pub user: String,
-    /// The sessions' ids are this and a number from zero.
+    /// The prefix of the sessions' ids. A number from zero follows it.
     pub prefix: String,
-    /// How many sessions it appends to, all at the same time.
+    /// The number of sessions that the worker appends to, all at the same time.
     pub sessions: usize,
-    /// How many events each session gets; `None` for no end.
+    /// The number of events for each session, or `None` for no limit.
     pub appends: Option<usize>,
-    /// A part of the ids of its events.
+    /// The name of the worker, which is a part of the ids of its events.
     pub writer: String,
-    /// How many keys a session has in each scope; its events write them in turn.
+    /// The number of keys of a session in each scope. The events write them in turn.
     pub keys: usize,
-    /// What it does when another worker came first.
+    /// The reaction to an append by another worker.
     pub on_stale: OnStale,
-    /// Asks its parent before every append, and not only before it starts.
+    /// Whether the worker waits for its parent before every append, not only before it starts.
     pub paced: bool,
 }
 
-/// What a worker does when another one appended first.
+/// The reaction of a worker if another worker appended first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnStale {
-    /// Gives up: no other process may write to its sessions.
+    /// The worker fails, because no other process should write to its sessions.
     Fail,
-    /// Loads the session and continues with the next event.
+    /// The worker loads the session and continues with the next event.
     Skip,
-    /// Loads the session and tries again with the same event.
+    /// The worker loads the session and tries again with the same event.
     Retry,
 }
 
 impl Job {
-    /// One session of the app `app` and the user `user`, one key, no end.
+    /// A job with one session of the app `app` and the user `user`, one key and no limit of events.
     pub fn new(url: impl Into<String>, writer: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -76,10 +76,10 @@ impl Job {
         arguments
     }
 
-    /// Reads what [`arguments`](Self::arguments) writes; all but `--url` and `--writer` may be left out.
+    /// Reads the arguments that [`arguments`](Self::arguments) writes. All except `--url` and `--writer` are optional.
     ///
     /// # Errors
-    /// An unknown option, or a value that is none.
+    /// An unknown option, or an invalid value.
     pub fn parse(mut arguments: Parser) -> anyhow::Result<Self> {
         let mut job = Self::new("", "");
         while let Some(argument) = arguments.next()? {

@@ -1,8 +1,8 @@
-//! The work of a process that appends to sessions which other processes append to as well.
+//! The work of a process that appends to sessions to which other processes append as well.
 //!
-//! A [`Job`] names the work, [`work`] does it, and [`Report`]s are what it prints meanwhile. Everything a worker stores
-//! follows from the id of the event ([`Step`]), so that a test can compute what the database must contain.
-//! Starting and killing processes is the tests' business.
+//! A [`Job`] describes the work, [`work`] does it, and [`Report`]s are printed in the meantime. Everything that a worker stores
+//! follows from the id of the event ([`Step`]), so a test can compute the expected contents of the database. The tests start
+//! and kill the processes.
 
 mod job;
 mod report;

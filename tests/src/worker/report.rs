@@ -10,9 +10,9 @@ use super::Step;
 pub enum Report {
     /// The sessions' storage is open.
     Opened,
-    /// All its sessions are there, and loaded.
+    /// All sessions of the worker exist and are loaded.
     Ready,
-    /// The append of this event was answered: it is stored.
+    /// The append of this event was acknowledged, so the event is stored.
     Stored(Step),
     /// The append of this event was refused because another worker came first.
     Stale(Step),
@@ -40,7 +40,7 @@ impl FromStr for Report {
             Some(("stale", id)) => Step::of_id(id).map(Self::Stale),
             _ => None,
         };
-        report.ok_or_else(|| anyhow::anyhow!("`{line}` is nothing a worker reports"))
+        report.ok_or_else(|| anyhow::anyhow!("`{line}` is not a report of a worker"))
     }
 }
 
@@ -54,7 +54,7 @@ mod tests {
         for report in [Report::Opened, Report::Ready, Report::Stored(step.clone()), Report::Stale(step)] {
             assert_eq!(report.to_string().parse::<Report>().expect("a line"), report);
         }
-        // A line that was cut off is not taken for a whole one.
+        // An incomplete line is not mistaken for a whole one.
         assert!("stored w/s/".parse::<Report>().is_err());
     }
 }

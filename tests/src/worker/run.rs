@@ -1,4 +1,4 @@
-//! Doing a job.
+//! Executes a job.
 
 use anyhow::{Context as _, ensure};
 use futures_util::future::try_join_all;
@@ -8,28 +8,28 @@ use pleach::{
 
 use super::{COUNT, Job, OnStale, Report, Step, new_session, place, replay};
 
-/// A worker lists the open questions behind so many of its events of a session.
+/// The number of its events in a session after which a worker lists the open questions.
 const INBOX_EVERY: usize = 3;
 
 /// The process that started a worker.
 pub trait Parent: Sync {
-    /// Hears what happened. Returns only when the parent will hear it whatever becomes of the worker.
+    /// Receives a report. Returns only once the parent is certain to get the report, whatever happens to the worker.
     ///
     /// # Errors
-    /// The parent is gone; there is no reason to continue.
+    /// The parent has ended, so there is no reason to continue.
     fn report(&self, report: &Report) -> std::io::Result<()>;
 
     /// Blocks until the parent wants the next append of a paced job.
     ///
     /// # Errors
-    /// As [`report`](Self::report).
+    /// The same as for [`report`](Self::report).
     fn wait(&self) -> std::io::Result<()>;
 }
 
 /// Does a job: opens its sessions one by one, creating those that are missing, and then appends to all of them at once.
 ///
 /// # Errors
-/// Any failure of the service, but for stale sessions where the job has a way with them.
+/// Any failure of the service, except stale sessions if the job handles them.
 pub async fn work(service: &dyn SessionService, job: &Job, parent: &dyn Parent) -> anyhow::Result<()> {
     parent.report(&Report::Opened)?;
     let mut sessions = Vec::new();
@@ -50,7 +50,7 @@ async fn open(service: &dyn SessionService, key: &SessionKey) -> anyhow::Result<
     }
 }
 
-/// Loads a session, which must show one moment of it: events, time and state belong together.
+/// Loads a session and checks that its events, time and state belong to one moment.
 async fn load(service: &dyn SessionService, key: &SessionKey) -> anyhow::Result<Session> {
     let session = service.get_session(key, GetSessionConfig::all()).await?;
     let session = session.with_context(|| format!("{key} is missing"))?;
@@ -58,11 +58,11 @@ async fn load(service: &dyn SessionService, key: &SessionKey) -> anyhow::Result<
     ensure!(session.events.len() == events, "{} events in {key} when there were {events}", session.events.len());
     for (name, value) in replay(key.session_id.as_str(), session.events.iter().map(AsRef::as_ref)) {
         if name == COUNT {
-            // Other sessions count, too.
+            // Other sessions also add to this key.
             continue;
         }
         let found = session.state.get(&name);
-        ensure!(found == Some(&value), "{name} of {key} is {found:?} behind {events} events that make it {value}");
+        ensure!(found == Some(&value), "{name} of {key} is {found:?} after {events} events, but should be {value}");
     }
     Ok(session)
 }
@@ -84,7 +84,7 @@ async fn append_all(
             Ok(_) => {
                 parent.report(&Report::Stored(step))?;
                 number += 1;
-                // A worker that is killed while it updates an inbox leaves one that the next worker repairs.
+                // If a worker is killed while it updates the inbox, the next worker repairs the inbox.
                 if number % INBOX_EVERY == 0 {
                     let request = ListQuestions::new(job.app.as_str());
                     service.list_questions(request).await.context("cannot list questions")?;

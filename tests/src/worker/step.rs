@@ -1,24 +1,24 @@
-//! What workers store: it follows from ids and places alone.
+//! The events of workers, which follow only from ids and positions.
 
 use std::fmt;
 
 use pleach::{Content, CreateSession, Event, FunctionResponse, Map, Part, RequestInput, SessionKey, StateOp};
 use serde_json::Value;
 
-/// When every session is created, in seconds since the epoch.
+/// The creation time of every session, in seconds since the epoch.
 const CREATED: f64 = 1_760_000_000.0;
 
 /// The key that counts the events of all sessions that [count](Step::counts).
 pub const COUNT: &str = "app:count";
 
-/// One event: who appends it to which session, and the how many-th of theirs it is.
+/// One event: the worker that appends it, the session, and its number among the worker's events of the session.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Step {
-    /// The worker.
+    /// The name of the worker.
     pub writer: String,
     /// The id of the session.
     pub session: String,
-    /// The worker's events of this session are numbered from zero.
+    /// The number of the event among the worker's events of this session, from zero.
     pub number: usize,
 }
 
@@ -31,10 +31,10 @@ impl Step {
         parts.next().is_none().then_some(Self { writer, session, number })
     }
 
-    /// The event, when so many events are before it in its session.
+    /// The event of the step if `place` events come before it in its session.
     ///
-    /// Its time is a second behind the session's last one. Two workers that have loaded the same session thus append
-    /// with the same time, which is the hardest case for a fence that goes by times.
+    /// Its time is a second after the session's last one. So two workers that have loaded the same session append with the
+    /// same time, which is the hardest case for a fence that compares times.
     pub fn event(&self, keys: usize, place: usize) -> Event {
         let id = self.to_string();
         let key = format!("{}.{}", self.session, self.number % keys);
@@ -56,7 +56,7 @@ impl Step {
 }
 
 impl Step {
-    /// Of four events one asks, and the one behind the next answers.
+    /// The body of the event. In every four events, the second asks and the fourth answers.
     fn body(&self) -> Event {
         let question = |number| Self { number, ..self.clone() }.to_string();
         if self.number % 4 == 1 {
@@ -75,7 +75,7 @@ impl Step {
         self.number % 4 == 3
     }
 
-    /// Whether the event adds one to [`COUNT`] and to the count of its session, besides setting keys. Every other one does.
+    /// Returns true if the event adds one to [`COUNT`] and to the count of its session, besides setting keys. Every other event does.
     pub fn counts(&self) -> bool {
         self.number.is_multiple_of(2)
     }
@@ -92,12 +92,12 @@ impl fmt::Display for Step {
     }
 }
 
-/// How many events a session has that was last updated at this time.
+/// The number of events of a session that was last updated at this time.
 pub fn place(last_update_time: f64) -> usize {
     (last_update_time - CREATED) as usize
 }
 
-/// The request for a session, with a key of its own in every scope.
+/// The request to create a session with a key of its own in every scope.
 pub fn new_session(key: &SessionKey) -> CreateSession {
     CreateSession::new(key.app_name.clone(), key.user_id.clone())
         .with_session_id(key.session_id.clone())
@@ -110,7 +110,7 @@ fn first_state(session: &str) -> Map {
     [entry("app:"), entry("user:"), entry("")].into_iter().collect()
 }
 
-/// What a session and its events have put into the state of all three scopes.
+/// The state in all three scopes that a session and its events have written.
 pub fn replay<'e>(session: &str, events: impl IntoIterator<Item = &'e Event>) -> Map {
     let mut state = first_state(session);
     for event in events {
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_says_which_step_it_is() {
+    fn an_id_identifies_its_step() {
         let step = Step { writer: "w1".into(), session: "s2".into(), number: 3 };
         assert_eq!(Step::of_id(&step.to_string()), Some(step.clone()));
         assert_eq!([Step::of_id("w1/s2"), Step::of_id("w1/s2/x"), Step::of_id("w1/s2/3/4")], [None, None, None]);

@@ -1,17 +1,17 @@
-//! [`Append`]: one append, prepared.
+//! [`Append`]: one prepared append.
 
 use pleach::{Event, SessionKey};
 use serde_json::{Map, Value};
 
-/// One append as the driver gets it.
+/// One append in the form that the driver gets.
 pub(crate) struct Append {
     pub(super) key: SessionKey,
     pub(super) event: Event,
     /// The event as JSON text.
     pub(super) data: String,
-    /// The session's own part of the delta as JSON text: the whole state, as every delta has the same keys.
+    /// The session's own part of the delta as JSON text. It is the whole state, because every delta has the same keys.
     pub(super) state: String,
-    /// The app's part.
+    /// The app's part of the delta.
     pub(super) app_state: Option<String>,
 }
 

@@ -1,7 +1,7 @@
-//! What the database driver alone does with the same rows: the limits that W5 and W6 are held against.
+//! The database driver alone with the same rows: the limits with which W5 and W6 are compared.
 //!
-//! Events and states are text before the clock starts, and nothing is fenced, merged or checked. The tables are those
-//! of the store, made by the service itself.
+//! Events and states are text before the clock starts, and nothing is fenced, merged or checked. The service itself has made
+//! the tables.
 
 mod append;
 mod postgres;
@@ -18,7 +18,7 @@ use crate::stores::{Storage, Store};
 
 /// A way to append.
 pub(super) struct Limit {
-    /// How its parameter ends.
+    /// The end of its parameter.
     pub(super) variant: &'static str,
     way: Way,
 }
@@ -29,16 +29,16 @@ enum Way {
 }
 
 impl Limit {
-    /// The ways to try for appends to so many sessions at once, of which the fastest is the limit; none in memory.
+    /// The ways to append to this many sessions at once. The fastest one is the limit. There is none in memory.
     ///
     /// # Errors
-    /// No connection.
+    /// The connection cannot be opened.
     pub(super) async fn all(store: &Store, sessions: usize) -> Result<Vec<Self>, BoxError> {
         let sqlite = |variant, grouping| Self { variant, way: Way::Sqlite(grouping) };
         Ok(match &store.place {
             Storage::Memory => Vec::new(),
             Storage::Folder(_) if sessions == 1 => vec![
-                // Hardly any waiting for SQLite's thread, which is what SQLite itself can do.
+                // With hardly any waiting for SQLite's thread, this is the rate of SQLite itself.
                 sqlite(",trip=20", Grouping { commits: 20, events: 1, in_rows: false }),
                 sqlite(",trip=1", Grouping { commits: 1, events: 1, in_rows: false }),
             ],
@@ -53,10 +53,10 @@ impl Limit {
         })
     }
 
-    /// Writes the appends of all sessions; returns how long that took, and each append where it is waited for.
+    /// Writes the appends of all sessions. Returns the total time, and the time of each append if each is waited for.
     ///
     /// # Errors
-    /// The first one of the driver.
+    /// The first error of the driver.
     pub(super) async fn write(
         &mut self,
         store: &Store,
@@ -69,25 +69,25 @@ impl Limit {
     }
 }
 
-/// Reads a session the driver's way.
+/// A connection that reads sessions through the driver.
 pub(super) enum Reader {
     Memory,
     Sqlite(sqlite::Reader),
     Postgres(postgres::Reader),
 }
 
-/// How long reading took.
+/// The times of a read.
 #[derive(Default)]
-pub(super) struct Read {
-    /// Until all rows were there.
+pub(super) struct ReadTimes {
+    /// The time until all rows had arrived.
     pub(super) rows: Duration,
-    /// Until they were parsed as well.
+    /// The time until the rows were parsed as well.
     pub(super) typed: Duration,
 }
 
 impl Reader {
     /// # Errors
-    /// No connection.
+    /// The connection cannot be opened.
     pub(super) async fn open(store: &Store) -> Result<Self, BoxError> {
         Ok(match &store.place {
             Storage::Memory => Self::Memory,
@@ -100,15 +100,15 @@ impl Reader {
         !matches!(self, Self::Memory)
     }
 
-    /// Reads the newest events, at most `limit`, which must be that many; takes no time in memory.
+    /// Reads the newest events, at most `limit`, and checks their number. Takes no time in memory.
     ///
     /// # Errors
-    /// The driver's, what cannot be parsed, and other events than expected.
-    pub(super) async fn events(&mut self, key: &SessionKey, limit: usize) -> Result<Read, BoxError> {
+    /// The error of the driver, a row that cannot be parsed, or other events than expected.
+    pub(super) async fn events(&mut self, key: &SessionKey, limit: usize) -> Result<ReadTimes, BoxError> {
         let count = i64::try_from(limit)?;
         let start = now();
         let (rows, texts) = match self {
-            Self::Memory => return Ok(Read::default()),
+            Self::Memory => return Ok(ReadTimes::default()),
             Self::Sqlite(reader) => {
                 let rows = reader.events(key, count).await?;
                 (start.elapsed(), sqlite::parse(&rows)?)
@@ -122,13 +122,13 @@ impl Reader {
         if texts.len() != limit {
             return Err(format!("{} rows read, {limit} expected", texts.len()).into());
         }
-        Ok(Read { rows, typed })
+        Ok(ReadTimes { rows, typed })
     }
 
-    /// Reads when the session was changed; takes no time in memory.
+    /// Reads the time of the session's last change. Takes no time in memory.
     ///
     /// # Errors
-    /// The driver's.
+    /// The error of the driver.
     pub(super) async fn head(&mut self, key: &SessionKey) -> Result<Duration, BoxError> {
         let start = now();
         match self {

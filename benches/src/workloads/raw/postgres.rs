@@ -1,4 +1,4 @@
-//! Postgres through sqlx: one prepared statement an append, on connections that are not shared.
+//! Postgres through sqlx: one prepared statement for each append, on connections that are not shared.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ SELECT event_data FROM
 ORDER BY "timestamp", id"#;
 const HEAD: &str = "SELECT update_time FROM sessions WHERE app_name = $1 AND user_id = $2 AND id = $3";
 
-/// Connections that write at the same time, kept from pass to pass.
+/// Connections that write at the same time and are kept from pass to pass.
 pub(super) struct Writers(Vec<PgConnection>);
 
 impl Writers {
@@ -98,7 +98,7 @@ impl Reader {
 
 pub(super) fn parse(rows: &[PgRow]) -> Result<Vec<Event>, BoxError> {
     let parse = |row: &PgRow| {
-        // Binary jsonb is its text behind one byte that says so.
+        // Binary jsonb is a version byte followed by the text.
         let text = row.try_get_raw(0)?.as_bytes()?.strip_prefix(&[1]).ok_or("unknown form of jsonb")?;
         Ok(serde_json::from_slice(text)?)
     };

@@ -1,6 +1,6 @@
 //! SQLite through sqlx.
 //!
-//! Every execute is a trip to the connection's own thread and back, so trips are what the driver's rate depends on.
+//! Every execute is a trip to the connection's own thread and back, so the driver's rate depends on the number of trips.
 
 use std::path::Path;
 use std::time::Duration;
@@ -38,18 +38,18 @@ async fn open(file: &Path) -> sqlx::Result<SqliteConnection> {
         .await
 }
 
-/// What one trip carries.
+/// The content of one trip.
 pub(super) struct Grouping {
-    /// Transactions in a trip.
+    /// The number of transactions in a trip.
     pub(super) commits: usize,
-    /// Events in a transaction.
+    /// The number of events in a transaction.
     pub(super) events: usize,
     /// Whether the events of a transaction go into one statement, and the changes of their sessions into another.
     pub(super) in_rows: bool,
 }
 
 impl Grouping {
-    /// Writes the first events of all sessions, then the second ones.
+    /// Writes the first events of all sessions, then the second ones, and so on.
     pub(super) async fn write(
         &self,
         file: &Path,
@@ -71,7 +71,7 @@ impl Grouping {
 
     async fn send(&self, connection: &mut SqliteConnection, appends: &[Append]) -> sqlx::Result<()> {
         let text: String = appends.chunks(self.events).map(|appends| self.transaction(appends)).collect();
-        // Made of constants.
+        // The text is made from constants.
         let mut query = sqlx::query(AssertSqlSafe(text));
         for appends in appends.chunks(self.events) {
             let shared = appends.iter().rev().find_map(|append| Some((append, append.app_state.as_ref()?)));

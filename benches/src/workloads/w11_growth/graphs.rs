@@ -61,7 +61,7 @@ fn chain(nodes: usize) -> Result<Workflow, BuildError> {
     wf.build()
 }
 
-/// One node, `branches` behind it, and a join of them.
+/// A node, `branches` nodes after it, and a join of them.
 fn star(branches: usize) -> Result<Workflow, BuildError> {
     let mut wf = Workflow::builder("star");
     let first = wf.node("first", add_one);
@@ -74,7 +74,7 @@ fn star(branches: usize) -> Result<Workflow, BuildError> {
     wf.build()
 }
 
-/// Two layers with about `edges` edges between them: each node of the first has one to each join of the second.
+/// Two layers with about `edges` edges between them: each node of the first layer has an edge to each join of the second.
 fn layers(edges: usize) -> Result<Workflow, BuildError> {
     let width = edges.isqrt();
     let mut wf = Workflow::builder("layers");
@@ -102,7 +102,7 @@ fn sets_keys(keys: usize) -> Result<Workflow, BuildError> {
     wf.build()
 }
 
-/// `branches` nodes side by side that add to one key, before any of their events is stored.
+/// `branches` parallel nodes that add to one key before any of their events is stored.
 fn adds(branches: usize) -> Result<Workflow, BuildError> {
     let mut wf = Workflow::builder("adds");
     let add = async |ctx: Context| ctx.state().add("sum", 1).map(|()| 1);

@@ -7,12 +7,12 @@ use pleach::BoxError;
 use crate::measure::{Metric, Samples, micros};
 use crate::row::Row;
 
-/// The larger input has this many times the size of the smaller one.
+/// The size of the larger input divided by the size of the smaller one.
 const FACTOR: usize = 8;
-/// How often each size is measured.
+/// The number of measurements of each size.
 const SAMPLES: usize = 5;
 
-/// A row that measures `time`, which takes a size and prepares its own input untimed, at `size` and at [`FACTOR`] times of it.
+/// A row that measures `time` at `size` and at [`FACTOR`] times `size`. `time` prepares its own input untimed.
 pub(super) fn growth(
     name: &str,
     size: usize,

@@ -1,4 +1,4 @@
-//! Operations on sessions with long or strange histories.
+//! Operations on sessions with long or unusual histories.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ fn questions(events: Vec<Event>) -> Result<Duration, BoxError> {
     Ok(begin.elapsed())
 }
 
-/// The `number`-th event of a session: `event` with its own id, time and invocation.
+/// The `number`-th event of a session: `event` with an id, time and invocation of its own.
 fn placed(number: usize, mut event: Event) -> Event {
     let place = crate::events::event(number);
     event.set_id(place.id().clone());
@@ -109,7 +109,7 @@ fn branches(count: usize) -> Vec<Event> {
     (0..count).map(|number| placed(number, event(number).with_branch(format!("lane@1.b{number}@1")))).collect()
 }
 
-/// A run of one node in a session that has these events already.
+/// Times a run of one node in a session that already has these events.
 async fn run_behind(events: Vec<Event>) -> Result<Duration, BoxError> {
     let mut wf = Workflow::builder("one");
     let node = wf.node("add", add_one);
@@ -125,7 +125,7 @@ async fn run_behind(events: Vec<Event>) -> Result<Duration, BoxError> {
     Ok(begin.elapsed())
 }
 
-/// An answer to a node that a loop of `turns` rounds leads to.
+/// Times an answer to a node that is reached after a loop of `turns` rounds.
 async fn answer_loop(turns: usize) -> Result<Duration, BoxError> {
     let turns = i64::try_from(turns)?;
     let mut wf = Workflow::builder("rounds");
@@ -137,7 +137,7 @@ async fn answer_loop(turns: usize) -> Result<Duration, BoxError> {
     answer(wf.build()?, 0).await
 }
 
-/// An answer to a node that awaits `count` children before it asks.
+/// Times an answer to a node that awaits `count` children before it asks.
 async fn answer_children(count: usize) -> Result<Duration, BoxError> {
     let mut wf = Workflow::builder("family");
     let parent = wf.add(
@@ -175,7 +175,7 @@ async fn with_session(backend: Backend) -> Result<(crate::stores::Store, Session
     Ok((store, session))
 }
 
-/// One event that sets `keys` keys.
+/// Times the append of one event that sets `keys` keys.
 async fn append_keys(backend: Backend, keys: usize) -> Result<Duration, BoxError> {
     let (store, mut session) = with_session(backend).await?;
     let event = placed(0, with_keys(keys));
@@ -186,7 +186,7 @@ async fn append_keys(backend: Backend, keys: usize) -> Result<Duration, BoxError
     Ok(time)
 }
 
-/// One event that sets one key of a session with `keys` others.
+/// Times the append of one event that sets one key of a session with `keys` other keys.
 async fn append_to_keys(backend: Backend, keys: usize) -> Result<Duration, BoxError> {
     let (store, mut session) = with_session(backend).await?;
     store.sessions.append_event(&mut session, placed(0, with_keys(keys))).await?;
@@ -197,7 +197,7 @@ async fn append_to_keys(backend: Backend, keys: usize) -> Result<Duration, BoxEr
     Ok(time)
 }
 
-/// One event behind `count` others.
+/// Times the append of one event after `count` others.
 async fn append_to_events(backend: Backend, count: usize) -> Result<Duration, BoxError> {
     let (store, mut session) = filled(backend, count).await?;
     let begin = now();

@@ -1,5 +1,5 @@
-//! W11: how time grows with the input. The sender of messages, tool calls or files chooses their number and size: an operation
-//! whose exponent is near 2 can be used to stop a service.
+//! W11: the growth of time with the input. The sender of messages, tool calls or files chooses their number and size, so an
+//! operation whose exponent is near 2 can be used to stop a service.
 
 mod graphs;
 mod growth;

@@ -1,4 +1,4 @@
-//! Runs that come at fixed times.
+//! Runs that start at fixed times.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,11 +10,11 @@ use tokio::time::MissedTickBehavior;
 use crate::connection::{Connection, body};
 use crate::measure::{micros, now};
 
-/// How many begin in a second.
+/// The number of runs that start in a second.
 const RUNS_PER_SECOND: usize = 200;
 
-/// Starts a run every five milliseconds, whether the ones before have ended or not. Returns how long each took from the time at which it
-/// was to begin, in microseconds.
+/// Starts a run every five milliseconds, even if earlier runs have not ended. Returns the time of each run in microseconds, from its
+/// scheduled start to its end.
 pub(super) async fn runs(port: u16, name: &str, time: Duration) -> Result<Vec<f64>, BoxError> {
     let count = time.as_millis() as usize * RUNS_PER_SECOND / 1000;
     let every = Duration::from_secs(1) / RUNS_PER_SECOND as u32;

@@ -1,9 +1,9 @@
-//! W13: 500 clients of `/run_sse` on links of 1 KB a second, beside 200 runs a second that come at fixed times, each in a new session. The
-//! server has a thread of its own, the clients have another.
+//! W13: 500 clients of `/run_sse` on links of 1 KB per second, in parallel with 200 runs per second that start at fixed times, each in a
+//! new session. The server has a thread of its own, and the clients have another one.
 //!
-//! `alone` is the time of the runs before the slow clients come, `beside` the time of those beside them. `rss_growth` is how much memory the
-//! process has gained in the second half of that time. Sessions in memory stay, so it is not zero there; SQLite does not wait for the
-//! disk.
+//! `alone` is the time of the runs before the slow clients come, and `beside` is the time of the runs during the slow clients. `rss_growth`
+//! is the growth of the process's memory in the second half of that time. It is not zero for sessions in memory, which stay. SQLite does
+//! not wait for the disk.
 
 mod fast;
 mod slow;
@@ -22,13 +22,13 @@ use crate::measure::{Metric, Samples, rss};
 use crate::row::Row;
 use crate::stores::Backend;
 
-/// The clients on slow links.
+/// The number of clients on slow links.
 const SLOW: usize = 500;
 
-/// How long runs are timed, without slow clients and with them.
+/// The time for which runs are timed, once without and once with slow clients.
 const TIMED: Duration = Duration::from_secs(10);
 
-/// How long the slow clients have to begin, and their runs to fill what the system keeps for them.
+/// The time for the slow clients to start and for their runs to fill the buffers of the system.
 const SETTLING: Duration = Duration::from_secs(10);
 
 pub(super) fn rows() -> Vec<Row> {
@@ -41,11 +41,11 @@ pub(super) fn rows() -> Vec<Row> {
 
 async fn measure(backend: Backend, slow: usize) -> Result<Vec<Metric>, BoxError> {
     let store = backend.open().await?;
-    // The disk would be what is measured.
+    // With synchronous writes the disk would be measured.
     let sessions = if backend == Backend::Sqlite { store.unsynced().await? } else { Arc::clone(&store.sessions) };
     let (port, stop) = serve(sessions)?;
     let port = port.await?;
-    // The first ones open connections and fill caches.
+    // The first runs open connections and fill caches.
     fast::runs(port, "warm", Duration::from_secs(1)).await?;
     let alone = fast::runs(port, "alone", TIMED).await?;
     let clients = slow::Clients::open(port, slow);
@@ -72,7 +72,7 @@ async fn measure(backend: Backend, slow: usize) -> Result<Vec<Metric>, BoxError>
     ])
 }
 
-/// Serves in a thread of its own, until the sender is dropped. Returns the port.
+/// Serves in a thread of its own until the sender is dropped. The receiver gets the port.
 fn serve(sessions: Arc<dyn SessionService>) -> Result<(oneshot::Receiver<u16>, oneshot::Sender<()>), BoxError> {
     let (port, told) = oneshot::channel();
     let (stop, stopped) = oneshot::channel::<()>();

@@ -1,4 +1,4 @@
-//! Clients that read a kilobyte a second.
+//! Clients that read a kilobyte per second.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,16 +13,17 @@ use tokio::task::JoinSet;
 
 use crate::connection::body;
 
-/// What a link carries in a second.
+/// The number of bytes that a link carries in a second.
 const BYTES: usize = 1024;
 
-/// The events of a run, of about a kilobyte each: more than a client reads while it is measured, and more than the system keeps for it.
+/// The number of events of a run, of about a kilobyte each. They are more than a client reads during the measurement, and more than the
+/// system buffers for it.
 const EVENTS: usize = 400;
 
-/// The size of a segment. Between two ends of one machine it would be 64 KB, and the system would keep megabytes for each client.
+/// The size of a TCP segment. The default within one machine would be 64 KB, and the system would buffer megabytes for each client.
 const SEGMENT: u32 = 536;
 
-/// The root of the app that slow clients talk to: it gives numbered events.
+/// The root of the app that slow clients use. It yields numbered events.
 pub(super) fn tell() -> impl Node {
     FunctionNode::new("tell", async |ctx: Context| {
         for number in 0..EVENTS {
@@ -32,7 +33,7 @@ pub(super) fn tell() -> impl Node {
     })
 }
 
-/// The clients that read.
+/// The running clients.
 pub(super) struct Clients {
     stop: watch::Sender<bool>,
     reading: JoinSet<Result<usize, BoxError>>,
@@ -48,19 +49,19 @@ impl Clients {
         Self { stop, reading }
     }
 
-    /// Ends the streams; returns how many events have arrived.
+    /// Ends the streams and returns the number of events that have arrived.
     ///
     /// # Errors
-    /// An event that came out of its order, a stream that has ended, or one that was refused.
+    /// An event out of order, or a stream that has ended or was refused.
     pub(super) async fn close(self) -> Result<usize, BoxError> {
         self.stop.send_replace(true);
         self.reading.join_all().await.into_iter().sum()
     }
 }
 
-/// Reads a stream until it is to stop. Returns how many events have arrived.
+/// Reads a stream until it is stopped. Returns the number of events that have arrived.
 async fn read(port: u16, number: usize, mut stopped: watch::Receiver<bool>) -> Result<usize, BoxError> {
-    // Not all of them in the same moment.
+    // The clients do not all start at the same moment.
     tokio::time::sleep(Duration::from_millis(number as u64 * 2)).await;
     let mut stream = connect(port).await?;
     let body = body("tell", &format!("slow-{number}"), "Begin.");
@@ -83,7 +84,7 @@ async fn read(port: u16, number: usize, mut stopped: watch::Receiver<bool>) -> R
     }
 }
 
-/// Takes whole events out of what has arrived; returns the number of the next one.
+/// Removes whole events from the received text. Returns the number of the next event.
 fn events(text: &mut String, mut next: usize) -> Result<usize, BoxError> {
     while let Some(end) = text.find("\n\n") {
         let block: String = text.drain(..end + 2).collect();

@@ -12,7 +12,7 @@ use super::summarize::summarize;
 use super::tokens::all_but_newest;
 use super::window::sliding_window;
 use crate::RunError;
-use crate::store::Store;
+use crate::run::event_writer::Store;
 
 impl EventsCompactionConfig {
     /// Summarises the session's events if a trigger is reached, and stores the summary. The summary belongs to no run: plugins

@@ -1,10 +1,12 @@
-//! Runs of agents for requests: what is asked, who may run, and the task that drives a run for its client.
+//! Runs of agents for requests: reads the request, limits who may run, and drives the run in a task for its client.
+
+use pleach_core::SessionKey;
+use pleach_runner::internal::{Turn, Turns};
 
 mod drive;
 mod failure;
 mod prepare;
 mod slots;
-mod turns;
 
 pub(crate) use drive::{RunEvents, start};
 pub(crate) use failure::{Failure, no_session};
@@ -12,4 +14,8 @@ pub(crate) use failure::{Failure, no_session};
 pub(crate) use prepare::prepare_detached;
 pub(crate) use prepare::{Prepared, check_is_question, exists, prepare};
 pub(crate) use slots::RunSlots;
-pub(crate) use turns::{Turn, Turns};
+
+/// The turns of the runs, or of the changes, of sessions.
+pub(crate) type SessionTurns = Turns<SessionKey>;
+/// A turn in a session.
+pub(crate) type SessionTurn = Turn<SessionKey>;

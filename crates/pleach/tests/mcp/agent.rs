@@ -1,4 +1,4 @@
-//! Agents with the tools of servers.
+//! Agents that use the tools of MCP servers.
 
 use pleach::mcp::{McpCommand, McpEndpoint, McpToolset};
 use pleach::model::ScriptedModel;
@@ -12,7 +12,7 @@ fn runner(model: &ScriptedModel, toolset: &McpToolset) -> Runner {
     Runner::builder("demo").root(agent.build().unwrap()).build().unwrap()
 }
 
-/// Runs the agent, and returns the responses of its tools.
+/// Runs the agent and returns the responses of its tools.
 async fn responses(runner: &Runner, session: &str) -> Vec<Value> {
     let mut run = runner.run("ana", session, "go");
     let mut responses = Vec::new();
@@ -24,7 +24,7 @@ async fn responses(runner: &Runner, session: &str) -> Vec<Value> {
     responses
 }
 
-// Issue 13, Done when: a server made with rmcp, as child and over HTTP, serves an agent.
+// A server made with rmcp serves an agent as a child process and over HTTP.
 #[tokio::test]
 async fn an_agent_calls_the_tools_of_a_server() {
     let running = server::http::serve().await;
@@ -52,7 +52,7 @@ async fn an_agent_calls_the_tools_of_a_server() {
     }
 }
 
-// Issue 13, Done when: a server that is killed in the middle ends no run, and the next call reconnects.
+// A server that is killed in the middle of a run does not end the run, and the next call reconnects.
 #[tokio::test]
 async fn a_run_survives_its_server() {
     let toolset = McpToolset::builder(command()).build().unwrap();

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::{call, command, error, in_node, server, text, tool_of, until_logged};
 
 #[tokio::test]
-async fn results_are_those_of_the_server_and_bytes_are_media() {
+async fn results_come_from_the_server_and_bytes_are_media() {
     let running = server::http::serve().await;
     let child = McpToolset::builder(command()).build().unwrap();
     let http = McpToolset::builder(McpEndpoint::new(running.url())).build().unwrap();
@@ -79,7 +79,7 @@ async fn failures_are_results() {
     .await;
 }
 
-// Issue 13, Build 2 and Done when: a server that dies is an error of the call, and the next call reconnects.
+// If the server dies, the call returns an error and the next call reconnects.
 #[tokio::test]
 async fn a_dead_server_is_an_error_and_the_next_call_reconnects() {
     let toolset = McpToolset::builder(command()).name("s").build().unwrap();
@@ -93,7 +93,7 @@ async fn a_dead_server_is_an_error_and_the_next_call_reconnects() {
         call(&die, json!({}), &ctx).await;
         let third = call(&pid, json!({}), &ctx).await;
         assert_ne!(text(&second), text(&third));
-        // A server that keeps ending is left alone.
+        // A server that ends again and again is not restarted at once.
         call(&die, json!({}), &ctx).await;
         let left_alone = call(&pid, json!({}), &ctx).await;
         assert!(error(&left_alone).contains("is not tried again for 1 s"), "{left_alone:?}");
@@ -184,7 +184,7 @@ async fn a_call_that_is_given_up_is_cancelled_at_the_server() {
                 }
             }
             until_logged(&log, "cancelled").await;
-            // The session is as good as before.
+            // The session still works.
             assert_eq!(text(&call(&echo, json!({"text": "on"}), &ctx).await), "on");
         })
         .await;
@@ -236,7 +236,7 @@ async fn sessions_have_the_headers_of_their_users() {
 }
 
 #[tokio::test]
-async fn a_child_gets_no_variables_but_those_it_is_given() {
+async fn a_child_gets_only_the_variables_that_are_set_for_it() {
     let given = McpToolset::builder(command().env("GIVEN", "yes")).build().unwrap();
     let all = McpToolset::builder(command().inherit_env()).build().unwrap();
     in_node(|ctx| async move {

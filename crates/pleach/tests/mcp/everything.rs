@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::{call, error, in_node, text, tool_of};
 
-/// The variable with the folder into which `npm install` has put the servers.
+/// The environment variable with the folder of the servers that `npm install` made.
 const SERVERS: &str = "PLEACH_TEST_MCP_SERVERS";
 
 /// Returns the command of a reference server.
@@ -26,7 +26,7 @@ fn script(name: &str) -> Option<PathBuf> {
     Some(Path::new(&folder).join(script))
 }
 
-/// A reference server over HTTP, which is killed with its value.
+/// A reference server over HTTP. Dropping the value kills it.
 struct Serving(Child);
 
 impl Drop for Serving {
@@ -36,7 +36,7 @@ impl Drop for Serving {
     }
 }
 
-/// Starts the server at a port, and waits until it can be connected to.
+/// Starts the server at a port and waits until it accepts connections.
 async fn serve_at(script: &Path, port: u16) -> Serving {
     let mut command = Command::new("node");
     command.arg(script).arg("streamableHttp").env("PORT", port.to_string());
@@ -62,7 +62,7 @@ async fn a_real_server_that_is_restarted_costs_one_call() {
         assert_eq!(text(&call(&echo, json!({"message": "hi"}), &ctx).await), "Echo: hi");
         drop(first);
         let _second = serve_at(&script, port).await;
-        // The stream of notices may have noticed it before the call does.
+        // The stream of notifications may have found the end of the server before the call does.
         let after = call(&echo, json!({"message": "hi"}), &ctx).await;
         if after.response.as_ref().unwrap().contains_key("error") {
             assert!(error(&after).contains("session") || error(&after).contains("HTTP 4"), "{after:?}");

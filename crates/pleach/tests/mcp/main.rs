@@ -1,4 +1,4 @@
-//! MCP servers under agents.
+//! Agents and nodes that use MCP servers.
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
 #[path = "../../../pleach-mcp/tests/server/mod.rs"]
@@ -25,12 +25,12 @@ fn is_server() {
     server::serve_if_asked();
 }
 
-/// The command of the server.
+/// The command that starts the test server.
 fn command() -> McpCommand {
     server::command("is_server")
 }
 
-/// Runs a node with `body`, which gets its context, and returns what it gives.
+/// Runs a node with the handler `body` and returns the value of `body`.
 async fn in_node<T, Fut>(body: impl FnOnce(Context) -> Fut + Send + 'static) -> T
 where
     T: Send + 'static,
@@ -59,7 +59,7 @@ async fn tool_of(toolset: &McpToolset, name: &str) -> McpTool {
     tools.into_iter().find(|tool| tool.name() == name).unwrap()
 }
 
-/// Calls a tool, and returns the response that a model gets.
+/// Calls a tool and returns the response that a model gets.
 async fn call(tool: &McpTool, args: Value, ctx: &Context) -> FunctionResponse {
     let result: ToolResult = tool.run(args.as_object().unwrap(), ctx).await.unwrap();
     result.into_response("c1", tool.name())
@@ -75,7 +75,7 @@ fn error(response: &FunctionResponse) -> &str {
     response.response.as_ref().unwrap()["error"].as_str().unwrap()
 }
 
-/// Waits until a line is in the server's file.
+/// Waits until the log file of the server has a line.
 async fn until_logged(path: &Path, line: &str) {
     for _ in 0..1_000 {
         if std::fs::read_to_string(path).unwrap_or_default().lines().any(|logged| logged == line) {

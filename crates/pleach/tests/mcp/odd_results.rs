@@ -1,4 +1,4 @@
-//! Calls of servers whose results are odd, and of those that flood a call.
+//! Calls of servers that return odd results or flood a call with messages.
 
 use pleach::mcp::{McpEndpoint, McpToolset};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::server::scripted::{self, Asked, Reply, event};
 use crate::{call, error, in_node, tool_of};
 
-/// Calls the tool `a` of a server that replies so to it, and returns what the model gets.
+/// Calls the tool `a` of a server that answers with `reply`, and returns the response that the model gets.
 pub(crate) async fn called(reply: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Value {
     let server = scripted::serve(move |asked| (asked.method() == "tools/call").then(|| reply(asked))).await;
     let toolset = McpToolset::builder(McpEndpoint::new(&server.url)).name("s").build().unwrap();
@@ -33,9 +33,12 @@ async fn an_odd_content_loses_neither_the_structured_content_nor_the_good_blocks
         let result = json!({"content": content, "structuredContent": {"sum": 3}, "isError": "false"});
         for streamed in [false, true] {
             let result = result.clone();
-            let given = called(move |asked| match streamed {
-                true => Reply::events(&event(&asked.answer(result.clone()))),
-                false => Reply::json(&asked.answer(result.clone())),
+            let given = called(move |asked| {
+                if streamed {
+                    Reply::events(&event(&asked.answer(result.clone())))
+                } else {
+                    Reply::json(&asked.answer(result.clone()))
+                }
             });
             let given = given.await;
             assert_eq!(given["structuredContent"], json!({"sum": 3}), "{content}");
@@ -53,7 +56,7 @@ async fn texts_that_json_does_not_allow_reach_the_model_repaired() {
     assert_eq!(given["structuredContent"], json!({"x": null}));
 }
 
-// The pings come with the stream of the answer, and the client replies to each by a request of its own.
+// The server sends the pings in the stream of the answer, and the client replies to each with a request of its own.
 #[tokio::test]
 async fn pings_without_end_end_the_call_with_the_limit() {
     let ping = event(&json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}));

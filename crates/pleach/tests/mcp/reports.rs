@@ -1,4 +1,4 @@
-//! Results that users of other clients have reported, each with its report, and what the model gets of them here.
+//! Results that users of other clients have reported. Each test names the report and checks the response that the model gets.
 
 use pleach::mcp::{McpEndpoint, McpToolset};
 use pleach::prelude::*;
@@ -11,14 +11,14 @@ async fn given(result: Value) -> Value {
     called(move |asked| Reply::json(&asked.answer(result.clone()))).await
 }
 
-/// The content is one object without a type, as the first documents of the protocol had it.
+/// The content is one object without a type, as in the first documents of the protocol.
 #[tokio::test]
 async fn inspector_84_a_content_that_is_one_object() {
     let given = given(json!({"content": {"mimeType": "application/json", "text": "[1]"}})).await;
     assert_eq!(given["content"], json!([{"mimeType": "application/json", "text": "[1]"}]));
 }
 
-/// Clients dropped the structured content of an error, or the error beside structured content.
+/// Clients dropped the structured content of an error, or the error of a result with structured content.
 #[tokio::test]
 async fn langchain_mcp_adapters_619_and_mastra_23330_a_structured_error() {
     let structured = json!({"code": "RATE_LIMITED", "retry_after": 30});
@@ -29,7 +29,7 @@ async fn langchain_mcp_adapters_619_and_mastra_23330_a_structured_error() {
     }
 }
 
-/// The content is a summary, and all data is structured.
+/// The content is only a summary; all data is in the structured content.
 #[tokio::test]
 async fn kimi_code_2554_and_langchain_mcp_adapters_283_a_summary_beside_the_data() {
     let content = json!([{"type": "text", "text": "list_projects returned 6 item(s)."}]);
@@ -59,7 +59,7 @@ async fn with_tool(name: &'static str) -> (McpToolset, Scripted) {
     (McpToolset::builder(McpEndpoint::new(&server.url)).name(name).build().unwrap(), server)
 }
 
-/// Two servers have a tool of one name, and the provider refuses a request that declares a name twice.
+/// Two servers have tools with the same name, and the provider refuses a request that declares a name twice.
 #[tokio::test]
 async fn langchain_mcp_adapters_605_two_servers_with_one_name() {
     let ((one, first), (two, second)) = (with_tool("one").await, with_tool("two").await);

@@ -1,4 +1,4 @@
-//! No secret is in logs, spans, errors and events.
+//! Logs, spans, errors and events contain no secret.
 
 use std::fmt::{Debug, Write as _};
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use tracing_subscriber::layer::{Context as LayerContext, SubscriberExt as _};
 
 use crate::{command, server};
 
-/// All fields of all spans and events, a line each.
+/// All fields of all spans and events, one line each.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<String>>);
 
@@ -39,7 +39,7 @@ impl<S: Subscriber> Layer<S> for Log {
     }
 }
 
-// One thread: the subscriber of this test sees all that its tasks log, at every level.
+// With one thread, the subscriber of this test sees everything that its tasks log, at every level.
 #[tokio::test(flavor = "current_thread")]
 async fn logs_have_the_servers_words_and_no_secret() {
     let log = Log::default();

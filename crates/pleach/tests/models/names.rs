@@ -1,20 +1,20 @@
-//! Names of models, and what is wrong with them.
+//! Names of models, and the errors of wrong names.
 
 use pleach::{ConnectModelError, model};
 
 fn refused(name: &str) -> ConnectModelError {
     match model(name) {
-        Ok(_) => panic!("{name} gives a model"),
+        Ok(_) => panic!("{name} makes a model"),
         Err(error) => error,
     }
 }
 
 #[test]
-fn a_name_without_a_provider_says_how_to_write_it() {
+fn the_error_of_a_name_without_a_provider_shows_the_form() {
     let error = refused("gpt-5-mini");
     assert_eq!(
         error.to_string(),
-        "'gpt-5-mini' names no provider: write `PROVIDER:MODEL`, for example `openai:gpt-5-mini`"
+        "the model 'gpt-5-mini' has no provider. Write `PROVIDER:MODEL`, for example `openai:gpt-5-mini`"
     );
     let error = refused("mistral:large");
     assert!(matches!(&error, ConnectModelError::UnknownProvider { provider } if provider == "mistral"), "{error}");
@@ -30,7 +30,7 @@ fn a_provider_that_is_off_names_its_feature() {
     ] {
         let error = refused(name).to_string();
         let expected =
-            if is_on { "needs the name of a model".to_owned() } else { format!("needs the feature `{feature}`") };
+            if is_on { "needs the name of a model".to_owned() } else { format!("need the Cargo feature `{feature}`") };
         assert!(error.contains(&expected), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! An agent over the wire of chat completions.
+//! An agent with a model over OpenAI's chat completions.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -16,7 +16,7 @@ struct City {
     city: String,
 }
 
-/// A server that answers each request with the next body of events, and records what it was asked.
+/// Starts a server that answers each request with the next body of events and records the requests.
 fn serve(bodies: Vec<String>) -> (String, Arc<Mutex<Vec<Value>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -63,7 +63,7 @@ fn agent(model: HttpModel) -> Result<LlmAgent> {
     Ok(agent.tool(tool("weather", "The weather in a city.", weather)).build()?)
 }
 
-// Issue 13, Build 1: an agent with a tool over the wire.
+// The agent calls a tool through the HTTP API of the provider.
 #[tokio::test]
 async fn an_agent_calls_its_tool_and_streams_its_answer() {
     let call = |piece: Value| json!({"delta": {"tool_calls": [piece]}});
@@ -120,7 +120,7 @@ async fn a_stream_that_is_cut_inside_arguments_runs_no_tool() {
     assert!(failed.contains("the stream ended before the answer was whole"), "{failed}");
 }
 
-/// A server that sends this again and again, without a pause, until the client has left.
+/// Starts a server that sends `text` again and again, without a pause, until the client leaves.
 fn flood(text: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());

@@ -1,4 +1,4 @@
-//! Agents with the tools of a document.
+//! Agents that use the operations of a document as tools.
 
 use pleach::openapi::OpenApiToolset;
 use pleach::prelude::*;
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::server::{Answer, Server};
 use crate::support::{drain, runner};
 
-/// A shop of pets, in YAML, whose server is that of the test.
+/// A pet shop in YAML. Its server is the server of the test.
 const PETS: &str = r##"
 openapi: 3.0.3
 info: {title: Pet Store, version: 1.0.0}
@@ -50,7 +50,7 @@ components:
         parent: {$ref: '#/components/schemas/Pet'}
 "##;
 
-// Issue 13 point 4: a document's operation, called by an agent.
+// The agent calls an operation of the document as a tool.
 #[tokio::test]
 async fn an_agent_calls_an_operation() {
     let server = Server::start(|_| Answer::json(r#"[{"id": 1, "name": "Rex"}]"#)).await;
@@ -72,12 +72,15 @@ async fn an_agent_calls_an_operation() {
     assert_eq!(declared.parameters_json_schema.unwrap(), expected);
 }
 
-// Issue 13 point 4: the credential of an operation comes from the client.
+// The client sends the credential of an operation.
 #[tokio::test]
 async fn an_operation_with_security_asks_for_a_credential() {
-    let server = Server::start(|request| match request.line.contains("api_key=hush-key") {
-        true => Answer::of("201 Created", "application/json", br#"{"id": 7, "url": "/?api_key=hush-key"}"#),
-        false => Answer::of("401 Unauthorized", "text/plain", b"no"),
+    let server = Server::start(|request| {
+        if request.line.contains("api_key=hush-key") {
+            Answer::of("201 Created", "application/json", br#"{"id": 7, "url": "/?api_key=hush-key"}"#)
+        } else {
+            Answer::of("401 Unauthorized", "text/plain", b"no")
+        }
     });
     let server = server.await;
     let toolset = OpenApiToolset::builder(PETS).document_url(server.url()).build().unwrap();

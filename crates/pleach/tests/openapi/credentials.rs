@@ -1,4 +1,4 @@
-//! Which credentials go with a call.
+//! The credentials that are sent with a call.
 
 use pleach::openapi::{OpenApiToolset, OpenApiToolsetBuilder};
 use pleach::prelude::*;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::server::{Answer, Request, Server};
 use crate::support::{call, document, drain, runner};
 
-/// A document with one operation, which has this security.
+/// A document with one operation that has these security requirements.
 fn secured(security: Value) -> Value {
     let mut document = document(json!({"/a": {"get": {"operationId": "f"}}}));
     document["security"] = security;
@@ -40,7 +40,7 @@ fn oauth2(fields: Value) -> AuthCredential {
     AuthCredential { oauth2: Some(AuthDocument::new(fields)), ..AuthCredential::of("oauth2") }
 }
 
-/// Calls the operation, and returns the request.
+/// Calls the operation and returns the request.
 async fn sent(security: Value, configure: impl Fn(OpenApiToolsetBuilder) -> OpenApiToolsetBuilder) -> Request {
     let server = Server::start(|_| Answer::json("{}")).await;
     let toolset = configure(OpenApiToolset::builder(secured(security)).base_url(server.url())).build().unwrap();
@@ -60,7 +60,7 @@ async fn configured_credentials_are_sent_where_the_scheme_says() {
         request.header(header).map(str::to_owned)
     };
     assert_eq!(header("header", key(), "x-key").await.as_deref(), Some("a b"));
-    // Neither cookies nor names and passwords are percent-encoded.
+    // Cookies, user names and passwords are not percent-encoded.
     assert_eq!(header("cookie", AuthCredential::api_key("a=%/+"), "cookie").await.as_deref(), Some("sid=a=%/+"));
     let basic = http(json!({"username": "ana", "password": "~~~?>"}));
     assert_eq!(header("basic", basic, "authorization").await.as_deref(), Some("Basic YW5hOn5+fj8+"));
@@ -83,7 +83,7 @@ async fn the_first_alternative_that_can_be_met_is_taken() {
     let key = |builder: OpenApiToolsetBuilder| builder.credential(AuthCredential::api_key("k"));
     let request = sent(json!([{"bearer": []}, {"tls": []}, {"header": []}]), key).await;
     assert_eq!((request.header("x-key"), request.header("authorization")), (Some("k"), None));
-    // One that is optional is not asked for, and sent if it is there.
+    // An optional credential is not asked for, but is sent if there is one.
     let request = sent(json!([{}, {"header": []}]), |builder| builder).await;
     assert_eq!(request.header("x-key"), None);
     assert_eq!(sent(json!([{}, {"header": []}]), key).await.header("x-key"), Some("k"));
@@ -126,7 +126,7 @@ async fn a_model_does_not_send_credentials() {
     assert_eq!(schema, json!({"type": "object", "properties": {"other": {}}}));
 }
 
-/// Answers the questions of a run in turn, and returns the last response and all events.
+/// Answers the questions of a run in turn and returns the last response and all events.
 async fn answered(runner: &Runner, answers: &[Value]) -> (Value, String) {
     let (mut responses, mut questions, mut all) = drain(runner.run("ana", "s1", "go")).await;
     for answer in answers {
@@ -188,12 +188,11 @@ async fn a_sign_in_shows_the_address_and_takes_the_token() {
     assert!(!all.contains("hush-"), "{all}");
 }
 
-/// A server that takes the keys in `good`.
+/// Starts a server that accepts the keys in `good`.
 async fn choosy(good: &'static [&'static str]) -> Server {
     let takes = move |request: &Request| request.header("x-key").is_some_and(|key| good.contains(&key));
-    let answer = move |request: &Request| match takes(request) {
-        true => Answer::json("{}"),
-        false => Answer::of("401 Unauthorized", "text/plain", b"who are you?"),
+    let answer = move |request: &Request| {
+        if takes(request) { Answer::json("{}") } else { Answer::of("401 Unauthorized", "text/plain", b"who are you?") }
     };
     Server::start(answer).await
 }
@@ -209,7 +208,7 @@ async fn a_credential_is_kept_for_later_runs_and_forgotten_when_it_is_refused() 
     let runner = Runner::builder("demo").root(agent).credentials(credentials).build().unwrap();
     let (response, _) = answered(&runner, &[json!("bad-key")]).await;
     assert_eq!((&response["status"], &response["body"]), (&json!(401), &json!("who are you?")));
-    // The refused one is asked for again, the accepted one is not.
+    // The refused key is asked for again, the accepted key is not.
     assert_eq!(answered(&runner, &[json!("good-1")]).await.0, json!({}));
     assert_eq!(answered(&runner, &[]).await.0, json!({}));
     let keys: Vec<_> = server.requests().iter().map(|request| request.header("x-key").unwrap().to_owned()).collect();
@@ -352,7 +351,7 @@ async fn an_alternative_that_fails_leaves_the_others() {
     let runner = runner(&model, &build(json!([{"bearer": []}, {"header": []}])));
     answered(&runner, &[json!("k")]).await;
     assert_eq!(server.request().header("x-key"), Some("k"));
-    // A call that was to have a credential does not become anonymous.
+    // A call that should have had a credential is not sent without one.
     let response = call(&build(json!([{}, {"bearer": []}])), "f", json!({})).await;
     let expected = "there is no credential for the security scheme `bearer`: the configured token has expired";
     assert_eq!((response, server.requests().len()), (json!({"error": expected}), 1));

@@ -29,7 +29,7 @@ fn all_faults_of_a_document_are_reported() {
 }
 
 #[test]
-fn documents_that_are_none_are_refused() {
+fn texts_that_are_not_documents_are_refused() {
     for (document, expected) in [
         (
             json!({"swagger": "2.0"}),
@@ -189,7 +189,7 @@ fn an_error_shows_no_password_of_a_server() {
     assert!(!found[0].contains("hush"));
 }
 
-// A small document, whose declarations would be gigabytes.
+// A small document whose declarations would take gigabytes.
 #[test]
 fn declarations_are_bounded() {
     let large = json!({"type": "object", "description": "x".repeat(500_000)});

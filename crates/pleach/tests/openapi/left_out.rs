@@ -1,4 +1,4 @@
-//! Every operation of a document is a tool or is named, whatever is wrong with the document.
+//! Every operation of a document becomes a tool or is named as left out, whatever the faults of the document.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ fn operations(document: &Value) -> BTreeSet<String> {
     found
 }
 
-/// The operations that are tools, and those that are named as left out.
+/// The operations that are tools, and the operations that are named as left out.
 fn accounted(toolset: &OpenApiToolset) -> (BTreeSet<String>, BTreeSet<String>) {
     let tools = toolset.list_tools().iter().map(|tool| tool.operation().to_string()).collect();
     let left_out = toolset.left_out().iter().filter_map(|fault| fault.operation.clone()).collect();
@@ -62,7 +62,7 @@ fn every_operation_with_a_shared_fault_is_named() {
     let left_out: Vec<String> = toolset.left_out().iter().map(ToString::to_string).collect();
     let reason = "the reference `#/components/schemas/Nope` leads to nothing (at /components/schemas/Filter/properties/all/items)";
     assert_eq!(left_out, [format!("POST /a: {reason}"), format!("POST /b: {reason}")]);
-    // Who wants all of the document mends the fault once.
+    // A build that requires the whole document reports the fault once.
     let Err(OpenApiSetupError::Document { faults, .. }) = builder().build() else { panic!("the document has a fault") };
     assert_eq!(faults.len(), 1);
 }
@@ -119,14 +119,14 @@ fn a_recursive_reference_of_a_body_leads_to_the_body() {
 }
 
 #[test]
-fn what_is_no_operation_is_named_by_its_method() {
+fn values_that_are_not_operations_are_named_by_their_method() {
     let paths = json!({"/a": {"get": {"operationId": "a"}, "post": 5, "put": null, "delete": []}, "/b": {"get": {"operationId": "b"}}});
     let toolset = OpenApiToolset::builder(document(paths.clone())).leave_out_faulty().build().unwrap();
     assert_eq!(names(&toolset), ["a", "b"]);
     let (_, left_out) = accounted(&toolset);
     assert_eq!(left_out, ["DELETE /a", "POST /a", "PUT /a"].map(str::to_owned).into());
     assert_eq!(faults(document(paths.clone()))[0], "PUT /a: the value must be an object (at /paths/~1a/put)");
-    // One that is not chosen does not count.
+    // The fault of an operation that was not chosen is ignored.
     assert!(OpenApiToolset::builder(document(paths)).only(["a", "b"]).build().is_ok());
 }
 
@@ -158,7 +158,7 @@ fn an_operation_that_is_left_out_takes_no_other_with_it() {
     assert_eq!(left_out, expected);
 }
 
-/// A document with what large ones have: shared parameters, bodies, schemas and paths, several servers and security schemes.
+/// A document with the features of large ones: shared parameters, bodies, schemas and paths, several servers and security schemes.
 fn whole() -> Value {
     json!({
         "openapi": "3.1.0", "info": {"title": "All", "version": "1"},
@@ -268,7 +268,7 @@ proptest! {
                     prop_assert!(!fault.to_string().is_empty());
                 }
             }
-            // Nothing is left, or the document as a whole is none.
+            // No operation is left, or the text is not an OpenAPI document.
             Err(OpenApiSetupError::Document { faults, .. }) => {
                 let named: BTreeSet<String> = faults.iter().filter_map(|fault| fault.operation.clone()).collect();
                 let is_whole = faults.iter().any(|fault| fault.operation.is_none());

@@ -1,4 +1,4 @@
-//! The operations of OpenAPI documents under agents.
+//! Agents that call the operations of OpenAPI documents.
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
 mod agent;

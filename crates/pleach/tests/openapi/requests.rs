@@ -1,4 +1,4 @@
-//! How arguments become requests.
+//! Requests that are made from the arguments of calls.
 
 use pleach::openapi::OpenApiToolset;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::server::{Answer, Request, Server};
 use crate::support::{call, document, toolset_at};
 
-/// Calls the only operation of the paths, and returns the request.
+/// Calls the only operation of the paths and returns the request.
 async fn sent(paths: Value, args: Value) -> Request {
     let server = Server::start(|_| Answer::json("{}")).await;
     let toolset = toolset_at(server.url(), paths);
@@ -14,7 +14,7 @@ async fn sent(paths: Value, args: Value) -> Request {
     server.request()
 }
 
-/// Calls the only operation of the paths, which sends nothing, and returns the error that the model sees.
+/// Calls the only operation of the paths, which must send nothing, and returns the error that the model sees.
 async fn refused(paths: &Value, args: Value) -> String {
     let server = Server::start(|_| Answer::json("{}")).await;
     let toolset = toolset_at(server.url(), paths.clone());
@@ -117,7 +117,7 @@ async fn arguments_stay_in_their_place() {
     }
 }
 
-/// Whatever a model writes, the path has the segments of the document, and the last one is the argument.
+/// Whatever a model writes, the path keeps the segments of the document, and the last segment is the argument.
 #[tokio::test]
 async fn no_text_leaves_its_segment() {
     let parameters = json!([{"name": "id", "in": "path", "schema": {"type": "string"}}]);
@@ -210,7 +210,7 @@ async fn a_body_that_is_sent_has_its_required_properties() {
     let toolset = OpenApiToolset::builder(document).base_url(server.url()).build().unwrap();
     assert_eq!(crate::support::schema_of(&toolset, "f")["required"], json!(["a"]));
     assert_eq!(call(&toolset, "f", json!({"b": "x"})).await, json!({"error": "the argument `a` is missing"}));
-    // Null is no value of the schema that `b` refers to.
+    // Null does not fit the schema that `b` refers to.
     assert_eq!(call(&toolset, "f", json!({"a": 1, "b": null})).await, json!({}));
     assert_eq!(server.request().body, r#"{"a":1}"#);
 }

@@ -1,4 +1,4 @@
-//! What models get of answers, and of servers that do not give them.
+//! The responses that models get from the answers of servers, and from servers that do not answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn builder(server: &Server) -> OpenApiToolsetBuilder {
     OpenApiToolset::builder(document(paths())).base_url(server.url())
 }
 
-/// Returns the response for an answer.
+/// Returns the response that a model gets for an answer.
 async fn response(answer: Answer) -> Value {
     let server = Server::start(move |_| answer.clone()).await;
     call(&builder(&server).build().unwrap(), "f", json!({})).await
@@ -47,7 +47,7 @@ async fn answers_are_json_or_text() {
             b"PK\xff\x00",
             json!({"error": "GET /a answered with 4 bytes of application/zip, which cannot be shown"}),
         ),
-        // A provider refuses every later request with bytes that are no picture.
+        // A provider would refuse every later request that contains bytes that are not a picture.
         (
             "image/png",
             b"\xff\x00",
@@ -83,7 +83,7 @@ async fn an_error_has_its_status_and_a_bounded_body() {
     let found = response(Answer::of("500 Internal Server Error", "text/html", "ö".repeat(500_000).as_bytes())).await;
     let body = found["body"].as_str().unwrap();
     assert!(body.len() <= 4_100 && body.ends_with('…'), "{}", body.len());
-    // The body of an error may break off.
+    // The body of an error may be cut short.
     let found = response(raw("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 100\r\n\r\nupstream")).await;
     assert_eq!((&found["status"], &found["body"]), (&json!(502), &json!("upstream…")));
 }
@@ -115,7 +115,7 @@ async fn hostile_answers_are_errors_that_the_model_sees() {
         assert!(found["error"].as_str().is_some_and(|error| error.contains(expected)), "{expected}: {found}");
     }
     assert_eq!(response(Answer::json(&nested)).await, json!({"text": nested}));
-    // Depth that no store takes becomes a text inside.
+    // Values nested deeper than any store takes become text.
     let server = Server::start(move |_| Answer::json(&deep)).await;
     let model = ScriptedModel::calling("f", json!({})).then_text("Deep.");
     let runner = runner(&model, &builder(&server).build().unwrap());
@@ -123,7 +123,7 @@ async fn hostile_answers_are_errors_that_the_model_sees() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_fails_the_call_alone() {
+async fn an_unreachable_server_fails_only_the_call() {
     let server = Server::start(|_| Answer::json("{}")).await;
     let toolset = builder(&server).build().unwrap();
     let url = server.url();
@@ -135,7 +135,7 @@ async fn a_server_that_is_not_there_fails_the_call_alone() {
     assert!(found["error"].as_str().unwrap().starts_with("the server cannot be reached"), "{found}");
 }
 
-/// A clock whose waits are over once a request has come.
+/// A clock whose waits end once a request has arrived.
 #[derive(Debug)]
 struct Impatient(Arc<tokio::sync::Notify>);
 

@@ -1,11 +1,11 @@
-//! What models see of schemas.
+//! The schemas that models see.
 
 use pleach::openapi::OpenApiToolset;
 use serde_json::{Value, json};
 
 use crate::support::{document, faults, schema_of};
 
-/// Returns the schema of a body's only property, in a document of this version with these components.
+/// Returns the schema of the only property of a body, in a document of this version with these components.
 fn of_property(version: &str, property: Value, schemas: Value) -> Value {
     let body = json!({"type": "object", "properties": {"it": property}});
     let mut document = document(json!({
@@ -141,7 +141,7 @@ fn faults_of_schemas_have_their_place_and_are_reported_once() {
     assert!(found.contains("leads to itself") && !found.contains("POST /b"), "{found}");
 }
 
-/// Each level has two references to the next one: written out they would be a million.
+/// Each level refers to the next one twice: written out, there would be a million copies.
 #[test]
 fn references_are_not_written_out() {
     let level = |level: usize| json!({"$ref": format!("#/components/schemas/L{level}")});
@@ -167,9 +167,9 @@ fn a_long_way_of_references_does_not_overflow() {
     assert_eq!(found[1].as_object().unwrap().len(), 5_000);
 }
 
-/// What 3.1 allows beside a reference is a part of the body.
+/// The keywords that OpenAPI 3.1 allows next to a reference are part of the body.
 #[test]
-fn a_body_beside_its_reference_is_one_argument() {
+fn a_body_with_keywords_next_to_its_reference_is_one_argument() {
     for (version, argument) in [("3.0.0", "a"), ("3.1.0", "body")] {
         let schema = json!({"$ref": "#/components/schemas/A", "required": ["b"], "description": "It."});
         let mut document = document(json!({

@@ -1,4 +1,4 @@
-//! No secret is in logs, spans, errors, results and events.
+//! Logs, spans, errors, results and events contain no secret.
 
 use std::fmt::{Debug, Write as _};
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use tracing_subscriber::layer::{Context as LayerContext, SubscriberExt as _};
 use crate::server::{Answer, Server};
 use crate::support::{call, document, drain, runner};
 
-/// All fields of all spans and events, a line each.
+/// All fields of all spans and events, one line each.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<String>>);
 
@@ -40,12 +40,12 @@ impl<S: Subscriber> Layer<S> for Log {
     }
 }
 
-// One thread: the subscriber of this test sees all that its tasks log, at every level.
+// With one thread, the subscriber of this test sees everything that its tasks log, at every level.
 #[tokio::test(flavor = "current_thread")]
 async fn no_secret_is_shown_anywhere() {
     let log = Log::default();
     let _guard = pleach_testkit::subscribe(tracing_subscriber::registry().with(log.clone()));
-    // The server repeats what it was sent: with a success, with an error, and not at all.
+    // The server repeats the request in a success, repeats it in an error, or does not answer.
     let server = Server::start(|request| {
         let echo = format!("{} {:?} {:?}", request.line, request.header("x-tenant"), request.header("x-user"));
         match request.line.as_bytes()[5] {

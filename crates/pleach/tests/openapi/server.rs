@@ -1,4 +1,4 @@
-//! A server on loopback that gives chosen answers, and notes what it is asked.
+//! A server on the loopback interface that sends chosen answers and records its requests.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -7,14 +7,14 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// A server that ends with its value.
+/// A server that runs until its value is dropped.
 pub(crate) struct Server {
     address: SocketAddr,
     requests: Arc<Mutex<Vec<Request>>>,
     task: JoinHandle<()>,
 }
 
-/// A request, as it came.
+/// A request as it arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     /// Method and target, for example `GET /pets?limit=1`.
@@ -31,14 +31,14 @@ impl Request {
     }
 }
 
-/// What the server does with a request.
+/// The server's reaction to a request.
 #[derive(Clone)]
 pub(crate) enum Answer {
     /// Sends these bytes, and closes the connection.
     Bytes(Vec<u8>),
     /// Sends these bytes, and keeps the connection open.
     Held(Vec<u8>),
-    /// Says nothing and waits.
+    /// Sends nothing and keeps the connection open.
     Silence,
 }
 
@@ -57,7 +57,7 @@ impl Answer {
 }
 
 impl Server {
-    /// Serves at a free port.
+    /// Starts a server at a free port.
     pub(crate) async fn start(answer: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();

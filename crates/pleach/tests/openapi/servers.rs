@@ -1,4 +1,4 @@
-//! Where operations are sent.
+//! The servers that operations are sent to.
 
 use pleach::AuthCredential;
 use pleach::openapi::{OpenApiSetupError, OpenApiToolset, OpenApiToolsetBuilder};

@@ -1,4 +1,4 @@
-//! What becomes of the tokens of a sign-in, whatever users, servers and clocks do.
+//! The tokens of sign-ins, whatever users, servers and clocks do.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,9 +12,9 @@ use crate::support::{call, document, drain};
 
 /// A clock that is set by hand; its waits never end.
 #[derive(Clone, Debug)]
-struct Hand(Arc<Mutex<f64>>);
+struct ManualClock(Arc<Mutex<f64>>);
 
-impl Hand {
+impl ManualClock {
     fn at(seconds: f64) -> Self {
         Self(Arc::new(Mutex::new(seconds)))
     }
@@ -24,7 +24,7 @@ impl Hand {
     }
 }
 
-impl pleach::Clock for Hand {
+impl pleach::Clock for ManualClock {
     fn now(&self) -> f64 {
         *self.0.lock().unwrap()
     }
@@ -34,8 +34,8 @@ impl pleach::Clock for Hand {
     }
 }
 
-/// A server of an API and of its tokens `access-1`, `access-2` and so on, each with the refresh token `again-1`, `again-2`, which count once. `api`
-/// answers the requests of the API.
+/// Starts a server of an API and of its tokens `access-1`, `access-2` and so on. Each comes with a refresh token, `again-1`, `again-2`
+/// and so on, that can be used once. `api` answers the requests of the API.
 async fn server(expires_in: Value, api: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Server {
     let given: Mutex<Vec<String>> = Mutex::default();
     Server::start(move |request| {
@@ -84,7 +84,7 @@ fn toolset(server: &Server) -> OpenApiToolset {
     builder(server, flows(server)).credential_for("oauth", oauth2(client())).build().unwrap()
 }
 
-/// A model that calls the operation `calls` times, a reply after each number of calls.
+/// A model that calls the operation as often as each number says, and replies after each number of calls.
 fn model(calls: &[usize]) -> ScriptedModel {
     let mut model = ScriptedModel::calling("f", json!({}));
     for (place, &count) in calls.iter().enumerate() {
@@ -96,13 +96,13 @@ fn model(calls: &[usize]) -> ScriptedModel {
     model
 }
 
-fn runner(model: ScriptedModel, toolset: &OpenApiToolset, clock: &Hand) -> Runner {
+fn runner(model: ScriptedModel, toolset: &OpenApiToolset, clock: &ManualClock) -> Runner {
     let agent = LlmAgent::builder("helper").model(model).toolset(toolset.clone()).build().unwrap();
     let runner = Runner::builder("demo").root(agent).credentials(InMemoryCredentialService::new());
     runner.clock(clock.clone()).build().unwrap()
 }
 
-/// Runs the agent, answers its question with a code, and returns the responses.
+/// Runs the agent, answers its question with a code and returns the responses.
 async fn signed_in(runner: &Runner, user: &str, code: &str) -> Vec<Value> {
     let (_, questions, _) = drain(runner.run(user, "s1", "go")).await;
     let mut config = questions[0].payload.clone().unwrap();
@@ -128,19 +128,19 @@ const OF_REFRESH: &str = "grant_type=refresh_token&refresh_token=again-1";
 #[tokio::test]
 async fn the_code_of_one_user_gives_another_user_no_kept_token() {
     let server = server(json!(3600), |_| Answer::json("{}")).await;
-    let runner = runner(model(&[1, 1]), &toolset(&server), &Hand::at(0.0));
+    let runner = runner(model(&[1, 1]), &toolset(&server), &ManualClock::at(0.0));
     signed_in(&runner, "ana", "code").await;
     signed_in(&runner, "ben", "code").await;
-    // The endpoint decides, as it must: a code counts once.
+    // The token endpoint decides: a code can be used once.
     assert_eq!(sent_to_tokens(&server), [OF_CODE, OF_CODE]);
     assert_eq!(sent_to_api(&server), ["Bearer access-1", "Bearer access-2"]);
 }
 
 #[tokio::test]
 async fn a_token_that_expires_within_the_invocation_is_refreshed() {
-    let clock = Hand::at(0.0);
+    let clock = ManualClock::at(0.0);
     let of_api = clock.clone();
-    // Some servers write the number as a text.
+    // Some servers write the number as a string.
     let server = server(json!("3599"), move |_| {
         let now = pleach::Clock::now(&of_api);
         of_api.set(now + 3590.0);
@@ -164,7 +164,7 @@ async fn a_token_is_kept_before_the_api_answers() {
         _ => Answer::json("{}"),
     });
     let server = server.await;
-    let runner = runner(model(&[1, 1]), &toolset(&server), &Hand::at(0.0));
+    let runner = runner(model(&[1, 1]), &toolset(&server), &ManualClock::at(0.0));
     let responses = signed_in(&runner, "ana", "code").await;
     assert!(responses.last().unwrap()["error"].as_str().unwrap().contains("the connection broke"), "{responses:?}");
     let (responses, questions, _) = drain(runner.run("ana", "s1", "again")).await;
@@ -179,7 +179,7 @@ async fn a_token_that_a_server_refuses_is_refreshed() {
         _ => Answer::json("{}"),
     });
     let server = server.await;
-    let runner = runner(model(&[2]), &toolset(&server), &Hand::at(0.0));
+    let runner = runner(model(&[2]), &toolset(&server), &ManualClock::at(0.0));
     assert_eq!(signed_in(&runner, "ana", "code").await.last(), Some(&json!({})));
     assert_eq!(sent_to_tokens(&server), [OF_CODE, OF_REFRESH]);
     assert_eq!(sent_to_api(&server), ["Bearer access-1", "Bearer access-2"]);
@@ -203,7 +203,7 @@ async fn a_configured_token_is_refreshed_or_fails_the_call() {
 
 #[tokio::test]
 async fn a_configured_token_is_refreshed_with_the_refresh_token_that_came_last() {
-    // A token that lasts for less time than a call may take is asked for again each time.
+    // A token that expires sooner than a call may take is requested again each time.
     let server = server(json!(5), |_| Answer::json("{}")).await;
     let fields = json!({"client_id": "app", "client_secret": "s", "access_token": "old", "expires_at": 5, "refresh_token": "again-0"});
     let toolset = builder(&server, flows(&server)).credential_for("oauth", oauth2(fields)).build().unwrap();
@@ -285,7 +285,8 @@ async fn a_credential_belongs_to_the_client_and_the_address() {
         own["client_id"] = id.into();
         let toolset = builder(&server, flows(&server)).base_url(format!("{}{path}", server.url()));
         let toolset = toolset.credential_for("oauth", oauth2(own)).build().unwrap();
-        let (_, questions, _) = drain(runner(model(&[1]), &toolset, &Hand::at(0.0)).run("ana", "s1", "go")).await;
+        let (_, questions, _) =
+            drain(runner(model(&[1]), &toolset, &ManualClock::at(0.0)).run("ana", "s1", "go")).await;
         keys.push(questions[0].payload.as_ref().unwrap()["credentialKey"].clone());
     }
     assert!(keys[0] == keys[3] && keys[0] != keys[1] && keys[0] != keys[2] && keys[1] != keys[2], "{keys:?}");

@@ -1,4 +1,4 @@
-//! What the tests of documents share.
+//! Helpers for the tests of documents.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,7 +6,7 @@ use pleach::openapi::{OpenApiFault, OpenApiSetupError, OpenApiToolset};
 use pleach::prelude::*;
 use serde_json::{Value, json};
 
-/// Returns a document of 3.1 with these paths.
+/// Returns a document of OpenAPI 3.1 with these paths.
 pub(crate) fn document(paths: Value) -> Value {
     json!({
         "openapi": "3.1.0",
@@ -16,7 +16,7 @@ pub(crate) fn document(paths: Value) -> Value {
     })
 }
 
-/// Returns a toolset of one operation, `GET /pets` or another one, whose server is at `url`.
+/// Returns a toolset of a document with these paths whose server is at `url`.
 pub(crate) fn toolset_at(url: String, paths: Value) -> OpenApiToolset {
     OpenApiToolset::builder(document(paths)).base_url(url).build().unwrap()
 }
@@ -26,7 +26,7 @@ pub(crate) fn schema_of(toolset: &OpenApiToolset, name: &str) -> Value {
     toolset.tool(name).unwrap().declaration().unwrap().parameters_json_schema.clone().unwrap()
 }
 
-/// Returns the faults of a document, a line each.
+/// Returns the faults of a document, one line each.
 pub(crate) fn faults(document: Value) -> Vec<String> {
     match OpenApiToolset::builder(document).build() {
         Err(OpenApiSetupError::Document { faults, .. }) => faults.iter().map(OpenApiFault::to_string).collect(),
@@ -34,7 +34,7 @@ pub(crate) fn faults(document: Value) -> Vec<String> {
     }
 }
 
-/// Calls a tool in a node, and returns the response that a model gets.
+/// Calls a tool in a node and returns the response that a model gets.
 pub(crate) async fn call(toolset: &OpenApiToolset, name: &str, args: Value) -> Value {
     let tool = toolset.tool(name).unwrap().clone();
     let result: Arc<Mutex<Option<Value>>> = Arc::default();
@@ -61,7 +61,7 @@ pub(crate) fn runner(model: &ScriptedModel, toolset: &OpenApiToolset) -> Runner 
     Runner::builder("demo").root(agent).build().unwrap()
 }
 
-/// Drains a run; returns the responses of its tools, its questions, and all of its events as text.
+/// Drains a run and returns the responses of its tools, its questions, and all its events as text.
 pub(crate) async fn drain(mut run: pleach::Run) -> (Vec<Value>, Vec<pleach::Question>, String) {
     let (mut responses, mut questions, mut all) = (Vec::new(), Vec::new(), String::new());
     while let Some(event) = run.next().await {

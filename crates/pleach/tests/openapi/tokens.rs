@@ -1,4 +1,4 @@
-//! Tokens of OAuth2: codes of sign-ins, tokens that expire, and programs that sign in themselves.
+//! Tokens of OAuth2: codes of sign-ins, tokens that expire, and programs that sign in on their own.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::server::{Answer, Request, Server};
 use crate::support::{call, document, drain};
 
-/// A server of an API and of its tokens: it takes `access-1`, `access-2` and so on, in their order.
+/// Starts a server of an API and of its tokens. It accepts `access-1`, `access-2` and so on, in this order.
 async fn api() -> Server {
     let count = std::sync::atomic::AtomicU32::new(0);
     Server::start(move |request| {
@@ -24,9 +24,10 @@ async fn api() -> Server {
             let token = json!({"access_token": format!("access-{}", number()), "refresh_token": "hush-again", "expires_in": 3600});
             return Answer::json(&token.to_string());
         }
-        match request.header("authorization") == Some(&format!("Bearer access-{}", number())) {
-            true => Answer::json("{}"),
-            false => Answer::of("401 Unauthorized", "text/plain", b""),
+        if request.header("authorization") == Some(&format!("Bearer access-{}", number())) {
+            Answer::json("{}")
+        } else {
+            Answer::of("401 Unauthorized", "text/plain", b"")
         }
     })
     .await
@@ -51,7 +52,7 @@ fn to_token_endpoint(server: &Server) -> Vec<Request> {
     server.requests().into_iter().filter(|request| request.line == "POST /token").collect()
 }
 
-/// Runs the agent, answers its question with a code, and returns the last response and all events.
+/// Runs the agent, answers its question with a code and returns the last response and all events.
 async fn signed_in(runner: &Runner, code: &str) -> (Value, String) {
     let (_, questions, mut all) = drain(runner.run("ana", "s1", "go")).await;
     let mut config = questions[0].payload.clone().unwrap();
@@ -87,7 +88,7 @@ async fn a_code_becomes_a_token_once() {
         assert!(request.body.starts_with(begin), "{}", request.body);
         let basic = request.header("authorization");
         assert_eq!(basic, has_secret.then_some("Basic YXBwOmh1c2gtc2VjcmV0"));
-        // A client without a secret proves that it began the sign-in.
+        // A client without a secret proves with a verifier that it began the sign-in.
         assert_eq!(request.body.contains("&code_verifier=") && request.body.contains("&client_id=app"), !has_secret);
         assert!(!all.contains("hush-") && !all.contains("access-1"), "{all}");
         // The credential service keeps the token for the next run.
@@ -111,9 +112,9 @@ async fn a_code_that_is_refused_is_asked_for_again() {
 
 /// A clock that is set by hand; its waits never end.
 #[derive(Clone, Debug)]
-struct Hand(Arc<std::sync::Mutex<f64>>);
+struct ManualClock(Arc<std::sync::Mutex<f64>>);
 
-impl pleach::Clock for Hand {
+impl pleach::Clock for ManualClock {
     fn now(&self) -> f64 {
         *self.0.lock().unwrap()
     }
@@ -126,7 +127,7 @@ impl pleach::Clock for Hand {
 #[tokio::test]
 async fn a_token_that_has_expired_is_refreshed() {
     let server = api().await;
-    let clock = Hand(Arc::new(std::sync::Mutex::new(1_000.0)));
+    let clock = ManualClock(Arc::new(std::sync::Mutex::new(1_000.0)));
     let toolset = toolset(&server, "authorizationCode", client());
     let model = ScriptedModel::calling("f", json!({})).then_text("One.").then_call("f", json!({})).then_text("Two.");
     let agent = LlmAgent::builder("helper").model(model).toolset(toolset).build().unwrap();

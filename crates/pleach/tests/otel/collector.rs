@@ -1,4 +1,4 @@
-//! [`Collector`]: one process with exporters in memory.
+//! [`Collector`]: a process with exporters in memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use pleach_testkit::{FixedClock, SeqIds};
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::layer::SubscriberExt as _;
 
-/// What the Runners of several processes share.
+/// The services that the Runners of several processes share.
 #[derive(Clone)]
 pub(crate) struct World {
     sessions: Arc<InMemorySessionService>,
     ids: SeqIds,
 }
 
-/// One process: its exporters, and its subscriber for as long as it lives.
+/// A process: its exporters, and its subscriber, which is installed until the value is dropped.
 pub(crate) struct Collector {
     pub(crate) otel: Otel,
     spans: InMemorySpanExporter,
@@ -30,7 +30,7 @@ pub(crate) struct Collector {
     _guard: DefaultGuard,
 }
 
-/// A point of a metric: the count of a histogram, else the value; and the sum.
+/// A point of a metric: the count of a histogram or the value of another metric, and the sum.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Point {
     pub(crate) attributes: BTreeMap<String, String>,
@@ -43,7 +43,7 @@ impl World {
         Self { sessions: Arc::new(InMemorySessionService::new()), ids: SeqIds::new() }
     }
 
-    /// Starts a process over the same store.
+    /// Starts a process with the same services.
     pub(crate) fn process(&self) -> Collector {
         let (spans, metrics) = (InMemorySpanExporter::default(), InMemoryMetricExporter::default());
         let builder = Otel::builder().service_name("test");
@@ -73,14 +73,14 @@ impl Collector {
         self.spans.get_finished_spans().unwrap()
     }
 
-    /// The points of a metric as they are now, by their attributes.
+    /// The current points of a metric with their attributes.
     pub(crate) fn points(&self, name: &str) -> Vec<Point> {
         let mut points: Vec<Point> = self.all().remove(name).unwrap_or_default();
         points.sort_by(|a, b| a.attributes.cmp(&b.attributes));
         points
     }
 
-    /// One line for each point of a metric: its attributes and its count.
+    /// The points of a metric, one line each: the attributes and the count.
     pub(crate) fn lines(&self, name: &str) -> Vec<String> {
         let line = |point: Point| {
             let attributes: Vec<String> =
@@ -90,7 +90,7 @@ impl Collector {
         self.points(name).into_iter().map(line).collect()
     }
 
-    /// All metrics as they are now.
+    /// All metrics with their current points.
     pub(crate) fn all(&self) -> BTreeMap<String, Vec<Point>> {
         self.metrics.reset();
         self.otel.flush().unwrap();
@@ -127,7 +127,7 @@ fn point<'a>(attributes: impl Iterator<Item = &'a KeyValue>, count: i64, sum: f6
     Point { attributes, count, sum }
 }
 
-/// Reads a run to its end; the metrics show how it ended.
+/// Reads a run to its end. The metrics show how it ended.
 pub(crate) async fn finish(mut run: Run) {
     while let Some(event) = run.next().await {
         if event.is_err() {

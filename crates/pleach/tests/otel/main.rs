@@ -1,6 +1,6 @@
-//! OpenTelemetry: what arrives at exporters in memory. `docs/tracing.md` has the tables.
+//! OpenTelemetry: the spans and metrics that arrive at exporters in memory. `docs/tracing.md` has the tables.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics says what is wrong")]
+#![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
 mod collector;
 mod metrics;

@@ -1,4 +1,4 @@
-//! Each metric counts what happened.
+//! The values of each metric after known runs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -175,7 +175,7 @@ async fn the_load_of_runners_is_read_while_they_live() {
     queued.await.unwrap();
     assert_eq!(load("pleach.runs.active"), ["pleach.app.name=t 0"]);
     drop(runner);
-    // A gauge without Runners has no points; one that is gone is not reported as idle.
+    // A gauge without Runners has no points: a Runner that is gone is not reported as idle.
     assert_eq!(load("pleach.runs.active"), [] as [&str; 0]);
 }
 
@@ -205,7 +205,7 @@ fn asks_weather(city: &str) -> LlmResponse {
     LlmResponse::calls([FunctionCall::new("call-1", "weather", Map::from_iter([("city".to_owned(), json!(city))]))])
 }
 
-/// Serves these answers over HTTP, one for each connection.
+/// Starts an HTTP server that sends these answers, one for each connection.
 async fn serve(answers: Vec<&'static str>) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -213,7 +213,7 @@ async fn serve(answers: Vec<&'static str>) -> String {
         for answer in answers {
             let (mut stream, _) = listener.accept().await.unwrap();
             let mut read = Vec::new();
-            // The request ends with its body.
+            // The request ends with the end of its body.
             while !read.ends_with(b"}") {
                 let mut buffer = [0; 65_536];
                 let count = stream.read(&mut buffer).await.unwrap();

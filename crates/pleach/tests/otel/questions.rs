@@ -28,13 +28,13 @@ async fn a_question_opens_when_it_is_asked_and_closes_when_it_is_answered() {
     assert_eq!(counts(&first), [vec![one[0].to_owned()], vec![], vec![one[0].to_owned()]]);
     drop(first);
 
-    // Another process answers the first question, which asks the second one.
+    // Another process answers the first question; the run then asks the second one.
     let second = world.process();
     let runner = second.runner(asking());
     finish(runner.answer(("ana", "s1"), "a", "x").unwrap()).await;
     let line = |count: i64| vec![format!("pleach.question.kind=user_input {count}")];
     assert_eq!(counts(&second), [line(1), line(1), line(0)]);
-    // The same answer again changes nothing.
+    // Repeating the answer changes nothing.
     finish(runner.answer(("ana", "s1"), "a", "x").unwrap()).await;
     assert_eq!(counts(&second), [line(1), line(1), line(0)]);
     finish(runner.answer(("ana", "s1"), "b", "y").unwrap()).await;

@@ -15,7 +15,7 @@ fn node() -> impl pleach::Node {
 }
 
 #[tokio::test]
-async fn dropping_it_sends_what_is_left() {
+async fn dropping_it_sends_the_remaining_data() {
     let (spans, metrics) = (InMemorySpanExporter::default(), InMemoryMetricExporter::default());
     let provider =
         SdkTracerProvider::builder().with_simple_exporter(spans.clone()).with_id_generator(InvocationIds::default());

@@ -45,7 +45,7 @@ async fn the_spans_of_two_processes_and_a_pause_have_one_trace_id() {
     for span in before[..2].iter().chain(&after[..2]) {
         assert_eq!(trace(span), trace(root), "{span:?}");
     }
-    // The part that started the invocation is the root, the other one is below it; each request is a trace of its own, and linked.
+    // The span that started the invocation is the root and the other one is below it. Each request is a linked trace of its own.
     assert_eq!(root.parent_span_id, SpanId::INVALID);
     assert_eq!(after[1].parent_span_id, root.span_context.span_id());
     assert_eq!(after[0].parent_span_id, after[1].span_context.span_id());
@@ -54,7 +54,7 @@ async fn the_spans_of_two_processes_and_a_pause_have_one_trace_id() {
         assert_eq!(links, [trace(&spans[2])]);
         assert_ne!(trace(&spans[2]), trace(root));
     }
-    // Nothing that was said, and no line of the log.
+    // The spans contain no message and no line of the log.
     for span in before.iter().chain(&after) {
         assert!(!format!("{span:?}").contains("s3cret"), "{span:?}");
         assert!(span.events.is_empty(), "{span:?}");

@@ -1,4 +1,4 @@
-//! The nodes of random workflows: what they give depends on their name and their input only.
+//! The nodes of random workflows. The output of a node depends only on its name and its input.
 
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -18,7 +18,7 @@ use crate::flow::{Asks, Due, ParentEnd, Part as Child, PartKind, Task, Trouble, 
 use crate::steps::steps;
 use crate::world::World;
 
-/// The value that a node gives for an input: short, and different for different inputs.
+/// The output of a node for an input: short, and different for different inputs.
 pub(crate) fn label(name: &str, input: &Value) -> String {
     let text: String = match input {
         Value::String(text) => text.clone(),
@@ -34,7 +34,7 @@ pub(crate) fn label(name: &str, input: &Value) -> String {
     format!("{name}#{hash:x}")
 }
 
-/// A text in which the ids that the runtime has made, which no two runs share, look alike.
+/// The text with the ids that the runtime made, which differ in every run, replaced by equal ones.
 pub(crate) fn stable(text: &str) -> String {
     const ID: &str = "adk-00000000-0000-4000-8000-";
     const DIGITS: usize = 12;
@@ -43,7 +43,7 @@ pub(crate) fn stable(text: &str) -> String {
     pieces.fold(first, |text, piece| text + "adk" + &piece[DIGITS.min(piece.len())..])
 }
 
-/// What a question is about; its id may be another one in each run.
+/// The subject of a question, which is the same in every run although the id may differ.
 pub(crate) fn topic(question: &Question) -> String {
     let payload = question.payload.as_ref();
     let key = |args: Option<&Value>| args.and_then(|args| args["key"].as_str()).unwrap_or_default().to_owned();
@@ -54,13 +54,13 @@ pub(crate) fn topic(question: &Question) -> String {
     }
 }
 
-/// The answer to a question: the person's, or that at its deadline.
+/// The answer to a question, given by the person or at the deadline.
 pub(crate) fn answer(question: &Question) -> Part {
     let topic = topic(question);
     let answer = if is_due(question) {
         ("result", question.default.clone().unwrap_or_default())
     } else if question.kind == QuestionKind::Confirmation {
-        // Some calls of agents are refused.
+        // The person refuses some calls of agents.
         let refused = question.function == REQUEST_CONFIRMATION && topic.len().is_multiple_of(3);
         ("confirmed", Value::from(!refused))
     } else {
@@ -74,14 +74,14 @@ pub(crate) fn question(ctx: &Context, number: u8) -> String {
     format!("{}#{number}", ctx.node_path())
 }
 
-/// Within a minute of the time that the clocks of all processes show.
+/// A time less than a minute after the times of the clocks of all processes.
 const SOON: u64 = 1_800_000_060;
 const LATE: u64 = 4_000_000_000;
 
-/// How the ids of questions end that a person leaves open until their deadline.
+/// The end of the ids of questions that the person leaves open until their deadline.
 pub(crate) const OPEN: &str = "~open";
 
-/// Whether the deadline of a question comes before the person answers.
+/// Returns true if the deadline of a question comes before the person answers.
 pub(crate) fn is_due(question: &Question) -> bool {
     question.deadline.is_some_and(|deadline| deadline < LATE as f64)
 }
@@ -91,7 +91,7 @@ fn id(ctx: &Context, number: u8, due: Due) -> String {
     if matches!(due, Due::Soon { .. }) { id + OPEN } else { id }
 }
 
-/// Asks under the same id each time. The first one's deadline is the last.
+/// A question with the same id each time. The deadline of the first question is the latest one.
 fn asked(ctx: &Context, number: u8, due: Due) -> RequestInput<Option<String>> {
     let asked = RequestInput::ask(id(ctx, number, due), "?");
     let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
@@ -123,7 +123,7 @@ impl Trouble {
     }
 }
 
-/// The node of a task, maybe in a nested workflow. A task that takes a list of items is fed by [`feeder`].
+/// The node of a task, which may be in a nested workflow. A task that takes a list of items gets it from [`feeder`].
 pub(crate) fn node(name: &str, task: &Task, world: &World, is_nested: bool) -> Arc<dyn Node> {
     let (trouble, world) = (task.trouble.clone(), world.clone());
     match &task.work {
@@ -167,14 +167,14 @@ fn called(name: &str, trouble: Trouble, retry: bool, world: World) -> Arc<dyn No
     Arc::new(if retry { node.retry(again()) } else { node })
 }
 
-/// Hands on a text made of its input.
+/// A node whose output is a text made from its input.
 pub(crate) fn plain(name: &str) -> Arc<dyn Node> {
     Arc::new(FunctionNode::new(name, |ctx: Context, Input(input): Input<Dynamic>| async move {
         label(ctx.node_name(), &input.0)
     }))
 }
 
-/// Gives the items of a parallel worker.
+/// A node whose output is the list of items for a parallel worker.
 pub(crate) fn feeder(name: &str, items: u8) -> Arc<dyn Node> {
     let own = name.to_owned();
     Arc::new(FunctionNode::new(name, move |Input(input): Input<Dynamic>| {
@@ -322,7 +322,7 @@ pub(crate) fn child(name: &str, part: &Child, world: &World) -> Arc<dyn Node> {
     }
 }
 
-/// What a parent needs to run its children.
+/// The children of a parent and the options for running them.
 #[derive(Clone)]
 struct Family {
     children: Vec<Arc<dyn Node>>,
@@ -335,10 +335,10 @@ struct Family {
 impl Family {
     fn new(task: &Task, world: &World) -> Self {
         let Work::Parent { children, together, named, sub_branch, end } = &task.work else { unreachable!() };
-        // Two children share a name, so that run ids count.
+        // Two children share a name, so their run ids are counted.
         let nodes = children.iter().enumerate();
         let nodes = nodes.map(|(index, part)| child(["c", "c", "d"][index % 3], part, world));
-        // Its output completes the parent, so nothing may run beside the child that hands it over.
+        // The delegate's output completes the parent, so nothing may run in parallel with the delegate.
         let hands_over = *end == ParentEnd::HandsOver;
         Self {
             children: nodes.collect(),
@@ -355,7 +355,7 @@ impl Family {
         if self.named { options.run_id(format!("r{index}")).name(format!("x{index}")) } else { options }
     }
 
-    /// Tries a child that fails, catches that, and runs the others instead.
+    /// Runs a child that fails, catches the failure and runs the other children instead.
     async fn plan_b(&self, ctx: &Context, world: &World, input: &Value) -> Result<Vec<Value>, NodeError> {
         let trouble = Trouble { pauses: 1, fails: u8::MAX, late: false };
         let plan_a = value("plan_a", trouble, 0, Writes::Nothing, world.clone());
@@ -386,7 +386,7 @@ impl Family {
 }
 
 fn parent(name: &str, task: &Task, world: &World) -> FunctionNode<Dynamic, String> {
-    // A parent that fails by itself and is tried again runs new children (R404); a resumed one finds the old ones.
+    // The next attempt of a parent that failed by itself runs new children (R404); a resumed parent finds the old ones.
     let trouble = Trouble { late: task.trouble.late && !task.retry, ..task.trouble.clone() };
     let (family, world) = (Family::new(task, world), world.clone());
     let asks = matches!(task.work, Work::Parent { end: ParentEnd::Asks, .. });

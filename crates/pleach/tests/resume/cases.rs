@@ -1,13 +1,13 @@
-//! How many cases are drawn, and from which seed.
+//! The number of cases that are drawn, and their seed.
 
 use std::fmt::Debug;
 
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 
-/// Checks `property` on as many values as `PLEACH_PROPTEST_CASES` says, `cases` without it.
+/// Checks `property` on `PLEACH_PROPTEST_CASES` values, or on `cases` values if the variable is not set.
 ///
-/// The seed is fixed, so that every run draws the same values; `PLEACH_PROPTEST_SEED` is another one. A failure names
+/// The seed is fixed, so every run draws the same values; `PLEACH_PROPTEST_SEED` sets another seed. A failure names
 /// the seed and the smallest value that fails.
 pub(crate) fn check<S: Strategy>(name: &str, cases: u32, strategy: S, property: impl Fn(&S::Value))
 where

@@ -1,4 +1,4 @@
-//! From plain data to agents, through the public API.
+//! Makes agents from plain data through the public API.
 
 use std::sync::Arc;
 
@@ -17,36 +17,36 @@ use crate::model::{Callee, Player};
 use crate::tree::{Agent, Hook, Kind, Mode, Script, Tool, ToolKind};
 use crate::world::World;
 
-/// What surrounds an agent.
+/// The surroundings of an agent.
 #[derive(Clone, Copy)]
 pub(crate) struct Around<'a> {
     world: &'a World,
     /// The agent with a model that it can transfer back to.
     parent: Option<&'a str>,
-    /// What the agents above demand of its mode.
+    /// The modes that the agents above allow.
     modes: Modes,
-    /// Whether nothing may fail: a failure is an answer there.
+    /// Whether nothing may fail, because a failure would become an answer.
     is_safe: bool,
-    /// Whether nothing may ask: an invocation within a tool call cannot wait.
+    /// Whether nothing may ask, because an invocation within a tool call cannot wait.
     is_quiet: bool,
-    /// Whether nothing may escalate: what agents beside it have done by then is chance.
+    /// Whether nothing may escalate, because the progress of parallel agents at that time depends on chance.
     is_beside: bool,
     /// Whether an agent with a model is above.
     is_below: bool,
-    /// Whether several runs of it may write the same state at the same time: which one is the last is chance.
+    /// Whether several runs of the agent may write the same state at the same time, so that the last one depends on chance.
     is_several: bool,
-    /// Whether no task may ask the user: a nested workflow is complete when its agent does, as in google-adk.
+    /// Whether no task may ask the user, because a nested workflow is complete when its agent asks, as in google-adk.
     is_nested: bool,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum Modes {
     Any,
-    /// Agents of a shell, and the root, converse.
+    /// Only conversations: for the root and the sub-agents of a shell.
     Chat,
-    /// Nodes and the agents that tasks have are called.
+    /// Only modes that are called: for nodes and the sub-agents of tasks.
     Called,
-    /// Agents that answer once delegate no tasks.
+    /// Only single turns: an agent that answers once delegates no tasks.
     // L190
     Once,
 }
@@ -71,7 +71,7 @@ impl<'a> Around<'a> {
     }
 }
 
-/// Makes an agent of this name; those below get longer names.
+/// Makes an agent of this name. The names of its sub-agents are longer.
 pub(crate) fn agent(name: &str, plan: &Agent, around: Around<'_>) -> Shared {
     let subs = |around: Around<'_>| -> Vec<(Shared, &Agent)> {
         let named = plan.subs.iter().enumerate();
@@ -107,7 +107,7 @@ pub(crate) fn agent(name: &str, plan: &Agent, around: Around<'_>) -> Shared {
                 },
                 is_safe: around.is_safe || mode == Mode::Once,
                 is_below: true,
-                // A batch may call it twice.
+                // A batch may call the agent twice.
                 is_several: around.is_several || (around.is_below && mode != Mode::Chat),
                 ..around
             };
@@ -135,10 +135,10 @@ fn with_model(
 ) -> Shared {
     let mut builder: LlmAgentBuilder = LlmAgent::builder(name);
     let mut callees = Vec::new();
-    // A person may send the result before the model has seen the status when the run fails between them.
+    // If the run fails after the status, the person may send the result before the model has seen the status.
     let answers_once = mode != Mode::Chat || script.fails();
     let is_called = |sub: &Shared| sub.agent().and_then(|spec| spec.mode) != Some(AgentMode::Chat);
-    // Whether a called agent has answered when a call beside it fails is chance: a resume has its answer at once.
+    // If a parallel call fails, it depends on chance whether a called agent has answered. A resume has its answer at once.
     let calls_agents = subs.iter().any(|(sub, plan)| matches!(plan.kind, Kind::Model(_)) && is_called(sub));
     let below = Around { is_safe: below.is_safe || calls_agents, ..below };
     for (index, tool) in script.tools.iter().enumerate() {
@@ -169,7 +169,7 @@ fn with_model(
     if let Some(hook) = callback("before", name, plan.before) {
         builder = builder.before_agent(hook);
     }
-    // What is behind a stored output is not done on a resume.
+    // A resume does not repeat work after a stored output.
     if let Some(hook) = callback("after", name, plan.after).filter(|_| mode == Mode::Chat) {
         builder = builder.after_agent(hook);
     }
@@ -185,7 +185,7 @@ fn with_model(
         agent: name.to_owned(),
         callees,
         steps: script.steps.clone(),
-        // Runs that get the same words would give the same ids.
+        // Runs with the same input would produce the same ids.
         has_ids: script.has_ids && mode != Mode::Once,
         is_task: mode == Mode::Task,
         asks: script.asks && !below.is_quiet && !below.is_nested,
@@ -211,18 +211,16 @@ fn add_tool(
         ToolKind::Confirmed | ToolKind::Asks | ToolKind::LongRunning { .. } if around.is_quiet => &ToolKind::Plain,
         ToolKind::Exit if around.is_beside => &ToolKind::Plain,
         ToolKind::Writes if around.is_several => &ToolKind::Plain,
-        // Two calls of a batch write one key: which one is the last is chance when a resume calls only the one that failed.
+        // Two calls of a batch write one key. If a resume calls only the one that failed, the last write depends on chance.
         ToolKind::Writes if plan.trouble.fails > 0 => &ToolKind::Plain,
-        // A status makes it answer, and answer again with the result.
+        // With a status the agent answers, and answers again when the result comes.
         ToolKind::LongRunning { .. } if answers_once => &ToolKind::LongRunning { has_status: false },
         kind => kind,
     };
-    // Which jobs of a failed batch have begun is not recorded.
+    // The log does not record which jobs of a failed batch have begun.
     let is_job = matches!(kind, ToolKind::LongRunning { .. });
-    let trouble = match around.is_safe || is_job {
-        true => Trouble { fails: 0, ..plan.trouble.clone() },
-        false => plan.trouble.clone(),
-    };
+    let trouble =
+        if around.is_safe || is_job { Trouble { fails: 0, ..plan.trouble.clone() } } else { plan.trouble.clone() };
     let made = || function(name, kind, trouble, around.world);
     match kind {
         ToolKind::Plain | ToolKind::Writes | ToolKind::Asks => builder.tool(made()),
@@ -246,13 +244,13 @@ fn add_tool(
     }
 }
 
-/// A tool that records that it was called, and gives a text made of the key of the call.
+/// A tool that records its calls and returns a text made from the key of the call.
 fn function(name: &str, kind: &ToolKind, trouble: Trouble, world: &World) -> FunctionTool {
     let (kind, world, own) = (kind.clone(), world.clone(), name.to_owned());
     pleach::prelude::tool(name, "Says what it was given.", move |Args(call): Args<Keyed>, ctx: ToolContext| {
         let (kind, trouble, world, own) = (kind.clone(), trouble.clone(), world.clone(), own.clone());
         async move {
-            // An agent that is called twice may get the same words.
+            // An agent that is called twice may get the same input.
             let call = Keyed { key: format!("{}:{}", stable(ctx.node_path().as_str()), call.key) };
             if matches!(kind, ToolKind::Asks) {
                 match ctx.tool_confirmation() {
@@ -297,7 +295,7 @@ fn callback(when: &'static str, name: &str, hook: Hook) -> Option<Boxed> {
     (hook != Hook::Nothing).then(|| Box::new(call) as Boxed)
 }
 
-/// Any node, by reference.
+/// Any node, shared by reference.
 pub(crate) struct Shared(pub(crate) Arc<dyn Node>);
 
 impl Node for Shared {

@@ -1,15 +1,15 @@
-//! The property: a run that is cut off and resumed equals the run that was not.
+//! The property: a run that is cut off and resumed equals the run that was not cut off.
 //!
-//! What that means, rule by rule:
-//! - the output and the state at the end are the same;
-//! - every run gives its output once, and the same one: nothing is lost or doubled;
-//! - a run whose output is stored does not begin again, in resumable apps and in others, also when the finished
-//!   invocation is resumed once more, which gives nothing, or echoes and end marks in a resumable app;
-//! - whenever the person is asked, the open questions are those of the live run; only a node with several questions that
-//!   was cut off between them asks the rest later.
+//! The rules in detail:
+//! - The output and the state at the end are the same.
+//! - Every node run has the same single output: nothing is lost or doubled.
+//! - A node run whose output is stored does not begin again, in resumable apps and in others. This includes a resume of the
+//!   finished invocation, which stores nothing, or only echoes and end marks in a resumable app.
+//! - Whenever the person is asked, the open questions equal the questions of the live run. Only a node that was cut off
+//!   between several questions asks the rest later.
 //!
-//! What runs again and may: nodes that gave no event, nodes that wait for their output, nodes that were
-//! cut off, and nodes that ask or run others, until they have given their result.
+//! Some nodes may run again: nodes without an event, nodes that wait for their output, nodes that were cut off, and nodes
+//! that ask or run others and have no result yet.
 // R1025, R1010, R1031, R909, R1011
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,7 +29,7 @@ use crate::tree::Agent;
 use crate::world::Counts;
 use crate::world::World;
 
-/// The run that nothing cuts off.
+/// The run that is not cut off.
 pub(crate) struct Live {
     pub(crate) output: Value,
     pub(crate) events: Vec<Arc<Event>>,
@@ -64,7 +64,7 @@ fn compared(flow: &Flow, live: &Live, host: &Host, app: String, cut: Cut) {
     let mut play = Play::new(flow, host, app);
     let ended = play.start(Some(cut));
     let Some(before) = play.stored() else {
-        assert!(ended.is_none() && play.starts().is_empty(), "nothing is stored, and nothing ran");
+        assert!(ended.is_none() && play.starts().is_empty(), "nothing is stored, so nothing may have run");
         return;
     };
     if matches!(cut, Cut::AfterEvent(_)) {
@@ -100,16 +100,16 @@ fn compare(flow: &Flow, live: &Live, events: &[Arc<Event>], output: &Value) {
         };
         assert_eq!(results(events), results(&live.events), "the results of the runs");
     } else {
-        // Which lane comes first may change where they meet in an ordinary node.
+        // Where lanes meet in an ordinary node, another lane may come first.
         assert_eq!(results_by_node(events), results_by_node(&live.events), "the results of the nodes");
         assert_eq!(output.is_null(), live.output.is_null(), "the output");
     }
 }
 
-/// What agents have done is the same: what they have said and changed, what their models were asked, and which tools were
-/// called. A call of a tool and one of a model may be made twice: the cut ones, of which there
-/// are several where calls of one batch run at the same time.
-// Issue 12, L120
+/// Compares the actions of the agents: their texts, their changes, the requests to their models and the calls of their tools.
+/// Calls of tools and models that were cut off may be made twice. If the calls of a batch run at the same time, a cut
+/// affects several of them.
+// L120
 fn compare_agents(
     flow: &Flow,
     live: &Live,
@@ -121,11 +121,11 @@ fn compare_agents(
     assert_eq!(deeds(events), deeds(&live.events), "what the agents have done");
     let (calls, expected) = (world.calls(), live.world.calls());
     assert_eq!(calls.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>(), "the calls of tools");
-    // Where a late result takes the place of a status, the model may give a key again.
+    // If a late result replaces a status, the model may use a key again.
     for key in called(before).into_iter().filter(|key| expected[key] == 1) {
         assert_eq!(calls_before.get(&key), calls.get(&key), "{key} had its result and is called again");
     }
-    // Each failure cuts off what is beside it.
+    // Each failure cuts off its parallel calls.
     let fails = agents(flow).iter().any(|agent| agent.fails()) || world.has_failed();
     for (key, count) in &calls {
         assert!(fails || *count <= expected[key] + 1, "{key} is called {count} times");
@@ -138,7 +138,7 @@ fn compare_agents(
     }
 }
 
-/// What the models were asked, and how often.
+/// The requests to the models, with their numbers.
 fn requests(world: &World, is_ordered: bool) -> Counts {
     let mut requests = Counts::new();
     for (agent, request) in world.requests() {
@@ -150,13 +150,13 @@ fn requests(world: &World, is_ordered: bool) -> Counts {
     requests
 }
 
-/// Whether every conversation has one order: nothing that an agent sees is done at the same time as something else. Which
-/// responses of a failed batch are stored together is chance.
+/// Returns true if every conversation has one possible order, because nothing that an agent sees happens in parallel. After a
+/// failure it depends on chance which responses of the batch are stored together.
 fn is_ordered(flow: &Flow) -> bool {
     !agents(flow).iter().any(|agent| agent.is_parallel() || agent.fails()) && flow.agent.is_some()
 }
 
-/// The agents of a case, without those below them.
+/// The topmost agents of a case.
 fn agents(flow: &Flow) -> Vec<&Agent> {
     fn of<'a>(block: &'a Block, found: &mut Vec<&'a Agent>) {
         match block {
@@ -175,7 +175,7 @@ fn agents(flow: &Flow) -> Vec<&Agent> {
     found
 }
 
-/// The open questions are the same each time the run waits, unless a node was cut off between its questions.
+/// Checks that the open questions are the same each time the run waits, unless a node was cut off between its questions.
 fn compare_questions(flow: &Flow, live: &Live, idle: &[BTreeSet<String>], turn: usize) {
     if asks_several(flow) {
         return;
@@ -186,13 +186,13 @@ fn compare_questions(flow: &Flow, live: &Live, idle: &[BTreeSet<String>], turn: 
 
 fn assert_same_events(stored: &[Arc<Event>], seen: &[Arc<Event>]) {
     let ids = |events: &[Arc<Event>]| events.iter().map(|event| event.id().clone()).collect::<Vec<_>>();
-    assert_eq!(ids(stored), ids(seen), "what is stored is what was handed out");
+    assert_eq!(ids(stored), ids(seen), "the stored events are the events that were handed out");
 }
 
-/// No run gave two outputs.
+/// Checks that no node run has two outputs.
 fn assert_once(events: &[Arc<Event>]) {
     for (path, outputs) in results(events) {
-        assert_eq!(outputs.len(), 1, "{path} gave {outputs:?}");
+        assert_eq!(outputs.len(), 1, "{path} has the outputs {outputs:?}");
     }
 }
 
@@ -202,7 +202,7 @@ fn assert_not_again(done: &BTreeSet<String>, before: &Counts, after: &Counts) {
     }
 }
 
-/// Resuming what is complete runs no finished node again.
+/// Checks that a resume of a complete invocation runs no finished node again.
 fn finish_again(flow: &Flow, play: &mut Play<'_>, output: &Value, starts: &Counts, events: &[Arc<Event>]) {
     let done = finished(events);
     let idle = play.idle.len();
@@ -216,11 +216,11 @@ fn finish_again(flow: &Flow, play: &mut Play<'_>, output: &Value, starts: &Count
     for event in more {
         let repeats = event.output().is_some() && !event.is_output_for(event.path());
         let marks = event.path().is_root() && event.output().is_none();
-        assert!(flow.resumable && (repeats || marks) || is_quiet(&event), "a finished run gives {event:?}");
+        assert!(flow.resumable && (repeats || marks) || is_quiet(&event), "a finished run yields {event:?}");
     }
 }
 
-/// The event of a node that only changes state: there is one per round.
+/// Returns true if the event only changes state. A node that writes such events yields one in each round.
 fn is_quiet(event: &Event) -> bool {
     event.output().is_none() && !event.actions().state_delta().is_empty()
 }
@@ -241,7 +241,7 @@ fn block_asks_several(block: &Block) -> bool {
     }
 }
 
-/// Also nodes whose parts ask: they are cut off between the questions of their parts.
+/// Returns true if a task may be cut off between several questions, including questions of its parts.
 fn task_asks_several(task: &Task) -> bool {
     match &task.work {
         Work::Questions { count, how, .. } => *count > 1 && !matches!(how, Asks::OneByOne),

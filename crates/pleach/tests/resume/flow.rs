@@ -1,4 +1,4 @@
-//! What a random workflow is, in plain data, and how one is drawn and shrunk.
+//! Random workflows as plain data, and the strategies that draw and shrink them.
 
 use proptest::prelude::*;
 
@@ -9,39 +9,39 @@ use crate::tree::{Agent, tree};
 pub(crate) struct Flow {
     /// Whether the app records checkpoints.
     pub(crate) resumable: bool,
-    /// Whether the person answers one question a turn, or all that are open.
+    /// Whether the person answers one question in each turn instead of all open questions.
     pub(crate) one_by_one: bool,
-    /// How many graph nodes run at the same time; 0 means no limit.
+    /// The number of graph nodes that may run at the same time; 0 means no limit.
     pub(crate) limit: usize,
-    /// The root, where it is an agent instead of a workflow.
+    /// The root, if it is an agent instead of a workflow.
     pub(crate) agent: Option<Agent>,
     pub(crate) blocks: Vec<Block>,
     pub(crate) tail: Tail,
 }
 
-/// What may close a graph: lanes that meet in an ordinary node, which runs once for each.
+/// The end of a graph: lanes that meet in an ordinary node, which runs once for each lane.
 #[derive(Clone, Debug)]
 pub(crate) enum Tail {
     None,
-    /// An ordinary node: a run for every lane.
+    /// An ordinary node, with a run for every lane.
     Merge(Vec<Task>),
-    /// A node that waits for its output and gives one for the first lane only.
+    /// A node that waits for its output and has an output for the first lane only.
     // R307
     Filter(Vec<Task>),
 }
 
-/// A part of a graph with one way in and one way out.
+/// A part of a graph with one entry and one exit.
 #[derive(Clone, Debug)]
 pub(crate) enum Block {
     Task(Task),
-    /// Lanes side by side, joined.
+    /// Parallel lanes that are joined.
     Fork(Vec<Vec<Block>>),
-    /// A body that is run again on a route.
+    /// A body that a route repeats.
     Loop {
         rounds: u8,
         body: Vec<Block>,
     },
-    /// Lanes of which a route picks one; an index past the end picks the default, the last one.
+    /// Lanes of which a route picks one. An index past the end picks the last lane, the default.
     Choice {
         taken: usize,
         lanes: Vec<Vec<Block>>,
@@ -57,22 +57,22 @@ pub(crate) enum Block {
 pub(crate) struct Task {
     pub(crate) work: Work,
     pub(crate) trouble: Trouble,
-    /// Whether a failed attempt is tried again by the engine; else the run ends and the person resumes it.
+    /// Whether the engine tries a failed attempt again. Otherwise the run ends and the person resumes it.
     pub(crate) retry: bool,
 }
 
-/// What delays a body and what goes wrong in it.
+/// The delays and failures of a body.
 #[derive(Clone, Debug)]
 pub(crate) struct Trouble {
-    /// How often it lets others have their turn.
+    /// How often the body yields to other tasks.
     pub(crate) pauses: u8,
-    /// How often it fails in all processes together.
+    /// How often the body fails, in all processes together.
     pub(crate) fails: u8,
-    /// Whether it fails right before its result instead of at its start.
+    /// Whether the body fails right before its result instead of at its start.
     pub(crate) late: bool,
 }
 
-/// How a body changes the session state.
+/// The way in which a body changes the session state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Writes {
     Nothing,
@@ -80,7 +80,7 @@ pub(crate) enum Writes {
     Result,
     /// Through the context, at the start.
     Context,
-    /// A key of the user.
+    /// On a key of the user.
     User,
 }
 
@@ -92,19 +92,19 @@ pub(crate) enum Work {
     State,
     /// No event at all.
     Silent,
-    /// A call of a tool with what the node before it gives.
+    /// A call of a tool with the output of the node before it.
     Tool,
-    /// A value that a person has to allow.
+    /// A value that a person has to confirm.
     Gated,
     /// A returned question whose answer is the output.
     Question { due: Due },
     /// Questions of a node that runs again with the answers.
     Questions { count: u8, how: Asks, due: Due },
-    /// Closures whose results are recorded, and then a question, a sleep, two selects or nothing.
+    /// Steps, followed by a question, a sleep, two selects or nothing.
     Steps { count: u8, together: bool, keyed: bool, end: StepsEnd },
-    /// A parallel worker over a list that the node before it gives.
+    /// A parallel worker over the list that the node before it returns.
     Worker { items: u8, at_once: usize, item: Part },
-    /// An agent with those below it.
+    /// An agent with its sub-agents.
     Agent(Agent),
     /// A node that runs others.
     Parent { children: Vec<Part>, together: bool, named: bool, sub_branch: bool, end: ParentEnd },
@@ -117,7 +117,7 @@ pub(crate) enum Asks {
     OneByOne,
 }
 
-/// When a question is answered if no person has.
+/// The time at which a question is answered if the person has not answered it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Due {
     Never,
@@ -125,7 +125,7 @@ pub(crate) enum Due {
     Soon {
         has_default: bool,
     },
-    /// At a deadline behind the person's answer.
+    /// At a deadline after the person's answer.
     Late,
 }
 
@@ -134,7 +134,7 @@ pub(crate) enum StepsEnd {
     Own,
     Asks,
     Sleeps,
-    /// Twice, with a question between them: of a question, a time and two signals, the first one.
+    /// Two selects of a question, a time and two signals, with a question between the selects.
     Selects,
 }
 
@@ -144,9 +144,9 @@ pub(crate) enum ParentEnd {
     Own,
     /// A question after the children, then a result.
     Asks,
-    /// The children run instead of another one, which fails.
+    /// The children run after another child has failed.
     Catches,
-    /// The last child's output counts as the parent's.
+    /// The last child is the delegate: its output becomes the parent's output.
     HandsOver,
 }
 
@@ -165,11 +165,11 @@ pub(crate) enum PartKind {
     Question {
         due: Due,
     },
-    /// A question in the middle.
+    /// A question in the middle of a body.
     Asks {
         due: Due,
     },
-    /// A small workflow of a node and, maybe, a question.
+    /// A small workflow of a node and possibly a question.
     Workflow {
         asks: bool,
     },
@@ -253,7 +253,7 @@ fn block(work: impl Strategy<Value = Work> + 'static) -> impl Strategy<Value = B
 }
 
 fn tail(resumable: bool) -> impl Strategy<Value = Tail> {
-    // Where nothing notes that a node without an event has completed, it runs again behind the others (R1011).
+    // If no event records that a node without an event has completed, the node runs again after the others (R1011).
     let silent = u32::from(resumable);
     let lane = move || {
         task_of(prop_oneof![

@@ -1,4 +1,4 @@
-//! From plain data to a workflow, through the public API.
+//! Makes a workflow from plain data through the public API.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::world::World;
 
 type Handle = NodeRef<Dynamic, Dynamic>;
 
-/// Where the next block is attached: behind nodes, each maybe on a route. No node means START.
+/// The nodes that the next block follows, each with an optional route. No node means START.
 type Ends = Vec<(Option<Handle>, Option<EdgeRoute>)>;
 
 /// The root of a case.
@@ -34,7 +34,7 @@ fn workflow(flow: &Flow, world: &World) -> Workflow {
 
 struct Graph<'a> {
     wf: WorkflowBuilder<Dynamic>,
-    /// How many nodes have a name: no two nodes share one, also across nested workflows.
+    /// The number of names in use. No two nodes share a name, even across nested workflows.
     names: &'a mut u32,
     world: &'a World,
     is_nested: bool,
@@ -62,7 +62,7 @@ impl Graph<'_> {
         };
     }
 
-    /// A node that hands on a value made of its input.
+    /// Adds a node whose output is made from its input.
     fn plain(&mut self, from: &Ends) -> Handle {
         let name = self.name();
         self.add(bodies::plain(&name), from)
@@ -103,7 +103,7 @@ impl Graph<'_> {
     fn task(&mut self, ends: &Ends, task: &Task) -> Handle {
         let name = self.name();
         let node = bodies::node(&name, task, self.world, self.is_nested);
-        // Lists and tools take what not every node gives.
+        // Workers and tools need an input that not every node outputs.
         let before = match task.work {
             Work::Worker { items, .. } => bodies::feeder(&format!("f_{name}"), items),
             Work::Tool => bodies::plain(&format!("f_{name}")),
@@ -113,7 +113,7 @@ impl Graph<'_> {
         self.add(node, &vec![(Some(before), None)])
     }
 
-    /// The gate counts its rounds in the session, on the event of its route.
+    /// Adds a loop. Its gate counts the rounds in the session state, on the event with its route.
     fn repeat(&mut self, ends: &Ends, rounds: u8, body: &[Block]) -> Ends {
         let entry = self.plain(ends);
         let ends = self.blocks(vec![(Some(entry), None)], body);
@@ -161,7 +161,7 @@ impl Graph<'_> {
         self.plain(&vec![(Some(last), None)]);
     }
 
-    /// Gives something for its first predecessor only, and waits after the others.
+    /// Adds a node that has an output for its first predecessor only and waits for its output after the others.
     fn filter(&mut self, ends: &Ends) -> Handle {
         let name = self.name();
         let node = FunctionNode::new(name, |ctx: Context, Input(input): Input<Dynamic>| async move {

@@ -1,4 +1,4 @@
-//! Where a process keeps its sessions, and how it waits: polling by hand distinguishes a deadlock from a long wait.
+//! The place where a process keeps its sessions, and the way it waits: polling by hand distinguishes a deadlock from a long wait.
 
 use std::future::Future;
 use std::pin::pin;
@@ -14,7 +14,7 @@ use tokio::runtime::Runtime;
 /// More polls than any of the small workflows needs for an event.
 const MANY: usize = 20_000;
 
-/// So long no append takes; a longer wait is a deadlock.
+/// Longer than any append takes; a longer wait is a deadlock.
 const STUCK: Duration = Duration::from_secs(60);
 
 /// A place for sessions that outlives processes.
@@ -29,7 +29,7 @@ pub(crate) enum Host {
     },
 }
 
-/// Which database.
+/// The database of a host.
 #[derive(Clone, Debug)]
 pub(crate) enum Database {
     #[cfg(feature = "sqlite")]
@@ -51,7 +51,7 @@ impl Host {
         Self::Database { at, runtime, observer }
     }
 
-    /// What a new process opens.
+    /// Opens the session service of a new process.
     pub(crate) fn open(&self) -> Arc<dyn SessionService> {
         match self {
             Self::Memory(service) => Arc::clone(service) as _,
@@ -59,7 +59,7 @@ impl Host {
         }
     }
 
-    /// Another process that only looks.
+    /// The session service of another process that only reads.
     pub(crate) fn observer(&self) -> &dyn SessionService {
         match self {
             Self::Memory(service) => &**service,
@@ -67,13 +67,13 @@ impl Host {
         }
     }
 
-    /// Waits for `future`. In memory nothing outside of the future exists, so a pending one that is not woken is stuck.
+    /// Waits for `future`. In memory nothing exists outside the future, so a pending future that is not woken is stuck.
     pub(crate) fn wait<F: Future>(&self, future: F) -> F::Output {
         match self {
             Self::Memory(_) => poll_by_hand(future),
             Self::Database { runtime, .. } => runtime
                 .block_on(async { tokio::time::timeout(STUCK, future).await })
-                .expect("deadlock: the run does not go on"),
+                .expect("deadlock: the run makes no progress"),
         }
     }
 }
@@ -118,7 +118,7 @@ fn poll_by_hand<F: Future>(future: F) -> F::Output {
     panic!("no progress in {MANY} polls");
 }
 
-/// A service whose append behind this many others fails, having stored the event or not, and every one behind it.
+/// A service that fails after this many appends: the next append fails, with or without having stored its event, and so do all later ones.
 pub(crate) fn cut(inner: Arc<dyn SessionService>, appends: usize, stored: bool) -> FaultySessions {
     let plan = FaultPlan::new().fail_from(Operation::Append, appends + 1);
     let plan = if stored { plan.lose_reply(Operation::Append, appends + 1) } else { plan };

@@ -1,10 +1,11 @@
-//! A run that is cut off anywhere and resumed equals the run that was not: random workflows, in memory, in SQLite and in Postgres.
+//! A run that is cut off anywhere and resumed equals the run that was not cut off: checked on random workflows, in memory, in SQLite and
+//! in Postgres.
 //!
-//! `flow` says in plain data what a workflow is, `graph` and `bodies` make one of it, `play` runs it to its end turn by
-//! turn, `check` states the property, `property` draws the cases, `public` checks the property that users get on them. `tree`, `cast` and `model` do for agents what `flow`, `graph` and
-//! `bodies` do for nodes.
+//! `flow` defines a workflow as plain data, `graph` and `bodies` make the workflow, `play` runs it to its end turn by turn, `check`
+//! defines the property, `property` draws the cases, and `public` checks the testkit's property on the same cases. `tree`, `cast` and
+//! `model` are the counterparts of `flow`, `graph` and `bodies` for agents.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics says what is wrong")]
+#![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
 mod bodies;
 mod cases;

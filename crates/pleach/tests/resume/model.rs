@@ -1,5 +1,5 @@
-//! The models of random agents: what one answers depends on the request only, so that a resumed agent is answered as the
-//! one that nothing cut off.
+//! The models of random agents. A model's answer depends only on the request, so a resumed agent gets the same answers as
+//! an agent that was not cut off.
 
 use futures::StreamExt as _;
 use pleach::model::{LlmRequest, LlmResponse, Model, ModelCall, ResponseStream};
@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use crate::bodies::{label, stable};
 use crate::world::World;
 
-/// What an answer can call.
+/// A target of a call in an answer.
 #[derive(Clone, Debug)]
 pub(crate) enum Callee {
-    /// A tool that takes a key.
+    /// A tool, called with a key.
     Tool(String),
-    /// A node or an agent, which takes a request.
+    /// A node or an agent, called with a request.
     Asked(String),
     Transfer(String),
     Exit,
@@ -50,7 +50,7 @@ impl Model for Player {
 }
 
 impl Player {
-    /// The answers before this one are in the request; their number is that of the step.
+    /// The earlier answers are in the request; their number is the number of the step.
     fn answer(&self, request: &LlmRequest) -> LlmResponse {
         let contents: Vec<&Content> = request.contents.iter().map(|content| &**content).collect();
         let count = contents.iter().filter(|content| content.role.as_deref() == Some("model")).count();
@@ -90,20 +90,20 @@ impl Player {
         call
     }
 
-    /// A text made of what the agent has done itself: others may do their part in any order.
+    /// A text made from the agent's own actions, because others may act in any order.
     fn text(&self, count: usize, contents: &[&Content]) -> String {
         label(&format!("{}.{count}", self.agent), &own(contents).into())
     }
 }
 
-/// What an agent has done itself: the calls, the responses and the texts of its contents.
+/// The agent's own actions: the calls, the responses and the texts of its contents.
 pub(crate) fn own(contents: &[&Content]) -> String {
     let is_own =
         |content: &&&Content| content.role.as_deref() == Some("model") || content.function_responses().next().is_some();
     contents.iter().filter(is_own).map(|content| line(content)).collect()
 }
 
-/// A content in a line. The order of its parts depends on which responses were stored together.
+/// A content as one line. The order of its parts depends on which responses were stored together.
 pub(crate) fn line(content: &Content) -> String {
     let mut parts: Vec<String> =
         content.parts().iter().map(|part| stable(&serde_json::to_string(part).unwrap())).collect();

@@ -1,4 +1,4 @@
-//! Plays a case turn by turn to its end, or cuts it off.
+//! Plays a case turn by turn to its end, or up to a cut.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,15 +22,15 @@ use crate::world::{Counts, World};
 
 const INVOCATION: &str = "e-1";
 
-/// More turns than questions and failures of any case: reaching it means that nothing moves any more.
+/// More turns than any case has questions and failures. A case that reaches it makes no progress.
 const MANY_TURNS: usize = 200;
 
-/// How a process ends before its run does.
+/// The point at which a process ends before its run does.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cut {
-    /// It is gone after it was handed this many events.
+    /// The process ends after it has received this many events.
     AfterEvent(usize),
-    /// The append behind this many others fails, having stored its event or not.
+    /// The append after this many others fails, with or without having stored its event.
     AtAppend { appends: usize, stored: bool },
 }
 
@@ -40,14 +40,14 @@ pub(crate) struct Play<'a> {
     host: &'a Host,
     app: String,
     pub(crate) world: World,
-    /// Every event that was handed out, in order.
+    /// All events that were handed out, in order.
     pub(crate) seen: Vec<Arc<Event>>,
-    /// Which questions were open whenever nothing more could run, by the number of answers before.
+    /// The open questions each time nothing more could run, by the number of answers before.
     pub(crate) idle: Vec<BTreeSet<String>>,
 }
 
-/// How a turn ended.
-enum Ended {
+/// The end of a turn.
+enum TurnEnd {
     Done(Value),
     Waiting(Vec<Question>),
     /// A node failed on purpose.
@@ -60,7 +60,7 @@ impl<'a> Play<'a> {
         Self { flow, host, app, world: World::default(), seen: Vec::new(), idle: Vec::new() }
     }
 
-    /// A new process.
+    /// The Runner of a new process.
     fn runner(&self, cut: Option<Cut>) -> Runner {
         let mut sessions = self.host.open();
         if let Some(Cut::AtAppend { appends, stored }) = cut {
@@ -70,7 +70,7 @@ impl<'a> Play<'a> {
         runner.resumable(self.flow.resumable).clock(NoDeadlines::default()).ids(self.world.ids()).build().unwrap()
     }
 
-    /// Plays from the beginning to the end; `None` when it was cut off before.
+    /// Plays from the beginning to the end. Returns `None` if the run was cut off before its end.
     pub(crate) fn start(&mut self, cut: Option<Cut>) -> Option<Value> {
         let runner = self.runner(cut);
         let run = runner.start(request().message("go").invocation_id(INVOCATION).yield_user_message(true));
@@ -84,7 +84,7 @@ impl<'a> Play<'a> {
         self.turns(&runner, run, None).unwrap()
     }
 
-    /// Resumes what is complete: the events that it gives.
+    /// Resumes a complete invocation and returns the output and the events of the resume.
     pub(crate) fn resume_once_more(&mut self) -> (Value, Vec<Arc<Event>>) {
         let before = self.seen.len();
         let output = self.resume();
@@ -95,17 +95,17 @@ impl<'a> Play<'a> {
         for _ in 0..MANY_TURNS {
             let open = match self.turn(run, cut) {
                 // The agent of a task has asked the user something.
-                Ended::Done(_) if waits_for_word(&self.seen) => {
+                TurnEnd::Done(_) if waits_for_word(&self.seen) => {
                     run = runner.start(request().message("told").yield_user_message(true));
                     continue;
                 }
-                Ended::Done(output) => return Some(output),
-                Ended::Cut => return None,
-                Ended::Failed => {
+                TurnEnd::Done(output) => return Some(output),
+                TurnEnd::Cut => return None,
+                TurnEnd::Failed => {
                     run = runner.start(request().invocation_id(INVOCATION));
                     continue;
                 }
-                Ended::Waiting(mut open) => {
+                TurnEnd::Waiting(mut open) => {
                     open.sort_by_key(topic);
                     open
                 }
@@ -121,8 +121,9 @@ impl<'a> Play<'a> {
         panic!("no end after {MANY_TURNS} turns");
     }
 
-    /// Sends the signals that runs have waited for and do not wait for now, the later branch first: the others would run beside the turns.
-    /// Returns false when the append of one was cut off. Not where a cut changes in which turn a question is asked.
+    /// Sends the signals that runs have waited for and do not wait for now, the later branch first; a signal that is waited for would
+    /// start a run in parallel with the turns. Sends nothing if a cut may change the turn in which a question is asked. Returns false if
+    /// an append was cut off.
     fn keep_signals(&mut self, runner: &Runner, open: &[Question]) -> bool {
         if asks_several(self.flow) {
             return true;
@@ -142,7 +143,7 @@ impl<'a> Play<'a> {
                 }
                 Ok(SignalOutcome::Repeated) => {}
                 Err(RunError::Session(SessionError::Unavailable { .. })) => return false,
-                // A node without a result leaves no trace: it may run in another process.
+                // A node without a result leaves no trace in the log, so it might be running in another process.
                 Err(RunError::Unfinished { .. }) if !self.flow.resumable => {}
                 other => panic!("{name}: {other:?}"),
             }
@@ -150,13 +151,13 @@ impl<'a> Play<'a> {
         true
     }
 
-    /// Plays a turn in one go: a process does not leave its executor between two events.
-    fn turn(&mut self, run: Run, cut: Option<Cut>) -> Ended {
+    /// Plays a turn without a pause: a process does not leave its executor between two events.
+    fn turn(&mut self, run: Run, cut: Option<Cut>) -> TurnEnd {
         let host = self.host;
         host.wait(read(run, &mut self.seen, cut))
     }
 
-    /// What is stored; `None` when there is no session.
+    /// The stored session, or `None` if there is none.
     pub(crate) fn stored(&self) -> Option<Session> {
         let key = SessionKey::new(self.app.as_str(), "ana", "s1");
         self.host.wait(self.host.observer().get_session(&key, Default::default())).unwrap()
@@ -167,22 +168,22 @@ impl<'a> Play<'a> {
     }
 }
 
-async fn read(mut run: Run, seen: &mut Vec<Arc<Event>>, cut: Option<Cut>) -> Ended {
+async fn read(mut run: Run, seen: &mut Vec<Arc<Event>>, cut: Option<Cut>) -> TurnEnd {
     while let Some(event) = run.next().await {
         match (event, cut) {
             (Ok(event), _) => seen.push(event.event),
-            (Err(error), _) if error.code() == "Trouble" => return Ended::Failed,
-            (Err(_), Some(Cut::AtAppend { .. })) => return Ended::Cut,
+            (Err(error), _) if error.code() == "Trouble" => return TurnEnd::Failed,
+            (Err(_), Some(Cut::AtAppend { .. })) => return TurnEnd::Cut,
             (Err(error), _) => panic!("{}: {error}", error.code()),
         }
         if matches!(cut, Some(Cut::AfterEvent(events)) if events == seen.len()) {
-            return Ended::Cut;
+            return TurnEnd::Cut;
         }
     }
     match run.output::<Value>().await {
-        Ok(output) => Ended::Done(output),
-        Err(RunError::NoOutput) => Ended::Done(Value::Null),
-        Err(RunError::Waiting(open)) => Ended::Waiting(open),
+        Ok(output) => TurnEnd::Done(output),
+        Err(RunError::NoOutput) => TurnEnd::Done(Value::Null),
+        Err(RunError::Waiting(open)) => TurnEnd::Waiting(open),
         Err(error) => panic!("{}: {error}", error.code()),
     }
 }
@@ -203,8 +204,8 @@ fn selected(open: Vec<Question>) -> Vec<Question> {
     open.iter().filter(is_chosen).cloned().collect()
 }
 
-/// Chooses what is answered next: the person's questions, one or all, and when there are none one that is due. In the order of their
-/// topics: the clock of each process shows another time when they are asked.
+/// Chooses the questions to answer next: one or all of the person's questions, or one question with a deadline if the person has none.
+/// They are in the order of their topics, because they are asked at different times in each process.
 fn answered(open: &[Question], one_by_one: bool) -> Vec<&Question> {
     let asked: Vec<&Question> = open.iter().filter(|question| !is_due(question)).collect();
     match asked.first() {
@@ -214,7 +215,7 @@ fn answered(open: &[Question], one_by_one: bool) -> Vec<&Question> {
     }
 }
 
-/// A clock by which pauses between attempts end at once, and deadlines do not come: the play answers at them.
+/// A clock whose pauses between attempts end at once and whose deadlines never come: the play answers questions at their deadlines.
 #[derive(Clone, Debug, Default)]
 struct NoDeadlines(FixedClock);
 

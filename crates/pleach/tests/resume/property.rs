@@ -1,4 +1,4 @@
-//! The cases: every kind of app, cut off everywhere, in memory, in SQLite and in Postgres.
+//! The cases: every kind of app, cut off at every point, in memory, in SQLite and in Postgres.
 
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 use proptest::strategy::{Strategy, Union};
@@ -50,7 +50,7 @@ fn s14_memory_resumable_cut_in_every_append() {
     check("memory, resumable, appends", 40, flow(true), |flow| cut_in_every_append(flow, &Host::memory()));
 }
 
-// Issue 12, L120
+// L120
 #[test]
 fn l120_memory_agents_cut_after_every_event() {
     check("memory, agents", 40, flow_of_agents(false), |flow| cut_after_every_event(flow, &Host::memory()));

@@ -1,4 +1,4 @@
-//! The property that users get, on the same random workflows: it must hold wherever ours does.
+//! The testkit's resume property, checked on the same random workflows: it must hold wherever the property of `check` does.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -15,7 +15,7 @@ use crate::flow::{Flow, Tail, flow, flow_of_agents};
 use crate::graph::root;
 use crate::world::World;
 
-/// What our person answers, as the value alone.
+/// The person's answer to a question, as a plain value.
 fn answer(question: &Question) -> Value {
     let topic = topic(question);
     match question.kind {
@@ -27,8 +27,8 @@ fn answer(question: &Question) -> Value {
     }
 }
 
-/// Whether the ends of two runs can be compared at all: nothing fails for good, no lanes meet in an ordinary node, and no model speaks
-/// about the status of a call: when the process is cut off before the tool has run, the result comes first, and the model speaks once less.
+/// Returns true if the ends of two runs can be compared: nothing fails for good, no lanes meet in an ordinary node, and no model answers
+/// the status of a call. (If the process is cut off before the tool has run, the result comes first and the model answers once less.)
 fn is_steady(flow: &Flow) -> bool {
     let flow_text = format!("{flow:?}").replace("fails: 0", "");
     matches!(flow.tail, Tail::None) && !flow_text.contains("fails: ") && !flow_text.contains("has_status: true")

@@ -1,4 +1,4 @@
-//! What the stored events of a session say, read without the engine.
+//! Reads facts from the stored events of a session without the engine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::bodies::{stable, topic};
 
-/// The outputs of every run, by path, echoes of replayed ones left out.
+/// The outputs of all node runs by path, without the echoes of replayed runs.
 pub(crate) fn results(events: &[Arc<Event>]) -> BTreeMap<String, Vec<Value>> {
     let mut results: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for event in events.iter().filter(|event| event.is_output_for(event.path())) {
@@ -17,8 +17,8 @@ pub(crate) fn results(events: &[Arc<Event>]) -> BTreeMap<String, Vec<Value>> {
     results
 }
 
-/// The output of a run; where a message is the output, its text. Of a taken signal without the id of its event, which each session has
-/// for itself.
+/// The output of a run. If a message is the output, it is the text of the message. The output for a taken signal omits the id of the
+/// signal's event, which differs in each session.
 fn output(event: &Event) -> Option<Value> {
     let mut output = event.output().cloned();
     if let (Some(Value::Object(taken)), "pleach_signal") = (&mut output, event.path().name()) {
@@ -27,7 +27,7 @@ fn output(event: &Event) -> Option<Value> {
     output.or_else(|| (event.node_info().message_as_output() == Some(true)).then(|| event.text().into()))
 }
 
-/// The outputs of every node, in no order: run ids may change where lanes meet in an ordinary node.
+/// The outputs of all nodes, in no order. Where lanes meet in an ordinary node, run ids may differ.
 pub(crate) fn results_by_node(events: &[Arc<Event>]) -> BTreeMap<String, Vec<String>> {
     let mut results: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for event in events.iter().filter(|event| event.is_output_for(event.path())) {
@@ -40,8 +40,8 @@ pub(crate) fn results_by_node(events: &[Arc<Event>]) -> BTreeMap<String, Vec<Str
     results
 }
 
-/// The runs that are complete: their output is stored. One whose output a child gives is complete once that is recorded:
-/// what it does behind its child is not known before.
+/// The complete runs: their output is stored. A run with a delegate is complete once its own end is recorded, because its work after
+/// the delegate is unknown before.
 pub(crate) fn finished(events: &[Arc<Event>]) -> BTreeSet<String> {
     let outputs = events.iter().filter(|event| event.is_output_for(event.path()));
     let own = outputs.map(|event| event.path().to_string());
@@ -49,12 +49,12 @@ pub(crate) fn finished(events: &[Arc<Event>]) -> BTreeSet<String> {
     own.chain(notes.flatten().filter_map(|note| Some(note["run"].as_str()?.to_owned()))).collect()
 }
 
-/// Every question that was asked.
+/// All questions that were asked.
 pub(crate) fn asked(events: &[Arc<Event>]) -> BTreeSet<String> {
     events.iter().flat_map(|event| event.questions()).map(|question| topic(&question)).collect()
 }
 
-/// The questions without an answer behind them.
+/// The questions without a later answer.
 pub(crate) fn open(events: &[Arc<Event>]) -> BTreeSet<String> {
     let mut open = BTreeSet::new();
     let mut selects = BTreeMap::new();
@@ -81,7 +81,7 @@ pub(crate) fn answers(events: &[Arc<Event>]) -> usize {
     events.iter().filter(|event| event.author() == "user" && event.function_responses().any(is_of_client)).count()
 }
 
-/// The responses to calls of tasks are stored in the user's name, too.
+/// Returns false for the responses to calls of tasks, which are stored in the user's name as well.
 fn is_of_client(response: &FunctionResponse) -> bool {
     !response.name.as_deref().is_some_and(is_agent)
 }
@@ -90,20 +90,20 @@ fn is_agent(name: &str) -> bool {
     name == "a" || name.starts_with("a_")
 }
 
-/// Whether a task has asked the user something that is not answered.
+/// Returns true if a task has asked the user something that is not answered.
 pub(crate) fn waits_for_word(events: &[Arc<Event>]) -> bool {
     let asked = events.iter().filter(|event| is_agent(event.author()) && event.text().starts_with("ask ")).count();
     let told = events.iter().filter(|event| event.author() == "user" && event.text() == "told").count();
     asked > told
 }
 
-/// What agents have said, called, answered and changed, in no order: which events hold it depends on where it was cut.
+/// The texts, calls, responses and changes of agents, in no order: their distribution over events depends on the cut.
 pub(crate) fn deeds(events: &[Arc<Event>]) -> Vec<String> {
     let (mut deeds, mut asked_for) = (Vec::new(), BTreeSet::new());
-    // What is behind a stored output or a transfer is not done on a resume.
+    // A resume does not repeat work after a stored output or a transfer.
     let ends = |event: &Event| event.is_output_for(event.path()) || event.actions().transfer_to_agent().is_some();
     let has_ended = |agent: &str| events.iter().any(|event| ends(event) && event.author() == agent);
-    // Nodes that are tools speak in the name of the agent.
+    // Nodes that are tools write events in the name of the agent.
     let is_own = |event: &&Arc<Event>| {
         is_agent(event.author()) && !event.path().segments().any(|segment| segment.starts_with("t_"))
     };
@@ -114,7 +114,7 @@ pub(crate) fn deeds(events: &[Arc<Event>]) -> Vec<String> {
         let (asked, responses): (Vec<_>, Vec<_>) = event.function_responses().partition(|response| {
             event.actions().requested_tool_confirmations().contains_key(response.id.as_deref().unwrap_or_default())
         });
-        // What only holds the place of a result may be stored again with the question.
+        // A placeholder for a result may be stored again with the question.
         asked_for.extend(asked.iter().map(|response| stable(&format!("{author} asks for {:?}", response.id))));
         let responses = responses.into_iter();
         deeds.extend(responses.map(|response| format!("{author} answers {:?} {:?}", response.name, response.response)));
@@ -133,7 +133,7 @@ pub(crate) fn deeds(events: &[Arc<Event>]) -> Vec<String> {
     deeds
 }
 
-/// The keys of the calls whose results are stored.
+/// The keys of the calls with stored results.
 pub(crate) fn called(events: &[Arc<Event>]) -> BTreeSet<String> {
     let responses = events.iter().flat_map(|event| event.function_responses());
     let results = responses.filter_map(|response| response.response.as_ref()?.get("result")?.as_str());

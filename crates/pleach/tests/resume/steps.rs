@@ -10,7 +10,7 @@ use crate::bodies::{again, label, question};
 use crate::flow::{StepsEnd, Task, Trouble, Work};
 use crate::world::World;
 
-/// What a node of steps is made of.
+/// The parts of a node that works in steps.
 #[derive(Clone)]
 struct Plan {
     names: Vec<(&'static str, String)>,
@@ -28,7 +28,7 @@ impl Plan {
             2 => "step-1".to_owned(),
             _ => format!("step-{}", number + 1),
         };
-        // Two of them share a name, so that they are counted.
+        // Two steps share a name, so the second one gets a number.
         let names = (0..count).map(|number| (["s", "s", "t"][usize::from(number)], place(number)));
         Self { names: names.collect(), together, end, trouble: task.trouble.clone(), retry: task.retry }
     }
@@ -39,7 +39,7 @@ impl Plan {
         if self.retry { step.retry(again()) } else { step }
     }
 
-    /// Begins a step by the call, so that those that are made together are counted in order.
+    /// Begins a step when called, so that steps that are made together are numbered in order.
     fn one<'a>(
         &'a self,
         ctx: &'a Context,
@@ -57,7 +57,7 @@ impl Plan {
                 if self.trouble.late {
                     world.fail_at(path, self.trouble.fails)?;
                 }
-                // Some give nothing, which is recorded, too.
+                // One step has no result, which is recorded as well.
                 Ok((number != 1).then(|| label(name, &json!([number, input]))))
             }
         })
@@ -76,7 +76,7 @@ impl Plan {
     }
 }
 
-/// Asks under the same id each time. The signals have the name of the run.
+/// Selects with the same question id each time. The names of the signals contain the path of the run.
 async fn select(ctx: &Context) -> Result<String, NodeError> {
     let select = ctx.select().ask(&question(ctx, 0), "?", |answer: String| format!("answered {answer}"));
     let select = select.sleep(Duration::from_secs(60), || "late".to_owned());

@@ -1,10 +1,10 @@
-//! What a random tree of agents is, in plain data, and how one is drawn and shrunk.
+//! Random trees of agents as plain data, and the strategies that draw and shrink them.
 
 use proptest::prelude::*;
 
 use crate::flow::{Part, Trouble, part, trouble};
 
-/// An agent with those below it.
+/// An agent with its sub-agents.
 #[derive(Clone, Debug)]
 pub(crate) struct Agent {
     pub(crate) kind: Kind,
@@ -24,40 +24,40 @@ pub(crate) enum Kind {
     },
 }
 
-/// What the callbacks before or after an agent do.
+/// The action of the callback before or after an agent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Hook {
     Nothing,
     State,
-    /// Before an agent: instead of it.
+    /// It returns a message. Before an agent, the message replaces the agent's run.
     Says,
 }
 
-/// An agent with a model: what it has, and what the model does with it.
+/// An agent with a model: its tools, and the behaviour of the model.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
     pub(crate) mode: Mode,
     pub(crate) tools: Vec<Tool>,
-    /// What each answer calls, until one is a text: the tools, then the sub-agents, then the parent. A number past
-    /// the end begins again.
+    /// The calls of each answer before the first text. The numbers count the tools, then the sub-agents, then the parent; a number past
+    /// the end wraps around.
     pub(crate) steps: Vec<Vec<usize>>,
-    /// Whether the model gives its calls ids.
+    /// Whether the model's calls have ids.
     pub(crate) has_ids: bool,
     pub(crate) keeps_output: bool,
     /// Whether a task asks the user before it ends.
     pub(crate) asks: bool,
-    /// How often the model lets others have their turn.
+    /// How often the model yields to other tasks.
     pub(crate) pauses: u8,
 }
 
-/// How an agent works, where the agents above leave the choice.
+/// The mode of an agent, if the agents above leave the choice.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Mode {
-    /// It is transferred to.
+    /// Others transfer to the agent.
     Chat,
-    /// It is called and answers once.
+    /// The agent is called and answers once.
     Once,
-    /// It is called and works on a task.
+    /// The agent is called and works on a task.
     Task,
 }
 
@@ -70,17 +70,17 @@ pub(crate) struct Tool {
 #[derive(Clone, Debug)]
 pub(crate) enum ToolKind {
     Plain,
-    /// It changes the state of the session.
+    /// A tool that changes the state of the session.
     Writes,
-    /// A person confirms every call.
+    /// A tool whose calls a person confirms.
     Confirmed,
-    /// It asks for a confirmation itself.
+    /// A tool that asks for a confirmation itself.
     Asks,
-    /// A person sends the result.
+    /// A tool whose result a person sends.
     LongRunning {
         has_status: bool,
     },
-    /// It ends the agent and the loop around it.
+    /// A tool that ends the agent and the loop around it.
     Exit,
     Node(Part),
     /// An agent in an invocation of its own.
@@ -88,19 +88,19 @@ pub(crate) enum ToolKind {
 }
 
 impl Agent {
-    /// Whether agents of the tree run at the same time and are seen by others.
+    /// Returns true if agents of the tree run at the same time and other agents see them.
     pub(crate) fn is_parallel(&self) -> bool {
         matches!(self.kind, Kind::Parallel) || self.subs.iter().any(Self::is_parallel)
     }
 
-    /// Whether a tool of the tree fails.
+    /// Returns true if a tool of the tree fails.
     pub(crate) fn fails(&self) -> bool {
         matches!(&self.kind, Kind::Model(script) if script.fails()) || self.subs.iter().any(Self::fails)
     }
 }
 
 impl Script {
-    /// Whether one of its tools fails.
+    /// Returns true if one of the agent's tools fails.
     pub(crate) fn fails(&self) -> bool {
         self.tools.iter().any(|tool| tool.trouble.fails > 0 || tool.fails_inside())
     }

@@ -1,4 +1,4 @@
-//! Ending an invocation from outside (issue 15: what an operator needs).
+//! Ending an invocation from outside, as an operator does.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::world::World;
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// Waits for one of several things, fails or works for ever, as the message says.
+/// A node that waits for one of several things, fails or works forever, depending on the message.
 fn root() -> impl Node {
     let mut wf = Workflow::builder("wf");
     let first = wf.node("first", async |Input(word): Input<String>| word);
@@ -37,7 +37,7 @@ async fn progress(runner: &Runner, session: &str) -> RunProgress {
     runner.status(("ana", session)).await.unwrap().progress
 }
 
-/// Whatever it does: it waits, it has failed, it was cut off, it runs here, it runs in another process.
+/// Covers invocations that wait, have failed, were cut off, run here, or run in another process.
 async fn an_invocation_is_aborted_wherever_it_is(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let world = World::at(&place).await;
@@ -71,21 +71,21 @@ async fn an_invocation_is_aborted_wherever_it_is(backend: Backend) {
     assert!(here.unfinished(ListUnfinished::new()).await.unwrap().items.is_empty());
     assert!(here.inbox("ana").await.unwrap().is_empty());
 
-    // Neither an answer nor a signal nor the time wakes it.
+    // No answer, signal or deadline wakes the aborted invocation.
     here.answer(("ana", "ask"), "q", true).unwrap().output::<String>().await.unwrap_err();
     let late = here.signal(("ana", "ask"), "paid", ()).await.unwrap_err();
     assert!(matches!(late, RunError::NoReceiver { .. }), "{late}");
     tokio::time::sleep(MINUTE * 2).await;
     assert!(matches!(progress(&here, "ask").await, RunProgress::Aborted));
 
-    // A queued message follows.
+    // A queued message runs after the abort.
     let busy = here.run("ana", "queue", "hang").detach();
     busy.invocation_id().await.unwrap();
     let queued = here.start(pleach::RunRequest::new(("ana", "queue")).message("go").queue(true)).detach();
     assert!(here.abort(("ana", "queue")).await.unwrap());
     assert_eq!(queued.output::<String>().await.unwrap(), "go");
 
-    // The next message begins anew.
+    // The next message starts a new invocation.
     assert_eq!(here.run("ana", "ask", "go").output::<String>().await.unwrap(), "go");
     assert!(!here.abort(("ana", "ask")).await.unwrap());
     let missing = here.abort(("ana", "missing")).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! Actions that nodes set, and what is checked about dynamic children (issue 10 C2).
+//! Actions that nodes set, and the checks of dynamic children.
 
 #![expect(clippy::type_complexity, reason = "tables of cases")]
 
@@ -14,7 +14,7 @@ async fn last_actions(runner: &Runner) -> EventActions {
     session.events.last().unwrap().actions().clone()
 }
 
-/// Runs a handler that returns nothing but actions.
+/// Runs a handler that only returns actions.
 async fn set(change: impl Fn(&mut EventActions) + Clone + Send + Sync + 'static) -> (Vec<String>, EventActions) {
     let node = FunctionNode::new("node", move |ctx: Context| {
         let change = change.clone();
@@ -148,7 +148,7 @@ async fn a_child_inherits_the_author_that_its_caller_has_set() {
     assert_eq!(authors, ["forwarder", "forwarder", "forwarder"]);
 }
 
-/// What a node says that runs `child` with `options` below a workflow.
+/// Runs a node in a workflow that runs `child` with `options`, and returns the node's text.
 async fn dynamic(child: impl Node, options: RunOptions) -> String {
     let child = std::sync::Arc::new(child);
     let caller = FunctionNode::new("caller", move |ctx: Context| {
@@ -194,9 +194,8 @@ async fn a_question_needs_an_id_that_can_be_answered() {
     }
 }
 
-/// issue 10 C2
 #[tokio::test]
-async fn widgets_of_an_event_are_joined_with_those_that_the_context_shows() {
+async fn widgets_of_an_event_are_joined_with_the_widgets_of_the_context() {
     fn widget(id: &str) -> UiWidget {
         UiWidget { id: id.to_owned(), ..UiWidget::default() }
     }
@@ -212,9 +211,9 @@ async fn widgets_of_an_event_are_joined_with_those_that_the_context_shows() {
     assert_eq!(ids, ["a", "b"]);
 }
 
-/// Issue 10 C2: an error changes nothing, whichever of the changes is at fault.
+/// An error changes nothing, whichever of the changes is at fault.
 #[tokio::test]
-async fn c2_a_change_of_actions_is_made_as_a_whole_or_not_at_all() {
+async fn a_change_of_actions_is_made_whole_or_not_at_all() {
     let node = FunctionNode::new("node", async |ctx: Context| {
         ctx.state().set("b", "text")?;
         let refused = ctx.with_actions(|actions| {

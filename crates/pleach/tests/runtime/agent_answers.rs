@@ -1,4 +1,4 @@
-//! Output schemas that a model cannot be held to.
+//! Output schemas that a model cannot enforce.
 
 use pleach::AgentMode;
 use pleach::model::{Model, ModelCall, ModelCapabilities, ModelError, ModelErrorKind, ResponseStream};
@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A model that takes no schema at all.
+/// A model that accepts no schema at all.
 struct Strict {
     takes_both: bool,
 }
@@ -51,7 +51,7 @@ fn an_output_schema_that_the_model_refuses_is_a_fault_of_the_agent() {
         let error = agent.build().unwrap_err().to_string();
         assert!(error.contains(FAULT), "{error}");
     }
-    // The answer is given by a function.
+    // The model answers by calling a function.
     assert!(judge().model(ALONE).tool(tool("look", "Looks.", async || "seen")).build().is_ok());
     assert!(judge().model(ALONE).mode(AgentMode::Task).build().is_ok());
     assert!(LlmAgent::builder("judge").model(ALONE).build().is_ok());

@@ -1,4 +1,4 @@
-//! The calls that a model makes: their ids, what they run, and what becomes of those that fail or are cut off.
+//! The calls that a model makes: their ids, the nodes that they run, and calls that fail or are cut off.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -61,7 +61,7 @@ fn runs_a_node() -> FunctionTool {
     })
 }
 
-// Issue 12: what a tool runs has a path that follows from the call, so that a resume finds the runs of the same call.
+// The path of a node that a tool runs follows from the call, so a resume finds the runs of the same call.
 #[tokio::test]
 async fn nodes_that_a_tool_runs_are_found_again_by_its_call() {
     let script = || {
@@ -71,7 +71,7 @@ async fn nodes_that_a_tool_runs_are_found_again_by_its_call() {
             .then(calling(&[twice("c3", 100)]))
             .then_text("done")
     };
-    // A run that was cut off before its event was stored is made once more, so the runs are not counted.
+    // A run that was cut off before its event was stored is repeated, so the runs are not counted.
     cut_everywhere(|_| agent(&Arc::new(script())).tool(runs_a_node()).build().unwrap()).await;
     let model = Arc::new(script());
     let tools = agent(&model).tool(runs_a_node());
@@ -83,7 +83,7 @@ async fn nodes_that_a_tool_runs_are_found_again_by_its_call() {
     );
 }
 
-// Issue 12, Build 5: ids that providers repeat or number are sent back as they are, and each call gets its own result.
+// Call ids that providers repeat or number are sent back unchanged, and each call gets its own result.
 #[tokio::test]
 async fn repeated_and_numbered_call_ids_are_safe() {
     let negate = || FunctionNode::new("negate", async |Input(x): Input<i64>| -x);
@@ -115,8 +115,8 @@ async fn repeated_and_numbered_call_ids_are_safe() {
     }
 }
 
-// Issue 12, L41, L185: what a sub-agent or a node says on the branch of a call is hidden from the agent that called it, whatever
-// the id looks like.
+// L41, L185: events of a sub-agent or a node on the branch of a call are hidden from the calling agent, whatever the id looks
+// like.
 #[tokio::test]
 async fn l41_events_on_the_branch_of_a_call_are_hidden_for_any_id() {
     for id in ["c1", "1", "functions.worker:0"] {
@@ -147,7 +147,7 @@ fn last_response(model: &ScriptedModel) -> Value {
     to_camel(&last.contents.last().unwrap()).unwrap()["parts"][0]["functionResponse"]["response"].clone()
 }
 
-// Issue 12, Build 5, L102, L107: what the model gets wrong comes back to it as an error, and the run continues.
+// L102, L107: the model gets its mistakes back as errors, and the run continues.
 #[tokio::test]
 async fn l102_l107_wrong_calls_are_answered_as_errors() {
     for (name, args, expected) in [
@@ -169,14 +169,14 @@ async fn l102_l107_wrong_calls_are_answered_as_errors() {
         assert!(error.contains(expected), "{name}: {error}");
         assert_eq!(count.get(), 0);
     }
-    // A call without arguments and without a name, as a broken provider sends it.
+    // A call without arguments and without a name, as a faulty provider sends it.
     let response = LlmResponse::calls([FunctionCall { id: Some("c1".into()), ..FunctionCall::default() }]);
     let model = Arc::new(ScriptedModel::new().then(response).then_text("done"));
     let lines = trace(runner(agent(&model).build().unwrap()).0.run("ana", "s1", "go")).await;
     assert!(lines.last().unwrap().contains("done"), "{lines:#?}");
 }
 
-// Issue 12, Build 5, L103: a tool that panics fails the run as one that returns an error, and hooks can answer for it.
+// L103: a tool that panics fails the run like a tool that returns an error, and hooks can answer in its place.
 #[tokio::test]
 async fn l103_a_tool_that_panics_fails_or_is_answered_for() {
     let panics = || tool("panics", "Panics.", async || -> i64 { panic!("oh") });
@@ -195,7 +195,7 @@ async fn l103_a_tool_that_panics_fails_or_is_answered_for() {
     assert_eq!(last_response(&model), json!({"sorry": "the tool panicked: oh"}));
 }
 
-/// A tool that hangs for the first `times` calls, and notes the ids of its calls.
+/// A tool that hangs for the first `times` calls and records the ids of its calls.
 fn hanging(times: u32, seen: &Arc<std::sync::Mutex<Vec<String>>>) -> FunctionTool {
     let (calls, seen) = (Arc::new(AtomicU32::new(0)), Arc::clone(seen));
     tool("slow", "Is slow.", move |ctx: ToolContext| {
@@ -210,7 +210,7 @@ fn hanging(times: u32, seen: &Arc<std::sync::Mutex<Vec<String>>>) -> FunctionToo
     })
 }
 
-// Issue 12, Build 5: a call that is cancelled with its run is made once more, under its id; a call that has its response is not.
+// A resume repeats a call that was cancelled with its run, under the same id. It does not repeat a call that has its response.
 #[tokio::test]
 async fn a_tool_that_is_cancelled_is_called_again_on_resume() {
     let (seen, count) = (Arc::default(), Count::default());
@@ -226,7 +226,7 @@ async fn a_tool_that_is_cancelled_is_called_again_on_resume() {
     for _ in 0..3 {
         invocation = Some(run.next().await.unwrap().unwrap().invocation_id().clone());
     }
-    // The tool hangs: the caller gives up.
+    // The tool hangs, so the caller gives up.
     assert!(futures::FutureExt::now_or_never(run.next()).is_none());
     drop(run);
     let lines = trace(runner.start(RunRequest::new(key()).invocation_id(invocation.unwrap()))).await;
@@ -235,7 +235,7 @@ async fn a_tool_that_is_cancelled_is_called_again_on_resume() {
     assert_eq!((seen.len(), seen[0] == seen[1], count.get(), model.requests().len()), (2, true, 1, 3));
 }
 
-/// A tool that needs an API key, and shows it.
+/// A tool that needs an API key and returns it.
 fn keyed(name: &str) -> FunctionTool {
     let config = AuthConfig::new(json!({
         "authScheme": {"type": "apiKey", "in": "header", "name": "X-Key"},
@@ -252,7 +252,7 @@ fn keyed(name: &str) -> FunctionTool {
     })
 }
 
-// Issue 12, L118: calls that need one credential ask for it once, and each of them is made again when it has come.
+// L118: calls that need the same credential ask for it once, and each call is made again when the credential has come.
 #[tokio::test]
 async fn l118_calls_that_need_one_credential_all_get_it() {
     let calls = calling(&[("c1", "first", json!({})), ("c2", "second", json!({}))]);
@@ -269,9 +269,9 @@ async fn l118_calls_that_need_one_credential_all_get_it() {
     assert!(given.iter().all(|given| given["apiKey"] == "hush" || given["api_key"] == "hush"), "{given:?}");
 }
 
-// L118: a call that asks for one thing after another has all of it when it is made at last, and asks for nothing twice.
+// L118: a call that asks for several things in turn has all of them in the end and asks for nothing twice.
 #[tokio::test]
-async fn l118_a_call_keeps_what_it_has_asked_for_before() {
+async fn l118_a_call_keeps_the_answers_to_its_earlier_requests() {
     let model = Arc::new(ScriptedModel::calling("needs", json!({})).then_text("done"));
     let needs = keyed("needs").require_confirmation();
     let (runner, sessions) = runner(agent(&model).tool(needs).build().unwrap());
@@ -287,7 +287,7 @@ async fn l118_a_call_keeps_what_it_has_asked_for_before() {
     assert_eq!(stored.matches("adk_request_confirmation").count(), 1, "{stored}");
 }
 
-// Issue 12, L196: an agent tool's events pass the `on_event` hooks, and what they change counts.
+// L196: the events of an agent tool pass the `on_event` hooks, and the changes of the hooks apply.
 #[tokio::test]
 async fn l196_plugins_see_and_change_the_events_of_an_agent_tool() {
     #[derive(Debug, Default)]
@@ -316,7 +316,7 @@ async fn l196_plugins_see_and_change_the_events_of_an_agent_tool() {
     assert_eq!(last_response(&model), json!({"result": "FORTY-TWO"}));
 }
 
-// Issue 12, seam 3: the id of a tool node's call follows from its path and invocation, so that a retry and a resume have the same.
+// The id of a tool node's call follows from its path and invocation, so a retry and a resume use the same id.
 #[tokio::test]
 async fn the_call_id_of_a_tool_node_is_stable() {
     let seen: Arc<std::sync::Mutex<Vec<String>>> = Arc::default();
@@ -342,7 +342,7 @@ async fn the_call_id_of_a_tool_node_is_stable() {
     assert_ne!(seen[1], seen[2]);
 }
 
-/// A task's agent that looks, under the id `id`, and then asks the user.
+/// The agent of a task. It calls `look` with the call id `id` and then asks the user.
 fn asking_worker(id: &str, model_says: &[&str]) -> (Arc<ScriptedModel>, pleach::LlmAgent) {
     let looks = ScriptedModel::new().then(calling(&[(id, "look", json!({}))]));
     let model = model_says.iter().fold(looks, |model, text| model.then_text(*text));
@@ -351,7 +351,7 @@ fn asking_worker(id: &str, model_says: &[&str]) -> (Arc<ScriptedModel>, pleach::
     (model, worker.tool(tool("look", "Looks.", async || 1)).build().unwrap())
 }
 
-// R1210: providers that number the calls of each response give a task's own call the id of the task.
+// R1210: if a provider numbers the calls of each response, a call of the task has the same id as the task.
 #[tokio::test]
 async fn r1210_a_task_is_not_ended_by_a_call_of_its_own_with_its_id() {
     let (_, worker) = asking_worker("call_0", &["Which size?"]);
@@ -365,7 +365,7 @@ async fn r1210_a_task_is_not_ended_by_a_call_of_its_own_with_its_id() {
     let (runner, _) = runner(root);
     assert_eq!(runner.run("ana", "s1", "go").reply().await.unwrap(), "Which size?");
     assert_eq!(runner.run("ana", "s1", "the large one").reply().await.unwrap(), "Painted.");
-    // What a client sends once more opens no task.
+    // A response that the client repeats opens no task.
     let late = FunctionResponse::new("call_0", "look", Map::new());
     let mut session = runner.sessions().get_session(&key(), Default::default()).await.unwrap().unwrap();
     let scope = session.events.iter().find_map(|event| event.isolation_scope().map(str::to_owned));
@@ -391,9 +391,9 @@ async fn r1210_a_task_continues_though_the_run_loads_few_events() {
     assert_eq!(runner.start(request).reply().await.unwrap(), "Painted.");
 }
 
-// L55: a task is the one of its own call, also when an earlier call had its id.
+// L55: a task belongs to its own call, even if an earlier call had the same id.
 #[tokio::test]
-async fn l55_a_task_is_that_of_the_latest_call_with_its_id() {
+async fn l55_a_task_belongs_to_the_latest_call_with_its_id() {
     let worker_model = Arc::new(ScriptedModel::calling("finish_task", json!({"result": "ok"})).repeating());
     let worker = LlmAgent::builder("worker").mode(AgentMode::Task).model(Arc::clone(&worker_model)).build().unwrap();
     let delegate = |what: &str| calling(&[("call_0", "worker", json!({"request": what}))]);
@@ -407,9 +407,9 @@ async fn l55_a_task_is_that_of_the_latest_call_with_its_id() {
     assert_eq!(tasks, ["{\"request\": \"A\"}", "{\"request\": \"B\"}"]);
 }
 
-// L120: what a task has given leaves the status of a job beside it to the model.
+// L120: after the task of a batch has its result, the model still reads the status of the job.
 #[tokio::test]
-async fn l120_a_task_beside_a_job_that_is_cut_anywhere_leaves_the_same() {
+async fn l120_a_task_in_a_batch_with_a_job_has_the_same_result_wherever_it_is_cut_off() {
     cut_everywhere(|_: &Count| {
         let worker_model = ScriptedModel::calling("finish_task", json!({"result": "ok"})).repeating();
         let worker = LlmAgent::builder("worker").mode(AgentMode::Task).model(worker_model).build().unwrap();
@@ -421,7 +421,7 @@ async fn l120_a_task_beside_a_job_that_is_cut_anywhere_leaves_the_same() {
     .await;
 }
 
-// R1210: the agents of a graph see the message that the interrupted turn began with.
+// R1210: the agents of a graph see the message with which the interrupted turn began.
 #[tokio::test]
 async fn r1210_a_turn_of_a_task_that_was_cut_keeps_its_message() {
     for cut in 1..=3 {
@@ -445,9 +445,10 @@ async fn r1210_a_turn_of_a_task_that_was_cut_keeps_its_message() {
     }
 }
 
-// R1010, R1210: a resumable workflow records its end while a task waits for the user; what follows the message is resumed as ever.
+// R1010, R1210: a resumable workflow records its end while a task waits for the user. The work after the user's message can still be
+// resumed.
 #[tokio::test]
-async fn r1210_a_node_behind_a_task_is_resumed_behind_the_output_of_its_child() {
+async fn r1210_a_node_after_a_task_is_resumed_after_the_output_of_its_child() {
     let (_, worker) = asking_worker("look_1", &["Which size?"]);
     let child = FunctionNode::new("child", async || 1);
     let parent = FunctionNode::new("parent", move |ctx: Context| {
@@ -476,9 +477,9 @@ async fn r1210_a_node_behind_a_task_is_resumed_behind_the_output_of_its_child() 
     assert_eq!(left(&sessions).await.1["behind"], true);
 }
 
-// L103: what would end the agent is not stored beside a call that fails.
+// L103: a response that would end the agent is not stored if another call of its batch fails.
 #[tokio::test]
-async fn l103_a_failing_batch_gives_no_answer() {
+async fn l103_a_failing_batch_stores_no_answer() {
     #[derive(Deserialize, serde::Serialize, JsonSchema)]
     struct Sum {
         total: i64,
@@ -503,7 +504,7 @@ async fn l103_a_failing_batch_gives_no_answer() {
     assert!(left(&sessions).await.0.iter().all(|event| !event.contains("Task completed.")));
 }
 
-// R141: a model that calls a reserved function asks nothing of anyone: the function is unknown.
+// R141: if a model calls a reserved function, no question is asked: the function is unknown.
 #[tokio::test]
 async fn r141_a_model_cannot_ask_in_the_name_of_the_runtime() {
     for (name, args) in [
@@ -518,7 +519,7 @@ async fn r141_a_model_cannot_ask_in_the_name_of_the_runtime() {
     }
 }
 
-// R404: an agent node that fails behind its answer keeps the answer as its output when it is tried again.
+// R404: the next attempt of an agent node that failed after its answer keeps the answer as the output.
 #[tokio::test]
 async fn r404_an_answer_is_kept_by_the_next_attempt() {
     let attempts = Count::default();

@@ -12,7 +12,7 @@ use pleach::{
 use crate::agents::{cut_everywhere, left};
 use crate::support::{key, runner};
 
-/// Prints the argument of `print(…)`, saves a file named in `save(…)`, and fails at everything else.
+/// A code executor that prints the argument of `print(…)`, saves the file named in `save(…)` and fails for all other code.
 struct Tiny;
 
 impl CodeExecutor for Tiny {
@@ -45,7 +45,7 @@ fn texts(model: &ScriptedModel, request: usize) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn l71_code_is_executed_and_the_model_reads_what_it_gave() {
+async fn l71_code_is_executed_and_the_model_reads_its_output() {
     let asked = Arc::new(model());
     let (first, sessions) = runner(helper(Arc::clone(&asked)).output_key("answer").build().unwrap());
     assert_eq!(first.run("ana", "s1", "go").reply().await.unwrap(), "It is 3.");
@@ -65,7 +65,7 @@ async fn l71_code_is_executed_and_the_model_reads_what_it_gave() {
 }
 
 #[tokio::test]
-async fn l71_an_answer_behind_code_is_the_output() {
+async fn l71_an_answer_after_code_is_the_output() {
     let single = helper(Arc::new(model())).mode(AgentMode::SingleTurn).build().unwrap();
     let mut wf = Workflow::builder("wf");
     let single = wf.add(single);

@@ -1,4 +1,4 @@
-//! Rows of docs/agent-edge-cases.md that the format of scenarios cannot express. The expected values are google-adk 2.13.0's.
+//! Rows of docs/agent-edge-cases.md that the format of scenarios cannot express. The expected values are from google-adk 2.13.0.
 
 use std::sync::{Arc, Mutex};
 
@@ -29,7 +29,7 @@ fn last_responses(model: &ScriptedModel) -> Vec<Value> {
     parts.map(|part| part["functionResponse"]["response"].clone()).collect()
 }
 
-/// The names that the request with this number declares.
+/// The names of the functions that the request with this number declares.
 fn declared(model: &ScriptedModel, nth: usize) -> Vec<String> {
     model.requests()[nth].declarations().map(|one| one.name.clone().unwrap()).collect()
 }
@@ -99,7 +99,7 @@ async fn l27_a_model_that_combines_tools_and_a_schema_gets_the_schema() {
     assert!(config.get("responseSchema").or(config.get("responseJsonSchema")).is_some(), "{config}");
 }
 
-/// Sends `response` as a client does that knows only the protocol, to the open confirmation.
+/// Answers the open confirmation with `response`, as a client does that knows only the protocol.
 async fn confirm(runner: &Runner, response: Value) -> Run {
     let question = runner.questions(key()).await.unwrap().remove(0);
     let response = response.as_object().unwrap().clone();
@@ -107,7 +107,7 @@ async fn confirm(runner: &Runner, response: Value) -> Run {
     runner.start(RunRequest::new(key()).message(vec![part]))
 }
 
-// A52: what a web page sends.
+// A52: web pages send the answer as text.
 #[tokio::test]
 async fn l117_an_answer_may_be_json_in_a_text() {
     for (text, expected) in [
@@ -199,7 +199,7 @@ fn l180_a_root_that_answers_once_is_refused() {
     assert!(error.to_string().contains("'helper'"), "{error}");
 }
 
-// A116: what the tool has given is kept, and the model is not asked again.
+// A116: the response of the tool is kept, and the model is not asked again.
 #[tokio::test]
 async fn r1130_an_abort_while_a_tool_runs_keeps_its_response() {
     let signal = AbortSignal::new();
@@ -221,7 +221,7 @@ async fn r1130_an_abort_while_a_tool_runs_keeps_its_response() {
     assert_eq!(model.requests().len(), 1);
 }
 
-// L106: the result that a client sends has the name of the function, by which models pair it with its call.
+// L106: a result that a client sends has the name of the function, which models need to pair the result with its call.
 #[tokio::test]
 async fn l106_a_late_result_has_the_name_of_its_function() {
     let job = tool("visa", "Applies.", async || json!({"status": "pending"})).long_running();

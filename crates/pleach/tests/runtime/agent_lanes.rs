@@ -1,4 +1,4 @@
-//! Agents that others call or that run side by side: to whom they hand over, and who sees an answer.
+//! Agents that are called or run in parallel: their transfers, and the agents that see an answer.
 
 use pleach::model::LlmResponse;
 use pleach::prelude::*;
@@ -15,7 +15,7 @@ fn transfers_to(agent: &str) -> ScriptedModel {
     ScriptedModel::calling("transfer_to_agent", json!({"agent_name": agent}))
 }
 
-/// A root that calls `helper`, which answers once and transfers to `target`; the other sub-agent is `peer`.
+/// A root that calls `helper`. The helper answers once and transfers to `target`. The other sub-agent is `peer`.
 fn handing_over(target: &str) -> LlmAgent {
     let helper = LlmAgent::builder("helper").mode(AgentMode::SingleTurn).model(transfers_to(target)).build().unwrap();
     let peer = LlmAgent::builder("peer").model(ScriptedModel::saying("from the peer").repeating()).build().unwrap();
@@ -36,7 +36,7 @@ async fn l185_an_agent_that_is_called_transfers_to_a_peer() {
     cut_everywhere(|_| handing_over("peer")).await;
 }
 
-// L141, L185: one that transfers to its caller is over.
+// L141, L185: a called agent that transfers to its caller has ended.
 #[tokio::test]
 async fn l185_an_agent_that_is_called_transfers_to_its_caller() {
     let (first, sessions) = runner(handing_over("root"));
@@ -51,7 +51,7 @@ fn once(name: &str, model: ScriptedModel) -> pleach::LlmAgentBuilder {
     LlmAgent::builder(name).mode(AgentMode::SingleTurn).model(model)
 }
 
-// L141, L185: agents that hand over to each other within a call run again, each time at a path of its own.
+// L141, L185: agents that transfer to each other within a call run again, each time with a new path.
 #[tokio::test]
 async fn l185_a_called_agent_is_reached_again_by_transfers() {
     let tree = |_: &_| {
@@ -68,7 +68,7 @@ async fn l185_a_called_agent_is_reached_again_by_transfers() {
     cut_everywhere(|_| tree(&())).await;
 }
 
-// L141, L185: two calls whose agents transfer to one peer: it runs for each.
+// L141, L185: if the agents of two calls transfer to one peer, the peer runs once for each call.
 #[tokio::test]
 async fn l185_a_peer_runs_for_each_call() {
     let tree = |_: &_| {
@@ -88,7 +88,7 @@ async fn l185_a_peer_runs_for_each_call() {
     assert_eq!(said.count(), 2, "{events:#?}");
 }
 
-// L141, L190: the agent of a task within a sequence hands back to its caller.
+// L141, L190: the agent of a task within a sequence transfers back to its caller.
 #[tokio::test]
 async fn l190_a_task_within_a_sequence_transfers_to_its_caller() {
     let task = LlmAgent::builder("task").mode(AgentMode::Task).model(transfers_to("caller")).build().unwrap();
@@ -100,7 +100,7 @@ async fn l190_a_task_within_a_sequence_transfers_to_its_caller() {
     assert!(left(&sessions).await.0.iter().any(|event| event.contains(" done ")), "{lines:#?}");
 }
 
-// L134, L191: the callbacks before the agent of a task are asked about each message of the user.
+// L134, L191: the callbacks before the agent of a task run for each message of the user.
 #[tokio::test]
 async fn l191_a_guard_of_a_task_sees_each_message() {
     let model = std::sync::Arc::new(ScriptedModel::saying("not reached").repeating());
@@ -115,7 +115,7 @@ async fn l191_a_guard_of_a_task_sees_each_message() {
     assert_eq!(model.requests().len(), 0, "{:#?}", left(&sessions).await.0);
 }
 
-// Issue 12: agents on two branches that are answered in one message: each sees its own answer.
+// If one message answers agents on two branches, each agent sees its own answer.
 #[tokio::test]
 async fn l177_agents_side_by_side_are_answered_in_one_message() {
     let agent = |name: &str, model: &std::sync::Arc<ScriptedModel>| {
@@ -148,7 +148,7 @@ async fn l177_agents_side_by_side_are_answered_in_one_message() {
     }
 }
 
-// L199: agents of one shell share its path, and models give equal ids to their calls: each call runs its node.
+// L199: the agents of a shell share its path. Even if their models use equal call ids, each call runs its node.
 #[tokio::test]
 async fn l199_equal_call_ids_of_agents_of_a_shell_are_two_runs() {
     let agent = |name: &'static str| {
@@ -172,7 +172,7 @@ async fn l199_equal_call_ids_of_agents_of_a_shell_are_two_runs() {
     .await;
 }
 
-/// A root whose model calls `calls` and then says `done`; `search` ends its task at once, `other` is transferred to.
+/// A root whose model calls `calls` and then says `done`. `search` ends its task at once; `other` is the target of a transfer.
 fn with_task(calls: &[&str], own: impl Tool) -> LlmAgent {
     let search = LlmAgent::builder("search")
         .mode(AgentMode::Task)
@@ -187,9 +187,10 @@ fn with_task(calls: &[&str], own: impl Tool) -> LlmAgent {
     root.sub_agent(search.build().unwrap()).sub_agent(other.build().unwrap()).build().unwrap()
 }
 
-// L190: a task beside a transfer ends before it, and the model is asked once more; so does one that a resume finds undone.
+// L190: a task in a batch with a transfer ends before the transfer, and the model is asked once more. This includes a task that a resume
+// finds unfinished.
 #[tokio::test]
-async fn l190_a_task_beside_a_transfer_ends_before_it() {
+async fn l190_a_task_in_a_batch_with_a_transfer_ends_before_it() {
     for calls in [["look", "search", "transfer_to_agent"], ["transfer_to_agent", "search", "look"]] {
         let tree = |_: &_| with_task(&calls, tool("look", "Looks.", async || 1));
         let (first, sessions) = runner(tree(&()));
@@ -200,9 +201,9 @@ async fn l190_a_task_beside_a_transfer_ends_before_it() {
     }
 }
 
-// L190: a task does not wait for a job of its batch; the model does.
+// L190: a task does not wait for a job of its batch, but the model does.
 #[tokio::test]
-async fn l190_a_task_beside_a_job_begins_at_once() {
+async fn l190_a_task_in_a_batch_with_a_job_begins_at_once() {
     let started = Count::default();
     let count = started.clone();
     let job = tool("job", "Starts a job.", move || {
@@ -222,7 +223,7 @@ async fn l190_a_task_beside_a_job_begins_at_once() {
     assert_eq!(started.get(), 2);
 }
 
-// L190: what the user says to a task does not start the job beside it again.
+// L190: a message of the user to a task does not start the job of the same batch again.
 #[tokio::test]
 async fn l190_a_message_to_a_task_starts_no_job_again() {
     let started = Count::default();
@@ -250,9 +251,9 @@ async fn l190_a_message_to_a_task_starts_no_job_again() {
     assert_eq!(lines, ["root@1: says done"]);
 }
 
-// L199: a question of a node that a tool runs, beside a transfer, is answered before the transfer is made.
+// L199: if a batch has a transfer and a tool whose node asks, the question is answered before the transfer is made.
 #[tokio::test]
-async fn l199_a_question_beside_a_transfer_is_answered_before_it() {
+async fn l199_a_question_in_a_batch_with_a_transfer_is_answered_before_it() {
     let ask = async |ctx: Context| -> Result<i64, NodeError> { ctx.ask("q", "How many?").await };
     let ask = FunctionNode::new("ask", ask).rerun_on_resume(true);
     let other = LlmAgent::builder("other").model(ScriptedModel::saying("from the other"));
@@ -270,7 +271,7 @@ async fn l199_a_question_beside_a_transfer_is_answered_before_it() {
     assert!(runner.questions(key()).await.unwrap().is_empty());
 }
 
-// R1103: an invocation whose root has transferred has a recorded end: it runs nothing when it is named again.
+// R1103: an invocation whose root has transferred has a recorded end, so starting it again runs nothing.
 #[tokio::test]
 async fn r1103_an_invocation_with_a_transfer_is_answered_from_history() {
     let other = LlmAgent::builder("other").model(ScriptedModel::saying("from the other")).build().unwrap();
@@ -284,7 +285,7 @@ async fn r1103_an_invocation_with_a_transfer_is_answered_from_history() {
     assert_eq!(left(&sessions).await, before);
 }
 
-// L117: of a batch with two questions and an answer by a call, the answer is given behind both.
+// L117: if a batch has two questions and an answer by a call, the answer comes after both questions are answered.
 #[tokio::test]
 async fn l117_an_answer_by_a_call_waits_for_all_confirmations() {
     let gated = |name: &str| tool(name, "Works.", async || 1).require_confirmation();
@@ -303,7 +304,7 @@ async fn l117_an_answer_by_a_call_waits_for_all_confirmations() {
     }
 }
 
-// L115, L120: a cut between the responses of a batch and its question stores the question alone.
+// L115, L120: after a cut between the responses of a batch and its question, only the question is stored.
 #[tokio::test]
 async fn l115_a_question_that_was_cut_off_is_asked_without_a_second_response() {
     cut_everywhere(|_| {

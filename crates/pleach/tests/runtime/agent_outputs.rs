@@ -23,7 +23,7 @@ async fn l151_the_output_of_a_root_agent_is_its_reply_read_by_its_schema() {
     let (runner, _) = runner(critic(model).build().unwrap());
     let run = || RunRequest::new(("ana", "s1")).invocation_id("i").message("The soup.");
     assert_eq!(runner.start(run()).output::<Grade>().await.unwrap(), Grade { stars: 4 });
-    // Also later, from what is stored, and without a reader.
+    // The output can be read again later from the log, and without a reader.
     assert_eq!(runner.start(run()).output::<Grade>().await.unwrap(), Grade { stars: 4 });
     assert_eq!(runner.start(run()).detach().output::<Value>().await.unwrap(), json!({"stars": 4}));
     let error = runner.start(run()).output::<Vec<u32>>().await.unwrap_err();
@@ -39,7 +39,7 @@ async fn l151_an_agent_that_was_transferred_to_answers_for_the_root() {
 }
 
 #[tokio::test]
-async fn l151_a_root_agent_without_an_output_says_what_to_call() {
+async fn l151_the_error_of_a_root_agent_without_an_output_names_the_remedy() {
     let without = LlmAgent::builder("critic").model(ScriptedModel::saying("Four stars."));
     for (agent, reason) in [
         (without, "it has no output schema"),
@@ -58,7 +58,7 @@ async fn l151_a_root_agent_without_an_output_says_what_to_call() {
 
 // L86: google-adk leaves no event.
 #[tokio::test]
-async fn l86_a_model_that_says_nothing_leaves_an_event_that_says_so() {
+async fn l86_an_empty_response_of_a_model_is_stored_as_an_event() {
     let model = ScriptedModel::new().then(pleach::model::LlmResponse::default());
     let (runner, sessions) = runner(LlmAgent::builder("helper").model(model).build().unwrap());
     assert_eq!(runner.run("ana", "s1", "Hello?").reply().await.unwrap(), "");

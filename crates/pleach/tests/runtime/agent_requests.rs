@@ -1,4 +1,4 @@
-//! How an agent makes its requests, and what its planner does (issue 12, build 2).
+//! The requests that an agent makes, and the work of its planner.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use pleach::{
 
 use crate::support::{runner, stored, trace};
 
-/// Adds its name to the system instruction and to the state.
+/// A processor that adds its name to the system instruction and to the state.
 struct Named(&'static str);
 
 impl RequestProcessor for Named {
@@ -78,7 +78,7 @@ fn l25_a_place_that_there_is_not_and_a_second_name_are_faults() {
     );
 }
 
-/// Marks what comes before `|` as a thought, and counts its responses in the state.
+/// A planner that marks the text before `|` as a thought and counts its responses in the state.
 struct Marks;
 
 impl Planner for Marks {
@@ -108,7 +108,7 @@ async fn l70_a_planner_instructs_and_reads_the_plan_out_of_responses() {
     let requests = model.requests();
     let system = requests[0].config.system_instruction.as_deref().unwrap();
     assert!(system.starts_with("I\n\n") && system.ends_with("\n\nPlan first."), "{system}");
-    // The plan is no thought any more where the model reads it again.
+    // When the model reads the plan again, the plan is no longer marked as a thought.
     let said = &requests[1].contents[1];
     let parts: Vec<_> = said.parts().iter().map(|part| (part.text.as_deref().unwrap(), part.thought)).collect();
     assert_eq!(parts, [("look up", None), ("Sunny.", None)]);

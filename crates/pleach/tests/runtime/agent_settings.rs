@@ -1,4 +1,4 @@
-//! What an app and a run set for their agents: the default model, the limit of calls, what only models see.
+//! Settings of apps and runs for their agents: the default model, the limit of calls, content that only models see.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ async fn l5_an_agent_has_its_own_model_or_that_of_the_nearest_agent_above_or_the
     };
     let helper = || agent("helper").build().unwrap();
     assert_eq!(answer(above("helper").sub_agent(helper()).build().unwrap()).await, "above");
-    // Agents that have no model are skipped.
+    // Agents without a model are skipped.
     let sequence = SequentialAgent::builder("sequence").sub_agent(helper()).build().unwrap();
     assert_eq!(answer(above("sequence").sub_agent(sequence).build().unwrap()).await, "above");
 }
@@ -92,7 +92,7 @@ async fn l54_models_see_the_input_context_of_a_run_and_nothing_stores_it() {
     assert!(!stored(&sessions).await.iter().any(|line| line.contains("page")));
 }
 
-// L28: the labels of a run win over those of an agent, whose name is a label, too.
+// L28: the labels of a run win over the labels of an agent, including the label with the agent's name.
 #[tokio::test]
 async fn l28_a_run_has_labels() {
     let model = Arc::new(ScriptedModel::saying("Hello."));

@@ -1,4 +1,4 @@
-//! Agents that work on a task, and what they wait for.
+//! Agents that work on a task and wait for answers, jobs and messages.
 
 use pleach::prelude::*;
 use pleach::{AgentMode, Content, FunctionResponse, InMemorySessionService, Map, Part, RunRequest};
@@ -11,7 +11,7 @@ fn has_text(request: &pleach::model::LlmRequest, text: &str) -> bool {
     request.contents.iter().any(|content| content.text().contains(text))
 }
 
-/// The answer that approves what was asked last.
+/// The answer that approves the last request for confirmation.
 async fn approval(sessions: &InMemorySessionService) -> Content {
     let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
     let mut asked = session.events.iter().flat_map(|event| event.function_calls().cloned().collect::<Vec<_>>());
@@ -21,9 +21,9 @@ async fn approval(sessions: &InMemorySessionService) -> Content {
     Content::new("user", [Part::function_response(answer)])
 }
 
-/// The model calls a tool about the user's message before the user approves what was asked.
+/// The model calls a tool for the user's message before the user approves the earlier call.
 #[tokio::test]
-async fn l191_an_approval_counts_after_calls_of_other_tools() {
+async fn l191_an_approval_applies_after_calls_of_other_tools() {
     let pay = tool("pay", "Pays.", |_: ToolContext| async { Ok::<_, NodeError>("paid") }).require_confirmation();
     let price = tool("price", "Says the price.", |_: ToolContext| async { Ok::<_, NodeError>("5") });
     let model = ScriptedModel::calling("pay", json!({}))
@@ -40,7 +40,7 @@ async fn l191_an_approval_counts_after_calls_of_other_tools() {
     assert!(lines.iter().any(|line| line.contains("paid")), "{lines:#?}");
 }
 
-/// A job that asks first has not begun before it is approved, whatever the user says in between.
+/// A job that asks first does not begin before it is approved, whatever the user says in between.
 #[tokio::test]
 async fn l191_a_job_begins_when_it_is_approved() {
     for says_something in [false, true] {
@@ -59,7 +59,7 @@ async fn l191_a_job_begins_when_it_is_approved() {
     }
 }
 
-/// A task that asks for a confirmation, and then answers a text.
+/// A task that waits for a confirmation answers a text of the user.
 #[tokio::test]
 async fn l191_a_message_to_a_task_that_waits_asks_the_model() {
     for resumable in [false, true] {
@@ -78,13 +78,13 @@ async fn l191_a_message_to_a_task_that_waits_asks_the_model() {
 
         trace(runner.start(RunRequest::new(key()).message(approval(&sessions).await))).await;
         let lines = left(&sessions).await.0;
-        assert!(lines.iter().any(|line| line.contains("paid")), "the approval still counts: {lines:#?}");
+        assert!(lines.iter().any(|line| line.contains("paid")), "the approval still applies: {lines:#?}");
         let last = trace(runner.run("ana", "s1", "thanks")).await;
         assert!(last.iter().any(|line| line.contains("done")), "{last:#?}");
     }
 }
 
-/// The job of a task runs on while the user speaks.
+/// The job of a task continues while the user sends a message.
 #[tokio::test]
 async fn l191_a_message_to_a_task_whose_job_runs_asks_the_model() {
     let job = tool("job", "Runs.", |_: ToolContext| async { Ok::<_, NodeError>(Value::Null) }).long_running();
@@ -126,9 +126,9 @@ async fn l191_a_task_whose_tool_skips_the_summary_continues_in_a_resumable_app()
     assert!(lines.iter().any(|line| line.contains("last {")), "{lines:#?}");
 }
 
-/// The end of a task is refused while it delegates a part of it, and the model hears why.
+/// A task may not end while it delegates a part of its work. The model gets the reason.
 #[tokio::test]
-async fn l192_a_task_does_not_end_beside_a_call_that_delegates() {
+async fn l192_a_task_does_not_end_in_a_batch_with_a_call_that_delegates() {
     let part = LlmAgent::builder("part").mode(AgentMode::Task).description("parts");
     let part = part.model(ScriptedModel::calling("finish_task", json!({"result": "part"}))).build().unwrap();
     let both = [("part", json!({"request": "a"})), ("finish_task", json!({"result": "early"}))];

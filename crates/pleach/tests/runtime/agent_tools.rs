@@ -1,4 +1,4 @@
-//! Tools of agents: what they answer with, where they come from, and what their failures lead to.
+//! Tools of agents: their responses, their toolsets and their failures.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,7 +20,7 @@ fn contents(request: &LlmRequest) -> Value {
     to_camel(&request.contents).unwrap()
 }
 
-/// Runs an agent with a tool that its model calls once, and returns the last content of the second request.
+/// Runs an agent with a tool that its model calls once and returns the last content of the second request.
 async fn response_of(tool: FunctionTool) -> Value {
     let model = Arc::new(ScriptedModel::calling(tool.name(), json!({})).then_text("done"));
     let agent = LlmAgent::builder("helper").model(Arc::clone(&model)).tool(tool).build().unwrap();
@@ -31,7 +31,7 @@ async fn response_of(tool: FunctionTool) -> Value {
     response
 }
 
-// Issue 12, seam 2, L105: media ride on the response of the call, as google-adk 2.13.0 sends them.
+// L105: media are sent with the response of the call, as google-adk 2.13.0 sends them.
 #[tokio::test]
 async fn l105_media_ride_on_the_response() {
     let chart = tool("chart", "Draws.", async || {
@@ -49,14 +49,14 @@ async fn l105_media_ride_on_the_response() {
     assert_eq!(response_of(quiet).await, expected);
 }
 
-// L106: a long-running tool that gives media has a result.
+// L106: a long-running tool that returns media has a result.
 #[tokio::test]
 async fn l106_media_of_a_long_running_tool_are_its_result() {
     let preview = tool("preview", "Draws.", async || ToolResult::default().with_bytes("image/png", b"png".to_vec()));
     assert_eq!(response_of(preview.long_running()).await["response"], json!({}));
 }
 
-// R850: as a node, the value is the output and the media are the content of its event.
+// R850: if a tool is a node, its value is the output and its media are the content of the event.
 #[tokio::test]
 async fn r850_media_of_a_tool_node_are_its_content() {
     let chart = tool("chart", "Draws.", async || ToolResult::from(json!(7)).with_bytes("image/png", b"png".to_vec()));
@@ -72,9 +72,9 @@ async fn r850_media_of_a_tool_node_are_its_content() {
 struct Drive {
     listed: Arc<AtomicU32>,
     closed: Arc<AtomicU32>,
-    /// Its second tool has a name of its own for each listing.
+    /// Whether the second tool has a new name in each listing.
     changes: bool,
-    /// Why it cannot be closed.
+    /// The way in which closing fails, if it does.
     stuck: Option<&'static str>,
 }
 
@@ -110,13 +110,13 @@ impl Toolset for Drive {
     }
 }
 
-/// The names that each request of a run declares.
+/// The names of the functions that each request of a run declares.
 fn declared(model: &ScriptedModel) -> Vec<Vec<String>> {
     let names = |request: &LlmRequest| request.declarations().map(|one| one.name.clone().unwrap()).collect();
     model.requests().iter().map(names).collect()
 }
 
-// Issue 12, seam 2, L57: an invocation lists the tools once, another invocation again.
+// L57: each invocation lists the tools once.
 #[tokio::test]
 async fn l57_a_toolset_is_listed_once_in_an_invocation() {
     let (drive, changing) = (Drive::default(), Drive { changes: true, ..Drive::default() });
@@ -135,7 +135,7 @@ async fn l57_a_toolset_is_listed_once_in_an_invocation() {
     assert_eq!(declared(&model), [["read", "write0"], ["read", "write1"]]);
 }
 
-// L57: names get a prefix, in the declaration and in calls; a filter sees them without it.
+// L57: names have a prefix in declarations and in calls. A filter sees the names without the prefix.
 #[tokio::test]
 async fn l57_a_prefix_and_a_filter_choose_tools() {
     let drive = SharedToolset::new(Drive::default());
@@ -150,7 +150,7 @@ async fn l57_a_prefix_and_a_filter_choose_tools() {
     assert_eq!((&response["name"], &response["response"]), (&json!("g_read"), &json!({"result": "ok"})));
 }
 
-// L57: what a server calls its tools does not replace the agent's own tools, nor those of another server.
+// L57: the names of a server's tools do not replace the agent's own tools or the tools of another server.
 #[tokio::test]
 async fn l57_a_name_that_is_taken_stays_with_its_tool() {
     let model = Arc::new(ScriptedModel::calling("read", json!({})).then_text("done"));
@@ -163,7 +163,7 @@ async fn l57_a_name_that_is_taken_stays_with_its_tool() {
     assert_eq!(response["response"], json!({"result": "own"}));
 }
 
-// Issue 12, seam 2: a toolset is closed once with the Runner, wherever its agents are.
+// A toolset is closed once with the Runner, wherever its agents are.
 #[tokio::test]
 async fn a_toolset_is_closed_once_with_the_runner() {
     let drive = Drive::default();
@@ -182,7 +182,7 @@ async fn a_toolset_is_closed_once_with_the_runner() {
     assert_eq!(drive.closed.load(Ordering::Relaxed), 1);
 }
 
-// Issue 12, seam 2: what cannot be closed is named, and holds nothing else up.
+// A toolset that cannot be closed is named and delays nothing else.
 #[tokio::test(start_paused = true)]
 async fn toolsets_that_do_not_close_are_named() {
     let drives = ["no connection", "forever", "panic"].map(|why| Drive { stuck: Some(why), ..Drive::default() });
@@ -199,12 +199,12 @@ async fn toolsets_that_do_not_close_are_named() {
     assert_eq!(good.closed.load(Ordering::Relaxed), 1);
 }
 
-/// What the model gets beside the conversation: the system instruction.
+/// The system instruction of a request.
 fn instruction(request: &LlmRequest) -> &str {
     request.config.system_instruction.as_deref().unwrap_or_default()
 }
 
-/// A memory of an earlier session, which is found by its words.
+/// A memory of an earlier session that a search for its words finds.
 #[derive(Debug)]
 struct Earlier;
 
@@ -246,8 +246,8 @@ async fn with_services(agent: LlmAgent) -> Runner {
 /// The list of files, as google-adk 2.13.0 writes it.
 const FILES: &str = "You have a list of artifacts:\n  [\"f.txt\", \"p.png\", \"t\", \"user:u.bin\"]\n\n  When the user asks questions about any of the artifacts, you should call the\n  `load_artifacts` function to load the artifact. Always call load_artifacts\n  before answering questions related to the artifacts, regardless of whether the\n  artifacts have been loaded before. Do not depend on prior answers about the\n  artifacts.\n  ";
 
-// Issue 12, built-in tools: files are listed in every request, and shown in the one behind the call alone. What is expected was
-// recorded from google-adk 2.13.0.
+// Every request lists the files, but only the request right after the call contains their content. The expected values were recorded
+// from google-adk 2.13.0.
 #[tokio::test]
 async fn load_artifacts_shows_files_once() {
     let names = json!({"artifact_names": ["f.txt", "p.png", "u.bin", "t", "nope"]});
@@ -279,7 +279,7 @@ async fn load_artifacts_shows_files_once() {
 }
 
 #[tokio::test]
-async fn load_artifacts_refuses_what_is_no_list_of_names() {
+async fn load_artifacts_refuses_arguments_that_are_not_a_list_of_names() {
     let calls = ScriptedModel::calling("load_artifacts", json!({"artifact_names": "x"}));
     let model = Arc::new(calls.then_call("load_artifacts", json!({})).then_text("done"));
     let agent = LlmAgent::builder("helper").model(Arc::clone(&model)).tool(load_artifacts().convert(|_, _| None));
@@ -288,7 +288,7 @@ async fn load_artifacts_refuses_what_is_no_list_of_names() {
     let error = json!({"error": "'artifact_names' must be a list of strings.", "error_code": "INVALID_ARGUMENTS"});
     assert_eq!(last[2]["parts"][0]["functionResponse"]["response"], error);
     assert_eq!(last[4]["parts"][0]["functionResponse"]["response"]["artifact_names"], json!([]));
-    // Without files there is nothing to say.
+    // Without files the instruction does not mention files.
     let model = Arc::new(ScriptedModel::saying("done"));
     let agent = LlmAgent::builder("helper").model(Arc::clone(&model)).tool(load_artifacts()).build().unwrap();
     let artifacts = InMemoryArtifactService::with_clock(Arc::new(pleach::SystemClock));
@@ -297,11 +297,11 @@ async fn load_artifacts_refuses_what_is_no_list_of_names() {
     assert!(!instruction(&model.requests()[0]).contains("artifacts"));
 }
 
-/// What the model gets of the memory, as google-adk 2.13.0 writes it.
+/// The instruction with the memory, as google-adk 2.13.0 writes it.
 const REMEMBERED: &str = "The following content is from your previous conversations with the user.\nThey may be useful for answering the user's current query.\n<PAST_CONVERSATIONS>\nTime: 1970-01-01T00:16:40\nuser: I like tea\nTime: 1970-01-01T00:16:41.500000\nagent: ok tea noted\n</PAST_CONVERSATIONS>\n";
 
-// Issue 12, built-in tools: the text from memory comes before the words of the user, or behind the response in the middle of a turn.
-// Recorded from google-adk 2.13.0.
+// The text from memory comes before the user's message, or after the response in the middle of a turn. The expected values were
+// recorded from google-adk 2.13.0.
 #[tokio::test]
 async fn preload_memory_shows_what_the_message_finds() {
     let model = Arc::new(ScriptedModel::calling("t", json!({})).then_text("done").then_text("more"));
@@ -319,7 +319,7 @@ async fn preload_memory_shows_what_the_message_finds() {
     assert_eq!(declared(&model)[0], ["t"]);
 }
 
-// Recorded from google-adk 2.13.0: the result is no object there, so it is wrapped.
+// Recorded from google-adk 2.13.0: the result there is not an object, so it is wrapped.
 #[tokio::test]
 async fn load_memory_shows_that_there_is_a_memory() {
     let model = Arc::new(ScriptedModel::calling("load_memory", json!({"query": "noted"})).then_text("done"));
@@ -332,7 +332,7 @@ async fn load_memory_shows_that_there_is_a_memory() {
     assert_eq!(response["result"]["memories"][0]["content"]["parts"], json!([{"text": "ok tea noted"}]));
 }
 
-// Issue 12, built-in tools: the model asks the user; the call is an open question with a message and a schema.
+// The model asks the user: the call is an open question with a message and a schema.
 #[tokio::test]
 async fn request_input_asks_the_user() {
     let asked = json!({"message": "Size?", "response_schema": {"type": "string"}});
@@ -351,9 +351,9 @@ async fn request_input_asks_the_user() {
     assert_eq!(schema["required"], json!(["message"]));
 }
 
-/// Two agents that are called at once each add to a counter of the user: neither sum replaces the other.
+/// Two agents that are called at once each add to a counter of the user. Neither sum replaces the other.
 #[tokio::test]
-async fn what_called_agents_add_to_the_state_adds_up() {
+async fn additions_of_called_agents_to_the_state_add_up() {
     let count = tool("count", "Counts.", async |ctx: ToolContext| -> Result<&str> {
         ctx.state().add("user:calls", 1)?;
         Ok("counted")

@@ -1,4 +1,4 @@
-//! LLM agents through the public API: what scenarios cannot say.
+//! LLM agents through the public API: behaviour that scenarios cannot express.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -30,7 +30,7 @@ impl Count {
     }
 }
 
-/// A tool that counts its calls, and writes its argument into the state.
+/// A tool that counts its calls and writes its argument into the state.
 pub(crate) fn counting(name: &'static str, count: &Count) -> FunctionTool {
     let count = count.clone();
     tool(name, "Counts.", move |Args(City { city }): Args<City>, ctx: ToolContext| {
@@ -47,7 +47,7 @@ fn call(name: &str, city: &str) -> (String, Value) {
     (name.to_owned(), json!({"city": city}))
 }
 
-/// What a run leaves: the author, the path and what is said and called of each event, and the state.
+/// The traces of a run in the session: the author, path, texts and calls of each event, and the state.
 pub(crate) async fn left(sessions: &InMemorySessionService) -> (Vec<String>, pleach::Map) {
     let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
     let line = |event: &Event| {
@@ -59,14 +59,14 @@ pub(crate) async fn left(sessions: &InMemorySessionService) -> (Vec<String>, ple
     (session.events.iter().map(|event| line(event)).collect(), session.state)
 }
 
-/// Runs an agent to its end, and again with a cut behind each of its events: what is left must be the same, and `made` says so of
-/// the calls of tools.
+/// Runs an agent to its end, and again with a cut after each of its events. The session and the number of tool calls must be the
+/// same each time.
 pub(crate) async fn cut_everywhere<N: Node>(agent: impl Fn(&Count) -> N) {
     cut_everywhere_in(false, agent).await;
 }
 
-/// The same, in an app that is resumable or not. A step of a resumable app begins while its checkpoint is stored: its models must
-/// bear a further call.
+/// Like [`cut_everywhere`], in an app that is resumable or not. A step of a resumable app begins while its checkpoint is stored, so
+/// its models must allow a further call.
 pub(crate) async fn cut_everywhere_in<N: Node>(resumable: bool, agent: impl Fn(&Count) -> N) {
     let whole_count = Count::default();
     let (whole, sessions) = runner_of_app(agent(&whole_count), resumable);
@@ -74,7 +74,7 @@ pub(crate) async fn cut_everywhere_in<N: Node>(resumable: bool, agent: impl Fn(&
     assert!(lines.iter().all(|line| !line.starts_with('!')), "{lines:#?}");
     let left = async |sessions: &InMemorySessionService| {
         let (mut lines, state) = left(sessions).await;
-        // Checkpoints and marks of an app that is resumable may be stored again, or not at all.
+        // Checkpoints and end marks of a resumable app may be stored again, or not at all.
         lines.retain(|line| !resumable || !line.ends_with("  [] [] {}"));
         (lines, state)
     };
@@ -96,7 +96,7 @@ pub(crate) async fn cut_everywhere_in<N: Node>(resumable: bool, agent: impl Fn(&
     }
 }
 
-// Issue 12, L120: an agent continues behind its last event, and no call that has its response is made again.
+// L120: an agent continues after its last event, and no call that has its response is made again.
 #[tokio::test]
 async fn l120_an_agent_that_is_cut_anywhere_leaves_the_same() {
     cut_everywhere(|count| {
@@ -123,7 +123,7 @@ async fn l120_an_agent_that_is_cut_anywhere_leaves_the_same() {
     .await;
 }
 
-// L135, L136: what is behind the last answer is not lost where it is cut off from it.
+// L135, L136: the callback after the last answer is not lost if the run is cut off between them.
 #[tokio::test]
 async fn l136_an_agent_that_is_cut_before_its_last_callback_leaves_the_same() {
     cut_everywhere(|_| {
@@ -137,7 +137,7 @@ async fn l136_an_agent_that_is_cut_before_its_last_callback_leaves_the_same() {
     .await;
 }
 
-// Issue 12: ids of providers divide no path and no branch.
+// Dots in the ids of providers do not divide paths and branches.
 #[tokio::test]
 async fn l199_a_call_with_dots_in_its_id_runs_a_node() {
     let shout = FunctionNode::new("shout", async |Input(text): Input<String>| text.to_uppercase());
@@ -150,7 +150,7 @@ async fn l199_a_call_with_dots_in_its_id_runs_a_node() {
     assert!(format!("{:?}", model.requests()[1].contents).contains("HEY"));
 }
 
-// Issue 12, R708: a transfer is found again.
+// R708: a resume finds a transfer again.
 #[tokio::test]
 async fn r708_a_run_with_transfers_that_is_cut_anywhere_leaves_the_same() {
     cut_everywhere(|count| {
@@ -169,7 +169,7 @@ async fn r708_a_run_with_transfers_that_is_cut_anywhere_leaves_the_same() {
     .await;
 }
 
-/// A graph of an agent that transfers, in this mode, and a node behind it.
+/// A graph of an agent that transfers, in this mode, followed by a node.
 fn transferring(mode: Option<AgentMode>, count: &Count) -> Workflow {
     let to = |agent: &str| json!({"agent_name": agent});
     let leaf = LlmAgent::builder("leaf").model(ScriptedModel::calling("one", json!({"city": "a"})).then_text("found"));
@@ -185,7 +185,7 @@ fn transferring(mode: Option<AgentMode>, count: &Count) -> Workflow {
     wf.build().unwrap()
 }
 
-// Issue 12, R708: an agent of a graph transfers, and its successor runs behind the agent that took over. A conversing one waits.
+// R708: if an agent of a graph transfers, its successor runs after the agent that took over. In chat mode the graph waits.
 #[tokio::test]
 async fn r708_l180_an_agent_of_a_graph_transfers() {
     let (runner_of, _) = runner(transferring(None, &Count::default()));
@@ -201,7 +201,7 @@ async fn r708_l180_an_agent_of_a_graph_transfers() {
     cut_everywhere(|count| transferring(Some(AgentMode::Chat), count)).await;
 }
 
-// Issue 12, L185: the runs of a sub-agent that is called twice are distinguished.
+// L185: the runs of a sub-agent that is called twice are distinguished.
 #[tokio::test]
 async fn l185_a_sub_agent_called_twice_and_cut_anywhere_leaves_the_same() {
     cut_everywhere(|count| {
@@ -219,7 +219,7 @@ async fn l185_a_sub_agent_called_twice_and_cut_anywhere_leaves_the_same() {
     .await;
 }
 
-// Issue 12, L179: shell agents find the sub-agent and the round in which they were.
+// L179: a resumed shell agent continues with the sub-agent and the round at which it was cut off.
 #[tokio::test]
 async fn l179_shell_agents_that_are_cut_anywhere_leave_the_same() {
     cut_everywhere(|count| {
@@ -245,7 +245,7 @@ async fn l179_shell_agents_that_are_cut_anywhere_leave_the_same() {
     .await;
 }
 
-/// Issue 12: an agent node in a graph is cut like other nodes.
+/// An agent node in a graph is cut off and resumed like other nodes.
 #[tokio::test]
 async fn an_agent_node_that_is_cut_anywhere_leaves_the_same() {
     cut_everywhere(|count| {
@@ -262,7 +262,7 @@ async fn an_agent_node_that_is_cut_anywhere_leaves_the_same() {
     .await;
 }
 
-/// Issue 12: an invocation that has ended calls no model when it is resumed.
+/// A resume of an invocation that has ended calls no model.
 #[tokio::test]
 async fn resuming_an_ended_invocation_calls_no_model() {
     let model = ScriptedModel::saying("done").then_text("not wanted");
@@ -275,7 +275,7 @@ async fn resuming_an_ended_invocation_calls_no_model() {
     assert_eq!((model.replies_left(), left(&sessions).await.0.len()), (1, events));
 }
 
-// Issue 12, L117: of two confirmations in one batch, both must be answered before a tool is called or the model is asked.
+// L117: if a batch asks for two confirmations, both must be answered before a tool is called or the model is asked.
 #[tokio::test]
 async fn l117_an_agent_waits_for_all_confirmations_of_a_batch() {
     let count = Count::default();
@@ -295,7 +295,7 @@ async fn l117_an_agent_waits_for_all_confirmations_of_a_batch() {
     assert!(lines.last().unwrap().contains("done"), "{lines:#?}");
 }
 
-// Issue 12, L191: a task takes several turns of the user.
+// L191: a task can take several turns of the user.
 #[tokio::test]
 async fn l191_a_task_takes_turns_of_the_user() {
     let worker = LlmAgent::builder("worker")
@@ -311,7 +311,7 @@ async fn l191_a_task_takes_turns_of_the_user() {
     assert_eq!(reply, "All done.", "{:#?}", left(&sessions).await.0);
 }
 
-// L175, L191: a shell agent of a graph waits while a task below it asks the user; google-adk runs no task there.
+// L175, L191: a shell agent of a graph waits while a task below it asks the user. google-adk runs no tasks there.
 #[tokio::test]
 async fn l175_a_shell_agent_of_a_graph_waits_for_its_tasks() {
     let agent = |name: &str, model: ScriptedModel| LlmAgent::builder(name).model(model);
@@ -336,7 +336,7 @@ async fn l175_a_shell_agent_of_a_graph_waits_for_its_tasks() {
     assert!(said[0].contains("Booked.") && said[1].contains("Paid.") && said[2].contains("closed"), "{done:#?}");
 }
 
-// L177: agents that run together are on branches of their own, and all that they change arrives.
+// L177: parallel agents run on branches of their own, and all their changes are stored.
 #[tokio::test]
 async fn l177_parallel_agents_run_on_branches() {
     let agent = |name: &str, count: &Count| {
@@ -357,7 +357,7 @@ async fn l177_parallel_agents_run_on_branches() {
     );
 }
 
-// L177: agents that run together end at once when one of them escalates; an escalation further below ends only what is above it.
+// L177: parallel agents end at once if one of them escalates. An escalation further below ends only the agents above it.
 #[tokio::test]
 async fn l177_an_escalation_ends_the_parallel_agent_right_above() {
     let exits = |count: &Count| {
@@ -388,7 +388,7 @@ async fn l177_an_escalation_ends_the_parallel_agent_right_above() {
     assert!(stored.iter().any(|event| event.ends_with("says found")) && count.get() == 1, "{stored:#?}");
 }
 
-// L179: shell agents are nodes of graphs, also below another one.
+// L179: shell agents can be nodes of graphs, including shells below another shell.
 #[tokio::test]
 async fn l179_shell_agents_of_graphs_are_cut_anywhere() {
     cut_everywhere_in(true, |_| {
@@ -406,7 +406,7 @@ async fn l179_shell_agents_of_graphs_are_cut_anywhere() {
     .await;
 }
 
-// L178, L179: marks that a resume holds back count for where the next round of a loop begins.
+// L178, L179: marks that a resume holds back still decide where the next round of a loop begins.
 #[tokio::test]
 async fn l179_a_loop_that_is_cut_anywhere_runs_all_rounds() {
     cut_everywhere_in(true, |_| {
@@ -421,7 +421,7 @@ async fn l179_a_loop_that_is_cut_anywhere_runs_all_rounds() {
     .await;
 }
 
-// L110, L120: an agent that has ended its turn beside a job without a result waits for it behind a resume, too.
+// L110, L120: if an agent ends its turn while a job has no result, it waits for the job, even after a resume.
 #[tokio::test]
 async fn l120_a_resumed_agent_waits_for_its_job() {
     let job = || tool("job", "Begins.", async || Ok::<_, NodeError>(json!({"status": "begun"}))).long_running();
@@ -438,7 +438,7 @@ async fn l120_a_resumed_agent_waits_for_its_job() {
     assert!(matches!(&error, RunError::Waiting(open) if open.len() == 1), "{error:?}");
 }
 
-// R307, L179: an agent of a graph that waits for the user waits behind a resume, too; what follows it does not run.
+// R307, L179: an agent of a graph that waits for the user still waits after a resume, and its successor does not run.
 #[tokio::test]
 async fn l179_agents_that_wait_for_the_user_are_cut_anywhere() {
     cut_everywhere_in(true, |_| {
@@ -461,7 +461,7 @@ async fn l179_agents_that_wait_for_the_user_are_cut_anywhere() {
     .await;
 }
 
-// L155: fragments are printed once, and the complete event is stored alone.
+// L155: fragments are shown once, and only the complete event is stored.
 #[tokio::test]
 async fn l155_fragments_come_once() {
     let model = ScriptedModel::new().then_fragments(["Su", "nny."]);
@@ -498,7 +498,7 @@ async fn l195_l199_agents_and_nodes_are_tools() {
     assert_eq!((state["one"].clone(), count.get()), (json!("Bergen"), 1));
 }
 
-// L197: an agent that has got a status from its long-running tool answers; one that has got nothing waits.
+// L197: an agent answers if its long-running tool returned a status, and waits if the tool returned nothing.
 #[tokio::test]
 async fn l197_an_agent_tool_whose_agent_started_a_job_answers() {
     for (status, expected) in [(Some("pending"), "started"), (None, "stopped waiting on unresolved")] {
@@ -526,7 +526,7 @@ async fn weather(Args(City { city }): Args<City>, ctx: ToolContext) -> Result<St
     Ok(format!("sun in {city}"))
 }
 
-/// Issue 12: "How it should read".
+/// A complete small program.
 #[tokio::test]
 async fn an_agent_calls_a_tool_and_answers() {
     let model = ScriptedModel::calling("weather", json!({"city": "Oslo"})).then_text("Sun in Oslo.");
@@ -548,7 +548,7 @@ async fn an_agent_calls_a_tool_and_answers() {
     assert!(instructions[1].as_ref().unwrap().starts_with("Answer in . Last city: Oslo."), "{instructions:?}");
 }
 
-// L84, L130: closures are callbacks without boxes.
+// L84, L130: closures can be callbacks without a box.
 #[tokio::test]
 async fn l84_a_callback_before_the_model_changes_the_request() {
     let model = ScriptedModel::saying("yes");
@@ -564,7 +564,7 @@ async fn l84_a_callback_before_the_model_changes_the_request() {
     assert!(instruction.ends_with("Be brief."), "{instruction}");
 }
 
-// L108: of two calls that write one key, the last of the batch wins, whichever ends first.
+// L108: if two calls write one key, the last call of the batch wins, whichever ends first.
 #[tokio::test]
 async fn l108_the_last_call_of_a_batch_wins() {
     let write = |name: &'static str, waits: u32| {
@@ -582,7 +582,7 @@ async fn l108_the_last_call_of_a_batch_wins() {
     assert_eq!(left(&sessions).await.1["k"], json!("quick"));
 }
 
-// L2, L3, L4: what is wrong with an agent is named when it is built.
+// L2, L3, L4: `build` names the faults of an agent.
 #[tokio::test]
 async fn l2_l3_agents_that_cannot_be_built() {
     let refusal = |agent: pleach::LlmAgentBuilder| agent.build().unwrap_err().to_string();
@@ -598,7 +598,7 @@ async fn l2_l3_agents_that_cannot_be_built() {
     assert!(refusal(LlmAgent::builder("a").generate_config(config)).contains("`instruction`"));
 }
 
-// L57: the agent runs without the tools that cannot be listed.
+// L57: the agent runs without the tools of a toolset that cannot be listed.
 #[tokio::test]
 async fn l57_a_toolset_that_fails_is_left_out() {
     struct Gone;
@@ -640,7 +640,7 @@ async fn l141_a_transfer_to_an_unknown_agent_fails() {
     assert_eq!(stored(&sessions).await.len(), 2);
 }
 
-// R1201: the output of the node before would be lost on it.
+// R1201: such an agent would lose the output of the node before it.
 #[tokio::test]
 async fn l180_an_agent_that_converses_follows_no_node() {
     let mut wf = Workflow::builder("wf");
@@ -651,7 +651,7 @@ async fn l180_an_agent_that_converses_follows_no_node() {
     assert_eq!(wf.build().unwrap_err().rule(), "chat_agent_wiring");
 }
 
-/// Issue 12: a bad confirmation is refused before it is stored.
+/// An answer that is not a confirmation is refused before it is stored.
 #[tokio::test]
 async fn a_bad_confirmation_is_not_stored() {
     let count = Count::default();
@@ -671,7 +671,7 @@ async fn a_bad_confirmation_is_not_stored() {
     assert_eq!(count.get(), 1);
 }
 
-// L114: what is sent under the id of a confirmation, but as the response of another function, confirms nothing.
+// L114: a response with the id of a confirmation but with the name of another function confirms nothing.
 #[tokio::test]
 async fn l114_a_confirmation_is_answered_under_its_name() {
     let count = Count::default();
@@ -688,12 +688,12 @@ async fn l114_a_confirmation_is_answered_under_its_name() {
     let refused = answer("one", true.into()).reply().await.unwrap_err();
     assert!(refused.to_string().contains("under the name adk_request_confirmation"), "{refused}");
     assert_eq!((left(&sessions).await.0.len(), count.get()), (before, 0));
-    // Words are read as google-adk reads them.
+    // Words such as "yes" are read as google-adk reads them.
     assert_eq!(answer("adk_request_confirmation", "yes".into()).reply().await.unwrap(), "done");
     assert_eq!(count.get(), 1);
 }
 
-// Issue 12, Build 5: a time limit of an agent does not delay it, and a tool that outlasts it is called once more by a resume.
+// The time limit of an agent does not delay it. A resume repeats the call of a tool that exceeded the limit.
 #[tokio::test(start_paused = true)]
 async fn an_agent_keeps_its_time_limit() {
     let limit = std::time::Duration::from_secs(5);

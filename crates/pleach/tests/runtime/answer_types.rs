@@ -1,4 +1,4 @@
-//! Answers are checked against the type that the node wants before anything is stored (issue 10 A1).
+//! Answers are checked against the type that the node declares before anything is stored.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,8 @@ struct Order {
     rest: BTreeMap<String, Value>,
 }
 
-/// Refuses every one of `bad`, stores nothing for it, and takes `good` then: for a returned question, and for one in the middle.
+/// Checks that each answer of `bad` is refused and not stored and that `good` is then accepted, for a returned question and for a
+/// question in the middle of a body.
 async fn check<T>(good: Value, bad: &[(Value, &str)])
 where
     T: Serialize + DeserializeOwned + JsonSchema + std::fmt::Debug + Send + Sync + 'static,
@@ -82,7 +83,7 @@ fn order(change: &str, value: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a1_numbers_keep_their_bounds() {
+async fn answers_keep_the_bounds_of_numbers() {
     check::<u32>(json!(4), &[(json!(-4), "at least 0"), (json!(42_424_242_424_u64), "at most"), (json!(1.5), "whole")])
         .await;
     check::<u8>(json!(255), &[(json!(300), "255"), (json!(-1), "at least 0")]).await;
@@ -90,7 +91,7 @@ async fn a1_numbers_keep_their_bounds() {
 }
 
 #[tokio::test]
-async fn a1_enums_and_nested_values_are_checked() {
+async fn answers_are_checked_against_enums_and_nested_types() {
     check::<Size>(json!("small"), &[(json!("4242"), "small"), (json!(4242), "a text")]).await;
     let item = json!({"count": 1, "size": "large"});
     let bad = [
@@ -106,7 +107,7 @@ async fn a1_enums_and_nested_values_are_checked() {
         (order("times", Value::Null), "'times'"),
     ];
     check::<Order>(order("items", json!([item])), &bad).await;
-    // What has a default may be left out, and what is flattened is kept.
+    // Fields with a default may be left out, and flattened fields are kept.
     let (runner, _) = runner({
         let mut wf = Workflow::builder("wf");
         let ask = wf.node("ask", async || RequestInput::<Order>::ask("q", "?"));
@@ -120,7 +121,7 @@ async fn a1_enums_and_nested_values_are_checked() {
 }
 
 #[tokio::test]
-async fn a1_a_hand_written_schema_is_checked_to_its_depth() {
+async fn a_hand_written_schema_is_checked_at_every_depth() {
     let schema = json!({"type": "object", "properties": {"to": {"type": "array", "items": {"enum": ["a", "b"]}}}});
     let mut wf = Workflow::builder("wf");
     let asked = schema.clone();
@@ -133,7 +134,7 @@ async fn a1_a_hand_written_schema_is_checked_to_its_depth() {
     check_node(runner, &json!({"to": ["a"]}), &[(json!({"to": ["a", "4242"]}), "'to.1'")]).await;
 }
 
-/// A type whose schema says less than its `Deserialize`.
+/// A type whose schema is wider than its `Deserialize`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, PartialEq)]
 #[serde(try_from = "u32", into = "u32")]
 #[schemars(with = "u32")]
@@ -160,8 +161,8 @@ struct Server {
     ports: Vec<Even>,
 }
 
-/// Refuses what only the type refuses: before it is stored where the node declares the type, in nested workflows, too; in the
-/// middle of a node by asking again.
+/// Checks answers that fit the schema but not the type. They are refused before they are stored if a node declares the type, even
+/// in nested workflows. A question in the middle of a body is asked again.
 async fn check_type<T>(good: Value, bad: &[(Value, &str)])
 where
     T: Serialize + DeserializeOwned + JsonSchema + std::fmt::Debug + Send + Sync + 'static,
@@ -189,7 +190,7 @@ where
 }
 
 #[tokio::test]
-async fn a1_what_only_the_type_refuses_is_not_stored_or_asked_again() {
+async fn an_answer_that_only_its_type_refuses_is_not_stored_or_asked_again() {
     check_type::<Even>(json!("4"), &[(json!(4243), "valid Even")]).await;
     let server = |ip: &str, port: u32| json!({"ip": ip, "ports": [port]});
     let bad = [(server("4242", 2), "'ip'"), (server("::1", 4243), "'ports.0'")];
@@ -197,9 +198,9 @@ async fn a1_what_only_the_type_refuses_is_not_stored_or_asked_again() {
     check_type::<BTreeMap<u8, Even>>(json!({"7": 2}), &[(json!({"7": 4243}), "'7'")]).await;
 }
 
-/// The way without a schema in between: the parameter of a node that runs again.
+/// No schema is involved: a parameter of a node that runs again reads the answer.
 #[tokio::test]
-async fn a1_an_answer_that_a_parameter_cannot_read_is_asked_again() {
+async fn an_answer_that_a_parameter_cannot_read_is_asked_again() {
     let node = FunctionNode::new("node", async |Resume(answer): Resume<Even>| match answer {
         Some(Even(number)) => Yield::from(json!(number)),
         None => Yield::from(RequestInput::<Value>::ask("q", "?")),
@@ -211,9 +212,9 @@ async fn a1_an_answer_that_a_parameter_cannot_read_is_asked_again() {
     assert_eq!(runner.answer("s1", "q", 4).unwrap().output::<Value>().await.unwrap(), json!(4));
 }
 
-/// The Runner does not know the children of a node's body: a child that cannot take its answer asks again.
+/// The Runner does not know the children of a node's body, so a child that cannot read its answer asks again.
 #[tokio::test]
-async fn a1_a_child_whose_type_refuses_the_answer_asks_again() {
+async fn a_child_whose_type_refuses_the_answer_asks_again() {
     let child = FunctionNode::new("child", async || RequestInput::<Even>::ask("q", "?"));
     let node = FunctionNode::new("node", move |ctx: Context| {
         let child = child.clone();
@@ -226,7 +227,7 @@ async fn a1_a_child_whose_type_refuses_the_answer_asks_again() {
     assert_eq!(runner.answer("s1", "q", 4).unwrap().output::<Even>().await.unwrap(), Even(4));
 }
 
-/// Issue 10 E: an answer that no store keeps is the answer's fault, whichever way it is sent.
+/// If no store can keep an answer, the error blames the answer, whichever way it is sent.
 #[tokio::test]
 async fn an_answer_that_cannot_be_stored_is_refused_as_an_answer() {
     let deep = |levels| (0..levels).fold(Value::Null, |inner, _| json!([inner]));
@@ -237,9 +238,10 @@ async fn an_answer_that_cannot_be_stored_is_refused_as_an_answer() {
             trace(runner.run("ana", "s1", "go")).await;
             let before = stored(&sessions).await;
             let map = || Map::from_iter([("result".to_owned(), answer.clone())]);
-            let run = match is_wire {
-                true => Ok(runner.run("ana", "s1", Part::function_response(FunctionResponse::new("q", "f", map())))),
-                false => runner.answer("s1", "q", &answer),
+            let run = if is_wire {
+                Ok(runner.run("ana", "s1", Part::function_response(FunctionResponse::new("q", "f", map()))))
+            } else {
+                runner.answer("s1", "q", &answer)
             };
             let Err(error) = (match run {
                 Ok(run) => run.output::<Value>().await,

@@ -1,4 +1,4 @@
-//! Tests that run on every backend: each is a function of a [`Backend`], and [`on_backends`] stamps a test of it for each.
+//! Support for tests on every backend. Such a test is a function of a [`Backend`], and [`on_backends`] makes a test for each backend.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use pleach::{InMemorySessionService, Runner, RunnerBuilder, RunnerExt as _, Sess
 use pleach_testkit::Schema;
 use tempfile::TempDir;
 
-/// Where a test keeps its sessions.
+/// The backend in which a test keeps its sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     not(all(feature = "sqlite", feature = "postgres")),
-    expect(dead_code, reason = "not every backend is there")
+    expect(dead_code, reason = "not every backend is compiled in")
 )]
 pub(crate) enum Backend {
     Memory,
@@ -19,7 +19,7 @@ pub(crate) enum Backend {
     Postgres,
 }
 
-/// An empty place for sessions; gone with this value.
+/// An empty store for sessions, which is removed with this value.
 pub(crate) enum Place {
     Memory(Arc<InMemorySessionService>),
     File { folder: TempDir, scheme: &'static str },
@@ -27,7 +27,7 @@ pub(crate) enum Place {
 }
 
 impl Backend {
-    /// Makes a place, or prints the reason to skip the test.
+    /// Makes a store, or prints why the test is skipped.
     pub(crate) async fn place(self) -> Option<Place> {
         let file = |scheme| Place::File { folder: tempfile::tempdir().unwrap(), scheme };
         match self {
@@ -40,7 +40,7 @@ impl Backend {
 }
 
 impl Place {
-    /// What a new process opens.
+    /// The session service of a new process.
     pub(crate) async fn open(&self) -> Arc<dyn SessionService> {
         match self {
             Self::Memory(sessions) => Arc::clone(sessions) as _,
@@ -52,13 +52,13 @@ impl Place {
         }
     }
 
-    /// A Runner of a new process, for the app `t`.
+    /// A Runner's builder in a new process, for the app `t`.
     pub(crate) async fn builder(&self) -> RunnerBuilder {
         Runner::builder("t").sessions(self.open().await)
     }
 }
 
-/// Stamps one named test per function and backend, with the attribute of the tests.
+/// Makes one named test for each function and backend, with the attribute of the tests.
 macro_rules! on_backends {
     (#[$test:meta] $($name:ident),+ $(,)?) => {
         on_backends! { @tests memory Memory #[$test] $($name),+ }

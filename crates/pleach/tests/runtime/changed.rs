@@ -1,4 +1,4 @@
-//! A workflow that was changed while an invocation of it waited: a clear error before anything runs, not a wrong replay.
+//! Workflows that were changed while an invocation waited: a clear error before anything runs instead of a wrong replay.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,7 +8,7 @@ use pleach::{BoxFuture, Flow, History, InMemorySessionService, Node, NodeError, 
 
 use crate::support::{runner, trace};
 
-/// Calls of any node since the workflow was changed.
+/// The number of calls of all nodes since the workflow was changed.
 type Calls = Arc<AtomicU32>;
 
 fn counted(calls: &Calls, value: &'static str) -> impl Fn() -> std::future::Ready<Event> + Clone + Send + Sync + use<> {
@@ -23,7 +23,7 @@ async fn ask() -> RequestInput {
     RequestInput::ask("q1", "Fine?")
 }
 
-/// START → first → (on "first") ask → last, with the names and the route given.
+/// START → first → (on "first") ask → last, with these names and this route.
 fn workflow(
     calls: &Calls,
     root: &'static str,
@@ -46,7 +46,7 @@ async fn paused(root: impl Node) -> Arc<InMemorySessionService> {
     sessions
 }
 
-/// What the answer gives with another workflow over the same sessions.
+/// The trace of an answer that another workflow receives over the same sessions.
 async fn answered(sessions: &Arc<InMemorySessionService>, root: impl Node) -> Vec<String> {
     let runner = Runner::builder("t").root(root).sessions(Arc::clone(sessions)).build().unwrap();
     trace(runner.answer("s1", "q1", true).unwrap()).await
@@ -103,9 +103,9 @@ async fn another_root_and_a_change_deep_inside_are_found_before_anything_runs() 
     assert_eq!((lines.len(), calls.load(Ordering::Relaxed)), (1, 0));
 }
 
-/// The answer is stored; with the original workflow, the invocation continues.
+/// The answer is stored, so the invocation continues with the original workflow.
 #[tokio::test]
-async fn what_was_added_does_not_disturb_and_the_old_workflow_goes_on() {
+async fn the_old_workflow_continues_and_added_nodes_do_not_disturb_it() {
     let sessions = paused(workflow(&Calls::default(), "wf", NAMES, "first")).await;
     answered(&sessions, workflow(&Calls::default(), "wf", ["first", "query", "last"], "first")).await;
     let calls = Calls::default();
@@ -118,7 +118,7 @@ async fn what_was_added_does_not_disturb_and_the_old_workflow_goes_on() {
     assert_eq!((lines, calls.load(Ordering::Relaxed)), (vec!["wf@1/last@1: \"last\", route \"last\"".to_owned()], 1));
 }
 
-/// Two versions of one workflow; the first one runs.
+/// Two versions of one workflow. The first one runs.
 struct Versions([Workflow; 2]);
 
 impl Node for Versions {
@@ -135,7 +135,7 @@ impl Node for Versions {
     }
 }
 
-/// What the check of one graph has read is not taken for the nodes of another, which has them in another order.
+/// Values that the check of one graph has read are not used for another graph, whose nodes have another order.
 #[tokio::test]
 async fn r1010_each_graph_reads_its_own_runs() {
     let version = |swapped: bool| {
@@ -143,12 +143,11 @@ async fn r1010_each_graph_reads_its_own_runs() {
         let nodes = |wf: &mut pleach::WorkflowBuilder| {
             (wf.node("add", async |Input(n): Input<i64>| n + 1), wf.node("ask", ask))
         };
-        let (add, question) = match swapped {
-            false => nodes(&mut wf),
-            true => {
-                let question = wf.node("ask", ask);
-                (wf.node("add", async |Input(n): Input<i64>| n + 1), question)
-            }
+        let (add, question) = if swapped {
+            let question = wf.node("ask", ask);
+            (wf.node("add", async |Input(n): Input<i64>| n + 1), question)
+        } else {
+            nodes(&mut wf)
         };
         let last = wf.node("last", async |ctx: Context| ctx.node_path().to_string());
         wf.edge(START, add).edge(add, question.dynamic()).edge(question.dynamic(), last.dynamic());
@@ -171,9 +170,10 @@ async fn a_recorded_run_that_the_graph_does_not_reach_is_named() {
         });
         let ask = wf.node("ask", async || RequestInput::<bool>::ask("q", "?"));
         wf.edge(START, a);
-        match loops {
-            true => wf.route(a, "again", a.dynamic()).route(a, "done", ask.dynamic()),
-            false => wf.edge(a, ask.dynamic()),
+        if loops {
+            wf.route(a, "again", a.dynamic()).route(a, "done", ask.dynamic())
+        } else {
+            wf.edge(a, ask.dynamic())
         };
         wf.build().unwrap()
     };
@@ -209,9 +209,9 @@ where
     wf.build().unwrap()
 }
 
-/// Issue 10 E: the type of an answer was changed, behind the answer or while the question waits.
+/// The type of an answer was changed after the answer or while the question waits.
 #[tokio::test]
-async fn e_an_answer_of_a_type_that_was_changed_is_named_with_the_remedy() {
+async fn an_answer_of_a_changed_type_is_refused_with_the_remedy() {
     let sessions = paused(asks::<i64>(true)).await;
     let runner = |root: Workflow| Runner::builder("t").root(root).sessions(Arc::clone(&sessions)).build().unwrap();
     let order = || serde_json::json!({"size": 1});
@@ -219,19 +219,18 @@ async fn e_an_answer_of_a_type_that_was_changed_is_named_with_the_remedy() {
                   new invocation); nothing was stored, answer it again";
     for (answer, wanted) in [(order(), "a whole number"), (5.into(), "struct Order")] {
         let lines = trace(runner(asks::<Order>(false)).answer("s1", "q1", answer).unwrap()).await;
-        let text =
-            format!("! WorkflowDataError: the answer to question 'q1' does not fit: {wanted} is wanted {remedy}");
+        let text = format!("! WorkflowDataError: the answer to question 'q1' does not fit: expected {wanted} {remedy}");
         assert_eq!(lines, [text]);
     }
     let unchanged = trace(runner(asks::<i64>(true)).answer("s1", "q1", order()).unwrap()).await;
-    assert!(unchanged[0].ends_with("a whole number is wanted; nothing was stored, answer it again"), "{unchanged:?}");
+    assert!(unchanged[0].ends_with("expected a whole number; nothing was stored, answer it again"), "{unchanged:?}");
     let answered = trace(runner(asks::<i64>(true)).answer("s1", "q1", 5).unwrap()).await;
     assert_eq!(answered.last().unwrap(), "! Exception: down");
     let session = sessions.get_session(&crate::support::key(), Default::default()).await.unwrap().unwrap();
     let id = session.events[0].invocation_id().clone();
     let resumed = trace(runner(asks::<Order>(false)).resume("ana", "s1", id.clone())).await;
     let text = "! WorkflowChangedError: Workflow 'wf' has changed since its run 'wf@1' was recorded: node 'ask' has run, and the \
-                answer that it got does not fit its answer type any more (struct Order is wanted). Resume with the workflow that \
+                answer that it got does not fit its answer type any more (expected struct Order). Resume with the workflow that \
                 recorded it, or start a new invocation.";
     assert_eq!(resumed, [text]);
     assert_eq!(trace(runner(asks::<i64>(false)).resume("ana", "s1", id)).await, ["wf@1/take@1: 5"]);

@@ -1,4 +1,4 @@
-//! What shell agents of resumable apps store about where they are.
+//! The checkpoints that shell agents of resumable apps store.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ async fn checkpoints(sessions: &InMemorySessionService) -> Vec<Map> {
     session.events.iter().filter_map(|event| event.actions().agent_state().cloned()).collect()
 }
 
-/// Cuts a run behind each event, and continues it: its checkpoints must be those of the whole run.
+/// Cuts a run off after each event and continues it. The checkpoints must equal the checkpoints of the uncut run.
 async fn cut_everywhere<N: Node>(root: impl Fn() -> N, expected: usize) {
     let (whole, sessions) = runner_of_app(root(), true);
     let lines = trace(whole.run("ana", "s1", "go")).await;

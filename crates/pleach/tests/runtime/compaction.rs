@@ -1,5 +1,5 @@
-//! Summing up long histories. That every choice of events is google-adk's was checked over random histories; the
-//! ones here are picked by hand.
+//! Summaries of long histories. Comparisons over random histories have shown that pleach chooses the same events as google-adk;
+//! the histories here are picked by hand.
 // R1150
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 
 use crate::support::{key, trace};
 
-/// Sums up to `sum`, and remembers the texts of what it was given.
+/// A summarizer whose summary is always `sum`. It records the texts of the events that it gets.
 #[derive(Clone, Debug, Default)]
 struct Stub {
     seen: Arc<Mutex<Vec<String>>>,
@@ -59,7 +59,7 @@ impl Stub {
 
 type Sessions = Arc<InMemorySessionService>;
 
-/// An app that answers a word with its length in letters `x`, 20 times.
+/// An app that answers a word with 20 letters `x` for each letter of the word.
 fn app(config: EventsCompactionConfig) -> (Runner, Sessions) {
     let echo = FunctionNode::new("echo", async |Input(text): Input<String>| match text.as_str() {
         "fail" => Err(Fail::msg("failed")),
@@ -78,7 +78,7 @@ async fn load(sessions: &Sessions) -> Session {
     sessions.get_session(&key(), Default::default()).await.unwrap().unwrap()
 }
 
-/// The places of the summaries in the log.
+/// The positions of the summaries in the log.
 async fn summaries(sessions: &Sessions) -> Vec<usize> {
     let events = load(sessions).await.events;
     (0..events.len()).filter(|place| events[*place].actions().compaction().is_some()).collect()
@@ -90,7 +90,7 @@ async fn say(runner: &Runner, words: &[&str]) {
     }
 }
 
-/// Puts a history of `(invocation, event)` before the first run.
+/// Stores a history of `(invocation, event)` before the first run.
 async fn given(sessions: &Sessions, events: Vec<(&str, Event)>) {
     let create = pleach::CreateSession::new("t", "ana").with_session_id("s1").with_create_time(0.0);
     let mut session = sessions.create_session(create).await.unwrap();
@@ -115,7 +115,7 @@ fn word(text: &str) -> Event {
     Event::message(format!("{text}{}", "-".repeat(30)))
 }
 
-/// What the stub saw, without the fill of [`word`] and what [`app`] says itself.
+/// The texts that the stub got, without the padding of [`word`] and the answers of [`app`].
 fn words(stub: &Stub) -> Vec<String> {
     stub.seen().into_iter().map(|texts| texts.replace(['-', 'x'], "")).collect()
 }
@@ -157,9 +157,9 @@ async fn r1150_a_window_slides_over_invocations_and_overlaps() {
     assert_eq!(summaries(&sessions).await, [4, 9]);
 }
 
-/// Issue 10 C1: what a node named `user` writes is summed up like what any other node writes.
+/// The events of a node named `user` are summed up like the events of any other node.
 #[tokio::test]
-async fn c1_a_node_named_user_is_not_the_user() {
+async fn a_node_named_user_is_not_the_user() {
     let mut both = Vec::new();
     for name in ["echo", "user"] {
         for window in [true, false] {
@@ -222,7 +222,7 @@ async fn r1150_tokens_sum_up_all_but_the_newest_and_start_with_the_last_summary(
     say(&runner, &["three"]).await;
     assert_eq!(words(&stub), ["one  two "]);
     say(&runner, &["four"]).await;
-    // The last summary comes first, so that the new one covers what it covered.
+    // The last summary comes first, so the new summary covers the same events and more.
     assert_eq!(words(&stub), ["sum three "]);
     let events = load(&sessions).await.events;
     let spans: Vec<&EventCompaction> = events.iter().filter_map(|event| event.actions().compaction()).collect();
@@ -243,7 +243,7 @@ async fn r1150_without_a_reported_count_four_characters_are_a_token() {
 }
 
 #[tokio::test]
-async fn r1150_tokens_are_asked_first_and_the_window_where_they_give_nothing() {
+async fn r1150_the_window_applies_only_if_the_token_threshold_yields_no_events() {
     let stub = Stub::default();
     let both = |threshold| {
         EventsCompactionConfig::new(stub.clone()).with_token_threshold(threshold, 1).with_sliding_window(1, 0)
@@ -267,15 +267,15 @@ async fn r1150_a_call_is_not_torn_from_its_answer() {
         assert_eq!(words(&stub), [expected]);
     };
     check(vec![("i1", word("a")), ("i1", call("c", "f")), ("i1", answer("c")), ("i1", word("b"))], "a   b go ").await;
-    // A long-running tool can still answer: what comes behind its call stays.
+    // A long-running tool can still answer, so the events after its call stay.
     let long = call("c", "f").with_long_running(["c"]);
     check(vec![("i1", word("a")), ("i2", long), ("i2", word("b"))], "a").await;
-    // A call of an earlier invocation without an answer does not hold the compaction up.
+    // An unanswered call of an earlier invocation does not prevent the compaction.
     check(vec![("i1", call("c", "f")), ("i1", word("a")), ("i2", word("b"))], " a b go ").await;
-    // A question to a person counts as given up in a later invocation, too.
+    // A later invocation treats a question to a person as abandoned as well.
     let asked = call("q", "adk_request_input").with_long_running(["q"]);
     check(vec![("i1", asked), ("i1", word("a"))], " a go ").await;
-    // So does a confirmation that was asked for.
+    // The same applies to a request for confirmation.
     let mut confirm = answer("c");
     confirm.actions_mut().requested_tool_confirmations_mut().insert("c".into(), Default::default());
     check(vec![("i1", word("a")), ("i1", call("c", "f")), ("i1", confirm), ("i2", word("b"))], "a   b go ").await;
@@ -292,7 +292,7 @@ async fn r1150_a_retained_answer_keeps_its_call_and_the_newest_call_waits() {
     };
     let log = || vec![("i1", word("a")), ("i1", call("c", "f")), ("i1", answer("c"))];
     check(log(), 2, &["a  "]).await;
-    // Between call and answer there is no place to cut.
+    // The history cannot be cut between a call and its answer.
     check(log(), 3, &["a"]).await;
     check(log(), 9, &[]).await;
 }
@@ -317,7 +317,7 @@ async fn r1150_r1141_rewound_and_isolated_events_are_left_out() {
 }
 
 #[tokio::test]
-async fn r1150_a_range_that_is_shorter_than_the_last_summary_is_left_alone() {
+async fn r1150_a_range_that_is_shorter_than_the_last_summary_is_not_summed_up() {
     let stub = Stub::default();
     let config = EventsCompactionConfig::new(stub.clone()).with_sliding_window(1, 0);
     let root = FunctionNode::new("n", async || 1);
@@ -351,7 +351,7 @@ async fn r1150_r1113_only_a_run_that_succeeded_is_followed_by_a_summary() {
 }
 
 #[tokio::test]
-async fn r1150_a_summarizer_that_fails_harms_nobody() {
+async fn r1150_a_summarizer_that_fails_does_no_harm() {
     for mood in [Mood::Nothing, Mood::Fails, Mood::Panics, Mood::Foreign] {
         let stub = Stub { mood, ..Stub::default() };
         let (runner, sessions) = app(EventsCompactionConfig::new(stub.clone()).with_sliding_window(1, 0));
@@ -360,7 +360,7 @@ async fn r1150_a_summarizer_that_fails_harms_nobody() {
     }
 }
 
-/// Waits in the middle of its work until the test continues it.
+/// A summarizer that waits in the middle of its work until the test lets it continue.
 #[derive(Clone, Debug, Default)]
 struct Slow {
     begun: Arc<Notify>,
@@ -385,7 +385,7 @@ fn slow() -> (Slow, Runner, Sessions) {
     (slow, runner, sessions)
 }
 
-/// Reads the one event of a run, then lets it continue to its summary.
+/// Reads the only event of a run and then lets the run continue to its summary.
 async fn to_summary(mut run: Run, slow: &Slow) -> tokio::task::JoinHandle<bool> {
     run.next().await.unwrap().unwrap();
     let end = tokio::spawn(async move { run.next().await.is_none() });
@@ -414,7 +414,7 @@ async fn r1150_an_abort_does_not_wait_for_the_summary() {
     signal.abort();
     assert!(end.await.unwrap());
     assert!(!slow.done.load(Ordering::Relaxed));
-    assert_eq!(load(&sessions).await.events.len(), 2, "the run itself has succeeded: nothing is sealed");
+    assert_eq!(load(&sessions).await.events.len(), 2, "the run itself has succeeded, so nothing is sealed");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! How tools ask for approval: the text, who is asked, deadlines, and what becomes of old requests.
+//! Requests of tools for approval: their texts, assignees and deadlines, and the fate of old requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ struct Payee {
     to: String,
 }
 
-/// A tool that counts its calls, and asks in words of its own.
+/// A tool that counts its calls and asks with a text of its own.
 fn refund(count: &Count) -> FunctionTool {
     let count = count.clone();
     tool("refund", "Pays back.", move |Args(refund): Args<Refund>| {
@@ -118,7 +118,7 @@ async fn l115_arguments_that_do_not_fit_are_asked_about_as_usual() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_closes_open_confirmations_where_the_app_says_so() {
+async fn a_message_closes_open_confirmations_if_the_app_says_so() {
     for closes in [false, true] {
         let count = Count::default();
         let runner = builder(agent(refund(&count).require_confirmation())).close_confirmations(closes).build().unwrap();

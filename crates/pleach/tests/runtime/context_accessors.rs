@@ -1,4 +1,4 @@
-//! Node code reads its run: the session as services take it, the agent, the services, the names of children.
+//! Facts about a run that node code can read: the session, the agent, the services, the names of children.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::support::{rerun, runner};
 const COUNT: Key<u32> = Key::new("count");
 
 #[tokio::test]
-async fn r220_the_session_of_a_run_is_what_services_take() {
+async fn r220_services_take_the_session_of_a_run() {
     let body = async |ctx: Context| -> Result<Value> {
         ctx.emit(Event::message("first")).await?;
         COUNT.set(&ctx, &3)?;
@@ -140,7 +140,7 @@ async fn r220_a_run_knows_what_triggered_it_and_what_may() {
 }
 
 #[tokio::test]
-async fn r703_a_child_has_the_name_that_its_caller_gives() {
+async fn r703_a_child_has_the_name_that_its_caller_chose() {
     let body = async |ctx: Context| -> Result<Value> {
         let child = FunctionNode::new("child", async |ctx: Context| ctx.node_path().to_string());
         let named = ctx.run_node(&child, pleach::NodeInput::Null, pleach::RunOptions::default().name("other")).await?;
@@ -150,7 +150,7 @@ async fn r703_a_child_has_the_name_that_its_caller_gives() {
     assert_eq!(runner.run("ana", "s1", "go").output::<Value>().await.unwrap(), json!("wf@1/n@1/other@1"));
 }
 
-// S14: what one agent of a turn keeps for the turn, the agents that it hands over to read.
+// S14: the temporary state of one agent of a turn can be read by the agents that it transfers to.
 #[tokio::test]
 async fn temporary_state_reaches_sub_agents_and_no_later_turn() {
     let put = tool("put", "Keeps.", async |ctx: ToolContext| -> Result<&str> {

@@ -1,4 +1,4 @@
-//! Where credentials are kept and how they come back.
+//! Storing and loading credentials.
 // S85
 
 use std::sync::{Arc, Mutex};
@@ -29,13 +29,13 @@ fn loaded(access_token: &str) -> Option<AuthCredential> {
     Some(credential(json!({"client_id": "c", "client_secret": "hush", "access_token": access_token})))
 }
 
-/// What a run does with its credential service.
+/// An action of a run on its credential service.
 #[derive(Clone)]
 enum Call {
     Save(AuthConfig),
     Load(AuthConfig),
     Set(&'static str, Value),
-    /// Reads what the client has sent, as if it were loaded.
+    /// Reads the credential that the client has sent, as if it were loaded.
     Response(AuthConfig),
 }
 
@@ -54,7 +54,7 @@ impl<C: CredentialService> Host<C> {
         Self { credentials: Arc::new(credentials), sessions: Arc::new(InMemorySessionService::new()) }
     }
 
-    /// Plays the steps in one run and gives what was loaded.
+    /// Plays the steps in one run and returns the loaded credentials.
     async fn play(&self, user: &str, session: &str, steps: Vec<Call>) -> std::result::Result<Loads, RunError> {
         let loads = Arc::new(Mutex::new(Loads::new()));
         let seen = Arc::clone(&loads);
@@ -138,14 +138,14 @@ async fn s85_the_session_keeps_a_credential_without_the_clients_secret() {
     let kept = json!({"auth_type": "oauth2", "oauth2": {"client_id": "c", "access_token": "a"}});
     assert_eq!(host.state().await, json!({ key: kept }));
 
-    // A later run of the session finds it, another session does not.
+    // A later run of the session finds the credential, another session does not.
     let load = vec![Load(config(Value::Null))];
     assert_eq!(host.play("ana", "s1", load.clone()).await.unwrap(), [loaded("a")]);
     assert_eq!(host.play("ana", "s2", load).await.unwrap(), [None]);
 }
 
 #[tokio::test]
-async fn s85_the_secret_is_the_configs_and_nobody_elses() {
+async fn s85_the_secret_belongs_to_its_config_alone() {
     let host = Host::new(SessionStateCredentialService);
     let kept = json!({"auth_type": "oauth2", "oauth2": {"client_secret": "planted", "access_token": "a"}});
     let public = |raw: Value| {
@@ -167,7 +167,7 @@ async fn s85_the_secret_is_the_configs_and_nobody_elses() {
 }
 
 #[tokio::test]
-async fn s85_what_is_no_credential_is_ignored_or_refused() {
+async fn s85_an_invalid_credential_is_ignored_or_refused() {
     let host = Host::new(SessionStateCredentialService);
     let load = || {
         let scheme = json!({"type": "apiKey", "in": "header", "name": "A"});

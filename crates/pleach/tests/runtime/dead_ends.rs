@@ -1,4 +1,4 @@
-//! Routes that no edge takes and joins that never run (issue 10 C4).
+//! Routes without an edge and joins that never run.
 
 #![expect(clippy::type_complexity, reason = "tables of cases")]
 
@@ -36,7 +36,7 @@ fn messages(error: &BuildError) -> Vec<(&str, &str)> {
     error.faults.iter().map(|fault| (fault.rule, fault.message.as_str())).collect()
 }
 
-/// The dead ends of a detached run, and the text of the error when its output is asked for as a text.
+/// The dead ends of a detached run, and the text of the error when its output is read as a text.
 async fn ends(runner: &Runner, request: RunRequest) -> (Vec<String>, String) {
     let mut run = runner.start(request).detach();
     (&mut run).await.unwrap();
@@ -49,7 +49,7 @@ async fn ends(runner: &Runner, request: RunRequest) -> (Vec<String>, String) {
 }
 
 #[test]
-fn c4_each_route_of_an_enum_needs_an_edge() {
+fn each_route_of_an_enum_needs_an_edge() {
     let mut wf = Workflow::builder("wf");
     let (check, publish) = (wf.node("check", check), wf.node("publish", pass));
     wf.edge(START, check).route(check, Verdict::Ok, publish);
@@ -62,7 +62,7 @@ fn c4_each_route_of_an_enum_needs_an_edge() {
 }
 
 #[test]
-fn c4_an_edge_for_each_route_a_default_a_plain_edge_or_none_at_all_will_do() {
+fn routes_of_an_enum_are_covered_by_their_edges_a_default_a_plain_edge_or_no_edge_at_all() {
     let build = |edges: &dyn Fn(&mut pleach::WorkflowBuilder, CheckRef, NodeRef<String, String>)| {
         let mut wf = Workflow::builder("wf");
         let (check, publish) = (wf.node("check", check), wf.node("publish", pass));
@@ -88,7 +88,7 @@ fn c4_an_edge_for_each_route_a_default_a_plain_edge_or_none_at_all_will_do() {
 }
 
 #[test]
-fn c4_the_routes_of_results_and_streams_are_known() {
+fn the_routes_of_results_and_streams_are_known() {
     let mut wf = Workflow::builder("wf");
     let a = wf.node("a", async || -> Result<Output<i64, Verdict>> { Ok(Output::of(1).route(Verdict::Ok)) });
     let b = wf.node("b", async |Input(n): Input<i64>| futures::stream::iter([Output::of(n).route(Verdict::Ok)]));
@@ -100,7 +100,7 @@ fn c4_the_routes_of_results_and_streams_are_known() {
 }
 
 #[tokio::test]
-async fn c4_a_variant_takes_its_edge() {
+async fn a_variant_takes_its_edge() {
     let mut wf = Workflow::builder("wf");
     let (check, publish) = (wf.node("check", check), wf.node("publish", pass));
     let longer = wf.node("longer", async |Input(text): Input<String>| format!("{text}..."));
@@ -124,13 +124,13 @@ fn free() -> Runner {
 }
 
 #[tokio::test]
-async fn c4_a_free_route_without_an_edge_is_in_the_end_and_the_error_live_and_replayed() {
+async fn a_text_route_without_an_edge_is_in_the_end_and_in_the_error_live_and_replayed() {
     let runner = free();
     let request = |text: &str| RunRequest::new(("ana", "s1")).message(text).invocation_id(format!("i-{}", text.len()));
     let text = "node 'check' of wf@1 chose route \"short\", which no edge takes: add an edge for it or a DEFAULT edge";
     let live = ends(&runner, request("short")).await;
     assert_eq!(live, (vec![text.to_owned()], format!("the run gave no output: {text}")));
-    // The invocation is over: its result is replayed.
+    // The invocation has ended, so its result is replayed.
     assert_eq!(ends(&runner, request("short")).await, live);
     let text = "node 'check' of wf@1 chose no route, and all its edges need one: choose one or add a DEFAULT edge";
     assert_eq!(ends(&runner, request("none")).await.0, [text]);
@@ -140,7 +140,7 @@ async fn c4_a_free_route_without_an_edge_is_in_the_end_and_the_error_live_and_re
 }
 
 #[tokio::test]
-async fn c4_a_run_with_an_output_succeeds_all_the_same() {
+async fn a_run_with_an_output_succeeds_despite_a_dead_end() {
     let mut wf = Workflow::builder("wf");
     let (a, b) = (wf.node("a", async || Output::of(1).route("nowhere")), wf.node("b", async || "out"));
     let lost = wf.node("lost", async || ());
@@ -153,7 +153,7 @@ async fn c4_a_run_with_an_output_succeeds_all_the_same() {
 }
 
 #[tokio::test]
-async fn c4_a_nested_workflow_tells_its_dead_ends_by_its_path() {
+async fn a_nested_workflow_reports_its_dead_ends_by_its_path() {
     let mut inner = Workflow::builder("inner");
     let (a, b) = (inner.node("a", async || Output::of(1).route("y")), inner.node("b", async || "b"));
     inner.edge(START, a).route(a, "x", b);
@@ -167,7 +167,7 @@ async fn c4_a_nested_workflow_tells_its_dead_ends_by_its_path() {
     assert_eq!(error.code(), "ValidationError");
 }
 
-/// A join of `a` and `b`, to which `choose` leads by these routes.
+/// A join of `a` and `b`, which `choose` reaches by these routes.
 fn joined(choose: impl Node, routes: [EdgeRoute; 2]) -> Result<Workflow<Dynamic, Dynamic>, BuildError> {
     let mut wf = Workflow::builder("wf");
     let choose = wf.add_dynamic(Arc::new(choose));
@@ -183,7 +183,7 @@ fn free_choice() -> impl Node {
 }
 
 #[test]
-fn c4_a_join_of_what_excludes_each_other_is_refused() {
+fn a_join_of_routes_that_exclude_each_other_is_refused() {
     let text = "Join 'both' can never run: of its predecessors 'a' and 'b' only one runs, as node 'choose' chooses. Use a \
                 plain node instead of the join.";
     let error = joined(free_choice(), ["x".into(), DEFAULT]).err().unwrap();
@@ -194,18 +194,18 @@ fn c4_a_join_of_what_excludes_each_other_is_refused() {
 }
 
 #[test]
-fn c4_a_join_that_may_run_is_built() {
+fn a_join_that_may_run_is_built() {
     // One node may choose both routes.
     joined(free_choice(), ["x".into(), "y".into()]).unwrap();
     joined(free_choice(), [["x", "y"].into(), ["x", "z"].into()]).unwrap();
-    // A node that runs again may choose the other one.
+    // A node that runs again may choose the other route.
     let mut wf = Workflow::builder("wf");
     let (choose, a) = (wf.node("choose", async || Output::of(1).route("x")), wf.node("a", async || 1));
     let (b, c) = (wf.node("b", async || 2), wf.node("c", async || 3));
     let both = wf.join("both", (a, b));
     wf.edge(START, (choose, c)).edge(c, choose.dynamic()).route(choose, "x", a).route(choose, DEFAULT, b);
     wf.build_to(both).unwrap();
-    // Either edge of one predecessor counts.
+    // Either edge of a predecessor reaches the join.
     let mut wf = Workflow::builder("wf");
     let (a, b) = (wf.node("a", async || Output::of(1).route("x")), wf.node("b", async || 2));
     let both = wf.join("both", b);
@@ -214,7 +214,7 @@ fn c4_a_join_that_may_run_is_built() {
 }
 
 #[tokio::test]
-async fn c4_a_join_that_waited_in_vain_names_what_it_missed() {
+async fn a_join_that_never_ran_names_its_missing_predecessors() {
     let runner = runner(joined(free_choice(), ["x".into(), "y".into()]).unwrap()).0;
     let text = "join 'both' of wf@1 did not run, because 'b' did not complete: join only nodes that always run";
     let request = RunRequest::new(("ana", "s1")).message("go").invocation_id("i");

@@ -1,4 +1,4 @@
-//! Background children: their caller does not wait for them.
+//! Background children, which their caller does not wait for.
 // R643
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::support::{runner, trace};
 #[error("late")]
 struct LateError;
 
-/// START → parent, which starts `child` and does not wait for it → after, which lets the child continue.
+/// START → parent, which starts `child` in the background → after, which lets the child continue.
 fn workflow<C>(child: impl Fn(Arc<Notify>) -> C + Clone + Send + Sync + 'static) -> Workflow
 where
     C: TypedNode<In = Dynamic>,
@@ -69,7 +69,7 @@ async fn e134_its_failure_is_the_workflows_when_nothing_else_is_left() {
     assert_eq!(lines[1..], ["wf@1/after@1: \"after\"", "wf@1/parent@1/late@1: LateError: late", "! LateError: late"]);
 }
 
-/// The question is not stored: no run could take its answer.
+/// The question is not stored, because no run could take its answer.
 #[tokio::test]
 async fn r643_it_may_ask_nothing() {
     async fn ask() -> RequestInput {
@@ -92,7 +92,7 @@ fn workflow_of(parent: impl TypedNode) -> Workflow {
 }
 
 #[tokio::test]
-async fn r643_a_caller_that_is_tried_again_goes_on_with_the_child_that_it_has_started() {
+async fn r643_a_caller_that_is_tried_again_continues_with_the_child_that_it_has_started() {
     let (calls, gate) = (Arc::new(AtomicU32::new(0)), Arc::new(Notify::new()));
     let seen = Arc::clone(&calls);
     let parent = FunctionNode::new("parent", move |ctx: Context| {
@@ -127,7 +127,7 @@ async fn r643_a_caller_that_is_tried_again_goes_on_with_the_child_that_it_has_st
     assert_eq!((lines, calls.load(Ordering::Relaxed)), (expected.map(String::from).to_vec(), 1));
 }
 
-/// Nothing polls the workflow but what the children themselves wake.
+/// The workflow is only polled when the children wake it.
 #[tokio::test]
 async fn r643_a_child_that_another_one_or_a_task_has_started_is_found() {
     let (never, fed) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
@@ -164,9 +164,9 @@ async fn r643_a_child_that_another_one_or_a_task_has_started_is_found() {
     assert_eq!(lines, ["wf@1/parent@1: \"parent\"", "wf@1/parent@1/nested@1: \"nested\""]);
 }
 
-/// Each failure in a moment of its own: the first one by the order of starts counts.
+/// The children fail at different times. The failure of the child that was started first wins.
 #[tokio::test]
-async fn r643_several_run_side_by_side_and_the_first_failure_counts() {
+async fn r643_background_children_run_in_parallel_and_the_first_failure_wins() {
     let gates: [Arc<Notify>; 2] = Default::default();
     let parent = FunctionNode::new("parent", move |ctx: Context| {
         let gates = gates.clone();
@@ -234,7 +234,7 @@ async fn r643_a_resume_does_not_repeat_a_child_that_has_finished() {
 }
 
 #[tokio::test]
-async fn r643_what_cannot_be_left_alone_is_refused() {
+async fn r643_a_child_that_cannot_run_in_the_background_is_refused() {
     let alone = FunctionNode::new("alone", async |ctx: Context| -> Result<()> {
         ctx.run_in_background(FunctionNode::new("child", async || {}), ())?;
         Ok(())

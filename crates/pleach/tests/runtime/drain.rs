@@ -1,4 +1,4 @@
-//! Letting a Runner come to rest: new runs are refused, running ones end, are cut off or aborted.
+//! Draining a Runner: new runs are refused, and running ones end, are cut off or are aborted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ struct Stage {
     clock: HeldClock,
 }
 
-/// A workflow of `first`, which gives 1, and a scripted node.
+/// A workflow of `first`, which returns 1, and a scripted node.
 fn stage() -> Stage {
     let (sessions, clock) = (Arc::new(InMemorySessionService::new()), HeldClock::default());
     let (script, runner) = process(&sessions, &clock);
@@ -38,7 +38,7 @@ fn process(sessions: &Arc<InMemorySessionService>, clock: &HeldClock) -> (Script
 }
 
 impl Stage {
-    /// Begins to drain; returns when it waits.
+    /// Begins to drain and returns once the drain waits.
     async fn drain(&self, options: impl Into<DrainOptions>) -> JoinHandle<Drained> {
         let (runner, options) = (self.runner.clone(), options.into());
         let drained = tokio::spawn(async move { runner.drain(options).await });
@@ -54,7 +54,7 @@ fn ends(drained: &Drained) -> Vec<(&str, Option<RunEnd>)> {
 }
 
 #[tokio::test]
-async fn new_runs_are_refused_and_those_under_way_may_end() {
+async fn new_runs_are_refused_and_running_ones_may_end() {
     let stage = stage();
     let run = stage.runner.run("ana", "s1", "go").detach();
     stage.script.fragment("there").await;
@@ -74,11 +74,11 @@ async fn new_runs_are_refused_and_those_under_way_may_end() {
     assert!(drained.is_complete());
     assert_eq!(run.output::<String>().await.unwrap(), "done");
     assert_eq!(stage.clock.wake(), 9 * SECOND);
-    assert_eq!(stage.runner.drain(SECOND).await, Drained::default(), "once it is at rest it stays so");
+    assert_eq!(stage.runner.drain(SECOND).await, Drained::default(), "a drained Runner stays drained");
 }
 
 #[tokio::test]
-async fn r1025_what_is_cut_off_at_the_deadline_goes_on_in_the_next_process() {
+async fn r1025_a_run_cut_off_at_the_deadline_is_resumed_in_the_next_process() {
     let stage = stage();
     let run = stage.runner.run("ana", "s1", "go").detach();
     stage.script.fragment("there").await;
@@ -87,7 +87,7 @@ async fn r1025_what_is_cut_off_at_the_deadline_goes_on_in_the_next_process() {
     let drained = drained.await.unwrap();
     assert_eq!((ends(&drained), drained.is_complete()), (vec![("s1", Some(RunEnd::Cut))], false));
     run.await.unwrap();
-    assert_eq!(stored(&stage.sessions).await, ["wf@1/first@1: 1"], "nothing says so in the session");
+    assert_eq!(stored(&stage.sessions).await, ["wf@1/first@1: 1"], "the session has no event for the cut");
     let (script, next) = process(&stage.sessions, &stage.clock);
     script.end("done");
     let invocation = drained.runs[0].invocation.clone().unwrap();
@@ -95,7 +95,7 @@ async fn r1025_what_is_cut_off_at_the_deadline_goes_on_in_the_next_process() {
 }
 
 #[tokio::test]
-async fn r1130_what_is_aborted_at_the_deadline_is_sealed() {
+async fn r1130_a_run_aborted_at_the_deadline_is_sealed() {
     let stage = stage();
     let run = stage.runner.run("ana", "s1", "go").detach();
     stage.script.fragment("there").await;
@@ -118,14 +118,14 @@ async fn a_run_with_a_reader_is_cut_when_its_reader_asks_and_not_waited_for_othe
     let reader = tokio::spawn(async move { read.next().await.is_none() });
     tokio::task::yield_now().await;
     assert_eq!(stage.clock.wake(), SECOND);
-    assert!(reader.await.unwrap(), "it waited for its node, and is woken");
+    assert!(reader.await.unwrap(), "it waited for its node and is woken");
     assert_eq!(stage.clock.wake(), 3 * SECOND);
     assert_eq!(ends(&drained.await.unwrap()), [("s1", Some(RunEnd::Cut)), ("s2", None)]);
     assert!(unread.next().await.is_none());
 }
 
 #[tokio::test]
-async fn every_kind_of_end_is_told() {
+async fn every_kind_of_end_is_recorded() {
     let stage = stage();
     let runs: Vec<_> = ["s1", "s2"].map(|id| stage.runner.run("ana", id, "go").detach()).into();
     for run in &runs {
@@ -151,7 +151,7 @@ async fn a_run_that_waits_for_an_answer_holds_nothing_up() {
     let runner = Runner::builder("t").root(node).sessions(sessions).build().unwrap();
     runner.run("ana", "s1", "go").detach().await.unwrap();
     assert_eq!(runner.drain(SECOND).await, Drained::default());
-    assert_eq!(runner.questions(("ana", "s1")).await.unwrap().len(), 1, "reading goes on");
+    assert_eq!(runner.questions(("ana", "s1")).await.unwrap().len(), 1, "reading still works");
     assert_eq!(runner.follow("s1", None).await.unwrap().invocation_id(), None);
     runner.close().await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! Agents that a body runs, and that hand over to their sub-agents.
+//! Agents that a node's body runs and that transfer to their sub-agents.
 
 use pleach::model::LlmResponse;
 use pleach::prelude::*;
@@ -16,7 +16,7 @@ fn front(mode: AgentMode, front: &ScriptedModel, desk: &ScriptedModel, tool: Opt
     LlmAgent::builder("front").mode(mode).model(front.clone()).sub_agent(desk).build().unwrap()
 }
 
-/// A graph of a function that runs the agent with the input `in put`, and of one that gets its output.
+/// A graph of a function that runs the agent with the input `in put`, followed by a node that gets its output.
 fn running(front: LlmAgent) -> Workflow {
     let mut wf = Workflow::builder("wf");
     let caller = FunctionNode::new("caller", move |ctx: Context| {
@@ -46,7 +46,7 @@ async fn r708_an_agent_that_takes_over_from_one_that_a_body_runs_answers_for_it(
 }
 
 #[tokio::test]
-async fn r708_an_agent_of_a_body_that_gets_control_back_gives_its_output() {
+async fn r708_an_agent_of_a_body_that_gets_control_back_outputs_its_reply() {
     let model = handing_over("desk").then_text("done");
     let agent = front(AgentMode::SingleTurn, &model, &handing_over("front"), None);
     let (runner, _) = runner(running(agent));
@@ -93,13 +93,19 @@ async fn r708_transfers_below_a_body_that_are_cut_anywhere_leave_the_same() {
                     AgentMode::Task => called("finish_task", json!({"result": "done"})),
                     _ => LlmResponse::text("done"),
                 };
-                let model = answering(move |request| match quotes(request, "[desk]") {
-                    true => end.clone(),
-                    false => called("transfer_to_agent", json!({"agent_name": "desk"})),
+                let model = answering(move |request| {
+                    if quotes(request, "[desk]") {
+                        end.clone()
+                    } else {
+                        called("transfer_to_agent", json!({"agent_name": "desk"}))
+                    }
                 });
-                let desk = answering(|request| match has_response(request, "one") {
-                    true => called("transfer_to_agent", json!({"agent_name": "front"})),
-                    false => called("one", json!({"city": "a"})),
+                let desk = answering(|request| {
+                    if has_response(request, "one") {
+                        called("transfer_to_agent", json!({"agent_name": "front"}))
+                    } else {
+                        called("one", json!({"city": "a"}))
+                    }
                 });
                 running(front(mode, &model, &desk, Some(counting("one", count))))
             })

@@ -1,4 +1,4 @@
-//! Edge cases that no recorded scenario can say. `docs/edge-cases.md` lists all of them.
+//! Edge cases that recorded scenarios cannot express. `docs/edge-cases.md` lists all edge cases.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -22,9 +22,9 @@ fn request() -> RunRequest {
     RunRequest::new(("ana", "s1")).message("go")
 }
 
-// R505: what google-adk makes of annotations, a schema does here.
+// R505: pleach uses a schema where google-adk reads annotations.
 #[tokio::test]
-async fn e4_e5_types_of_handlers_are_no_schemas() {
+async fn e4_e5_types_of_handlers_are_not_schemas() {
     #[derive(Serialize, Deserialize)]
     struct Order {
         x: i64,
@@ -87,7 +87,7 @@ async fn e34_state_of_a_partial_event_is_handed_out_only() {
 }
 
 #[tokio::test]
-async fn e36_e44_values_are_json_and_what_has_no_json_form_is_refused() {
+async fn e36_e44_values_are_json_and_values_without_a_json_form_are_refused() {
     let bytes = FunctionNode::new("bytes", async || b"hi".to_vec());
     assert_eq!(trace(runner(bytes).0.run("ana", "s1", "go")).await, ["bytes@1: [104,105]"]);
     let node = FunctionNode::new("node", async |ctx: Context| -> Result<(), NodeError> {
@@ -181,7 +181,7 @@ async fn e173_an_id_without_a_call_pauses_and_cannot_be_answered() {
     assert_eq!(lines, ["! ValueError: Function call not found for function response ids: {'lr'}."]);
 }
 
-/// Replaces the first output, and notes what else it is asked.
+/// A plugin that replaces the first output and records its other calls.
 #[derive(Debug)]
 struct Replacer(&'static str, Arc<Mutex<Vec<String>>>);
 
@@ -276,9 +276,9 @@ fn e226_e227_an_app_has_a_name_and_a_runner_a_root() {
     assert_eq!(Runner::builder("t").build().unwrap_err().rule(), "no_root");
 }
 
-/// Issue 10 B3: JSON has no NaN. A node that gives one fails, and nothing becomes null unnoticed.
+/// JSON has no NaN. A node that produces one fails; the number does not silently become null.
 #[tokio::test]
-async fn b3_a_nan_is_refused_wherever_a_node_gives_it() {
+async fn a_nan_is_refused_wherever_a_node_produces_it() {
     async fn refused(node: impl pleach::Node) {
         let (runner, sessions) = runner(node);
         let error = runner.run("ana", "s1", "go").output::<Value>().await.unwrap_err();
@@ -302,7 +302,7 @@ async fn b3_a_nan_is_refused_wherever_a_node_gives_it() {
 }
 
 #[tokio::test]
-async fn b3_a_message_with_a_nan_starts_no_run() {
+async fn a_message_with_a_nan_starts_no_run() {
     #[derive(Serialize)]
     struct Order {
         x: f64,

@@ -1,4 +1,4 @@
-//! The facade names every type that its users give to exported functions or get from them (issue 11.10).
+//! The facade exports every type that users pass to its functions or get from them.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ fn reference(text: &str) -> ArtifactResult<ArtifactReference> {
     ArtifactReference::parse(text)
 }
 
-/// A helper that takes handlers, as users write it.
+/// A helper that takes handlers, as users write such helpers.
 fn handler<M, H: Handler<M>>(handler: H) -> H {
     handler
 }
@@ -48,7 +48,7 @@ fn shape<Args, S: Shape<Args>>(function: S) -> S {
     function
 }
 
-/// Generic code names the marker of a result type.
+/// Generic code that names the marker of a result type.
 fn routed<T: IntoYield<marker::Routed>>(value: T) -> T {
     value
 }
@@ -86,7 +86,7 @@ async fn ids_and_messages_are_made_of_borrowed_strings() {
 }
 
 #[test]
-fn what_an_app_is_set_up_with_fails_as_its_build() {
+fn errors_of_set_up_convert_to_build_errors() {
     fn built(model: &str) -> Result<pleach::LlmAgent, pleach::BuildError> {
         let budget = pleach::plugins::BudgetPlugin::builder();
         if model.is_empty() {
@@ -96,6 +96,6 @@ fn what_an_app_is_set_up_with_fails_as_its_build() {
     }
     let error = built("nowhere:x").unwrap_err();
     assert_eq!(error.rule(), "setup");
-    assert!(error.to_string().starts_with("'nowhere' is no provider of models"), "{error}");
+    assert!(error.to_string().starts_with("unknown model provider 'nowhere'"), "{error}");
     assert!(built("").unwrap_err().to_string().starts_with("the budget limits nothing"));
 }

@@ -45,7 +45,7 @@ async fn e53_retries_record_every_failed_attempt_and_number_them() {
 }
 
 #[tokio::test]
-async fn e62_an_output_of_a_failed_attempt_stays_and_the_last_one_counts() {
+async fn e62_an_output_of_a_failed_attempt_stays_and_the_last_one_wins() {
     let mut wf = Workflow::builder("wf");
     let flaky = FunctionNode::new("flaky", async |ctx: Context| -> Result<()> {
         ctx.emit(json!(format!("o{}", ctx.attempt_count()))).await?;
@@ -83,7 +83,7 @@ async fn e70_a_retried_parent_replays_the_children_that_completed() {
 }
 
 #[tokio::test]
-async fn r404_a_retry_behind_a_failure_of_its_own_runs_new_children() {
+async fn r404_a_retry_after_a_failure_of_its_own_runs_new_children() {
     let calls = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&calls);
     let child = FunctionNode::new("child", move || {
@@ -103,7 +103,7 @@ async fn r404_a_retry_behind_a_failure_of_its_own_runs_new_children() {
     assert_eq!(calls.load(Ordering::Relaxed), 2);
 }
 
-/// Each retry reads what the attempt before it has added to the history.
+/// Each retry reads the events that the attempt before it added to the history.
 #[tokio::test]
 async fn e70_every_retry_knows_what_all_attempts_before_it_completed() {
     let calls: Arc<[AtomicU32; 3]> = Arc::default();
@@ -131,7 +131,7 @@ async fn e70_every_retry_knows_what_all_attempts_before_it_completed() {
 }
 
 #[tokio::test]
-async fn e128_a_failed_child_can_be_caught_and_the_parent_goes_on() {
+async fn e128_a_failed_child_can_be_caught_and_the_parent_continues() {
     let child = FunctionNode::new("child", async || Err::<i64, _>(PayError));
     let parent = FunctionNode::new("parent", move |ctx: Context| {
         let child = child.clone();
@@ -198,7 +198,7 @@ async fn e65_a_failure_cancels_running_siblings_and_e67_starts_no_successor() {
 }
 
 #[tokio::test]
-async fn e121_e122_e125_wrong_calls_of_run_node_say_what_is_wrong() {
+async fn e121_e122_e125_wrong_calls_of_run_node_name_the_fault() {
     let child = FunctionNode::new("child", async || 1);
     let other = child.clone();
     let quiet = FunctionNode::new("quiet", move |ctx: Context| {
@@ -222,7 +222,7 @@ async fn e121_e122_e125_wrong_calls_of_run_node_say_what_is_wrong() {
     });
     let (runner, _) = runner(node.rerun_on_resume(true));
     assert_eq!(trace(runner.run("ana", "s1", "go")).await, ["node@1/child@1: 1"]);
-    // R706, improved: the delegate's output is the caller's, too.
+    // R706, improved: the delegate's output is also the caller's output.
     assert_eq!(runner.run("ana", "s2", "go").output::<i64>().await.unwrap(), 1);
 }
 

@@ -1,6 +1,6 @@
-//! Two invocations on one session: one continues, the other one gets an error, and none of its events is stored in part.
+//! Two invocations on one session: one continues, the other one gets an error and stores no incomplete event.
 //!
-//! Several processes are `tests/processes/fence.rs`.
+//! `tests/processes/fence.rs` checks several processes.
 // R1115
 
 use std::sync::Arc;
@@ -30,7 +30,7 @@ async fn r1115_a_session_is_busy_while_a_detached_run_is_under_way() {
     let error = runner.run("ana", "s1", "two").detach().await.unwrap_err();
     let RunError::Busy { session, invocation: busy } = &error else { panic!("{error:?}") };
     assert_eq!((session, busy.as_ref()), (&key(), Some(&invocation)));
-    // Other sessions are not.
+    // Other sessions are not busy.
     let other = runner.run("bob", "s1", "hello").detach();
     other.invocation_id().await.unwrap();
     other.cut();
@@ -38,13 +38,13 @@ async fn r1115_a_session_is_busy_while_a_detached_run_is_under_way() {
     script.end("done");
     assert_eq!(run.output::<String>().await.unwrap(), "done");
     let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
-    assert_eq!((session.events.len(), session.state.len()), (3, 0), "nothing of the refused ones is stored");
+    assert_eq!((session.events.len(), session.state.len()), (3, 0), "no event of the refused runs is stored");
     script.end("next");
     assert_eq!(runner.run("ana", "s1", "two").output::<String>().await.unwrap(), "next");
 }
 
 #[tokio::test]
-async fn r1115_of_two_that_are_detached_at_once_one_goes_on() {
+async fn r1115_if_two_runs_are_detached_at_once_one_continues() {
     let (script, runner) = scripted_runner(InMemorySessionService::new());
     let runs = [runner.run("ana", "s1", "one").detach(), runner.run("ana", "s1", "two").detach()];
     let [first, second] = runs;
@@ -53,9 +53,9 @@ async fn r1115_of_two_that_are_detached_at_once_one_goes_on() {
     assert_eq!(first.output::<String>().await.unwrap(), "done");
 }
 
-/// A reader that was given up without being dropped does not close its session to others.
+/// A reader that was abandoned without being dropped does not block its session for others.
 #[tokio::test]
-async fn r1115_a_run_that_nobody_reads_any_more_keeps_nobody_out_and_loses_the_fence() {
+async fn r1115_an_abandoned_run_blocks_no_other_run_and_loses_the_fence() {
     let mut wf = Workflow::builder("wf");
     let (a, b) = (wf.node("a", async || 1), wf.node("b", async || 2));
     wf.edge(START, a).edge(a, b.dynamic());
@@ -79,11 +79,11 @@ async fn r1115_a_question_is_answered_while_the_run_that_asked_is_still_held() {
     let mut asking = runner.run("ana", "s1", "go");
     assert!(asking.next().await.unwrap().unwrap().request.is_some());
     assert_eq!(runner.answer("s1", "q1", "yes").unwrap().output::<String>().await.unwrap(), "yes");
-    assert!(asking.next().await.is_none(), "it had nothing more to store");
+    assert!(asking.next().await.is_none(), "the run had nothing more to store");
 }
 
 #[tokio::test]
-async fn r1115_a_detached_run_that_loses_the_fence_tells_its_followers() {
+async fn r1115_a_detached_run_that_loses_the_fence_notifies_its_followers() {
     let sessions = Arc::new(InMemorySessionService::new());
     let (script, here) = scripted_runner(Arc::clone(&sessions));
     let (other, elsewhere) = scripted_runner(Arc::clone(&sessions));
@@ -127,10 +127,10 @@ fn shop(name: &'static str, sessions: &Arc<InMemorySessionService>, charged: &Ch
 }
 
 type Charged = Arc<std::sync::Mutex<Vec<&'static str>>>;
-/// That a run has come to the gate, and that it may pass.
+/// Two notifications: a run has reached the gate, and it may pass.
 type Gate = Arc<(tokio::sync::Notify, tokio::sync::Notify)>;
 
-/// A process that sleeps is taken for dead; when it wakes, its steps have been done.
+/// A sleeping process is mistaken for dead. When it wakes, another process has done its steps.
 #[tokio::test]
 async fn r1115_a_run_that_has_lost_its_session_begins_no_step() {
     let (sessions, charged, gate) = (Arc::new(InMemorySessionService::new()), Charged::default(), Gate::default());
@@ -149,7 +149,7 @@ async fn r1115_a_run_that_has_lost_its_session_begins_no_step() {
     assert_eq!(*charged.lock().unwrap(), ["heir"]);
 }
 
-/// The session is gone with all that the steps belong to.
+/// The session, to which the steps belong, has been deleted.
 #[tokio::test]
 async fn r1115_a_run_whose_session_was_deleted_begins_no_step() {
     let (sessions, charged, gate) = (Arc::new(InMemorySessionService::new()), Charged::default(), Gate::default());
@@ -165,7 +165,7 @@ async fn r1115_a_run_whose_session_was_deleted_begins_no_step() {
 
 /// A step in a task that outlives its run does nothing.
 #[tokio::test]
-async fn r1115_a_step_behind_the_end_of_its_run_does_not_begin() {
+async fn r1115_a_step_after_the_end_of_its_run_does_not_begin() {
     let (left, taken) = tokio::sync::oneshot::channel::<Context>();
     let left = std::sync::Mutex::new(Some(left));
     let node = FunctionNode::new("leaves", move |ctx: Context| {
@@ -186,7 +186,7 @@ async fn r1115_a_step_behind_the_end_of_its_run_does_not_begin() {
     assert!(!begun.load(std::sync::atomic::Ordering::Relaxed));
 }
 
-/// Steps of a tool, and of the tool of an agent that is called as a tool.
+/// Steps of a tool, and steps of the tool of an agent that is called as a tool.
 #[tokio::test]
 async fn r1115_steps_of_nested_agents_ask_for_the_session_of_their_caller() {
     let looks =

@@ -1,4 +1,4 @@
-//! Runs that continue without their client, and how to follow them: no gap, nothing twice.
+//! Runs that continue without their client, and their followers, who see every event exactly once.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ async fn a_client_comes_back_by_the_last_event_it_has() {
     assert_eq!(rest(&mut again).await, ["n@1: says two", "n@1: says th", "n@1: says three", "n@1: \"done\""]);
     assert_eq!(again.status(), FollowStatus::Ended(RunEnd::Done));
     assert_eq!(run.output::<String>().await.unwrap(), "done");
-    // The run has ended in between: what is stored behind the event, and nothing to wait for.
+    // The run has ended in the meantime. The follower gets the events stored after `seen` and waits for nothing.
     let mut late = runner.follow("s1", Some(seen.id().clone())).await.unwrap();
     assert_eq!(rest(&mut late).await, ["n@1: says two", "n@1: says three", "n@1: \"done\""]);
     assert_eq!((late.status(), late.invocation_id()), (FollowStatus::NotHere, None));
@@ -77,12 +77,12 @@ async fn followers_that_join_anywhere_see_every_later_event_once() {
 }
 
 #[tokio::test]
-async fn a_follower_that_stalls_goes_on_from_the_store_and_holds_nobody_up() {
+async fn a_follower_that_stalls_continues_from_the_store_and_blocks_no_run() {
     let (script, runner) = scripted_runner(sessions());
     let run = runner.run("ana", "s1", "go").detach();
     run.invocation_id().await.unwrap();
     let mut slow = runner.follow("s1", None).await.unwrap();
-    // Far more than any follower may be behind.
+    // Far more events than a follower may lag behind.
     for turn in 0..1000 {
         script.fragment("frag").await;
         script.say(&format!("{turn}")).await;
@@ -94,13 +94,13 @@ async fn a_follower_that_stalls_goes_on_from_the_store_and_holds_nobody_up() {
     run.await.unwrap();
     let mut expected: Vec<String> = (10..1000).map(|turn| format!("n@1: says {turn}")).collect();
     expected.push("n@1: \"done\"".into());
-    // The fragments of what it has read from the store are not shown afterwards.
+    // Fragments of events that the follower has read from the store are not shown afterwards.
     assert_eq!(rest(&mut slow).await, expected);
 }
 
-/// What happens while the log is read is neither lost nor shown twice, and no fragment comes behind its event.
+/// Events that are stored while the log is read are neither lost nor shown twice, and no fragment comes after its event.
 #[tokio::test]
-async fn what_is_stored_while_a_follower_reads_the_log_comes_once() {
+async fn events_stored_while_a_follower_reads_the_log_come_once() {
     for gate in ["before", "after"] {
         for end_meanwhile in [false, true] {
             let sessions = Gated::new();
@@ -127,10 +127,10 @@ async fn what_is_stored_while_a_follower_reads_the_log_comes_once() {
                 script.end("done");
             }
             let mut lines = rest(&mut follow).await;
-            // Read before: "two" is live. Read after: it is stored, and its fragment old.
+            // If the log was read before, "two" is live. If it was read after, "two" is stored and its fragment is outdated.
             let is_live = Arc::ptr_eq(gate, &sessions.after);
             assert_eq!(lines.iter().any(|line| line.ends_with(" tw")), is_live, "{lines:?}");
-            // Its event is not stored yet when the run continues.
+            // If the run continues, the event of this fragment is not stored yet.
             let fresh = lines.iter().any(|line| line.ends_with(" thr"));
             assert_eq!(fresh, is_live || !end_meanwhile, "{lines:?}");
             lines.retain(|line| !line.ends_with(" tw") && !line.ends_with(" thr"));
@@ -140,7 +140,7 @@ async fn what_is_stored_while_a_follower_reads_the_log_comes_once() {
     }
 }
 
-/// A run that has not yet made its session is waited for, also where only the session's id is known.
+/// A follower waits for a run that has not created its session yet, even if only the session's id is known.
 #[tokio::test]
 async fn a_run_that_is_about_to_begin_is_waited_for() {
     let sessions = Gated::new();
@@ -159,7 +159,7 @@ async fn a_run_that_is_about_to_begin_is_waited_for() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_followed_is_named() {
+async fn sessions_that_cannot_be_followed_are_named() {
     let (runner, _) = runner(FunctionNode::new("n", async || 1));
     let fails = async |session: (&str, &str), after: Option<&str>| {
         let error = runner.follow(session, after.map(EventId::from)).await.unwrap_err();
@@ -181,7 +181,7 @@ async fn what_cannot_be_followed_is_named() {
 }
 
 #[tokio::test]
-async fn another_process_shows_what_is_stored_so_far() {
+async fn another_process_shows_the_events_stored_so_far() {
     let shared = sessions();
     let (script, here) = scripted_runner(Arc::clone(&shared));
     let (_, elsewhere) = scripted_runner(shared);
@@ -249,7 +249,7 @@ async fn the_handle_follows_its_own_run_also_when_another_one_has_begun() {
 }
 
 #[tokio::test]
-async fn a_detached_run_that_never_began_tells_why() {
+async fn a_detached_run_that_never_began_returns_the_reason() {
     let (_, runner) = scripted_runner(sessions());
     let run = runner.resume("ana", "s1", "e-7").detach();
     let error = run.invocation_id().await.unwrap_err();
@@ -279,7 +279,7 @@ async fn r1130_a_detached_run_is_aborted_and_sealed_by_its_handle() {
 }
 
 #[tokio::test]
-async fn r1025_a_detached_run_that_was_cut_goes_on_by_its_invocation() {
+async fn r1025_a_detached_run_that_was_cut_off_is_resumed_by_its_invocation() {
     let (script, node) = scripted();
     let mut wf = Workflow::builder("wf");
     let first = wf.node("first", async || 1);
@@ -298,7 +298,7 @@ async fn r1025_a_detached_run_that_was_cut_goes_on_by_its_invocation() {
 }
 
 #[tokio::test]
-async fn a_question_ends_a_detached_run_as_waiting_and_its_answer_can_be_detached_too() {
+async fn a_question_ends_a_detached_run_as_waiting_and_its_answer_can_be_detached_as_well() {
     let (runner, _) = runner(FunctionNode::new("n", async || RequestInput::<String>::ask("q1", "Fine?")));
     let mut run = runner.run("ana", "s1", "go").detach();
     let mut follow = run.follow(None).await.unwrap();
@@ -312,7 +312,7 @@ async fn a_question_ends_a_detached_run_as_waiting_and_its_answer_can_be_detache
 }
 
 #[tokio::test]
-async fn sessions_of_one_id_are_told_apart_by_their_users() {
+async fn sessions_with_the_same_id_are_distinguished_by_their_users() {
     let (script, runner) = scripted_runner(sessions());
     let ana = runner.run("ana", "s1", "for ana").detach();
     let bob = runner.run("bob", "s1", "for bob").detach();
@@ -349,9 +349,9 @@ async fn the_log_of_a_session_of_other_programs_is_followed_by_place_and_not_by_
     assert_eq!(rest(&mut follow).await, lines);
 }
 
-/// Issue 10 D5: only places in the log decide.
+/// Only positions in the log decide what a follower sees.
 #[tokio::test]
-async fn d5_an_event_of_the_far_future_hides_no_later_one() {
+async fn an_event_with_a_far_future_time_hides_no_later_event() {
     use pleach::{CreateSession, SessionServiceExt};
     let shared = sessions();
     let (script, runner) = scripted_runner(Arc::clone(&shared));
@@ -378,7 +378,7 @@ async fn d5_an_event_of_the_far_future_hides_no_later_one() {
 }
 
 #[tokio::test]
-async fn d5_a_follower_far_behind_loses_nothing_to_times() {
+async fn a_follower_far_behind_misses_no_event_because_of_times() {
     let root = FunctionNode::new("n", async |ctx: Context| -> Result<i64> {
         for number in 0..600 {
             let mut event = Event::message(number.to_string());
@@ -395,7 +395,7 @@ async fn d5_a_follower_far_behind_loses_nothing_to_times() {
 }
 
 #[tokio::test]
-async fn d5_a_follower_goes_on_across_pauses() {
+async fn a_follower_continues_across_pauses() {
     let root = || {
         let mut wf = Workflow::builder("wf");
         let ask = wf.node("ask", async || RequestInput::<String>::ask("q1", "Fine?"));
@@ -409,7 +409,7 @@ async fn d5_a_follower_goes_on_across_pauses() {
     trace(here.run("ana", "s1", "go")).await;
     let mut follow = here.follow_with("s1", options.clone()).await.unwrap();
     assert_eq!(take(&mut follow, 2).await, [": says go", "wf@1/ask@1: asks q1"]);
-    // The run begins and ends before the follower is asked again.
+    // The run begins and ends before the follower is polled again.
     assert_eq!(here.answer("s1", "q1", "yes").unwrap().output::<String>().await.unwrap(), "yes");
     let lines = rest(&mut follow).await;
     assert_eq!((lines.len(), lines[1].as_str()), (2, "wf@1/last@1: \"yes\""), "{lines:?}");
@@ -421,11 +421,11 @@ async fn d5_a_follower_goes_on_across_pauses() {
     assert_eq!(take(&mut follow, 2).await, [": says more", "wf@1/ask@1: asks q1"]);
     elsewhere.answer("s1", "q1", "no").unwrap().output::<String>().await.unwrap();
     assert_eq!(take(&mut follow, 2).await[1], "wf@1/last@1: \"no\"");
-    // Without the option it ends at the pause.
+    // Without the option the follower ends at the pause.
     assert_eq!(rest(&mut here.follow("s1", None).await.unwrap()).await.len(), 8);
 }
 
-/// A request that is refused has run nothing: its error is its caller's alone.
+/// A refused request has run nothing, so only its caller gets the error.
 #[tokio::test]
 async fn a_refused_request_does_not_end_the_followers_of_its_session() {
     let mut wf = Workflow::builder("wf");
@@ -452,7 +452,7 @@ async fn a_refused_request_does_not_end_the_followers_of_its_session() {
     let lines = rest(&mut follow).await;
     assert_eq!((lines.len(), lines[1].as_str()), (2, "wf@1/last@1: true"), "{lines:?}");
 
-    // Nor does a late answer, or a message that was stored before.
+    // A late answer does not end followers either, nor does a message that was stored before.
     let mut follow = runner.follow_with("s1", options.after(ids(&runner).await.pop())).await.unwrap();
     let late = runner.answer("s1", "q1", false).unwrap().detach().await;
     assert!(matches!(late, Err(RunError::AlreadyAnswered { .. })), "{late:?}");
@@ -461,7 +461,7 @@ async fn a_refused_request_does_not_end_the_followers_of_its_session() {
     assert_eq!(follow.status(), FollowStatus::NotHere);
 }
 
-/// Found by an attacker: of two resumes one loses the session before it has stored anything, which ended the followers in its process.
+/// If one of two resumes loses the session before it has stored anything, it must not end the followers in its process.
 #[tokio::test]
 async fn a_resume_that_another_process_was_before_does_not_end_the_followers() {
     let root = || {
@@ -481,7 +481,7 @@ async fn a_resume_that_another_process_was_before_does_not_end_the_followers() {
     drop(run);
     let mut follow = here.follow_with("s1", pleach::FollowOptions::new().across_pauses(true)).await.unwrap();
     assert_eq!(take(&mut follow, 2).await.len(), 2);
-    // Both have loaded the session before one of them claims it.
+    // Both processes have loaded the session before one of them claims it.
     let ends = futures::future::join(
         here.resume("ana", "s1", invocation.clone()).output::<i64>(),
         there.resume("ana", "s1", invocation).output::<i64>(),
@@ -492,7 +492,7 @@ async fn a_resume_that_another_process_was_before_does_not_end_the_followers() {
     assert_eq!(take(&mut follow, 1).await, ["wf@1/work@1: 2"]);
 }
 
-/// Found by an attacker: nothing of a run was shown to who followed it while it was opened.
+/// A follower that starts while a run is being opened sees the events of the run.
 #[tokio::test]
 async fn a_run_that_is_being_opened_is_followed() {
     let (script, runner) = scripted_runner(sessions());
@@ -508,7 +508,7 @@ async fn a_run_that_is_being_opened_is_followed() {
 }
 
 #[tokio::test]
-async fn d5_checkpoints_and_echoes_are_shown_to_those_who_ask() {
+async fn followers_who_ask_for_checkpoints_and_echoes_see_them() {
     let mut wf = Workflow::builder("wf");
     let first = wf.node("first", async || 1);
     let ask = wf.node("ask", async || RequestInput::<String>::ask("q1", "Fine?"));
@@ -533,10 +533,10 @@ async fn d5_checkpoints_and_echoes_are_shown_to_those_who_ask() {
     assert_eq!(lines(true, false).await.len() - plain.len(), all.len() - echoed.len());
 }
 
-/// A database gives events back by their times; what came behind one of them follows from the order of the appends.
+/// A database returns events by their times. The order of the appends decides which events came after another one.
 #[cfg(feature = "sqlite")]
 #[tokio::test]
-async fn d5_a_client_that_has_seen_the_future_gets_what_came_behind_it() {
+async fn a_client_that_saw_an_event_with_a_far_future_time_gets_the_later_events() {
     use pleach::{CreateSession, SessionServiceExt, SqliteLayout, SqliteOptions, SqliteSessionService};
     for layout in [SqliteLayout::Lite, SqliteLayout::V1] {
         let folder = tempfile::tempdir().unwrap();
@@ -559,10 +559,10 @@ async fn d5_a_client_that_has_seen_the_future_gets_what_came_behind_it() {
     }
 }
 
-/// Issue 10 D5: the replay reads what the store gives back, so every layout has to keep the order of the run.
+/// A replay reads the events in the order of the store, so every layout must keep the order of the run.
 #[cfg(feature = "sqlite")]
 #[tokio::test]
-async fn d5_events_behind_a_far_time_are_loaded_in_the_order_of_the_run() {
+async fn events_after_a_far_future_time_are_loaded_in_the_order_of_the_run() {
     use pleach::{CreateSession, SessionServiceExt, SqliteLayout, SqliteOptions, SqliteSessionService};
     let root = || {
         FunctionNode::new("n", async |ctx: Context| -> Result<i64> {
@@ -602,9 +602,9 @@ async fn d5_events_behind_a_far_time_are_loaded_in_the_order_of_the_run() {
     }
 }
 
-/// Issue 10 E: what was cut off is resumed, and not sent again.
+/// A run that was cut off has to be resumed, not sent again.
 #[tokio::test]
-async fn e_a_run_that_was_cut_says_how_it_goes_on() {
+async fn the_error_of_a_run_that_was_cut_off_names_the_remedy() {
     let (script, runner) = scripted_runner(sessions());
     let first = runner.run("ana", "s1", "go").detach();
     let invocation = first.invocation_id().await.unwrap();

@@ -1,4 +1,4 @@
-//! Texts, depths and numbers of models and tools that no store takes: what a tool has done is never lost over a character.
+//! Texts, depths and numbers of models and tools that no store accepts. The results of tools are never lost because of a character.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -23,7 +23,7 @@ use crate::support::{key, runner, trace};
 const NUL: &str = "a\0b";
 const MENDED: &str = "a\u{fffd}b";
 
-/// A value with one more level. `json!` would copy it, and a deep one cannot be dropped.
+/// A value with one more level. `json!` would copy the inner value, and a deep value cannot be dropped.
 fn within(is_list: bool, key: &str, inner: Value) -> Value {
     if is_list { Value::Array(vec![inner]) } else { Value::Object(Map::from_iter([(key.to_owned(), inner)])) }
 }
@@ -32,7 +32,7 @@ fn nested(levels: usize) -> Value {
     (0..levels).fold(json!("x"), |inner, level| within(level % 2 == 1, "a", inner))
 }
 
-/// Runs a session to its end; returns the events as they were shown.
+/// Runs a session to its end and returns the events as they were shown.
 async fn shown(runner: &Runner, session: &str) -> Vec<Event> {
     let mut run = runner.run("ana", session, "go");
     let mut events = Vec::new();
@@ -45,7 +45,7 @@ async fn shown(runner: &Runner, session: &str) -> Vec<Event> {
     events
 }
 
-/// The events of a session as a new process loads them, without the user's.
+/// The events of a session as a new process loads them, without the user's events.
 async fn loaded(sessions: &dyn SessionService, session: &str) -> Vec<Event> {
     let key = pleach::SessionKey::new("t", "ana", session);
     let Session { events, .. } = sessions.get_session(&key, Default::default()).await.unwrap().unwrap();
@@ -61,7 +61,7 @@ fn agent(model: ScriptedModel) -> pleach::LlmAgentBuilder {
     LlmAgent::builder("helper").model(model)
 }
 
-/// A response that thinks, says and calls.
+/// A response with a thought, a text and calls.
 fn says(text: &str, calls: &[(&str, Value)]) -> LlmResponse {
     let thought = Part { thought: Some(true), ..Part::text(text) };
     let calls = calls.iter().enumerate().map(|(index, (name, args))| {
@@ -73,7 +73,7 @@ fn says(text: &str, calls: &[(&str, Value)]) -> LlmResponse {
 
 const LEVELS: std::ops::RangeInclusive<usize> = 118..=130;
 
-/// A tool that gives a value of as many levels as its argument says.
+/// A tool that returns a value with as many levels as its argument says.
 fn deep(runs: &Count) -> FunctionTool {
     #[derive(Deserialize, JsonSchema)]
     struct Levels {
@@ -98,7 +98,7 @@ async fn results_of_any_depth_leave_the_run_and_the_store_whole(backend: Backend
     assert_eq!(runs.get() as usize, levels.len());
     for (levels, response) in levels.iter().zip(responses(&events)) {
         match *levels {
-            // The model gets an object as it is, and anything else as `{"result": …}`.
+            // The model gets an object unchanged, and any other value as `{"result": …}`.
             ..=121 if levels % 2 == 1 => assert_eq!(response, nested(*levels)),
             ..=121 => assert_eq!(response, json!({"result": nested(*levels)})),
             _ => assert!(response["error"].as_str().unwrap().contains("nested more than 1"), "{levels}: {response}"),
@@ -174,7 +174,7 @@ on_backends! {
     results_of_any_depth_leave_the_run_and_the_store_whole,
     nul_is_replaced_in_all_that_models_and_tools_say,
     a_failure_whose_text_has_nul_is_stored,
-    what_models_and_tools_say_is_loaded_as_it_was_shown,
+    texts_of_models_and_tools_are_loaded_as_they_were_shown,
 }
 
 /// Runs a root with sessions in memory and returns the events.
@@ -186,7 +186,7 @@ async fn events_of(root: impl Node) -> Vec<Event> {
 }
 
 #[tokio::test]
-async fn a_tool_node_gives_what_its_tool_has_done() {
+async fn a_tool_node_outputs_the_result_of_its_tool() {
     let read = tool("read", "Reads.", async || NUL);
     let runs = Count::default();
     let mut wf = Workflow::builder("wf");
@@ -201,7 +201,7 @@ async fn a_tool_node_gives_what_its_tool_has_done() {
 }
 
 #[tokio::test]
-async fn agents_and_nodes_as_tools_give_what_they_have_said() {
+async fn agents_and_nodes_as_tools_return_their_replies() {
     let expert = LlmAgent::builder("expert").model(ScriptedModel::new().then(says(NUL, &[]))).build().unwrap();
     let node = FunctionNode::new("node", async |ctx: Context| {
         ctx.step("read", async || Ok(json!({ NUL: [NUL] }))).await as pleach::Result<Value, NodeError>
@@ -215,7 +215,7 @@ async fn agents_and_nodes_as_tools_give_what_they_have_said() {
     assert_eq!(responses(&events), expected);
 }
 
-/// Prints what no store takes, and saves a file whose name none takes.
+/// A code executor that prints text which no store accepts and saves a file whose name no store accepts.
 struct Printer;
 
 impl CodeExecutor for Printer {
@@ -225,7 +225,7 @@ impl CodeExecutor for Printer {
 }
 
 #[tokio::test]
-async fn what_code_has_printed_and_saved_is_kept() {
+async fn the_output_and_files_of_code_are_kept() {
     let script = ScriptedModel::saying("```python\nprint\n```").then_text("done");
     let root = agent(script).code_executor(Printer).build().unwrap();
     let sessions = Arc::new(pleach::InMemorySessionService::new());
@@ -239,11 +239,11 @@ async fn what_code_has_printed_and_saved_is_kept() {
     assert_eq!(events.last().unwrap().text(), "done");
 }
 
-/// Replaces results and texts by what no store takes.
+/// A plugin that replaces results and texts with values that no store accepts.
 #[derive(Debug)]
-struct Spoiler;
+struct ReplacingPlugin;
 
-impl Plugin for Spoiler {
+impl Plugin for ReplacingPlugin {
     fn name(&self) -> &str {
         "spoiler"
     }
@@ -266,14 +266,14 @@ impl Plugin for Spoiler {
 }
 
 #[tokio::test]
-async fn what_plugins_put_in_place_of_results_and_events_is_kept() {
+async fn replacements_by_plugins_for_results_and_events_are_kept() {
     let runs = Count::default();
     let read = tool("read", "Reads.", async || "fine");
     let script =
         ScriptedModel::new().then_calls([("deep", json!({"levels": 1})), ("read", json!({}))]).then_text("done");
     let root = agent(script).tool(deep(&runs)).tool(read).build().unwrap();
     let sessions = Arc::new(pleach::InMemorySessionService::new());
-    let builder = Runner::builder("t").root(root).sessions(Arc::clone(&sessions)).plugin(Spoiler);
+    let builder = Runner::builder("t").root(root).sessions(Arc::clone(&sessions)).plugin(ReplacingPlugin);
     let events = shown(&builder.build().unwrap(), "s1").await;
     assert_eq!(loaded(&*sessions, "s1").await, events);
     let found = responses(&events);
@@ -283,7 +283,7 @@ async fn what_plugins_put_in_place_of_results_and_events_is_kept() {
 }
 
 #[tokio::test]
-async fn what_a_tool_asks_is_kept() {
+async fn questions_of_tools_are_kept() {
     let asks = tool("asks", "Asks.", async |ctx: ToolContext| {
         let deep: Vec<bool> =
             LEVELS.map(|levels| ctx.request_confirmation("?", Some(nested(levels))).is_err()).collect();
@@ -296,7 +296,7 @@ async fn what_a_tool_asks_is_kept() {
     assert!(shown.contains(&format!("\"hint\":\"{MENDED}\"")), "{shown}");
 }
 
-/// Nothing has been done then, and the error names what does not fit.
+/// No tool has run then, and the error names the argument that does not fit.
 #[tokio::test]
 async fn arguments_that_nest_too_deep_call_nothing() {
     for levels in LEVELS.chain([400]) {
@@ -315,7 +315,7 @@ async fn arguments_that_nest_too_deep_call_nothing() {
     }
 }
 
-/// A result without JSON form is no reason to run the tool again.
+/// A result without a JSON form does not make the tool run again.
 #[tokio::test]
 async fn a_result_without_json_form_is_an_error_for_the_model() {
     let nan = tool("nan", "Divides.", async || f64::NAN);
@@ -325,7 +325,7 @@ async fn a_result_without_json_form_is_an_error_for_the_model() {
     assert_eq!(events.last().unwrap().text(), "done");
 }
 
-/// Too deep state is refused where it is set, so that the tool can answer, and not where the event is stored.
+/// State that is nested too deep is refused when it is set, so the tool can handle the error, and not when the event is stored.
 #[tokio::test]
 async fn state_of_any_depth_leaves_the_run_whole() {
     let sets = tool("sets", "Sets.", async |ctx: ToolContext| {
@@ -348,7 +348,7 @@ async fn state_of_any_depth_leaves_the_run_whole() {
     assert_eq!(responses(&events)[0], json!({ "result": expected }));
 }
 
-/// A model writes JSON with escapes that Rust's texts do not hold.
+/// A model writes JSON with escapes that Rust strings cannot hold.
 #[tokio::test]
 async fn a_structured_answer_is_read_with_its_repairs() {
     #[derive(serde::Serialize, Deserialize, JsonSchema)]
@@ -376,7 +376,7 @@ async fn integers_beyond_64_bits_reach_the_parameters_that_hold_them() {
     }
     #[derive(Deserialize, JsonSchema)]
     struct Small {
-        #[expect(dead_code, reason = "it never fits")]
+        #[expect(dead_code, reason = "no answer ever fits")]
         id: i64,
     }
     const DIGITS: &str = "1234567890123456789012345";
@@ -405,9 +405,9 @@ async fn integers_beyond_64_bits_reach_the_parameters_that_hold_them() {
     assert_eq!(found[2], json!({ "result": DIGITS }));
 }
 
-/// What tools give and models say in one run.
+/// The results of tools and the texts of models in one run.
 #[derive(Clone, Debug)]
-struct Said {
+struct ScriptedRun {
     results: Vec<Value>,
     text: String,
     thought: String,
@@ -452,19 +452,19 @@ fn values() -> impl Strategy<Value = Value> {
         .prop_map(|(flat, levels, lists)| (0..levels).fold(flat, |inner, _| within(lists, "a\0", inner)))
 }
 
-fn said() -> impl Strategy<Value = Said> {
+fn said() -> impl Strategy<Value = ScriptedRun> {
     (prop::collection::vec(values(), 1..4), texts(), texts(), values())
-        .prop_map(|(results, text, thought, state)| Said { results, text, thought, state })
+        .prop_map(|(results, text, thought, state)| ScriptedRun { results, text, thought, state })
 }
 
-/// Plays what is said, and returns how often the tool has run with the events as they were shown.
-async fn play(said: &Said, runner: pleach::RunnerBuilder, session: &str) -> (u32, Vec<Event>) {
+/// Plays `said` and returns the number of calls of the tool and the events as they were shown.
+async fn play(said: &ScriptedRun, runner: pleach::RunnerBuilder, session: &str) -> (u32, Vec<Event>) {
     let runs = Count::default();
     let (counted, results, state) = (runs.clone(), said.results.clone(), said.state.clone());
     let give = tool("give", "Gives.", move |ctx: ToolContext| {
         let result = results[counted.get() as usize].clone();
         counted.add();
-        // What is too deep is refused here, by name.
+        // State that is nested too deep is refused here with its key.
         let set = ctx.state().set("given\0", state.clone());
         assert!(set.is_ok() || set.unwrap_err().message().contains("nested more than 1"));
         async move { ToolResult::from(result) }
@@ -481,7 +481,7 @@ async fn play(said: &Said, runner: pleach::RunnerBuilder, session: &str) -> (u32
     (runs.get(), events)
 }
 
-async fn what_models_and_tools_say_is_loaded_as_it_was_shown(backend: Backend) {
+async fn texts_of_models_and_tools_are_loaded_as_they_were_shown(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let cases = match backend {
         Backend::Memory => 150,

@@ -1,4 +1,4 @@
-//! Continuing from the middle of a session in a new one.
+//! Continuing from the middle of a session in a new session.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ async fn load(runner: &Runner, id: &str) -> Session {
     runner.sessions().get_session(&key, GetSessionConfig::all()).await.unwrap().unwrap()
 }
 
-/// A session whose events set state by hand: `place: invocation and delta`, with the place as its id.
+/// A session with hand-written events. Each has an invocation and a state delta; its id is its position.
 async fn written(runner: &Runner, initial: Value, deltas: &[(&str, Value)]) -> Session {
     let create = CreateSession::new("t", "ana").with_session_id("s1").with_state(initial.as_object().unwrap().clone());
     let mut session = runner.sessions().create_session(create.with_create_time(5.0)).await.unwrap();
@@ -40,7 +40,7 @@ async fn written(runner: &Runner, initial: Value, deltas: &[(&str, Value)]) -> S
     session
 }
 
-/// A workflow that counts its turns, asks, and adds the answer.
+/// A workflow that counts its turns, asks and adds the answer.
 fn asking(calls: &Arc<AtomicU32>) -> impl pleach::Node + use<> {
     let calls = Arc::clone(calls);
     let mut wf = Workflow::builder("wf");
@@ -54,7 +54,7 @@ fn asking(calls: &Arc<AtomicU32>) -> impl pleach::Node + use<> {
     wf.build_to(done).unwrap()
 }
 
-/// The events of a fork of `s1` without the notes which say so.
+/// The events of a fork of `s1` without the notes that name the source.
 fn originals(fork: &Session) -> Vec<Arc<Event>> {
     let original = |event: &Arc<Event>| {
         let mut event = Event::clone(event);
@@ -66,7 +66,7 @@ fn originals(fork: &Session) -> Vec<Arc<Event>> {
     fork.events.iter().map(original).collect()
 }
 
-async fn an_invocation_goes_on_in_the_fork_and_the_source_stays_as_it_is(backend: Backend) {
+async fn an_invocation_continues_in_the_fork_and_the_source_is_unchanged(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let calls = Arc::default();
     let runner = place.builder().await.root(asking(&calls)).build().unwrap();
@@ -81,7 +81,7 @@ async fn an_invocation_goes_on_in_the_fork_and_the_source_stays_as_it_is(backend
     assert_eq!(runner.questions(("ana", "s2")).await.unwrap().len(), 1);
     assert_eq!(trace(runner.answer(("ana", "s2"), "q", "new").unwrap()).await, ["wf@1/done@1: \"new\""]);
     assert_eq!(calls.load(Ordering::Relaxed), 1);
-    // Cut off right after the first node: a resume continues from there.
+    // The fork ends right after the first node, and a resume continues from there.
     let counted = source.events[1].id();
     runner.fork("ana", "s1", counted, Some("s3".into())).await.unwrap();
     let resumed = runner.resume("ana", "s3", source.events[0].invocation_id());
@@ -106,11 +106,11 @@ async fn r1141_state_is_that_after_the_event_and_shared_state_stays(backend: Bac
         state.as_object_mut().unwrap().extend(shared);
         state
     };
-    // `init` is null since the rewind, which is an event: before it the key does not exist.
+    // `init` is null since the rewind, which is an event. Before the rewind the key does not exist.
     for (at, ids, state) in [
         ("0", vec!["0"], json!({"k": 1})),
         ("1", vec!["0", "1"], json!({"k": 2, "gone": null})),
-        // Taken back by the rewind, and still to be reached.
+        // The rewind has undone this event, but it can still be forked.
         ("2", vec!["0", "1", "2"], json!({"k": 3, "gone": null, "added": [1]})),
         ("3", vec!["0", "1", "2", "3"], json!({"k": 3, "gone": null, "added": [1], "later": 2, "last": 3})),
         (
@@ -132,14 +132,14 @@ async fn r1141_state_is_that_after_the_event_and_shared_state_stays(backend: Bac
     }
 }
 
-async fn what_no_event_has_changed_keeps_its_value(backend: Backend) {
+async fn keys_that_no_event_has_changed_keep_their_values(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let runner = place.builder().await.root(asking(&Arc::default())).build().unwrap();
     let deltas = [("i1", json!({"k": 1})), ("i2", json!({"k": 2, "later": 2}))];
     written(&runner, json!({"init": 1, "later": 1}), &deltas).await;
     let fork = runner.fork("ana", "s1", "0", None).await.unwrap();
     assert_eq!(Value::from(fork.state), json!({"init": 1, "k": 1}));
-    // Rewinding in the fork works from its own events.
+    // A rewind in the fork uses the events of the fork.
     let back = runner.rewind("ana", fork.head.key().session_id.clone(), "i1").await.unwrap();
     assert_eq!(Value::from(back.actions().state_delta().clone()), json!({"init": null, "k": null}));
 }
@@ -158,7 +158,7 @@ async fn files_are_copied_up_to_the_versions_of_the_copied_events(backend: Backe
     for turn in ["one", "two", "three"] {
         runner.run("ana", "s1", turn).output::<i64>().await.unwrap();
     }
-    // A file of that name is left from an earlier session with the new id.
+    // An earlier session with the new id has left a file of this name.
     let scope = ArtifactScope::session(&SessionKey::new("t", "ana", "s2"));
     files.save_artifact(pleach::SaveArtifact::new(scope.artifact("own"), Part::text("left"))).await.unwrap();
     let source = load(&runner, "s1").await;
@@ -179,7 +179,7 @@ async fn files_are_copied_up_to_the_versions_of_the_copied_events(backend: Backe
     assert_eq!(saved(&plain), saved(&source)[..4]);
 }
 
-async fn what_is_not_there_or_taken_is_named(backend: Backend) {
+async fn missing_sources_and_taken_ids_are_named(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let runner = place.builder().await.root(asking(&Arc::default())).build().unwrap();
     let error = async |session: &str, at: &str, new: &str| {
@@ -209,7 +209,7 @@ async fn what_is_not_there_or_taken_is_named(backend: Backend) {
     assert_eq!(load(&runner, "s1").await.events, source.events);
 }
 
-/// Sessions in memory; appends to the session `s2` take a turn of the executor, and fail after some.
+/// Sessions in memory. Appends to the session `s2` yield to the executor once and fail after a number of them.
 #[derive(Debug)]
 struct Shaky {
     inner: InMemorySessionService,
@@ -312,7 +312,7 @@ async fn a_fork_whose_future_is_dropped_is_made_as_a_whole() {
     assert_eq!(ids("s2").await, ids("s1").await);
 }
 
-/// The copy is a task of the runtime, which ends before the task begins.
+/// The copy is a task of a runtime that ends before the task begins.
 #[tokio::test]
 async fn a_fork_that_its_runtime_cuts_off_is_named() {
     let (runner, _) = runner(asking(&Arc::default()));
@@ -330,7 +330,7 @@ async fn a_fork_that_its_runtime_cuts_off_is_named() {
     assert!(error.to_string().contains("fork again"), "{error}");
 }
 
-/// The node `silent` gives nothing.
+/// A workflow that counts the calls of its node `silent`, which has no output.
 fn counting(calls: &Arc<AtomicU32>) -> Workflow {
     let calls = Arc::clone(calls);
     let mut wf = Workflow::builder("wf");
@@ -345,7 +345,7 @@ fn counting(calls: &Arc<AtomicU32>) -> Workflow {
     wf.build().unwrap()
 }
 
-/// Issue 15, point 4: the first event of `loud` records the end of `quiet`, so a rewind to before `loud` does, and so does a fork.
+/// The first event of `loud` records the end of `quiet`. A rewind to before `loud` has to record that end itself, and a fork copies it.
 async fn r1141_ends_that_a_rewind_records_are_copied(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let calls = <[Arc<AtomicU32>; 2]>::default();
@@ -376,7 +376,7 @@ async fn r1141_ends_that_a_rewind_records_are_copied(backend: Backend) {
     }
 }
 
-/// Issue 15, point 4: where one event records the ends of two runs, a rewind to before the one records the other, which has no event.
+/// If one event records the ends of two runs, a rewind to before one of them records the end of the other, which has no event.
 async fn r1141_a_run_that_only_a_rewind_records_can_be_taken_back(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let runner = place.builder().await.root(counting(&Arc::default())).resumable(true).build().unwrap();
@@ -390,7 +390,7 @@ async fn r1141_a_run_that_only_a_rewind_records_can_be_taken_back(backend: Backe
     assert_eq!(completed(&first), Some(json!(["wf@1/a@1"])));
     let second = runner.rewind_before("s1", "wf@1/a@1").await.unwrap();
     assert_eq!(completed(&second), None);
-    // What the first has undone stays undone.
+    // Events that the first rewind has undone stay undone.
     let undone = second.custom_metadata().unwrap()["pleach_rewind_before_event"].clone();
     assert_eq!(undone, json!(both.id().to_string()));
     let again = runner.fork("ana", "s1", second.id(), Some("s2".into())).await.unwrap();
@@ -403,20 +403,20 @@ async fn a_run_is_run_again_in_a_copy(backend: Backend) {
     let runner = place.builder().await.root(counting(&calls)).resumable(true).build().unwrap();
     trace(runner.run("ana", "s1", "go")).await;
     let before = load(&runner, "s1").await;
-    // Checkpoints and echoes left out.
+    // The outputs without checkpoints and echoes.
     let outputs = async |run: pleach::Run| -> Vec<String> {
         trace(run).await.into_iter().filter(|line| line.starts_with("wf@1/") && !line.contains("first")).collect()
     };
-    // What gave nothing has completed, although only the first event of `factor` records it.
+    // `silent` has completed, although only the first event of `factor` records it.
     let (copy, run) = runner.rerun_from("s1", "wf@1/factor@1", Some("s2".into())).await.unwrap();
     assert_eq!(copy.session_id.as_str(), "s2");
     assert_eq!(outputs(run).await, ["wf@1/factor@1: 2", "wf@1/double@1: 42"]);
     assert_eq!(calls.load(Ordering::Relaxed), 1);
-    // One that gave nothing has no event of its own.
+    // `silent` has no event of its own.
     let (_, run) = runner.rerun_from("s1", "wf@1/silent@1", Some("s3".into())).await.unwrap();
     assert_eq!(outputs(run).await, ["wf@1/factor@1: 2", "wf@1/double@1: 42"]);
     assert_eq!(calls.load(Ordering::Relaxed), 2);
-    // The whole root.
+    // A fork before the root's run has no event of the root's nodes.
     let fork = runner.fork_before("s1", "wf@1", Some("s4".into())).await.unwrap();
     assert!(originals(&fork)[0] == before.events[0] && fork.events.iter().all(|event| event.path().is_root()));
     assert_eq!(load(&runner, "s1").await, before);
@@ -424,14 +424,14 @@ async fn a_run_is_run_again_in_a_copy(backend: Backend) {
         let unknown = runner.fork_before("s1", path, None).await.unwrap_err();
         assert!(matches!(unknown, RunError::UnknownRun { .. }), "{unknown}");
     }
-    // In the same session.
+    // The same run again in the source session.
     runner.rewind_before("s1", "wf@1/factor@1").await.unwrap();
     let again = runner.resume("ana", "s1", before.events[0].invocation_id().clone());
     assert_eq!(outputs(again).await, ["wf@1/factor@1: 2", "wf@1/double@1: 42"]);
     assert_eq!(calls.load(Ordering::Relaxed), 2);
 }
 
-/// Issue 15, point 4: a copy does nothing by itself until it is continued.
+/// A copy does nothing until it is continued.
 #[tokio::test(start_paused = true)]
 async fn a_fork_rests_until_it_is_continued() {
     let effects = Arc::new(AtomicU32::new(0));
@@ -463,18 +463,18 @@ async fn a_fork_rests_until_it_is_continued() {
     assert!(status("cut").await.progress.can_resume());
     assert!(runner.unfinished(ListUnfinished::new()).await.unwrap().items.is_empty());
 
-    // The deadline of the source passes, that of its copies does not, however often the inbox is read.
+    // The deadline of the source fires. The deadlines of its copies do not, however often the inbox is read.
     tokio::time::sleep(2 * HOUR).await;
     assert_eq!(effects.load(Ordering::Relaxed), 1);
     assert!(matches!(status("s1").await.progress, RunProgress::Done));
     assert!(matches!(status("asked").await.progress, RunProgress::Waiting));
 
-    // A copy that was continued is a session as any other one.
+    // A copy that was continued is a session like any other.
     runner.answer(("ana", "answered"), "q", true).unwrap().output::<bool>().await.unwrap();
     trace(runner.resume("ana", "resumed", invocation)).await;
     assert_eq!((status("resumed").await.forked_from, effects.load(Ordering::Relaxed)), (None, 2));
     tokio::time::sleep(2 * HOUR).await;
-    assert_eq!(effects.load(Ordering::Relaxed), 3, "the deadline of the resumed copy has passed");
+    assert_eq!(effects.load(Ordering::Relaxed), 3, "the deadline of the resumed copy has fired");
     assert!(matches!(status("asked").await.progress, RunProgress::Waiting));
 }
 
@@ -505,7 +505,7 @@ async fn a_fork_that_was_resumed_rests_no_more() {
     assert_eq!(unfinished.len(), 2, "{unfinished:?}");
 }
 
-/// Found by an attacker: the deadline of a copy that was resumed and waits again never passed; a redaction made those of another one pass.
+/// The deadline of a copy that was resumed and waits again fires. A redaction of a copy does not make its deadline fire.
 #[tokio::test(start_paused = true)]
 async fn a_resume_ends_the_rest_of_a_fork_that_waits_and_a_redaction_does_not() {
     let world = World::new();
@@ -529,9 +529,9 @@ async fn a_resume_ends_the_rest_of_a_fork_that_waits_and_a_redaction_does_not() 
     assert_eq!(redacted.forked_from, Some("s1".into()));
 }
 
-/// Found by a sceptic: in a copy, a late answer took the place of what the deadline had answered, and the node ran again.
+/// In a copy, a late answer does not replace the answer of the deadline, and the node does not run again.
 #[tokio::test(start_paused = true)]
-async fn what_a_deadline_has_answered_is_final_in_a_fork_as_well() {
+async fn the_answer_of_a_deadline_is_final_in_a_fork_as_well() {
     let world = World::new();
     let runs = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&runs);
@@ -558,7 +558,7 @@ async fn what_a_deadline_has_answered_is_final_in_a_fork_as_well() {
     assert_eq!(runs.load(Ordering::Relaxed), 1);
 }
 
-/// Found by an attacker: the copy of a session at work counted as at work, and signals to it were refused.
+/// The copy of a session with a run in progress is not treated as running, so it accepts signals.
 #[tokio::test(start_paused = true)]
 async fn a_fork_of_a_session_at_work_rests_and_takes_signals() {
     let world = World::new();
@@ -587,11 +587,11 @@ async fn a_fork_of_a_session_at_work_rests_and_takes_signals() {
 
 on_backends! {
     #[tokio::test]
-    an_invocation_goes_on_in_the_fork_and_the_source_stays_as_it_is,
+    an_invocation_continues_in_the_fork_and_the_source_is_unchanged,
     r1141_state_is_that_after_the_event_and_shared_state_stays,
-    what_no_event_has_changed_keeps_its_value,
+    keys_that_no_event_has_changed_keep_their_values,
     files_are_copied_up_to_the_versions_of_the_copied_events,
-    what_is_not_there_or_taken_is_named,
+    missing_sources_and_taken_ids_are_named,
     r1141_ends_that_a_rewind_records_are_copied,
     r1141_a_run_that_only_a_rewind_records_can_be_taken_back,
     a_run_is_run_again_in_a_copy,

@@ -1,4 +1,4 @@
-//! A session service that stops in the middle of a load or an append, so that a test decides what happens meanwhile.
+//! A session service that stops in the middle of a load or an append, so that a test controls what happens in the meantime.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,8 +12,8 @@ use tokio::sync::Semaphore;
 
 type Answer<T> = Result<T, SessionError>;
 
-/// Loads pass two gates: one before the session is read, one after. Appends use up a permit before the event is stored, and one
-/// after. Everything else goes straight through.
+/// A session service with gates. A load passes one gate before the session is read and one after. An append uses up one permit
+/// before the event is stored and one after. All other calls are passed through.
 #[derive(Clone, Debug)]
 pub(crate) struct Gated {
     pub(crate) sessions: Arc<InMemorySessionService>,
@@ -21,7 +21,7 @@ pub(crate) struct Gated {
     pub(crate) after: Arc<Semaphore>,
     pub(crate) storing: Arc<Semaphore>,
     pub(crate) stored: Arc<Semaphore>,
-    /// What was loaded of sessions.
+    /// The options of all loads.
     pub(crate) loads: Arc<Mutex<Vec<GetSessionConfig>>>,
 }
 
@@ -34,8 +34,8 @@ impl Gated {
         Self { sessions, before, after, storing, stored, loads }
     }
 
-    /// A service whose appends stall from the one with this number on, counted from 0: before the event is stored, or when it
-    /// is and the caller does not know yet.
+    /// A service whose appends stall from the append with this number on, counted from 0. They stall before the event is stored, or
+    /// after it is stored and before the caller knows.
     pub(crate) fn stalling(appends: usize, is_stored: bool) -> Self {
         let gated = Self::new();
         let gate = if is_stored { &gated.stored } else { &gated.storing };
@@ -43,7 +43,7 @@ impl Gated {
         gated
     }
 
-    /// The store answers again.
+    /// Makes the store answer again.
     pub(crate) fn answer(&self) {
         self.storing.add_permits(ANY / 2);
         self.stored.add_permits(ANY / 2);

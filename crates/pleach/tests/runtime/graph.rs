@@ -83,7 +83,7 @@ async fn e29_pending_state_comes_first_and_output_with_route_last() {
 }
 
 #[tokio::test]
-async fn r645_a_nested_workflow_is_a_node_and_its_last_event_is_the_outer_output_too() {
+async fn r645_a_nested_workflow_is_a_node_and_its_last_event_is_also_the_outer_output() {
     let mut inner = Workflow::builder("inner");
     let y = inner.node("y", async |Input(n): Input<i64>| n + 1);
     inner.edge(START, y);
@@ -108,7 +108,6 @@ async fn r605_a_workflow_without_edges_does_nothing() {
     assert_eq!(runner.run("ana", "s1", "go").output::<Value>().await.unwrap(), Value::Null);
 }
 
-/// Issue 10 E.
 #[tokio::test]
 async fn a_chain_of_edges_may_end_in_build_and_a_graph_is_built_once() {
     let mut wf = Workflow::builder("wf");
@@ -142,9 +141,9 @@ fn r610_a_handle_of_another_workflow_is_a_fault() {
 }
 
 #[test]
-fn r628_a_typed_join_names_the_field_that_no_predecessor_gives() {
+fn r628_a_typed_join_names_the_field_that_no_predecessor_outputs() {
     #[derive(serde::Deserialize, schemars::JsonSchema)]
-    #[expect(dead_code, reason = "only the shape counts")]
+    #[expect(dead_code, reason = "only the schema matters")]
     struct Both {
         a: i64,
         missing: i64,

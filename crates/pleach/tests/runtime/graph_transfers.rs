@@ -1,4 +1,4 @@
-//! Agents of graphs that hand over to their sub-agents, and get control back.
+//! Agents of graphs that transfer to their sub-agents and get control back.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ pub(crate) fn handing_over(agent: &str) -> ScriptedModel {
     ScriptedModel::new().then_call("transfer_to_agent", json!({"agent_name": agent}))
 }
 
-/// A graph of a node whose input is `in put`, an agent in this mode with these models, and a node that gets the agent's output.
+/// A graph of a node that outputs `in put`, an agent in this mode with these models, and a node that gets the agent's output.
 fn graph(mode: AgentMode, front: &ScriptedModel, desk: &ScriptedModel, tool: Option<FunctionTool>) -> Workflow {
     let desk = LlmAgent::builder("desk").model(desk.clone());
     let desk = tool.into_iter().fold(desk, |desk, tool| desk.tool(tool)).build().unwrap();
@@ -33,7 +33,7 @@ fn graph(mode: AgentMode, front: &ScriptedModel, desk: &ScriptedModel, tool: Opt
     wf.build().unwrap()
 }
 
-/// A model that decides by the request alone, as one that is asked again after a crash does.
+/// A model whose answer depends only on the request, like a model that is asked again after a crash.
 pub(crate) fn answering(answer: impl Fn(&LlmRequest) -> LlmResponse + Send + Sync + 'static) -> ScriptedModel {
     ScriptedModel::new().then(ScriptedReply::with(answer)).repeating()
 }
@@ -123,7 +123,7 @@ async fn r708_a_refused_transfer_of_a_graph_leaves_an_error_event() {
     }
 }
 
-/// After a transfer that was refused, the user's next message asks the model of the task.
+/// After a refused transfer, the user's next message goes to the model of the task.
 #[tokio::test]
 async fn r708_a_task_continues_after_a_refused_transfer() {
     let model = ScriptedModel::calling("transfer_to_agent", json!({"agent_name": "nobody"}))
@@ -137,7 +137,7 @@ async fn r708_a_task_continues_after_a_refused_transfer() {
     assert!(lines.iter().any(|line| line.contains("done")), "{lines:#?}");
 }
 
-/// The charges of a process that ends while it charges the first of two lanes, and of the one that continues.
+/// The charges of a process that ends while it charges the first of two lanes, and of the process that continues.
 #[derive(Clone, Default)]
 struct Charges {
     made: Arc<Mutex<Vec<String>>>,
@@ -147,9 +147,12 @@ struct Charges {
 
 fn lanes(charges: &Charges) -> Workflow {
     let desk = answering(|_| called("transfer_to_agent", json!({"agent_name": "front"})));
-    let front = answering(|request| match quotes(request, "[desk]") {
-        true => called("finish_task", json!({"result": "front"})),
-        false => called("transfer_to_agent", json!({"agent_name": "desk"})),
+    let front = answering(|request| {
+        if quotes(request, "[desk]") {
+            called("finish_task", json!({"result": "front"}))
+        } else {
+            called("transfer_to_agent", json!({"agent_name": "desk"}))
+        }
     });
     let desk = LlmAgent::builder("desk").model(desk).build().unwrap();
     let front = LlmAgent::builder("front").mode(AgentMode::Task).model(front).sub_agent(desk).build().unwrap();
@@ -212,13 +215,19 @@ async fn r708_transfers_within_a_graph_that_are_cut_anywhere_leave_the_same() {
                     AgentMode::Task => called("finish_task", json!({"result": "done"})),
                     _ => LlmResponse::text("done"),
                 };
-                let front = answering(move |request| match quotes(request, "[desk]") {
-                    true => end.clone(),
-                    false => called("transfer_to_agent", json!({"agent_name": "desk"})),
+                let front = answering(move |request| {
+                    if quotes(request, "[desk]") {
+                        end.clone()
+                    } else {
+                        called("transfer_to_agent", json!({"agent_name": "desk"}))
+                    }
                 });
-                let desk = answering(|request| match has_response(request, "one") {
-                    true => called("transfer_to_agent", json!({"agent_name": "front"})),
-                    false => called("one", json!({"city": "a"})),
+                let desk = answering(|request| {
+                    if has_response(request, "one") {
+                        called("transfer_to_agent", json!({"agent_name": "front"}))
+                    } else {
+                        called("one", json!({"city": "a"}))
+                    }
                 });
                 graph(mode, &front, &desk, Some(counting("one", count)))
             })

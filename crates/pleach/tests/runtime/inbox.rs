@@ -1,4 +1,4 @@
-//! What waits for a person, by session, by user and by app.
+//! Open questions for people, by session, by user and by app.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ async fn open(runner: &Runner) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn r123_a_question_says_all_that_a_person_needs() {
+async fn r123_a_question_contains_everything_that_a_person_needs() {
     let (runner, sessions) = lanes();
     trace(runner.run("ana", "s1", "go")).await;
     let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
@@ -58,7 +58,7 @@ async fn r123_a_question_says_all_that_a_person_needs() {
 }
 
 #[tokio::test]
-async fn r905_r907_r909_r1141_only_what_an_answer_reaches_is_open() {
+async fn r905_r907_r909_r1141_only_questions_that_an_answer_reaches_are_open() {
     let (runner, sessions) = lanes();
     trace(runner.run("ana", "s1", "go")).await;
     // R904, R907: a refused answer closes nothing.
@@ -66,7 +66,7 @@ async fn r905_r907_r909_r1141_only_what_an_answer_reaches_is_open() {
     assert_eq!(open(&runner).await, ["left", "right"]);
     trace(runner.answer("s1", "left", "a").unwrap()).await;
     assert_eq!(open(&runner).await, ["right"]);
-    // R911, E172, issue 10 A3: a second invocation asks under the same ids; the first one's question stays open.
+    // R911, E172: a second invocation asks under the same ids, and the first invocation's question stays open.
     trace(runner.run("ana", "s1", "again")).await;
     let questions = runner.questions(("ana", "s1")).await.unwrap();
     let events = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap().events;
@@ -74,7 +74,7 @@ async fn r905_r907_r909_r1141_only_what_an_answer_reaches_is_open() {
     assert_eq!(ids(&questions), ["right", "left", "right"]);
     let of_second: Vec<bool> = questions.iter().map(|question| question.invocation_id == second).collect();
     assert_eq!(of_second, [false, true, true]);
-    // R1141: rewound, and the first invocation's question is there again.
+    // R1141: after the rewind the first invocation's question is listed again.
     runner.rewind("ana", "s1", &second).await.unwrap();
     assert_eq!(open(&runner).await, ["right"]);
     let joined = runner.answer("s1", "right", 2).unwrap().output::<Value>().await.unwrap();
@@ -101,7 +101,7 @@ async fn r909_a_question_that_is_asked_again_is_open_again() {
     assert_eq!(open(&runner).await, [] as [&str; 0]);
 }
 
-/// Stores events by hand: what another program, or an agent, has written.
+/// Stores an event by hand, as another program or an agent would write it.
 async fn store(runner: &Runner, session: &mut Session, author: &str, invocation: &str, part: Part) {
     let mut event = Event::from_author(author).with_content(Content::new("model", [part]));
     event.set_invocation_id(invocation);
@@ -142,7 +142,7 @@ async fn r129_r130_r141_r907_r940_every_kind_of_question_of_a_foreign_history_is
     for part in calls {
         store(&runner, &mut session, "agent", "i1", part).await;
     }
-    // The tool's own first response, and an answer that another writer stored although it does not fit.
+    // The tool's own first response, and an answer that another writer stored although the answer does not fit.
     store(&runner, &mut session, "agent", "i1", response("tool", json!({"status": "pending"}))).await;
     store(&runner, &mut session, "user", "i1", response("n", json!({"result": "many"}))).await;
     let questions = runner.questions(("ana", "s1")).await.unwrap();
@@ -183,7 +183,7 @@ async fn r1130_an_aborted_invocation_asks_nothing_any_more() {
 #[tokio::test]
 async fn an_inbox_has_every_session_once_in_the_order_asked() {
     let (runner, sessions) = lanes();
-    // More sessions than one page of the list has, and of two users.
+    // More sessions than fit on a page of the list, of two users.
     let names: Vec<String> = (0..130).map(|n| format!("s{n}")).collect();
     for name in &names {
         trace(runner.run("ana", name.as_str(), "go")).await;
@@ -203,7 +203,7 @@ async fn an_inbox_has_every_session_once_in_the_order_asked() {
     let of_all = runner.inbox_of_all_users().await.unwrap();
     assert_eq!(of_all.len(), 129 * 2);
     assert_eq!(of_all.iter().filter(|item| item.session.user_id == "bob").count(), 2);
-    // The same in pages.
+    // The same list in pages.
     let (mut list, mut paged) = (ListQuestions::new("t").with_limit(100), Vec::new());
     loop {
         let page = runner.inbox_page(list.clone()).await.unwrap();
@@ -216,9 +216,9 @@ async fn an_inbox_has_every_session_once_in_the_order_asked() {
     assert_eq!(runner.inbox("eve").await.unwrap(), []);
 }
 
-/// Issue 10 A5: what is open in many sessions is found without loading one, also by assignee.
+/// Open questions of many sessions are found without loading a session, including those of one assignee.
 #[tokio::test]
-async fn a5_the_inbox_of_many_sessions_loads_none() {
+async fn the_inbox_of_many_sessions_loads_no_session() {
     let ask = async || RequestInput::<bool>::ask("manager", "Refund?").assign_to("team lead");
     let sessions = Gated::new();
     let root = FunctionNode::new("ask", ask);

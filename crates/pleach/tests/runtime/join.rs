@@ -1,4 +1,4 @@
-//! One invocation, many callers: those of one Runner share its run, those of another one execute nothing (issue 10 C7).
+//! One invocation with many callers: callers of one Runner share a run, and callers of another Runner execute nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -50,7 +50,7 @@ async fn events(runner: &Runner) -> usize {
 }
 
 #[tokio::test]
-async fn c7_eight_callers_of_one_runner_share_one_run() {
+async fn eight_callers_of_one_runner_share_one_run() {
     let bodies = Arc::default();
     let runner = over(chain(&bodies), InMemorySessionService::new());
     let outputs = join_all((0..8).map(|_| start(&runner, "go").output::<usize>())).await;
@@ -59,13 +59,13 @@ async fn c7_eight_callers_of_one_runner_share_one_run() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn c7_callers_on_other_threads_see_the_same_events() {
+async fn callers_on_other_threads_see_the_same_events() {
     for _ in 0..20 {
         let bodies = Arc::default();
         let runner = over(chain(&bodies), InMemorySessionService::new());
         let callers = (0..8).map(|_| tokio::spawn(trace(start(&runner, "go"))));
         let traces: Vec<Vec<String>> = join_all(callers).await.into_iter().map(Result::unwrap).collect();
-        // Who comes when it is over gets the result alone.
+        // A caller that comes after the end gets only the result.
         let (seen, late): (Vec<_>, Vec<_>) = traces.into_iter().partition(|lines| !lines.is_empty());
         assert!(seen.iter().all(|lines| lines.len() == NODES && *lines == seen[0]), "{seen:?}");
         assert!(!seen.is_empty() && late.len() < 8);
@@ -88,7 +88,7 @@ async fn two_runners(here: Runner, there: Runner, bodies: &AtomicUsize) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn c7_the_loser_of_two_runners_has_executed_nothing() {
+async fn the_loser_of_two_runners_has_executed_nothing() {
     for _ in 0..20 {
         let (bodies, sessions) = (Arc::default(), Arc::new(InMemorySessionService::new()));
         let [here, there] = [(); 2].map(|()| over(chain(&bodies), Arc::clone(&sessions)));
@@ -98,7 +98,7 @@ async fn c7_the_loser_of_two_runners_has_executed_nothing() {
 
 #[cfg(feature = "sqlite")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn c7_the_loser_of_two_runners_has_executed_nothing_in_sqlite() {
+async fn the_loser_of_two_runners_has_executed_nothing_in_sqlite() {
     use pleach::{SqliteLayout, SqliteOptions, SqliteSessionService};
     for layout in [SqliteLayout::Lite, SqliteLayout::V1] {
         for _ in 0..3 {
@@ -111,9 +111,9 @@ async fn c7_the_loser_of_two_runners_has_executed_nothing_in_sqlite() {
     }
 }
 
-/// Both have loaded the same history; a resume stores nothing before its first node has run.
+/// Both Runners have loaded the same history. A resume stores nothing before its first node has run.
 #[tokio::test]
-async fn c7_of_two_that_resume_at_once_one_runs() {
+async fn if_two_runners_resume_at_once_one_runs() {
     let (sessions, bodies) = (Gated::new(), Arc::new(AtomicUsize::new(0)));
     let root = || {
         let bodies = Arc::clone(&bodies);
@@ -140,7 +140,7 @@ async fn c7_of_two_that_resume_at_once_one_runs() {
 }
 
 #[tokio::test]
-async fn c7_the_message_is_shown_to_those_who_ask_for_it() {
+async fn callers_who_ask_for_the_message_see_it() {
     let runner = over(chain(&Arc::default()), InMemorySessionService::new());
     let mut first = start(&runner, "go");
     first.next().await.unwrap().unwrap();
@@ -156,13 +156,13 @@ async fn c7_the_message_is_shown_to_those_who_ask_for_it() {
 }
 
 #[tokio::test]
-async fn c7_a_run_goes_on_while_one_of_its_callers_reads() {
+async fn a_run_continues_while_one_of_its_callers_reads() {
     let (script, runner) = scripted_runner(InMemorySessionService::new());
     let (mut first, mut second) = (start(&runner, "go"), start(&runner, "go"));
     script.later("one");
     first.next().await.unwrap().unwrap();
     assert_eq!(second.next().await.unwrap().unwrap().text(), "one");
-    // The first one is held and never polled again; a third comes and goes.
+    // The first caller is held and never polled again. A third caller comes and leaves.
     let mut third = start(&runner, "go");
     third.next().await.unwrap().unwrap();
     script.later("two");
@@ -177,7 +177,7 @@ async fn c7_a_run_goes_on_while_one_of_its_callers_reads() {
 }
 
 #[tokio::test]
-async fn c7_a_waiting_caller_takes_over_when_the_first_one_is_dropped() {
+async fn a_waiting_caller_takes_over_when_the_first_one_is_dropped() {
     let (script, runner) = scripted_runner(InMemorySessionService::new());
     let mut first = start(&runner, "go");
     script.later("one");
@@ -193,7 +193,7 @@ async fn c7_a_waiting_caller_takes_over_when_the_first_one_is_dropped() {
 }
 
 #[tokio::test]
-async fn c7_the_last_caller_who_leaves_cancels_the_run() {
+async fn the_last_caller_who_leaves_cancels_the_run() {
     let sessions = Arc::new(InMemorySessionService::new());
     let (script, runner) = scripted_runner(Arc::clone(&sessions));
     let (mut first, mut second) = (start(&runner, "go"), start(&runner, "go"));
@@ -207,7 +207,7 @@ async fn c7_the_last_caller_who_leaves_cancels_the_run() {
 }
 
 #[tokio::test]
-async fn c7_one_abort_ends_the_run_for_all() {
+async fn one_abort_ends_the_run_for_all_callers() {
     let (script, runner) = scripted_runner(InMemorySessionService::new());
     let signal = AbortSignal::new();
     let mut first = start(&runner, "go");
@@ -225,7 +225,7 @@ async fn c7_one_abort_ends_the_run_for_all() {
 }
 
 #[tokio::test]
-async fn c7_all_get_the_same_failure_and_a_start_does_not_run_it_again() {
+async fn all_callers_get_the_same_failure_and_a_start_does_not_run_it_again() {
     let (script, runner) = scripted_runner(InMemorySessionService::new());
     script.fail();
     let failures = join_all((0..3).map(|_| start(&runner, "go").output::<String>())).await;
@@ -243,7 +243,7 @@ async fn c7_all_get_the_same_failure_and_a_start_does_not_run_it_again() {
 }
 
 #[tokio::test]
-async fn c7_a_finished_invocation_gives_its_output_and_stores_nothing() {
+async fn a_finished_invocation_returns_its_output_and_stores_nothing() {
     for resumable in [false, true] {
         let (bodies, sessions) = (Arc::default(), Arc::new(InMemorySessionService::new()));
         let builder = Runner::builder("t").root(chain(&bodies)).sessions(Arc::clone(&sessions));
@@ -261,7 +261,7 @@ async fn c7_a_finished_invocation_gives_its_output_and_stores_nothing() {
 }
 
 #[tokio::test]
-async fn c7_a_waiting_invocation_gives_its_questions_and_stores_nothing() {
+async fn a_waiting_invocation_returns_its_questions_and_stores_nothing() {
     for resumable in [false, true] {
         let mut wf = Workflow::builder("wf");
         let first = wf.node("first", async || 1);
@@ -282,7 +282,7 @@ async fn c7_a_waiting_invocation_gives_its_questions_and_stores_nothing() {
 }
 
 #[tokio::test]
-async fn c7_another_message_under_the_same_id_is_refused() {
+async fn another_message_under_the_same_invocation_id_is_refused() {
     let (script, runner) = scripted_runner(InMemorySessionService::new());
     let mut first = start(&runner, "go");
     script.later("one");
@@ -300,13 +300,13 @@ async fn c7_another_message_under_the_same_id_is_refused() {
     assert_eq!(refused().await, text);
     script.end("done");
     assert_eq!(runner.resume("ana", "s1", "mine").output::<String>().await.unwrap(), "done");
-    // E191: once all of it is done, the id means the old message.
+    // E191: once the invocation is done, its id means the old message.
     assert_eq!(start(&runner, "other").output::<String>().await.unwrap(), "done");
     assert_eq!(events(&runner).await, 3);
 }
 
 #[tokio::test]
-async fn c7_a_start_does_not_take_an_unfinished_invocation_over() {
+async fn a_start_does_not_take_over_an_unfinished_invocation() {
     let (script, runner) = scripted_runner(InMemorySessionService::new());
     let mut first = start(&runner, "go");
     script.later("one");
@@ -323,7 +323,7 @@ async fn c7_a_start_does_not_take_an_unfinished_invocation_over() {
 }
 
 #[tokio::test]
-async fn c7_detached_callers_share_one_run_as_well() {
+async fn detached_callers_share_one_run_as_well() {
     let (script, runner) = scripted_runner(InMemorySessionService::new());
     let runs: Vec<Detached> = (0..3).map(|_| start(&runner, "go").detach()).collect();
     for run in &runs {
@@ -345,9 +345,9 @@ async fn c7_detached_callers_share_one_run_as_well() {
     }
 }
 
-/// Callers on other threads come and leave; one stays.
+/// Callers on other threads come and leave, and one stays.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn c7_a_caller_that_stays_gets_the_whole_run() {
+async fn a_caller_that_stays_gets_the_whole_run() {
     for round in 0..100 {
         let mut wf = Workflow::builder("wf");
         let mut last = None;
@@ -382,9 +382,9 @@ async fn c7_a_caller_that_stays_gets_the_whole_run() {
     }
 }
 
-/// A node that has got one of its two answers would run again on a resume; a start runs nothing.
+/// A resume would run a node again that has one of its two answers. A start runs nothing.
 #[tokio::test]
-async fn c7_an_invocation_that_waits_for_the_rest_of_its_answers_is_not_run_by_a_start() {
+async fn a_start_does_not_run_an_invocation_that_waits_for_more_answers() {
     let runs = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&runs);
     let root = FunctionNode::new("n", move |ctx: Context| {
@@ -405,9 +405,9 @@ async fn c7_an_invocation_that_waits_for_the_rest_of_its_answers_is_not_run_by_a
     assert_eq!(runner.answer("s1", "q2", "b").unwrap().output::<String>().await.unwrap(), "ab");
 }
 
-/// A workflow of a resumable app notes behind the question how far it is.
+/// A workflow of a resumable app stores a checkpoint after the question.
 #[tokio::test]
-async fn c7_a_start_of_an_invocation_that_waits_again_gives_its_questions() {
+async fn a_start_of_an_invocation_that_waits_again_returns_its_open_questions() {
     for resumable in [false, true] {
         let ask = FunctionNode::new("ask", async |ctx: Context| {
             let (a, b) = futures::join!(ctx.ask::<bool>("a", "?"), ctx.ask::<bool>("b", "?"));
@@ -429,7 +429,7 @@ async fn c7_a_start_of_an_invocation_that_waits_again_gives_its_questions() {
 }
 
 #[tokio::test]
-async fn c7_other_state_under_the_same_id_is_refused() {
+async fn other_state_under_the_same_invocation_id_is_refused() {
     let (script, runner) = scripted_runner(InMemorySessionService::new());
     let with = |state: serde_json::Value| {
         let state = state.as_object().unwrap().clone();
@@ -444,7 +444,7 @@ async fn c7_other_state_under_the_same_id_is_refused() {
     let mut first = begin(json!({"a": 1}));
     script.later("one");
     first.next().await.unwrap().unwrap();
-    // The same while the first run is under way.
+    // The state is refused as well while the first run is in progress.
     refused(begin(json!({"a": 2}))).await;
     refused(runner.start(with(json!({"b": 1})))).await;
     let mut joined = [begin(json!({"a": 1})), begin(json!({}))];
@@ -452,7 +452,7 @@ async fn c7_other_state_under_the_same_id_is_refused() {
         assert_eq!(run.next().await.unwrap().unwrap().text(), "one");
     }
     drop((first, joined));
-    // When it was cut off.
+    // The state is refused as well after the run was cut off.
     refused(begin(json!({"a": 2}))).await;
     for state in [json!({"a": 1}), json!({}), json!({"a": 1, "temp:b": 2})] {
         let error = begin(state).output::<String>().await.unwrap_err();
@@ -466,7 +466,7 @@ async fn c7_other_state_under_the_same_id_is_refused() {
     assert_eq!((session.events.len(), json!(session.state)), (before, json!({"a": 1, "b": 1})));
 }
 
-/// Found by an attacker: the state of the first request was compared with that of the resume, which sets none.
+/// The state of a repeated start is compared with the state of the first request, not with the resume, which sets no state.
 #[tokio::test]
 async fn r1103_a_repeated_start_joins_the_run_that_resumes_its_invocation() {
     let (script, runner) = scripted_runner(InMemorySessionService::new());
@@ -492,7 +492,8 @@ async fn r1103_a_repeated_start_joins_the_run_that_resumes_its_invocation() {
     assert_eq!((outputs.0.unwrap(), outputs.1.unwrap()), ("done".into(), "done".into()));
 }
 
-/// Found by an attacker: while a resume loads its session, its first message is not known yet. Another one was joined to it, and lost.
+/// While a resume loads its session, the first message is not known yet. A start with another message must not join the resume, or
+/// the message would be lost.
 #[tokio::test]
 async fn r1103_another_message_does_not_join_a_resume_that_is_opened() {
     let (sessions, bodies) = (Gated::new(), Arc::new(AtomicUsize::new(0)));
@@ -518,7 +519,7 @@ async fn r1103_another_message_does_not_join_a_resume_that_is_opened() {
     assert!(matches!(&other, RunError::OtherMessage { .. }), "{other:?}");
 }
 
-/// Found by an attacker: it was compared with the message that continues the task.
+/// The message of a repeated start is not compared with the message that continues the task.
 #[tokio::test]
 async fn r1103_a_repeated_start_joins_the_run_that_continues_its_task() {
     let says = |name: &str, model: ScriptedModel| LlmAgent::builder(name).model(model.repeating());
@@ -535,7 +536,7 @@ async fn r1103_a_repeated_start_joins_the_run_that_continues_its_task() {
 }
 
 #[tokio::test]
-async fn c8_a_blank_invocation_id_is_no_key_of_a_run() {
+async fn a_blank_invocation_id_is_refused() {
     let bodies = Arc::default();
     let runner = over(chain(&bodies), InMemorySessionService::new());
     for id in ["", " \t"] {
@@ -549,11 +550,11 @@ async fn c8_a_blank_invocation_id_is_no_key_of_a_run() {
     assert!(session.events.iter().all(|event| !event.invocation_id().as_str().trim().is_empty()));
 }
 
-/// Answers every run before it begins.
+/// A plugin that answers every run before it begins.
 #[derive(Debug)]
-struct Answers;
+struct AnsweringPlugin;
 
-impl pleach::Plugin for Answers {
+impl pleach::Plugin for AnsweringPlugin {
     fn name(&self) -> &str {
         "answers"
     }
@@ -564,11 +565,11 @@ impl pleach::Plugin for Answers {
 }
 
 #[tokio::test]
-async fn c7_an_invocation_that_a_plugin_ended_gives_its_end_and_stores_nothing() {
+async fn an_invocation_that_a_plugin_ended_returns_its_end_and_stores_nothing() {
     for resumable in [false, true] {
         let bodies = Arc::default();
         let builder = Runner::builder("t").root(chain(&bodies)).sessions(InMemorySessionService::new());
-        let runner = builder.clock(FixedClock::default()).resumable(resumable).plugin(Answers).build().unwrap();
+        let runner = builder.clock(FixedClock::default()).resumable(resumable).plugin(AnsweringPlugin).build().unwrap();
         assert_eq!(trace(start(&runner, "go")).await, [": says no"]);
         let before = events(&runner).await;
         let mut again = start(&runner, "go");

@@ -135,7 +135,7 @@ async fn e204_a_failing_hook_ends_the_run_and_the_event_is_not_stored() {
 }
 
 #[tokio::test]
-async fn e207_closing_a_run_cancels_it_and_tells_the_plugins() {
+async fn e207_closing_a_run_cancels_it_and_notifies_the_plugins() {
     let (runner, calls) = with_recorder("b");
     let mut run = runner.run("ana", "s1", "go");
     run.next().await.unwrap().unwrap();
@@ -272,7 +272,7 @@ async fn a_body_that_keeps_waking_itself_does_not_keep_others_from_running() {
 }
 
 #[tokio::test]
-async fn an_emit_that_lost_a_race_still_gives_the_output_that_is_stored() {
+async fn an_emit_that_lost_a_race_still_outputs_the_stored_value() {
     let mut wf = Workflow::builder("wf");
     let a = wf.node("a", async |ctx: Context| {
         let mut emit = Box::pin(ctx.emit(json!("value")));
@@ -289,7 +289,7 @@ async fn an_emit_that_lost_a_race_still_gives_the_output_that_is_stored() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_resumed_is_named_and_nothing_is_created() {
+async fn the_error_of_a_failed_resume_names_the_fault_and_nothing_is_created() {
     let (runner, sessions) = runner(FunctionNode::new("node", async || 1));
     let lines = trace(runner.resume("ana", "s1", "e-7")).await;
     assert_eq!(lines, ["! SessionNotFoundError: session not found: t/ana/s1"]);
@@ -305,7 +305,7 @@ async fn what_cannot_be_resumed_is_named_and_nothing_is_created() {
 }
 
 #[tokio::test]
-async fn a_handlers_time_that_nobody_can_read_counts_as_not_given() {
+async fn a_time_of_a_handler_that_cannot_be_read_is_treated_as_missing() {
     let node = FunctionNode::new("node", async || {
         let mut event = Event::of(1);
         event.set_timestamp(1e300);

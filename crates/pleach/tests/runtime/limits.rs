@@ -1,4 +1,4 @@
-//! Sizes far beyond those of any real workflow, each on the small stack of a test thread: live, and resumed where a resume
+//! Workflows far larger than any real one, each on the small stack of a test thread. They run live, and resumed if a resume
 //! takes another path.
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ async fn ask() -> RequestInput<bool> {
     RequestInput::ask("more", "Go on?")
 }
 
-/// Runs up to the question, answers it, and gives the output.
+/// Runs up to the question, answers it and returns the output.
 async fn through_the_question<T: serde::de::DeserializeOwned>(root: impl Node) -> T {
     let (runner, _) = runner(root);
     let waiting = runner.run("ana", "s1", "0").output::<Value>().await;
@@ -112,7 +112,7 @@ async fn r1020_10_000_dynamic_children_are_replayed() {
     assert_eq!(through_the_question::<(bool, i64)>(parent).await, (true, 49_995_000));
 }
 
-/// A workflow in a workflow, so many times.
+/// Workflows nested in each other, with this many levels.
 fn nested_workflows(levels: usize) -> Result<Workflow, pleach::BuildError> {
     let mut root = Workflow::builder("w0");
     let leaf = root.node("leaf", async || 7);
@@ -128,7 +128,7 @@ fn nested_workflows(levels: usize) -> Result<Workflow, pleach::BuildError> {
 }
 
 #[tokio::test]
-async fn c3_workflows_nested_too_deep_are_a_fault_of_the_graph() {
+async fn workflows_nested_too_deep_are_a_fault_of_the_graph() {
     let deepest = nested_workflows(128).unwrap();
     assert_eq!(runner(deepest).0.run("ana", "s1", "0").output::<i64>().await.unwrap(), 7);
     let refused = nested_workflows(129).unwrap_err();
@@ -136,7 +136,7 @@ async fn c3_workflows_nested_too_deep_are_a_fault_of_the_graph() {
 }
 
 #[tokio::test]
-async fn c3_a_node_that_runs_its_own_workflow_fails_with_a_typed_error() {
+async fn a_node_that_runs_its_own_workflow_fails_with_a_typed_error() {
     let whole: Arc<std::sync::OnceLock<Workflow>> = Arc::default();
     let below = Arc::downgrade(&whole);
     let again = FunctionNode::new("again", move |ctx: Context| {
@@ -181,7 +181,7 @@ async fn refused(node: impl Node) {
 }
 
 #[tokio::test]
-async fn c3_values_nested_too_deep_are_refused_wherever_a_node_gives_them() {
+async fn values_nested_too_deep_are_refused_wherever_a_node_produces_them() {
     refused(FunctionNode::new("n", async || nested_value(DEEP))).await;
     refused(FunctionNode::new("n", async || Dynamic(nested_value(DEEP)))).await;
     refused(FunctionNode::new("n", async || Output::of(nested_value(DEEP)).route("x"))).await;
@@ -222,7 +222,7 @@ async fn c3_values_nested_too_deep_are_refused_wherever_a_node_gives_them() {
 }
 
 #[tokio::test]
-async fn c3_values_nested_too_deep_are_refused_by_the_services() {
+async fn values_nested_too_deep_are_refused_by_the_services() {
     let (runner, sessions) = runner(FunctionNode::new("n", async || 1));
     let request = CreateSession::new("t", "ana").with_state(nested_map(DEEP));
     assert!(matches!(sessions.create_session(request).await, Err(SessionError::Unstorable { .. })));
@@ -240,12 +240,12 @@ async fn c3_values_nested_too_deep_are_refused_by_the_services() {
     assert!(matches!(&refused, RunError::Answer { id, .. } if id == "1"), "{refused:?}");
 }
 
-/// A level of nested workflows takes about 6 KB of stack in a build without optimisation, so that 128 of them fit. Bodies that take
-/// more for themselves meet the limit of the stack first.
+/// A level of nested workflows takes about 6 KB of stack in a build without optimisation, so 128 levels fit. Bodies that need more
+/// stack reach the limit of the stack first.
 #[tokio::test]
-async fn c3_nested_workflows_that_use_up_the_stack_fail_with_a_typed_error() {
+async fn nested_workflows_that_use_up_the_stack_fail_with_a_typed_error() {
     let mut node: Arc<dyn Node> = Arc::new(nested_workflows(120).unwrap());
-    // A body that takes a part of the stack for itself, as a large handler does.
+    // A body that uses a part of the stack, as a large handler does.
     for level in 0..20 {
         let below = node;
         let large = move |ctx: Context| {

@@ -1,9 +1,9 @@
 //! The runtime through its public API: graphs, failures, questions, resume, plugins.
 //!
-//! Scenarios recorded from google-adk cover the common paths (`cargo xtask conformance`); here are the cases that they cannot
-//! say: Rust's own API, cancellation, parking, panics, and where pleach is deliberately better.
+//! Scenarios recorded from google-adk cover the common paths (`cargo xtask conformance`). The tests here cover the cases that
+//! scenarios cannot express: Rust's own API, cancellation, parking, panics, and deliberate improvements of pleach.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics says what is wrong")]
+#![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
 mod abort;
 mod actions;

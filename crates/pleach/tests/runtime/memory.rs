@@ -4,7 +4,7 @@
 use pleach::prelude::*;
 use pleach::{SqliteMemoryService, SqliteSessionService};
 
-/// Answers with what the user said in earlier sessions about the question, and remembers this session.
+/// Returns the texts of earlier sessions that match the question, and adds this session to the memory.
 async fn recall(ctx: Context, Input(question): Input<String>) -> Result<Vec<String>, NodeError> {
     let memories = ctx.search_memory(question).await?;
     ctx.add_session_to_memory().await?;

@@ -1,4 +1,4 @@
-//! Streams of models that end early or are not wanted any more (issue 12, build 5).
+//! Streams of models that end early or that the reader abandons.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,11 +13,11 @@ use crate::support::{runner, stored, trace};
 
 /// An agent with a tool that must not run.
 fn agent(model: impl Model) -> LlmAgent {
-    let tool = tool("pay", "Pays.", async || -> Result<String> { panic!("half a call has run") });
+    let tool = tool("pay", "Pays.", async || -> Result<String> { panic!("an incomplete call has run") });
     LlmAgent::builder("helper").model(model).output_key("answer").tool(tool).build().unwrap()
 }
 
-/// Fragments: a text and a call whose arguments are still to come.
+/// Two fragments: a text, and a call without its arguments yet.
 fn half() -> [LlmResponse; 2] {
     [LlmResponse::text("I pay"), LlmResponse::calls([FunctionCall::new("c1", "pay", Default::default())])]
 }
@@ -35,7 +35,7 @@ async fn a_stream_that_is_cut_in_the_middle_stores_nothing_and_runs_no_call() {
 }
 
 #[tokio::test]
-async fn l156_a_stream_that_ends_behind_a_fragment_stores_nothing_and_runs_no_call() {
+async fn l156_a_stream_that_ends_after_a_fragment_stores_nothing_and_runs_no_call() {
     let fragments = half().map(LlmResponse::as_fragment);
     let (runner, sessions) = runner(agent(ScriptedModel::new().then(ScriptedReply::responses(fragments))));
     let lines = trace(runner.run("ana", "s1", "go").streaming()).await;
@@ -43,7 +43,7 @@ async fn l156_a_stream_that_ends_behind_a_fragment_stores_nothing_and_runs_no_ca
     assert_eq!(stored(&sessions).await, [] as [&str; 0]);
 }
 
-/// Says one fragment and then nothing more; notes that its stream is gone.
+/// A model that sends one fragment and then nothing more. It records that its stream was dropped.
 struct Endless(Arc<AtomicBool>);
 
 struct Gone(Arc<AtomicBool>);

@@ -1,4 +1,4 @@
-//! A model whose client waits before it asks again: who follows the run sees why nothing comes.
+//! A model whose client waits before it retries: followers of the run see why no event comes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use crate::support::{key, runner, stored};
 
-/// A model that reports a wait, and then answers, when the test says so.
+/// A model that reports a wait and answers when the test lets it.
 #[derive(Default)]
 struct Busy(Arc<Notify>);
 
@@ -54,7 +54,7 @@ async fn a_wait_is_shown_to_followers_and_is_neither_stored_nor_returned() {
     assert!(follow.next().await.is_none());
     run.await.unwrap();
     assert!(stored(&sessions).await.iter().all(|line| !line.contains("busy")));
-    // The reader of a run sees no event of it.
+    // The reader of a run sees no event for the wait.
     let mut run = runner.run("ana", "s2", "go");
     let read = async {
         let mut texts = Vec::new();

@@ -1,4 +1,4 @@
-//! The hooks of plugins around every node (issue 12, seam 7).
+//! The hooks of plugins around every node.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{key, stored, trace};
 
-/// Notes the calls of its hooks, and does what the name of a node asks for.
+/// A plugin that records the calls of its hooks and acts as the name of a node says.
 #[derive(Clone, Debug, Default)]
 struct Spy(Arc<Mutex<Vec<String>>>);
 
@@ -98,7 +98,7 @@ async fn the_hooks_surround_every_node_that_runs() {
         ]
     );
     assert_eq!(stored(&sessions).await[0], r#"wf@1/marked@1: 1, state {"after":2,"before":1}"#);
-    // The same message again is answered from history.
+    // A repeated message is answered from history.
     let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
     let id = session.events[0].invocation_id().clone();
     trace(runner.start(RunRequest::new(key()).invocation_id(id).message("go"))).await;
@@ -157,7 +157,7 @@ async fn every_failed_attempt_and_every_node_that_fails_with_it_is_reported() {
 }
 
 #[tokio::test]
-async fn a_panic_and_a_time_limit_are_failures_too() {
+async fn panics_and_time_limits_are_failures_as_well() {
     let (runner, _, spy) = spied(FunctionNode::new("panics", async || -> i64 { panic!("boom") }));
     trace(runner.run("ana", "s1", "go")).await;
     assert_eq!(spy.take(), ["before panics@1: go", "error panics@1: the node panicked: boom (attempt 1)"]);

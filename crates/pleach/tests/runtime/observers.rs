@@ -1,4 +1,4 @@
-//! Plugins that only watch see what the others have decided.
+//! Plugins that only observe see the decisions of the other plugins.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,7 +7,7 @@ use pleach::prelude::*;
 use pleach::{CallbackContext, Hook, InvocationContext, Map, Plugin, Tool, ToolContext};
 use serde_json::{Value, json};
 
-/// Changes everything that it can.
+/// A plugin that changes everything that it can.
 #[derive(Debug)]
 struct Changing;
 
@@ -49,7 +49,7 @@ impl Plugin for Changing {
     }
 }
 
-/// Notes what it sees, tries to change it, and fails.
+/// An observer that records what it sees, tries to change it and fails.
 #[derive(Debug)]
 struct Watching(Arc<Mutex<Vec<String>>>);
 
@@ -118,11 +118,11 @@ impl Plugin for Watching {
 }
 
 #[tokio::test]
-async fn r1111_an_observer_sees_what_the_plugins_have_decided_and_changes_nothing() {
+async fn r1111_an_observer_sees_the_decisions_of_the_plugins_and_changes_nothing() {
     let model = ScriptedModel::calling("weather", json!({"city": "Paris"})).then_text("Sunny.");
     let agent = LlmAgent::builder("helper").model(model.clone()).tool(tool("weather", "Looks.", async || "sunny"));
     let seen = Arc::default();
-    // Registered first: it is asked last all the same.
+    // The observer is registered first and still called last.
     let runner = Runner::builder("t").root(agent.build().unwrap()).plugin(Watching(Arc::clone(&seen)));
     let runner = runner.plugin(Changing).build().unwrap();
     assert_eq!(runner.run("ana", "s1", "go").reply().await.unwrap(), "changed answer");

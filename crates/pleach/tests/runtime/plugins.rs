@@ -1,4 +1,4 @@
-//! Plugins that misbehave, and the closing of a Runner (issue 10 C5, C8).
+//! Plugins that misbehave, and closing a Runner.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,18 +13,18 @@ use serde_json::json;
 
 use crate::support::trace;
 
-/// Panics in the hook of this name before it gives a future, and notes the failures that it hears of.
+/// A plugin whose hook of this name panics before it returns a future. It records the failures that it is notified of.
 #[derive(Debug)]
-struct Early(&'static str, Arc<Mutex<Vec<String>>>);
+struct PanickingPlugin(&'static str, Arc<Mutex<Vec<String>>>);
 
-impl Early {
+impl PanickingPlugin {
     fn at<T>(&self, hook: &str) -> Hook<'_, T> {
         assert_ne!(self.0, hook, "early");
         None
     }
 }
 
-impl Plugin for Early {
+impl Plugin for PanickingPlugin {
     fn name(&self) -> &str {
         "early"
     }
@@ -56,11 +56,11 @@ impl Plugin for Early {
 }
 
 #[tokio::test]
-async fn c8_a_hook_that_panics_before_it_gives_a_future_fails_the_run_and_no_more() {
+async fn a_hook_that_panics_before_it_returns_a_future_fails_only_the_run() {
     for hook in ["on_user_message", "before_run", "on_event", "after_run"] {
         let heard = Arc::default();
         let builder = Runner::builder("t").root(FunctionNode::new("n", async || 1));
-        let runner = builder.plugin(Early(hook, Arc::clone(&heard))).build().unwrap();
+        let runner = builder.plugin(PanickingPlugin(hook, Arc::clone(&heard))).build().unwrap();
         let lines = trace(runner.run("ana", "s1", "go")).await;
         let text =
             format!("! RuntimeError: Error in plugin 'early' during '{hook}_callback' callback: the hook panicked");
@@ -71,15 +71,16 @@ async fn c8_a_hook_that_panics_before_it_gives_a_future_fails_the_run_and_no_mor
 }
 
 #[tokio::test]
-async fn c8_a_notification_that_panics_early_is_logged() {
+async fn a_notification_that_panics_early_is_logged() {
     let heard = Arc::default();
     let root = FunctionNode::new("n", async || -> Result<i64> { Err(Fail::msg("broken")) });
-    let runner = Runner::builder("t").root(root).plugin(Early("on_run_error", Arc::clone(&heard))).build().unwrap();
+    let runner =
+        Runner::builder("t").root(root).plugin(PanickingPlugin("on_run_error", Arc::clone(&heard))).build().unwrap();
     assert_eq!(trace(runner.run("ana", "s1", "go")).await.last().unwrap(), "! Exception: broken");
     assert_eq!(heard.lock().unwrap().len(), 1);
 }
 
-/// Sessions in memory that cannot be flushed, and refuse appends once they are switched off.
+/// Sessions in memory that cannot be flushed and that refuse appends once they are switched off.
 #[derive(Debug, Default)]
 struct Broken {
     inner: InMemorySessionService,
@@ -142,10 +143,10 @@ impl SessionService for Broken {
 }
 
 #[tokio::test]
-async fn c8_a_failed_append_of_state_alone_is_told_to_the_plugins() {
+async fn plugins_are_notified_of_a_failed_append_of_state_alone() {
     let (heard, sessions) = (Arc::default(), Arc::new(Broken::default()));
     let builder = Runner::builder("t").root(FunctionNode::new("n", async || 1)).sessions(Arc::clone(&sessions));
-    let runner = builder.plugin(Early("", Arc::clone(&heard))).build().unwrap();
+    let runner = builder.plugin(PanickingPlugin("", Arc::clone(&heard))).build().unwrap();
     trace(runner.run("ana", "s1", "go")).await;
     *sessions.full.lock().unwrap() = true;
     let delta = json!({"k": 1}).as_object().unwrap().clone();
@@ -153,11 +154,11 @@ async fn c8_a_failed_append_of_state_alone_is_told_to_the_plugins() {
     assert_eq!((lines.len(), &**heard.lock().unwrap()), (1, &["StorageError".to_owned()][..]), "{lines:?}");
 }
 
-/// Closes at once, never, or with an error.
+/// A plugin that closes at once, never, or with an error.
 #[derive(Debug)]
-struct Closing(&'static str, Arc<Mutex<Vec<&'static str>>>);
+struct ClosingPlugin(&'static str, Arc<Mutex<Vec<&'static str>>>);
 
-impl Plugin for Closing {
+impl Plugin for ClosingPlugin {
     fn name(&self) -> &str {
         self.0
     }
@@ -177,21 +178,21 @@ impl Plugin for Closing {
 fn closing(names: &[&'static str]) -> (pleach::RunnerBuilder, Arc<Broken>, Arc<Mutex<Vec<&'static str>>>) {
     let (asked, sessions) = (Arc::default(), Arc::new(Broken::default()));
     let builder = Runner::builder("t").root(FunctionNode::new("n", async || 1)).sessions(Arc::clone(&sessions));
-    let builder = names.iter().fold(builder, |builder, name| builder.plugin(Closing(name, Arc::clone(&asked))));
+    let builder = names.iter().fold(builder, |builder, name| builder.plugin(ClosingPlugin(name, Arc::clone(&asked))));
     (builder, sessions, asked)
 }
 
 #[tokio::test(start_paused = true)]
-async fn c8_everything_is_closed_and_all_errors_are_told() {
+async fn everything_is_closed_and_all_errors_are_reported() {
     let (builder, sessions, asked) = closing(&["slow", "bad", "good"]);
-    let runner = builder.plugin(Early("close", Arc::default())).build().unwrap();
+    let runner = builder.plugin(PanickingPlugin("close", Arc::default())).build().unwrap();
     let begun = tokio::time::Instant::now();
     let error = runner.close().await.unwrap_err();
     assert_eq!(begun.elapsed(), Duration::from_secs(5));
     assert_eq!(
         error.to_string(),
         "closing failed: Failed to close plugins: 'slow': it did not close within 5s, 'bad': no, 'early': the hook panicked; \
-         session service failed: broken storage failed: disk full; look into the log of the storage, then try again"
+         session service failed: broken storage failed: disk full. Check the log of the storage, then try again"
     );
     assert!(matches!(&error, RunError::Close(errors) if errors.len() == 2), "{error:?}");
     assert_eq!((*asked.lock().unwrap()).len(), 3);
@@ -199,7 +200,7 @@ async fn c8_everything_is_closed_and_all_errors_are_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c5_the_time_to_close_plugins_can_be_set_and_closing_can_be_skipped() {
+async fn the_time_to_close_plugins_can_be_set_and_closing_can_be_skipped() {
     let (builder, _, _) = closing(&["slow"]);
     let begun = tokio::time::Instant::now();
     let runner = builder.plugin_close_timeout(Duration::from_millis(250)).build().unwrap();
@@ -214,7 +215,7 @@ async fn c5_the_time_to_close_plugins_can_be_set_and_closing_can_be_skipped() {
 }
 
 #[tokio::test]
-async fn c8_a_blank_session_id_is_named() {
+async fn a_blank_session_id_is_named() {
     let runner = Runner::builder("t").root(FunctionNode::new("n", async || 1)).build().unwrap();
     for id in ["", " ", "\t"] {
         let error = runner.start(RunRequest::new(id).message("go")).output::<i64>().await.unwrap_err();

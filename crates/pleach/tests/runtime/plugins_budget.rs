@@ -1,4 +1,4 @@
-//! Budgets: which limit ends what, what counts, and that nothing counts twice (issue 13, point 3).
+//! Budgets: the effects of each limit, the calls and tokens that are counted, and that nothing is counted twice.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::support::{key, trace};
 
-/// An answer that reports the tokens of its request and of itself.
+/// An answer that reports the tokens of its request and its own tokens.
 pub(crate) fn costing(text: &str, input: u64, output: u64) -> LlmResponse {
     with_usage(LlmResponse::text(text), json!({"prompt_token_count": input, "candidates_token_count": output}))
 }
@@ -25,7 +25,7 @@ fn with_usage(mut response: LlmResponse, usage: Value) -> LlmResponse {
     response
 }
 
-/// A call of `look` that reports ten tokens in and five out.
+/// A call of `look` that reports ten input tokens and five output tokens.
 fn looking() -> LlmResponse {
     let mut response = costing("", 10, 5);
     let call = pleach::FunctionCall { name: Some("look".into()), ..Default::default() };
@@ -52,7 +52,7 @@ pub(crate) fn app(root: impl Node, budget: BudgetPluginBuilder) -> App {
     app_with(root, budget.build().unwrap(), Arc::new(InMemorySessionService::new()), SeqIds::new())
 }
 
-/// An app of a process of its own: with the sessions of others.
+/// An app in a process of its own that shares its sessions with others.
 pub(crate) fn app_of(root: impl Node, budget: BudgetPlugin, sessions: Arc<InMemorySessionService>) -> App {
     app_with(root, budget, sessions, RandomIds)
 }
@@ -65,7 +65,7 @@ fn app_with(root: impl Node, budget: BudgetPlugin, sessions: Arc<InMemorySession
 }
 
 impl App {
-    /// What the last event that says anything says: the code and message of its error, else its text.
+    /// The code and message of the last event's error, or its text if there is no error. Events without either are skipped.
     async fn last(&self) -> String {
         let session = self.sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
         let says = |event: &&Arc<Event>| event.content().is_some() || event.error_code().is_some();
@@ -80,7 +80,7 @@ impl App {
         self.sessions.get_session(&key(), Default::default()).await.unwrap().unwrap().state
     }
 
-    /// The note of what the invocation has used, on its last event.
+    /// The usage of the invocation that is recorded on its last event.
     async fn noted(&self) -> Value {
         let session = self.sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
         let noted =
@@ -180,7 +180,7 @@ async fn loops_end_and_a_run_that_asks_for_ever_fails() {
 }
 
 #[tokio::test]
-async fn a_streamed_answer_counts_once_and_so_does_one_that_breaks_off() {
+async fn a_streamed_answer_is_counted_once_even_if_it_is_cut_short() {
     let usage = |output: u64| json!({"prompt_token_count": 10, "candidates_token_count": output});
     let parts = || [with_usage(LlmResponse::text("one "), usage(1)), with_usage(LlmResponse::text("two"), usage(4))];
     let model = ScriptedModel::new().then(ScriptedReply::fragments(parts()));
@@ -193,7 +193,7 @@ async fn a_streamed_answer_counts_once_and_so_does_one_that_breaks_off() {
     let broken = app(agent("helper", &model), BudgetPlugin::builder().per_user(Limits::new().total_tokens(16)));
     let lines = trace(broken.runner.run("ana", "s1", "go").streaming()).await;
     assert!(lines.last().unwrap().starts_with("! ModelError"), "{lines:?}");
-    // What the broken stream used is stored with the next answer.
+    // The usage of the broken stream is stored with the next answer.
     trace(broken.runner.run("ana", "s1", "go")).await;
     let state = broken.state().await;
     assert_eq!(
@@ -224,7 +224,7 @@ async fn an_answer_of_another_hook_is_not_counted() {
 }
 
 #[tokio::test]
-async fn answers_of_other_hooks_leave_the_budget_to_the_agents_behind() {
+async fn answers_of_other_hooks_leave_the_budget_to_later_agents() {
     let cached = |name: &str| {
         let cached = async |_: CallbackContext, _: &mut pleach::model::LlmRequest| {
             Ok::<_, NodeError>(Some(LlmResponse::text("cached")))
@@ -323,7 +323,7 @@ async fn agents_in_a_row_each_say_that_the_budget_is_used_up() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_when_the_budget_is_built() {
+fn invalid_limits_are_refused_when_the_budget_is_built() {
     let limits = Limits::new;
     let priced = |price| PriceTable::new().model("m", price);
     let hour = Duration::from_secs(3_600);

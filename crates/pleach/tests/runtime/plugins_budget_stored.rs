@@ -1,4 +1,4 @@
-//! Budgets over pauses, crashes, processes and days (issue 13, point 3).
+//! Budgets across pauses, crashes, processes and days.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn helper(model: &ScriptedModel) -> LlmAgent {
     LlmAgent::builder("helper").model(model.clone()).tool(pay).build().unwrap()
 }
 
-/// A model that always answers with ten tokens in and five out.
+/// A model whose answers always report ten input tokens and five output tokens.
 fn talker() -> ScriptedModel {
     ScriptedModel::new().then(costing("hi", 10, 5)).repeating()
 }
@@ -62,7 +62,7 @@ async fn a_resumed_run_continues_to_count_and_counts_nothing_twice() {
     trace(first.runner.run("ana", "s1", "go")).await;
     let open = first.runner.questions(key()).await.unwrap();
 
-    // Another process takes the answer: it knows of the first call, and the waiting call of the tool was not made yet.
+    // Another process takes the answer. It knows of the first call; the waiting call of the tool was not made yet.
     let second = app_of(helper(&model), budget(), Arc::clone(&sessions));
     let run = second.runner.answer(key(), &open[0], json!({"confirmed": true})).unwrap();
     assert_eq!(run.reply().await.unwrap(), "paid");
@@ -74,7 +74,7 @@ async fn a_resumed_run_continues_to_count_and_counts_nothing_twice() {
     let counted = |counter: &str| session.state[&format!("user:_pleach_budget:{counter}")].clone();
     assert_eq!((counted("model_calls"), counted("tool_calls")), (json!(2), json!(1)));
 
-    // Nothing is left to do, and nothing is counted.
+    // No work is left, so nothing is counted.
     let id = session.events[0].invocation_id().clone();
     trace(second.runner.resume("ana", "s1", id)).await;
     let after = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
@@ -82,7 +82,7 @@ async fn a_resumed_run_continues_to_count_and_counts_nothing_twice() {
 }
 
 #[tokio::test]
-async fn a_resumed_run_is_refused_by_what_it_used_before_the_pause() {
+async fn a_resumed_run_is_refused_because_of_its_usage_before_the_pause() {
     let sessions = Arc::new(InMemorySessionService::new());
     let budget = || BudgetPlugin::builder().per_run(Limits::new().model_calls(1)).build().unwrap();
     let model = ScriptedModel::calling("pay", json!({})).then_text("paid");
@@ -95,7 +95,7 @@ async fn a_resumed_run_is_refused_by_what_it_used_before_the_pause() {
 }
 
 #[tokio::test]
-async fn a_run_that_was_cut_off_counts_what_it_repeats_and_nothing_else() {
+async fn a_run_that_was_cut_off_counts_only_repeated_calls_again() {
     let sessions = Arc::new(InMemorySessionService::new());
     let limits = || Limits::new().model_calls(9).tool_calls(9).total_tokens(99);
     let budget = || BudgetPlugin::builder().per_run(limits()).per_user(limits()).build().unwrap();
@@ -151,7 +151,7 @@ async fn a_call_of_a_tool_that_a_person_rejects_was_not_made() {
     }
 }
 
-/// A run that pauses notes the time of all its nodes, not only of those that ask a model.
+/// A run that pauses records the time of all its nodes, not only of the nodes that ask a model.
 #[tokio::test]
 async fn the_time_of_function_nodes_is_noted_before_a_pause() {
     let mut wf = Workflow::builder("wf");
@@ -184,7 +184,7 @@ async fn each_window_begins_with_nothing_used() {
     }
     first.clock.advance(DAY);
     assert_eq!(says(&first, "ana", "s").await, "hi");
-    // Another process reads from the state when the window began.
+    // Another process reads the start of the window from the state.
     let second = app_of(helper(&talker()), budget(), Arc::clone(&sessions));
     second.clock.advance(DAY);
     assert_eq!(says(&second, "ben", "s").await, "hi");
@@ -199,7 +199,7 @@ async fn each_window_begins_with_nothing_used() {
 }
 
 #[tokio::test]
-async fn a_user_begins_anew_behind_a_reset() {
+async fn a_user_has_a_fresh_budget_after_a_reset() {
     let app = app(helper(&talker()), BudgetPlugin::builder().per_user(Limits::new().output_tokens(5)));
     assert_eq!(says(&app, "ana", "s1").await, "hi");
     assert_eq!(says(&app, "ana", "s1").await, "budget exceeded: output tokens per user: 5 used, limit 5");
@@ -241,7 +241,7 @@ async fn runs_of_one_user_on_several_threads_do_not_exceed_the_calls() {
     assert_eq!(state["user:_pleach_budget:model_calls"], 5);
 }
 
-/// A model that always fails, as an agent, in a shell, in a workflow with attempts, and called as a tool.
+/// A model that always fails: of an agent, in a shell, in a workflow with retries, or called as a tool.
 fn failing(kind: &str, model: &ScriptedModel) -> Arc<dyn Node> {
     let agent = |name: &str| LlmAgent::builder(name).model(model.clone());
     match kind {
@@ -267,12 +267,12 @@ fn failing(kind: &str, model: &ScriptedModel) -> Arc<dyn Node> {
 
 #[tokio::test]
 async fn a_failed_call_is_stored_with_the_failure() {
-    // Of the agent as a tool: its caller's call of a model counts as well.
+    // For the agent as a tool, the model call of its caller is counted as well.
     for (kind, calls_of_run) in [("agent", 1), ("shell", 1), ("workflow", 1), ("tool", 2)] {
         let sessions = Arc::new(InMemorySessionService::new());
         let model = ScriptedModel::new();
         for run in 1..=5_u64 {
-            // Each in a process of its own, which knows what is stored.
+            // Each run is in a new process, which knows only the stored usage.
             let budget = BudgetPlugin::builder().per_user(Limits::new().model_calls(100)).build().unwrap();
             let app = app_of(failing(kind, &model), budget, Arc::clone(&sessions));
             let lines = trace(app.runner.run("ana", "s1", "go")).await;
@@ -280,7 +280,7 @@ async fn a_failed_call_is_stored_with_the_failure() {
             let state = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap().state;
             let counted = state.get("user:_pleach_budget:model_calls").cloned();
             assert_eq!(counted, Some(json!(run * calls_of_run)), "{kind}: {lines:?}");
-            // Each call is on one event: that of the answer, of the failure, or one of its own where the failure has none.
+            // Each call is recorded on one event: the answer, the failure, or a separate event if the failure has none.
             let counting = lines.iter().filter(|line| line.contains("_pleach_budget")).count() as u64;
             assert_eq!(counting, calls_of_run, "{kind}: {lines:?}");
         }
@@ -321,7 +321,7 @@ async fn a_failed_call_of_a_tool_is_stored_with_the_failure() {
     assert_eq!(state["user:_pleach_budget:tool_calls"], 1);
 }
 
-/// docs/plugins.md says with a number what a restart forgets.
+/// `docs/plugins.md` names the usage that a restart may lose.
 #[tokio::test]
 async fn a_process_that_is_killed_forgets_the_call_under_way_and_no_other() {
     const KILLS: u64 = 5;

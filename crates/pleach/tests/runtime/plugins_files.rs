@@ -1,4 +1,4 @@
-//! `SaveFilesAsArtifactsPlugin`: files of messages become artifacts (issue 13, point 3). Texts and deltas are those of google-adk 2.13.0.
+//! `SaveFilesAsArtifactsPlugin`: files of messages become artifacts. Texts and deltas equal those of google-adk 2.13.0.
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ async fn files_are_replaced_by_their_names_and_listed_on_the_agents_first_event(
     assert_eq!(saved, file(Some("a.txt"), 3));
 }
 
-/// Phones send several files as `image.jpg`.
+/// Phones give several files the name `image.jpg`.
 #[tokio::test]
 async fn files_of_one_name_in_one_message_are_all_kept() {
     let artifacts = in_memory();
@@ -119,7 +119,7 @@ async fn a_message_refers_to_files_whose_address_models_can_read() {
     assert_eq!((parts[0].text.as_deref(), json!(parts[1])), (Some("[Uploaded Artifact: \"a.txt\"]"), reference));
 }
 
-/// A client that has got no response sends its request again.
+/// A client that received no response repeats its request.
 #[tokio::test]
 async fn a_message_that_is_sent_again_saves_its_files_once() {
     let artifacts = in_memory();
@@ -139,12 +139,12 @@ async fn a_message_that_is_sent_again_saves_its_files_once() {
     assert!(!is_refused(&again), "{again:?}");
     let key = ArtifactScope::session(&key()).artifact("a.txt");
     assert_eq!(artifacts.list_versions(&key).await.unwrap(), [0]);
-    // Another file of the name is another message.
+    // A message with another file of the same name is another message.
     let other = trace(send(4)).await;
     assert!(is_refused(&other), "{other:?}");
 }
 
-/// A service whose files have an address that models can read, and that cannot save `broken`.
+/// A service whose files have a URL that models can read. It cannot save `broken`.
 #[derive(Debug)]
 struct Shelf(Arc<InMemoryArtifactService>);
 

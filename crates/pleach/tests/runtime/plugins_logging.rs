@@ -1,4 +1,4 @@
-//! `LoggingPlugin`: a readable line for each step, and no secrets in them (issue 13, point 3).
+//! `LoggingPlugin`: a readable line for each step, without secrets.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ use crate::support::{key, trace};
 
 type Lines = Arc<Mutex<Vec<String>>>;
 
-/// A plugin that keeps its lines, and the lines.
+/// A plugin that keeps its lines, together with the lines.
 fn kept() -> (LoggingPlugin, Lines) {
     let lines = Lines::default();
     let sink = Arc::clone(&lines);
@@ -24,7 +24,7 @@ fn runner(root: impl Node, plugin: LoggingPlugin) -> Runner {
     Runner::builder("t").root(root).ids(SeqIds::new()).plugin(plugin).build().unwrap()
 }
 
-/// The lines without the id of the invocation, which each begins with.
+/// The lines without the invocation id that each begins with.
 fn taken(lines: &Lines) -> Vec<String> {
     let lines = std::mem::take(&mut *lines.lock().unwrap());
     assert!(lines.iter().all(|line| line.starts_with("[e-") && !line.contains('\n')), "{lines:?}");
@@ -71,7 +71,7 @@ async fn each_step_is_one_readable_line() {
 }
 
 #[tokio::test]
-async fn what_is_shown_can_be_chosen() {
+async fn the_lines_that_are_shown_can_be_chosen() {
     let (plugin, lines) = kept();
     trace(runner(weather(), plugin.hide_events().hide_nodes().hide_contents()).run("ana", "s1", "hello")).await;
     let lines = taken(&lines);
@@ -89,9 +89,9 @@ async fn what_is_shown_can_be_chosen() {
     assert!(lines.contains(&r#"fragment of helper: "two""#.to_owned()), "{lines:?}");
 }
 
-/// Names of files are a user's, routes are what a model has decided, and a model invents functions.
+/// Names of files come from users, routes from decisions of models, and models invent names of functions.
 #[tokio::test]
-async fn hidden_contents_are_hidden_in_names_too() {
+async fn hidden_contents_are_hidden_in_names_as_well() {
     let (plugin, lines) = kept();
     let mut wf = Workflow::builder("wf");
     let decide = wf.node("decide", async |ctx: Context| -> Result<Event> {
@@ -194,7 +194,7 @@ async fn the_credential_of_a_client_is_in_no_line() {
     assert!(!all.contains("cl1ent-k3y") && all.contains("[hidden]"), "{all}");
 }
 
-/// Keeps target, level and message of what is logged.
+/// A subscriber that keeps the target, level and message of each log line.
 #[derive(Clone, Default)]
 struct Recorder(Lines);
 
@@ -213,7 +213,7 @@ impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for Recorder {
 }
 
 #[tokio::test]
-async fn lines_go_to_tracing_unless_something_else_takes_them() {
+async fn lines_go_to_tracing_unless_another_target_is_set() {
     let recorder = Recorder::default();
     let subscriber = tracing_subscriber::layer::SubscriberExt::with(tracing_subscriber::registry(), recorder.clone());
     let _guard = pleach_testkit::subscribe(subscriber);
@@ -243,11 +243,11 @@ async fn lines_can_be_written_to_a_writer() {
     assert!(text.ends_with("run ends\n") && text.contains("node n@1 ends: 1\n"), "{text}");
 }
 
-/// Keeps what a subscriber writes.
+/// A writer that keeps the output of a subscriber.
 #[derive(Clone, Default)]
-struct Written(Arc<Mutex<Vec<u8>>>);
+struct BufferWriter(Arc<Mutex<Vec<u8>>>);
 
-impl std::io::Write for Written {
+impl std::io::Write for BufferWriter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -260,7 +260,7 @@ impl std::io::Write for Written {
 
 #[tokio::test]
 async fn the_ordinary_subscriber_writes_the_lines_without_the_fields_of_spans() {
-    let written = Written::default();
+    let written = BufferWriter::default();
     let writer = written.clone();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
     let guard = tracing::subscriber::set_default(subscriber);

@@ -1,4 +1,4 @@
-//! `GlobalInstructionPlugin` and `ContextFilterPlugin`: what models are shown (issue 13, point 3).
+//! `GlobalInstructionPlugin` and `ContextFilterPlugin`: the prompts that models get.
 
 use pleach::model::{LlmRequest, SharedContent};
 use pleach::plugins::{ContextFilterPlugin, GlobalInstructionPlugin};
@@ -24,7 +24,7 @@ async fn a_global_instruction_comes_first_and_reads_state() {
     let runner = runner(&model, "Own.", GlobalInstructionPlugin::new("Speak to {who}."));
     let state = json!({"who": "Ana"}).as_object().unwrap().clone();
     trace(runner.start(RunRequest::new(("ana", "s1")).message("hi").state_delta(state))).await;
-    // As google-adk 2.13.0 sends it.
+    // The instruction equals the one of google-adk 2.13.0.
     assert_eq!(system(&model).unwrap(), "Speak to Ana.\n\nOwn.\n\nYou are an agent. Your internal name is \"a\".");
 }
 
@@ -50,7 +50,7 @@ async fn an_empty_global_instruction_changes_nothing() {
     assert_eq!(system(&model).unwrap(), "Own.\n\nYou are an agent. Your internal name is \"a\".");
 }
 
-/// What a request shows: texts, `call` and `response`.
+/// The contents of a request: texts, `call` and `response`.
 fn shown(request: &LlmRequest) -> Vec<String> {
     let part = |part: &Part| match part {
         Part { function_call: Some(_), .. } => "call".to_owned(),
@@ -72,7 +72,7 @@ async fn only_the_last_invocations_are_shown_and_the_session_keeps_all() {
     assert_eq!(shown(&requests[3]), ["b", "call", "response", "two", "c"]);
 }
 
-/// What other agents say counts as a user's message, but the question that all of them work on stays in sight.
+/// Texts of other agents are treated as user messages, but the question that all of them work on stays visible.
 #[tokio::test]
 async fn the_question_of_the_present_invocation_is_always_shown() {
     let model = ScriptedModel::saying("draft").repeating();

@@ -1,5 +1,5 @@
-//! `ReflectAndRetryToolPlugin`: what models are given in place of failures (issue 13, point 3). The texts and errors are those that
-//! google-adk 2.13.0 gave in a run of the same calls.
+//! `ReflectAndRetryToolPlugin`: the responses that models get in place of failures. The texts and errors were recorded from google-adk
+//! 2.13.0 in a run of the same calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,7 +13,7 @@ use crate::support::trace;
 fn pay() -> FunctionTool {
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     struct Payment {
-        #[expect(dead_code, reason = "only the arguments of the call are looked at")]
+        #[expect(dead_code, reason = "only the arguments of the call matter")]
         amount: i64,
     }
     tool("pay", "Pays.", async |Args(_): Args<Payment>| -> Result<String> { Err(NodeError::value("too much").into()) })
@@ -25,7 +25,7 @@ async fn run(model: &ScriptedModel, tool: FunctionTool, plugin: ReflectAndRetryT
     trace(runner.run("ana", "s1", "hi")).await.pop().unwrap()
 }
 
-/// The response that the model has read in its request of this place.
+/// The response in the model's request with this number.
 fn read(model: &ScriptedModel, request: usize) -> Value {
     let requests = model.requests();
     let part = &requests[request].contents.last().unwrap().parts()[0];
@@ -82,7 +82,7 @@ async fn a_tool_that_is_unknown_is_explained_as_well() {
 }
 
 #[tokio::test]
-async fn an_error_in_a_result_counts_as_a_failure() {
+async fn an_error_in_a_result_is_treated_as_a_failure() {
     let check = || tool("check", "Checks.", async || json!({"status": "error", "n": [1, null, true]}));
     let twice = || ScriptedModel::calling("check", json!({})).then_call("check", json!({})).then_text("done");
     let plugin = || {
@@ -91,7 +91,7 @@ async fn an_error_in_a_result_counts_as_a_failure() {
     };
     let model = twice();
     let last = run(&model, check(), plugin()).await;
-    // Values as Python prints them, as google-adk gives them to models.
+    // The values are written as Python prints them, because google-adk sends them to models in this form.
     let details = "{'n': [1, None, True], 'status': 'error'}";
     let given = read(&model, 1);
     assert_eq!((&given["error_type"], &given["error_details"]), (&json!("ToolError"), &json!(details)));
@@ -101,10 +101,10 @@ async fn an_error_in_a_result_counts_as_a_failure() {
 
     let model = twice();
     let without = ReflectAndRetryToolPlugin::new(1).extract_error_from_result(|_, _, _, _| Some(json!({})));
-    assert_eq!(run(&model, check(), without).await, "a@1: says done", "an empty value is no error");
+    assert_eq!(run(&model, check(), without).await, "a@1: says done", "an empty value is not an error");
 }
 
-/// Fails in each call but those of `good`.
+/// A tool that fails in each call except those in `good`.
 fn flaky(good: &'static [u32]) -> FunctionTool {
     let calls = Arc::new(AtomicU32::new(0));
     tool("pay", "Pays.", move || {
@@ -114,7 +114,7 @@ fn flaky(good: &'static [u32]) -> FunctionTool {
 }
 
 #[tokio::test]
-async fn a_success_begins_the_count_anew_and_scopes_are_apart() {
+async fn a_success_resets_the_count_and_scopes_are_separate() {
     let calls = |count: usize| (0..count).fold(ScriptedModel::new(), |model, _| model.then_call("pay", json!({})));
     let model = calls(4).then_text("done");
     run(&model, flaky(&[1]), ReflectAndRetryToolPlugin::new(2)).await;

@@ -1,5 +1,5 @@
-//! Summaries that a model writes, and those that are made before a prompt. What is expected was seen in google-adk 2.13.0.
-// R1150, issue 12, seam 6
+//! Summaries that a model writes, and summaries that are made before a prompt. The expected values come from google-adk 2.13.0.
+// R1150
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::support::{key, trace};
 
-/// Summarises with a model that the test can still ask for its requests.
+/// A summarizer that the test keeps as well, to read the requests of its model.
 #[derive(Clone, Debug)]
 struct Shared(Arc<LlmSummarizer>);
 
@@ -45,7 +45,7 @@ struct App {
     summarizer: Arc<ScriptedModel>,
 }
 
-/// An agent whose tool gives a long result, in an app that keeps one event when a prompt has 50 tokens.
+/// An agent whose tool returns a long result, in an app that keeps one event when a prompt has 50 tokens.
 fn app() -> App {
     let agent = Arc::new(ScriptedModel::calling("look", json!({})).then_text("Done.").then_text("Bye."));
     let summarizer = Arc::new(ScriptedModel::saying("sum 0").then_text("sum 1").then_text("sum 2"));
@@ -62,7 +62,7 @@ fn app() -> App {
     App { runner, sessions, agent, summarizer }
 }
 
-/// The stored events: the summary, or the author and what is said.
+/// The stored events: for each the summary, or the author and the text.
 async fn log(app: &App) -> Vec<String> {
     let session = app.sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
     let line = |event: &Event| match event.actions().compaction() {
@@ -76,7 +76,7 @@ async fn log(app: &App) -> Vec<String> {
 async fn r1150_a_prompt_that_has_become_too_long_is_made_from_a_summary() {
     let app = app();
     let lines = trace(app.runner.run("ana", "s1", "look")).await;
-    assert_eq!(lines.len(), 3, "the summary is not handed out: {lines:?}");
+    assert_eq!(lines.len(), 3, "the run does not yield the summary: {lines:?}");
     trace(app.runner.run("ana", "s1", "bye")).await;
     let requests: Vec<Vec<String>> = app.agent.requests().iter().map(shown).collect();
     assert_eq!(
@@ -105,7 +105,7 @@ async fn r1150_a_prompt_that_has_become_too_long_is_made_from_a_summary() {
 }
 
 #[tokio::test]
-async fn r1150_an_agent_that_was_cut_off_behind_a_summary_goes_on_with_it() {
+async fn r1150_an_agent_that_was_cut_off_after_a_summary_continues_with_it() {
     let whole = app();
     trace(whole.runner.run("ana", "s1", "look")).await;
     let session = whole.sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
@@ -128,7 +128,7 @@ async fn r1150_an_agent_that_was_cut_off_behind_a_summary_goes_on_with_it() {
     assert_eq!(log(&cut).await.last().unwrap(), "helper: Done.");
 }
 
-/// Runs the summarizer alone.
+/// Runs only the summarizer.
 async fn summarised(model: &Arc<ScriptedModel>, events: Vec<Event>) -> Option<Event> {
     let events: Vec<Arc<Event>> = events.into_iter().map(Arc::new).collect();
     LlmSummarizer::new(Arc::clone(model)).maybe_summarize_events(&events).await.unwrap()
@@ -143,7 +143,7 @@ fn args(value: Value) -> Map<String, Value> {
 }
 
 #[tokio::test]
-async fn r1150_the_prompt_of_a_summary_is_that_of_google_adk() {
+async fn r1150_the_prompt_of_a_summary_equals_that_of_google_adk() {
     let model = Arc::new(ScriptedModel::saying("sum"));
     let thought = Part { thought: Some(true), ..Part::text("let me think") };
     let call = FunctionCall::new("1", "weather", args(json!({"city": "Oslo", "days": 2, "fast": true, "note": null})));
@@ -188,7 +188,7 @@ async fn r1150_the_prompt_of_a_summary_is_that_of_google_adk() {
 }
 
 #[tokio::test]
-async fn r1150_a_model_without_an_answer_gives_no_summary() {
+async fn r1150_a_model_without_an_answer_makes_no_summary() {
     use pleach::model::LlmResponse;
     let model = Arc::new(ScriptedModel::new().then(LlmResponse::error("SAFETY", "blocked")));
     assert!(summarised(&model, vec![said("user", [Part::text("hello")])]).await.is_none());

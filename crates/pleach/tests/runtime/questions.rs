@@ -1,4 +1,4 @@
-//! Questions to a person: asking, answering, resuming. Sections 9 and 10 of the runtime's rules.
+//! Questions to a person: asking, answering, resuming. They are sections 9 and 10 of the runtime's rules.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -45,11 +45,11 @@ async fn e150_e152_an_answer_resumes_and_finished_nodes_do_not_run_again() {
     assert!(runner.answer("s1", "q1", Approval { yes: true }).unwrap().output::<bool>().await.unwrap());
     assert_eq!(calls.load(Ordering::Relaxed), 1);
     assert_eq!(stored(&sessions).await, ["wf@1/first@1: 1", "wf@1/ask@1: asks q1", "wf@1/done@1: true"]);
-    // E158: the same answer again is stored, and nothing runs.
+    // E158: repeating the answer stores nothing and runs nothing.
     assert_eq!(trace(runner.answer("s1", "q1", Approval { yes: true }).unwrap()).await, [] as [&str; 0]);
 }
 
-/// What a person answers; the service sets `by`.
+/// A person's answer. The service sets `by`.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Decision {
     yes: bool,
@@ -94,7 +94,7 @@ async fn e154_e168_unknown_ids_and_bad_answers_are_refused_before_anything_is_st
         "{bad:?}"
     );
     assert_eq!(sessions_events(&sessions).await, before);
-    // The question is still open: a corrected answer works.
+    // The question is still open, so a corrected answer is accepted.
     assert!(!runner.answer("s1", "q1", Approval { yes: false }).unwrap().output::<bool>().await.unwrap());
 }
 
@@ -235,7 +235,7 @@ async fn e176_a_resumed_parent_finds_the_children_that_finished() {
 }
 
 #[tokio::test]
-async fn e188_an_invocation_that_failed_goes_on_by_its_id() {
+async fn e188_an_invocation_that_failed_is_resumed_by_its_id() {
     let broken = Arc::new(AtomicU32::new(1));
     let (seen, calls) = (Arc::clone(&broken), Arc::new(AtomicU32::new(0)));
     let count = Arc::clone(&calls);
@@ -278,9 +278,9 @@ async fn a_typed_node_cut_off_after_a_message_runs_again() {
     );
 }
 
-/// Found by a sceptic: a node that was cut off behind a message counted as complete, and its steps never ran.
+/// A node that was cut off after a message is not complete: its steps still have to run.
 #[tokio::test]
-async fn r1010_a_node_that_is_cut_off_behind_a_message_runs_again_in_a_resumable_app() {
+async fn r1010_a_node_that_is_cut_off_after_a_message_runs_again_in_a_resumable_app() {
     let mut wf = Workflow::builder("wf");
     let says = FunctionNode::new("says", async |ctx: Context| {
         ctx.emit(Event::message("sending")).await?;
@@ -302,7 +302,7 @@ async fn r1010_a_node_that_is_cut_off_behind_a_message_runs_again_in_a_resumable
     let lines = stored(&sessions).await;
     let count = |line: &str| lines.iter().filter(|stored| *stored == line).count();
     assert_eq!((count("wf@1/says@1: says sending"), count("wf@1/says@1/send@step-1: 1")), (2, 1), "{lines:?}");
-    // Once more: all of it is recorded.
+    // Everything is recorded now, so nothing is left to resume.
     assert!(matches!(here.status("s1").await.unwrap().progress, pleach::RunProgress::Done));
 }
 

@@ -1,4 +1,4 @@
-//! A resume takes the way that history recorded: failures that were caught, outputs that a child gave (issue 10 C5, C6).
+//! A resume takes the path that history recorded, including caught failures and outputs of delegates.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::replay::{Sessions, count, invocation, play, process};
 use crate::support::{key, line, trace};
 
-/// Reads this many events and drops the run: the process is gone.
+/// Reads this many events and drops the run, as if the process had ended.
 async fn cut(mut run: Run, events: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for _ in 0..events {
@@ -28,7 +28,7 @@ fn options() -> RunOptions {
     RunOptions::default()
 }
 
-/// A child that fails the first time that it is called in all processes together.
+/// A child that fails in its first call, counted over all processes.
 fn fails_once(name: &'static str, calls: &Arc<AtomicU32>) -> FunctionNode<Dynamic, String> {
     let calls = Arc::clone(calls);
     FunctionNode::new(name, move |Input(_): Input<Dynamic>| {
@@ -37,7 +37,7 @@ fn fails_once(name: &'static str, calls: &Arc<AtomicU32>) -> FunctionNode<Dynami
     })
 }
 
-/// Plan A fails; `says` is what the caller does before plan B.
+/// A caller whose plan A fails. `says` is the message that it sends before plan B.
 fn caller(calls: &Arc<AtomicU32>, says: Option<&'static str>) -> impl Node {
     let a = fails_once("a", calls);
     let b = FunctionNode::new("b", async || "b".to_owned());
@@ -61,10 +61,10 @@ fn caller(calls: &Arc<AtomicU32>, says: Option<&'static str>) -> impl Node {
 }
 
 #[tokio::test]
-async fn c6_a_failure_that_the_caller_went_past_is_given_back_and_the_child_does_not_run_again() {
+async fn a_failure_that_the_caller_handled_is_returned_again_and_the_child_does_not_run_again() {
     for resumable in [false, true] {
         for says in [None, Some("plan B")] {
-            // Cut behind each event that follows the failure.
+            // Cut the run off after each event that follows the failure.
             for behind in 1..=2 {
                 let (calls, sessions) = (Arc::default(), Sessions::default());
                 let run = process(caller(&calls, says), &sessions, resumable).run("ana", "s1", "go");
@@ -89,7 +89,7 @@ async fn c6_a_failure_that_the_caller_went_past_is_given_back_and_the_child_does
 }
 
 #[tokio::test]
-async fn c6_a_failure_that_the_caller_has_not_gone_past_may_be_tried_again() {
+async fn a_failure_that_the_caller_has_not_handled_may_be_tried_again() {
     let (calls, sessions) = (Arc::default(), Sessions::default());
     cut(process(caller(&calls, None), &sessions, false).run("ana", "s1", "go"), 1).await;
     let runner = process(caller(&calls, None), &sessions, false);
@@ -97,9 +97,9 @@ async fn c6_a_failure_that_the_caller_has_not_gone_past_may_be_tried_again() {
     assert_eq!((output.unwrap(), count(&calls)), ("a".to_owned(), 2));
 }
 
-/// The failure of a lane that another lane outlives is no failure that the caller went past.
+/// The caller has not handled the failure of a lane merely because another lane continued after it.
 #[tokio::test]
-async fn c6_a_failure_that_ends_the_caller_is_tried_again_although_a_sibling_left_events_behind_it() {
+async fn a_failure_that_ends_the_caller_is_tried_again_even_if_a_sibling_left_events_after_it() {
     let (calls, sessions) = (Arc::default(), Sessions::default());
     let root = || {
         let a = fails_once("a", &calls);
@@ -123,9 +123,9 @@ async fn c6_a_failure_that_ends_the_caller_is_tried_again_although_a_sibling_lef
     assert_eq!((output.unwrap(), count(&calls)), ("aslow".to_owned(), 2));
 }
 
-/// A caller that cleans up and fails with the very failure has not gone past it.
+/// A caller that cleans up and returns the same failure has not handled it.
 #[tokio::test]
-async fn c6_a_failure_that_comes_back_behind_a_clean_up_is_tried_again() {
+async fn a_failure_that_is_returned_after_a_clean_up_is_tried_again() {
     let (calls, sessions) = (Arc::default(), Sessions::default());
     let root = || {
         let (a, clean) = (fails_once("a", &calls), FunctionNode::new("clean", async || 1));
@@ -150,7 +150,7 @@ async fn c6_a_failure_that_comes_back_behind_a_clean_up_is_tried_again() {
     assert_eq!((output.unwrap(), count(&calls)), ("a".to_owned(), 2));
 }
 
-/// A caller whose output is a child's, and that then sets a route and state, or gives a value of its own.
+/// A caller with a delegate that then sets a route and state, or returns a value of its own.
 fn delegating(calls: &Arc<AtomicU32>, own: bool) -> Workflow {
     let seen = Arc::clone(calls);
     let child = FunctionNode::new("child", async || "child".to_owned());
@@ -177,9 +177,9 @@ fn delegating(calls: &Arc<AtomicU32>, own: bool) -> Workflow {
 }
 
 #[tokio::test]
-async fn c5_a_caller_cut_off_behind_its_delegate_takes_its_route_and_keeps_its_state() {
+async fn a_caller_cut_off_after_its_delegate_takes_its_route_and_keeps_its_state() {
     for resumable in [false, true] {
-        // Behind the delegate's event, the state's and the route's; a checkpoint comes first in a resumable app.
+        // Cut after the event of the delegate, of the state and of the route. In a resumable app a checkpoint comes first.
         for (events, runs) in [(1, 2), (2, 1), (3, 1)] {
             let (calls, sessions) = (Arc::default(), Sessions::default());
             let run = process(delegating(&calls, false), &sessions, resumable).run("ana", "s1", "go");
@@ -190,13 +190,13 @@ async fn c5_a_caller_cut_off_behind_its_delegate_takes_its_route_and_keeps_its_s
             let session = sessions.stored.get_session(&key(), Default::default()).await.unwrap().unwrap();
             assert_eq!(session.state["k"], 1);
             play(process(delegating(&calls, false), &sessions, resumable).answer("s1", "q", 7).unwrap()).await;
-            assert_eq!(count(&calls), runs, "it is complete");
+            assert_eq!(count(&calls), runs, "the caller is complete");
         }
     }
 }
 
 #[tokio::test]
-async fn c5_what_a_caller_gives_beside_its_delegate_is_found_again_and_told_by_no_event_of_its_own() {
+async fn values_that_a_caller_yields_besides_its_delegate_are_found_again_without_an_event_of_the_caller() {
     for resumable in [false, true] {
         let (calls, sessions) = (Arc::default(), Sessions::default());
         let lines = play(process(delegating(&calls, true), &sessions, resumable).run("ana", "s1", "go")).await;
@@ -209,7 +209,7 @@ async fn c5_what_a_caller_gives_beside_its_delegate_is_found_again_and_told_by_n
 }
 
 #[tokio::test]
-async fn c5_a_child_that_left_events_and_gave_nothing_leaves_no_event_more_and_runs_once_in_a_resumable_app() {
+async fn a_child_with_events_and_no_output_stores_no_further_event_and_runs_once_in_a_resumable_app() {
     let (calls, sessions) = (Arc::new(AtomicU32::new(0)), Sessions::default());
     let root = || {
         let calls = Arc::clone(&calls);
@@ -235,10 +235,10 @@ async fn c5_a_child_that_left_events_and_gave_nothing_leaves_no_event_more_and_r
     assert_eq!(count(&calls), 1);
 }
 
-/// What comes behind a caught failure of `a`.
+/// The caller's behaviour after it caught the failure of `a`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Behind {
-    /// Another child fails the first time, and the caller with it.
+enum AfterFailure {
+    /// Another child fails the first time, and its failure ends the caller.
     Child,
     /// The caller fails.
     Own,
@@ -252,8 +252,8 @@ fn tried_again() -> RetryConfig {
     RetryConfig::attempts(2).initial_delay(0.0).jitter(0.0)
 }
 
-/// A caller that catches the failure of `a`, continues, and is tried again where it fails.
-fn fallible(calls: &Arc<AtomicU32>, behind: Behind, retry: Option<RetryConfig>) -> impl Node {
+/// A caller that catches the failure of `a`, continues, and is tried again if it fails.
+fn fallible(calls: &Arc<AtomicU32>, behind: AfterFailure, retry: Option<RetryConfig>) -> impl Node {
     let (a, b) = (fails_once("a", calls), fails_once("b", &Arc::new(AtomicU32::new(0))));
     let caller = FunctionNode::new("caller", move |ctx: Context| {
         let (a, b) = (a.clone(), b.clone());
@@ -263,13 +263,13 @@ fn fallible(calls: &Arc<AtomicU32>, behind: Behind, retry: Option<RetryConfig>) 
                 Err(failure) => failure,
             };
             match behind {
-                Behind::Child => return ctx.run(&b, json!(2)).await,
-                Behind::Report => ctx.emit(Event::new().with_error("Declined", "no money")).await?,
-                Behind::Own | Behind::Rethrow => ctx.emit(Event::message("plan B")).await?,
+                AfterFailure::Child => return ctx.run(&b, json!(2)).await,
+                AfterFailure::Report => ctx.emit(Event::new().with_error("Declined", "no money")).await?,
+                AfterFailure::Own | AfterFailure::Rethrow => ctx.emit(Event::message("plan B")).await?,
             }
             match behind {
-                Behind::Own => Err(NodeError::value("nothing left")),
-                Behind::Rethrow => Err(failure),
+                AfterFailure::Own => Err(NodeError::value("nothing left")),
+                AfterFailure::Rethrow => Err(failure),
                 _ => Ok("plan B".to_owned()),
             }
         }
@@ -286,10 +286,10 @@ async fn again(root: impl Node, sessions: &Sessions) -> String {
     runner.resume("ana", "s1", invocation(sessions).await).output::<String>().await.unwrap()
 }
 
-/// Issue 10 C6: the retry runs `a` again, so a resume from the pause before it does, too.
+/// The retry runs `a` again, so a resume from the pause before the retry also runs `a` again.
 #[tokio::test]
-async fn c6_a_failed_attempt_of_the_caller_ends_what_it_had_gone_past() {
-    for (behind, events) in [(Behind::Own, 3), (Behind::Child, 3), (Behind::Rethrow, 3)] {
+async fn a_failed_attempt_of_the_caller_reopens_the_failures_that_it_had_handled() {
+    for (behind, events) in [(AfterFailure::Own, 3), (AfterFailure::Child, 3), (AfterFailure::Rethrow, 3)] {
         let calls = Arc::default();
         let run = process(fallible(&calls, behind, Some(tried_again())), &Sessions::default(), false);
         assert_eq!(run.run("ana", "s1", "go").output::<String>().await.unwrap(), "a", "live, {behind:?}");
@@ -303,36 +303,36 @@ async fn c6_a_failed_attempt_of_the_caller_ends_what_it_had_gone_past() {
 }
 
 #[tokio::test]
-async fn c6_behind_the_failure_of_plan_b_alone_the_first_one_is_given_back() {
+async fn after_a_failure_of_plan_b_only_the_failure_of_plan_a_is_returned() {
     for retry in [None, Some(tried_again())] {
         let (calls, sessions) = (Arc::default(), Sessions::default());
-        let root = || fallible(&calls, Behind::Child, retry.clone());
+        let root = || fallible(&calls, AfterFailure::Child, retry.clone());
         cut(process(root(), &sessions, false).run("ana", "s1", "go"), 2).await;
         let lines = resume(root(), &sessions, false).await;
         assert_eq!(lines[0], "caller@1/b@1: Declined: no money", "plan B runs, not plan A: {lines:?}");
     }
 }
 
-/// As in google-adk a child's failure has one error event, unless the caller is tried again or had gone past it.
+/// As in google-adk a child's failure has one error event, unless the caller is tried again or had handled the failure.
 #[tokio::test]
-async fn c6_a_failure_of_plan_b_leaves_no_error_event_of_the_caller_that_is_not_tried_again() {
-    let root = fallible(&Arc::default(), Behind::Child, None);
+async fn a_failure_of_plan_b_leaves_no_error_event_of_a_caller_that_is_not_tried_again() {
+    let root = fallible(&Arc::default(), AfterFailure::Child, None);
     let lines = trace(process(root, &Sessions::default(), false).run("ana", "s1", "go")).await;
     let wanted = ["caller@1/a@1: Declined: no money", "caller@1/b@1: Declined: no money", "! Declined: no money"];
     assert_eq!(lines, wanted);
 }
 
 #[tokio::test]
-async fn c6_an_error_that_the_caller_only_reports_ends_nothing() {
+async fn an_error_that_the_caller_only_reports_ends_nothing() {
     let (calls, sessions) = (Arc::default(), Sessions::default());
-    let root = || fallible(&calls, Behind::Report, Some(tried_again()));
+    let root = || fallible(&calls, AfterFailure::Report, Some(tried_again()));
     cut(process(root(), &sessions, false).run("ana", "s1", "go"), 2).await;
     assert_eq!((again(root(), &sessions).await.as_str(), count(&calls)), ("plan B", 1));
 }
 
-/// Issue 10 C6: a policy that names the type of the failure tries the caller again after a resume, too.
+/// A policy that names the type of the failure tries the caller again, even after a resume.
 #[tokio::test]
-async fn c6_a_failure_that_is_given_back_is_classified_as_the_live_one() {
+async fn a_replayed_failure_is_classified_like_the_live_failure() {
     for policy in [tried_again().on::<std::io::Error>(), tried_again().only(["GatewayError"])] {
         let (calls, sessions) = (Arc::<AtomicU32>::default(), Sessions::default());
         let typed = policy.exceptions.as_ref().is_some_and(|names| names[0] != "GatewayError");
@@ -365,10 +365,10 @@ async fn c6_a_failure_that_is_given_back_is_classified_as_the_live_one() {
     }
 }
 
-/// Of a failure that a combinator keeps while other calls of the body continue the engine cannot know whether the body has
-/// caught it: it counts as caught until it comes out, which the caller's error event records.
+/// If a combinator keeps a failure while other calls of the body continue, the engine cannot know whether the body has caught the
+/// failure. It treats the failure as caught until the body returns it, which the caller's error event records.
 #[tokio::test]
-async fn c6_a_failure_that_join_hands_out_later_has_an_error_event_of_the_caller_and_is_tried_again() {
+async fn a_failure_that_join_returns_later_has_an_error_event_of_the_caller_and_is_tried_again() {
     let (calls, sessions) = (Arc::default(), Sessions::default());
     let root = || {
         let a = fails_once("a", &calls);
@@ -392,8 +392,7 @@ async fn c6_a_failure_that_join_hands_out_later_has_an_error_event_of_the_caller
     assert_eq!((again(root(), &sessions).await.as_str(), count(&calls)), ("a", 2));
 }
 
-/// A caller whose output is a child's and that does nothing behind it, in a workflow of its own where `nested`; then a
-/// question.
+/// A caller with a delegate and no work after it, followed by a question. With `nested` the caller is in a workflow of its own.
 fn delegates_only(calls: &Arc<AtomicU32>, nested: bool) -> Workflow {
     let seen = Arc::clone(calls);
     let child = FunctionNode::new("child", async || "child".to_owned());
@@ -404,21 +403,20 @@ fn delegates_only(calls: &Arc<AtomicU32>, nested: bool) -> Workflow {
     });
     let caller = caller.rerun_on_resume(true);
     let mut wf = Workflow::builder("wf");
-    let caller = match nested {
-        true => {
-            let mut inner = Workflow::builder("inner");
-            let caller = inner.add(caller);
-            inner.edge(START, caller);
-            wf.add(inner.build().unwrap())
-        }
-        false => wf.add(caller),
+    let caller = if nested {
+        let mut inner = Workflow::builder("inner");
+        let caller = inner.add(caller);
+        inner.edge(START, caller);
+        wf.add(inner.build().unwrap())
+    } else {
+        wf.add(caller)
     };
     let ask = wf.node("ask", async || RequestInput::<u32>::ask("q", "?"));
     wf.edge(START, caller).edge(caller, ask);
     wf.build().unwrap()
 }
 
-/// The same events as another program would have stored them, without notes.
+/// The same events as another program would have stored them, without pleach's metadata.
 async fn without_notes(sessions: &Sessions) -> Sessions {
     let (stored, other) = (sessions.stored.get_session(&key(), Default::default()).await, Sessions::default());
     let request = pleach::CreateSession::new("t", "ana").with_session_id("s1");
@@ -431,9 +429,9 @@ async fn without_notes(sessions: &Sessions) -> Sessions {
     other
 }
 
-/// Issue 10 C6: google-adk stores no note that a caller has completed behind its delegate; what followed proves it.
+/// google-adk does not record that a caller has completed after its delegate. The later events prove it.
 #[tokio::test]
-async fn c6_a_caller_whose_successor_has_begun_is_complete_without_a_note() {
+async fn a_caller_whose_successor_has_begun_is_complete_without_a_note() {
     for nested in [false, true] {
         let (calls, sessions) = (Arc::default(), Sessions::default());
         play(process(delegates_only(&calls, nested), &sessions, false).run("ana", "s1", "go")).await;
@@ -444,7 +442,7 @@ async fn c6_a_caller_whose_successor_has_begun_is_complete_without_a_note() {
 }
 
 #[tokio::test]
-async fn c6_a_caller_in_a_workflow_that_has_ended_is_complete_without_a_note() {
+async fn a_caller_in_a_workflow_that_has_ended_is_complete_without_a_note() {
     let (calls, sessions) = (Arc::<AtomicU32>::default(), Sessions::default());
     let root = || {
         let seen = Arc::clone(&calls);

@@ -1,5 +1,4 @@
-//! Redactions of events of runs that have ended, that wait, and that are under way.
-// Issue 15, point 4
+//! Redactions of events of runs that have ended, that wait, or that are in progress.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::support::{key, rerun, runner, trace};
 
-/// Reads a card, asks whether it may be charged, and ends with what it has read.
+/// A workflow that reads a card, asks whether it may be charged and returns the card.
 fn asks() -> (Runner, Arc<InMemorySessionService>) {
     let mut wf = Workflow::builder("wf");
     let read = wf.node("read", async || json!({"card": "4111", "sum": 12}));
@@ -31,14 +30,14 @@ fn redaction(path: &str) -> Redaction {
     Redaction::new([path], "request 7")
 }
 
-/// The id of the only event that has the card in its output, or asks about it.
+/// The id of the only event that has the card in its output or that asks about the card.
 async fn event_with(sessions: &InMemorySessionService, is_question: bool) -> String {
     let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
     let mut with = session.events.iter().filter(|event| event.is_interrupt() == is_question);
     with.find(|event| is_question || event.output().is_some()).unwrap().id().to_string()
 }
 
-/// The record has the runner's time; the run that waits reads what is left, and its question stays open.
+/// The redaction record has the Runner's time. The waiting run reads the redacted output, and its question stays open.
 #[tokio::test]
 async fn a_run_that_waits_reads_the_redacted_output() {
     let (runner, sessions) = asks();
@@ -65,7 +64,7 @@ async fn a_run_that_waits_reads_the_redacted_output() {
     assert!(!serde_json::to_string(&session.events).unwrap().contains("4111"));
 }
 
-/// The run's next append fails, nothing of it is lost, and it continues when it is resumed.
+/// The run's next append fails. Nothing of the run is lost, and a resume continues it.
 #[tokio::test]
 async fn a_run_under_way_ends_and_can_be_resumed() {
     let (runner, sessions) = asks();
@@ -86,7 +85,7 @@ async fn a_run_under_way_ends_and_can_be_resumed() {
 }
 
 #[tokio::test]
-async fn what_is_refused_is_named() {
+async fn refused_redactions_name_the_fault() {
     let (runner, sessions) = asks();
     trace(runner.run("ana", "s1", "go")).await;
     let read = event_with(&sessions, false).await;
@@ -114,7 +113,7 @@ async fn fault(runner: &Runner, event: &Event, path: &str) -> RedactionFault {
     error.fault
 }
 
-/// The engine reads which signal a step has taken.
+/// The part of a step's event that names the taken signal cannot be redacted, because the engine reads it.
 #[tokio::test]
 async fn a_signal_that_was_taken_stays_taken() {
     let (runner, sessions) = runner(rerun("wait", async |ctx: Context| {
@@ -135,16 +134,16 @@ async fn a_signal_that_was_taken_stays_taken() {
     for path in ["/output/event", "/output/name"] {
         assert_eq!(fault(&runner, taken, path).await, RedactionFault::Fixed, "{path}");
     }
-    // The whole output is what may go of it.
+    // Only the output as a whole can be redacted.
     let left = runner.redact("s1", taken.id().clone(), redaction("/output")).await.unwrap();
     assert_eq!(left.output().unwrap()["payload"], "[redacted]");
     let output: Value = runner.answer("s1", "fine", true).unwrap().output().await.unwrap();
     assert_eq!(output, json!([true, "[redacted]", true, "later"]));
 }
 
-/// The newest answer that fits counts, until its run has completed.
+/// The newest answer that fits wins until its run has completed.
 #[tokio::test]
-async fn an_answer_that_replaced_another_one_stays_the_one_that_counts() {
+async fn an_answer_that_replaced_another_one_stays_effective() {
     let is_down = Arc::new(AtomicBool::new(true));
     let seen = Arc::clone(&is_down);
     let mut wf = Workflow::builder("wf");
@@ -177,7 +176,7 @@ async fn an_answer_that_replaced_another_one_stays_the_one_that_counts() {
     assert_eq!(output, json!(false));
 }
 
-/// What a client sends again is compared with what is left of its message.
+/// A repeated message is compared with the part of the stored message that is not redacted.
 #[tokio::test]
 async fn the_request_of_a_redacted_message_can_be_repeated() {
     let (runner, sessions) = asks();
@@ -188,20 +187,20 @@ async fn the_request_of_a_redacted_message_can_be_repeated() {
     runner.redact("s1", message, redaction("/content/parts/0/text")).await.unwrap();
     let again = start("my card is 4111").output::<Value>().await.unwrap_err();
     assert!(matches!(again, RunError::Waiting(_)), "{again}");
-    // A message of another shape is another one.
+    // A message with other parts is another message.
     let parts = vec![Part::text("my card is 4111"), Part::text("and my name")];
     let other = runner.start(RunRequest::new(key()).message(parts).invocation_id("mine"));
     let other = other.output::<Value>().await.unwrap_err();
     assert!(matches!(other, RunError::OtherMessage { .. }), "{other}");
     assert_eq!(session(&sessions).await.events.len(), before);
-    // So can it while a resume of the run is under way.
+    // The request can also be repeated while a resume of the run is in progress.
     let mut resumed = runner.answer("s1", "fine", true).unwrap();
     resumed.next().await.unwrap().unwrap();
     let joined = start("my card is 4111").output::<Value>().await.unwrap();
     assert_eq!(joined, json!([{"card": "4111", "sum": 12}, true]));
 }
 
-/// The state keeps what an event has set, and so does the state of a copy, if it can be known.
+/// The state keeps the values that a redacted event has set. The state of a copy keeps them if they are known.
 #[tokio::test]
 async fn copies_have_the_state_of_their_source() {
     let (runner, sessions) = runner(FunctionNode::new("set", async |ctx: Context, Input(text): Input<String>| {
@@ -224,9 +223,9 @@ async fn copies_have_the_state_of_their_source() {
     assert_eq!(json!(whole.state), all);
     let stored = sessions.get_session(whole.key(), Default::default()).await.unwrap().unwrap();
     assert_eq!((&stored.state, &stored.events), (&whole.state, &whole.events));
-    // What the card was then is not known any more.
+    // The value of `card` at that event is not known any more.
     assert_eq!(json!(copy(1).await.state), json!({"card": "[redacted]", "one": "one", "two": "two"}));
-    // Nothing has set it since, so it is what it is now.
+    // No later event has set the keys, so their values are the current ones.
     runner.redact("s1", set[2].id().clone(), redaction("/actions/state_delta")).await.unwrap();
     assert_eq!(json!(copy(2).await.state), all);
     assert_eq!(json!(copy(0).await.state), json!({"card": "[redacted]", "one": "one"}));
@@ -235,7 +234,7 @@ async fn copies_have_the_state_of_their_source() {
     assert_eq!(json!(state), json!({"card": "[redacted]", "one": "one", "two": "two", "three": null}));
 }
 
-/// Calls that wait for a credential are made with their arguments when it comes, and so is one that waits behind them.
+/// Calls that wait for a credential are made with their arguments when it comes, as is a call that waits for these calls.
 #[tokio::test]
 async fn calls_are_made_with_their_arguments() {
     #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -281,9 +280,9 @@ async fn calls_are_made_with_their_arguments() {
     runner.redact("s1", called.id().clone(), Redaction::new([args(0), args(1)], "request 7")).await.unwrap();
 }
 
-/// What the engine has noted of users' data is redacted like their data.
+/// The engine's notes of user data can be redacted like the data.
 #[tokio::test]
-async fn what_was_caught_can_be_redacted() {
+async fn caught_failures_can_be_redacted() {
     let (runner, sessions) = runner(rerun("outer", async |ctx: Context| {
         let pay = FunctionNode::new("pay", async || Err::<(), _>(Fail::msg("no card 4111")));
         let error = ctx.run(&pay, ()).await.unwrap_err();

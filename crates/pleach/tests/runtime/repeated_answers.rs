@@ -1,4 +1,4 @@
-//! Answers that come twice, at once, late or to something else than the newest call (issue 10 A2, A3, C7).
+//! Answers that come twice, at once, late, or to another call than the newest one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -25,23 +25,20 @@ fn in_app(root: impl Node, resumable: bool) -> (Runner, Arc<InMemorySessionServi
     (builder.resumable(resumable).build().unwrap(), sessions)
 }
 
-/// Sends a message, and then stops for ever while it is broken.
+/// Sends a message, and then hangs while `broken` is set.
 async fn works(ctx: &Context, broken: &AtomicBool) -> Result<()> {
     ctx.emit(Event::message("working")).await?;
-    match broken.load(Ordering::Relaxed) {
-        true => std::future::pending().await,
-        false => Ok(()),
-    }
+    if broken.load(Ordering::Relaxed) { std::future::pending().await } else { Ok(()) }
 }
 
-/// Answers `q`, and drops the run when the node is working.
+/// Answers `q` and drops the run while the node is working.
 async fn cut_off_at_work(runner: &Runner) {
     let mut run = runner.answer("s1", "q", 1).unwrap();
     while !run.next().await.unwrap().unwrap().text().contains("working") {}
 }
 
 #[tokio::test]
-async fn a2_a_message_of_a_run_that_owes_its_output_takes_no_answer() {
+async fn a_message_of_a_run_without_its_output_yet_takes_no_answer() {
     for resumable in [false, true] {
         let broken = Arc::new(AtomicBool::new(true));
         let seen = Arc::clone(&broken);
@@ -66,7 +63,7 @@ async fn a2_a_message_of_a_run_that_owes_its_output_takes_no_answer() {
 }
 
 #[tokio::test]
-async fn a2_a_message_behind_an_answer_in_the_middle_takes_no_answer() {
+async fn a_message_after_an_answer_in_the_middle_takes_no_answer() {
     for resumable in [false, true] {
         let broken = Arc::new(AtomicBool::new(true));
         let seen = Arc::clone(&broken);
@@ -86,9 +83,9 @@ async fn a2_a_message_behind_an_answer_in_the_middle_takes_no_answer() {
     }
 }
 
-/// A node without an output that has said something is complete: a replay does not run it again.
+/// A node without an output that has sent a message is complete. A replay does not run it again.
 #[tokio::test]
-async fn a2_a_message_of_a_run_without_an_output_takes_the_answer() {
+async fn a_message_of_a_run_that_has_no_output_takes_the_answer() {
     let mut wf = Workflow::builder("wf");
     let ask = wf.node("ask", async || RequestInput::<i64>::ask("q", "?"));
     let says = wf.node("says", async |ctx: Context, Input(n): Input<i64>| -> Result<()> {
@@ -103,7 +100,7 @@ async fn a2_a_message_of_a_run_without_an_output_takes_the_answer() {
     assert!(matches!(late, RunError::AlreadyAnswered { .. }), "{late}");
 }
 
-/// Asks `id` and doubles the answer; the one named `a` fails while it is broken.
+/// A node that asks `id` and doubles the answer. The node `a` fails while `broken` is set.
 fn doubles(id: &'static str, broken: &Arc<AtomicBool>) -> FunctionNode<Dynamic, i64> {
     let broken = Arc::clone(broken);
     let node = FunctionNode::new(id, move |ctx: Context, Input(_): Input<Dynamic>| {
@@ -117,7 +114,7 @@ fn doubles(id: &'static str, broken: &Arc<AtomicBool>) -> FunctionNode<Dynamic, 
 }
 
 #[tokio::test]
-async fn a2_a_dynamic_child_beside_it_does_not_take_an_answer() {
+async fn a_dynamic_child_in_parallel_does_not_take_an_answer() {
     for resumable in [false, true] {
         let broken = Arc::new(AtomicBool::new(true));
         let (a, b) = (doubles("a", &broken), doubles("b", &broken));
@@ -142,7 +139,7 @@ async fn a2_a_dynamic_child_beside_it_does_not_take_an_answer() {
 }
 
 #[tokio::test]
-async fn a2_a_dynamic_child_behind_it_takes_an_answer() {
+async fn a_later_dynamic_child_takes_an_answer() {
     let broken = Arc::new(AtomicBool::new(false));
     let (a, b) = (doubles("a", &broken), FunctionNode::new("b", async |Input(n): Input<i64>| n + 1));
     let root = FunctionNode::new("root", move |ctx: Context| {
@@ -161,7 +158,7 @@ async fn a2_a_dynamic_child_behind_it_takes_an_answer() {
     assert_eq!(runner.answer("s1", "last", 7).unwrap().output::<i64>().await.unwrap(), 10);
 }
 
-/// `ask -> take`, and the bodies of `take` that have begun; each waits for the gate.
+/// A workflow `ask -> take`, the number of bodies of `take` that have begun, and the gate that each of them waits for.
 fn held() -> (Workflow<Dynamic, i64>, Arc<AtomicUsize>, Arc<Notify>) {
     let (bodies, gate) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
     let (begun, opened) = (Arc::clone(&bodies), Arc::clone(&gate));
@@ -186,16 +183,14 @@ async fn until_begun(bodies: &AtomicUsize) {
 }
 
 #[tokio::test]
-async fn a2_the_same_answer_again_joins_the_run_that_is_under_way() {
+async fn repeating_an_answer_joins_the_run_in_progress() {
     for detached in [false, true] {
         let (wf, bodies, gate) = held();
         let (runner, _) = runner(wf);
         trace(runner.run("ana", "s1", "go")).await;
         let first = runner.answer("s1", "q", 1).unwrap();
-        let first = match detached {
-            true => tokio::spawn(first.detach().output::<i64>()),
-            false => tokio::spawn(first.output::<i64>()),
-        };
+        let first =
+            if detached { tokio::spawn(first.detach().output::<i64>()) } else { tokio::spawn(first.output::<i64>()) };
         until_begun(&bodies).await;
         let again = tokio::spawn(runner.answer("s1", "q", 1).unwrap().output::<i64>());
         for _ in 0..9 {
@@ -211,9 +206,9 @@ async fn a2_the_same_answer_again_joins_the_run_that_is_under_way() {
     }
 }
 
-/// All of them have loaded the session before one has stored its answer.
+/// All callers have loaded the session before one of them has stored its answer.
 #[tokio::test]
-async fn a2_of_the_same_answers_at_once_one_is_stored_and_all_succeed() {
+async fn if_equal_answers_arrive_at_once_one_is_stored_and_all_succeed() {
     let (wf, bodies, gate) = held();
     let sessions = Gated::new();
     let runner = Runner::builder("t").root(wf).sessions(sessions.clone()).build().unwrap();
@@ -238,10 +233,10 @@ async fn a2_of_the_same_answers_at_once_one_is_stored_and_all_succeed() {
     assert!(matches!(late, RunError::AlreadyAnswered { .. }), "{late}");
 }
 
-/// As in two processes: the second one has loaded the session before the first one stores its answer. It does not fail, and does
-/// not take the session away from the first one's run.
+/// As in two processes: the second Runner has loaded the session before the first one stores its answer. It does not fail and
+/// does not take the session away from the first Runner's run.
 #[tokio::test]
-async fn a2_of_the_same_answers_from_two_runners_one_runs_and_both_succeed() {
+async fn if_two_runners_get_equal_answers_one_runs_and_both_succeed() {
     for is_done in [false, true] {
         let (gated, (wf, bodies, gate)) = (Gated::new(), held());
         let root: Arc<dyn Node> = Arc::new(wf);
@@ -264,21 +259,20 @@ async fn a2_of_the_same_answers_from_two_runners_one_runs_and_both_succeed() {
         drop(loaded);
         assert!(second.next().await.is_none(), "{is_done}");
         let end = second.end();
-        match is_done {
-            true => assert_eq!((end, second.output::<i64>().await.unwrap()), (Some(RunEnd::Done), 1)),
-            false => {
-                assert_eq!(end, Some(RunEnd::Elsewhere));
-                let unknown = second.output::<i64>().await.unwrap_err();
-                assert!(matches!(unknown, RunError::Unfinished { .. }), "{unknown}");
-                gate.notify_one();
-            }
+        if is_done {
+            assert_eq!((end, second.output::<i64>().await.unwrap()), (Some(RunEnd::Done), 1))
+        } else {
+            assert_eq!(end, Some(RunEnd::Elsewhere));
+            let unknown = second.output::<i64>().await.unwrap_err();
+            assert!(matches!(unknown, RunError::Unfinished { .. }), "{unknown}");
+            gate.notify_one();
         }
         assert_eq!(first.await.unwrap().unwrap(), 1, "{is_done}");
         assert_eq!((bodies.load(Ordering::Relaxed), count(&here).await), (1, 4), "{is_done}");
     }
 }
 
-/// Another process appends to the session while the plugin sees an answer for the first time.
+/// A plugin that appends to the session, as another process would, when it sees an answer for the first time.
 #[derive(Debug)]
 struct Rival {
     sessions: Arc<InMemorySessionService>,
@@ -305,9 +299,9 @@ impl Plugin for Rival {
     }
 }
 
-/// An answer that meets a newer session is checked again; the plugins have seen it.
+/// An answer that meets a newer session is checked again, but plugins do not see it again.
 #[tokio::test]
-async fn a2_plugins_see_an_answer_once() {
+async fn plugins_see_an_answer_once() {
     let mut wf = Workflow::builder("wf");
     let ask = wf.node("ask", async || RequestInput::<i64>::ask("q", "?"));
     let take = wf.node("take", async |Input(n): Input<i64>| n);
@@ -321,9 +315,9 @@ async fn a2_plugins_see_an_answer_once() {
     assert_eq!(seen.load(Ordering::Relaxed), 1);
 }
 
-/// Two nodes ask under one id, the newest of them is answered first: then the other one's type and schema count.
+/// Two nodes ask under one id, and the newest question is answered first. Then the type and schema of the other question apply.
 #[tokio::test]
-async fn a3_an_answer_is_checked_against_the_open_question() {
+async fn an_answer_is_checked_against_the_open_question() {
     for by_message in [false, true] {
         let mut wf = Workflow::builder("wf");
         let x = wf.node("x", async || RequestInput::<i64>::ask("q", "?"));
@@ -332,12 +326,13 @@ async fn a3_an_answer_is_checked_against_the_open_question() {
         wf.edge(START, (x, y));
         let (runner, _) = runner(wf.build_to(both).unwrap());
         trace(runner.run("ana", "s1", "go")).await;
-        let answer = |answer: Value| match by_message {
-            false => runner.answer("s1", "q", answer).unwrap(),
-            true => {
+        let answer = |answer: Value| {
+            if by_message {
                 let map = [("result".to_owned(), answer)].into_iter().collect();
                 let part = Part::function_response(pleach::FunctionResponse::new("q", "adk_request_input", map));
                 runner.start(RunRequest::new(("ana", "s1")).message(vec![part]))
+            } else {
+                runner.answer("s1", "q", answer).unwrap()
             }
         };
         let newest = runner.questions("s1").await.unwrap().remove(0);
@@ -354,7 +349,7 @@ async fn a3_an_answer_is_checked_against_the_open_question() {
     }
 }
 
-/// A history of a program without nodes: its agent has asked `l`, a long-running call, and made the call `c`.
+/// A history of a program without nodes. Its agent has made the long-running call `l`, which is a question, and the call `c`.
 async fn foreign() -> Runner {
     let (runner, sessions) = runner(FunctionNode::new("n", async || 1));
     let mut session = sessions.create_session(CreateSession::new("t", "ana").with_session_id("s1")).await.unwrap();
@@ -367,7 +362,7 @@ async fn foreign() -> Runner {
 }
 
 #[tokio::test]
-async fn a2_what_asks_outside_of_nodes_is_answered_once() {
+async fn a_question_that_no_node_asked_is_answered_once() {
     let runner = foreign().await;
     trace(runner.answer("s1", "l", "yes").unwrap()).await;
     let before = count(&runner).await;
@@ -383,7 +378,7 @@ async fn a2_what_asks_outside_of_nodes_is_answered_once() {
 }
 
 #[tokio::test]
-async fn a2_a_call_that_is_no_question_takes_no_answer() {
+async fn a_call_that_is_not_a_question_takes_no_answer() {
     let runner = foreign().await;
     let before = count(&runner).await;
     let error = runner.answer("s1", "c", "yes").unwrap().output::<Value>().await.unwrap_err();
@@ -391,9 +386,9 @@ async fn a2_a_call_that_is_no_question_takes_no_answer() {
     assert_eq!(count(&runner).await, before);
 }
 
-/// Only the events that the runtime closes an aborted invocation with do that.
+/// Only the runtime's own abort events close an invocation.
 #[tokio::test]
-async fn a4_a_node_that_fails_with_the_code_of_an_abort_closes_nothing() {
+async fn a_node_that_fails_with_the_code_of_an_abort_closes_nothing() {
     let broken = Arc::new(AtomicBool::new(true));
     let seen = Arc::clone(&broken);
     let mut wf = Workflow::builder("wf");
@@ -401,9 +396,10 @@ async fn a4_a_node_that_fails_with_the_code_of_an_abort_closes_nothing() {
     let call = wf.node("call", move || {
         let broken = seen.load(Ordering::Relaxed);
         async move {
-            match broken {
-                true => Err(NodeError::new(RunError::Aborted.code().to_owned(), "the other run was aborted")),
-                false => Ok(1),
+            if broken {
+                Err(NodeError::new(RunError::Aborted.code().to_owned(), "the other run was aborted"))
+            } else {
+                Ok(1)
             }
         }
     });

@@ -1,4 +1,4 @@
-//! What a resume takes from history, and in which order.
+//! The results that a resume takes from history, and their order.
 // R1010–R1020
 
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use serde_json::{Value, json};
 
 use crate::support::{runner, stored, trace};
 
-/// Sessions, and ids that no two processes share.
+/// Sessions, and ids that are unique across processes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sessions {
     pub(crate) stored: Arc<InMemorySessionService>,
     ids: SeqIds,
 }
 
-/// A new process over the same sessions.
+/// The Runner of a new process over the same sessions.
 pub(crate) fn process(root: impl Node, sessions: &Sessions, resumable: bool) -> Runner {
     let runner = Runner::builder("t").root(root).sessions(Arc::clone(&sessions.stored)).ids(sessions.ids.clone());
     runner.resumable(resumable).build().unwrap()
 }
 
-/// Reads a run to its end, which is no error.
+/// Reads a run to its end, which must not be an error.
 pub(crate) async fn play(run: Run) -> Vec<String> {
     let lines = trace(run).await;
     assert!(lines.iter().all(|line| !line.starts_with('!')), "{lines:?}");
@@ -37,7 +37,7 @@ pub(crate) fn count(calls: &Arc<AtomicU32>) -> u32 {
     calls.load(Ordering::Relaxed)
 }
 
-/// A node that gives nothing and counts its calls, then a question.
+/// A node that has no output and counts its calls, followed by a question.
 fn silent_then_ask(calls: &Arc<AtomicU32>) -> Workflow {
     let calls = Arc::clone(calls);
     let mut wf = Workflow::builder("wf");
@@ -73,7 +73,7 @@ async fn r1011_an_app_may_become_resumable_and_cease_to_be_while_a_run_waits() {
 }
 
 #[tokio::test]
-async fn r1011_each_round_of_a_loop_and_each_dynamic_child_that_gave_nothing_runs_once_in_a_resumable_app() {
+async fn r1011_each_round_of_a_loop_and_each_dynamic_child_without_output_runs_once_in_a_resumable_app() {
     let calls = Arc::new(AtomicU32::new(0));
     let root = || {
         let calls = Arc::clone(&calls);
@@ -112,7 +112,7 @@ pub(crate) async fn invocation(sessions: &Sessions) -> pleach::InvocationId {
     session.events[0].invocation_id().clone()
 }
 
-/// ADK gives the value twice here, and never the answer.
+/// ADK passes the value twice here and never the answer.
 #[tokio::test]
 async fn r1020_an_answer_is_not_lost_where_another_node_led_to_the_same_successor() {
     let root = || {
@@ -136,7 +136,7 @@ async fn r1020_an_answer_is_not_lost_where_another_node_led_to_the_same_successo
 }
 
 #[tokio::test]
-async fn r623_what_is_replayed_takes_no_room_from_what_runs() {
+async fn r623_replayed_nodes_take_no_place_of_running_nodes() {
     let mut wf = Workflow::builder("wf");
     let first = wf.node("first", async || RequestInput::<u32>::ask("q", "?"));
     let lanes = [1, 2].map(|n| wf.node(format!("lane{n}"), move || std::future::ready(n)));
@@ -154,7 +154,7 @@ async fn r623_what_is_replayed_takes_no_room_from_what_runs() {
     assert_eq!(given.filter_map(|event| event.output().cloned()).collect::<Vec<_>>(), [1, 2, 3]);
 }
 
-/// A node that notes in which order its children give their results, then asks.
+/// A node that records the order of its children's results and then asks.
 fn race(children: [Arc<dyn Node>; 2]) -> FunctionNode<Dynamic, Vec<Value>> {
     let parent = FunctionNode::new("parent", move |ctx: Context| {
         let children = children.clone();
@@ -197,9 +197,9 @@ async fn r1020_the_first_of_several_children_is_the_first_again() {
     }
 }
 
-/// The process ends between the event of the output and that of the route.
+/// The process ends between the event of the output and the event of the route.
 #[tokio::test]
-async fn r412_a_route_that_comes_behind_the_output_survives_a_crash() {
+async fn r412_a_route_that_comes_after_the_output_survives_a_crash() {
     let root = || {
         let mut wf = Workflow::builder("wf");
         let choose = wf.node("choose", async |ctx: Context| {
@@ -218,7 +218,7 @@ async fn r412_a_route_that_comes_behind_the_output_survives_a_crash() {
     assert_eq!(resumed.output::<String>().await.unwrap(), "right");
 }
 
-/// A lane is cancelled by its sibling's failure while its output is on its way to the store.
+/// The failure of a sibling cancels a lane while the lane's output is being stored.
 #[tokio::test]
 async fn r404_a_retry_finds_what_cancelled_children_have_sent() {
     let calls = Arc::new(AtomicU32::new(0));
@@ -332,7 +332,7 @@ async fn r910_an_answer_that_comes_twice_runs_nothing_again() {
     }
 }
 
-/// In ADK all answers go to the last one, and the others wait for ever.
+/// In ADK all answers go to the last node, and the others wait forever.
 #[tokio::test]
 async fn r903_nodes_that_wait_under_one_id_are_answered_one_by_one_the_last_one_first() {
     let mut wf = Workflow::builder("wf");
@@ -346,7 +346,7 @@ async fn r903_nodes_that_wait_under_one_id_are_answered_one_by_one_the_last_one_
     assert_eq!(runner.answer("s1", "q", 4).unwrap().output::<Value>().await.unwrap(), json!({"a": 4, "b": 3}));
 }
 
-/// ADK takes the route for the result, and the answer is lost.
+/// ADK mistakes the route for the result and loses the answer.
 #[tokio::test]
 async fn r909_a_route_set_before_a_question_does_not_swallow_the_answer() {
     let node = FunctionNode::new("n", async |ctx: Context| {
@@ -362,7 +362,7 @@ async fn r909_a_route_set_before_a_question_does_not_swallow_the_answer() {
 }
 
 #[tokio::test]
-async fn r706_a_child_that_gives_its_callers_output_does_not_choose_its_route() {
+async fn r706_a_delegate_does_not_choose_the_route_of_its_caller() {
     let child = FunctionNode::new("child", async |ctx: Context| {
         ctx.set_route("x");
         1
@@ -422,7 +422,7 @@ async fn r1011_a_completed_node_does_not_run_again_for_a_question_that_it_did_wi
     assert_eq!(count(&calls), 1);
 }
 
-/// Both were under way in the first turn; answered in one message, they continue one after the other.
+/// Both workflows ran in the first turn. When one message answers them, they continue one after the other.
 #[tokio::test]
 async fn r623_nested_workflows_that_were_answered_keep_to_the_limit() {
     let running = Arc::new(AtomicU32::new(0));
@@ -461,7 +461,7 @@ fn answer(value: u32) -> pleach::Map {
 }
 
 #[tokio::test]
-async fn r623_r1020_nested_workflows_that_end_with_their_answers_complete_in_the_order_of_those() {
+async fn r623_r1020_nested_workflows_that_end_with_their_answers_complete_in_the_order_of_the_answers() {
     let inner = |name: &str| {
         let id = format!("q_{name}");
         let mut wf = Workflow::builder(name);
@@ -535,7 +535,7 @@ async fn r909_a_route_from_before_a_question_is_not_followed_after_it() {
 }
 
 #[tokio::test]
-async fn r903_a_parent_of_two_that_wait_under_one_id_waits_for_both() {
+async fn r903_a_parent_of_two_children_that_wait_under_one_id_waits_for_both() {
     let ask = |name: &str| FunctionNode::new(name, async || RequestInput::<u32>::ask("q", "?"));
     let (a, b) = (ask("a"), ask("b"));
     let parent = FunctionNode::new("parent", move |ctx: Context| {
@@ -552,7 +552,6 @@ async fn r903_a_parent_of_two_that_wait_under_one_id_waits_for_both() {
     assert_eq!(runner.answer("s1", "q", 2).unwrap().output::<Value>().await.unwrap(), json!([2, 1]));
 }
 
-// Issue 10 C5.
 #[tokio::test]
 async fn r629_triggers_queued_at_a_pause_start_in_the_order_in_which_they_arrived() {
     let order = Arc::new(std::sync::Mutex::new(Vec::new()));

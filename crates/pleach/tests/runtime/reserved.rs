@@ -1,4 +1,4 @@
-//! What the runtime trusts is written by no node code, and a program says so when it writes it itself.
+//! Reserved keys, which the runtime trusts: node code cannot write them, and a program must declare that it writes them.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn runner(root: impl pleach::Node) -> (Runner, Arc<InMemorySessionService>) {
     (Runner::builder("t").root(root).sessions(Arc::clone(&sessions)).build().unwrap(), sessions)
 }
 
-/// Runs a node that writes, and returns the last line of its trace and the state that is stored.
+/// Runs a node that writes, and returns the last line of the trace and the stored state.
 async fn written(node: impl pleach::Node) -> (String, Map) {
     let (runner, sessions) = runner(node);
     let lines = trace(runner.run("ana", "s1", "go")).await;
@@ -73,7 +73,7 @@ async fn an_event_of_node_code_has_no_reserved_keys() {
     }
 }
 
-/// A note of completed runs would make a resume pass over what never ran.
+/// A forged note of completed runs would make a resume skip nodes that never ran.
 #[tokio::test]
 async fn an_event_of_node_code_has_no_notes_of_the_engine() {
     let forged =
@@ -108,7 +108,7 @@ async fn a_model_does_not_write_notes_of_the_engine() {
 }
 
 #[tokio::test]
-async fn a_program_says_that_it_writes_reserved_keys() {
+async fn a_program_declares_that_it_writes_reserved_keys() {
     let mut wf = Workflow::builder("wf");
     let node = wf.node("ends", async || "done");
     wf.edge(START, node);
@@ -120,7 +120,7 @@ async fn a_program_says_that_it_writes_reserved_keys() {
     assert!(stored.is_none_or(|stored| stored.events.is_empty()));
     let request = RunRequest::new(("ana", "s1")).message("go").reserved_state_delta(delta());
     trace(runner.start(request)).await;
-    // What is as it was may be sent along.
+    // Unchanged values may be sent along.
     trace(runner.start(RunRequest::new(("ana", "s1")).message("go").state_delta(delta()))).await;
     let stored = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
     assert_eq!(stored.state, delta());
@@ -133,7 +133,7 @@ async fn a_program_says_that_it_writes_reserved_keys() {
 }
 
 #[tokio::test]
-async fn a_named_caller_answers_what_is_its_own() {
+async fn a_named_caller_answers_its_own_questions() {
     let mut wf = Workflow::builder("wf");
     let ask = wf.node("ask", async || RequestInput::<bool>::ask("q", "Refund?").assign_to("boss"));
     wf.edge(START, ask);
@@ -150,13 +150,13 @@ async fn a_named_caller_answers_what_is_its_own() {
     assert_eq!(runner.questions(key()).await.unwrap().len(), 1);
     trace(runner.answer_with(key(), [("q", true)], by("boss")).unwrap()).await;
     assert!(runner.questions(key()).await.unwrap().is_empty());
-    // A repetition does not show others the stored answer.
+    // Repeating an answer does not reveal the stored answer to others.
     let repeated = runner.answer_with(key(), [("q", true)], by("ana")).unwrap().reply().await;
     assert!(matches!(repeated, Err(RunError::MayNotAnswer { .. })), "{repeated:?}");
 }
 
 #[tokio::test]
-async fn a_program_without_callers_answers_for_everybody() {
+async fn a_program_without_callers_answers_for_all_users() {
     let mut wf = Workflow::builder("wf");
     let ask = wf.node("ask", async || RequestInput::<bool>::ask("q", "Refund?").assign_to("boss"));
     wf.edge(START, ask);
@@ -175,7 +175,7 @@ async fn a_program_without_callers_answers_for_everybody() {
     assert!(matches!(refused, Err(RunError::MayNotAnswer { .. })), "{refused:?}");
 }
 
-/// Counts the runs of nodes under a reserved key.
+/// A plugin that counts the runs of nodes under a reserved key.
 #[derive(Debug)]
 struct Counts;
 
@@ -195,9 +195,9 @@ impl pleach::Plugin for Counts {
     }
 }
 
-/// A state schema is for what the node writes, and a failed attempt has run.
+/// The state schema of a node does not restrict the plugin, and failed attempts are counted as well.
 #[tokio::test]
-async fn a_plugin_counts_whatever_becomes_of_the_node() {
+async fn a_plugin_counts_whatever_the_outcome_of_the_node() {
     let schema = pleach::Schema::model("N", [pleach::Field::new("n", pleach::FieldType::Int)]);
     let node = FunctionNode::new("fails", async |ctx: Context| {
         ctx.state().add("n", 1)?;
@@ -208,5 +208,9 @@ async fn a_plugin_counts_whatever_becomes_of_the_node() {
     let builder = Runner::builder("t").root(node).sessions(Arc::clone(&sessions)).plugin(Counts);
     trace(builder.build().unwrap().run("ana", "s1", "go")).await;
     let stored = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
-    assert_eq!(stored.state, map(json!({"user:_pleach_counts:nodes": 3})), "and no operation of the node itself");
+    assert_eq!(
+        stored.state,
+        map(json!({"user:_pleach_counts:nodes": 3})),
+        "and the node's own operation is not stored"
+    );
 }

@@ -1,4 +1,4 @@
-//! Taking a session back: the rewind itself and what no longer counts behind it.
+//! Rewinding a session: the rewind itself, and the events that are ignored after it.
 // R1140, R1141
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::backends::{Backend, on_backends};
 use crate::replay::play;
 use crate::support::{key, runner, trace};
 
-/// A node that counts its turns in `n`, remembers the last one for the user, and asks `q1` before it ends.
+/// A node that counts its turns in `n`, stores the last turn in the user's state and asks `q1` before it ends.
 fn counting() -> (Runner, Arc<InMemorySessionService>) {
     let mut wf = Workflow::builder("wf");
     let count = wf.node("count", async |ctx: Context| {
@@ -31,7 +31,7 @@ async fn load(runner: &Runner) -> Session {
     runner.sessions().get_session(&key(), Default::default()).await.unwrap().unwrap()
 }
 
-/// The invocations of a session, each once, in the order in which they began.
+/// The invocations of a session without repetitions, in the order of their starts.
 async fn invocations(runner: &Runner) -> Vec<String> {
     let mut ids: Vec<String> = load(runner).await.events.iter().map(|e| e.invocation_id().to_string()).collect();
     ids.dedup();
@@ -39,7 +39,7 @@ async fn invocations(runner: &Runner) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn r127_r1140_e222_state_goes_back_and_one_event_says_so() {
+async fn r127_r1140_e222_state_is_restored_and_recorded_in_one_event() {
     let (runner, _) = counting();
     for _ in 0..3 {
         trace(runner.run("ana", "s1", "go")).await;
@@ -68,7 +68,7 @@ async fn r127_r1140_e222_state_goes_back_and_one_event_says_so() {
 }
 
 #[tokio::test]
-async fn r1140_e223_what_is_not_there_is_named_and_nothing_is_stored() {
+async fn r1140_e223_a_missing_target_is_named_and_nothing_is_stored() {
     let (runner, sessions) = counting();
     let error = runner.rewind("ana", "s1", "nope").await.unwrap_err();
     assert_eq!((error.code(), error.message().as_str()), ("SessionNotFoundError", "session not found: t/ana/s1"));
@@ -88,7 +88,7 @@ async fn r1140_e223_what_is_not_there_is_named_and_nothing_is_stored() {
     assert_eq!(load(&runner).await, before);
 }
 
-/// `app:` and `temp:` keys, keys that only the creation has set, nulls, and values that Python takes for equal.
+/// Covers `app:` and `temp:` keys, keys that only the creation has set, nulls, and values that Python treats as equal.
 #[tokio::test]
 async fn r1140_e224_only_the_sessions_own_keys_go_back() {
     let (runner, sessions) = counting();
@@ -147,12 +147,12 @@ async fn r1140_files_get_their_old_content_or_the_mark_of_absence() {
     assert_eq!(text("every", Some(2)).await.as_deref(), Some("three"));
     assert_eq!((text("late", None).await, text("late", Some(0)).await.as_deref()), (None, Some("x")));
     assert_eq!(text("user:own", None).await.as_deref(), Some("three"));
-    // Undone: the rewind is itself taken back, and the files with it.
+    // A rewind of the rewind undoes it and restores the files.
     let undo = runner.rewind("ana", "s1", event.invocation_id()).await.unwrap();
     assert_eq!(json!(undo.actions().artifact_delta()), json!({"every": 4, "late": 2}));
     assert_eq!((text("every", None).await.as_deref(), text("late", None).await.as_deref()), (Some("three"), Some("x")));
     assert_eq!(effective_events(&load(&runner).await.events).len(), 6);
-    // Where nothing has changed, nothing is saved.
+    // Files that have not changed are not saved.
     runner.run("ana", "s1", "four").output::<i64>().await.unwrap();
     let turns = invocations(&runner).await;
     let event = runner.rewind("ana", "s1", turns.last().unwrap().as_str()).await.unwrap();
@@ -170,14 +170,14 @@ async fn r1141_e192_a_rewound_invocation_is_neither_answered_nor_resumed() {
     let lines = trace(runner.resume("ana", "s1", turns[1].as_str())).await;
     assert_eq!(lines, [format!("! InvocationNotFoundError: Invocation ID not found: {}", turns[1])]);
     assert_eq!(load(&runner).await, before);
-    // The question of the first turn has the same id, and is the one that is answered now.
+    // The question of the first turn has the same id, so it is answered now.
     let answer = runner.answer("s1", "q1", "yes").unwrap();
     assert_eq!(answer.output::<String>().await.unwrap(), "yes");
     assert_eq!(load(&runner).await.events.last().unwrap().invocation_id().as_str(), turns[0]);
     runner.rewind("ana", "s1", turns[0].as_str()).await.unwrap();
     let lines = trace(runner.answer("s1", "q1", "yes").unwrap()).await;
     assert_eq!(lines, ["! ValueError: Function call not found for function response ids: {'q1'}."]);
-    // Taken back, the rewind gives its questions back, too: both invocations ask under this id.
+    // Undoing the rewind also restores its questions, so both invocations ask under this id.
     runner.rewind("ana", "s1", rewound.invocation_id()).await.unwrap();
     let ambiguous = runner.answer("s1", "q1", "again").unwrap().output::<String>().await.unwrap_err();
     assert!(matches!(ambiguous, pleach::RunError::AmbiguousQuestion { .. }), "{ambiguous:?}");
@@ -186,9 +186,9 @@ async fn r1141_e192_a_rewound_invocation_is_neither_answered_nor_resumed() {
     assert_eq!(load(&runner).await.events.last().unwrap().invocation_id().as_str(), turns[1]);
 }
 
-// R1141: what an invocation did before it was rewound is not replayed when its id is used again.
+// R1141: if the id of a rewound invocation is used again, the rewound events are not replayed.
 #[tokio::test]
-async fn r1141_an_id_that_is_used_again_starts_anew() {
+async fn r1141_an_id_that_is_used_again_starts_afresh() {
     let calls = Arc::new(AtomicU32::new(0));
     let seen = Arc::clone(&calls);
     let mut wf = Workflow::builder("wf");
@@ -200,7 +200,7 @@ async fn r1141_an_id_that_is_used_again_starts_anew() {
     let (runner, _) = runner(wf.build_to(count).unwrap());
     let named = |text: &str| pleach::RunRequest::new(("ana", "s1")).message(text).invocation_id("mine");
     assert_eq!(trace(runner.start(named("one"))).await, ["wf@1/count@1: 0"]);
-    // E191: unrewound, the id means the old message, and all of it is done.
+    // E191: after the rewind is undone, the id means the old message again, which is done.
     assert_eq!(trace(runner.start(named("two"))).await, [] as [&str; 0]);
     runner.rewind("ana", "s1", "mine").await.unwrap();
     assert_eq!(trace(runner.start(named("three"))).await, ["wf@1/count@1: 1"]);
@@ -222,7 +222,7 @@ async fn r1140_s35_a_run_that_was_under_way_loses_against_a_rewind() {
     assert!(effective_events(&load(&runner).await.events).is_empty());
 }
 
-/// Three nodes, of which the first gives nothing and all count their calls; the last asks when `asks`.
+/// Three nodes that count their calls. The first has no output, and the last asks if `asks` is set.
 fn counted(calls: &[Arc<AtomicU32>; 3], asks: bool) -> Workflow {
     let [silent, middle, last] = calls.clone();
     let mut wf = Workflow::builder("wf");
@@ -243,8 +243,8 @@ fn counted(calls: &[Arc<AtomicU32>; 3], asks: bool) -> Workflow {
     wf.build().unwrap()
 }
 
-/// Issue 15, point 4: a run is taken back with what followed it, and what came before does not run again.
-async fn r1141_a_rewind_before_a_run_keeps_what_came_before_it(backend: Backend) {
+/// A node run is undone together with everything after it. Earlier nodes do not run again.
+async fn r1141_a_rewind_before_a_run_keeps_the_earlier_events(backend: Backend) {
     for resumable in [true, false] {
         let Some(place) = backend.place().await else { return };
         let calls = <[Arc<AtomicU32>; 3]>::default();
@@ -263,15 +263,15 @@ async fn r1141_a_rewind_before_a_run_keeps_what_came_before_it(backend: Backend)
         assert_eq!(calls.each_ref().map(|calls| calls.load(Ordering::Relaxed)), [silent, 2, 2], "{resumable}");
         let again = load(&runner).await;
         assert_eq!(again.state["middle"], 1);
-        // A second resume finds it done, and runs nothing.
+        // A second resume finds the invocation done and runs nothing.
         play(runner.resume("ana", "s1", invocation)).await;
         assert_eq!(calls[1].load(Ordering::Relaxed), 2);
 
-        // A fork has what counts, in its order.
+        // A fork has the effective events in their order.
         let fork = runner.fork("ana", "s1", again.events.last().unwrap().id().clone(), None).await.unwrap();
         assert_eq!(fork.state["middle"], 1);
         for session in [&key(), fork.key()] {
-            // Elsewhere, nothing records that a node without a result has ended.
+            // In an app that is not resumable, no event records that a node without a result has ended.
             let progress = runner.status(session).await.unwrap().progress;
             assert_eq!(matches!(progress, RunProgress::Done), resumable, "{progress:?}");
         }
@@ -292,7 +292,7 @@ async fn r1141_a_rewind_before_a_run_keeps_what_came_before_it(backend: Backend)
     }
 }
 
-/// Issue 15, point 4: questions of what is taken back are closed, and asked again; on databases the inbox follows.
+/// The questions of undone node runs are closed and asked again. On databases the inbox follows.
 async fn r1141_a_rewind_before_a_run_closes_its_questions(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let calls = <[Arc<AtomicU32>; 3]>::default();
@@ -311,7 +311,7 @@ async fn r1141_a_rewind_before_a_run_closes_its_questions(backend: Backend) {
     assert_eq!(calls.each_ref().map(|calls| calls.load(Ordering::Relaxed)), [1, 1, 3]);
 }
 
-/// Issue 15, point 4: the end of a run beside the one that is taken back may be recorded on an event that no longer counts.
+/// The end of a parallel node run may be recorded on an event that the rewind undoes.
 async fn r1141_a_rewind_before_a_run_keeps_the_ends_of_others(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let calls = <[Arc<AtomicU32>; 2]>::default();
@@ -334,7 +334,7 @@ async fn r1141_a_rewind_before_a_run_keeps_the_ends_of_others(backend: Backend) 
 
 on_backends! {
     #[tokio::test]
-    r1141_a_rewind_before_a_run_keeps_what_came_before_it,
+    r1141_a_rewind_before_a_run_keeps_the_earlier_events,
     r1141_a_rewind_before_a_run_closes_its_questions,
     r1141_a_rewind_before_a_run_keeps_the_ends_of_others,
 }

@@ -1,4 +1,4 @@
-//! A node that does what the test says.
+//! A node that a test controls step by step.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::support::line;
 
-/// One thing that the node does next.
+/// The next action of the node.
 enum Step {
     /// Sends a complete event, or a fragment.
     Say(String, bool, oneshot::Sender<()>),
@@ -16,22 +16,22 @@ enum Step {
     Fail,
 }
 
-/// Directs the node of [`scripted`].
+/// Controls the node of [`scripted`].
 #[derive(Clone)]
 pub(crate) struct Script(mpsc::UnboundedSender<Step>);
 
 impl Script {
-    /// Lets the node send a complete event; returns when the Runner has stored it and the node continues.
+    /// Makes the node send a complete event. Returns when the Runner has stored the event and the node continues.
     pub(crate) async fn say(&self, text: &str) {
         self.send(text, false).await;
     }
 
-    /// Lets the node send a fragment.
+    /// Makes the node send a fragment.
     pub(crate) async fn fragment(&self, text: &str) {
         self.send(text, true).await;
     }
 
-    /// Lets the node send a complete event later: for a run that is read by the test itself.
+    /// Makes the node send a complete event and does not wait for it, for a run that the test itself reads.
     pub(crate) fn later(&self, text: &str) {
         let _ = self.0.send(Step::Say(text.into(), false, oneshot::channel().0));
     }
@@ -51,7 +51,7 @@ impl Script {
     }
 }
 
-/// A root node that does what the test says, the first one that runs taking the next step.
+/// A root node that a [`Script`] controls. If several runs of it exist, the first one that is polled takes the next step.
 pub(crate) fn scripted() -> (Script, FunctionNode<Dynamic, String>) {
     let (tx, rx) = mpsc::unbounded_channel();
     let steps = Arc::new(tokio::sync::Mutex::new(rx));
@@ -75,13 +75,13 @@ pub(crate) fn scripted() -> (Script, FunctionNode<Dynamic, String>) {
     (Script(tx), node)
 }
 
-/// A Runner over what a scripted node does.
+/// A Runner over a scripted node.
 pub(crate) fn scripted_runner(sessions: impl SessionService) -> (Script, Runner) {
     let (script, node) = scripted();
     (script, Runner::builder("t").root(node).sessions(sessions).build().unwrap())
 }
 
-/// The rest of what a follower gets, one line each.
+/// The remaining events of a follower, one line each.
 pub(crate) async fn rest(follow: &mut Follow) -> Vec<String> {
     let mut lines = Vec::new();
     while let Some(item) = follow.next().await {
@@ -93,7 +93,7 @@ pub(crate) async fn rest(follow: &mut Follow) -> Vec<String> {
     lines
 }
 
-/// The next `count` lines.
+/// The next `count` events of a follower, one line each.
 pub(crate) async fn take(follow: &mut Follow, count: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for _ in 0..count {

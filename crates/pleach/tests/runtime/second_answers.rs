@@ -1,4 +1,4 @@
-//! Second answers, answers to several invocations and to aborted ones, and resumes of what waits (issue 10 A2 to A4).
+//! Second answers, answers to several invocations and to aborted ones, and resumes of waiting invocations.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ async fn invocation(runner: &Runner) -> InvocationId {
     session.events.last().unwrap().invocation_id().clone()
 }
 
-/// Asks for a number; the next node returns it, and fails while the test wants it to.
+/// A workflow that asks for a number. The next node returns the number, and fails while the test wants it to.
 fn flaky() -> (Workflow<Dynamic, i64>, Arc<AtomicBool>) {
     let broken = Arc::new(AtomicBool::new(true));
     let seen = Arc::clone(&broken);
@@ -39,7 +39,7 @@ fn in_app(root: impl Node, resumable: bool) -> Runner {
 }
 
 #[tokio::test]
-async fn a2_a_newer_answer_counts_until_a_run_that_took_the_first_has_completed() {
+async fn a_newer_answer_wins_until_a_run_that_took_the_first_has_completed() {
     for resumable in [false, true] {
         let (wf, broken) = flaky();
         let runner = in_app(wf, resumable);
@@ -51,7 +51,7 @@ async fn a2_a_newer_answer_counts_until_a_run_that_took_the_first_has_completed(
         let before = count(&runner).await;
         let error = runner.answer("s1", "q", 4).unwrap().output::<i64>().await.unwrap_err();
         assert!(matches!(&error, RunError::AlreadyAnswered { id, .. } if id == "q"), "{error}");
-        // The same answer again is a success, and nothing is stored.
+        // Repeating the answer succeeds and stores nothing.
         assert_eq!(runner.answer("s1", "q", 3).unwrap().output::<i64>().await.unwrap(), 3);
         let only_open = AnswerOptions::new().only_if_open(true);
         let error = runner.answer_with("s1", [("q", 3)], only_open).unwrap().output::<i64>().await.unwrap_err();
@@ -61,7 +61,7 @@ async fn a2_a_newer_answer_counts_until_a_run_that_took_the_first_has_completed(
 }
 
 #[tokio::test]
-async fn a2_the_same_answer_again_goes_on_after_a_failure_and_is_not_stored_twice() {
+async fn repeating_an_answer_after_a_failure_continues_the_run_and_stores_nothing() {
     let (wf, broken) = flaky();
     let runner = in_app(wf, false);
     trace(runner.run("ana", "s1", "go")).await;
@@ -73,7 +73,7 @@ async fn a2_the_same_answer_again_goes_on_after_a_failure_and_is_not_stored_twic
 }
 
 #[tokio::test]
-async fn a2_a_node_that_asks_in_the_middle_takes_the_newer_answer_until_it_has_completed() {
+async fn a_node_that_asks_in_the_middle_takes_the_newer_answer_until_it_has_completed() {
     let broken = Arc::new(AtomicBool::new(true));
     let seen = Arc::clone(&broken);
     let node = FunctionNode::new("node", move |ctx: Context| {
@@ -92,7 +92,7 @@ async fn a2_a_node_that_asks_in_the_middle_takes_the_newer_answer_until_it_has_c
     assert!(matches!(error, RunError::AlreadyAnswered { .. }), "{error}");
 }
 
-/// A runner in whose session two invocations ask `q`, and the first of them.
+/// A Runner with a session in which two invocations ask `q`, and the id of the first invocation.
 async fn asked_twice() -> (Runner, InvocationId) {
     let (wf, broken) = flaky();
     broken.store(false, Ordering::Relaxed);
@@ -104,7 +104,7 @@ async fn asked_twice() -> (Runner, InvocationId) {
 }
 
 #[tokio::test]
-async fn a3_an_id_that_two_invocations_ask_under_must_be_told_apart() {
+async fn an_answer_to_an_id_that_two_invocations_use_must_name_the_invocation() {
     let (runner, first) = asked_twice().await;
     let open = runner.questions(("ana", "s1")).await.unwrap();
     assert_eq!(open.len(), 2);
@@ -115,7 +115,7 @@ async fn a3_an_id_that_two_invocations_ask_under_must_be_told_apart() {
     assert!(invocations.iter().all(|id| error.to_string().contains(id.as_str())), "{error}");
     assert_eq!(count(&runner).await, before);
     assert_eq!(runner.answer(key(), (first.clone(), "q"), 1).unwrap().output::<i64>().await.unwrap(), 1);
-    // Only one is left, so its id is enough.
+    // Only one question is left, so its id is enough.
     assert_eq!(runner.answer(key(), &open[1], 2).unwrap().output::<i64>().await.unwrap(), 2);
     assert!(runner.questions(key()).await.unwrap().is_empty());
     let unknown = runner.answer(key(), QuestionRef::from((first, "z")), 2).unwrap().output::<i64>().await.unwrap_err();
@@ -124,9 +124,9 @@ async fn a3_an_id_that_two_invocations_ask_under_must_be_told_apart() {
     assert!(matches!(other, RunError::OtherApp { .. }), "{other}");
 }
 
-/// A client's message names the invocation that it answers, though another one asked later under the same id.
+/// A client's message names the invocation that it answers, even though another invocation asked later under the same id.
 #[tokio::test]
-async fn a3_a_message_answers_the_invocation_that_it_names() {
+async fn a_message_answers_the_invocation_that_it_names() {
     let (runner, first) = asked_twice().await;
     let answer = [("result".to_owned(), json!(1))].into_iter().collect();
     let message =
@@ -138,7 +138,7 @@ async fn a3_a_message_answers_the_invocation_that_it_names() {
 }
 
 #[tokio::test]
-async fn a3_questions_carry_an_assignee_and_a_json_form() {
+async fn questions_carry_an_assignee_and_a_json_form() {
     let mut wf = Workflow::builder("wf");
     let ask = wf.node("ask", async || RequestInput::<i64>::ask("q", "?").assign_to("team-lead"));
     wf.edge(START, ask);
@@ -154,7 +154,7 @@ async fn a3_questions_carry_an_assignee_and_a_json_form() {
     assert_eq!(question, inbox[0].question);
 }
 
-async fn a3_queued_answers_wait_for_a_detached_run_and_take_their_turns(backend: Backend) {
+async fn queued_answers_wait_for_a_detached_run_and_take_turns(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let gate = Arc::new(tokio::sync::Notify::new());
     let opened = Arc::clone(&gate);
@@ -191,7 +191,7 @@ async fn a3_queued_answers_wait_for_a_detached_run_and_take_their_turns(backend:
 }
 
 #[tokio::test]
-async fn a3_an_answer_is_continued_with_its_run_config() {
+async fn an_answer_continues_with_its_own_run_config() {
     let mut wf = Workflow::builder("wf");
     let ask = wf.node("ask", async || RequestInput::<i64>::ask("q", "?"));
     let next = wf.node("next", async |Input(n): Input<i64>| n);
@@ -206,7 +206,7 @@ async fn a3_an_answer_is_continued_with_its_run_config() {
 }
 
 #[tokio::test]
-async fn a4_an_aborted_invocation_takes_no_answer_and_no_resume() {
+async fn an_aborted_invocation_takes_no_answer_and_no_resume() {
     let abort = pleach::AbortSignal::new();
     let stop = abort.clone();
     let mut wf = Workflow::builder("wf");
@@ -227,7 +227,7 @@ async fn a4_an_aborted_invocation_takes_no_answer_and_no_resume() {
 }
 
 #[tokio::test]
-async fn a4_a_resume_of_what_waits_stores_nothing() {
+async fn a_resume_of_a_waiting_invocation_stores_nothing() {
     for resumable in [false, true] {
         let node = FunctionNode::new("node", async |ctx: Context| -> Result<i64, NodeError> {
             let first: i64 = ctx.ask("first", "?").await?;
@@ -262,7 +262,7 @@ async fn a4_a_resume_of_what_waits_stores_nothing() {
     }
 }
 
-/// Two lanes that ask and have a node behind the answer; the left one fails while it is broken.
+/// Two lanes that ask, each followed by a node that gets the answer. The left node fails while the flag is set.
 fn lanes() -> (Workflow, Arc<AtomicBool>) {
     let broken = Arc::new(AtomicBool::new(true));
     let seen = Arc::clone(&broken);
@@ -284,9 +284,9 @@ fn lanes() -> (Workflow, Arc<AtomicBool>) {
     (wf.build_to(both).unwrap(), broken)
 }
 
-/// A node that has completed does not run again: its answer is taken, though the invocation still waits in another lane.
+/// A node that has completed does not run again. Its answer is taken, although the invocation still waits in another lane.
 #[tokio::test]
-async fn a2_an_answer_is_taken_once_the_nodes_of_its_lane_have_completed() {
+async fn an_answer_is_taken_once_the_nodes_of_its_lane_have_completed() {
     for resumable in [false, true] {
         let (wf, broken) = lanes();
         broken.store(false, Ordering::Relaxed);
@@ -301,7 +301,7 @@ async fn a2_an_answer_is_taken_once_the_nodes_of_its_lane_have_completed() {
 }
 
 #[tokio::test]
-async fn a2_what_completes_in_a_lane_beside_it_does_not_take_an_answer() {
+async fn a_completion_in_a_parallel_lane_does_not_take_an_answer() {
     for resumable in [false, true] {
         let (wf, broken) = lanes();
         let runner = in_app(wf, resumable);
@@ -317,5 +317,5 @@ async fn a2_what_completes_in_a_lane_beside_it_does_not_take_an_answer() {
 
 on_backends! {
     #[tokio::test]
-    a3_queued_answers_wait_for_a_detached_run_and_take_their_turns,
+    queued_answers_wait_for_a_detached_run_and_take_turns,
 }

@@ -1,4 +1,4 @@
-//! The first of several answers, times and signals (issue 15, point 3).
+//! Selects: the first of several answers, times and signals.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::world::World;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// Waits for a decision, for an hour, and for a signal.
+/// A workflow that selects from a decision, an hour and a signal.
 fn approval() -> Workflow {
     rerun("wait", async |ctx: Context| {
         let next = ctx
@@ -32,7 +32,7 @@ async fn waiting(world: &World) -> Runner {
     runner
 }
 
-/// Returns how many questions are open, and what was stored last.
+/// Returns the number of open questions and the line of the last stored event.
 async fn end(world: &World, runner: &Runner) -> (usize, String) {
     let open = runner.questions(("ana", "s1")).await.unwrap().len();
     (open, world.stored().await.last().unwrap().clone())
@@ -69,7 +69,7 @@ async fn a_time_withdraws_the_question() {
 async fn a_signal_withdraws_the_others() {
     let world = World::new();
     let runner = waiting(&world).await;
-    // What does not fit is not stored, and names the field.
+    // A payload that does not fit is not stored, and the error names the field.
     let unfit = runner.signal("s1", "cancel", 7).await.unwrap_err();
     assert!(matches!(&unfit, RunError::Message(_)) && unfit.to_string().contains("signal 'cancel'"), "{unfit}");
     let SignalOutcome::Delivered(run) = runner.signal("s1", "cancel", "changed my mind").await.unwrap() else {
@@ -81,9 +81,9 @@ async fn a_signal_withdraws_the_others() {
     assert_eq!(world.answers().await.len(), 1);
 }
 
-/// Two Runners: the later answer is an error.
+/// With two Runners, the later answer gets an error.
 #[tokio::test]
-async fn of_two_answers_at_once_one_counts() {
+async fn if_an_answer_and_a_signal_race_one_wins() {
     for _ in 0..50 {
         let world = World::new();
         let (first, second) = (waiting(&world).await, world.process(approval()));
@@ -100,7 +100,7 @@ async fn of_two_answers_at_once_one_counts() {
     }
 }
 
-/// Reminds of the same question each hour.
+/// A workflow that asks the same question again each hour.
 fn reminders() -> Workflow {
     rerun("wait", async |ctx: Context| {
         let mut reminders = 0;
@@ -122,7 +122,7 @@ async fn a_loop_asks_the_same_question_again_after_each_time() {
     tokio::time::sleep(2 * HOUR + Duration::from_secs(5)).await;
     assert_eq!(world.answers().await.len(), 2);
     drop(first);
-    // What was selected is read from the log, also in another process.
+    // The decisions of selects are read from the log, including in another process.
     let second = world.process(reminders());
     assert_eq!(second.inbox("ana").await.unwrap().len(), 1);
     assert_eq!(second.questions(("ana", "s1")).await.unwrap().len(), 2);
@@ -131,7 +131,7 @@ async fn a_loop_asks_the_same_question_again_after_each_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_selected_is_an_error_that_names_it() {
+async fn branches_that_cannot_be_selected_are_named_in_the_error() {
     let nothing = rerun("wait", async |ctx: Context| Ok(ctx.select::<Value>().await?));
     let twice = rerun("wait", async |ctx: Context| {
         Ok(ctx.select().ask("q", "?", |value: Value| value).ask("q", "?", |value: Value| value).await?)
@@ -157,7 +157,7 @@ async fn what_cannot_be_selected_is_an_error_that_names_it() {
     }
 }
 
-/// Two signals, and a question behind them.
+/// A workflow that selects one of two signals and then asks a question.
 fn two_signals() -> Workflow {
     rerun("wait", async |ctx: Context| {
         let begin: bool = ctx.ask("begin", "Begin?").await?;
@@ -168,7 +168,7 @@ fn two_signals() -> Workflow {
     })
 }
 
-// Found by a reader: a signal that was kept later for an earlier branch took its place.
+// A signal that is kept later for an earlier branch does not replace the decision.
 #[tokio::test]
 async fn a_select_that_a_kept_signal_has_decided_stays_decided() {
     let world = World::new();
@@ -182,7 +182,7 @@ async fn a_select_that_a_kept_signal_has_decided_stays_decided() {
 }
 
 #[tokio::test]
-async fn of_two_kept_signals_the_one_that_was_stored_first_counts() {
+async fn if_two_signals_are_kept_the_one_that_was_stored_first_wins() {
     let world = World::new();
     let runner = world.process(two_signals());
     trace(runner.run("ana", "s1", "go")).await;
@@ -193,7 +193,7 @@ async fn of_two_kept_signals_the_one_that_was_stored_first_counts() {
     assert_eq!(runner.answer("s1", "x", 3).unwrap().output::<Value>().await.unwrap(), json!([true, {"b": 1}, 3]));
 }
 
-// Found by a reader: the answer to the second select decided the first one, too.
+// The answer to the second select does not decide the first one.
 #[tokio::test]
 async fn an_answer_decides_the_select_that_asked() {
     let root = || {
@@ -226,7 +226,7 @@ async fn an_answer_decides_the_select_that_asked() {
     assert!(again.questions("s1").await.unwrap().is_empty());
 }
 
-// Found by a reader: it had the deadline of the question that was withdrawn.
+// The question must not have the deadline of the withdrawn question.
 #[tokio::test(start_paused = true)]
 async fn a_question_that_a_select_asks_again_has_a_deadline_of_its_own() {
     let world = World::new();
@@ -246,7 +246,7 @@ async fn a_question_that_a_select_asks_again_has_a_deadline_of_its_own() {
     assert!(matches!(runner.signal("s1", "note", "wait").await.unwrap(), SignalOutcome::Delivered(_)));
     tokio::time::sleep(HOUR / 2).await;
     assert_eq!(runner.questions("s1").await.unwrap().len(), 2);
-    // The deadline of the one that is closed is not kept.
+    // The deadline of the closed question is not kept.
     assert_eq!(runner.load().deadlines, 1);
     tokio::time::sleep(HOUR).await;
     assert_eq!(end(&world, &runner).await, (0, "wf@1/wait@1: [false,1]".to_owned()));

@@ -1,4 +1,4 @@
-//! What one process has found to need nothing is not read by the next one.
+//! Settled sessions: if one process has found that a session needs no work, the next process does not read it.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use pleach::{InMemorySessionService, ListUnfinished, Node, SessionKey};
 
 use crate::support::trace;
 
-/// Asks or works for ever, as the message says, and gives a number.
+/// A workflow that asks, works forever or returns a number, depending on the message.
 fn root(extra: bool) -> Workflow {
     let mut wf = Workflow::builder("wf");
     let body = async |ctx: Context, Input(word): Input<String>| {
@@ -29,7 +29,7 @@ fn root(extra: bool) -> Workflow {
     wf.build().unwrap()
 }
 
-/// A new process, and its calls of the store.
+/// A new process and its calls of the store.
 fn process(root: impl Node, stored: &Arc<InMemorySessionService>, plan: FaultPlan) -> (Runner, FaultySessions) {
     let sessions = FaultySessions::new(Arc::clone(stored), plan);
     (Runner::builder("t").root(root).sessions(sessions.clone()).build().unwrap(), sessions)
@@ -40,7 +40,7 @@ async fn found(runner: &Runner) -> Vec<String> {
     items.iter().map(|status| format!("{} {:?}", status.session.session_id, status.progress)).collect()
 }
 
-/// Sessions that are done, that wait and that were cut off.
+/// Sessions that are done, that wait, and that were cut off.
 async fn played() -> Arc<InMemorySessionService> {
     let stored = Arc::new(InMemorySessionService::new());
     let (runner, _) = process(root(false), &stored, FaultPlan::new());
@@ -65,7 +65,7 @@ async fn a_second_process_reads_only_what_may_be_unfinished() {
     assert_eq!(calls.calls(Operation::GetSession), 1, "the one that was cut off");
     assert_eq!(calls.calls(Operation::NoteSettled), 0, "nothing new was found");
 
-    // A session that changes is read again.
+    // A session that has changed is read again.
     trace(first.run("ana", "d2", "ask")).await;
     let mut run = first.run("ana", "d3", "hang");
     run.next().await.unwrap().unwrap();
@@ -73,7 +73,7 @@ async fn a_second_process_reads_only_what_may_be_unfinished() {
     let (third, calls) = process(root(false), &stored, FaultPlan::new());
     assert_eq!(found(&third).await, ["cut Unfinished", "d3 Unfinished"]);
     assert_eq!(calls.calls(Operation::GetSession), 3);
-    // An answer as well.
+    // An answer changes a session as well.
     trace(third.answer(("ana", "asks"), "q", true).unwrap()).await;
     let (fourth, calls) = process(root(false), &stored, FaultPlan::new());
     assert_eq!(found(&fourth).await, ["cut Unfinished", "d3 Unfinished"]);
@@ -86,7 +86,7 @@ async fn a_second_process_reads_only_what_may_be_unfinished() {
     }
 }
 
-/// A session that is deleted and made again has no notes of the old one.
+/// A session that is deleted and created again does not keep the notes of the old session.
 #[tokio::test]
 async fn a_session_with_the_id_of_a_settled_one_is_read() {
     let stored = played().await;
@@ -100,7 +100,7 @@ async fn a_session_with_the_id_of_a_settled_one_is_read() {
     assert_eq!(found(&second).await, ["cut Unfinished", "d1 Unfinished"]);
 }
 
-/// Another graph may judge the same events otherwise; a description may not.
+/// Another graph may classify the same events differently, so the notes of the first graph do not apply to it.
 #[tokio::test]
 async fn another_program_reads_all_again() {
     let stored = played().await;
@@ -113,15 +113,15 @@ async fn another_program_reads_all_again() {
     assert_eq!(listed[..2], ["cut Unfinished", "d1 Unfinished"], "{listed:?}: the new node has not run");
     let (same, calls) = process(root(false), &stored, FaultPlan::new());
     found(&same).await;
-    assert_eq!(calls.calls(Operation::GetSession), 1, "the notes of the first one are still there");
-    // Resumable apps record more.
+    assert_eq!(calls.calls(Operation::GetSession), 1, "the notes of the first program are still there");
+    // Resumable apps record more, so the notes of other apps do not apply to them.
     let sessions = FaultySessions::new(Arc::clone(&stored), FaultPlan::new());
     let resumable = Runner::builder("t").root(root(false)).sessions(sessions.clone()).resumable(true).build().unwrap();
     found(&resumable).await;
     assert_eq!(sessions.calls(Operation::GetSession), 5);
 }
 
-/// A store that cannot keep notes is no reason to recover nothing; the process itself remembers.
+/// A store that cannot keep notes does not prevent recovery: the process itself remembers.
 #[tokio::test]
 async fn a_note_that_fails_costs_only_another_read() {
     let stored = played().await;

@@ -1,4 +1,4 @@
-//! Messages of programs to a run (issue 15, point 3).
+//! Signals: messages of programs to a run.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::support::{rerun, trace};
 use crate::world::World;
 use pleach_testing::TestClock;
 
-/// Waits for three signals of one name, and before for a person.
+/// A workflow that waits for a person and then for three signals with one name.
 fn parcels() -> Workflow {
     rerun("wait", async |ctx: Context| {
         let begin: bool = ctx.ask("begin", "Begin?").await?;
@@ -35,7 +35,7 @@ async fn deliver(runner: &Runner, parcel: u32) -> Result<Value, RunError> {
 }
 
 #[tokio::test]
-async fn signals_are_taken_in_order_also_those_that_came_before_the_wait() {
+async fn signals_are_taken_in_order_including_signals_before_the_wait() {
     let world = World::new();
     let runner = world.process(parcels());
     trace(runner.run("ana", "s1", "go")).await;
@@ -45,7 +45,7 @@ async fn signals_are_taken_in_order_also_those_that_came_before_the_wait() {
     assert!(matches!(runner.status("s1").await.unwrap().progress, RunProgress::Waiting));
     let lines = trace(runner.answer("s1", "begin", true).unwrap()).await;
     assert_eq!(lines.len(), 3, "two steps that take a signal, and a question: {lines:?}");
-    // In another process, which reads them from the log.
+    // Another process reads the signals from the log.
     let other = world.process(parcels());
     assert_eq!(deliver(&other, 3).await.unwrap(), json!([true, [1, 2, 3]]));
     assert!(runner.questions("s1").await.unwrap().is_empty());
@@ -76,7 +76,7 @@ async fn a_kept_signal_that_does_not_fit_is_left_out() {
     let world = World::new();
     let runner = world.process(parcels());
     trace(runner.run("ana", "s1", "go")).await;
-    // The schema of the type refuses -1, as when a run waits.
+    // The schema of the type refuses -1, as it does when a run waits.
     for payload in [json!("one"), json!(1), json!({"parcel": 2}), json!(-1), json!(2), json!(3)] {
         assert!(is_kept(&runner.signal("s1", "parcel", payload).await.unwrap()));
     }
@@ -99,7 +99,7 @@ async fn a_signal_with_a_key_is_stored_once() {
     assert!(matches!(send("b", 2).await.unwrap(), SignalOutcome::Repeated));
     let SignalOutcome::Delivered(run) = send("c", 3).await.unwrap() else { panic!("not delivered") };
     assert_eq!(run.output::<Value>().await.unwrap(), json!([true, [1, 2, 3]]));
-    assert!(matches!(send("c", 3).await.unwrap(), SignalOutcome::Repeated), "also behind the end");
+    assert!(matches!(send("c", 3).await.unwrap(), SignalOutcome::Repeated), "even after the end");
 }
 
 #[tokio::test]
@@ -125,7 +125,7 @@ async fn a_signal_that_no_run_can_take_is_refused_and_not_stored() {
     assert_eq!(world.stored().await, before);
 }
 
-/// A session whose run was cut off may be another process's: storing the signal would take it away.
+/// Another process may be running a session whose run was cut off here. Storing the signal would take the session away from it.
 #[tokio::test]
 async fn a_signal_for_a_run_elsewhere_is_refused() {
     let root = || {
@@ -144,7 +144,7 @@ async fn a_signal_for_a_run_elsewhere_is_refused() {
     assert!(matches!(refused, RunError::Unfinished { .. }), "{refused}");
 }
 
-/// A failed invocation keeps a signal for its resume, unless another process is about to try again.
+/// A failed invocation keeps a signal for its resume, unless another process is about to try the invocation again.
 #[tokio::test(start_paused = true)]
 async fn a_failed_invocation_keeps_signals() {
     let is_broken = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
@@ -181,7 +181,7 @@ async fn a_failed_invocation_keeps_signals() {
     assert_eq!(resumed.output::<u32>().await.unwrap(), 2);
 }
 
-/// Found by readers: a signal took a failed invocation away from the process that had resumed it, and was refused behind a redaction.
+/// A signal does not take a failed invocation away from the process that has resumed it, and a redaction does not make it refused.
 #[tokio::test(start_paused = true)]
 async fn a_failed_invocation_that_is_resumed_elsewhere_keeps_no_signal() {
     let world = World::new();
@@ -209,7 +209,7 @@ async fn a_failed_invocation_that_is_resumed_elsewhere_keeps_no_signal() {
     let message = here.sessions().get_session(&crate::support::key(), Default::default()).await.unwrap().unwrap();
     let removed = pleach::Redaction::new(["/content"], "a request");
     here.redact("s1", message.events[0].id().clone(), removed).await.unwrap();
-    assert!(is_kept(&here.signal("s1", "other", 1).await.unwrap()), "a redaction is no run");
+    assert!(is_kept(&here.signal("s1", "other", 1).await.unwrap()), "a redaction is not a run");
 
     is_broken.store(false, std::sync::atomic::Ordering::Relaxed);
     let invocation = here.status("s1").await.unwrap().invocation.unwrap();
@@ -226,7 +226,7 @@ async fn a_failed_invocation_that_is_resumed_elsewhere_keeps_no_signal() {
     assert_eq!(resumed.output::<u32>().await.unwrap(), 2);
 }
 
-/// Messages wait for the run that keeps the session busy, in order, and not more of them than are allowed.
+/// Messages wait in order for the run that keeps the session busy. More messages than the limit are refused.
 async fn messages_queue_in_order(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let world = World::at(&place).await;
@@ -257,7 +257,7 @@ async fn messages_queue_in_order(backend: Backend) {
     assert_eq!(said, [r#"wf@1/say@1: "one""#, r#"wf@1/say@1: "two""#, r#"wf@1/say@1: "three""#]);
 }
 
-// Found by a reader: of many signals at once all but some failed.
+// None of many simultaneous signals fails.
 #[tokio::test]
 async fn many_signals_at_once_are_all_taken() {
     const SIGNALS: u32 = 40;
@@ -291,9 +291,9 @@ async fn many_signals_at_once_are_all_taken() {
     assert!(world.stored().await.contains(&expected), "{stored:?}");
 }
 
-// Found by a reader: it was taken from the process that works on a lane beside the question.
+// Keeping the signal would take the session away from the process that works on a parallel lane of the question.
 #[tokio::test]
-async fn a_signal_is_not_kept_beside_a_lane_that_works_elsewhere() {
+async fn a_signal_is_not_kept_while_another_process_works_on_a_lane() {
     let root = || {
         let mut wf = Workflow::builder("wf");
         let asks = wf.add(
@@ -314,9 +314,9 @@ async fn a_signal_is_not_kept_beside_a_lane_that_works_elsewhere() {
     assert!(matches!(refused, RunError::Unfinished { .. }), "{refused}");
 }
 
-// Found by a reader: a client could forge signals.
+// A client cannot forge signals.
 #[tokio::test]
-async fn the_metadata_of_a_client_is_no_signal() {
+async fn the_metadata_of_a_client_is_not_a_signal() {
     let world = World::new();
     let runner = world.process(parcels());
     trace(runner.run("ana", "s1", "go")).await;
@@ -330,7 +330,7 @@ async fn the_metadata_of_a_client_is_no_signal() {
     assert_eq!(lines, ["wf@1/wait@1: asks pleach_signal:wf@1/wait@1:1-0"]);
 }
 
-// Found by a reader: a queued run began during the drain, and was cut off by it.
+// A queued run must not begin during the drain, which would cut it off.
 async fn a_queued_message_ends_with_a_drain_and_stores_nothing(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let world = World::at(&place).await;
@@ -350,7 +350,7 @@ async fn a_queued_message_ends_with_a_drain_and_stores_nothing(backend: Backend)
     assert!(world.stored().await.iter().all(|line| !line.contains("two")));
 }
 
-/// Found by a newcomer: a signal that met another writer waited for a clock that is not advanced.
+/// A signal that meets another writer does not wait for a clock that is not advanced.
 async fn signals_that_meet_each_other_do_not_wait_for_the_clock(backend: Backend) {
     const SIGNALS: u32 = 12;
     let Some(place) = backend.place().await else { return };
@@ -370,7 +370,7 @@ async fn signals_that_meet_each_other_do_not_wait_for_the_clock(backend: Backend
     trace(here.run("ana", "s1", "go")).await;
     let sent = (0..SIGNALS).map(|number| {
         let runner = if number % 2 == 0 { &here } else { &there };
-        // Other names do not wait for each other in one Runner.
+        // Signals with different names do not wait for each other in one Runner.
         async move { runner.signal("s1", format!("parcel{}", number % 3), number).await.unwrap() }
     });
     let sent = tokio::time::timeout(Duration::from_secs(30), futures::future::join_all(sent)).await;

@@ -1,4 +1,4 @@
-//! Signals that come while a run works (issue 15, point 3).
+//! Signals that arrive while a run works.
 
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn is_kept(outcome: &SignalOutcome) -> bool {
     matches!(outcome, SignalOutcome::Kept)
 }
 
-/// A node whose step takes a minute, and which waits for two parcels then.
+/// A node whose step takes a minute and that then waits for two parcels.
 fn slow() -> Workflow {
     rerun("work", async |ctx: Context| {
         ctx.step("slow", async || {
@@ -55,7 +55,7 @@ async fn a_signal_is_stored_while_a_run_works() {
     assert!(matches!(late, RunError::NoReceiver { .. }), "{late}");
 }
 
-/// The process dies behind the signals and before the waits.
+/// The process dies after the signals and before the waits.
 #[tokio::test(start_paused = true)]
 async fn signals_that_came_while_a_run_worked_survive_it() {
     let world = World::new();
@@ -71,7 +71,7 @@ async fn signals_that_came_while_a_run_worked_survive_it() {
     assert_eq!(resumed.output::<Value>().await.unwrap(), json!([1, 2]));
 }
 
-/// A retry reads the history again, which has the signals that came before it.
+/// A retry reads the history again, including the signals that came before the retry.
 #[tokio::test(start_paused = true)]
 async fn a_retry_takes_each_signal_once() {
     let world = World::new();
@@ -105,7 +105,7 @@ async fn a_retry_takes_each_signal_once() {
     );
 }
 
-/// One lane waits for the name, so the signal is its answer, which comes when the other lane has ended.
+/// One lane waits for the name, so the signal is its answer. It is delivered when the other lane has ended.
 #[tokio::test(start_paused = true)]
 async fn a_signal_for_a_lane_that_waits_is_delivered_when_the_run_pauses() {
     let world = World::new();
@@ -123,7 +123,7 @@ async fn a_signal_for_a_lane_that_waits_is_delivered_when_the_run_pauses() {
         tokio::task::yield_now().await;
     }
     let other = async {
-        // It is not queued behind the one that waits.
+        // Another signal is not queued after the signal that waits.
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert!(is_kept(&runner.signal("s1", "other", 1).await.unwrap()));
         assert_eq!(runner.load().active, 1);
@@ -162,7 +162,7 @@ async fn minute() -> Result<()> {
     Ok(())
 }
 
-/// Takes each output late.
+/// A plugin that delays each output.
 #[derive(Debug)]
 struct SlowSteps;
 
@@ -182,9 +182,9 @@ impl Plugin for SlowSteps {
     }
 }
 
-/// Found by an attacker: the body was dropped while the event of the step that had taken the signal was stored, and took it again.
+/// A body that is dropped while the event of the step that took the signal is stored does not take the signal again.
 #[tokio::test(start_paused = true)]
-async fn a_signal_is_taken_once_by_a_body_that_times_out_behind_it() {
+async fn a_signal_is_taken_once_by_a_body_that_times_out_after_it() {
     let world = World::new();
     let mut wf = Workflow::builder("wf");
     let work = FunctionNode::new("work", async |ctx: Context| {
@@ -203,10 +203,10 @@ async fn a_signal_is_taken_once_by_a_body_that_times_out_behind_it() {
     assert!(matches!(run.await, Err(RunError::Waiting(_)) | Ok(())));
     let taken: Vec<String> = world.stored().await.into_iter().filter(|line| line.contains("pleach_signal@")).collect();
     assert_eq!(taken.len(), 1, "{taken:?}");
-    assert_eq!(runner.questions(("ana", "s1")).await.unwrap().len(), 1, "it waits for the second one");
+    assert_eq!(runner.questions(("ana", "s1")).await.unwrap().len(), 1, "it waits for the second signal");
 }
 
-/// Found by an attacker: a wait that is dropped behind its step gave the signal back, over the one that had come in between.
+/// A wait that is dropped after its step does not put the signal back in place of the signal that came in between.
 #[tokio::test]
 async fn signals_are_taken_once_by_waits_that_are_dropped() {
     let world = World::new();
@@ -224,7 +224,7 @@ async fn signals_are_taken_once_by_waits_that_are_dropped() {
                     let waits = async { Ok::<u32, Fail>(ctx.wait_for_signal("x").await?) };
                     futures::try_join!(fails, waits).unwrap_err();
                 }
-                // Behind an answer.
+                // The body runs again after an answer.
                 _ => assert_eq!(ctx.wait_for_signal::<u32>("x").await?, 1),
             }
             let next: u32 = ctx.wait_for_signal("x").await?;
@@ -268,9 +268,9 @@ async fn signals_are_taken_once_by_waits_that_are_dropped() {
     assert_eq!(stored.last().unwrap(), "wf@1/work@1: 2", "{stored:?}");
 }
 
-/// Found by an attacker: it was kept for an invocation that never waits, because the run had loaded no events.
+/// Although the run has loaded no events, the signal is not kept for the run's own invocation, which never waits.
 #[tokio::test(start_paused = true)]
-async fn a_wait_of_an_earlier_invocation_gets_its_signal_behind_a_run_that_loads_little() {
+async fn a_wait_of_an_earlier_invocation_gets_its_signal_despite_a_run_that_loads_few_events() {
     let world = World::new();
     let runner = world.process(rerun("work", async |ctx: Context| {
         let text = ctx.user_content().map(|content| content.text()).unwrap_or_default();
@@ -291,7 +291,7 @@ async fn a_wait_of_an_earlier_invocation_gets_its_signal_behind_a_run_that_loads
     run.await.unwrap();
 }
 
-/// Found by an attacker: it began to wait while the signal was stored.
+/// The task begins to wait while the signal is being stored.
 #[tokio::test(start_paused = true)]
 async fn a_task_that_begins_to_wait_while_a_signal_is_stored_finds_it() {
     let world = World::new();
@@ -312,7 +312,7 @@ async fn a_task_that_begins_to_wait_while_a_signal_is_stored_finds_it() {
     assert_eq!(run.output::<u32>().await.unwrap(), 7);
 }
 
-/// Found by an attacker: the healthy run failed as stale, and the sender got an error for a signal that was stored.
+/// The healthy run does not fail as stale, and the sender gets no error for a signal that was stored.
 #[tokio::test(start_paused = true)]
 async fn a_lost_reply_of_a_signal_harms_neither_the_run_nor_its_sender() {
     let world = World::new();
@@ -326,7 +326,7 @@ async fn a_lost_reply_of_a_signal_harms_neither_the_run_nor_its_sender() {
     assert_eq!(run.output::<Value>().await.unwrap(), json!([1, 2]));
 }
 
-/// Found by an attacker: the sender got an error, although the signal was stored.
+/// The sender gets no error if the signal was stored.
 #[tokio::test(start_paused = true)]
 async fn a_run_that_is_dropped_while_it_stores_a_signal_has_kept_it() {
     let world = World::new();
@@ -338,7 +338,7 @@ async fn a_run_that_is_dropped_while_it_stores_a_signal_has_kept_it() {
         let runner = runner.clone();
         tokio::spawn(async move { runner.signal("s1", "parcel", 1).await })
     };
-    // Until the store has the event; its reply is on the way.
+    // Wait until the store has the event but its reply has not arrived.
     let stored = async {
         while world.stored_events().await < 2 {
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -353,9 +353,9 @@ async fn a_run_that_is_dropped_while_it_stores_a_signal_has_kept_it() {
     assert_eq!(world.stored_events().await, 2);
 }
 
-/// Found by an attacker: it was kept behind the last output.
+/// A signal is not kept after the last output.
 #[tokio::test(start_paused = true)]
-async fn a_signal_behind_the_end_of_the_root_is_refused() {
+async fn a_signal_after_the_end_of_the_root_is_refused() {
     let world = World::new();
     let plan = FaultPlan::new().clock(world.clock).delay(Operation::Append, 2, MINUTE);
     let sessions = FaultySessions::new(Arc::clone(&world.sessions), plan);
@@ -368,7 +368,7 @@ async fn a_signal_behind_the_end_of_the_root_is_refused() {
     assert_eq!(world.stored_events().await, 2);
 }
 
-/// Found by a sceptic: the second one was refused, because the last event of the root came before it.
+/// The second signal is not refused although the last event of the root was sent before it is stored.
 #[tokio::test(start_paused = true)]
 async fn signals_that_wait_are_stored_before_an_event_that_was_sent_meanwhile() {
     let world = World::new();
@@ -393,7 +393,7 @@ async fn signals_that_wait_are_stored_before_an_event_that_was_sent_meanwhile() 
     assert_eq!(of_user, [true, true, true, false], "message, signals, output");
 }
 
-/// The answer of a run that waits is stored, and its run continues although the store did not answer.
+/// The answer of a waiting run is stored, and its run continues although the store did not reply.
 #[tokio::test(start_paused = true)]
 async fn a_lost_reply_of_a_delivered_signal_does_not_stop_the_run() {
     let world = World::new();
@@ -409,7 +409,7 @@ async fn a_lost_reply_of_a_delivered_signal_does_not_stop_the_run() {
     }
     assert_eq!(sessions.faults(), 1);
 
-    // Found by a sceptic: a sender that repeats itself took the session away from the process that had the signal.
+    // A sender that repeats itself does not take the session away from the process that has the signal.
     let plan = FaultPlan::new().fail(Operation::GetSession, 1);
     let sessions = FaultySessions::new(Arc::clone(&world.sessions), plan);
     let there =

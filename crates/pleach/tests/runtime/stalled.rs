@@ -1,5 +1,5 @@
-//! A store that stalls (issue 10 D): an append takes for ever, whether or not its event is stored. No event that a caller has seen
-//! is lost, no finished node runs again, and what does not need the store continues.
+//! A store that stalls: an append takes forever, whether or not its event is stored. No event that a caller has seen is lost, no
+//! finished node runs again, and work that does not need the store continues.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ fn over(root: impl Node, sessions: impl SessionService, clock: &HeldClock) -> Ru
     Runner::builder("t").root(root).sessions(sessions).clock(clock.clone()).build().unwrap()
 }
 
-/// A chain of three nodes that add one, and how often each body has run.
+/// A chain of three nodes that add one. `bodies` counts the runs of each body.
 fn chain(bodies: &Arc<[AtomicUsize; 3]>) -> Workflow<Dynamic, i64> {
     let mut wf = Workflow::builder("wf");
     let nodes = ["a", "b", "c"].into_iter().enumerate().map(|(place, name)| {
@@ -36,7 +36,7 @@ fn chain(bodies: &Arc<[AtomicUsize; 3]>) -> Workflow<Dynamic, i64> {
     wf.build_to(nodes[2]).unwrap()
 }
 
-/// What comes until nothing comes any more.
+/// The events of a run until no more come.
 async fn until_stalled(run: &mut Run) -> Vec<String> {
     let mut lines = Vec::new();
     let mut idle = 0;
@@ -63,20 +63,21 @@ async fn a_run_that_is_dropped_at_a_stalled_append_is_resumed_and_loses_nothing(
             let runner = over(chain(&bodies), gated.clone(), &HeldClock::default());
             let mut run = runner.start(RunRequest::new(key()).message("1").invocation_id("mine"));
             let shown = until_stalled(&mut run).await;
-            assert_eq!(shown.len(), stalls_at.saturating_sub(1), "{case}: nothing is shown before it is stored");
+            assert_eq!(shown.len(), stalls_at.saturating_sub(1), "{case}: an event is not shown before it is stored");
             drop(run);
             let there = over(chain(&bodies), Arc::clone(&gated.sessions), &HeldClock::default());
             let began = stalls_at > 0 || is_stored;
-            let run = match began {
-                true => there.resume("ana", "s1", "mine"),
-                false => there.start(RunRequest::new(key()).message("1").invocation_id("mine")),
+            let run = if began {
+                there.resume("ana", "s1", "mine")
+            } else {
+                there.start(RunRequest::new(key()).message("1").invocation_id("mine"))
             };
             assert_eq!(run.output::<i64>().await.unwrap(), 4, "{case}");
             let lines = stored(&gated.sessions).await;
             assert_eq!(lines, ["wf@1/a@1: 2", "wf@1/b@1: 3", "wf@1/c@1: 4"], "{case}");
             assert!(lines.starts_with(&shown), "{case}");
             for (place, body) in bodies.iter().enumerate() {
-                // The body whose output was under way may run again.
+                // The body whose output was being stored may run again.
                 let times = body.load(Ordering::Relaxed);
                 let expected = if place + 1 == stalls_at && !is_stored { 2 } else { 1 };
                 assert_eq!(times, expected, "{case}: node {place}");
@@ -96,7 +97,7 @@ async fn a_stalled_append_holds_up_its_run_and_no_other_one() {
     let mut follow = run.follow(None).await.unwrap();
     assert_eq!(take(&mut follow, 2).await[1], "wf@1/a@1: 2");
     assert_eq!(beside.run("ana", "s2", "5").output::<i64>().await.unwrap(), 8);
-    assert!(poll!(std::pin::pin!(follow.next())).is_pending(), "what is not stored is not shown");
+    assert!(poll!(std::pin::pin!(follow.next())).is_pending(), "an event that is not stored is not shown");
     // Reading needs no append.
     assert_eq!(runner.questions(key()).await.unwrap(), []);
     gated.answer();
@@ -134,7 +135,7 @@ async fn a_drain_does_not_wait_for_a_stalled_append_beyond_its_grace() {
     }
 }
 
-/// The wait for the store is a part of the attempt. An output that is stored behind the time limit does not count, live or in a
+/// The wait for the store is part of the attempt. An output that is stored after the time limit is ignored, live and in a
 /// resume.
 #[tokio::test]
 async fn r410_a_node_that_times_out_while_its_output_is_stored_fails_or_is_tried_again() {

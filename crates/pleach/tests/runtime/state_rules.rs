@@ -1,4 +1,4 @@
-//! State rules for random programs: what a node reads, what is stored, what a replay of the stored deltas gives.
+//! State rules for random programs: the values that a node reads, the stored values, and the result of replaying the stored deltas.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ fn a_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Plays the steps on the context and on a plain map, and compares what both say after each.
+/// Plays the steps on the context and on a plain map, and compares both after each step.
 async fn play(ctx: Context, steps: Vec<Step>) -> Result<(), NodeError> {
     let mut model = BTreeMap::new();
     for step in steps {
@@ -62,7 +62,7 @@ async fn play(ctx: Context, steps: Vec<Step>) -> Result<(), NodeError> {
                 for (key, value) in &delta {
                     event = event.with_state(key, value.clone());
                 }
-                // Pending changes win over the event's own (R411).
+                // Pending changes win over the event's own changes (R411).
                 let pending = ctx.actions().state_delta().clone();
                 ctx.emit(event).await?;
                 model.extend(delta.into_iter().filter(|(key, _)| !pending.contains_key(key)));

@@ -1,5 +1,4 @@
-//! Writes of state: operations on stored values, the order of writes of several runs, and what cannot be written
-//! (issue 10 B).
+//! Writes of state: operations on stored values, the order of writes of several runs, and values that cannot be written.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -24,7 +23,7 @@ fn object(value: Value) -> Map {
     value.as_object().unwrap().clone()
 }
 
-/// A Runner over a node, started from this state.
+/// A Runner over a node, with a session that starts with this state.
 async fn started(node: impl Node, state: Value) -> (Runner, Arc<InMemorySessionService>) {
     let (runner, sessions) = runner(node);
     let create = CreateSession::new("t", "ana").with_session_id("s1").with_state(object(state));
@@ -33,7 +32,7 @@ async fn started(node: impl Node, state: Value) -> (Runner, Arc<InMemorySessionS
 }
 
 #[tokio::test]
-async fn b1_ten_runs_that_add_at_the_same_time_count_ten() {
+async fn ten_runs_that_add_at_the_same_time_count_ten() {
     let all = Arc::new(Barrier::new(10));
     let node = FunctionNode::new("node", move |ctx: Context| {
         let all = Arc::clone(&all);
@@ -61,9 +60,9 @@ async fn b1_ten_runs_that_add_at_the_same_time_count_ten() {
     assert_eq!(results, (1..=10).collect::<Vec<_>>());
 }
 
-/// The order of the writes decides, and the event has plain values.
+/// The writes apply in their order, and the event has plain values.
 #[tokio::test]
-async fn b1_sets_and_operations_of_one_delta_count_in_their_order() {
+async fn sets_and_operations_of_one_delta_apply_in_their_order() {
     let node = FunctionNode::new("node", async |ctx: Context| {
         let state = ctx.state();
         state.set("set_add", 5)?;
@@ -96,9 +95,9 @@ async fn b1_sets_and_operations_of_one_delta_count_in_their_order() {
     assert_eq!(*session.events[1].actions().state_delta(), expected);
 }
 
-/// A failed attempt that is tried again adds once; what it has set stays, as in google-adk.
+/// An addition is applied once although its attempt failed and was tried again. Values that the failed attempt set stay, as in google-adk.
 #[tokio::test]
-async fn b1_a_failed_attempt_adds_nothing() {
+async fn a_failed_attempt_adds_nothing() {
     let tries = AtomicU32::new(0);
     let node = FunctionNode::new("node", move |ctx: Context| {
         let last = tries.fetch_add(1, Ordering::Relaxed) == 2;
@@ -115,9 +114,9 @@ async fn b1_a_failed_attempt_adds_nothing() {
     assert_eq!(state_of(&sessions).await, object(json!({"n": 11, "set": 1, "list": ["item"]})));
 }
 
-/// What is known to be wrong fails the node; what only the store knows fails the run, and nothing is stored.
+/// A fault that the node can know fails the node. A fault that only the store can know fails the run, and nothing is stored.
 #[tokio::test]
-async fn b1_an_operation_that_does_not_fit_names_its_key() {
+async fn an_operation_that_does_not_fit_names_its_key() {
     let node = FunctionNode::new("node", async |ctx: Context| {
         let state = ctx.state();
         let texts = [
@@ -140,7 +139,7 @@ async fn b1_an_operation_that_does_not_fit_names_its_key() {
 }
 
 #[tokio::test]
-async fn b1_an_event_brings_operations_of_its_own() {
+async fn an_event_brings_operations_of_its_own() {
     let node = FunctionNode::new("node", async |ctx: Context| {
         ctx.emit(Event::message("one").with_state_op("n", StateOp::Add(1.into()))).await?;
         ctx.with_actions(|actions| actions.add_state_op("n", StateOp::Add(1.into())))?;
@@ -156,7 +155,7 @@ async fn b1_an_event_brings_operations_of_its_own() {
 
 type Write = fn(&Context) -> std::result::Result<(), NodeError>;
 
-/// Two lanes: the older write is stored last. Also returns what its lane sees in the end.
+/// Two lanes whose older write is stored last, and the value that the older lane sees in the end.
 fn lanes(first: Write, second: Write) -> (Workflow, Arc<Mutex<Value>>) {
     let (written, end) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let seen = Arc::new(Mutex::new(Value::Null));
@@ -188,7 +187,7 @@ fn lanes(first: Write, second: Write) -> (Workflow, Arc<Mutex<Value>>) {
     (wf.build().unwrap(), seen)
 }
 
-/// Both lanes, the end of the run and the store have the newer write.
+/// Plays [`lanes`]. Returns the value that the older lane sees, the stored value and the stored events.
 async fn two_lanes(first: Write, second: Write) -> (Value, Value, Vec<String>) {
     let (wf, seen) = lanes(first, second);
     let (runner, sessions) = runner(wf);
@@ -198,14 +197,14 @@ async fn two_lanes(first: Write, second: Write) -> (Value, Value, Vec<String>) {
 }
 
 #[tokio::test]
-async fn b2_the_newest_write_counts_whichever_event_is_stored_last() {
+async fn the_newest_write_wins_whichever_event_is_stored_last() {
     let (seen, kept, log) = two_lanes(|ctx| ctx.state().set("k", "older"), |ctx| ctx.state().set("k", "newer")).await;
     assert_eq!((seen, kept), (json!("newer"), json!("newer")), "{log:?}");
     assert!(log.last().unwrap().contains(r#"state {"k":"newer"}"#), "{log:?}");
 }
 
 #[tokio::test]
-async fn b2_operations_count_in_the_order_of_the_writes() {
+async fn operations_apply_in_the_order_of_the_writes() {
     async fn check(first: Write, second: Write, expected: Value) {
         let (seen, kept, log) = two_lanes(first, second).await;
         assert_eq!((&seen, &kept), (&expected, &expected), "{log:?}");
@@ -219,7 +218,7 @@ async fn b2_operations_count_in_the_order_of_the_writes() {
 
 #[cfg(feature = "sqlite")]
 #[tokio::test]
-async fn b2_the_newest_write_counts_in_sqlite_too() {
+async fn the_newest_write_wins_in_sqlite() {
     async fn check(first: Write, second: Write, expected: Value) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("s.db");
@@ -239,11 +238,11 @@ async fn b2_the_newest_write_counts_in_sqlite_too() {
 }
 
 #[tokio::test]
-async fn b2_an_event_under_way_does_not_undo_a_newer_write() {
+async fn an_event_that_is_not_stored_yet_does_not_undo_a_newer_write() {
     let node = FunctionNode::new("node", async |ctx: Context| {
         let say = ctx.emit(Event::message("tick").with_state("k", "older").with_state("temp:t", "older"));
         let write = async {
-            // The event is on its way now.
+            // The event is being stored now.
             assert_eq!(ctx.state().value("k"), Some(json!("older")));
             ctx.state().set("k", "newer")?;
             ctx.state().set("temp:t", "newer")
@@ -265,7 +264,7 @@ struct Measured {
 }
 
 #[tokio::test]
-async fn b3_numbers_without_a_json_form_are_refused_and_the_key_is_named() {
+async fn numbers_without_a_json_form_are_refused_and_the_key_is_named() {
     let node = FunctionNode::new("node", async |ctx: Context| {
         let nested = Measured { at: vec![Some(1.0), None, Some(f64::NAN)] };
         let refused = [
@@ -285,7 +284,7 @@ async fn b3_numbers_without_a_json_form_are_refused_and_the_key_is_named() {
 }
 
 #[tokio::test]
-async fn b3_writes_after_the_end_of_the_run_are_errors() {
+async fn writes_after_the_end_of_the_run_are_errors() {
     let kept = Arc::new(Mutex::new(None));
     let keep = Arc::clone(&kept);
     let node = FunctionNode::new("node", move |ctx: Context| {
@@ -323,9 +322,9 @@ struct Prefs {
     any: Value,
 }
 
-/// A rewind leaves null: typed reads take it as absent.
+/// A rewind leaves null, which typed reads treat as absent.
 #[tokio::test]
-async fn b3_null_is_no_value_for_typed_reads() {
+async fn typed_reads_treat_null_as_absent() {
     let node = FunctionNode::new("node", async |ctx: Context, FromState(prefs): FromState<Prefs>| {
         assert_eq!(prefs, Prefs { n: 0, note: None, any: Value::Null });
         let n = Key::<u32>::new("n");
@@ -349,7 +348,7 @@ struct Declared {
 }
 
 #[test]
-fn b3_a_schema_of_an_optional_integer_takes_no_text() {
+fn a_schema_of_an_optional_integer_refuses_text() {
     let schema = Schema::of::<Declared>();
     assert!(schema.check_state_entry("n", &json!("text")).is_err());
     for fits in [json!(1), json!(null)] {
@@ -358,7 +357,7 @@ fn b3_a_schema_of_an_optional_integer_takes_no_text() {
 }
 
 #[tokio::test]
-async fn b4_state_is_read_with_its_types_outside_of_a_run() {
+async fn state_is_read_with_its_types_outside_a_run() {
     let sessions = InMemorySessionService::new();
     let state = json!({"n": 3, "note": "secret", "user:any": [1], "app:hits": 7, "null": null});
     let create = CreateSession::new("t", "ana").with_session_id("s1").with_state(object(state));
@@ -374,9 +373,9 @@ async fn b4_state_is_read_with_its_types_outside_of_a_run() {
     assert!(FromState::<Prefs>::from_session(&empty).unwrap_err().message().contains("user:any"));
 }
 
-/// Issue 10 B1: a value that another session has stored meanwhile ends the run; the resume makes it the node's failure.
+/// If the operation does not fit a value that another session has stored in the meantime, the run ends. On the resume it fails the node.
 #[tokio::test]
-async fn b1_an_operation_that_does_not_fit_what_another_session_stored_is_the_nodes_failure_on_the_resume() {
+async fn an_operation_that_does_not_fit_the_value_of_another_session_fails_the_node_on_the_resume() {
     let sessions = Arc::new(InMemorySessionService::new());
     let beside = Arc::clone(&sessions);
     let node = FunctionNode::new("node", move |ctx: Context| {
@@ -398,7 +397,7 @@ async fn b1_an_operation_that_does_not_fit_what_another_session_stored_is_the_no
     assert!(lines.iter().any(|line| line.starts_with("node@1: ValidationError")), "{lines:?}");
 }
 
-/// Issue 11.1: the read-only view shows what the run sees, pending writes included.
+/// The read-only view shows the values that the run sees, including pending writes.
 #[tokio::test]
 async fn a_readonly_context_shows_what_the_run_sees() {
     let node = FunctionNode::new("n", async |ctx: Context| -> Result<()> {
@@ -416,9 +415,9 @@ async fn a_readonly_context_shows_what_the_run_sees() {
     assert!(matches!(runner(node).0.run("ana", "s1", "go").output::<()>().await, Ok(()) | Err(RunError::NoOutput)));
 }
 
-/// A rewind leaves null where there was nothing before.
+/// A rewind sets a key to null that did not exist before.
 #[tokio::test]
-async fn b3_get_or_set_takes_null_as_absent() {
+async fn get_or_set_treats_null_as_absent() {
     let node = FunctionNode::new("node", async |ctx: Context| {
         assert_eq!(ctx.state().get_or_set("null", 1)?, json!(1));
         assert_eq!(ctx.state().get_or_set("null", 2)?, json!(1));

@@ -1,4 +1,4 @@
-//! How far sessions are, and which of them a process resumes when it starts (issue 15, point 1).
+//! The status of sessions, and the sessions that a process resumes when it starts.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -11,7 +11,7 @@ use crate::gated::Gated;
 use crate::replay::{Sessions, play, process};
 use crate::support::trace;
 
-/// Asks, fails or works for ever, as the message says, and then gives a number.
+/// A workflow that asks, fails or works forever, depending on the message, and then returns a number.
 fn root() -> Workflow {
     let mut wf = Workflow::builder("wf");
     let first = wf.node("first", async |Input(word): Input<String>| word);
@@ -40,14 +40,14 @@ async fn status(runner: &Runner, session: &str) -> String {
     name(&runner.status(("ana", session)).await.unwrap().progress)
 }
 
-/// Polls a run until its first event has come, and leaves it.
+/// Polls a run until its first event and drops it.
 async fn cut(runner: &Runner, session: &str) {
     let mut run = runner.run("ana", session, "hang");
     run.next().await.unwrap().unwrap();
 }
 
 #[tokio::test]
-async fn a_session_says_how_far_its_last_invocation_is() {
+async fn the_status_of_a_session_is_that_of_its_last_invocation() {
     for resumable in [false, true] {
         let sessions = Sessions::default();
         let here = process(root(), &sessions, resumable);
@@ -79,7 +79,7 @@ async fn a_session_says_how_far_its_last_invocation_is() {
         assert_eq!((asks.questions.len(), asks.questions[0].id.as_str()), (1, "q"));
         assert_eq!(asks.invocation.unwrap(), asks.questions[0].invocation_id);
 
-        // A later message is what counts; the question stays open.
+        // The status follows the later message, and the question stays open.
         play(there.run("ana", "ask", "go")).await;
         let later = there.status(("ana", "ask")).await.unwrap();
         assert_eq!((name(&later.progress), later.questions.len()), ("done".to_owned(), 1));
@@ -111,7 +111,7 @@ async fn a_session_without_a_message_is_new_and_one_of_another_root_has_changed(
     let other = process(FunctionNode::new("other", async || 1), &sessions, false);
     let RunProgress::Changed { error, path } = other.status(("ana", "s2")).await.unwrap().progress else { panic!() };
     assert_eq!((error.class(), path.as_str()), ("WorkflowChangedError", "other@1"), "{error}");
-    // It is listed, and no recovery resumes it.
+    // The invocation is listed, but recovery does not resume it.
     let listed = other.unfinished(ListUnfinished::new()).await.unwrap().items;
     assert!(matches!(&listed[..], [one] if matches!(one.progress, RunProgress::Changed { .. })), "{listed:?}");
     assert!(!listed[0].progress.can_resume());
@@ -119,14 +119,14 @@ async fn a_session_without_a_message_is_new_and_one_of_another_root_has_changed(
     assert_eq!(signal.code(), "WorkflowChangedError", "{signal}");
 }
 
-/// A process over a clock that a test sets.
+/// A process with a clock that the test sets.
 fn process_at(clock: &FixedClock, root: impl Node, sessions: &Sessions) -> Runner {
     let runner = Runner::builder("t").root(root).sessions(std::sync::Arc::clone(&sessions.stored));
     runner.clock(clock.clone()).build().unwrap()
 }
 
 #[tokio::test]
-async fn a_process_resumes_what_was_cut_off_and_has_been_idle() {
+async fn a_process_resumes_invocations_that_were_cut_off_and_have_been_idle() {
     let (sessions, clock) = (Sessions::default(), FixedClock::at(1_000.0));
     let first = process_at(&clock, root(), &sessions);
     for session in ["a", "b"] {
@@ -139,7 +139,7 @@ async fn a_process_resumes_what_was_cut_off_and_has_been_idle() {
     let ids = |items: &[pleach::SessionStatus]| -> Vec<String> {
         items.iter().map(|item| item.session.session_id.to_string()).collect()
     };
-    // The nodes work now.
+    // The nodes succeed now.
     let mut wf = Workflow::builder("wf");
     let one = wf.node("first", async |Input(word): Input<String>| word);
     let two = wf.add(FunctionNode::new("second", async |Input(word): Input<String>| word).rerun_on_resume(true));
@@ -162,7 +162,7 @@ async fn a_process_resumes_what_was_cut_off_and_has_been_idle() {
             None => break,
         }
     }
-    assert_eq!(pages, [1, 1, 1, 1], "what has ended takes no place on a page");
+    assert_eq!(pages, [1, 1, 1, 1], "invocations that have ended take no place on a page");
 
     let resumed = runner.resume_unfinished(ListUnfinished::new().idle_since(at(1_500)).limit(1)).await.unwrap();
     assert_eq!(resumed.len(), 1);
@@ -173,9 +173,9 @@ async fn a_process_resumes_what_was_cut_off_and_has_been_idle() {
     assert!(status(&runner, "a-fail").await.starts_with("failed"));
 }
 
-/// Found by a sceptic: recovery loops ran nodes without a result again and again, because nothing shows that they have completed.
+/// Recovery loops do not run nodes without a result again and again, although no event shows that such nodes have completed.
 #[tokio::test]
-async fn what_may_be_done_is_not_taken_for_cut_off() {
+async fn an_invocation_that_may_be_done_is_not_listed_as_unfinished() {
     for (resumable, expected) in [(false, "maybedone"), (true, "done")] {
         let sessions = Sessions::default();
         let mut quiet = Workflow::builder("wf");
@@ -193,7 +193,7 @@ async fn what_may_be_done_is_not_taken_for_cut_off() {
     }
 }
 
-/// Found by a newcomer: a run that was cut off before its join might have been done, so that no recovery continued it.
+/// Such a run is not "maybe done", so recovery continues it.
 #[tokio::test]
 async fn a_run_that_is_cut_off_before_its_join_is_unfinished() {
     let sessions = Sessions::default();
@@ -210,7 +210,7 @@ async fn a_run_that_is_cut_off_before_its_join_is_unfinished() {
     assert_eq!(status(&runner, "s1").await, "unfinished");
 }
 
-/// A node that fails in a step, with policies for both.
+/// A workflow of a node that fails in a step, with a retry policy for each.
 fn failing(node: Option<RetryConfig>, step: Option<RetryConfig>) -> Workflow {
     let node = node.unwrap_or_else(|| RetryConfig::attempts(1));
     let step = step.map_or_else(|| Step::new("charge"), |policy| Step::new("charge").retry(policy));
@@ -224,7 +224,7 @@ fn failing(node: Option<RetryConfig>, step: Option<RetryConfig>) -> Workflow {
     wf.build().unwrap()
 }
 
-/// Found by a newcomer: a process that was killed between two attempts left a failed session, which no recovery continued.
+/// A process that is killed between two attempts leaves an unfinished session, not a failed one, so recovery continues it.
 #[tokio::test(start_paused = true)]
 async fn a_run_that_is_cut_off_between_two_attempts_is_unfinished() {
     let policy = || Some(RetryConfig::attempts(2).initial_delay(60.0).jitter(0.0));
@@ -240,13 +240,13 @@ async fn a_run_that_is_cut_off_between_two_attempts_is_unfinished() {
         assert_eq!(status(&there, "s1").await, "unfinished", "{what}");
         let mut resumed = there.resume_unfinished(ListUnfinished::new()).await.unwrap();
         resumed.pop().unwrap().await.unwrap_err();
-        // Now all attempts have failed.
+        // All attempts have failed now.
         assert_eq!(status(&there, "s1").await, "failed wf@1/work@1/charge@step-1: broken", "{what}");
         assert!(there.resume_unfinished(ListUnfinished::new()).await.unwrap().is_empty(), "{what}");
     }
 }
 
-/// A run that leaves no trace is resumed once by a call, however often it is unfinished again.
+/// A call resumes a run that leaves no trace only once, although the run is unfinished again.
 #[tokio::test]
 async fn a_call_resumes_no_session_twice() {
     let sessions = Sessions::default();
@@ -262,7 +262,7 @@ async fn a_call_resumes_no_session_twice() {
     }
 }
 
-/// Found by a sceptic: the attempt of a lane that failed at the same moment hid the failure that has ended the run.
+/// The failed attempt of another lane does not hide the failure that has ended the run.
 #[tokio::test(start_paused = true)]
 async fn a_failure_is_final_although_another_lane_is_in_a_pause() {
     let sessions = Sessions::default();
@@ -282,7 +282,7 @@ async fn a_failure_is_final_although_another_lane_is_in_a_pause() {
     assert!(runner.resume_unfinished(ListUnfinished::new()).await.unwrap().is_empty());
 }
 
-/// Found by a sceptic: the failure of a background child is that of its workflow, whatever its caller's policy.
+/// The failure of a background child is a failure of its workflow, whatever the retry policy of its caller.
 #[tokio::test(start_paused = true)]
 async fn the_policy_of_a_caller_does_not_cover_its_background_children() {
     let sessions = Sessions::default();
@@ -302,9 +302,9 @@ async fn the_policy_of_a_caller_does_not_cover_its_background_children() {
     assert_eq!(notes, [None], "no attempt follows");
 }
 
-/// Found by a sceptic: an agent that has transferred does not try again what its sub-agent failed in.
+/// An agent that has transferred does not retry the work in which its sub-agent failed.
 #[tokio::test(start_paused = true)]
-async fn the_policy_of_an_agent_does_not_cover_those_that_it_transfers_to() {
+async fn the_policy_of_an_agent_does_not_cover_the_agents_that_it_transfers_to() {
     let boss = || {
         let helper = LlmAgent::builder("helper").model(ScriptedModel::new()).build().unwrap();
         let model =
@@ -325,9 +325,9 @@ async fn the_policy_of_an_agent_does_not_cover_those_that_it_transfers_to() {
     }
 }
 
-/// Found by a sceptic: each look for unfinished sessions read all of them again.
+/// A further search for unfinished sessions does not read all sessions again.
 #[tokio::test]
-async fn what_has_ended_is_read_once_until_it_changes() {
+async fn sessions_that_have_ended_are_read_once_until_they_change() {
     let sessions = Sessions::default();
     let first = process(root(), &sessions, false);
     play(first.run("ana", "done", "go")).await;
@@ -338,15 +338,15 @@ async fn what_has_ended_is_read_once_until_it_changes() {
     for _ in 0..3 {
         assert!(runner.unfinished(ListUnfinished::new()).await.unwrap().items.is_empty());
     }
-    // The third read is that of a session that has changed.
+    // The third read is of a session that has changed.
     cut(&first, "done").await;
     assert_eq!(runner.unfinished(ListUnfinished::new()).await.unwrap().items.len(), 1);
     runner.unfinished(ListUnfinished::new()).await.unwrap_err();
 }
 
-/// Found by an attacker: between the look and the resume another process had begun, and lost the session.
+/// A process does not take over a session that another process has begun to resume since the search.
 #[tokio::test(start_paused = true)]
-async fn of_two_recoveries_at_once_one_continues_a_session() {
+async fn if_two_processes_recover_at_once_one_continues_each_session() {
     let (sessions, calls) = (Sessions::default(), std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0)));
     let root = || {
         let calls = std::sync::Arc::clone(&calls);
@@ -383,7 +383,7 @@ async fn of_two_recoveries_at_once_one_continues_a_session() {
         quick.resume_unfinished(ListUnfinished::new()).await
     });
     let late = late.unwrap();
-    assert_eq!(late.len(), 1, "the other one was claimed before it was looked at");
+    assert_eq!(late.len(), 1, "the other session was claimed before it was read");
     for run in late {
         let stale = run.await.unwrap_err();
         assert!(matches!(&stale, RunError::Session(error) if error.is_stale()), "{stale}");
@@ -394,7 +394,7 @@ async fn of_two_recoveries_at_once_one_continues_a_session() {
     assert_eq!(calls.load(std::sync::atomic::Ordering::Relaxed), 2);
 }
 
-/// Found by an attacker: a node without a result that was cut off in the pause of a step might have been done.
+/// A node without a result that was cut off in the pause of a step is unfinished, not "maybe done".
 #[tokio::test(start_paused = true)]
 async fn a_node_without_a_result_is_unfinished_in_the_pause_of_its_step() {
     let sessions = Sessions::default();
@@ -412,7 +412,7 @@ async fn a_node_without_a_result_is_unfinished_in_the_pause_of_its_step() {
     assert_eq!(status(&runner, "s1").await, "unfinished");
 }
 
-/// Found by an attacker: a condition that answers differently when it is asked again made fewer attempts.
+/// A condition that would answer differently the second time does not reduce the number of attempts.
 #[tokio::test(start_paused = true)]
 async fn a_condition_is_asked_once_for_each_failure() {
     let asked = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
@@ -429,7 +429,7 @@ async fn a_condition_is_asked_once_for_each_failure() {
     assert_eq!(status(&runner, "s1").await, "failed node@1: broken");
 }
 
-/// Found by a newcomer: a client got 202 for another message under the id of an unfinished invocation.
+/// Another message under the id of an unfinished invocation is refused instead of reported as stored.
 #[tokio::test]
 async fn another_message_of_an_unfinished_invocation_has_not_begun() {
     let sessions = Sessions::default();
@@ -446,7 +446,7 @@ async fn another_message_of_an_unfinished_invocation_has_not_begun() {
     assert!(matches!(same.await, Err(RunError::Unfinished { .. })));
 }
 
-/// A shell agent at the root fails without an event, as in google-adk; in a workflow the failure is stored.
+/// A shell agent at the root fails without an event, as in google-adk. In a workflow its failure is stored.
 #[tokio::test]
 async fn a_shell_agent_in_a_workflow_has_failed() {
     let shell = || {
@@ -467,9 +467,9 @@ async fn a_shell_agent_in_a_workflow_has_failed() {
     assert!(found[1].starts_with("failed"), "{found:?}");
 }
 
-/// Recovery reads the history of a session only where its newest events do not show that it needs nothing.
+/// Recovery reads the whole history of a session only if the newest events do not show that the session needs no work.
 #[tokio::test]
-async fn recovery_reads_whole_histories_only_of_what_may_be_unfinished() {
+async fn recovery_reads_whole_histories_only_of_sessions_that_may_be_unfinished() {
     let gated = Gated::new();
     let process = || Runner::builder("t").root(root()).sessions(std::sync::Arc::new(gated.clone())).build().unwrap();
     let here = process();
@@ -493,9 +493,9 @@ async fn recovery_reads_whole_histories_only_of_what_may_be_unfinished() {
     assert_eq!(*gated.loads.lock().unwrap(), [newest, newest, newest, newest, all]);
     gated.loads.lock().unwrap().clear();
     there.unfinished(ListUnfinished::new()).await.unwrap();
-    assert_eq!(*gated.loads.lock().unwrap(), [newest, all], "the others are remembered");
+    assert_eq!(*gated.loads.lock().unwrap(), [newest, all], "the process remembers the other sessions");
 
-    // An invocation that is longer than that.
+    // An invocation that is longer than the newest events that are read.
     let mut done = there.sessions().get_session(&SessionKey::new("t", "ana", "done"), all).await.unwrap().unwrap();
     for _ in 0..70 {
         let mut event = Event::from_author("wf");

@@ -1,4 +1,4 @@
-//! Steps: closures as recorded children, and the keys of what a run does (issue 15, point 2).
+//! Steps: closures that run as recorded children, and idempotency keys.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use crate::backends::{Backend, on_backends};
 use crate::replay::{Sessions, play, process};
 use crate::support::{rerun, runner, trace};
 
-/// What the closures of a test have done, in order.
+/// The actions of the closures of a test, in order.
 #[derive(Clone, Debug, Default)]
 struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -51,7 +51,7 @@ fn charge_then_ask(log: &Log) -> Workflow {
 }
 
 #[tokio::test]
-async fn a_step_is_a_child_whose_result_is_stored_once_also_when_it_is_none() {
+async fn a_step_is_a_child_whose_result_is_stored_once_even_if_it_is_none() {
     for resumable in [true, false] {
         let (log, sessions) = (Log::default(), Sessions::default());
         let first = play(process(charge_then_ask(&log), &sessions, resumable).run("ana", "s1", "go")).await;
@@ -162,7 +162,7 @@ async fn a_step_that_takes_too_long_is_dropped_and_fails() {
             Ok(ctx.step(slow, never).await?)
         }
     });
-    // The clock of the machine, whose timers are tokio's.
+    // The Runner uses the clock of the machine, whose timers are tokio's.
     let runner = Runner::builder("t").root(root).build().unwrap();
     let lines = trace(runner.run("ana", "s1", "go")).await;
     let late = "wf@1/order@1/slow@step-1: NodeTimeoutError: Node 'slow' timed out after 5.0 seconds.";
@@ -211,7 +211,7 @@ async fn a_panic_in_a_step_is_a_failure_of_the_step() {
 }
 
 #[tokio::test]
-async fn a_step_changes_nothing_else_of_its_run() {
+async fn a_step_changes_nothing_but_its_result() {
     async fn body(ctx: Context) -> Result<Vec<String>> {
         let child = FunctionNode::new("child", async || 1);
         let texts: Vec<String> = ctx
@@ -243,7 +243,7 @@ async fn a_step_changes_nothing_else_of_its_run() {
 }
 
 #[tokio::test]
-async fn steps_run_beside_each_other_and_are_counted_by_their_calls() {
+async fn steps_run_in_parallel_and_are_numbered_by_their_calls() {
     let root = rerun("order", async |ctx: Context| {
         let (first, second) = (ctx.step("fetch", async || Ok(1)), ctx.step("fetch", async || Ok(2)));
         // The first call is the first step, although it is polled last.
@@ -315,7 +315,7 @@ struct Payment {
     who: String,
 }
 
-/// An agent whose model calls one tool twice in a batch; each call has two steps, and asks between them in the end.
+/// An agent whose model calls one tool twice in a batch. Each call makes two steps and then asks.
 fn paying_agent(log: &Log) -> (LlmAgent, Arc<ScriptedModel>) {
     let log = log.clone();
     let pay = tool("pay", "Pays.", move |Args(payment): Args<Payment>, ctx: ToolContext| {
@@ -344,7 +344,7 @@ fn paying_agent(log: &Log) -> (LlmAgent, Arc<ScriptedModel>) {
 }
 
 #[tokio::test]
-async fn steps_and_keys_of_tool_calls_are_those_of_the_call() {
+async fn steps_and_keys_in_tools_belong_to_the_call() {
     let (log, sessions) = (Log::default(), Sessions::default());
     let (agent, model) = paying_agent(&log);
     let app = process(agent, &sessions, true);
@@ -405,7 +405,7 @@ async fn a_tool_of_an_agent_does_not_ask_in_its_body() {
     assert!(lines.last().unwrap().contains(text), "{lines:?}");
 }
 
-// Found by a reader: what a closure does before its future, and on the pool, counts as the step's.
+// Code that runs in a closure before its future, or on the thread pool, belongs to the step.
 #[tokio::test]
 async fn the_key_of_a_step_is_the_same_wherever_its_closure_asks() {
     let root = rerun("order", async |ctx: Context| {
@@ -433,9 +433,9 @@ async fn the_key_of_a_step_is_the_same_wherever_its_closure_asks() {
     assert_eq!(lines.last().unwrap(), "wf@1/order@1: [4,true]");
 }
 
-// Found by a reader: lanes that reach their steps in another order on a resume had each other's results.
+// Without a key, lanes that reach their steps in another order on a resume would get each other's results.
 #[tokio::test]
-async fn a_step_beside_another_call_needs_a_key() {
+async fn a_step_that_starts_during_another_call_needs_a_key() {
     fn lanes(log: &Log, keyed: bool) -> Workflow {
         let log = log.clone();
         rerun("order", move |ctx| {

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers for the tests of the runtime.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use pleach::prelude::*;
 use pleach::{InMemorySessionService, Node, Run, SessionKey, SessionService};
 use pleach_testkit::{FixedClock, SeqIds};
 
-/// A Runner over `root` with sessions in memory, a fixed clock and ids that count.
+/// A Runner over `root` with sessions in memory, a fixed clock and counted ids.
 pub(crate) fn runner(root: impl Node) -> (Runner, Arc<InMemorySessionService>) {
     runner_of_app(root, false)
 }
 
-/// The same, of an app that is resumable or not.
+/// Like [`runner`], of an app that is resumable or not.
 pub(crate) fn runner_of_app(root: impl Node, resumable: bool) -> (Runner, Arc<InMemorySessionService>) {
     let sessions = Arc::new(InMemorySessionService::new());
     let builder = Runner::builder("t").root(root).sessions(Arc::clone(&sessions)).resumable(resumable);
@@ -31,7 +31,7 @@ where
     wf.build().unwrap()
 }
 
-/// One line per event, `path: what it says`; then the error, if the run ended with one.
+/// Reads a run to its end. Returns a line `path: content` for each event, and a line for the error if there is one.
 pub(crate) async fn trace(mut run: Run) -> Vec<String> {
     let mut lines = Vec::new();
     while let Some(item) = run.next().await {

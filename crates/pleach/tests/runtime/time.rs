@@ -1,4 +1,4 @@
-//! Sleeps, and questions with a deadline (issue 15, point 3).
+//! Sleeps, and questions with a deadline.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::world::World;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// Sleeps an hour three times.
+/// A workflow that sleeps for an hour several times.
 fn sleeper() -> Workflow {
     rerun("wait", async |ctx: Context| {
         let mut woken = Vec::new();
@@ -51,7 +51,7 @@ async fn a_sleep_that_ended_while_no_process_was_up_ends_when_one_starts() {
     drop(first);
     tokio::time::sleep(2 * HOUR).await;
     assert!(world.answers().await.is_empty());
-    // One that does not start its timers wakes nothing that it has not run.
+    // A Runner that has not started its timers wakes no run of another process.
     let idle = world.process(sleeper());
     tokio::time::sleep(HOUR).await;
     assert!(world.answers().await.is_empty());
@@ -74,7 +74,7 @@ async fn a_sleep_of_no_time_and_one_until_the_past_end_at_once() {
     assert_eq!(trace(world.process(root).run("ana", "s1", "go")).await, [r#"wf@1/wait@1: "awake""#]);
 }
 
-/// Asks for at most an hour.
+/// A workflow whose question stays open for at most an hour.
 fn approval() -> Workflow {
     rerun("wait", async |ctx: Context| {
         let answer: Option<bool> = ctx.ask_within("ok", "Pay?", HOUR).await?;
@@ -87,7 +87,7 @@ fn approval() -> Workflow {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_nobody_answers_is_answered_at_its_deadline() {
+async fn an_unanswered_question_is_answered_at_its_deadline() {
     let world = World::new();
     let runner = world.process(approval());
     trace(runner.run("ana", "s1", "go")).await;
@@ -102,7 +102,7 @@ async fn a_question_that_nobody_answers_is_answered_at_its_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_before_the_deadline_counts_and_the_deadline_does_nothing() {
+async fn an_answer_before_the_deadline_wins_and_the_deadline_does_nothing() {
     let world = World::new();
     let runner = world.process(approval());
     trace(runner.run("ana", "s1", "go")).await;
@@ -155,7 +155,7 @@ async fn several_processes_answer_once() {
     assert_eq!(world.stored().await.last().unwrap(), r#"wf@1/wait@1: "nobody answered""#);
 }
 
-/// Asks for as many seconds as the message says.
+/// A workflow whose question stays open for as many seconds as the message says.
 fn patient() -> Workflow {
     rerun("wait", async |ctx: Context| {
         let limit = ctx.user_content().unwrap().text().parse().unwrap();
@@ -164,9 +164,9 @@ fn patient() -> Workflow {
     })
 }
 
-/// Issue 15: at most two seconds late, as long as one process lives.
+/// The question is answered at most two seconds late if another process is alive.
 #[tokio::test(start_paused = true)]
-async fn what_a_process_asks_that_is_gone_is_answered_within_two_seconds() {
+async fn a_question_of_an_ended_process_is_answered_within_two_seconds() {
     let world = World::new();
     let alive = world.process(patient());
     alive.start_timers();
@@ -188,7 +188,7 @@ async fn what_a_process_asks_that_is_gone_is_answered_within_two_seconds() {
 async fn a_deadline_waits_for_the_run_that_has_the_session() {
     let root = rerun("wait", async |ctx: Context| {
         if ctx.user_content().is_some_and(|content| content.text() == "work") {
-            // No sleep of the run: the run is busy.
+            // This is not a sleep of the run: the run is busy.
             tokio::time::sleep(2 * HOUR).await;
             return Ok("worked");
         }
@@ -207,10 +207,10 @@ async fn a_deadline_waits_for_the_run_that_has_the_session() {
     assert_eq!(lines[1..], [r#"wf@1/wait@1: "worked""#, r#"wf@1/wait@1: "nobody answered""#]);
 }
 
-/// An hour behind the start of the clock, since the epoch.
+/// An hour after the start of the clock, as a time since the epoch.
 const DEADLINE: Duration = Duration::from_secs(1_800_003_600);
 
-/// Issue 15, point 1: with heartbeats, a deadline takes no session from a process that works on a lane beside its question.
+/// With heartbeats, a deadline does not take the session away from a process that works on a parallel lane.
 #[tokio::test(start_paused = true)]
 async fn a_deadline_waits_for_the_run_of_another_process_that_shows_its_work() {
     for (heartbeat, answers) in [(true, 0), (false, 1)] {
@@ -222,7 +222,7 @@ async fn a_deadline_waits_for_the_run_of_another_process_that_shows_its_work() {
                     .with_deadline(std::time::UNIX_EPOCH + DEADLINE)
                     .with_default(false)
             });
-            // No sleep of the run: it stores nothing, and is at work.
+            // This is not a sleep of the run: the node works and stores nothing.
             let works = wf.node("works", async || {
                 tokio::time::sleep(2 * HOUR).await;
                 "worked"
@@ -230,9 +230,12 @@ async fn a_deadline_waits_for_the_run_of_another_process_that_shows_its_work() {
             wf.edge(START, asks).edge(START, works);
             wf.build().unwrap()
         };
-        let process = || match heartbeat {
-            true => world.builder().root(root()).heartbeat(Duration::from_secs(60)).build().unwrap(),
-            false => world.process(root()),
+        let process = || {
+            if heartbeat {
+                world.builder().root(root()).heartbeat(Duration::from_secs(60)).build().unwrap()
+            } else {
+                world.process(root())
+            }
         };
         let (works, other) = (process(), process());
         let run = works.run("ana", "s1", "go").detach();
@@ -248,7 +251,7 @@ async fn a_deadline_waits_for_the_run_of_another_process_that_shows_its_work() {
     }
 }
 
-/// Issue 15, point 1: a run that waits for its next attempt is at work, too.
+/// A run that waits for its next attempt is treated as working.
 #[tokio::test(start_paused = true)]
 async fn a_pause_between_attempts_is_work_elsewhere() {
     let fails = || {
@@ -267,12 +270,12 @@ async fn a_pause_between_attempts_is_work_elsewhere() {
     let found = there.status("s1").await.unwrap().progress;
     assert!(matches!(found, pleach::RunProgress::RunsElsewhere), "{found:?}");
     assert!(run.await.is_err());
-    // Nothing claims it since.
+    // The run has ended, and no process has claimed the session since.
     let found = there.status("s1").await.unwrap().progress;
     assert!(matches!(found, pleach::RunProgress::Failed { .. }), "{found:?}");
 }
 
-/// Issue 15, point 4: the answer of a deadline that a rewind has undone, and its question has not, is given again.
+/// If a rewind undoes the answer of a deadline but not its question, the deadline answers again.
 #[tokio::test(start_paused = true)]
 async fn a_deadline_that_a_rewind_has_undone_comes_again() {
     let mut wf = Workflow::builder("wf");
@@ -326,8 +329,8 @@ async fn a_default_must_fit_and_needs_a_deadline() {
     assert!(failure(number().with_deadline(deadline).with_default(1)).await.ends_with("asks n"));
 }
 
-/// Issue 15: a person's answer and a default never both count, whichever process stores them: each opens the database by itself.
-async fn of_an_answer_and_a_deadline_at_the_same_time_one_counts(backend: Backend) {
+/// A person's answer and a default never both apply, whichever process stores them. Each process opens the database itself.
+async fn if_an_answer_and_a_deadline_race_one_wins(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let world = World::at(&place).await;
     let (here, there) = (world.process(patient()), world.elsewhere(&place).await.process(patient()));
@@ -339,12 +342,12 @@ async fn of_an_answer_and_a_deadline_at_the_same_time_one_counts(backend: Backen
     for round in 0..races {
         let session = SessionKey::new("t", "ana", format!("r{round}"));
         trace(here.run("ana", &session.session_id, "3")).await;
-        // Around the deadline, in this process or in another one.
+        // The answer comes around the deadline, from this process or from another one.
         let offset = Duration::from_micros(round % 5 * 500);
         tokio::time::sleep(Duration::from_millis(2_999) + offset).await;
         let answering = if round % 2 == 0 { &here } else { &there };
         trace(answering.answer(&session, "ok", true).unwrap()).await;
-        // A loser may try again later.
+        // The loser of the race may try again later.
         tokio::time::sleep(Duration::from_secs(2)).await;
         let stored = world.sessions.get_session(&session, Default::default()).await.unwrap().unwrap();
         let answers = stored.events.iter().flat_map(|event| event.function_responses());
@@ -358,11 +361,11 @@ async fn of_an_answer_and_a_deadline_at_the_same_time_one_counts(backend: Backen
             other => panic!("round {round}: {other}"),
         }
     }
-    eprintln!("{backend:?}: {races} races, {people} times a person and {clocks} times the clock was first");
+    eprintln!("{backend:?}: {races} races, the person won {people} times and the clock {clocks} times");
     assert!(people > 0 && clocks > 0, "{people} {clocks}");
 }
 
-/// A node without a result leaves no trace, so an answer that comes late found nothing that had used the default: both counted.
+/// Although a node without a result leaves no trace of its use of the default, a late answer must not apply as well.
 async fn a_late_answer_does_not_replace_a_default(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let world = World::at(&place).await;
@@ -401,10 +404,10 @@ async fn a_late_answer_does_not_replace_a_default(backend: Backend) {
 on_backends! {
     #[tokio::test(start_paused = true)]
     a_late_answer_does_not_replace_a_default,
-    of_an_answer_and_a_deadline_at_the_same_time_one_counts,
+    if_an_answer_and_a_deadline_race_one_wins,
 }
 
-// Found by a reader: items that ask under one id had one deadline among them, and the second question stayed open.
+// Items that ask under one id must not share a deadline.
 #[tokio::test(start_paused = true)]
 async fn runs_that_ask_with_one_id_have_their_own_deadlines() {
     let item = FunctionNode::new("item", async |ctx: Context, Input(hours): Input<u32>| -> Result<Value> {
@@ -427,7 +430,7 @@ async fn runs_that_ask_with_one_id_have_their_own_deadlines() {
     assert_eq!(world.stored().await.last().unwrap(), "wf@1/last@1: [3,[[1,null],[3,null],[2,null]]]");
 }
 
-// Found by a reader: a Runner that has not started its timers fired those of others.
+// A Runner that has not started its timers does not wake the runs of others.
 #[tokio::test(start_paused = true)]
 async fn a_runner_wakes_only_its_own_runs_unless_it_starts_its_timers() {
     let world = World::new();
@@ -436,13 +439,13 @@ async fn a_runner_wakes_only_its_own_runs_unless_it_starts_its_timers() {
     drop(one);
     trace(other.run("ana", "s2", "go")).await;
     tokio::time::sleep(2 * HOUR).await;
-    assert!(world.answers().await.is_empty(), "those of the Runner that is gone");
+    assert!(world.answers().await.is_empty(), "the runs of the dropped Runner are not woken");
     let mine = other.questions(("ana", "s2")).await.unwrap();
-    assert_eq!(mine[0].id, "pleach_timer:wf@1/wait@1:2", "its own was woken");
+    assert_eq!(mine[0].id, "pleach_timer:wf@1/wait@1:2", "its own run was woken");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_whose_reader_leaves_at_the_question_is_woken_too() {
+async fn a_run_whose_reader_leaves_at_the_question_is_woken_as_well() {
     let world = World::new();
     let runner = world.process(approval());
     let mut run = runner.run("ana", "s1", "go");
@@ -452,7 +455,7 @@ async fn a_run_whose_reader_leaves_at_the_question_is_woken_too() {
     assert_eq!(world.stored().await.last().unwrap(), r#"wf@1/wait@1: "nobody answered""#);
 }
 
-// Found by the resume property: a Runner that was dropped fired a deadline that had waited for its run.
+// A dropped Runner does not fire a deadline that has waited for its run.
 #[tokio::test(start_paused = true)]
 async fn a_runner_that_is_gone_fires_nothing() {
     let root = node_with_work();
@@ -460,15 +463,15 @@ async fn a_runner_that_is_gone_fires_nothing() {
     let runner = world.process(root);
     let mut run = runner.run("ana", "s1", "go");
     run.next().await.unwrap().unwrap();
-    // The lane beside the question works on, and the deadline comes.
+    // The parallel lane continues to work while the deadline passes.
     let working = tokio::time::timeout(2 * HOUR, run.next()).await;
-    assert!(working.is_err(), "the run is under way");
+    assert!(working.is_err(), "the run is in progress");
     drop((run, runner));
     tokio::time::sleep(2 * HOUR).await;
     assert!(world.answers().await.is_empty());
 }
 
-/// A lane that asks for an hour, beside one that works for ever.
+/// A workflow of two lanes: one asks for an hour, and the other works forever.
 fn node_with_work() -> Workflow {
     let mut wf = Workflow::builder("wf");
     let ask = wf.add(
@@ -481,7 +484,7 @@ fn node_with_work() -> Workflow {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sleep_beside_another_call_is_refused() {
+async fn a_sleep_that_starts_during_another_call_is_refused() {
     let root = rerun("wait", async |ctx: Context| {
         let lane = async { ctx.ask::<bool>("q", "?").await };
         let sleeper = async { ctx.sleep(HOUR).await };

@@ -1,6 +1,6 @@
 //! Confirmations and credentials of tool calls: ask, pause, answer, continue.
 //!
-//! What is expected was printed by google-adk 2.13.0 for the same tools, where a comment does not say otherwise.
+//! Unless a comment gives another source, google-adk 2.13.0 printed the expected values for the same tools.
 // R129, R130, R510, R511, R852, R920, R931
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const SURE: &str = "wf_tool_confirmation:wf@1/add@1";
 const OWN: &str = "wf_tool_confirmation:wf@1/own@1";
 const AUTH: &str = "wf_auth:wf@1/secret@1";
 
-/// The call by which the last stored event asks.
+/// The call with which the last stored event asks.
 async fn asked(sessions: &InMemorySessionService) -> FunctionCall {
     let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
     let event = session.events.last().unwrap();
@@ -33,13 +33,13 @@ async fn asked(sessions: &InMemorySessionService) -> FunctionCall {
     call
 }
 
-/// The whole session as JSON text, as a client may get it.
+/// The whole session as JSON text, as a client might get it.
 async fn everything(sessions: &InMemorySessionService) -> String {
     let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
     format!("{} {}", serde_json::to_string(&session.events).unwrap(), serde_json::to_string(&session.state).unwrap())
 }
 
-/// Answers as a client does that knows nothing of this crate.
+/// Answers as a client does that does not know this crate.
 fn reply(runner: &Runner, id: &str, response: Value) -> pleach::Run {
     let response = FunctionResponse::new(id, "adk_request_input", response.as_object().unwrap().clone());
     runner.start(RunRequest::new(("ana", "s1")).message(vec![Part::function_response(response)]))
@@ -77,7 +77,7 @@ async fn r130_r852_a_gated_call_waits_for_consent() {
 }
 
 #[tokio::test]
-async fn e184_r853_a_rejected_call_gives_an_error_that_plugins_see() {
+async fn e184_r853_a_rejected_call_is_an_error_that_plugins_see() {
     for answer in [json!({"confirmed": false}), json!({"foo": 1}), json!({"response": "{\"confirmed\": true}"})] {
         let notes = Arc::default();
         let (runner, _) = spied(fed(json!(5), add().require_confirmation()), [Spy::new("a", &notes)]);
@@ -104,13 +104,13 @@ async fn r852_a_condition_picks_the_calls_that_need_consent() {
     assert_eq!(trace(free.run("ana", "s1", "go")).await[1], "wf@1/add@1: {\"sum\":5}");
     let (gated, _) = runner(fed(json!(4), picky()));
     assert_eq!(trace(gated.run("ana", "s1", "go")).await[1], format!("wf@1/add@1: asks {SURE}"));
-    // Better than google-adk, where the condition is called with what came: what cannot be judged needs consent.
+    // Better than google-adk, which calls the condition with the raw arguments: arguments that cannot be read need consent.
     let (unread, _) = runner(fed(json!("four"), picky()));
     assert_eq!(trace(unread.run("ana", "s1", "go")).await[1], format!("wf@1/add@1: asks {SURE}"));
 }
 
 #[tokio::test]
-async fn what_is_temporary_is_not_shown_to_whoever_consents() {
+async fn temporary_values_are_not_shown_in_requests_for_consent() {
     #[derive(Deserialize, schemars::JsonSchema)]
     struct Pay {
         #[serde(rename = "temp:pin")]
@@ -130,7 +130,7 @@ async fn what_is_temporary_is_not_shown_to_whoever_consents() {
     assert!(!everything(&sessions).await.contains("1234"));
 }
 
-/// Asks for consent itself, and returns the answer.
+/// A tool that asks for consent itself and returns the answer.
 fn own() -> FunctionTool {
     tool("own", "", async |Args(a): Args<Add>, ctx: ToolContext| -> Result<Value, NodeError> {
         let Some(answer) = ctx.tool_confirmation() else {
@@ -151,7 +151,7 @@ async fn r852_a_tool_asks_for_consent_itself() {
     ] {
         let (runner, sessions) = runner(fed(json!(5), own()));
         trace(runner.run("ana", "s1", "go")).await;
-        // What the tool emits meanwhile does not carry its request away.
+        // Events that the tool emits do not carry its request.
         let question = format!("wf@1/own@1: asks {}", OWN);
         assert_eq!(stored(&sessions).await[1..], ["wf@1/own@1: state {\"asked\":true}".to_owned(), question]);
         let args = asked(&sessions).await.args.unwrap();
@@ -186,7 +186,7 @@ async fn requests_belong_to_tool_calls() {
     assert_eq!(lines[0], expected);
 }
 
-/// The config of an API key, with one of the agent's own.
+/// The config of an API key, including a key of the agent's own.
 fn api_key() -> AuthConfig {
     AuthConfig::new(json!({
         "authScheme": {"type": "apiKey", "in": "header", "name": "X-Key"},
@@ -194,7 +194,7 @@ fn api_key() -> AuthConfig {
     }))
 }
 
-/// A tool that needs a credential, and shows it.
+/// A tool that needs a credential and returns it.
 fn secret(config: AuthConfig) -> FunctionTool {
     tool("secret", "", move |ctx: ToolContext| {
         let config = config.clone();
@@ -234,7 +234,7 @@ async fn r129_every_kind_of_secret_stays_with_the_agent() {
             "credentials": {"username": "u", "password": "hush1", "token": "hush2"},
             "additionalHeaders": {"X": "hush3"},
         },
-        // Beyond google-adk, which sends these along.
+        // Unlike google-adk, which sends these secrets along.
         "oauth2": {"clientId": "c", "clientSecret": "hush4", "accessToken": "hush5", "refreshToken": "hush6", "codeVerifier": "hush7"},
         "serviceAccount": {"scopes": ["s"], "serviceAccountCredential": {"privateKey": "hush8"}},
     });
@@ -257,7 +257,7 @@ async fn r129_every_kind_of_secret_stays_with_the_agent() {
         (&shown, &shown)
     );
     assert_eq!(args["message"], "Please provide your authentication credentials.");
-    // The verifier of an agent's own sign-in waits in the state, as google-adk keeps one that it made.
+    // The verifier of an agent's own sign-in is kept in the state, as google-adk keeps a verifier that it made.
     let all = everything(&sessions).await.replace("hush7", "verifier");
     assert!(!all.contains("hush"), "{all}");
 }
@@ -274,7 +274,7 @@ async fn r931_e186_a_credential_comes_in_several_forms() {
         (json!({"result": 5}), "5"),
         (json!({"authType": "apiKey", "apiKey": "K2"}), "K2"),
         (filled, "K3"),
-        // google-adk reads these as numbers first, and then knows their text no more.
+        // google-adk reads these answers as numbers first and loses their text.
         (json!({"result": "12345678901234567890123"}), "12345678901234567890123"),
         (json!({"result": "1e5"}), "1e5"),
     ] {
@@ -286,11 +286,11 @@ async fn r931_e186_a_credential_comes_in_several_forms() {
         let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
         assert_eq!(session.state, pleach::Map::new(), "credentials are not stored");
         let answer = json!(session.events.iter().find_map(|event| event.function_responses().next()));
-        assert_eq!(answer["response"], json!({"result": "[redacted credential]"}), "issue 10 D3");
+        assert_eq!(answer["response"], json!({"result": "[redacted credential]"}), "the stored answer is redacted");
     }
 }
 
-/// Asks for a credential, and then, with it, for something else.
+/// A tool that asks for a credential and then, with the credential, for consent.
 fn asks_twice() -> FunctionTool {
     tool("secret", "", async |ctx: ToolContext| -> Result<Value, NodeError> {
         let Some(credential) = ctx.get_auth_response(&api_key()) else {
@@ -305,9 +305,9 @@ fn asks_twice() -> FunctionTool {
 
 const SURE_OF_SECRET: &str = "wf_tool_confirmation:wf@1/secret@1";
 
-/// The answer is kept by the process that took it, as long as the invocation needs it.
+/// The process that took the answer keeps it as long as the invocation needs it.
 #[tokio::test]
-async fn d3_a_credential_lasts_through_later_questions_and_is_never_stored() {
+async fn a_credential_lasts_through_later_questions_and_is_never_stored() {
     let (runner, sessions) = runner(first(asks_twice()));
     trace(runner.run("ana", "s1", "{}")).await;
     let lines = trace(runner.answer("s1", AUTH, "hush-1234").unwrap()).await;
@@ -318,9 +318,9 @@ async fn d3_a_credential_lasts_through_later_questions_and_is_never_stored() {
     assert!(!all.contains("hush"), "{all}");
 }
 
-/// issue 10 A2: the stored answer is redacted, and the process that has the credential compares it all the same.
+/// The stored answer is redacted. The process that has the credential can still compare a repeated answer.
 #[tokio::test]
-async fn a2_the_same_credential_again_stores_nothing_and_another_one_is_refused_once_it_was_used() {
+async fn repeating_a_credential_stores_nothing_and_another_one_is_refused_once_the_first_was_used() {
     let (runner, sessions) = runner(first(asks_twice()));
     let count = async || sessions.get_session(&key(), Default::default()).await.unwrap().unwrap().events.len();
     trace(runner.run("ana", "s1", "{}")).await;
@@ -328,11 +328,11 @@ async fn a2_the_same_credential_again_stores_nothing_and_another_one_is_refused_
     let before = count().await;
     let lines = trace(runner.answer("s1", AUTH, "hush-1234").unwrap()).await;
     assert!(lines.iter().all(|line| !line.starts_with('!')), "{lines:?}");
-    assert_eq!(count().await, before, "issue 10 A4: the open question is not stored again");
+    assert_eq!(count().await, before, "the open question is not stored again");
     let only_open = AnswerOptions::new().only_if_open(true);
     let again = runner.answer_with("s1", [(AUTH, "hush-1234")], only_open).unwrap().output::<Value>().await;
     assert!(matches!(again, Err(RunError::AlreadyAnswered { .. })), "{again:?}");
-    // Nothing has completed with it yet.
+    // No run has completed with the credential yet, so another one replaces it.
     trace(runner.answer("s1", AUTH, "hush-12").unwrap()).await;
     let lines = trace(reply(&runner, SURE_OF_SECRET, json!({"confirmed": true}))).await;
     assert_eq!(lines, ["wf@1/secret@1: 7"]);
@@ -344,9 +344,9 @@ async fn a2_the_same_credential_again_stores_nothing_and_another_one_is_refused_
     assert!(!all.contains("hush"), "{all}");
 }
 
-/// Another process knows only that an answer was given: it asks again.
+/// Another process only knows that there was an answer, so it asks again.
 #[tokio::test]
-async fn d3_another_process_asks_for_the_credential_again() {
+async fn another_process_asks_for_the_credential_again() {
     let (runner, sessions) = runner(first(asks_twice()));
     trace(runner.run("ana", "s1", "{}")).await;
     trace(runner.answer("s1", AUTH, "hush-1234").unwrap()).await;
@@ -359,7 +359,7 @@ async fn d3_another_process_asks_for_the_credential_again() {
     assert!(!all.contains("hush"), "{all}");
 }
 
-/// Another process appends to the session while the first answer is taken.
+/// A plugin that appends to the session, as another process would, while the first answer is taken.
 #[derive(Debug)]
 struct Rival {
     sessions: Arc<InMemorySessionService>,
@@ -387,9 +387,9 @@ impl Plugin for Rival {
     }
 }
 
-/// issue 10 D3: what came with a refused answer is not used for another one.
+/// The credential of a refused answer is not used later.
 #[tokio::test]
-async fn d3_a_credential_whose_answer_was_refused_is_not_kept() {
+async fn a_credential_whose_answer_was_refused_is_not_kept() {
     let sessions = Arc::new(InMemorySessionService::new());
     let rival = Rival { sessions: Arc::clone(&sessions), has_come: AtomicBool::new(false) };
     let process =
@@ -401,14 +401,14 @@ async fn d3_a_credential_whose_answer_was_refused_is_not_kept() {
     assert!(lines.len() == 1 && lines[0].starts_with("! ") && lines[0].contains("tale"), "{lines:?}");
     let lines = trace(winner.answer("s1", AUTH, "hush").unwrap()).await;
     assert_eq!(lines, [format!("wf@1/secret@1: asks {SURE_OF_SECRET}")]);
-    // The loser knows no credential: it asks, and does not take its own.
+    // The loser has no credential. It asks and does not use the refused one.
     let lines = trace(reply(&loser, SURE_OF_SECRET, json!({"confirmed": true}))).await;
     assert_eq!(lines, [format!("wf@1/secret@1: asks {AUTH}")]);
 }
 
-/// Tokens, codes and client secrets, whatever the client calls the function that it answers.
+/// This covers tokens, codes and client secrets, whatever function name the client's response has.
 #[tokio::test]
-async fn d3_no_part_of_an_answered_sign_in_is_stored() {
+async fn no_part_of_an_answered_sign_in_is_stored() {
     let (runner, sessions) = runner(first(secret(oauth(json!({})))));
     trace(runner.run("ana", "s1", "{}")).await;
     let args = asked(&sessions).await.args.unwrap();
@@ -430,9 +430,9 @@ async fn d3_no_part_of_an_answered_sign_in_is_stored() {
     assert!(!users.contains("hush") && users.contains("[redacted credential]"), "{users}");
 }
 
-/// A node that is named `user` asks: its event must not be taken for one of the user's.
+/// The event of a node named `user` must not be mistaken for an event of the user.
 #[tokio::test]
-async fn d3_a_credential_for_a_node_named_user_is_not_stored() {
+async fn a_credential_for_a_node_named_user_is_not_stored() {
     let mut wf = Workflow::builder("user");
     let node = FunctionNode::new("user", async || "signed in").auth_config(api_key());
     let user = wf.add(node);
@@ -447,9 +447,9 @@ async fn d3_a_credential_for_a_node_named_user_is_not_stored() {
     assert!(!all.contains("hush"), "{all}");
 }
 
-/// An answer that names no question answers nothing; what it holds is a credential all the same.
+/// A response without an id answers no question, but its content is still treated as a credential.
 #[tokio::test]
-async fn d3_a_credential_without_an_id_is_not_stored() {
+async fn a_credential_without_an_id_is_not_stored() {
     let (runner, sessions) = runner(first(secret(api_key())));
     trace(runner.run("ana", "s1", "{}")).await;
     let mut answer = FunctionResponse::new("", "adk_request_credential", result(json!("hush-1234")));
@@ -466,7 +466,7 @@ fn result(value: Value) -> serde_json::Map<String, Value> {
 }
 
 #[tokio::test]
-async fn r931_what_is_no_credential_fails_the_node_and_null_is_no_answer() {
+async fn r931_an_invalid_credential_fails_the_node_and_null_is_not_an_answer() {
     let malformed = "The auth response is malformed or does not carry back the state generated for this auth request. Return the auth config from the credential request with the authorization result filled in.";
     let no_key = json!({"authScheme": {"type": "apiKey", "in": "query", "name": "k"}});
     for answer in [json!({"junk": 1}), json!({"result": true}), json!({"authType": "magic"}), no_key] {
@@ -536,7 +536,7 @@ async fn r931_a_sign_in_must_bring_back_its_state() {
 }
 
 #[tokio::test]
-async fn r129_what_a_sign_in_lacks_is_named() {
+async fn r129_the_missing_parts_of_a_sign_in_are_named() {
     let scheme = oauth(json!({})).get("auth_scheme").unwrap().clone();
     let oidc = json!({"type": "openIdConnect", "openIdConnectUrl": "https://o"});
     let client = json!({"authType": "openIdConnect", "oauth2": {"clientId": "c"}});
@@ -555,7 +555,7 @@ async fn r129_what_a_sign_in_lacks_is_named() {
         let lines = trace(runner(first(secret(config))).0.run("ana", "s1", "{}")).await;
         assert_eq!(lines[0], format!("wf@1/secret@1: ValueError: {expected}"));
     }
-    // A client without a secret gets PKCE, and one that brings its address keeps it.
+    // A client without a secret uses PKCE, and a client that brings its own address keeps it.
     let (public, sessions) = runner(first(secret(oauth(json!({"clientSecret": null})))));
     trace(public.run("ana", "s1", "{}")).await;
     let args = asked(&sessions).await.args.unwrap();

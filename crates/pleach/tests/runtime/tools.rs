@@ -1,6 +1,6 @@
-//! Tools as nodes: arguments, results, failures, hooks of plugins. Sections 8b and 13.4 of the runtime's rules.
+//! Tools as nodes: arguments, results, failures, hooks of plugins. They are sections 8b and 13.4 of the runtime's rules.
 //!
-//! What is expected was printed by google-adk 2.13.0 for the same tools, where a comment does not say otherwise.
+//! Unless a comment gives another source, google-adk 2.13.0 printed the expected values for the same tools.
 
 use std::fmt::{self, Debug};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -41,7 +41,7 @@ fn add_both() -> FunctionTool {
     tool("add2", "Adds.", async |Args(a): Args<Both>| json!({"sum": a.x + a.y}))
 }
 
-/// A workflow that gives `input` to the tool.
+/// A workflow that passes `input` to the tool.
 pub(crate) fn fed(input: Value, tool: impl Tool) -> Workflow {
     let mut wf = Workflow::builder("wf");
     let src = wf.node("src", move || std::future::ready(input.clone()));
@@ -58,7 +58,7 @@ pub(crate) fn first(tool: impl Tool) -> Workflow {
     wf.build().unwrap()
 }
 
-/// What the last event of a run of `workflow` says.
+/// The last line of the trace of a run of `workflow`.
 async fn last(workflow: Workflow, message: &str) -> String {
     let lines = trace(runner(workflow).0.run("ana", "s1", message)).await;
     lines.last().unwrap().clone()
@@ -76,7 +76,7 @@ async fn e144_e147_r851_arguments_are_made_of_any_input() {
     };
     check(json!({"x": 5}), add(), "wf@1/add@1: {\"sum\":7}").await;
     check(json!({"x": 5, "y": 1, "z": 0}), add(), "wf@1/add@1: {\"sum\":6}").await;
-    // One required parameter, whatever others there are.
+    // A single required parameter gets the input, whatever other parameters there are.
     check(json!(5), add(), "wf@1/add@1: {\"sum\":7}").await;
     check(json!("5"), add(), "wf@1/add@1: {\"sum\":7}").await;
     check(json!(" {\"x\": 4} "), add(), "wf@1/add@1: {\"sum\":6}").await;
@@ -104,15 +104,15 @@ async fn e145_required_parameters_come_from_the_state() {
     let (both, maybe) = (wf.tool(add_both()), wf.tool(add()));
     wf.edge(START, src).edge(src.dynamic(), (both, maybe));
     let lines = trace(runner(wf.build().unwrap()).0.run("ana", "s1", "go")).await;
-    // `y` of the other tool has a default: it is not looked for.
+    // `y` of the other tool has a default, so the state is not searched for it.
     assert_eq!(lines[1..3], ["wf@1/add2@1 [add2@1]: {\"sum\":8}", "wf@1/add@1 [add@1]: {\"sum\":3}"]);
 }
 
 #[tokio::test]
-async fn l107_missing_and_bad_arguments_are_told_in_the_result() {
+async fn l107_missing_and_bad_arguments_are_reported_in_the_result() {
     let missing = "wf@1/add2@1: {\"error\":\"Invoking `add2()` failed as the following mandatory input parameters are not present:\\ny\\nYou could retry calling this tool, but it is IMPORTANT for you to provide all the mandatory parameters.\"}";
     assert_eq!(last(fed(json!({"x": 1}), add_both()), "go").await, missing);
-    // Every one is named, and no value is shown: results are stored.
+    // All bad arguments are named. No value is shown, because results are stored.
     let bad = "wf@1/add2@1: {\"error\":\"Invoking `add2()` failed due to argument validation errors:\\nParameter 'x': invalid type: string, expected i64\\nParameter 'y': invalid type: sequence, expected i64\\nYou could retry calling this tool with corrected argument types.\"}";
     assert_eq!(last(fed(json!({"x": "secret", "y": []}), add_both()), "go").await, bad);
     assert_eq!(last(fed(json!({"x": "1", "y": 2.0}), add_both()), "go").await, "wf@1/add2@1: {\"sum\":3}");
@@ -172,7 +172,7 @@ async fn r410_an_attempt_has_a_time_limit() {
 }
 
 #[tokio::test]
-async fn r301_a_tool_whose_name_is_no_identifier_needs_another_as_a_node() {
+async fn r301_a_tool_whose_name_is_not_an_identifier_needs_another_name_as_a_node() {
     let dashed = || tool("get-weather", "", async || "sun");
     let mut wf = Workflow::builder("wf");
     let node = wf.tool(dashed());
@@ -240,10 +240,10 @@ async fn a_tool_can_ask_in_the_middle_and_run_nodes() {
     );
 }
 
-/// What a hook of a [`Spy`] does with the arguments, the result or the error.
+/// The action of a [`Spy`]'s hook on the arguments, the result or the error.
 type Answer = fn(&mut Value) -> Option<Value>;
 
-/// A plugin that notes what its tool hooks see, and answers as the test sets.
+/// A plugin that records what its tool hooks see and answers as the test sets.
 #[derive(Clone)]
 pub(crate) struct Spy {
     name: &'static str,
@@ -323,7 +323,7 @@ pub(crate) fn spied(root: Workflow, spies: impl IntoIterator<Item = Spy>) -> (Ru
     (builder.build().unwrap(), sessions)
 }
 
-/// Runs `root` with two spies and gives what they saw, and the last event.
+/// Runs `root` with two spies and returns the calls that they saw and the last event.
 async fn played(root: Workflow, change: impl FnOnce(&mut Spy)) -> (Vec<String>, String) {
     let notes = Arc::default();
     let (mut a, b) = (Spy::new("a", &notes), Spy::new("b", &notes));
@@ -340,12 +340,12 @@ async fn r852_plugins_see_a_call_answer_it_and_change_its_arguments() {
     assert_eq!(seen[..2], ["before a add {\"x\":5}", "before b add {\"x\":5}"]);
     assert_eq!((&seen[2..], end.as_str()), (after(7, 5).as_slice(), "wf@1/add@1: {\"sum\":7}"));
 
-    // An empty object is an answer; the other plugin is not asked, but sees the result.
+    // An empty object is an answer. The other plugin's hook before the tool is not called, but its hook after the tool is.
     let (seen, end) = played(fed(json!(5), add()), |a| a.before = |_| Some(json!({}))).await;
     assert_eq!(seen, ["before a add {\"x\":5}", "after a {\"x\":5} {}", "after b {\"x\":5} {}"]);
     assert_eq!(end, "wf@1/add@1: {}");
 
-    // L101: later plugins and the tool see changed arguments. Null is no answer.
+    // L101: later plugins and the tool see changed arguments. Null is not an answer.
     let change: Answer = |args| {
         args["x"] = json!(40);
         Some(Value::Null)
@@ -390,7 +390,7 @@ async fn l132_a_failing_hook_fails_the_node() {
     assert_eq!(end, "! RuntimeError: Error in plugin 'a' during 'before_tool_callback' callback: no arguments");
 }
 
-/// A tool written by hand: without a declaration it takes objects only.
+/// A hand-written tool. Without a declaration it only takes objects.
 struct Echo;
 
 impl Tool for Echo {

@@ -29,7 +29,7 @@ async fn e18_e21_the_users_message_is_read_as_the_first_node_wants_it() {
     assert_eq!(first::<i64>("12").await.unwrap(), json!(12));
     assert_eq!(first::<Order>("{\"id\":\"9\"}").await.unwrap(), json!({"id": 9, "note": null}));
     assert_eq!(first::<Order>("hello").await.unwrap_err().code(), "ValidationError");
-    assert_eq!(first::<Content>("hi").await.unwrap(), Value::Null, "a message is no output");
+    assert_eq!(first::<Content>("hi").await.unwrap(), Value::Null, "a message is not an output");
 }
 
 #[tokio::test]
@@ -75,7 +75,6 @@ async fn shared_values_are_provided_by_the_app_or_building_fails() {
     assert_eq!(runner.run("ana", "s1", "1.5").output::<f64>().await.unwrap(), 3.0);
 }
 
-/// Issue 10 E.
 #[tokio::test]
 async fn a_value_may_be_provided_in_an_arc() {
     struct Pool(u32);

@@ -1,4 +1,4 @@
-//! Workflows with a declared input: what agents that have them as tools show their models, and what a message must be.
+//! Workflows with a declared input: the declarations that models see if such a workflow is a tool, and the check of messages.
 
 use std::sync::Arc;
 
@@ -102,7 +102,7 @@ fn l199_a_tool_whose_shape_nothing_declares_does_not_build() {
 }
 
 #[tokio::test]
-async fn r304_a_message_that_is_not_the_input_of_a_typed_root_says_what_is_expected() {
+async fn r304_the_error_for_a_message_that_does_not_fit_a_typed_root_names_the_expected_input() {
     for message in ["the mail is down", r#"{"service": "mail"}"#] {
         let (runner, sessions) = runner(triage());
         let lines = trace(runner.run("ana", "s1", message)).await;
@@ -118,7 +118,7 @@ async fn r304_a_message_that_is_not_the_input_of_a_typed_root_says_what_is_expec
 
 #[tokio::test]
 async fn r304_a_message_is_not_checked_again_when_its_invocation_continues() {
-    // An earlier version took any text.
+    // An earlier version of the workflow took any text.
     let mut before = Workflow::builder("triage");
     let read = before.node("read", async |Input(text): Input<String>| text);
     let ask = before.node("ask", async || RequestInput::<bool>::ask("q1", "Fine?"));

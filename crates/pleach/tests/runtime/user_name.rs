@@ -1,4 +1,4 @@
-//! A workflow or a node that is named `user` (issue 10 C1): what it writes is not the user's.
+//! Workflows and nodes named `user`: their events are not the user's events.
 
 use pleach::prelude::*;
 use pleach::{AbortSignal, RunRequest};
@@ -17,7 +17,7 @@ fn ask_in(workflow: &str, node: &str) -> Workflow {
 }
 
 #[tokio::test]
-async fn c1_a_workflow_or_a_node_named_user_asks_once_and_goes_on_with_the_answer() {
+async fn a_workflow_or_a_node_named_user_asks_once_and_continues_with_the_answer() {
     for resumable in [false, true] {
         for (workflow, node) in [("user", "ask"), ("wf", "user"), ("user", "user")] {
             let sessions = Sessions::default();
@@ -32,9 +32,9 @@ async fn c1_a_workflow_or_a_node_named_user_asks_once_and_goes_on_with_the_answe
     }
 }
 
-/// Metadata with the engine's prefix hides no message of the user's, and records nothing in the engine's place.
+/// Metadata with the engine's prefix does not hide the user's messages and records nothing in the engine's name.
 #[tokio::test]
-async fn c1_metadata_of_a_request_is_not_the_engines() {
+async fn metadata_of_a_request_is_not_read_as_the_engines() {
     let metadata = || {
         let runs = serde_json::json!(["wf@1/last@1"]);
         pleach::Map::from_iter([("_adk_trace".to_owned(), 1.into()), ("_adk_completed_runs".to_owned(), runs)])
@@ -51,7 +51,7 @@ async fn c1_metadata_of_a_request_is_not_the_engines() {
 }
 
 #[tokio::test]
-async fn c1_an_aborted_workflow_named_user_waits_for_nothing() {
+async fn an_aborted_workflow_named_user_waits_for_nothing() {
     let sessions = Sessions::default();
     let runner = process(ask_in("user", "ask"), &sessions, true);
     let signal = AbortSignal::new();

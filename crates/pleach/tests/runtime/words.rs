@@ -1,4 +1,4 @@
-//! What errors say: `Display` of the outermost one is enough, and nothing is said twice (issue 10 E).
+//! Texts of errors: `Display` of the outermost error is enough to act on and repeats nothing.
 
 use std::error::Error;
 use std::io;
@@ -43,11 +43,11 @@ async fn the_error_of_a_run_shows_why_its_node_failed() {
     let node = FunctionNode::new("convert", async || Err::<i64, _>(RateError(io::Error::other("connection refused"))));
     let error = runner(node).0.run("ana", "s1", "go").output::<i64>().await.unwrap_err();
     assert_eq!(error.to_string(), "convert@1 failed with RateError: no rate for EUR: connection refused");
-    // The stored text is that of the error alone, as in google-adk.
+    // Only the text of the error itself is stored, as in google-adk.
     assert_eq!(error.message(), "no rate for EUR");
 }
 
-/// Where the stored text is google-adk's, only the text of the run's error has the remedy.
+/// If the stored text is google-adk's, only the error of the run has the remedy.
 #[tokio::test]
 async fn a_text_of_google_adk_gets_a_hint() {
     let node =
@@ -62,7 +62,7 @@ async fn a_text_of_google_adk_gets_a_hint() {
 }
 
 #[tokio::test]
-async fn an_answer_to_no_question_names_those_that_are_open() {
+async fn the_error_of_an_answer_to_no_question_names_the_open_questions() {
     let (runner, _) = runner(FunctionNode::new("ask", async || RequestInput::<bool>::ask("refund", "Refund?")));
     trace(runner.run("ana", "s1", "go")).await;
     let error = runner.answer("s1", "refnd", true).unwrap().output::<bool>().await.unwrap_err();
@@ -74,7 +74,7 @@ async fn an_answer_to_no_question_names_those_that_are_open() {
 }
 
 #[tokio::test]
-async fn a_changed_workflow_says_how_to_go_on() {
+async fn the_error_of_a_changed_workflow_names_the_remedy() {
     let (before, sessions) = runner(FunctionNode::new("ask", async || RequestInput::<bool>::ask("q", "?")));
     trace(before.run("ana", "s1", "go")).await;
     let renamed = FunctionNode::new("query", async || json!(1));
@@ -84,7 +84,7 @@ async fn a_changed_workflow_says_how_to_go_on() {
     assert!(error.to_string().ends_with("Resume with that root, or start a new invocation."), "{error}");
 }
 
-/// Issue 10 E: what `Display` adds to a text that is stored as google-adk words it.
+/// `Display` adds a remedy to a text that is stored in google-adk's wording.
 #[tokio::test]
 async fn every_text_of_google_adk_gets_its_remedy() {
     async fn check(node: impl pleach::Node, message: &str, remedy: &str) {
@@ -106,9 +106,9 @@ async fn every_text_of_google_adk_gets_its_remedy() {
     check(state, "'total'", "the state has no such key; set it first, or read it with `try_get`").await;
 }
 
-/// Issue 10 E: the error of a message that cannot be taken names what to send instead.
+/// The error of a message that cannot be accepted names the message to send instead.
 #[tokio::test]
-async fn a_message_that_cannot_be_taken_says_what_to_send() {
+async fn the_error_of_a_refused_message_says_what_to_send() {
     let (runner, _) = runner(FunctionNode::new("ask", async || RequestInput::<bool>::ask("q", "?")));
     trace(runner.run("ana", "s1", "go")).await;
     let call = Part::function_call(pleach::FunctionCall::new("1", "f", pleach::Map::new()));
@@ -119,7 +119,7 @@ async fn a_message_that_cannot_be_taken_says_what_to_send() {
     assert_eq!(error.to_string(), text);
 }
 
-/// Issue 10 E: no public error ends with its cause alone.
+/// No public error ends with only its cause.
 #[test]
 fn errors_of_services_say_what_to_do() {
     let cause = || "no route to host".into();
@@ -129,7 +129,7 @@ fn errors_of_services_say_what_to_do() {
         ArtifactError::Storage { backend: "x", source: cause() }.to_string(),
     ];
     for text in texts {
-        assert!(text.ends_with("no route to host; look into the log of the storage, then try again"), "{text}");
+        assert!(text.ends_with("no route to host. Check the log of the storage, then try again"), "{text}");
     }
     let reference = ArtifactError::InvalidReference { uri: "artifact://a".to_owned(), reason: "" };
     assert!(reference.to_string().starts_with("artifact reference `artifact://a`"), "{reference}");

@@ -109,7 +109,7 @@ fn e143_e185_limits_and_gates_that_cannot_work_are_faults() {
 }
 
 #[tokio::test]
-async fn c5_items_typed_as_text_get_the_raw_text_and_a_message_that_is_no_text_is_one_item() {
+async fn items_typed_as_text_get_the_raw_text_and_a_message_without_text_is_one_item() {
     let texts = || {
         let mut wf = Workflow::builder("wf");
         let work = wf.parallel(FunctionNode::new("work", async |Input(text): Input<String>| text));

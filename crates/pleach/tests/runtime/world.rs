@@ -1,4 +1,4 @@
-//! A world that several processes share.
+//! A world that several processes share: sessions, clock and ids.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::backends::Place;
 use crate::support::{key, stored};
 
-/// Opens a place; the runtime's time does not pass meanwhile, nor while a database works.
+/// Opens the session service of a place. The runtime's time does not pass in the meantime, nor while a database works.
 async fn held(place: &Place) -> Arc<dyn SessionService> {
     let _held = HeldTime::new();
     let sessions = place.open().await;
@@ -40,12 +40,12 @@ impl World {
         Self { sessions, clock: RuntimeClock::start(), ids: SeqIds::new() }
     }
 
-    /// The same world, seen by a process that has opened the place by itself.
+    /// The same world for a process that has opened the place itself.
     pub(crate) async fn elsewhere(&self, place: &Place) -> Self {
         Self { sessions: held(place).await, ..self.clone() }
     }
 
-    /// A new process.
+    /// The Runner of a new process.
     pub(crate) fn process(&self, root: impl Node) -> Runner {
         self.builder().root(root).build().unwrap()
     }
@@ -59,13 +59,13 @@ impl World {
         stored(&self.sessions).await
     }
 
-    /// How many events the session has.
+    /// The number of events of the session.
     pub(crate) async fn stored_events(&self) -> usize {
         let session = self.sessions.get_session(&key(), Default::default()).await.unwrap();
         session.map_or(0, |session| session.events.len())
     }
 
-    /// The answers that the session holds.
+    /// The answers in the session.
     pub(crate) async fn answers(&self) -> Vec<Value> {
         let session = self.sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
         let responses = session.events.iter().flat_map(|event| event.function_responses());

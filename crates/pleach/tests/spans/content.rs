@@ -1,4 +1,4 @@
-//! What spans contain, and what they never contain; the spans of agents and model calls.
+//! The content of spans, the values that they never contain, and the spans of agents and model calls.
 
 use std::future::pending;
 use std::time::Duration;
@@ -140,7 +140,7 @@ async fn the_model_calls_of_an_agent_have_spans_up_to_their_answers() {
     let model = ScriptedModel::calling("echo", json!({"text": SECRET})).then_error(failed);
     let agent = LlmAgent::builder("helper").model(model).tool(echo).build().unwrap();
     finish(runner(agent).run("ana", "s1", SECRET)).await;
-    // The call of the tool is not within the span of the model that made it.
+    // The span of the tool call is not within the span of the model that made the call.
     let expected = "\
 invoke_workflow helper failed ModelError ERROR
   invoke_node helper failed ModelError ERROR

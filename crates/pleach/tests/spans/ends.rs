@@ -1,4 +1,4 @@
-//! How spans end: failures, attempts, cancellation.
+//! The ends of spans: failures, attempts, cancellation.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ invoke_workflow wf completed
 }
 
 #[tokio::test]
-async fn a_failure_is_told_by_every_span_that_it_ends() {
+async fn every_span_that_a_failure_ends_records_it() {
     let (recorder, _guard) = Recorder::start();
     let inner = workflow("inner", FunctionNode::new("bad", fails));
     finish(runner(workflow("outer", inner)).run("ana", "s1", "go")).await;
@@ -81,7 +81,7 @@ invoke_workflow panics failed PanicError ERROR
 }
 
 #[tokio::test]
-async fn a_failed_child_that_is_caught_fails_alone() {
+async fn the_failure_of_a_caught_child_fails_only_the_child() {
     let (recorder, _guard) = Recorder::start();
     let parent = async |ctx: Context| {
         let given: Result<i64, NodeError> = ctx.run(&FunctionNode::new("bad", fails), ()).await;
@@ -112,7 +112,7 @@ invoke_workflow wf failed ValueError ERROR
     recorder.assert_over();
 }
 
-/// A run that has given one event and hangs in its second node.
+/// A run that has yielded one event and hangs in its second node.
 async fn hanging(abort: AbortSignal) -> pleach::Run {
     let mut wf = Workflow::builder("wf");
     let (one, slow) = (wf.node("one", one), wf.node("slow", never));
@@ -120,7 +120,7 @@ async fn hanging(abort: AbortSignal) -> pleach::Run {
     let request = RunRequest::new(("ana", "s1")).message("go").abort_signal(abort);
     let mut run = runner(wf.build().unwrap()).start(request);
     run.next().await.unwrap().unwrap();
-    // The second node starts, and has nothing to give.
+    // The second node starts and yields nothing.
     assert!(futures::poll!(Box::pin(run.next())).is_pending());
     run
 }
@@ -158,7 +158,7 @@ async fn r1130_an_aborted_run_is_cancelled() {
     recorder.assert_over();
 }
 
-/// What only reads a session is no run: it would count as one in metrics.
+/// Reading a session is not a run. A span would be counted as a run in metrics.
 #[tokio::test]
 async fn the_status_of_a_session_has_no_span() {
     let (recorder, _guard) = Recorder::start();

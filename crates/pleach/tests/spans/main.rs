@@ -1,8 +1,8 @@
 //! Spans of invocations, node runs and tool calls: `docs/tracing.md`.
 //!
-//! The shape of the tree (which spans there are, their names, who is whose parent) is that of google-adk 2.13.0.
+//! The spans, their names and their parents are the same as in google-adk 2.13.0.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics says what is wrong")]
+#![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
 mod content;
 mod ends;

@@ -1,4 +1,4 @@
-//! Warnings about questions: schemas that are not enforced, answers that a body cannot read (issue 10 A1).
+//! Warnings about questions: schemas that are not enforced, and answers that a body cannot read.
 
 use std::net::IpAddr;
 
@@ -9,10 +9,10 @@ use crate::recorder::Recorder;
 use crate::support::{finish, runner};
 
 #[tokio::test]
-async fn a1_a_question_whose_schema_is_not_enforced_is_named_once_with_the_reason() {
+async fn a_question_whose_schema_is_not_enforced_is_named_once_with_the_reason() {
     let (recorder, _guard) = Recorder::start();
     for (schema, reason) in [
-        (json!({"type": "string", "pattern": "(?=a)b"}), "`/pattern` is no valid JSON Schema"),
+        (json!({"type": "string", "pattern": "(?=a)b"}), "`/pattern` is not a valid JSON Schema"),
         (json!({"$id": "https://example.com/x"}), "it uses `$id`"),
         (json!({"type": "string", "pattern": "^a$"}), ""),
     ] {
@@ -35,7 +35,7 @@ async fn a1_a_question_whose_schema_is_not_enforced_is_named_once_with_the_reaso
 }
 
 #[tokio::test]
-async fn a1_an_answer_that_a_body_cannot_read_is_warned_of_without_its_value() {
+async fn a_warning_of_an_answer_that_a_body_cannot_read_hides_its_value() {
     let (recorder, _guard) = Recorder::start();
     let node = FunctionNode::new("node", async |ctx: Context| {
         ctx.ask_with::<i64>(RequestInput::ask("first", "?")).await?;

@@ -1,4 +1,4 @@
-//! [`Recorder`]: a subscriber that keeps every span, what is recorded on it, and whether it is entered and closed.
+//! [`Recorder`]: a subscriber that keeps all spans with their fields and whether they are entered and closed.
 
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write as _};
@@ -12,7 +12,7 @@ use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{Layer, Registry};
 
-/// What was recorded in this thread since [`Recorder::start`].
+/// The spans and warnings of this thread since [`Recorder::start`].
 #[derive(Clone, Default)]
 pub(crate) struct Recorder {
     spans: Arc<Mutex<Vec<Recorded>>>,
@@ -22,19 +22,19 @@ pub(crate) struct Recorder {
 #[derive(Clone, Debug)]
 pub(crate) struct Recorded {
     pub(crate) name: &'static str,
-    /// The parent's place in the order of starts.
+    /// The parent's position in the order of starts.
     pub(crate) parent: Option<usize>,
     pub(crate) fields: BTreeMap<&'static str, String>,
-    /// How often it is entered at the moment.
+    /// The number of times that the span is currently entered.
     pub(crate) entered: i32,
     pub(crate) closed: bool,
 }
 
-/// The place of a span in the order of starts, kept in the registry.
+/// The position of a span in the order of starts, kept in the registry.
 struct Place(usize);
 
 impl Recorder {
-    /// Records until the guard is dropped.
+    /// Starts recording, until the guard is dropped.
     pub(crate) fn start() -> (Self, DefaultGuard) {
         let recorder = Self::default();
         let guard = pleach_testkit::subscribe(Registry::default().with(recorder.clone()));
@@ -45,12 +45,12 @@ impl Recorder {
         self.spans.lock().unwrap().clone()
     }
 
-    /// The fields of the warnings, in their order.
+    /// The fields of the warnings, in the order of the warnings.
     pub(crate) fn warnings(&self) -> Vec<BTreeMap<&'static str, String>> {
         self.events.lock().unwrap().clone()
     }
 
-    /// The spans with these names that exporters show, in the order of their starts.
+    /// The spans that exporters show under this name, in the order of their starts.
     pub(crate) fn named(&self, name: &str) -> Vec<Recorded> {
         self.spans().into_iter().filter(|span| span.shown() == name).collect()
     }
@@ -61,7 +61,7 @@ impl Recorder {
         found.remove(0)
     }
 
-    /// One line per span, below the line of its parent: its name, how it ended, what it failed with.
+    /// One line for each span, below the line of its parent: the name, the outcome and the error.
     pub(crate) fn tree(&self) -> String {
         let spans = self.spans();
         let mut text = String::new();
@@ -71,7 +71,7 @@ impl Recorder {
         text
     }
 
-    /// Nothing is entered, and everything has been closed.
+    /// Checks that no span is entered and that all spans are closed.
     pub(crate) fn assert_over(&self) {
         for span in self.spans() {
             assert!(span.closed && span.entered == 0, "{span:?}");

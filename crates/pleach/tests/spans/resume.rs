@@ -22,7 +22,7 @@ async fn last(_: Input<String>) -> i64 {
     2
 }
 
-/// A question in a workflow below another one, between nodes that run once.
+/// A question in a nested workflow, between nodes that run once.
 fn asking() -> Workflow {
     let mut inner = Workflow::builder("inner");
     let (ask, last) = (inner.node("ask", ask), inner.node("last", last));
@@ -48,10 +48,10 @@ invoke_workflow outer interrupted
     assert_eq!(before.tree(), expected);
     before.assert_over();
 
-    // Another process: nothing is shared but what is stored.
+    // In another process, only the stored session is shared.
     let (after, _guard) = Recorder::start();
     finish(world.runner(asking()).answer(("ana", "s1"), "ok", "yes").unwrap()).await;
-    // What is answered from history does not run, and has no span.
+    // Nodes that are answered from history do not run and have no span.
     let expected = "\
 invoke_workflow outer completed
   invoke_workflow inner completed
@@ -93,7 +93,7 @@ invoke_workflow parent completed
 }
 
 #[tokio::test]
-async fn r1025_a_failed_invocation_goes_on_in_its_trace_and_a_new_one_has_another() {
+async fn r1025_a_failed_invocation_continues_in_its_trace_and_a_new_one_has_another() {
     let world = World::new();
     let (recorder, _guard) = Recorder::start();
     let fails = async || -> Result<i64, NodeError> { Err(NodeError::value("no")) };

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers for the tests of spans.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use pleach::prelude::*;
 use pleach::{InMemorySessionService, Node, Run, RunnerBuilder};
 use pleach_testkit::{FixedClock, SeqIds};
 
-/// What the Runners of several processes share: what is stored, and that no id is made twice.
+/// The sessions and ids that the Runners of several processes share.
 #[derive(Clone, Debug)]
 pub(crate) struct World {
     sessions: Arc<InMemorySessionService>,
@@ -18,7 +18,7 @@ impl World {
         Self { sessions: Arc::new(InMemorySessionService::new()), ids: SeqIds::new() }
     }
 
-    /// A new process over the same store; sleeps end at once.
+    /// A Runner's builder in a new process over the same store. Sleeps end at once.
     pub(crate) fn builder(&self, root: impl Node) -> RunnerBuilder {
         let builder = Runner::builder("t").root(root).sessions(Arc::clone(&self.sessions));
         builder.clock(FixedClock::default()).ids(self.ids.clone())
@@ -33,7 +33,7 @@ pub(crate) fn runner(root: impl Node) -> Runner {
     World::new().runner(root)
 }
 
-/// Reads a run to its end; its spans show how it ended.
+/// Reads a run to its end. The spans show how it ended.
 pub(crate) async fn finish(mut run: Run) {
     while let Some(event) = run.next().await {
         if event.is_err() {

@@ -1,4 +1,4 @@
-//! Which spans there are, and which is whose parent.
+//! The spans and their parents.
 
 use pleach::prelude::*;
 use schemars::JsonSchema;
@@ -26,7 +26,7 @@ async fn plus(Input(n): Input<i64>) -> i64 {
     n + 1
 }
 
-/// Two nodes in a workflow of their own.
+/// A nested workflow of two nodes.
 fn inner() -> Workflow {
     let mut wf = Workflow::builder("inner");
     let (plus, again) = (wf.node("plus", plus), wf.node("again", plus));
@@ -84,14 +84,14 @@ invoke_workflow wf completed
 }
 
 #[tokio::test]
-async fn a_root_that_is_no_workflow_has_a_span_of_its_own() {
+async fn a_root_that_is_not_a_workflow_has_a_span_of_its_own() {
     let (recorder, _guard) = Recorder::start();
     finish(runner(FunctionNode::new("one", one)).run("ana", "s1", "go")).await;
     assert_eq!(recorder.tree(), "invoke_workflow one completed\n  invoke_node one completed\n");
 }
 
 #[tokio::test]
-async fn attributes_are_those_of_the_genai_conventions() {
+async fn attributes_follow_the_genai_conventions() {
     let (recorder, _guard) = Recorder::start();
     let mut wf = Workflow::builder("outer");
     let first = wf.node("one", one);
@@ -101,7 +101,7 @@ async fn attributes_are_those_of_the_genai_conventions() {
     finish(runner(wf.build().unwrap()).run("ana", "s1", "go")).await;
     let fields = |name: &str| {
         let mut fields = recorder.one(name).fields;
-        // An id made from a hash, and one that counts.
+        // One id is a hash, the other one is a counter.
         assert_eq!(fields.remove("pleach.trace_id").map(|id| id.len()).unwrap_or(32), 32);
         assert!(fields.remove("gcp.vertex.agent.invocation_id").unwrap().starts_with("e-"));
         if let Some(call) = fields.remove("gen_ai.tool.call.id") {
@@ -147,7 +147,7 @@ async fn spans_are_entered_only_while_their_runs_are_polled() {
         Value::from(1)
     };
     let mut wf = Workflow::builder("wf");
-    // They take turns: each finds its own span again.
+    // The nodes take turns, and each finds its own span again.
     let (left, right) = (wf.node("left", body), wf.node("right", body));
     wf.edge(START, left).edge(START, right);
     let runner = runner(wf.build().unwrap());
@@ -156,7 +156,7 @@ async fn spans_are_entered_only_while_their_runs_are_polled() {
         assert_eq!(current(), None);
         assert!(recorder.spans().iter().all(|span| span.entered == 0));
     }
-    // The run is still there, and over.
+    // The run has ended, although its value still exists.
     recorder.assert_over();
     drop(run);
 }

@@ -1,4 +1,4 @@
-//! The clock and the ids, shared by several Runners.
+//! The test clock and the counted ids, shared by several Runners.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ impl World {
     }
 }
 
-/// Hangs the first time, and fails the second.
+/// A workflow whose step hangs the first time and fails the second time.
 fn flaky() -> Workflow {
     let tries = Arc::new(AtomicU32::new(0));
     alone(move |ctx, _| {
@@ -62,7 +62,7 @@ async fn time_outs_and_retries_wait_for_the_test() {
     let world = World::new(TestClock::new());
     let run = world.process(flaky()).run("ana", "s1", "go").output::<String>();
     let advance = async {
-        // The time-out of the first attempt, the pause behind it, and behind the second one. Each attempt has a time-out.
+        // The time-out of the first attempt, the pause after it, and the pause after the second attempt. Each attempt has a time-out.
         let mut passed = Vec::new();
         for _ in 0..3 {
             passed.push(world.clock.advance_to_next_sleep().await.as_secs());
@@ -85,7 +85,7 @@ async fn a_running_clock_follows_paused_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_database_is_no_reason_to_advance_paused_time() {
+async fn paused_time_does_not_advance_while_a_database_works() {
     let folder = tempfile::tempdir().unwrap();
     let held = HeldTime::new();
     let file = pleach::connect(&format!("sqlite:{}", folder.path().join("s.db").display())).await.unwrap();
@@ -94,7 +94,7 @@ async fn a_database_is_no_reason_to_advance_paused_time() {
     let sessions = FaultySessions::new(file, FaultPlan::new().holds_time());
     let runner = Runner::builder("t").root(alone(async |_: Context, text: String| Ok(text)));
     let runner = runner.sessions(sessions).clock(clock.clone()).build().unwrap();
-    // A time-out that must not strike.
+    // A time-out that must not fire.
     let timeout = tokio::time::sleep(Duration::from_millis(1));
     let output = tokio::select! {
         biased;
@@ -168,7 +168,7 @@ async fn sleeps_wake_in_the_order_of_their_times_each_at_its_own() {
     clock.advance(Duration::from_secs(5)).await;
     assert_eq!((*woken.lock().unwrap()).as_slice(), [101.0, 103.0, 105.0]);
     assert_eq!((clock.sleeping(), clock.now()), (1, 105.0));
-    // A sleep that is dropped is none, and no time needs no sleep.
+    // A dropped sleep is removed, and zero time needs no sleep.
     drop(clock.sleep(HOUR));
     clock.sleep(Duration::ZERO).await;
     assert_eq!(clock.sleeping(), 1);
@@ -191,12 +191,12 @@ async fn endless_sleeps_and_durations_are_no_mistake() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_clock_runs_beside_a_future() {
+async fn a_clock_runs_while_a_future_runs() {
     let clock = TestClock::new();
     let sleep = clock.sleep(Duration::from_secs(90));
     clock.run(sleep).await;
     assert_eq!(clock.now(), 1_800_000_090.0);
-    // What ends at once takes no time.
+    // A future that ends at once takes no time.
     assert_eq!(clock.run(async { 7 }).await, 7);
     assert_eq!(clock.now(), 1_800_000_090.0);
 }

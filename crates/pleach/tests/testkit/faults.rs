@@ -1,11 +1,11 @@
-//! Plans that can never strike, and those that did not.
+//! Plans of faults that can never occur, and plans whose faults did not occur.
 
 use std::time::Duration;
 
 use pleach::testkit::{FaultPlan, FaultySessions, Operation, each_seed};
 use pleach::{InMemorySessionService, SessionError, SessionService};
 
-/// Whether a plan is refused when it is made.
+/// Returns true if a plan is refused when it is made.
 fn is_refused(plan: impl FnOnce() -> FaultPlan + std::panic::UnwindSafe) -> bool {
     std::panic::catch_unwind(plan).is_err()
 }

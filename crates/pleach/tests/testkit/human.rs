@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::support::alone;
 
-/// Asks for three sizes, a colour and a name, one after the other.
+/// A workflow that asks for three sizes, a colour and a name, one after the other.
 fn survey() -> Runner {
     let root = alone(async |ctx: Context, _: String| {
         let mut sizes = Vec::new();
@@ -37,7 +37,7 @@ async fn questions_are_answered_by_id_and_pattern_until_none_is_open() {
         .answers_with("*", |question| format!("{} {}", question.message, question.id).into());
     let runner = survey();
     assert!(human.converse(&runner, request()).await.unwrap().is_empty());
-    // The last answer of several is that of all further questions.
+    // The last of several answers is used for all further questions.
     assert_eq!(output(&runner).await, json!([[3, 5, 5], "blue", "Whose? name"]));
 }
 
@@ -59,7 +59,7 @@ async fn an_answer_that_does_not_fit_is_refused_with_the_question() {
 }
 
 #[tokio::test]
-async fn what_is_left_open_is_returned() {
+async fn questions_that_are_left_open_are_returned() {
     let human = ScriptedHuman::new().answers("size-*", 1).leaves_open("colour");
     let runner = survey();
     let open = human.converse(&runner, request()).await.unwrap();
@@ -164,9 +164,9 @@ async fn arguments_that_are_no_object_fail_the_call_of_the_model() {
     assert!(error.to_string().contains("`weather` are not an object"), "{error}");
 }
 
-/// Found by a newcomer: a branch without a rule, before the one with a rule, was an error.
+/// A branch without a rule before the branch with a rule is not an error.
 #[tokio::test]
-async fn of_a_select_the_branch_with_a_rule_counts() {
+async fn the_branch_of_a_select_that_has_a_rule_is_answered() {
     let root = || {
         alone(async |ctx: Context, _: String| {
             let days = std::time::Duration::from_secs(86_400);
@@ -191,7 +191,7 @@ async fn of_a_select_the_branch_with_a_rule_counts() {
     assert_eq!(open.len(), 4);
 }
 
-/// Found by an attacker: a loop of selects got the first of several answers for ever.
+/// A loop of selects does not get the first of several answers again and again.
 #[tokio::test]
 async fn each_select_of_a_loop_gets_the_next_answer() {
     let root = alone(async |ctx: Context, _: String| {

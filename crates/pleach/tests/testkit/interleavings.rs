@@ -9,7 +9,7 @@ use pleach::{InMemorySessionService, JoinNode, SessionKey};
 
 use crate::support::alone;
 
-/// Asks, and returns the answer.
+/// A workflow that asks and returns the answer.
 fn asks() -> Workflow {
     alone(async |ctx: Context, _: String| {
         let answer: String = ctx.ask("who", "Who?").await?;
@@ -17,7 +17,7 @@ fn asks() -> Workflow {
     })
 }
 
-/// Two processes over one store answer one question at the same time, with different answers: the log, and how each ended.
+/// Lets two processes over one store answer one question at the same time with different answers. Returns the log and both ends.
 async fn race(seed: u64) -> (String, Vec<String>) {
     let store = Arc::new(InMemorySessionService::new());
     let (clock, ids) = (TestClock::new(), CountedIds::new());
@@ -69,7 +69,7 @@ async fn everything_that_is_raced_ends_and_keeps_its_place() {
 }
 
 #[tokio::test]
-async fn faults_by_chance_are_those_of_their_seed() {
+async fn random_faults_are_determined_by_their_seed() {
     let errors = async |seed| {
         let plan = FaultPlan::new().seed(seed).rates(0.1, 0.1);
         let sessions = FaultySessions::new(InMemorySessionService::new(), plan);

@@ -1,6 +1,6 @@
-//! `pleach::testkit` through its public API: it passes on workflows that are right, and finds what is planted in others.
+//! `pleach::testkit` through its public API: it passes for correct workflows and finds planted faults.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics says what is wrong")]
+#![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
 mod clock;
 mod faults;

@@ -1,4 +1,4 @@
-//! Runs over a service that keeps large values as artifacts.
+//! Runs over a session service that keeps large values as artifacts.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::support::order;
 
 const LARGE: usize = 2000;
 
-/// A loop, two lanes, a join and a question, of which every output is large.
+/// A workflow with a loop, two lanes, a join and a question, whose outputs are all large.
 fn large() -> Workflow {
     let mut wf = Workflow::builder("wf");
     let count = wf.node("count", async |ctx: Context| {
@@ -37,7 +37,7 @@ fn large() -> Workflow {
     wf.build().unwrap()
 }
 
-/// A run that is cut off anywhere continues from references, with artifacts that outlive its processes.
+/// Checks that a run that is cut off anywhere continues from references, with artifacts that outlive its processes.
 async fn survives(url: String, threshold: usize) {
     let folder = tempfile::tempdir().unwrap();
     let files = folder.path().to_owned();
@@ -79,7 +79,7 @@ async fn postgres_a_run_with_references_survives_every_crash() {
     survives(schema.url(), 1000).await;
 }
 
-/// Steps, idempotency and questions do not notice that every value is elsewhere.
+/// Steps, idempotency and questions work even if every value is stored elsewhere.
 #[tokio::test(start_paused = true)]
 async fn steps_and_questions_survive_with_every_value_outside() {
     let effects = Effects::new();
@@ -95,7 +95,7 @@ async fn steps_and_questions_survive_with_every_value_outside() {
     property.check().await.unwrap_or_else(|failure| panic!("{failure}"));
 }
 
-/// A copy owns its payloads: the source can be deleted.
+/// A copy has its own payloads, so the source can be deleted.
 #[tokio::test]
 async fn a_fork_does_not_need_the_payloads_of_its_source() {
     let artifacts = Arc::new(InMemoryArtifactService::with_clock(Arc::new(SystemClock)));
@@ -133,7 +133,7 @@ async fn a_fork_does_not_need_the_payloads_of_its_source() {
     assert!(rows.events.iter().filter(|event| PayloadSessions::has_references(event)).count() >= 6);
 }
 
-/// A session that has lost a payload does not hide the others that were cut off.
+/// A session that has lost a payload does not hide other sessions that were cut off.
 #[tokio::test]
 async fn a_lost_payload_does_not_stop_recovery() {
     let artifacts = Arc::new(InMemoryArtifactService::with_clock(Arc::new(SystemClock)));

@@ -21,7 +21,7 @@ async fn a_workflow_of_steps_and_questions_survives_every_crash() {
     let human = ScriptedHuman::new().answers("ship", true);
     let property = ResumeProperty::new(order(&effects)).input("1200").human(&human).effects(&effects);
     let report = property.check().await.unwrap();
-    // Every write, before and behind it and when it was handed out.
+    // A crash before every write, after the write, and when its event was handed out.
     assert_eq!(report.crashes.len() % 3, 0);
     let appends = report.crashes.iter().filter(|crash| crash.operation == Operation::Append).count();
     assert_eq!(appends, 3 * report.trace.entries().len());
@@ -82,9 +82,9 @@ async fn retries_time_outs_sleeps_and_deadlines_take_no_time() {
     assert_eq!(last.does, ["gives [\"called\",null,true]"]);
 }
 
-/// The deadline comes while a lane beside it pauses between its attempts: the Runner fires it by itself.
+/// The deadline passes while a parallel lane pauses between its attempts, so the Runner fires it on its own.
 #[tokio::test(start_paused = true)]
-async fn a_deadline_that_comes_during_a_run_is_no_difference() {
+async fn a_deadline_that_comes_during_a_run_is_not_a_difference() {
     let effects = Effects::new();
     let noted = effects.clone();
     let workflow = alone(move |ctx, _| {
@@ -142,7 +142,7 @@ async fn an_agent_with_tools_survives_every_crash_over_several_messages() {
     assert_eq!(effects.count("pay"), 1);
 }
 
-// What must be found.
+// The property must find the following faults.
 
 #[tokio::test(start_paused = true)]
 async fn an_effect_outside_of_a_step_is_found() {
@@ -159,7 +159,7 @@ async fn an_effect_outside_of_a_step_is_found() {
     let human = ScriptedHuman::new().answers("*", true);
     let failure = ResumeProperty::new(workflow).input("1").human(&human).effects(&effects).check().await.unwrap_err();
     assert!(matches!(&failure.fault, ResumeFault::Repeated(effects) if effects == &["charge"]), "{failure}");
-    // Also when nothing is cut off: the answer runs the body again.
+    // The fault is found without a crash, because the answer runs the body again.
     assert!(failure.crash.is_none());
     assert!(failure.to_string().contains("do it in a step"), "{failure}");
 }
@@ -192,7 +192,7 @@ async fn a_call_of_a_tool_that_is_made_again_is_found() {
     let model = ModelByTurn::new().then_call("pay", json!({})).then_call("pay", json!({})).then_text("done");
     let property = ResumeProperty::app(move |name| {
         let (noted, first) = (noted.clone(), std::sync::OnceLock::<String>::new());
-        // The second call uses the key of the first one, whose result is stored.
+        // The second call uses the key of the first call, whose result is stored.
         let pay = tool("pay", "Pays.", move |ctx: ToolContext| {
             noted.record("pay", first.get_or_init(|| ctx.idempotency_key()));
             async { Ok::<_, NodeError>("paid") }
@@ -282,7 +282,7 @@ async fn a_count_that_is_stored_before_its_node_is_done_is_found() {
 async fn a_store_that_loses_an_append_is_found() {
     let human = ScriptedHuman::new().answers("ship", true);
     let property = ResumeProperty::new(order(&Effects::new())).input("1").human(&human);
-    // One store for all processes.
+    // One store is used for all processes.
     let sessions = FaultySessions::new(InMemorySessionService::new(), FaultPlan::new().lose_append(2));
     let property = property.sessions(move || {
         let sessions = sessions.clone();
@@ -307,7 +307,7 @@ async fn the_short_form_panics_with_the_failure() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_workflow_that_fails_fails_the_same_way_behind_every_crash() {
+async fn a_workflow_that_fails_fails_the_same_way_after_every_crash() {
     let workflow = alone(async |ctx: Context, _: String| {
         ctx.step("first", async || Ok(1)).await?;
         Err::<(), _>("broken").class("Broken")?;

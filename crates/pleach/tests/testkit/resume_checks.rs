@@ -1,4 +1,4 @@
-//! What the resume property must not pass, and what it must not blame.
+//! Workflows that the resume property must reject, and workflows that it must accept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::support::{alone, order};
 
-/// Which run of the property a body belongs to: 0 is the first whole one, 1 the second, the others are cut off.
+/// The number of the property's run that a body belongs to: 0 and 1 are whole runs, the others are cut off.
 fn number(ctx: &Context) -> usize {
     let app = &ctx.invocation().session_key().app_name;
     app.as_str().rsplit('-').next().unwrap().parse().unwrap()
@@ -41,9 +41,9 @@ async fn a_store_that_is_not_empty_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_crash_that_is_never_reached_is_no_crash() {
+async fn a_crash_that_is_never_reached_is_reported() {
     let property = ResumeProperty::new(alone(async |ctx: Context, _: String| {
-        // The runs that are cut off write less.
+        // Runs that are cut off write less.
         if number(&ctx) < 2 {
             ctx.emit(Event::message("noted")).await?;
         }
@@ -55,7 +55,7 @@ async fn a_crash_that_is_never_reached_is_no_crash() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whole_runs_that_write_otherwise_are_not_reproducible() {
+async fn whole_runs_that_write_different_events_are_not_reproducible() {
     let property = ResumeProperty::new(alone(async |ctx: Context, _: String| {
         if number(&ctx) == 1 {
             ctx.emit(Event::message("only here")).await?;
@@ -94,7 +94,7 @@ async fn a_workflow_that_has_changed_is_named() {
     assert!(matches!(&failure.fault, ResumeFault::Changed { .. }), "{failure}");
 }
 
-/// A workflow that charges in a step, with a key and an instance of effects.
+/// A workflow that charges in a step, with this key and these effects.
 fn charges(effects: &Effects, key: fn(&Context) -> String) -> Workflow {
     let effects = effects.clone();
     alone(move |ctx, _| {
@@ -116,7 +116,7 @@ async fn effects_with_a_key_of_ones_own_are_refused() {
     let property = ResumeProperty::new(charges(&effects, |_| "order-12".to_owned())).input("1").effects(&effects);
     let failure = fails(property).await;
     assert!(failure.to_string().contains("order-12"), "{failure}");
-    // A part of its own beside the key of the run.
+    // The key has a part of its own besides the key of the run.
     let key = |ctx: &Context| format!("{}-first", ctx.idempotency_key());
     ResumeProperty::new(charges(&effects, key)).input("1").effects(&effects).check().await.unwrap();
 }
@@ -144,11 +144,11 @@ async fn effects_that_nothing_records_are_refused() {
     assert!(failure.to_string().contains("effects"), "{failure}");
 }
 
-/// How often the body of a run of the property has begun.
+/// The number of times that the body of each run of the property has begun.
 #[derive(Clone, Default)]
-struct Begun(Arc<Mutex<BTreeMap<usize, u32>>>);
+struct StartCounts(Arc<Mutex<BTreeMap<usize, u32>>>);
 
-impl Begun {
+impl StartCounts {
     fn next(&self, ctx: &Context) -> u32 {
         let mut begun = self.0.lock().unwrap();
         let count = begun.entry(number(ctx)).or_default();
@@ -157,13 +157,13 @@ impl Begun {
     }
 }
 
-/// Asks with what depends on how often the body has begun.
+/// A property of a workflow whose question depends on the number of times that the body has begun.
 fn asks(question: fn(u32) -> RequestInput<bool>) -> ResumeProperty {
-    let begun = Begun::default();
+    let begun = StartCounts::default();
     let workflow = alone(move |ctx, _| {
         let begun = begun.clone();
         async move {
-            // After an answer the body begins again, so only what comes before the question counts.
+            // After an answer the body begins again, so only the start before the question matters.
             let count = begun.next(&ctx);
             let answer: bool = ctx.ask_with(question(count)).await?;
             Ok(answer)
@@ -189,7 +189,7 @@ async fn the_text_the_payload_and_the_assignee_of_a_question_are_compared() {
 
 #[tokio::test(start_paused = true)]
 async fn a_route_that_is_chosen_by_chance_is_found() {
-    let begun = Begun::default();
+    let begun = StartCounts::default();
     let property = ResumeProperty::app(move |name| {
         let begun = begun.clone();
         let mut wf = Workflow::builder("shop");

@@ -24,7 +24,11 @@ fn on(url: String, effects: &Effects) -> ResumeProperty {
 async fn survives(url: String) {
     let effects = Effects::new();
     let report = on(url, &effects).check().await.unwrap();
-    assert_eq!(report.crashes.len(), 3 * (report.trace.entries().len() + 1), "create_session, and the appends");
+    assert_eq!(
+        report.crashes.len(),
+        3 * (report.trace.entries().len() + 1),
+        "one write is create_session, the others are appends"
+    );
     assert_eq!((effects.count("charge 1200"), effects.count("ship")), (1, 1));
 }
 
@@ -40,7 +44,7 @@ async fn postgres_a_workflow_survives_every_crash() {
     survives(schema.url()).await;
 }
 
-/// A time-out of a node covers what the node stores. Paused time does not advance meanwhile.
+/// The time-out of a node includes the time of its writes. Paused time does not advance during a write.
 async fn holds_time(url: String) {
     let node = FunctionNode::new("order", async |ctx: Context| {
         for number in 0..3 {
@@ -101,7 +105,7 @@ async fn postgres_a_store_that_loses_an_append_is_found() {
     finds_a_lost_append(schema.url()).await;
 }
 
-/// What faults do is the same with every store.
+/// Checks that faults have the same effects with every store.
 async fn faults(inner: impl SessionService) {
     let key = SessionKey::new("app", "ana", "s1");
     let taken = || SessionError::Locked { what: "the file".into(), source: "others".into() };
@@ -128,31 +132,31 @@ async fn faults(inner: impl SessionService) {
     let before = head.revision();
     assert!(sessions.append(&mut head, Arc::clone(&event)).await.is_err());
     assert_eq!((head.revision(), stored().await.events.len()), (before, 1));
-    // The same append again shows that it was stored.
+    // Repeating the append shows that the event was stored.
     sessions.append(&mut head, event).await.unwrap();
     assert_eq!(stored().await.events.len(), 1);
 
     assert!(matches!(sessions.claim(&mut head, 2.0).await, Err(SessionError::Locked { .. })));
     assert!(matches!(sessions.claim(&mut head, 2.0).await, Err(SessionError::Unavailable { .. })));
-    assert!(sessions.claim(&mut head, 3.0).await.unwrap_err().is_stale(), "the lost answer was that of a claim");
+    assert!(sessions.claim(&mut head, 3.0).await.unwrap_err().is_stale(), "the lost answer was the answer to a claim");
     assert_eq!((sessions.calls(Operation::Append), sessions.calls(Operation::Claim), sessions.faults()), (3, 3, 5));
     let trace = Trace::of_session(&sessions, &key).await.unwrap();
     assert_eq!(trace.entries()[0].does, ["says \"first\"", "sets n = 1"]);
 }
 
 #[tokio::test]
-async fn memory_faults_are_those_of_the_plan() {
+async fn memory_faults_follow_the_plan() {
     faults(InMemorySessionService::new()).await;
 }
 
 #[tokio::test]
-async fn sqlite_faults_are_those_of_the_plan() {
+async fn sqlite_faults_follow_the_plan() {
     let folder = tempfile::tempdir().unwrap();
     faults(connect(&format!("sqlite:{}", folder.path().join("s.db").display())).await.unwrap()).await;
 }
 
 #[tokio::test]
-async fn postgres_faults_are_those_of_the_plan() {
+async fn postgres_faults_follow_the_plan() {
     let Some(schema) = Schema::for_test().await else { return };
     faults(connect(&schema.url()).await.unwrap()).await;
 }

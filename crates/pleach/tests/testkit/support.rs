@@ -1,9 +1,9 @@
-//! Workflows that the tests share.
+//! Workflows for several tests.
 
 use pleach::prelude::*;
 use pleach::testkit::Effects;
 
-/// A node that runs again on a resume, in a workflow of its own.
+/// A workflow of one node that runs again on a resume.
 pub(crate) fn alone<F, Fut, T>(body: F) -> Workflow
 where
     F: Fn(Context, String) -> Fut + Clone + Send + Sync + 'static,
@@ -17,7 +17,7 @@ where
     wf.build().unwrap()
 }
 
-/// Charges in a step, asks, ships in a step, counts what it has sold.
+/// A workflow that charges in a step, asks, ships in a step and counts its sales.
 pub(crate) fn order(effects: &Effects) -> Workflow {
     let effects = effects.clone();
     alone(move |ctx, cents| {

@@ -1,4 +1,4 @@
-"""The app of the example `server`, as far as a conversation needs it, for google-adk."""
+"""The part of the app of the example `server` that the conversation needs, for google-adk."""
 
 from google.adk.agents import LlmAgent
 from google.adk.models.base_llm import BaseLlm
@@ -8,7 +8,7 @@ from google.genai import types
 
 
 class Scripted(BaseLlm):
-    """Answers what is said last, as the scripted model of the example does."""
+    """A model that answers the last message, like the scripted model of the example."""
 
     async def generate_content_async(self, llm_request, stream=False):
         del stream

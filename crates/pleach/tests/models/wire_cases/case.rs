@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A file of the folder `files`.
+/// One file of the folder `files`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Case {
@@ -13,12 +13,12 @@ pub(super) struct Case {
     pub(super) provider: Provider,
     #[serde(default = "is_streamed")]
     pub(super) streaming: bool,
-    /// What the user says, one message a run.
+    /// The user's messages, one for each run.
     #[serde(default = "greeting")]
     pub(super) messages: Vec<String>,
-    /// What the server answers, one reply a request.
+    /// The replies of the server, one for each request.
     pub(super) replies: Vec<Reply>,
-    /// What every tool returns.
+    /// The result that every tool returns.
     #[serde(default)]
     pub(super) tool_result: Option<Value>,
 }
@@ -32,24 +32,24 @@ pub(super) enum Provider {
     Gemini,
 }
 
-/// An answer of the server.
+/// One reply of the server.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Reply {
     /// The status line, 200 if there is none.
     status: Option<String>,
-    /// The media type, for replies that are not those of their kind.
+    /// The media type, if it is not the usual one of the kind of reply.
     ct: Option<String>,
     #[serde(flatten)]
     body: Body,
-    /// What is written again and again while the connection stays open.
+    /// The text that is written again and again while the connection stays open.
     then_forever: Option<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Body {
-    /// The data of events, JSON or a text as it is.
+    /// The data of events: JSON, or a string that is sent unchanged.
     Events(Vec<Value>),
     Json(Value),
     Raw(String),
@@ -70,14 +70,14 @@ impl Case {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// Whether the end of a reply is only the idle time-out.
+    /// Whether some reply ends only by the idle time-out.
     pub(super) fn has_endless_reply(&self) -> bool {
         self.replies.iter().any(|reply| reply.then_forever.is_some())
     }
 }
 
 impl Reply {
-    /// The head and the body as they are sent, and what follows them for ever.
+    /// The head and the body as they are sent, and the text that is then repeated.
     pub(super) fn bytes(&self, case: &Case) -> (Vec<u8>, Option<String>) {
         let status = self.status.as_deref().unwrap_or("200 OK");
         let (kind, body) = match &self.body {
@@ -94,7 +94,7 @@ impl Reply {
     }
 }
 
-/// An event as it is written: Anthropic names each.
+/// An event as it is written. Anthropic's events have names.
 fn frame(provider: Provider, event: &Value) -> String {
     let data = event.as_str().map_or_else(|| event.to_string(), str::to_owned);
     match event.get("type").and_then(Value::as_str) {

@@ -1,11 +1,11 @@
-//! What must come of a case.
+//! The expected outcome of a case.
 
 use serde_json::Value;
 
 use super::case::Case;
 use super::play::Played;
 
-/// What must come of a case. What is not set must not come.
+/// The expected outcome of a case. A field that is not set must be absent from the outcome.
 #[derive(Debug, Default)]
 pub(super) struct Expected {
     says: String,
@@ -15,12 +15,12 @@ pub(super) struct Expected {
     error: Option<(String, String)>,
 }
 
-/// The agent ends without an error and has said this.
+/// Expects that the agent ends without an error and has said `text`.
 pub(super) fn says(text: &str) -> Expected {
     Expected { says: text.to_owned(), ..Expected::default() }
 }
 
-/// The agent ends with an error of this code whose text has this in it.
+/// Expects that the agent ends with an error of this code whose message contains `text`.
 pub(super) fn fails(code: &str, text: &str) -> Expected {
     Expected { error: Some((code.to_owned(), text.to_owned())), ..Expected::default() }
 }
@@ -30,25 +30,25 @@ fn owned<const N: usize>(calls: [(&str, Value); N]) -> Vec<(String, Value)> {
 }
 
 impl Expected {
-    /// These calls are made, run once each and are in the history.
+    /// Expects these calls: each runs once and is in the history.
     pub(super) fn calling<const N: usize>(mut self, calls: [(&str, Value); N]) -> Self {
         self.calls = owned(calls);
         self
     }
 
-    /// The tools get these arguments, other than those of the calls.
+    /// Expects that the tools get these arguments instead of the arguments of the calls.
     pub(super) fn running<const N: usize>(mut self, ran: [(&str, Value); N]) -> Self {
         self.ran = Some(owned(ran));
         self
     }
 
-    /// The agent has thought this.
+    /// Expects that the thoughts of the agent are `text`.
     pub(super) fn thinking(mut self, text: &str) -> Self {
         text.clone_into(&mut self.thinks);
         self
     }
 
-    /// The agent has said this before its error.
+    /// Expects that the agent has said `text` before its error.
     pub(super) fn after_saying(mut self, text: &str) -> Self {
         text.clone_into(&mut self.says);
         self
@@ -66,7 +66,7 @@ impl Expected {
         assert_eq!(played.calls, self.calls, "{name}");
         assert_eq!(&played.ran, self.ran.as_ref().unwrap_or(&self.calls), "{name}: the tools that ran");
         if case.streaming && self.error.is_none() {
-            // An answer that is not streamed comes as one event.
+            // An answer that is not streamed is one event.
             let is_shown = played.shown.is_empty() || played.shown == played.said;
             assert!(is_shown, "{name}: the fragments are {:?}", played.shown);
         }

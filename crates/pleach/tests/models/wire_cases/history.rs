@@ -1,4 +1,4 @@
-//! The calls of the history in a request, and whether the provider would take them.
+//! Reads the calls of the history from a request and checks that the provider would accept them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::case::Provider;
 /// Returns the calls of a request's history, in order, with their arguments.
 ///
 /// # Panics
-/// Two calls of the history have one id, or a call has not exactly one result.
+/// Panics if two calls of the history have the same id, or if a call does not have exactly one result.
 pub(super) fn calls(provider: Provider, request: &Value) -> Vec<(String, Value)> {
     match provider {
         Provider::OpenAi => paired(openai(request)),
@@ -18,7 +18,7 @@ pub(super) fn calls(provider: Provider, request: &Value) -> Vec<(String, Value)>
     }
 }
 
-/// A call of the history, or the id of a result.
+/// A call, or the id of a result.
 enum Entry {
     Call { id: String, name: String, arguments: Value },
     Result(String),
@@ -85,7 +85,7 @@ fn has_key(key: &str, value: &Value) -> bool {
     }
 }
 
-/// Gemini pairs by order: after the calls of a content come as many responses, of the same functions.
+/// Gemini pairs calls and responses by order: the calls of a content are followed by as many responses, of the same functions.
 fn gemini(request: &Value) -> Vec<(String, Value)> {
     let mut calls = Vec::new();
     let mut open: Vec<String> = Vec::new();

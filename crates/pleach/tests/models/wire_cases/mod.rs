@@ -1,9 +1,9 @@
-//! Conversations with the servers of providers, as users have reported them: each file of the folder `files` is one.
+//! Conversations with the servers of providers, as users have reported them. Each file of the folder `files` is one conversation.
 //!
 //! A file is `{"provider": "openai" (default) | "anthropic" | "gemini", "streaming": false?, "messages": [..]?,
-//! "replies": [..], "tool_result": ..?}`. The server gives the replies in order, one a request: `events`, `json` or `raw` with
-//! the media type `ct`, with `status` if it is not 200; `then_forever` is written again and again. A module for each topic has
-//! what must come of its files.
+//! "replies": [..], "tool_result": ..?}`. The server sends the replies in order, one for each request. A reply has `events`, `json`, or
+//! `raw` with the media type `ct`, and `status` if it is not 200; `then_forever` is written again and again. One module for each topic
+//! has the expected outcomes of its files.
 
 mod case;
 mod expected;
@@ -20,7 +20,7 @@ mod openai_text;
 mod reported;
 mod warnings;
 
-/// Makes a test of each case, and the list of the files that have one.
+/// Makes a test for each case, and the list of the files that have a test.
 macro_rules! wire_cases {
     ($($test:ident: $file:literal => $expected:expr;)*) => {
         pub(super) const FILES: &[&str] = &[$($file),*];

@@ -1,4 +1,4 @@
-//! Chat completions: calls, whole and in pieces, and their arguments.
+//! Chat completions: calls, sent whole or in pieces, and their arguments.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Plays a case: an agent with tools, under a Runner, at the server.
+//! Plays a case: a Runner with an agent and tools, whose model is at the server.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -19,26 +19,26 @@ use super::server::Server;
 /// The idle time-out of replies that do not end.
 const IDLE: Duration = Duration::from_millis(300);
 
-/// What came of a case.
+/// The outcome of a case.
 #[derive(Debug, Default)]
 pub(super) struct Played {
-    /// What the agent has said, without what it said only in fragments.
+    /// The text that the agent has said, without partial events.
     pub(super) said: String,
-    /// What it has thought.
+    /// The thoughts of the agent.
     pub(super) thought: String,
-    /// What it has said in fragments.
+    /// The text that the agent has said in partial events.
     pub(super) shown: String,
-    /// The calls in the log.
+    /// The calls in the event log.
     pub(super) calls: Vec<(String, Value)>,
     /// The tools that ran, with the arguments that they got.
     pub(super) ran: Vec<(String, Value)>,
     /// The code and the text of the last error.
     pub(super) error: Option<(String, String)>,
-    /// What the server was sent.
+    /// The requests that the server received.
     pub(super) requests: Vec<Value>,
 }
 
-/// Plays the case of this name, and compares what came of it.
+/// Plays the case of this name and compares the outcome.
 pub(super) async fn check(name: &str, expected: Expected) {
     let case = Case::read(name);
     let played = tokio::time::timeout(Duration::from_secs(60), play(&case)).await;
@@ -51,7 +51,8 @@ pub(super) async fn check(name: &str, expected: Expected) {
 
 async fn play(case: &Case) -> Played {
     let server = Server::start(case).await;
-    let ran = Ran { calls: Arc::default(), result: case.tool_result.clone().unwrap_or_else(|| json!("done")) };
+    let ran =
+        RecordingTool { calls: Arc::default(), result: case.tool_result.clone().unwrap_or_else(|| json!("done")) };
     let agent = LlmAgent::builder("helper").model(model(case, &server.url)).tools(ran.tools()).build().unwrap();
     let runner = Runner::builder("demo").root(agent).build().unwrap();
     let mut played = Played::default();
@@ -62,7 +63,7 @@ async fn play(case: &Case) -> Played {
             match event {
                 Ok(event) => played.take(&event),
                 Err(error) => {
-                    // The event of the error has come before.
+                    // The event of the error came before.
                     played.error.get_or_insert_with(|| (String::new(), error.to_string()));
                 }
             }
@@ -104,9 +105,9 @@ impl Played {
     }
 }
 
-/// The tools record that they ran, and all return the same.
+/// A tool that records its calls. All tools return the same result.
 #[derive(Clone)]
-struct Ran {
+struct RecordingTool {
     calls: Arc<Mutex<Vec<(String, Value)>>>,
     result: Value,
 }
@@ -131,7 +132,7 @@ struct Note {
     note: Option<String>,
 }
 
-impl Ran {
+impl RecordingTool {
     fn tools(&self) -> Vec<FunctionTool> {
         let ran = |name: &'static str| {
             let this = self.clone();

@@ -1,4 +1,4 @@
-//! What users of other clients have reported of these servers.
+//! Behaviour of these servers that users of other clients have reported.
 
 use serde_json::json;
 

@@ -9,17 +9,17 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::case::Case;
 
-/// How long the server waits before it writes again what it writes for ever: much shorter than the idle time-out of the tests.
+/// The pause between two writes of a repeated text. It is much shorter than the idle time-out of the tests.
 const PAUSE: Duration = Duration::from_millis(20);
 
 pub(super) struct Server {
-    /// Without a path.
+    /// The URL of the server, without a path.
     pub(super) url: String,
     requests: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Server {
-    /// Plays the replies, one a request. A request beyond them gets a closed connection.
+    /// Starts a server that plays the replies, one for each request. For any further request it closes the connection.
     pub(super) async fn start(case: &Case) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -38,7 +38,7 @@ impl Server {
         Self { url, requests }
     }
 
-    /// The bodies of the requests so far.
+    /// The bodies of all requests so far.
     pub(super) fn requests(&self) -> Vec<Value> {
         self.requests.lock().unwrap().clone()
     }
@@ -59,7 +59,7 @@ async fn read(stream: &mut TcpStream) -> Value {
     }
 }
 
-/// Writes a reply; the client may close the connection at any time.
+/// Writes a reply. The client may close the connection at any time.
 async fn write(mut stream: TcpStream, bytes: Vec<u8>, forever: Option<String>) {
     if stream.write_all(&bytes).await.is_err() {
         return;

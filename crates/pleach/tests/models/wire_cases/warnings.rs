@@ -1,4 +1,4 @@
-//! What the log says of an answer that was repaired.
+//! The log lines about an answer that was repaired.
 
 use std::fmt::{Debug, Write as _};
 use std::sync::{Arc, Mutex};
@@ -30,7 +30,7 @@ impl Visit for Text<'_> {
     }
 }
 
-// One thread: the subscriber of this test sees all that its tasks log.
+// With one thread, the subscriber of this test sees everything that its tasks log.
 #[tokio::test(flavor = "current_thread")]
 async fn an_unknown_word_is_named_and_the_answer_is_not_shown() {
     let warnings = Warnings::default();

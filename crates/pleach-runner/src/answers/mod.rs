@@ -1,0 +1,10 @@
+//! An answer and its question.
+//!
+//! There are two ways in: a plain message (`check_message.rs`) and `Runner::answer` (`check_answers.rs`). Nothing here stores.
+
+pub(crate) mod asked_calls;
+pub(crate) mod check_answers;
+pub(crate) mod check_message;
+pub(crate) mod event;
+pub(crate) mod may_answer;
+pub(crate) mod question_ref;

@@ -1,0 +1,423 @@
+//! [`RunnerBuilder`]: builds a Runner.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pleach_artifact::ArtifactService;
+use pleach_context::engine::{PluginManager, Services};
+use pleach_context::telemetry::InvocationTrace;
+use pleach_context::{AgentMode, CredentialService, Need, Node, Plugin, Provided, SharedToolset, SystemClock};
+use pleach_core::{AppName, Clock, IdGen, RandomIds};
+use pleach_memory::MemoryService;
+use pleach_model::Model;
+use pleach_session::SessionService;
+use pleach_workflow::{BuildError, Fault};
+
+use crate::answers::may_answer::AnswerRule;
+use crate::app::agent_names::warn_of_repeated_names;
+use crate::app::call_limit;
+use crate::app::inner::{Closing, RunnerParts};
+use crate::deadlines::schedule::Timers;
+use crate::opening::open_task::may_open_tasks;
+use crate::run::registry::ActiveRuns;
+use crate::run::span::OnSpan;
+use crate::runner::Runner;
+use crate::sessions::ended_sessions::EndedSessions;
+use crate::sessions::program::program_name;
+use crate::sessions::turns::Turns;
+use crate::{App, EventsCompactionConfig, MayAnswer};
+
+/// Builds a [`Runner`].
+pub struct RunnerBuilder {
+    name: AppName,
+    root: Option<Arc<dyn Node>>,
+    sessions: Option<Arc<dyn SessionService>>,
+    artifacts: Option<Arc<dyn ArtifactService>>,
+    memory: Option<Arc<dyn MemoryService>>,
+    credentials: Option<Arc<dyn CredentialService>>,
+    plugins: Vec<Arc<dyn Plugin>>,
+    provided: Provided,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdGen>,
+    auto_create_session: bool,
+    resumable: bool,
+    compaction: Option<EventsCompactionConfig>,
+    model: Option<Arc<dyn Model>>,
+    max_llm_calls: Option<u32>,
+    max_queued_runs: usize,
+    heartbeat: Option<Duration>,
+    on_span: OnSpan,
+    closing: Closing,
+    closes_confirmations: bool,
+    answer_rule: AnswerRule,
+}
+
+impl RunnerBuilder {
+    /// Returns a builder for an app of this name.
+    pub fn new(app_name: impl Into<AppName>) -> Self {
+        Self {
+            name: app_name.into(),
+            root: None,
+            sessions: None,
+            artifacts: None,
+            memory: None,
+            credentials: None,
+            plugins: Vec::new(),
+            provided: Provided::default(),
+            clock: Arc::new(SystemClock),
+            ids: Arc::new(RandomIds),
+            auto_create_session: true,
+            resumable: false,
+            compaction: None,
+            model: None,
+            max_llm_calls: None,
+            max_queued_runs: 100,
+            heartbeat: None,
+            on_span: OnSpan::default(),
+            closing: Closing::default(),
+            closes_confirmations: false,
+            answer_rule: AnswerRule::default(),
+        }
+    }
+
+    /// Returns a builder with an app's name, root node, plugins and settings.
+    #[must_use]
+    pub fn app(app: App) -> Self {
+        Self {
+            root: Some(app.root),
+            plugins: app.plugins,
+            resumable: app.resumable,
+            compaction: app.compaction,
+            ..Self::new(app.name)
+        }
+    }
+
+    /// Sets the root node, such as a workflow, a function node or an agent.
+    #[must_use]
+    pub fn root(mut self, node: impl Node) -> Self {
+        self.root = Some(Arc::new(node));
+        self
+    }
+
+    /// Sets the session service.
+    #[must_use]
+    pub fn sessions(mut self, service: impl SessionService) -> Self {
+        self.sessions = Some(Arc::new(service));
+        self
+    }
+
+    /// Sets the artifact service.
+    #[must_use]
+    pub fn artifacts(mut self, service: impl ArtifactService) -> Self {
+        self.artifacts = Some(Arc::new(service));
+        self
+    }
+
+    /// Sets the memory service.
+    #[must_use]
+    pub fn memory(mut self, service: impl MemoryService) -> Self {
+        self.memory = Some(Arc::new(service));
+        self
+    }
+
+    /// Sets the credential service.
+    #[must_use]
+    pub fn credentials(mut self, service: impl CredentialService) -> Self {
+        self.credentials = Some(Arc::new(service));
+        self
+    }
+
+    /// Adds a plugin; hooks are called in the order of registration.
+    #[must_use]
+    pub fn plugin(mut self, plugin: impl Plugin) -> Self {
+        self.plugins.push(Arc::new(plugin));
+        self
+    }
+
+    /// Provides a value for handlers that take `Shared<T>`: a `T` or an `Arc<T>`. A later value replaces an earlier one of the
+    /// same type, and a `T` takes precedence over an `Arc<T>`.
+    #[must_use]
+    pub fn provide<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.provided.insert(value);
+        self
+    }
+
+    /// Sets the clock; tests use a fixed one.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Sets the source of ids and randomness; tests use counted ids.
+    #[must_use]
+    pub fn ids(mut self, ids: impl IdGen) -> Self {
+        self.ids = Arc::new(ids);
+        self
+    }
+
+    /// Sets whether the first run creates a missing session: true by default.
+    #[must_use]
+    pub fn auto_create_session(mut self, yes: bool) -> Self {
+        self.auto_create_session = yes;
+        self
+    }
+
+    /// Sets whether checkpoints and completed runs are recorded, so that a resume executes no completed run again, not even
+    /// one without an output.
+    // R1030, R1011
+    #[must_use]
+    pub fn resumable(mut self, yes: bool) -> Self {
+        self.resumable = yes;
+        self
+    }
+
+    /// Sets when long histories are summarised. ADK: `App.events_compaction_config`.
+    // R1150
+    #[must_use]
+    pub fn events_compaction_config(mut self, config: EventsCompactionConfig) -> Self {
+        self.compaction = Some(config);
+        self
+    }
+
+    /// Sets the model of agents that have none, and none above them.
+    // L5
+    #[must_use]
+    pub fn model(mut self, model: impl Model) -> Self {
+        self.model = Some(Arc::new(model));
+        self
+    }
+
+    /// Sets how many model calls each run of an invocation may make whose [`RunConfig`](pleach_context::RunConfig) does not set it; 0 means
+    /// no limit. Without this it is what the environment variable `ADK_MAX_LLM_CALLS` says when the Runner is built, or 500.
+    // L160
+    #[must_use]
+    pub fn max_llm_calls(mut self, calls: u32) -> Self {
+        self.max_llm_calls = Some(calls);
+        self
+    }
+
+    /// Sets how many runs may wait for a session that is busy; 100 without this. See [`RunRequest::queue`](crate::RunRequest::queue).
+    #[must_use]
+    pub fn max_queued_runs(mut self, runs: usize) -> Self {
+        self.max_queued_runs = runs;
+        self
+    }
+
+    /// Sets how long a run may store nothing before it claims its session, by the Runner's clock: a heartbeat, for apps that several
+    /// processes run on one database. None by default.
+    ///
+    /// All processes set the same period. Each of them then sees which sessions the others work on: an unfinished invocation whose session
+    /// changed within the last three periods is [`RunsElsewhere`](crate::RunProgress::RunsElsewhere), is not listed by
+    /// [`Runner::unfinished`], and its deadlines wait for it, unless the very body that asks does the work. A run that has lost its session ends at its next heartbeat, with
+    /// [`SessionError::Stale`](pleach_session::SessionError::Stale), rather than at its next event.
+    ///
+    /// A heartbeat is one [claim](SessionService::claim), so it changes the session's update time and nothing else. Only a run that is polled
+    /// makes one ([detach](crate::Run::detach) those whose readers may be slow), and none while it awaits a plugin's hook or a summary of the
+    /// history. It is a hint and no lock: a process that stops for longer than
+    /// three periods, or whose clock is far off, counts as dead, and when it continues, the fence refuses what it stores.
+    #[must_use]
+    pub fn heartbeat(mut self, period: Duration) -> Self {
+        self.heartbeat = Some(period);
+        self
+    }
+
+    /// Turns heartbeats off, which is the default: for a builder that was made elsewhere. See [`heartbeat`](Self::heartbeat).
+    #[must_use]
+    pub fn no_heartbeat(mut self) -> Self {
+        self.heartbeat = None;
+        self
+    }
+
+    /// Sets a hook that receives the span of every invocation that starts or resumes, before the span is entered; disabled
+    /// spans are skipped. An exporter uses it to put all parts of an invocation into one trace: see `docs/tracing.md`. A later
+    /// call replaces the hook.
+    #[must_use]
+    pub fn on_invocation_span(
+        mut self,
+        hook: impl Fn(&tracing::Span, &InvocationTrace) + Send + Sync + 'static,
+    ) -> Self {
+        self.on_span = OnSpan(Some(Arc::new(hook)));
+        self
+    }
+
+    /// Sets who may answer which question. Without this a caller that is named does not answer what is assigned to others: see
+    /// [`MayAnswer`].
+    #[must_use]
+    pub fn may_answer(mut self, rule: impl MayAnswer) -> Self {
+        self.answer_rule = AnswerRule::new(rule);
+        self
+    }
+
+    /// Sets the time limit for closing each plugin in [`Runner::close`], by the Runner's clock: 5 seconds by default. A plugin
+    /// that takes longer is reported as an error; the others are still closed. ADK: `plugin_close_timeout`.
+    #[must_use]
+    pub fn plugin_close_timeout(mut self, limit: Duration) -> Self {
+        self.closing.limit = limit;
+        self
+    }
+
+    /// Sets whether [`Runner::close`] leaves the plugins open, for plugins that another Runner shares: false by default. ADK:
+    /// `PluginManager.set_skip_closing_plugins`.
+    #[must_use]
+    pub fn skip_closing_plugins(mut self, yes: bool) -> Self {
+        self.closing.skip = yes;
+        self
+    }
+
+    /// Sets whether [`Runner::close`] leaves the session service open, for a service that other Runners share: false by default.
+    #[must_use]
+    pub fn skip_closing_sessions(mut self, yes: bool) -> Self {
+        self.closing.skip_sessions = yes;
+        self
+    }
+
+    /// Finds the parts that every app has and this one lacks.
+    fn missing(&self) -> Vec<Fault> {
+        let no_name = || Fault::config("no_app_name", "an app needs a name: give one to `Runner::builder`");
+        let no = |rule, what: &str, method: &str| {
+            Fault::config(rule, format!("app '{}' has no {what}: call `.{method}(…)`", self.name))
+        };
+        [
+            self.name.is_empty().then(no_name),
+            self.root.is_none().then(|| no("no_root", "root node", "root")),
+            self.sessions.is_none().then(|| no("no_sessions", "session service", "sessions")),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    /// Sets whether a message that answers nothing closes the open confirmations of its session: false by default, as in google-adk, where a
+    /// call that was approved days later still runs.
+    ///
+    /// An invocation that waits for nothing but confirmations is then aborted before the message is stored: its calls are answered, an
+    /// approval is refused ([`RunError::InvocationAborted`](crate::RunError::InvocationAborted)), and the model sees that they did not run.
+    /// Questions of other kinds stay open, with the confirmations beside them.
+    #[must_use]
+    pub fn close_confirmations(mut self, yes: bool) -> Self {
+        self.closes_confirmations = yes;
+        self
+    }
+
+    /// Checks the configuration and returns the Runner.
+    ///
+    /// # Errors
+    /// All faults at once: no root node, no session service, a fault in the root node's declaration, two plugins of one name,
+    /// an incomplete compaction config, an agent without a model, or a missing value that a handler needs.
+    pub fn build(self) -> Result<Runner, BuildError> {
+        let mut faults = self.missing();
+        let plugins = PluginManager::new(self.plugins).unwrap_or_else(|error| {
+            faults.push(Fault::value("duplicate_plugin", error.to_string()));
+            PluginManager::default()
+        });
+        faults.extend(self.compaction.iter().flat_map(EventsCompactionConfig::faults));
+        if self.heartbeat.is_some_and(|period| period.is_zero()) {
+            faults.push(Fault::value("zero_heartbeat", "a heartbeat needs a period that is not zero".to_owned()));
+        }
+        faults.extend(self.root.iter().flat_map(|root| root_faults(&**root)));
+        let mut needs = Vec::new();
+        self.root.iter().for_each(|root| root.needs(&mut needs));
+        faults.extend(needs.iter().filter_map(|need| unmet(need, &self.provided, self.model.as_ref())));
+        let toolsets = toolsets(needs);
+        let (Some(root), Some(sessions), true) = (self.root, self.sessions, faults.is_empty()) else {
+            return Err(BuildError { name: self.name.to_string(), faults });
+        };
+        let services = Services {
+            sent_credentials: pleach_context::engine::KeptCredentials::default(),
+            sessions,
+            artifacts: self.artifacts,
+            memory: self.memory,
+            credentials: self.credentials,
+            plugins,
+            provided: self.provided,
+            model: self.model,
+            clock: self.clock,
+            ids: self.ids,
+        };
+        Ok(Runner::from_parts(RunnerParts {
+            app_name: self.name,
+            may_open_tasks: may_open_tasks(&root.outline()),
+            program: program_name(&*root, self.resumable),
+            root,
+            services: Arc::new(services),
+            auto_create_session: self.auto_create_session,
+            resumable: self.resumable,
+            compaction: self.compaction.map(Arc::new),
+            max_llm_calls: self.max_llm_calls.unwrap_or_else(call_limit::from_environment),
+            max_queued_runs: self.max_queued_runs,
+            heartbeat: self.heartbeat,
+            active: ActiveRuns::default(),
+            ended: EndedSessions::default(),
+            signals: Turns::default(),
+            signal_names: Turns::default(),
+            timers: Timers::default(),
+            on_span: self.on_span,
+            closing: self.closing,
+            closes_confirmations: self.closes_confirmations,
+            answer_rule: self.answer_rule,
+            toolsets,
+        }))
+    }
+}
+
+impl Runner {
+    /// Returns a builder for an app.
+    #[must_use]
+    pub fn app(app: crate::App) -> RunnerBuilder {
+        RunnerBuilder::app(app)
+    }
+}
+
+impl fmt::Debug for RunnerBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunnerBuilder").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Finds what is wrong with the declaration of the root node.
+fn root_faults(root: &dyn Node) -> Vec<Fault> {
+    let spec = root.spec();
+    let mut faults: Vec<Fault> = spec.faults.iter().map(Fault::from).collect();
+    warn_of_repeated_names(root);
+    if root.agent().is_some_and(|agent| agent.mode == Some(AgentMode::SingleTurn)) {
+        let message = format!(
+            "agent '{}' has the mode single_turn and cannot be a root: it must be chat or task, or a node of a workflow",
+            spec.name
+        );
+        faults.push(Fault::value("single_turn_root", message));
+    }
+    faults
+}
+
+/// Returns the fault of an app that does not have what a node needs.
+fn unmet(need: &Need, provided: &Provided, model: Option<&Arc<dyn Model>>) -> Option<Fault> {
+    match need {
+        Need::Value(value) if !provided.has(value) => Some(Fault::config(
+            "not_provided",
+            format!("a node asks for `Shared<{}>`, which nothing provides: call `.provide(…)`", value.name),
+        )),
+        Need::Model(agent) if model.is_none() => Some(Fault::config(
+            "no_model",
+            format!(
+                "agent '{agent}' has no model: give it one with `.model(…)`, or the app with `Runner::builder(…).model(…)`"
+            ),
+        )),
+        Need::Demand(demand) => demand.unmet(model).map(|fault| Fault::value("model_demand", fault)),
+        _ => None,
+    }
+}
+
+/// Returns the toolsets among what nodes need, each once.
+fn toolsets(needs: Vec<Need>) -> Vec<SharedToolset> {
+    let mut toolsets: Vec<SharedToolset> = Vec::new();
+    for need in needs {
+        if let Need::Toolset(set) = need
+            && !toolsets.iter().any(|known| known.is_same(&set))
+        {
+            toolsets.push(set);
+        }
+    }
+    toolsets
+}

@@ -1,0 +1,134 @@
+//! Drains a Runner before its process ends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{join_all, select};
+use pleach_core::{InvocationId, SessionKey};
+
+use crate::run::state::ActiveRun;
+use crate::{RunEnd, Runner};
+
+/// What a drain does with runs that are still active at its deadline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overdue {
+    /// They are stopped where they are. Finished nodes are stored, and [`Runner::resume`] executes the rest in a later
+    /// process. Suits a redeployment.
+    #[default]
+    Cut,
+    /// They are aborted: their open calls are answered and they cannot be resumed.
+    // R1130
+    Abort,
+}
+
+/// The options of [`Runner::drain`]. A [`Duration`] converts into options with that deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DrainOptions {
+    /// How long active runs may take to end by themselves.
+    pub deadline: Duration,
+    /// What happens to those that do not.
+    pub overdue: Overdue,
+    /// How long those may take to stop: to store pending events, answer open calls and run the plugins' hooks.
+    pub grace: Duration,
+}
+
+impl DrainOptions {
+    /// Returns options with this deadline, after which the remaining runs are stopped within five seconds.
+    #[must_use]
+    pub fn new(deadline: Duration) -> Self {
+        Self { deadline, overdue: Overdue::default(), grace: Duration::from_secs(5) }
+    }
+
+    /// Sets what happens to the runs that are active at the deadline.
+    #[must_use]
+    pub fn overdue(mut self, overdue: Overdue) -> Self {
+        self.overdue = overdue;
+        self
+    }
+
+    /// Sets how long those runs may take to stop.
+    #[must_use]
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+}
+
+impl From<Duration> for DrainOptions {
+    fn from(deadline: Duration) -> Self {
+        Self::new(deadline)
+    }
+}
+
+/// The result of a drain: the runs that were active when it began.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Drained {
+    /// The runs, by session.
+    pub runs: Vec<DrainedRun>,
+}
+
+/// One run of a [`Drained`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DrainedRun {
+    /// The session; `None` when it was not known yet.
+    pub session: Option<SessionKey>,
+    /// The invocation, for [`Runner::resume`]; `None` when its message was not stored yet.
+    pub invocation: Option<InvocationId>,
+    /// How the run ended; `None` when it did not stop in time, for example because its reader does not poll it.
+    pub end: Option<RunEnd>,
+}
+
+impl Drained {
+    /// Returns whether every run ended by itself: none was stopped or aborted, and none is still active.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.runs.iter().all(|run| !matches!(run.end, None | Some(RunEnd::Cut | RunEnd::Aborted)))
+    }
+}
+
+impl Runner {
+    /// Drains the Runner: refuses new runs, waits for active ones until the deadline, and stops the rest.
+    ///
+    /// From this call on, every run that begins through this Runner or a clone fails with
+    /// [`RunError::Draining`](crate::RunError::Draining), answers and resumes included. This cannot be undone. Reading,
+    /// following, rewinding and forking still work. Close the Runner afterwards.
+    ///
+    /// A run with a reader makes progress only while its reader polls it; a run that is not polled ends the drain after the
+    /// grace period. All waits use the Runner's clock. ADK has no such call.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, new runs stay refused and active ones continue.
+    pub async fn drain(&self, options: impl Into<DrainOptions>) -> Drained {
+        let options = options.into();
+        self.parts.timers.close();
+        let runs = self.parts.active.drain();
+        if !self.all_ended(&runs, options.deadline).await {
+            for run in runs.iter().filter(|run| run.end().is_none()) {
+                match options.overdue {
+                    Overdue::Cut => run.cut(),
+                    Overdue::Abort => run.abort(),
+                }
+            }
+            self.all_ended(&runs, options.grace).await;
+        }
+        let mut runs: Vec<DrainedRun> = runs.iter().map(|run| DrainedRun::of(run)).collect();
+        runs.sort_by(|a, b| (&a.session, &a.invocation).cmp(&(&b.session, &b.invocation)));
+        Drained { runs }
+    }
+
+    /// Waits at most `at_most` until all runs have ended; returns whether they have.
+    async fn all_ended(&self, runs: &[Arc<ActiveRun>], at_most: Duration) -> bool {
+        let ended = std::pin::pin!(join_all(runs.iter().map(|run| run.ended())));
+        // The runs are polled first, so that those that have already ended count.
+        select(ended, self.parts.services.clock.sleep(at_most)).await;
+        runs.iter().all(|run| run.end().is_some())
+    }
+}
+
+impl DrainedRun {
+    fn of(run: &ActiveRun) -> Self {
+        Self { session: run.key(), invocation: run.invocation(), end: run.end() }
+    }
+}

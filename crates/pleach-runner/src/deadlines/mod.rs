@@ -1,0 +1,10 @@
+//! Answers questions at their deadlines.
+//!
+//! `schedule.rs` knows the times, `watch.rs` waits for them, and `others.rs` reads the deadlines of other processes. Only
+//! `answer.rs` stores.
+
+pub(crate) mod answer;
+pub(crate) mod event;
+pub(crate) mod others;
+pub(crate) mod schedule;
+pub(crate) mod watch;

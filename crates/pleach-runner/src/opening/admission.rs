@@ -1,0 +1,111 @@
+//! Admits a run to its session, or joins it to the active run of the same invocation.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures_util::future::select;
+use pleach_core::{InvocationId, SessionKey};
+
+use crate::app::inner::RunnerParts;
+use crate::run::join::{Difference, Share};
+use crate::run::registry::Admission;
+use crate::run::state::ActiveRun;
+use crate::{RunError, RunRequest};
+
+/// A run that could have been joined has ended.
+pub(crate) struct Ended;
+
+impl RunnerParts {
+    /// Admits a run to the session, or joins it to the run that has the requested invocation.
+    pub(crate) async fn enter_session(
+        &self,
+        request: &RunRequest,
+        run: &Arc<ActiveRun>,
+        key: &SessionKey,
+    ) -> Result<Option<Share>, RunError> {
+        loop {
+            let leader = match self.admit(request, run, key).await? {
+                Admission::Own(ending) => {
+                    for ending in ending {
+                        ending.ended().await;
+                    }
+                    return Ok(None);
+                }
+                Admission::Join(leader) => leader,
+            };
+            if let (Some(difference), Some(invocation)) =
+                (Difference::between(&leader, run), run.requested_invocation())
+            {
+                return Err(difference.error(key.clone(), invocation.clone()));
+            }
+            if let Some(share) = self.share(&leader, run).await {
+                return Ok(Some(share));
+            }
+        }
+    }
+
+    /// Makes `run` a reader of another run; `None` when that has ended.
+    async fn share(&self, leader: &Arc<ActiveRun>, run: &Arc<ActiveRun>) -> Option<Share> {
+        let share = Share::of(Arc::clone(leader));
+        match share {
+            Some(_) => {
+                run.set_leader(leader);
+                self.active.leave(run);
+            }
+            None => leader.ended().await,
+        }
+        share
+    }
+
+    /// Waits until the detached run that keeps the session busy has stored its message; returns whether it is still under way.
+    pub(crate) async fn rival_has_begun(&self, key: &SessionKey) -> bool {
+        let Some(rival) = self.active.of(key).filter(|rival| rival.is_detached()) else { return false };
+        rival.begun().await;
+        rival.end().is_none()
+    }
+
+    /// Joins the run that has the invocation, for answers that are stored already. `Ok(None)` when this run has to continue with
+    /// the invocation itself.
+    ///
+    /// # Errors
+    /// The run that would have been joined has just ended: what is stored has changed.
+    pub(crate) async fn join_answered(
+        &self,
+        run: &Arc<ActiveRun>,
+        key: &SessionKey,
+        invocation: &InvocationId,
+    ) -> Result<Option<Share>, Ended> {
+        let Some(leader) = self.active.lead_or_join(run, key, invocation) else { return Ok(None) };
+        self.share(&leader, run).await.map(Some).ok_or(Ended)
+    }
+
+    /// Admits a run to the session. A queued run waits until the session is not busy.
+    ///
+    /// # Errors
+    /// [`RunError::Busy`], for a queued run when too many wait; [`RunError::Aborted`] or [`RunError::Cut`] when the run is stopped while it waits.
+    async fn admit(&self, request: &RunRequest, run: &Arc<ActiveRun>, key: &SessionKey) -> Result<Admission, RunError> {
+        if !request.queue {
+            return self.active.admit(run, key);
+        }
+        self.active.queue(run, key, self.max_queued_runs)?;
+        loop {
+            while let Some(other) = self.active.before(run, key) {
+                select(pin!(other.ended()), pin!(request.abort.aborted())).await;
+                if run.is_closing() {
+                    return Err(RunError::Cut { invocation: None });
+                }
+                if request.abort.is_aborted() {
+                    return Err(RunError::Aborted);
+                }
+            }
+            if self.active.is_draining() {
+                return Err(RunError::Draining);
+            }
+            match self.active.admit(run, key) {
+                // A detached run has begun in between.
+                Err(RunError::Busy { .. }) => {}
+                admission => return admission,
+            }
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Begins an opened invocation: stores its message and prepares the root node's input.
+// R1103, R1107
+
+use std::sync::Arc;
+
+use pleach_context::engine::{Engine as _, TakenCredentials};
+use pleach_context::{History, InvocationContext, NodeInput};
+use pleach_core::{Content, Event, Map, StateRights};
+use pleach_session::{REDACTIONS, is_left_of};
+
+use crate::RunError;
+use crate::answers::check_message::{AnswerTarget, resolve};
+use crate::app::inner::RunnerParts;
+use crate::deadlines::event::note_deadline;
+use crate::opening::open::Opening;
+use crate::opening::start::{NewMessage, Start};
+use crate::request::message::as_user;
+use crate::run::join::{Difference, kept};
+use crate::run::state::ActiveRun;
+use crate::run::steps::Invocation;
+use crate::sessions::resting_fork::continued;
+
+/// An invocation that has begun.
+pub(crate) enum Begun {
+    /// The root node runs now.
+    Runs(Box<Invocation>),
+    /// The invocation was started before with a request that possibly differs; its recorded result is returned.
+    Repeated(Box<Invocation>, Option<Difference>),
+    /// The recorded result is returned as it is now.
+    Observed(Box<Invocation>),
+}
+
+/// The messages of a run that has stored what it had to store.
+struct Messages {
+    /// The event of the new message.
+    stored: Option<Arc<Event>>,
+    /// The message that started the invocation, as far as requests that join the run can be compared with it.
+    first: Option<Arc<Event>>,
+    /// The root's input.
+    input: Option<Arc<Event>>,
+}
+
+impl Opening {
+    /// Stores what the request has to store, and prepares the root node's run.
+    ///
+    /// # Errors
+    /// An error of a plugin or the session service, or an answer that does not fit after a plugin replaced it. Nothing is
+    /// stored then.
+    pub(crate) async fn begin(
+        self: Box<Self>,
+        parts: &RunnerParts,
+        run: &Arc<ActiveRun>,
+        shown: &mut ShownMessage,
+    ) -> Result<Begun, RunError> {
+        let Self { mut invocation, start, history } = *self;
+        let messages = match start {
+            Start::Message(message) => {
+                let stored = invocation.store_message(parts, message, None, None, shown).await?;
+                // A plugin may have replaced the message; the run has it as it was sent.
+                let first = invocation.has_no_plugins().then(|| Arc::clone(&stored));
+                Messages { first, input: Some(Arc::clone(&stored)), stored: Some(stored) }
+            }
+            Start::Answer { message, target, first } => {
+                let scope = target.isolation_scope.clone();
+                let stored = invocation.store_message(parts, message, Some(target), scope, shown).await?;
+                let input = first.clone().or_else(|| Some(Arc::clone(&stored)));
+                Messages { first, input, stored: Some(stored) }
+            }
+            Start::Task { message, scope, first } => {
+                let stored = invocation.store_message(parts, message, None, Some(scope), shown).await?;
+                Messages { first, input: Some(Arc::clone(&stored)), stored: Some(stored) }
+            }
+            Start::Resume { state, ends_rest, turn, first } => {
+                invocation.store_resume(state, ends_rest).await?;
+                Messages { stored: None, input: turn.or_else(|| first.clone()), first }
+            }
+            Start::Repeat { content, state, rights, first } => {
+                // Boxed, as everything rare: the future of each run is as large as its largest part.
+                let difference = Box::pin(difference(&invocation.ic, &content, (&state, rights), &first)).await?;
+                let messages = Messages { stored: None, first: Some(Arc::clone(&first)), input: Some(first) };
+                let is_same = difference.is_none();
+                return Ok(Begun::Repeated(invocation.prepare(run, messages, history, is_same), difference));
+            }
+            Start::Observe { turn, first } => {
+                let messages = Messages { stored: None, input: turn.or_else(|| first.clone()), first };
+                invocation.close_gate(history.as_deref());
+                return Ok(Begun::Observed(invocation.prepare(run, messages, history, true)));
+            }
+        };
+        if invocation.store.has_stored() {
+            parts.active.announce(run);
+        } else {
+            invocation.close_gate(history.as_deref());
+        }
+        Ok(Begun::Runs(invocation.prepare(run, messages, history, true)))
+    }
+}
+
+impl Invocation {
+    /// Gives the run and the context of the invocation its messages and its history. `begins` unless the request is refused
+    /// because it differs from the one that started the invocation.
+    fn prepare(
+        mut self: Box<Self>,
+        run: &ActiveRun,
+        messages: Messages,
+        history: Option<Box<History>>,
+        begins: bool,
+    ) -> Box<Self> {
+        let Messages { stored, first, input } = messages;
+        // A redaction may have removed a part of the message.
+        if let Some(first) = first.filter(|event| !is_redacted(event)) {
+            run.set_first(&first, self.has_no_plugins());
+        }
+        let engine = self.ic.engine();
+        if begins {
+            run.begin(self.ic.invocation_id());
+        }
+        if let Some(event) = &input {
+            engine.set_user_event(Arc::clone(event));
+        }
+        if let Some(mut history) = history {
+            stored.iter().for_each(|event| history.add(event));
+            engine.set_history(*history);
+        }
+        self.input = input.map_or(NodeInput::Null, NodeInput::Content);
+        self.user_event = stored;
+        self
+    }
+
+    /// Makes the first body claim the session: nothing is stored yet, and of several resumes only one runs.
+    fn close_gate(&self, history: Option<&History>) {
+        if history.is_some() {
+            self.ic.engine().work_gate().close();
+        }
+    }
+
+    fn has_no_plugins(&self) -> bool {
+        self.ic.engine().services().plugins.is_empty()
+    }
+
+    /// Stores the changes of state of a resume. Without any, an event ends the rest of a copied session.
+    async fn store_resume(&mut self, state: Map, ends_rest: bool) -> Result<(), RunError> {
+        let event = match (state.is_empty(), ends_rest) {
+            (false, _) => self.completed(Event::from_author("user").with_state_map(state)),
+            (true, true) => self.continued_event(),
+            (true, false) => return Ok(()),
+        };
+        self.append(event).await.map(drop)
+    }
+
+    /// Stores a message after the plugins have seen it: an answer on the branch of its question, and both in `scope`.
+    async fn store_message(
+        &mut self,
+        parts: &RunnerParts,
+        message: NewMessage,
+        target: Option<AnswerTarget>,
+        scope: Option<Arc<str>>,
+        shown: &mut ShownMessage,
+    ) -> Result<Arc<Event>, RunError> {
+        let NewMessage { content, id, by_deadline, state } = message;
+        let (mut content, target) = match shown.show(&self.ic, content).await? {
+            Seen::AsSent(content) => (content, target),
+            Seen::Replaced(content) => {
+                let target = target.map(|known| self.resolve_again(parts, &content, &known)).transpose()?.flatten();
+                (content, target)
+            }
+        };
+        let sent = TakenCredentials::take_from(&mut content, || self.ic.events());
+        let mut event = Event::from_author("user").with_state_map(state);
+        event.set_isolation_scope(scope);
+        event.set_content(Some(content));
+        id.into_iter().for_each(|id| event.set_id(id));
+        if by_deadline {
+            note_deadline(&mut event);
+        }
+        if let Some(target) = target {
+            event.set_branch(target.branch);
+        }
+        let event = self.completed(event);
+        let stored = self.append(event).await?;
+        // Only after the append: of two concurrent answers, the stored one counts.
+        let ic = &self.ic;
+        ic.engine().services().sent_credentials.keep(ic.session_key(), ic.invocation_id(), sent);
+        Ok(stored)
+    }
+
+    /// Checks an answer that a plugin has replaced.
+    fn resolve_again(
+        &self,
+        parts: &RunnerParts,
+        content: &Content,
+        known: &AnswerTarget,
+    ) -> Result<Option<AnswerTarget>, RunError> {
+        let ic = &self.ic;
+        resolve(content, ic.session_key(), &ic.events(), Some(&known.invocation_id), &*parts.root)
+    }
+}
+
+impl Invocation {
+    /// Appends an event to the session, without the `on_event` hooks.
+    // R1107
+    async fn append(&mut self, event: Arc<Event>) -> Result<Arc<Event>, RunError> {
+        self.store.append(&self.ic, event).await
+    }
+
+    /// Completes a user's event: its invocation, the metadata of the run, its id and time.
+    fn completed(&mut self, mut event: Event) -> Arc<Event> {
+        let ic = &self.ic;
+        event.set_invocation_id(ic.invocation_id().clone());
+        let mut metadata: Map = ic.custom_metadata();
+        metadata.extend(event.custom_metadata().cloned().unwrap_or_default());
+        if !metadata.is_empty() {
+            event.set_custom_metadata(Some(metadata));
+        }
+        self.store.stamp(ic.engine().services(), &mut event);
+        Arc::new(event)
+    }
+
+    /// Returns the event that continues a copied session.
+    fn continued_event(&mut self) -> Arc<Event> {
+        let mut event = continued(self.ic.invocation_id());
+        self.store.stamp(self.ic.engine().services(), &mut event);
+        Arc::new(event)
+    }
+}
+
+/// Finds what a request that starts an invocation again asks for otherwise than the message that started it.
+async fn difference(
+    ic: &InvocationContext,
+    message: &Content,
+    (state_delta, rights): (&Map, StateRights),
+    first: &Event,
+) -> Result<Option<Difference>, RunError> {
+    if is_other_message(ic, message, first).await? {
+        return Ok(Some(Difference::Message));
+    }
+    let kept = kept(state_delta, rights);
+    if kept.is_empty() {
+        return Ok(None);
+    }
+    let is_same = kept == crate::run::join::kept(first.actions().state_delta(), rights)
+        || is_left(first, |original| *original.actions_mut().state_delta_mut() = kept);
+    Ok((!is_same).then_some(Difference::State))
+}
+
+/// Returns whether a message differs from the one that started the invocation, which a plugin may have replaced.
+async fn is_other_message(ic: &InvocationContext, new: &Content, first: &Event) -> Result<bool, RunError> {
+    let is_first = |message: Option<&Content>| {
+        first.content() == message || is_left(first, |original| original.set_content(message.cloned()))
+    };
+    if is_first(Some(new)) {
+        return Ok(false);
+    }
+    let replaced = ic.engine().services().plugins.on_user_message(ic, new).await.map_err(RunError::Plugin)?;
+    Ok(!is_first(replaced.map(as_user).as_ref()))
+}
+
+fn is_redacted(event: &Event) -> bool {
+    event.custom_metadata().is_some_and(|metadata| metadata.contains_key(REDACTIONS))
+}
+
+/// Returns whether a redacted event is what is left of one with other values: these cannot be compared any more.
+fn is_left(redacted: &Event, change: impl FnOnce(&mut Event)) -> bool {
+    if !is_redacted(redacted) {
+        return false;
+    }
+    let mut original = redacted.clone();
+    change(&mut original);
+    is_left_of(&original, redacted)
+}
+
+/// Whether the plugins have seen the message of a request, and what they replaced it with. A request that begins again because
+/// another writer was first does not show it to them again.
+#[derive(Default)]
+pub(crate) struct ShownMessage(Option<Option<Content>>);
+
+/// A message after the plugins have seen it.
+enum Seen {
+    AsSent(Content),
+    Replaced(Content),
+}
+
+impl ShownMessage {
+    async fn show(&mut self, ic: &InvocationContext, message: Content) -> Result<Seen, RunError> {
+        let plugins = &ic.engine().services().plugins;
+        if self.0.is_none() && !plugins.is_empty() {
+            // Boxed: the future of each run is as large as its largest part.
+            let replaced = Box::pin(plugins.on_user_message(ic, &message)).await;
+            self.0 = Some(replaced.map_err(RunError::Plugin)?.map(as_user));
+        }
+        Ok(self.0.iter().flatten().next().cloned().map_or(Seen::AsSent(message), Seen::Replaced))
+    }
+}

@@ -1,0 +1,60 @@
+//! Closes open confirmations when the conversation moves on, in apps that ask for it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pleach_core::{InvocationId, QuestionKind, Session, SessionKey};
+use pleach_session::{GetSessionConfig, open_questions};
+
+use crate::app::inner::RunnerParts;
+use crate::opening::open_task::open_task;
+use crate::run::abort_events::abort_events;
+use crate::run::event_writer::Store;
+use crate::run::question_count::report_closed;
+use crate::{RunError, RunRequest};
+
+impl RunnerParts {
+    /// Closes what waits for nothing but confirmations, before a message that is no answer begins a new invocation.
+    ///
+    /// # Errors
+    /// Those of the session service; a stale error when another process appends at the same time.
+    pub(crate) async fn close_confirmations(&self, request: &RunRequest, key: &SessionKey) -> Result<(), RunError> {
+        if !self.closes_confirmations || !begins_anew(request) {
+            return Ok(());
+        }
+        let loaded = self.services.sessions.get_session(key, GetSessionConfig::all()).await?;
+        let Some(session) = loaded else { return Ok(()) };
+        // A message that is refused closes nothing.
+        self.check_acceptable(request, &session)?;
+        let left = left_behind(&session);
+        let mut store = Store::new(session.head);
+        for invocation in left {
+            for mut event in abort_events(&session.events, &invocation, &self.root.spec().name) {
+                store.stamp(&self.services, &mut event);
+                self.services.sessions.append(&mut store.head, Arc::new(event)).await?;
+            }
+            report_closed(&session.events, &invocation);
+            self.services.sent_credentials.forget(key, &invocation);
+            self.timers.shared.keep_only(key, &invocation, &[]);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a request has a message that answers nothing and continues nothing by name.
+fn begins_anew(request: &RunRequest) -> bool {
+    let is_free = request.invocation_id.is_none() && request.answer_checks.is_none();
+    is_free && request.message.as_ref().is_some_and(|message| message.function_responses().next().is_none())
+}
+
+/// Returns the invocations whose open questions are all confirmations, but that of a task which the message continues.
+fn left_behind(session: &Session) -> Vec<InvocationId> {
+    let mut only_confirms: BTreeMap<InvocationId, bool> = BTreeMap::new();
+    for question in open_questions(&session.events) {
+        let is_confirmation = question.kind == QuestionKind::Confirmation;
+        *only_confirms.entry(question.invocation_id).or_insert(true) &= is_confirmation;
+    }
+    let task = open_task(&session.events).map(|task| task.invocation);
+    only_confirms.retain(|invocation, only| *only && task.as_ref() != Some(invocation));
+    only_confirms.into_keys().collect()
+}

@@ -1,0 +1,14 @@
+//! From a request to an invocation that has begun.
+//!
+//! Loads the session, checks the message, decides once how the run starts, and stores the message. Read `open.rs`, then
+//! `begin.rs`.
+
+pub(crate) mod admission;
+pub(crate) mod agent_to_run;
+pub(crate) mod begin;
+pub(crate) mod close_confirmations;
+pub(crate) mod open;
+pub(crate) mod open_task;
+pub(crate) mod progress;
+pub(crate) mod repeated;
+pub(crate) mod start;

@@ -1,0 +1,392 @@
+//! Opens an invocation: loads the session and checks the request against it. No event is stored; a new session is.
+// R1103–R1105
+
+use std::sync::Arc;
+
+use pleach_context::engine::{Engine as _, InvocationSetup, drop_shown_credentials};
+use pleach_context::{History, StreamingMode};
+use pleach_core::{Content, InvocationId, Session, SessionKey, Unstorable};
+use pleach_session::{CreateSession, GetSessionConfig, SessionError, effective_events_of};
+use pleach_workflow::Engine;
+use smol_str::SmolStr;
+
+use crate::answers::check_answers::{Asked, resolve_answers};
+use crate::answers::check_message::{AnswerTarget, resolve, unstorable_answer};
+use crate::answers::question_ref::AnswerChecks;
+use crate::app::inner::{RunnerParts, check_id, check_ids};
+use crate::opening::admission::Ended;
+use crate::opening::agent_to_run::agent_to_run;
+use crate::opening::open_task::open_task;
+use crate::opening::progress::Progress;
+use crate::opening::start::{Facts, Refusal, Start, decide};
+use crate::request::message::as_user;
+use crate::request::run_request::Refused;
+use crate::run::event_writer::Store;
+use crate::run::join::Share;
+use crate::run::repeat_filter::RepeatFilter;
+use crate::run::state::ActiveRun;
+use crate::run::steps::Invocation;
+use crate::sessions::resting_fork::resting_source;
+use crate::{RunError, RunRequest};
+
+/// The result of opening a request.
+pub(crate) enum Opened {
+    /// An invocation to begin.
+    Own(Box<Opening>),
+    /// Another caller's active run of the same invocation.
+    Join(Share),
+}
+
+/// An opened invocation: its session is loaded and its request is checked.
+pub(crate) struct Opening {
+    pub(crate) invocation: Box<Invocation>,
+    pub(crate) start: Start,
+    /// `None` when the session has no event of the invocation.
+    pub(crate) history: Option<Box<History>>,
+}
+
+/// A request's message after the checks.
+#[derive(Default)]
+struct Checked {
+    message: Option<Content>,
+    answered: Option<AnswerTarget>,
+    /// The history of the answered invocation, if the check has read it.
+    history: Option<Box<History>>,
+}
+
+/// Decides what a request with answers starts.
+enum Admitted {
+    /// It continues the invocation.
+    Own(Box<Session>, Box<Checked>),
+    /// The run that has the answers.
+    Join(Share),
+    /// That run has just ended: what is stored has changed.
+    Again,
+}
+
+impl RunnerParts {
+    /// Finds and loads the session, and checks the request.
+    ///
+    /// # Errors
+    /// An unknown or busy session, an unknown or aborted invocation, an unacceptable message, or an answer that does not fit.
+    pub(crate) async fn open(&self, request: Box<RunRequest>, run: &Arc<ActiveRun>) -> Result<Opened, RunError> {
+        let key = self.session_key(&request.session).await?;
+        check_ids(&key)?;
+        if let Some(refused) = request.refused {
+            let Refused { answer, fault } = *refused;
+            return Err(match answer {
+                Some(id) => unstorable_answer(&id, &Unstorable { field: "response".to_owned(), ..fault }),
+                None => SessionError::Unstorable { key, field: fault.field, reason: fault.reason }.into(),
+            });
+        }
+        if let (Some(id), None) = (&request.invocation_id, &request.message) {
+            check_id("invocation", id.as_str())?;
+        }
+        // Before the session is loaded: behind a run that is just ending the newcomer sees all of it.
+        loop {
+            match self.enter_session(&request, run, &key).await {
+                Ok(Some(share)) => return Ok(Opened::Join(share)),
+                Ok(None) => return self.open_entered(key, request, run).await,
+                Err(busy @ RunError::Busy { .. }) if request.answer_checks.is_some() => {
+                    // Boxed: this is rare and must not enlarge the future of all runs.
+                    if let Some(joined) = Box::pin(self.join_rival(&request, run, &key)).await {
+                        return joined.map(Opened::Join).ok_or(busy);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Joins the detached run that keeps the session busy, for answers that are stored already. `None` when it has ended.
+    async fn join_rival(&self, request: &RunRequest, run: &Arc<ActiveRun>, key: &SessionKey) -> Option<Option<Share>> {
+        match self.rival_has_begun(key).await {
+            true => Some(self.join_repeated(request, run, key).await),
+            false => None,
+        }
+    }
+
+    /// Joins the detached run of a session for answers that are stored already.
+    async fn join_repeated(&self, request: &RunRequest, run: &Arc<ActiveRun>, key: &SessionKey) -> Option<Share> {
+        let session = self.load(key, request).await.ok()?;
+        let checked = self.check_answers(request, request.answer_checks.as_ref()?, &session).ok()?;
+        let answered = checked.answered.filter(|_| checked.message.is_none())?;
+        self.check_rule(request, &session, &answered).await.ok()?;
+        self.join_answered(run, key, &answered.invocation_id).await.ok()?
+    }
+
+    /// Loads the session that a request has entered, and checks the request against it.
+    ///
+    /// # Errors
+    /// Those of [`RunnerParts::open`].
+    pub(crate) async fn open_entered(
+        &self,
+        key: SessionKey,
+        mut request: Box<RunRequest>,
+        run: &Arc<ActiveRun>,
+    ) -> Result<Opened, RunError> {
+        if self.closes_confirmations {
+            // Boxed, as everything rare.
+            Box::pin(self.close_confirmations(&request, &key)).await?;
+        }
+        let (session, checked) = loop {
+            let session = self.load(&key, &request).await?;
+            let stored = session.head.revision();
+            if let Some(ours) = request.at.filter(|at| *at != stored) {
+                return Err(SessionError::Stale { key, stored, ours }.into());
+            }
+            let checked = match &request.answer_checks {
+                Some(answer_checks) => self.check_answers(&request, answer_checks, &session)?,
+                None => self.check_message(request.message.take(), &request, &session)?,
+            };
+            if checked.answered.is_none() {
+                break (session, checked);
+            }
+            // Boxed, as everything rare: the future of each run is as large as its largest part.
+            match Box::pin(self.admit_answers(&request, run, &key, session, checked)).await? {
+                Admitted::Own(session, checked) => break (session, *checked),
+                Admitted::Join(share) => return Ok(Opened::Join(share)),
+                Admitted::Again => {}
+            }
+        };
+        Ok(Opened::Own(self.open_checked(key, request, run, session, checked)?))
+    }
+
+    /// Checks whether the caller may give the answers, and joins the run that has them already.
+    ///
+    /// # Errors
+    /// [`RunError::MayNotAnswer`].
+    async fn admit_answers(
+        &self,
+        request: &RunRequest,
+        run: &Arc<ActiveRun>,
+        key: &SessionKey,
+        session: Box<Session>,
+        checked: Checked,
+    ) -> Result<Admitted, RunError> {
+        if let Some(answered) = &checked.answered {
+            self.check_rule(request, &session, answered).await?;
+            if checked.message.is_some() {
+                run.set_answered(&answered.invocation_id);
+                return Ok(Admitted::Own(session, Box::new(checked)));
+            }
+            match self.join_answered(run, key, &answered.invocation_id).await {
+                Ok(Some(share)) => return Ok(Admitted::Join(share)),
+                Ok(None) => {}
+                Err(Ended) => return Ok(Admitted::Again),
+            }
+        }
+        Ok(Admitted::Own(session, Box::new(checked)))
+    }
+
+    /// Checks whether the caller of a request may give its answers.
+    ///
+    /// # Errors
+    /// [`RunError::MayNotAnswer`].
+    async fn check_rule(
+        &self,
+        request: &RunRequest,
+        session: &Session,
+        answered: &AnswerTarget,
+    ) -> Result<(), RunError> {
+        match (request.by_deadline, &request.caller, &answered.not_asked) {
+            (true, ..) => Ok(()),
+            // google-adk takes it for the result of the call: a caller would speak for a tool.
+            (false, Some(_), Some(id)) => Err(RunError::MayNotAnswer { id: id.clone(), assignee: None }),
+            _ => self.answer_rule.check(request.caller.as_ref(), session.key(), &answered.questions).await,
+        }
+    }
+
+    /// Opens a session that is loaded, for a request that fits it.
+    ///
+    /// # Errors
+    /// [`RunError::UnknownInvocation`], [`RunError::InvocationAborted`] and [`RunError::RefusedState`].
+    fn open_checked(
+        &self,
+        key: SessionKey,
+        mut request: Box<RunRequest>,
+        run: &Arc<ActiveRun>,
+        session: Box<Session>,
+        checked: Checked,
+    ) -> Result<Box<Opening>, RunError> {
+        let Checked { message, answered, history } = checked;
+        let is_free = message.is_some() && answered.is_none() && request.invocation_id.is_none();
+        let task = if is_free && self.may_open_tasks { open_task(&session.events) } else { None };
+        let known = answered.as_ref().map(|answered| answered.invocation_id.clone());
+        let known = known.or_else(|| request.invocation_id.clone()).or_else(|| Some(task.as_ref()?.invocation.clone()));
+        // Of a rewound invocation no event counts (R1141).
+        let own = known.as_ref().map(|id| effective_events_of(&session.events, id)).unwrap_or_default();
+        let progress = Progress::of(&own, &self.root, history);
+        let answers = answered.is_some();
+        let facts = Facts {
+            message,
+            message_id: request.message_id.take(),
+            by_deadline: request.by_deadline,
+            state: std::mem::take(&mut request.state_delta),
+            rights: request.state_rights,
+            answer: answered,
+            task,
+            is_named: request.invocation_id.is_some(),
+            observes: request.observes,
+            is_resting_fork: resting_source(&session).is_some(),
+            progress: &progress,
+        };
+        let mut start = decide(facts).map_err(|refusal| refused(refusal, &key, known.as_ref()))?;
+        start.check_state(&session.state, request.state_rights, std::mem::take(&mut request.reserved_state_delta))?;
+        let repeats = match start.only_repeats() && progress.resumes() {
+            true => RepeatFilter::resume(&own, &self.root.spec().name, answers),
+            false => RepeatFilter::default(),
+        };
+        let invocation_id = known.unwrap_or_else(|| InvocationId::of_uuid(self.services.ids.uuid()));
+        let engine = Arc::new(Engine::new());
+        let entry = agent_to_run(&*self.root, &session.events, progress.resumes().then_some(&invocation_id));
+        let store = Store::new(session.head.clone()).of_run(run);
+        let mut setup = self.setup(&mut request, *session, invocation_id, &engine);
+        if run.streams() {
+            Arc::make_mut(&mut setup.run_config).streaming_mode = StreamingMode::Sse;
+        }
+        let ic = Arc::new(setup.open());
+        let followed = Arc::downgrade(run);
+        ic.engine().set_followers(move |event| {
+            if let Some(run) = followed.upgrade() {
+                run.publish(&event);
+            }
+        });
+        let invocation = Box::new(Invocation::new(ic, engine, entry, store, repeats));
+        Ok(Box::new(Opening { invocation, start, history: progress.history }))
+    }
+
+    /// Opens an invocation of a session that is loaded, to return what is recorded of it.
+    ///
+    /// # Errors
+    /// [`RunError::UnknownInvocation`] and [`RunError::InvocationAborted`].
+    pub(crate) fn open_to_observe(
+        &self,
+        session: Session,
+        mut request: Box<RunRequest>,
+        run: &Arc<ActiveRun>,
+    ) -> Result<Box<Opening>, RunError> {
+        request.observes = true;
+        self.open_checked(session.key().clone(), request, run, Box::new(session), Checked::default())
+    }
+
+    /// Takes the settings from the request.
+    fn setup(
+        &self,
+        request: &mut RunRequest,
+        session: Session,
+        invocation_id: InvocationId,
+        engine: &Arc<Engine>,
+    ) -> InvocationSetup {
+        let mut run_config = std::mem::take(&mut request.config);
+        run_config.max_llm_calls.get_or_insert(self.max_llm_calls);
+        InvocationSetup {
+            // The stored key: a backend may trim the session id.
+            session_key: Arc::clone(session.head.shared_key()),
+            last_update_time: session.head.last_update_time(),
+            invocation_id,
+            agent_name: self.root.agent().map_or(SmolStr::new_static("unknown"), |root| root.name.clone()),
+            agent: self.root.agent().cloned(),
+            run_config: Arc::new(run_config),
+            resumable: self.resumable,
+            services: Arc::clone(&self.services),
+            compaction: self.prompt_compaction(),
+            scheduler: Arc::clone(engine) as _,
+            caller: None,
+            abort: request.abort.clone(),
+            state: session.state,
+            unreadable: session.unreadable,
+            events: session.events,
+        }
+    }
+
+    /// Checks the answers of a request from [`Runner::answer`](crate::Runner::answer).
+    fn check_answers(
+        &self,
+        request: &RunRequest,
+        answer_checks: &AnswerChecks,
+        session: &Session,
+    ) -> Result<Checked, RunError> {
+        let Some(message) = request.message.clone().map(as_user) else { return Ok(Checked::default()) };
+        let asked = Asked {
+            session: session.head.shared_key(),
+            events: &session.events,
+            root: &self.root,
+            credentials: &self.services.sent_credentials,
+        };
+        let taken = resolve_answers(&message, answer_checks, &asked)?;
+        Ok(Checked { message: taken.message, answered: Some(taken.answered), history: Some(taken.history) })
+    }
+
+    /// Finds the question that a message answers, and checks the answer.
+    fn check_message(
+        &self,
+        message: Option<Content>,
+        request: &RunRequest,
+        session: &Session,
+    ) -> Result<Checked, RunError> {
+        let Some(message) = message.map(as_user) else { return Ok(Checked::default()) };
+        let (key, named) = (session.head.key(), request.invocation_id.as_ref());
+        let answered = resolve(&message, key, &session.events, named, &*self.root)?;
+        if let (Some(answered), Some(named)) = (&answered, &request.invocation_id)
+            && answered.invocation_id != *named
+        {
+            tracing::warn!(%named, asked = %answered.invocation_id, "the answer belongs to another invocation, which is resumed");
+        }
+        Ok(Checked { message: Some(message), answered, history: None })
+    }
+
+    /// Checks whether the session takes the message of a request, with its state.
+    ///
+    /// # Errors
+    /// Those with which the request will be refused.
+    pub(crate) fn check_acceptable(&self, request: &RunRequest, session: &Session) -> Result<(), RunError> {
+        self.check_message(request.message.clone(), request, session)?;
+        let mut delta = request.state_delta.clone();
+        drop_shown_credentials(&mut delta, &session.state);
+        Ok(request.state_rights.apply(&mut delta, &session.state)?)
+    }
+
+    /// Returns the session in a box: it waits in the future of each run, which is small.
+    async fn load(&self, key: &SessionKey, request: &RunRequest) -> Result<Box<Session>, RunError> {
+        let sessions = &self.services.sessions;
+        // A resume reads the invocation's progress from all its events.
+        let answers = request.message.as_ref().is_some_and(|message| message.function_responses().next().is_some());
+        let resumes = answers || request.invocation_id.is_some();
+        let config = if resumes { GetSessionConfig::all() } else { request.config.get_session_config };
+        if let Some(session) = sessions.get_session(key, config).await?.map(Box::new) {
+            // A message to an open task continues its invocation.
+            let is_cut =
+                config != GetSessionConfig::all() && self.may_open_tasks && open_task(&session.events).is_some();
+            return match is_cut {
+                true => Ok(sessions.get_session(key, GetSessionConfig::all()).await?.map_or(session, Box::new)),
+                false => Ok(session),
+            };
+        }
+        if !self.auto_create_session || answers || (resumes && request.message.is_none()) {
+            return Err(RunError::SessionNotFound(key.clone()));
+        }
+        let create = CreateSession::new(key.app_name.clone(), key.user_id.clone())
+            .with_session_id(key.session_id.clone())
+            .with_create_time(self.services.clock.now());
+        match sessions.create_session(create).await {
+            // A concurrent run has created it.
+            Err(SessionError::AlreadyExists(_)) => {
+                let session = sessions.get_session(key, config).await?;
+                session.map(Box::new).ok_or_else(|| RunError::SessionNotFound(key.clone()))
+            }
+            created => Ok(Box::new(created?)),
+        }
+    }
+}
+
+/// Returns the error of a request that starts nothing.
+fn refused(refusal: Refusal, session: &SessionKey, invocation: Option<&InvocationId>) -> RunError {
+    let invocation = invocation.cloned().unwrap_or_default();
+    match refusal {
+        Refusal::UnknownInvocation => {
+            RunError::UnknownInvocation { session: session.clone(), invocation: invocation.to_string() }
+        }
+        Refusal::Aborted => RunError::InvocationAborted { invocation },
+    }
+}

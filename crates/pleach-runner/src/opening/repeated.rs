@@ -1,0 +1,165 @@
+//! Returns the recorded result of an invocation that is started again, without running or storing anything.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use pleach_context::engine::{Engine as _, NodeEnd, NodeResult, RunRecord, is_reported, root_context};
+use pleach_context::{History, InvocationContext, NodeError};
+use pleach_core::{Event, NodePath, Question};
+use pleach_session::notes::is_tried_again;
+use pleach_session::{effective_events_of, open_questions};
+
+use crate::RunError;
+use crate::app::inner::RunnerParts;
+use crate::opening::progress::is_aborted;
+use crate::run::follow_options::is_checkpoint;
+use crate::run::join::Difference;
+use crate::run::outcome::Outcome;
+use crate::run::root_driver::{RootDriver, must_stop};
+use crate::run::state::ActiveRun;
+use crate::run::steps::{Invocation, is_ended_by_plugin};
+
+/// Sets on `run` the outcome that history records.
+///
+/// The root node is replayed with the work gate closed: if a body would have to run, the invocation has not ended.
+///
+/// # Errors
+/// The recorded failure; [`RunError::Unfinished`]; [`RunError::OtherMessage`] for an invocation that has not completed; a
+/// workflow that no longer fits its history.
+pub(crate) async fn recorded(
+    parts: &RunnerParts,
+    begun: &Invocation,
+    difference: Option<Difference>,
+    run: &ActiveRun,
+) -> Result<(), RunError> {
+    let ic = &begun.ic;
+    let name = || (ic.session_key().clone(), ic.invocation_id().clone());
+    let events = ic.events();
+    let own = effective_events_of(&events, ic.invocation_id());
+    let aborted = is_aborted(&own);
+    let end = match aborted {
+        true => None,
+        false if is_ended_by_plugin(&own) => Some(NodeEnd::Done(NodeResult::default())),
+        false => replay(parts, begun, run).await?,
+    };
+    if let Some(difference) = difference.filter(|_| !matches!(end, Some(NodeEnd::Done(_)))) {
+        let (session, invocation) = name();
+        return Err(difference.error(session, invocation));
+    }
+    match end {
+        Some(end @ NodeEnd::Done(_)) => {
+            if let Some(difference) = difference {
+                // R1103: once all of it is done, the id means the old message.
+                tracing::warn!(invocation = %ic.invocation_id(), ?difference, "the invocation is done: what is new is dropped");
+            }
+            run.set_outcome(Outcome::of(ic, &*parts.root, end));
+        }
+        Some(end) => run.set_outcome(Outcome::of(ic, &*parts.root, end)),
+        None if aborted => run.set_outcome(Outcome::Aborted),
+        None if run.is_closing() => run.set_outcome(Outcome::Cut(run.invocation())),
+        None if must_stop(ic, run) => run.set_outcome(Outcome::Aborted),
+        None => {
+            let (session, invocation) = name();
+            if let Some(error) = failure(ic) {
+                return Err(error);
+            }
+            let open = if rests(ic) || asked_last(ic) { open_questions_of(ic) } else { Vec::new() };
+            if open.is_empty() {
+                return Err(RunError::Unfinished { session, invocation });
+            }
+            run.set_outcome(Outcome::Waiting(open));
+        }
+    }
+    Ok(())
+}
+
+/// Replays the root node. Returns `None` when a body would have to run.
+async fn replay(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Result<Option<NodeEnd>, RunError> {
+    let Invocation { ic, engine, entry, input, .. } = begun;
+    ic.engine().work_gate().close();
+    let root_ctx = root_context(Arc::clone(ic));
+    let mut root = RootDriver::new(Box::pin(engine.run_root(&root_ctx, &*parts.root, entry, input.clone())));
+    while !must_stop(ic, run) && !ic.engine().work_gate().is_wanted() {
+        root.step(ic, run, None).await;
+        // Events that a replay sends again are already stored.
+        while let Some((ticket, event)) = ic.engine().queue().take() {
+            ic.engine().queue().acknowledge(ticket, event);
+        }
+        if let Some(end) = root.take_end() {
+            return end.map(Some).map_err(RunError::from);
+        }
+    }
+    // The lanes beside the first body, so that the gate knows of all.
+    root.drive_while(pin!(tokio::task::yield_now())).await;
+    Ok(None)
+}
+
+/// Returns the failure of the invocation, if history proves that it ended with one.
+///
+/// Failed attempts and caught failures of children leave error events, too. Only the error event of the root's last attempt proves the end.
+// R404
+fn failure(ic: &InvocationContext) -> Option<RunError> {
+    let events = ic.events();
+    let (error, path) = last_failure(&effective_events_of(&events, ic.invocation_id()))?;
+    (path.segments().count() == 1).then_some(RunError::Node { error, path })
+}
+
+/// Returns the failure that is the last event of an invocation, unless another attempt was to follow it.
+pub(crate) fn last_failure(own: &[&Arc<Event>]) -> Option<(NodeError, NodePath)> {
+    let last = last_of_runs(own).filter(|last| !is_tried_again(last) && !is_reported(last))?;
+    let error = NodeError::new(last.error_code()?.to_owned(), last.error_message().unwrap_or_default().to_owned());
+    Some((error, last.path().clone()))
+}
+
+/// Returns whether the replay of an invocation found no body that would do anything but ask. One that has asked after its last answer runs
+/// again on each resume.
+pub(crate) fn rests(ic: &InvocationContext) -> bool {
+    let history = ic.engine().history();
+    let asks = |run: &NodePath| history.as_ref().and_then(|history| history.run(run)).is_some_and(RunRecord::asks_last);
+    ic.engine().work_gate().wanted().iter().all(|(run, _)| asks(run))
+}
+
+/// Returns whether the bodies that a resume would run may have completed before: their nodes give nothing, so that no event shows it, and the
+/// app does not record it.
+pub(crate) fn may_be_done(ic: &InvocationContext) -> bool {
+    let history = ic.engine().history();
+    let history = history.as_deref();
+    let is_over = |record: &RunRecord| !record.failed && !record.is_open();
+    let may_be_over = |run: &NodePath| history.and_then(|history| history.run(run)).is_none_or(is_over);
+    let wanted = ic.engine().work_gate().wanted();
+    let events = ic.events();
+    let own = effective_events_of(&events, ic.invocation_id());
+    // The next attempt would have left an event.
+    let in_pause = last_of_runs(&own).is_some_and(|last| is_tried_again(last));
+    let records_ends = ic.is_resumable() || history.is_some_and(History::records_ends);
+    let is_rewound = events.last().is_some_and(|last| last.actions().rewind_before_invocation_id().is_some());
+    !records_ends
+        && !is_rewound
+        && !in_pause
+        && !wanted.is_empty()
+        && wanted.iter().all(|(run, gives)| !gives && may_be_over(run))
+}
+
+/// Returns whether the last event of an invocation asks: a lane beside the question may have been cut off.
+fn asked_last(ic: &InvocationContext) -> bool {
+    let events = ic.events();
+    let own = effective_events_of(&events, ic.invocation_id());
+    // A workflow notes behind its node's question how far it is.
+    without_signals(&own).find(|event| !is_checkpoint(event)).is_some_and(|last| !last.questions().is_empty())
+}
+
+fn open_questions_of(ic: &InvocationContext) -> Vec<Question> {
+    let mut open = open_questions(&ic.events());
+    open.retain(|question| question.invocation_id == *ic.invocation_id());
+    open
+}
+
+/// Returns the last event of a run or its callers. A signal that a run has stored shows that it was at work.
+fn last_of_runs<'a>(own: &'a [&Arc<Event>]) -> Option<&'a Arc<Event>> {
+    own.iter().rev().copied().find(|event| event.kept_signal().is_none() || event.is_signal_stored_by_run())
+}
+
+/// Iterates over the events of runs and their callers, the newest first: a kept signal says nothing about how far they are.
+fn without_signals<'a>(own: &'a [&Arc<Event>]) -> impl Iterator<Item = &'a Arc<Event>> {
+    own.iter().rev().copied().filter(|event| event.kept_signal().is_none())
+}

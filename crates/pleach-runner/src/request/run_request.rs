@@ -1,0 +1,316 @@
+//! [`RunRequest`]: the parameters of a run.
+
+use std::fmt;
+
+use pleach_context::{AbortSignal, RunConfig};
+use pleach_core::{
+    Content, EventId, InvocationId, Map, Part, Question, Revision, SessionId, SessionKey, StateRights, Unstorable,
+    UserId, bound_message,
+};
+use serde_json::Value;
+
+use crate::answers::check_message::{response_part, too_deep_answer};
+use crate::answers::question_ref::AnswerChecks;
+use crate::request::message::of_parts;
+use crate::{AnswerOptions, Message, QuestionRef, RunError};
+
+/// The parameters of starting or resuming an invocation. ADK: the arguments of `run_async`.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct RunRequest {
+    /// The session.
+    pub session: SessionRef,
+    /// The user's message, or answers to questions.
+    pub message: Option<Content>,
+    /// The invocation to resume, or the id of a new one.
+    ///
+    /// With a message this is the idempotency key of the run: however often it is sent, the invocation runs once.
+    /// - The first request starts the invocation. Requests that arrive while this Runner or a clone runs it join that run:
+    ///   they receive the same events from its beginning and the same output, questions or error, and the run continues as
+    ///   long as one of its readers polls it. Fragments from before they joined are missing.
+    /// - Later requests return the recorded result without running or storing anything: the output, [`RunError::Waiting`],
+    ///   [`RunError::Aborted`], or the failure of a root without retries as [`RunError::Node`]. They get no events: what agents
+    ///   have said is in the session.
+    /// - [`RunError::Unfinished`] is returned for an invocation that is not active in this Runner and not known to have
+    ///   ended: it runs in another process, was interrupted, or a node below its root has failed.
+    /// - [`RunError::OtherMessage`] is returned for a different message under the same id.
+    ///
+    /// Without a message the invocation continues where it failed or was interrupted; a request that arrives while this
+    /// Runner runs it joins the run, too.
+    ///
+    /// [`RunError::Waiting`]: crate::RunError::Waiting
+    /// [`RunError::Aborted`]: crate::RunError::Aborted
+    /// [`RunError::Node`]: crate::RunError::Node
+    /// [`RunError::Unfinished`]: crate::RunError::Unfinished
+    /// [`RunError::OtherMessage`]: crate::RunError::OtherMessage
+    /// [`RunError::OtherState`]: crate::RunError::OtherState
+    pub invocation_id: Option<InvocationId>,
+    /// The state changes stored with the message.
+    pub state_delta: Map,
+    /// Which keys `state_delta` may change.
+    pub(crate) state_rights: StateRights,
+    /// The changes of reserved keys.
+    pub(crate) reserved_state_delta: Map,
+    /// Who sends the request, if that is known.
+    pub(crate) caller: Option<UserId>,
+    /// The settings.
+    pub config: RunConfig,
+    /// Whether the run also yields the stored event of the message.
+    pub yield_user_message: bool,
+    /// The signal by which the caller aborts the invocation.
+    pub abort: AbortSignal,
+    /// Whether the run waits for a detached run of the same session instead of failing with
+    /// [`RunError::Busy`](crate::RunError::Busy). See [`RunRequest::queue`].
+    pub queue: bool,
+    /// The id of the message's event; `None` for a new one.
+    pub(crate) message_id: Option<EventId>,
+    /// The message is the answer of a deadline.
+    pub(crate) by_deadline: bool,
+    /// Where no message is left to store, the run returns what is recorded and executes nothing.
+    pub(crate) observes: bool,
+    /// Only while the session is as it was at this revision.
+    pub(crate) at: Option<Revision>,
+    /// The checks of a message from [`Runner::answer`](crate::Runner::answer).
+    pub(crate) answer_checks: Option<AnswerChecks>,
+    /// The fault of a message or state that was too deep and was removed from the request.
+    pub(crate) refused: Option<Box<Refused>>,
+}
+
+/// The fault of a message or state that cannot be stored.
+#[derive(Clone, Debug)]
+pub(crate) struct Refused {
+    /// The id of the question, if the fault is in an answer.
+    pub(crate) answer: Option<String>,
+    pub(crate) fault: Unstorable,
+}
+
+impl RunRequest {
+    /// Returns a request for a session, without a message.
+    pub fn new(session: impl Into<SessionRef>) -> Self {
+        Self {
+            session: session.into(),
+            message: None,
+            invocation_id: None,
+            state_delta: Map::new(),
+            state_rights: StateRights::default(),
+            reserved_state_delta: Map::new(),
+            caller: None,
+            config: RunConfig::default(),
+            yield_user_message: false,
+            abort: AbortSignal::new(),
+            queue: false,
+            message_id: None,
+            by_deadline: false,
+            observes: false,
+            at: None,
+            answer_checks: None,
+            refused: None,
+        }
+    }
+
+    /// Returns the request that answers questions of a session; each part answers the question at its place.
+    pub(crate) fn answering(
+        session: impl Into<SessionRef>,
+        questions: Vec<QuestionRef>,
+        parts: Vec<Part>,
+        options: AnswerOptions,
+    ) -> Self {
+        let AnswerOptions { only_if_open, queue, config, caller } = options;
+        let mut request = Self::new(session).message(of_parts(parts)).config(config).queue(queue);
+        request.caller = caller;
+        request.answer_checks = (!questions.is_empty()).then_some(AnswerChecks { questions, only_if_open });
+        request
+    }
+
+    /// Returns the request that answers a question that is open, by an event with this id.
+    ///
+    /// # Errors
+    /// An answer that cannot be written as JSON.
+    pub(crate) fn answering_open(
+        session: &SessionKey,
+        question: &Question,
+        answer: Value,
+        id: Option<EventId>,
+        config: RunConfig,
+    ) -> Result<Self, RunError> {
+        let options = AnswerOptions::new().only_if_open(true).queue(true).config(config);
+        let part = response_part(&question.id, answer)?;
+        Ok(Self { message_id: id, ..Self::answering(session, vec![question.into()], vec![part], options) })
+    }
+
+    /// Removes a message and state that are nested too deep, before anything copies them, and sets `refused`.
+    pub(crate) fn bounded(mut self) -> Self {
+        // A resume without an id is refused when it starts.
+        if self.message.is_some() {
+            self.invocation_id = self.invocation_id.filter(|id| !id.as_str().trim().is_empty());
+        }
+        let answer = self.message.as_ref().and_then(too_deep_answer);
+        if let Err(fault) = bound_message(&mut self.message, &mut self.state_delta) {
+            self.refused = Some(Box::new(Refused { answer, fault }));
+        }
+        self
+    }
+
+    /// Returns whether the message answers questions.
+    pub(crate) fn answers(&self) -> bool {
+        self.message.as_ref().is_some_and(|message| message.function_responses().next().is_some())
+    }
+
+    /// Sets the user's message.
+    #[must_use]
+    pub fn message(mut self, message: impl Into<Message>) -> Self {
+        let (content, fault) = message.into().into_parts();
+        self.message = Some(content);
+        self.refused = fault.map(|fault| Box::new(Refused { answer: None, fault }));
+        self
+    }
+
+    /// Sets the invocation to resume, or the id of a new one.
+    #[must_use]
+    pub fn invocation_id(mut self, id: impl Into<InvocationId>) -> Self {
+        self.invocation_id = Some(id.into());
+        self
+    }
+
+    /// Sets the state changes stored with the message. Keys that are [reserved](pleach_core::is_reserved_state_key) are left out where
+    /// they have the stored value, as in a whole state that is sent back; with another value the run fails with
+    /// [`RunError::RefusedState`](crate::RunError::RefusedState).
+    #[must_use]
+    pub fn state_delta(mut self, delta: Map) -> Self {
+        self.state_delta = delta;
+        self
+    }
+
+    /// Sets which keys `state_delta` may change, for a delta that a client has sent.
+    #[must_use]
+    pub fn state_rights(mut self, rights: StateRights) -> Self {
+        self.state_rights = rights;
+        self
+    }
+
+    /// Sets changes of reserved state keys, such as those of `BudgetPlugin::reset`. They must not come from a client.
+    #[must_use]
+    pub fn reserved_state_delta(mut self, delta: Map) -> Self {
+        self.reserved_state_delta = delta;
+        self
+    }
+
+    /// Names who sends the request: [`MayAnswer`](crate::MayAnswer) decides which questions this caller may answer. Without it the
+    /// program answers for everybody.
+    #[must_use]
+    pub fn caller(mut self, caller: impl Into<UserId>) -> Self {
+        self.caller = Some(caller.into());
+        self
+    }
+
+    /// Sets the settings.
+    #[must_use]
+    pub fn config(mut self, config: RunConfig) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Sets whether the run also yields the stored event of the message.
+    #[must_use]
+    pub fn yield_user_message(mut self, yes: bool) -> Self {
+        self.yield_user_message = yes;
+        self
+    }
+
+    /// Sets whether to wait for the end of a detached run that keeps the session busy. Waiting runs begin in the order in which they
+    /// were first polled, each when the one before it has ended; dropping a run removes it from the queue. Only runs of this Runner and
+    /// its clones are waited for, and at most
+    /// [`RunnerBuilder::max_queued_runs`](crate::RunnerBuilder::max_queued_runs) of a session wait; further ones fail with
+    /// [`RunError::Busy`](crate::RunError::Busy).
+    #[must_use]
+    pub fn queue(mut self, yes: bool) -> Self {
+        self.queue = yes;
+        self
+    }
+
+    /// Sets the signal by which the caller aborts the invocation.
+    #[must_use]
+    pub fn abort_signal(mut self, signal: AbortSignal) -> Self {
+        self.abort = signal;
+        self
+    }
+}
+
+/// Omits the message and the state, because an answer may be a credential.
+impl fmt::Debug for RunRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunRequest")
+            .field("session", &self.session)
+            .field("invocation_id", &self.invocation_id)
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A session, by user and id, or by id alone if only one user has a session with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionRef {
+    /// The session of this user.
+    Of(UserId, SessionId),
+    /// The only session with this id.
+    Only(SessionId),
+    /// The session with this key, which must belong to the Runner's app.
+    Key(SessionKey),
+}
+
+impl SessionRef {
+    /// Returns the session's id.
+    #[must_use]
+    pub fn session_id(&self) -> &SessionId {
+        match self {
+            Self::Of(_, id) | Self::Only(id) => id,
+            Self::Key(key) => &key.session_id,
+        }
+    }
+
+    /// Returns the user, if it is named.
+    #[must_use]
+    pub fn user_id(&self) -> Option<&UserId> {
+        match self {
+            Self::Of(user, _) => Some(user),
+            Self::Only(_) => None,
+            Self::Key(key) => Some(&key.user_id),
+        }
+    }
+}
+
+impl From<SessionKey> for SessionRef {
+    fn from(key: SessionKey) -> Self {
+        Self::Key(key)
+    }
+}
+
+impl From<&SessionKey> for SessionRef {
+    fn from(key: &SessionKey) -> Self {
+        Self::Key(key.clone())
+    }
+}
+
+impl From<&str> for SessionRef {
+    fn from(id: &str) -> Self {
+        Self::Only(id.into())
+    }
+}
+
+impl From<String> for SessionRef {
+    fn from(id: String) -> Self {
+        Self::Only(id.into())
+    }
+}
+
+impl From<SessionId> for SessionRef {
+    fn from(id: SessionId) -> Self {
+        Self::Only(id)
+    }
+}
+
+impl<U: Into<UserId>, S: Into<SessionId>> From<(U, S)> for SessionRef {
+    fn from((user, session): (U, S)) -> Self {
+        Self::Of(user.into(), session.into())
+    }
+}

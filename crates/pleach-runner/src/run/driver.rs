@@ -1,0 +1,309 @@
+//! [`Driver`]: polls a run from the request to the end, inside the span of its invocation.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context as TaskContext, Poll, ready};
+
+use pleach_context::InvocationContext;
+use pleach_context::engine::Engine as _;
+use pleach_core::BoxFuture;
+use pleach_session::SessionError;
+
+use crate::app::inner::RunnerParts;
+use crate::opening::begin::{Begun, ShownMessage};
+use crate::opening::open::Opened;
+use crate::opening::repeated::recorded;
+use crate::run::join::{Difference, joined};
+use crate::run::outcome::{Outcome, RunEnd};
+use crate::run::span::RunSpan;
+use crate::run::state::ActiveRun;
+use crate::run::steps::Invocation;
+use crate::run::task::PollRun;
+use crate::{RunError, RunRequest};
+
+/// Polls a run: opens and begins the invocation, drives it, and reports its failure to the plugins.
+pub(crate) struct Driver {
+    phase: Phase,
+    /// `None` before the invocation is known, and for a run that joined another one.
+    span: Option<RunSpan>,
+    /// Declared after the phase so that it is dropped when nothing runs any more.
+    registration: Registration,
+}
+
+enum Phase {
+    Starting(BoxFuture<'static, Result<Started, Failure>>),
+    Running { work: BoxFuture<'static, Result<(), RunError>>, ic: Option<Arc<InvocationContext>> },
+    Failing(BoxFuture<'static, RunError>),
+}
+
+/// A run whose invocation is known.
+struct Started {
+    span: Option<RunSpan>,
+    /// `None` when the recorded result is all there is to return.
+    phase: Option<Phase>,
+}
+
+/// The error of a run that did not begin.
+struct Failure {
+    error: RunError,
+    span: Option<RunSpan>,
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        Self { error, span: None }
+    }
+}
+
+/// Opens the invocation of a request and begins it.
+async fn start(parts: Arc<RunnerParts>, request: Box<RunRequest>, run: Arc<ActiveRun>) -> Result<Started, Failure> {
+    if run.is_closing() {
+        return Ok(Started { span: None, phase: None });
+    }
+    // Of a deadline, or of a signal with a key, which other processes answer by the same event.
+    let is_shared = request.message_id.is_some();
+    match open_and_begin(&parts, request, &run).await {
+        // Answered meanwhile. Followers of the session must not take that for a failure.
+        Err(Failure { error: RunError::AlreadyAnswered { invocation, .. }, span }) if is_shared => {
+            if let Some(session) = run.key() {
+                run.set_outcome(Outcome::Elsewhere { session, invocation });
+            }
+            Ok(Started { span, phase: None })
+        }
+        started => started,
+    }
+}
+
+/// Opens and begins; once more for answers whose session another writer has changed meanwhile.
+async fn open_and_begin(
+    parts: &Arc<RunnerParts>,
+    request: Box<RunRequest>,
+    run: &Arc<ActiveRun>,
+) -> Result<Started, Failure> {
+    let again = request.answer_checks.is_some().then(|| request.clone());
+    let opened = parts.open(request, run).await?;
+    let mut shown = ShownMessage::default();
+    match (begin_opened(parts, opened, run, &mut shown, again.is_some()).await, again) {
+        (Err(stale), Some(request)) if is_stale(&stale.error) => {
+            // Boxed, as everything rare: the future of each run is as large as its largest part.
+            Box::pin(start_again(parts, request, run, &mut shown, stale)).await
+        }
+        (begun, _) => begun,
+    }
+}
+
+/// Begins an invocation whose answers another writer was before.
+async fn start_again(
+    parts: &Arc<RunnerParts>,
+    mut request: Box<RunRequest>,
+    run: &Arc<ActiveRun>,
+    shown: &mut ShownMessage,
+    Failure { error, span }: Failure,
+) -> Result<Started, Failure> {
+    span.into_iter().for_each(|span| span.fail(&error));
+    // What was stored meanwhile may be the same answer.
+    let key = run.key().ok_or(error)?;
+    request.observes = true;
+    let opened = parts.open_entered(key, request, run).await?;
+    begin_opened(parts, opened, run, shown, false).await
+}
+
+/// Returns whether another writer was first. Of the same event some backends see the id first.
+fn is_stale(error: &RunError) -> bool {
+    matches!(error, RunError::Session(error) if error.is_stale() || matches!(error, SessionError::EventAlreadyExists { .. }))
+}
+
+/// Begins the invocation that was opened. `retries` when the caller tries again after a stale session.
+async fn begin_opened(
+    parts: &Arc<RunnerParts>,
+    opened: Opened,
+    run: &Arc<ActiveRun>,
+    shown: &mut ShownMessage,
+    retries: bool,
+) -> Result<Started, Failure> {
+    let opening = match opened {
+        Opened::Own(opening) => opening,
+        Opened::Join(share) => {
+            let phase = Phase::Running { work: Box::pin(joined(share, Arc::clone(run))), ic: None };
+            return Ok(Started { span: None, phase: Some(phase) });
+        }
+    };
+    let span = RunSpan::new(parts.on_span.open(&opening.invocation.ic, parts.root.spec(), opening.history.is_some()));
+    let begin = pin!(async {
+        let ic = Arc::clone(&opening.invocation.ic);
+        match opening.begin(parts, run, shown).await {
+            Ok(Begun::Runs(invocation)) => {
+                let work = Box::pin(invocation.run(Arc::clone(parts), Arc::clone(run)));
+                Ok(Some(Phase::Running { work, ic: Some(ic) }))
+            }
+            Err(error) if retries && is_stale(&error) => Err(error),
+            Ok(Begun::Repeated(invocation, difference)) => {
+                return_recorded(parts, &invocation, difference, run).await.map(|()| None)
+            }
+            Ok(Begun::Observed(invocation)) => observe(parts, &invocation, run).await.map(|()| None),
+            Err(error) => Err(report(ic, error).await),
+        }
+    });
+    match span.around(begin).await {
+        Ok(phase) => Ok(Started { span: Some(span), phase }),
+        Err(error) => Err(Failure { error, span: Some(span) }),
+    }
+}
+
+/// Ends a run with the recorded result of its invocation, which was started before.
+async fn return_recorded(
+    parts: &RunnerParts,
+    begun: &Invocation,
+    difference: Option<Difference>,
+    run: &ActiveRun,
+) -> Result<(), RunError> {
+    recorded(parts, begun, difference, run).await?;
+    // Another message begins nothing, unless the invocation is done.
+    run.begin(begun.ic.invocation_id());
+    Ok(())
+}
+
+/// Ends a run whose answers another process has stored: with the recorded result, or because that process runs the invocation.
+async fn observe(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Result<(), RunError> {
+    match recorded(parts, begun, None, run).await {
+        Err(RunError::Unfinished { session, invocation }) => {
+            run.set_outcome(Outcome::Elsewhere { session, invocation });
+            Ok(())
+        }
+        recorded => recorded,
+    }
+}
+
+/// Notifies the plugins of a failure.
+async fn report(ic: Arc<InvocationContext>, error: RunError) -> RunError {
+    ic.engine().services().plugins.on_run_error(&ic, &error.to_node_error()).await;
+    error
+}
+
+impl Driver {
+    pub(crate) fn new(parts: Arc<RunnerParts>, request: Box<RunRequest>, run: Arc<ActiveRun>) -> Self {
+        let phase = Phase::Starting(Box::pin(start(Arc::clone(&parts), request, Arc::clone(&run))));
+        Self { phase, span: None, registration: Registration { parts, run, state: RegistrationState::New } }
+    }
+
+    fn poll_phase(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<(), RunError>> {
+        loop {
+            let (span, next) = (&self.span, &mut self.phase);
+            match next {
+                Phase::Starting(starting) => match ready!(starting.as_mut().poll(cx)) {
+                    Ok(Started { span, phase }) => {
+                        self.span = span;
+                        let Some(phase) = phase else { return Poll::Ready(Ok(())) };
+                        self.phase = phase;
+                    }
+                    Err(Failure { error, span }) => {
+                        self.span = span;
+                        return Poll::Ready(Err(error));
+                    }
+                },
+                Phase::Running { work, ic } => {
+                    let ended = ready!(RunSpan::within(span.as_ref(), || work.as_mut().poll(cx)));
+                    match (ended, ic.take()) {
+                        // The future has ended, so the nodes are cancelled before the plugins are notified.
+                        (Err(error), Some(ic)) => self.phase = Phase::Failing(Box::pin(report(ic, error))),
+                        (ended, _) => return Poll::Ready(ended),
+                    }
+                }
+                Phase::Failing(failing) => {
+                    let error = ready!(RunSpan::within(span.as_ref(), || failing.as_mut().poll(cx)));
+                    return Poll::Ready(Err(error));
+                }
+            }
+        }
+    }
+}
+
+impl PollRun for Driver {
+    fn enter(&mut self) -> Result<(), RunError> {
+        self.registration.enter()
+    }
+
+    fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<(), RunError>> {
+        if let Err(error) = self.registration.enter() {
+            return Poll::Ready(Err(error));
+        }
+        let ended = ready!(self.poll_phase(cx));
+        match &ended {
+            Err(error) => {
+                self.span.take().into_iter().for_each(|span| span.fail(error));
+                self.registration.end(Some(error));
+            }
+            Ok(()) => {
+                let (end, questions) = self.registration.run.span_end();
+                self.span.take().into_iter().for_each(|span| span.end(end, questions));
+                self.registration.end(None);
+            }
+        }
+        Poll::Ready(ended)
+    }
+}
+
+/// The registration of a run among the active ones, from its first poll to its end.
+struct Registration {
+    parts: Arc<RunnerParts>,
+    run: Arc<ActiveRun>,
+    state: RegistrationState,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RegistrationState {
+    New,
+    Registered,
+    Removed,
+}
+
+impl Registration {
+    /// Registers the run, unless it has begun.
+    fn enter(&mut self) -> Result<(), RunError> {
+        if self.state == RegistrationState::New {
+            self.state = RegistrationState::Registered;
+            if let Err(error) = self.parts.active.enter(&self.run) {
+                self.end(Some(&error));
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the run, which has ended, possibly with an error.
+    fn end(&mut self, error: Option<&RunError>) {
+        self.state = RegistrationState::Removed;
+        // Removed before the end is published: a waiting caller may start another run at once.
+        self.parts.active.leave(&self.run);
+        match error {
+            Some(error) => self.run.fail(error),
+            None => self.run.complete(),
+        }
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        if self.state != RegistrationState::Removed {
+            self.parts.active.leave(&self.run);
+            self.run.finish(RunEnd::Cut);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size<A, B, C, F>(_: impl FnOnce(A, B, C) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// Every run allocates both. What is larger than 1,032 bytes does not come from the cache of glibc's allocator, and has it
+    /// consolidate what is free.
+    #[test]
+    fn the_futures_of_a_run_are_small() {
+        let sizes = [size(start), size(Invocation::run)];
+        assert!(sizes.iter().all(|size| *size <= 1_032), "{sizes:?}");
+    }
+}

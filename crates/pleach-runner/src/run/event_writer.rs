@@ -1,0 +1,256 @@
+//! [`Store`]: completes and stores the events of an invocation.
+// R1107
+
+use std::sync::Arc;
+
+use pleach_context::InvocationContext;
+use pleach_context::engine::{Engine as _, Services};
+use pleach_core::{DISTINCT_TIMES, Event, EventId, InvocationId, SessionHead, micros, next_time, seconds, take_temp};
+
+use pleach_session::Since;
+
+use crate::RunError;
+use crate::answers::check_message::warn_unenforced;
+use crate::run::heartbeat::has_lost;
+use crate::run::question_count::QuestionCount;
+use crate::run::state::ActiveRun;
+
+/// The valid times of a node's own events, in seconds: those that every backend and google-adk can read, with room for later
+/// events, none of which may share its time. Other times are replaced by the clock's.
+const TIMES: std::ops::Range<f64> = f64::MIN_POSITIVE..DISTINCT_TIMES;
+
+/// How often an aborted invocation is closed while others append to its session.
+const CLOSING_TRIES: usize = 10;
+
+/// Stores the events of one invocation in order.
+pub(crate) struct Store {
+    pub(crate) head: SessionHead,
+    /// The run that publishes stored events to its followers.
+    run: Option<Arc<ActiveRun>>,
+    /// The time of the last event in seconds. Times of a session's events are unique.
+    // S48
+    last: f64,
+    has_stored: bool,
+}
+
+/// A stored event.
+pub(crate) struct Stored {
+    /// The event as the caller receives it.
+    pub(crate) shown: Arc<Event>,
+    /// The event as its node receives it: without the changes of plugins.
+    // R1110
+    pub(crate) original: Arc<Event>,
+}
+
+impl Store {
+    pub(crate) fn new(head: SessionHead) -> Self {
+        let last = head.last_update_time();
+        Self { head, run: None, last, has_stored: false }
+    }
+
+    /// Publishes stored events to the followers of `run`.
+    pub(crate) fn of_run(mut self, run: &Arc<ActiveRun>) -> Self {
+        self.run = Some(Arc::clone(run));
+        self
+    }
+
+    fn publish(&self, event: &Arc<Event>) {
+        if let Some(run) = &self.run {
+            run.publish(event);
+        }
+    }
+
+    /// Adds metadata to an event, passes it to the plugins and stores it.
+    ///
+    /// # Errors
+    /// The error of a plugin or the session service; the event is not stored then.
+    pub(crate) async fn take(&mut self, ic: &InvocationContext, mut event: Arc<Event>) -> Result<Stored, RunError> {
+        let metadata = ic.engine().custom_metadata_if_any();
+        if let Some(mut merged) = metadata {
+            let event = Arc::make_mut(&mut event);
+            merged.extend(event.custom_metadata().cloned().unwrap_or_default());
+            event.set_custom_metadata(Some(merged));
+        }
+        self.stamp(ic.engine().services(), Arc::make_mut(&mut event));
+        let original = ic.engine().apply_event_hooks(&mut event).await.map_err(RunError::Plugin)?;
+        let shown = match event.is_partial() {
+            true => {
+                self.publish(&event);
+                event
+            }
+            false => self.append(ic, event).await?,
+        };
+        let original = original.unwrap_or_else(|| Arc::clone(&shown));
+        Ok(Stored { shown, original })
+    }
+
+    /// Stores an event that closes an aborted invocation. Where another writer has appended to the session meanwhile, behind what
+    /// it has appended: a call without an answer would be in the history of all later invocations.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append); the session is stale when another run continues the invocation.
+    // R128
+    pub(crate) async fn close(&mut self, ic: &InvocationContext, event: Arc<Event>) -> Result<Arc<Event>, RunError> {
+        let mut tries = 1;
+        loop {
+            match self.take(ic, Arc::clone(&event)).await {
+                Err(RunError::Session(error)) if error.is_stale() && tries < CLOSING_TRIES => {
+                    if !self.catch_up(ic).await? {
+                        return Err(RunError::Session(error));
+                    }
+                }
+                stored => return stored.map(|stored| stored.shown),
+            }
+            tries += 1;
+        }
+    }
+
+    /// Takes the session as it is now, unless something in it is of this invocation: then another run continues it.
+    async fn catch_up(&mut self, ic: &InvocationContext) -> Result<bool, RunError> {
+        let Some(Since::Events(session)) = ic.engine().services().sessions.events_since(&self.head).await? else {
+            return Ok(false);
+        };
+        if session.events.iter().any(|event| event.invocation_id() == ic.invocation_id()) {
+            return Ok(false);
+        }
+        self.head = session.head;
+        self.last = self.last.max(self.head.last_update_time());
+        Ok(true)
+    }
+
+    /// Stores a complete event and records it in the invocation.
+    ///
+    /// # Errors
+    /// The error of the session service; nothing is stored then.
+    pub(crate) async fn append(
+        &mut self,
+        ic: &InvocationContext,
+        mut event: Arc<Event>,
+    ) -> Result<Arc<Event>, RunError> {
+        if event.message_as_output() == Some(true) && event.output().is_some() {
+            Arc::make_mut(&mut event).take_output();
+        }
+        let (mut temp, writes) = (None, event.actions().state_writes());
+        if !event.actions().state_delta().is_empty() {
+            ic.engine().resolve_delta(&mut event);
+            temp = take_temp(Arc::make_mut(&mut event).actions_mut().state_delta_mut());
+        }
+        let has_ops = !event.actions().state_ops().is_empty();
+        let asked = ic.engine().fence().unanswered();
+        let questions = QuestionCount::before(ic, &event);
+        let stored = ic.engine().services().sessions.append(&mut self.head, event).await?;
+        if has_ops && !stored.actions().has_resolved_state_ops() {
+            return Err(RunError::OperationsIgnored { event: stored.id().clone() });
+        }
+        ic.engine().record(&stored, temp.as_ref(), writes, self.head.last_update_time());
+        questions.into_iter().for_each(|questions| questions.report(ic));
+        self.has_stored = true;
+        // The fenced append has won the session, so bodies may run.
+        ic.engine().work_gate().open();
+        asked.into_iter().for_each(|asked| ic.engine().fence().passed(asked));
+        if stored.is_interrupt() {
+            warn_unenforced(&stored);
+        }
+        self.publish(&stored);
+        Ok(stored)
+    }
+
+    /// Stores a summary, which belongs to no run: plugins do not see it and callers do not receive it.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    pub(crate) async fn append_summary(
+        &mut self,
+        ic: &InvocationContext,
+        mut summary: Event,
+    ) -> Result<Arc<Event>, RunError> {
+        let services = ic.engine().services();
+        if summary.invocation_id().is_empty() {
+            summary.set_invocation_id(InvocationId::of_uuid(services.ids.uuid()));
+        }
+        self.stamp(services, &mut summary);
+        summary.replace_nul();
+        self.append(ic, Arc::new(summary)).await
+    }
+
+    /// Returns whether the run has stored anything.
+    pub(crate) fn has_stored(&self) -> bool {
+        self.has_stored
+    }
+
+    /// Claims the session: before a body runs for which nothing was stored, and as a heartbeat.
+    ///
+    /// # Errors
+    /// The error of the session service, such as a stale head when another writer has the session.
+    pub(crate) async fn claim(&mut self, ic: &InvocationContext) -> Result<(), RunError> {
+        let services = ic.engine().services();
+        services.sessions.claim(&mut self.head, services.clock.now()).await?;
+        self.last = self.last.max(self.head.last_update_time());
+        ic.engine().work_gate().open();
+        Ok(())
+    }
+
+    /// Answers the steps that ask whether the run still has the session.
+    ///
+    /// # Errors
+    /// The error of the session service, such as a stale head when another writer has the session.
+    pub(crate) async fn check(&self, ic: &InvocationContext) -> Result<(), RunError> {
+        let fence = ic.engine().fence();
+        if let Some(asked) = fence.unanswered() {
+            ic.engine().services().sessions.check_head(&self.head).await?;
+            fence.passed(asked);
+        }
+        Ok(())
+    }
+
+    /// Claims the session of a run that has stored nothing for a while. A storage that does not respond is no reason to end the run.
+    ///
+    /// # Errors
+    /// [`RunError::Session`] when another writer has the session, or it was deleted.
+    pub(crate) async fn beat(&mut self, ic: &InvocationContext) -> Result<(), RunError> {
+        match self.claim(ic).await {
+            Err(RunError::Session(error)) if !has_lost(&error) => {
+                tracing::warn!(session = %self.head.key(), %error, "a heartbeat was not stored");
+                Ok(())
+            }
+            claimed => claimed,
+        }
+    }
+
+    /// Sets the id and time of an event.
+    pub(crate) fn stamp(&mut self, services: &Services, event: &mut Event) {
+        if event.id().is_empty() {
+            event.set_id(EventId::from(services.ids.uuid()));
+        }
+        self.last = event_time(self.last, event.timestamp(), || services.clock.now());
+        event.set_timestamp(self.last);
+    }
+}
+
+/// Returns the time of an event in seconds: its own time if that is valid, else the clock's, but always later than the
+/// last event of the session.
+fn event_time(last: f64, own: f64, now: impl Fn() -> f64) -> f64 {
+    let time = if TIMES.contains(&own) { own } else { now() };
+    seconds(micros(time)).max(next_time(last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s48_times_are_valid_and_increase() {
+        for (rule, last, own, expected) in [
+            ("its own time", 0.0, 5.0, 5.0),
+            ("no time: the clock's", 0.0, 0.0, 9.0),
+            ("not a number: the clock's", 0.0, f64::NAN, 9.0),
+            ("before the epoch: the clock's", 0.0, -1.0, 9.0),
+            ("too far ahead for microseconds: the clock's", 0.0, DISTINCT_TIMES, 9.0),
+            ("not after the last event", 7.0, 5.0, 7.000_001),
+            ("a clock that went back", 12.0, 0.0, 12.000_001),
+            ("the last event is too far ahead for microseconds", 9e10, 5.0, 90_000_000_001.0),
+        ] {
+            assert_eq!(event_time(last, own, || 9.0), expected, "{rule}");
+        }
+    }
+}

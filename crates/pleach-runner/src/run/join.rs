@@ -1,0 +1,128 @@
+//! Joins an active run with the same invocation id.
+
+use std::future::Future as _;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use pleach_core::{InvocationId, Map, SessionKey, StateRights, take_temp};
+
+use crate::RunError;
+use crate::run::outcome::Outcome;
+use crate::run::state::ActiveRun;
+
+/// A joined caller's place among the readers of a run. Dropping it leaves the run.
+pub(crate) struct Share {
+    leader: Arc<ActiveRun>,
+    reader: u32,
+}
+
+impl Share {
+    /// Joins a run, or returns `None` when it has ended.
+    pub(crate) fn of(leader: Arc<ActiveRun>) -> Option<Self> {
+        let reader = leader.seat.join()?;
+        Some(Self { leader, reader })
+    }
+
+    pub(crate) fn leader(&self) -> &Arc<ActiveRun> {
+        &self.leader
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.leader.seat.leave(self.reader);
+    }
+}
+
+/// What a request that wants an invocation which has begun asks for otherwise than the first one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Difference {
+    Message,
+    State,
+}
+
+impl Difference {
+    /// Finds what a run that wants to join another one asks for otherwise, as far as is known. A request with a message starts the
+    /// invocation again, one without repeats the request of the run that it joins.
+    pub(crate) fn between(leader: &ActiveRun, run: &ActiveRun) -> Option<Self> {
+        let rights = run.state_rights();
+        let state = kept(run.state_delta(), rights);
+        let first_state = match run.sent_message() {
+            Some(message) => {
+                let first = leader.first_request()?;
+                if first.message.is_some_and(|first| first != message) {
+                    return Some(Self::Message);
+                }
+                first.state_delta
+            }
+            None => leader.state_delta().clone(),
+        };
+        (!state.is_empty() && state != kept(&first_state, rights)).then_some(Self::State)
+    }
+
+    pub(crate) fn error(self, session: SessionKey, invocation: InvocationId) -> RunError {
+        match self {
+            Self::Message => RunError::OtherMessage { session, invocation },
+            Self::State => RunError::OtherState { session, invocation },
+        }
+    }
+}
+
+/// Returns the changes of state that are stored: not those that are temporary, nor those of keys that the caller may not change.
+pub(crate) fn kept(state_delta: &Map, rights: StateRights) -> Map {
+    let mut kept = state_delta.clone();
+    take_temp(&mut kept);
+    rights.strip(&mut kept);
+    kept
+}
+
+/// Yields the events of the joined run to the reader of the caller's `run`.
+///
+/// # Errors
+/// The error of the joined run; [`Difference::error`] when it has begun with another request.
+pub(crate) async fn joined(share: Share, run: Arc<ActiveRun>) -> Result<(), RunError> {
+    let leader = share.leader();
+    let mut begun = Some(Box::pin(leader.begun()));
+    let signal = run.abort_signal().clone();
+    let mut aborted = Some(Box::pin(signal.aborted()));
+    loop {
+        let next = std::future::poll_fn(|cx| {
+            run.stopper.register(cx.waker());
+            if run.is_closing() {
+                run.set_outcome(Outcome::Cut(leader.invocation()));
+                return Poll::Ready(None);
+            }
+            if let Some(asked) = &mut aborted
+                && asked.as_mut().poll(cx).is_ready()
+            {
+                aborted = None;
+                leader.abort();
+            }
+            let next = leader.seat.poll_next(share.reader, cx);
+            if let Some(known) = &mut begun
+                && pin!(known).poll(cx).is_ready()
+            {
+                begun = None;
+                if let (Some(session), Some(invocation)) = (leader.key(), leader.invocation()) {
+                    // What a resumed invocation was started with was unknown when the caller joined.
+                    if let Some(difference) = Difference::between(leader, &run) {
+                        return Poll::Ready(Some(Err(difference.error(session, invocation))));
+                    }
+                    run.begin(&invocation);
+                }
+            }
+            next
+        });
+        match next.await {
+            Some(item) => run.seat.show(item?).await,
+            None => break,
+        }
+    }
+    if !run.is_closing()
+        && let Some(outcome) = leader.outcome()
+    {
+        run.set_outcome(outcome);
+    }
+    Ok(())
+}

@@ -1,0 +1,26 @@
+//! One run, from its first poll to its end.
+//!
+//! `state.rs` is what others see of a run, `task.rs` what its readers poll, and `steps.rs` the order of steps. Nothing outside
+//! of this folder polls a node.
+
+pub(crate) mod abort_events;
+pub(crate) mod agent_reply;
+pub(crate) mod detached;
+pub(crate) mod driver;
+pub(crate) mod event_writer;
+pub(crate) mod follow;
+pub(crate) mod follow_options;
+pub(crate) mod heartbeat;
+pub(crate) mod join;
+pub(crate) mod outcome;
+pub(crate) mod question_count;
+pub(crate) mod registry;
+pub(crate) mod repeat_filter;
+pub(crate) mod root_driver;
+pub(crate) mod root_events;
+pub(crate) mod run_event;
+pub(crate) mod span;
+pub(crate) mod state;
+pub(crate) mod steps;
+pub(crate) mod stream;
+pub(crate) mod task;

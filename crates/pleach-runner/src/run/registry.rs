@@ -1,0 +1,338 @@
+//! [`ActiveRuns`]: the active runs of a Runner.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use foldhash::HashMap;
+use pleach_core::{InvocationId, SessionId, SessionKey};
+use pleach_session::prepare::{turn_id, turn_key};
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::run::state::ActiveRun;
+use crate::{RunError, RunEvent, SessionRef};
+
+/// How a run is admitted to its session.
+pub(crate) enum Admission {
+    /// The run begins once these runs have ended.
+    Own(Vec<Arc<ActiveRun>>),
+    /// The run joins this one, which has the same invocation.
+    Join(Arc<ActiveRun>),
+}
+
+/// The runs of a Runner and its clones that have begun and not ended.
+#[derive(Default)]
+pub(crate) struct ActiveRuns {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    draining: bool,
+    /// By session id, which every request contains, in the order in which they began.
+    runs: HashMap<SessionId, Vec<Arc<ActiveRun>>>,
+    /// The watchers of runs that begin in a session.
+    watchers: HashMap<SessionKey, Vec<UnboundedSender<StartedRun>>>,
+}
+
+/// A run that has begun, and the receiver of its events from the beginning.
+pub(crate) type StartedRun = (Arc<ActiveRun>, Receiver<RunEvent>);
+
+/// Receives the runs that begin in a session.
+pub(crate) type LaterRuns = UnboundedReceiver<StartedRun>;
+
+impl ActiveRuns {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a run that is about to begin.
+    ///
+    /// # Errors
+    /// [`RunError::Draining`].
+    pub(crate) fn enter(&self, run: &Arc<ActiveRun>) -> Result<(), RunError> {
+        let mut inner = self.inner();
+        if inner.draining {
+            return Err(RunError::Draining);
+        }
+        inner.runs.entry(bucket(run.session())).or_default().push(Arc::clone(run));
+        Ok(())
+    }
+
+    /// Removes a run that has ended.
+    pub(crate) fn leave(&self, run: &Arc<ActiveRun>) {
+        let mut inner = self.inner();
+        let id = bucket(run.session());
+        let Some(runs) = inner.runs.get_mut(&id) else { return };
+        runs.retain(|other| !Arc::ptr_eq(other, run));
+        if runs.is_empty() {
+            inner.runs.remove(&id);
+        }
+    }
+
+    /// Admits a run to a session. Runs of the session that only have a summary left are stopped; the detached ones among them
+    /// are returned so that the caller waits for them. A run that requests an active invocation joins that run instead.
+    ///
+    /// # Errors
+    /// [`RunError::Busy`] when a detached run is active in the session: it cannot be made to wait, so its next append would
+    /// fail.
+    pub(crate) fn admit(&self, run: &Arc<ActiveRun>, key: &SessionKey) -> Result<Admission, RunError> {
+        let key = turn_key(key);
+        let inner = self.inner();
+        let runs = inner.runs.get(&key.session_id).map(Vec::as_slice).unwrap_or_default();
+        let others = runs.iter().filter(|other| !Arc::ptr_eq(other, run) && other.is_in(&key));
+        let wanted = run.requested_invocation();
+        if let Some(leader) = wanted.and_then(|id| others.clone().find(|other| other.can_be_joined(id))) {
+            return Ok(Admission::Join(Arc::clone(leader)));
+        }
+        let (finishing, working): (Vec<_>, Vec<_>) = others.partition(|other| other.is_summing_up());
+        if let Some(rival) = working.into_iter().find(|other| other.is_detached()) {
+            return Err(RunError::Busy { session: key, invocation: rival.invocation() });
+        }
+        finishing.iter().for_each(|other| other.cut());
+        let ending = finishing.into_iter().filter(|other| other.is_detached()).cloned().collect();
+        run.set_key(key);
+        Ok(Admission::Own(ending))
+    }
+
+    /// Notes that a run has the session to itself, and notifies the watchers of the session. A run that is refused, loses the session before
+    /// it has stored anything, or only returns what is recorded, is never announced.
+    pub(crate) fn announce(&self, run: &Arc<ActiveRun>) {
+        if run.executes() {
+            return;
+        }
+        let Some(key) = run.key() else { return };
+        let mut inner = self.inner();
+        run.set_executes();
+        let Some(watchers) = inner.watchers.get_mut(&key) else { return };
+        watchers.retain(|watcher| run.subscribe().is_some_and(|live| watcher.send((Arc::clone(run), live)).is_ok()));
+        if watchers.is_empty() {
+            inner.watchers.remove(&key);
+        }
+    }
+
+    /// Finds the run of this Runner that has an invocation; without one, `run` is noted as the one that has it.
+    pub(crate) fn lead_or_join(
+        &self,
+        run: &Arc<ActiveRun>,
+        key: &SessionKey,
+        invocation: &InvocationId,
+    ) -> Option<Arc<ActiveRun>> {
+        let key = turn_key(key);
+        let inner = self.inner();
+        let runs = inner.runs.get(&key.session_id).map(Vec::as_slice).unwrap_or_default();
+        let mut others = runs.iter().filter(|other| !Arc::ptr_eq(other, run) && other.is_in(&key));
+        let leader = others.find(|other| other.runs_answered(invocation)).cloned();
+        if leader.is_none() {
+            run.set_answered(invocation);
+        }
+        leader
+    }
+
+    /// Queues a run for a session.
+    ///
+    /// # Errors
+    /// [`RunError::Busy`] when `limit` runs are queued there already.
+    pub(crate) fn queue(&self, run: &Arc<ActiveRun>, key: &SessionKey, limit: usize) -> Result<(), RunError> {
+        let key = turn_key(key);
+        let inner = self.inner();
+        let runs = inner.runs.get(&key.session_id).map(Vec::as_slice).unwrap_or_default();
+        if runs.iter().filter(|other| other.is_queued_in(&key) && !other.is_in(&key)).count() >= limit {
+            let working = runs.iter().find(|other| other.is_in(&key) && other.is_detached());
+            return Err(RunError::Busy { invocation: working.and_then(|run| run.invocation()), session: key });
+        }
+        run.set_queued(key);
+        Ok(())
+    }
+
+    /// Returns the run that a queued one must wait for: a detached run of the session, or a run queued earlier.
+    pub(crate) fn before(&self, run: &Arc<ActiveRun>, key: &SessionKey) -> Option<Arc<ActiveRun>> {
+        let key = turn_key(key);
+        let inner = self.inner();
+        let runs = inner.runs.get(&key.session_id)?;
+        let earlier = runs.iter().take_while(|other| !Arc::ptr_eq(other, run));
+        let queued = earlier.filter(|other| other.is_queued_in(&key)).last();
+        let working = |other: &&Arc<ActiveRun>| {
+            !Arc::ptr_eq(other, run) && other.is_in(&key) && other.is_detached() && !other.is_summing_up()
+        };
+        queued.or_else(|| runs.iter().find(working)).cloned()
+    }
+
+    /// Returns the detached runs that may belong to this session but have not stored their message yet.
+    pub(crate) fn about_to_begin(&self, session: &SessionRef) -> Vec<Arc<ActiveRun>> {
+        let inner = self.inner();
+        let runs = inner.runs.get(&bucket(session)).map(Vec::as_slice).unwrap_or_default();
+        let may_be = |run: &&Arc<ActiveRun>| {
+            let users = [session.user_id(), run.session().user_id()];
+            users.iter().any(Option::is_none) || users[0] == users[1]
+        };
+        let waits = |run: &&Arc<ActiveRun>| run.is_detached() && run.invocation().is_none();
+        runs.iter().filter(waits).filter(may_be).cloned().collect()
+    }
+
+    /// Returns the run of a session: the detached one, or else the one that began last.
+    pub(crate) fn of(&self, key: &SessionKey) -> Option<Arc<ActiveRun>> {
+        self.find(key, |_| true)
+    }
+
+    /// Returns the detached run of a session among those that `counts` selects, or else the one that began last.
+    fn find(&self, key: &SessionKey, counts: impl Fn(&ActiveRun) -> bool) -> Option<Arc<ActiveRun>> {
+        let key = turn_key(key);
+        let inner = self.inner();
+        let mut runs = inner.runs.get(&key.session_id)?.iter().filter(|run| run.is_in(&key) && counts(run));
+        let last = runs.clone().next_back();
+        runs.find(|run| run.is_detached()).or(last).cloned()
+    }
+
+    /// Returns the run of a session whose nodes run: the detached one, or else the one that began last.
+    pub(crate) fn executing(&self, key: &SessionKey) -> Option<Arc<ActiveRun>> {
+        self.find(key, ActiveRun::executes)
+    }
+
+    /// Returns a receiver of the runs that begin in a session from now on.
+    pub(crate) fn watch(&self, key: &SessionKey) -> LaterRuns {
+        let (sender, later) = unbounded_channel();
+        let mut inner = self.inner();
+        // Those who have gone are known only here, and when a run begins.
+        inner.watchers.retain(|_, senders| {
+            senders.retain(|sender| !sender.is_closed());
+            !senders.is_empty()
+        });
+        inner.watchers.entry(turn_key(key)).or_default().push(sender);
+        drop(inner);
+        later
+    }
+
+    /// Calls `look` for each run.
+    pub(crate) fn each(&self, look: impl FnMut(&Arc<ActiveRun>)) {
+        self.inner().runs.values().flatten().for_each(look);
+    }
+
+    /// Returns whether further runs are refused.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.inner().draining
+    }
+
+    /// Refuses further runs; returns the active ones.
+    pub(crate) fn drain(&self) -> Vec<Arc<ActiveRun>> {
+        let mut inner = self.inner();
+        inner.draining = true;
+        inner.runs.values().flatten().cloned().collect()
+    }
+}
+
+fn bucket(session: &SessionRef) -> SessionId {
+    turn_id(session.session_id())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RunRequest;
+
+    fn key() -> SessionKey {
+        SessionKey::new("app", "ana", "s1")
+    }
+
+    fn run(registry: &ActiveRuns, invocation: Option<&str>) -> Arc<ActiveRun> {
+        let request = RunRequest::new(("ana", "s1"));
+        let request = match invocation {
+            Some(id) => request.invocation_id(id),
+            None => request,
+        };
+        let run = Arc::new(ActiveRun::new(&request, false));
+        registry.enter(&run).unwrap();
+        run
+    }
+
+    fn admit(registry: &ActiveRuns, run: &Arc<ActiveRun>) -> &'static str {
+        match registry.admit(run, &key()) {
+            Ok(Admission::Own(ending)) if ending.is_empty() => "own",
+            Ok(Admission::Own(_)) => "own after others",
+            Ok(Admission::Join(_)) => "join",
+            Err(RunError::Busy { .. }) => "busy",
+            Err(_) => "error",
+        }
+    }
+
+    #[test]
+    fn runs_with_a_reader_do_not_exclude_each_other() {
+        let registry = ActiveRuns::default();
+        let (first, second) = (run(&registry, None), run(&registry, None));
+        assert_eq!([admit(&registry, &first), admit(&registry, &second)], ["own", "own"]);
+    }
+
+    #[test]
+    fn a_detached_run_keeps_its_session_to_itself_until_only_its_summary_is_left() {
+        let registry = ActiveRuns::default();
+        let (first, second) = (run(&registry, None), run(&registry, None));
+        first.set_detached();
+        assert_eq!([admit(&registry, &first), admit(&registry, &second)], ["own", "busy"]);
+        registry.queue(&second, &key(), 9).unwrap();
+        assert!(registry.before(&second, &key()).is_some_and(|other| Arc::ptr_eq(&other, &first)));
+        first.set_summing_up();
+        assert!(registry.before(&second, &key()).is_none());
+        assert_eq!(admit(&registry, &second), "own after others");
+        assert!(first.is_closing());
+        registry.leave(&first);
+        assert_eq!(admit(&registry, &run(&registry, None)), "own");
+    }
+
+    #[test]
+    fn a_request_for_an_active_invocation_joins_its_run() {
+        let registry = ActiveRuns::default();
+        let first = run(&registry, Some("i"));
+        assert_eq!(admit(&registry, &first), "own");
+        assert_eq!(admit(&registry, &run(&registry, Some("i"))), "join");
+        assert_eq!(admit(&registry, &run(&registry, Some("j"))), "own");
+    }
+
+    #[test]
+    fn queued_runs_wait_for_those_before_them() {
+        let registry = ActiveRuns::default();
+        let detached = run(&registry, None);
+        detached.set_detached();
+        assert_eq!(admit(&registry, &detached), "own");
+        let (first, second) = (run(&registry, None), run(&registry, None));
+        let before = |run| {
+            registry.queue(run, &key(), 2).unwrap();
+            registry.before(run, &key()).unwrap()
+        };
+        assert!(Arc::ptr_eq(&before(&first), &detached));
+        assert!(Arc::ptr_eq(&before(&second), &first));
+        assert!(matches!(registry.queue(&run(&registry, None), &key(), 2), Err(RunError::Busy { .. })));
+    }
+
+    // S30: the backends that trim ids trim what Python's `strip` does.
+    #[test]
+    fn session_ids_that_differ_in_blanks_share_their_turns() {
+        let registry = ActiveRuns::default();
+        let first = run(&registry, None);
+        first.set_detached();
+        assert_eq!(admit(&registry, &first), "own");
+        let other = Arc::new(ActiveRun::new(&RunRequest::new(("ana", " s1\u{1f}")), false));
+        registry.enter(&other).unwrap();
+        let key = SessionKey::new("app", "ana", " s1\u{1f}");
+        assert!(matches!(registry.admit(&other, &key), Err(RunError::Busy { .. })));
+    }
+
+    #[test]
+    fn a_draining_registry_admits_no_run() {
+        let registry = ActiveRuns::default();
+        let first = run(&registry, None);
+        assert!(registry.drain().iter().all(|active| Arc::ptr_eq(active, &first)));
+        let late = Arc::new(ActiveRun::new(&RunRequest::new(("ana", "s1")), false));
+        assert!(matches!(registry.enter(&late), Err(RunError::Draining)));
+    }
+
+    /// Issue 10 D5: closed watchers stayed until a run began in their session.
+    #[test]
+    fn d5_closed_watchers_are_removed() {
+        let registry = ActiveRuns::default();
+        for session in ["s1", "s1", "s2", "s3"] {
+            drop(registry.watch(&SessionKey::new("app", "ana", session)));
+        }
+        let _later = registry.watch(&key());
+        let inner = registry.inner();
+        assert_eq!((inner.watchers.len(), inner.watchers[&key()].len()), (1, 1));
+    }
+}

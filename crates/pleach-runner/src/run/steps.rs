@@ -1,0 +1,163 @@
+//! [`Invocation`]: the steps of one run, from the message to the end.
+// R1103, R1107, R1108, R1130
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures_util::future;
+use pleach_context::engine::{Engine as _, NodeEnd, NodeResult, RunResult, root_context};
+use pleach_context::{InvocationContext, NodeInput};
+use pleach_core::{Content, Event, Map, Question};
+use pleach_session::notes::ENDED_BY_PLUGIN;
+use pleach_workflow::Engine;
+use serde_json::Value;
+use smol_str::SmolStr;
+
+use crate::RunError;
+use crate::app::inner::RunnerParts;
+use crate::run::abort_events::abort_events;
+use crate::run::event_writer::Store;
+use crate::run::outcome::Outcome;
+use crate::run::repeat_filter::RepeatFilter;
+use crate::run::root_driver::{must_stop, stopped};
+use crate::run::root_events::RootEvents;
+use crate::run::state::ActiveRun;
+use crate::run::task::Shown;
+
+/// An invocation that is ready to run its root node.
+pub(crate) struct Invocation {
+    pub(crate) ic: Arc<InvocationContext>,
+    pub(crate) engine: Arc<Engine>,
+    /// The way from the root agent to the agent that runs.
+    pub(crate) entry: Vec<SmolStr>,
+    pub(crate) store: Store,
+    pub(crate) input: NodeInput,
+    /// The stored event of the message.
+    pub(crate) user_event: Option<Arc<Event>>,
+    /// Drops what a resume would only repeat.
+    pub(crate) repeats: RepeatFilter,
+}
+
+impl Invocation {
+    /// Returns an invocation whose root has no input yet.
+    pub(crate) fn new(
+        ic: Arc<InvocationContext>,
+        engine: Arc<Engine>,
+        entry: Vec<SmolStr>,
+        store: Store,
+        repeats: RepeatFilter,
+    ) -> Self {
+        Self { ic, engine, entry, store, input: NodeInput::Null, user_event: None, repeats }
+    }
+
+    /// Runs the root node: stores each event, yields it, and then lets its node continue. Sets the outcome on `run`.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the nodes.
+    pub(crate) async fn run(mut self: Box<Self>, parts: Arc<RunnerParts>, run: Arc<ActiveRun>) -> Result<(), RunError> {
+        let Self { ic, engine, entry, store, input, user_event, repeats } = &mut *self;
+        if let Some(event) = user_event.take() {
+            run.seat.show(Shown::message(event)).await;
+        }
+        let early_exit = stop_early(ic, store).await?;
+        let outcome = match early_exit {
+            Some(event) => {
+                run.seat.show(Shown::event(event)).await;
+                outcome_of(&parts, ic, &run, Some(Ok(NodeEnd::Done(NodeResult::default()))))?
+            }
+            None => {
+                let root_ctx = root_context(Arc::clone(ic));
+                let root = Box::pin(engine.run_root(&root_ctx, &*parts.root, entry, std::mem::take(input)));
+                let mut events = RootEvents::new(ic, &parts, &run, store, repeats, root);
+                while let Some(shown) = events.next().await? {
+                    run.seat.show(shown).await;
+                }
+                outcome_of(&parts, ic, &run, events.into_end())?
+            }
+        };
+        if matches!(outcome, Outcome::Aborted) {
+            let events = abort_events(&ic.events(), ic.invocation_id(), &parts.root.spec().name);
+            for event in events.into_iter().map(Arc::new) {
+                let stored = store.close(ic, event).await?;
+                run.seat.show(Shown::event(stored)).await;
+            }
+        }
+        finish(&parts, &run, ic, store, outcome).await
+    }
+}
+
+/// Asks the plugins whether the run ends before its root begins, and stores the event that says so.
+async fn stop_early(ic: &InvocationContext, store: &mut Store) -> Result<Option<Arc<Event>>, RunError> {
+    let content = ic.engine().services().plugins.before_run(ic).await.map_err(RunError::Plugin)?;
+    let Some(content) = content else { return Ok(None) };
+    Ok(Some(store.take(ic, early_exit(ic, content)).await?.shown))
+}
+
+/// Returns how a run ends, whose root has ended with a result unless the run had to stop.
+fn outcome_of(
+    parts: &RunnerParts,
+    ic: &InvocationContext,
+    run: &ActiveRun,
+    ended: Option<RunResult>,
+) -> Result<Outcome, RunError> {
+    Ok(match ended {
+        _ if run.is_closing() => Outcome::Cut(Some(ic.invocation_id().clone())),
+        Some(ended) if !ic.is_aborted() => Outcome::of(ic, &*parts.root, ended?),
+        _ => Outcome::Aborted,
+    })
+}
+
+/// Sets the outcome of a run whose events are stored, and does what follows its end.
+async fn finish(
+    parts: &Arc<RunnerParts>,
+    run: &Arc<ActiveRun>,
+    ic: &InvocationContext,
+    store: &mut Store,
+    outcome: Outcome,
+) -> Result<(), RunError> {
+    keep_what_waits(parts, ic, &outcome);
+    // Also one that had nothing to do.
+    parts.active.announce(run);
+    let succeeded = !matches!(outcome, Outcome::Aborted | Outcome::Cut(_));
+    run.set_outcome(outcome);
+    ic.engine().services().plugins.after_run(ic).await.map_err(RunError::Plugin)?;
+    if let (Some(config), true) = (&parts.compaction, succeeded && store.has_stored() && !must_stop(ic, run)) {
+        run.set_summing_up();
+        // After an abort a later invocation makes the summary.
+        let compacting = Box::pin(config.compact(ic, store));
+        future::select(compacting, pin!(stopped(ic, run))).await;
+    }
+    Ok(())
+}
+
+/// Keeps the deadlines of the questions that an invocation waits for, and forgets those that are answered. Of one that does not
+/// wait, forgets the credentials, too. One that was cut off keeps all: it is continued.
+fn keep_what_waits(parts: &Arc<RunnerParts>, ic: &InvocationContext, outcome: &Outcome) {
+    let (session, invocation) = (ic.session_key(), ic.invocation_id());
+    let open: &[Question] = match outcome {
+        Outcome::Cut(_) => return,
+        Outcome::Waiting(questions) => questions,
+        _ => {
+            ic.engine().services().sent_credentials.forget(session, invocation);
+            &[]
+        }
+    };
+    parts.timers.shared.keep_only(session, invocation, open);
+    parts.keep_deadlines(session, open);
+}
+
+/// Returns the event with which a plugin ends the run before the root node starts.
+fn early_exit(ic: &InvocationContext, content: Content) -> Arc<Event> {
+    let mut event = Event::from_author("model").with_content(content);
+    event.set_invocation_id(ic.invocation_id().clone());
+    event.set_custom_metadata(Some(Map::from_iter([(ENDED_BY_PLUGIN.to_owned(), Value::Bool(true))])));
+    Arc::new(event)
+}
+
+/// Returns whether a plugin ended the invocation with these events before it began.
+pub(crate) fn is_ended_by_plugin(own: &[&Arc<Event>]) -> bool {
+    let last = own.iter().rev().find(|event| !event.is_from_user());
+    last.is_some_and(|event| {
+        event.path().is_root() && event.custom_metadata().is_some_and(|notes| notes.contains_key(ENDED_BY_PLUGIN))
+    })
+}

@@ -1,0 +1,321 @@
+//! [`Runner::unfinished`] and [`Runner::resume_unfinished`]: what a process continues that others have left.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use foldhash::HashSet;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use pleach_core::{Event, Session, SessionHead, SessionId, UserId};
+use pleach_session::{GetSessionConfig, ListCursor, ListSessions, is_rewind, report_fault};
+
+use crate::app::inner::RunnerParts;
+use crate::sessions::status::last_invocation;
+use crate::{Detached, RunError, RunProgress, RunRequest, Runner, SessionStatus};
+
+/// How many sessions a page looks at when no limit is set.
+const PAGE: usize = 100;
+
+/// How many sessions of a page a recovery looks at when no limit is set: each page is a query and a note.
+const RECOVERED_PAGE: usize = 2000;
+
+/// How many sessions are read at once.
+const AT_ONCE: usize = 8;
+
+/// How many events of a session are read at first.
+const NEWEST: usize = 64;
+
+/// Which sessions [`Runner::unfinished`] looks at.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ListUnfinished {
+    /// Starts behind this position: the `next` of the page before.
+    pub after: Option<ListCursor>,
+    /// Only sessions whose last change is older, in seconds since the epoch.
+    pub idle_since: Option<f64>,
+    /// How many sessions a page looks at. When absent, 100, and 2,000 for [`Runner::resume_unfinished`].
+    pub limit: Option<usize>,
+}
+
+impl ListUnfinished {
+    /// Returns a request for all sessions, in the order of their last events.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Leaves out sessions whose last change is older than `time`.
+    #[must_use]
+    pub fn since(mut self, time: SystemTime) -> Self {
+        let update_time = seconds(time);
+        self.after = Some(ListCursor { update_time, user_id: UserId::from(""), session_id: SessionId::from("") });
+        self
+    }
+
+    /// Leaves out sessions whose last change is newer than `time`: another process may work on them.
+    #[must_use]
+    pub fn idle_since(mut self, time: SystemTime) -> Self {
+        self.idle_since = Some(seconds(time));
+        self
+    }
+
+    /// Continues behind a page.
+    #[must_use]
+    pub fn after(mut self, cursor: ListCursor) -> Self {
+        self.after = Some(cursor);
+        self
+    }
+
+    /// Looks at no more than `limit` sessions for one page. [`Runner::resume_unfinished`] reads all pages.
+    #[must_use]
+    pub fn limit(mut self, limit: usize) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+}
+
+/// The sessions whose last invocation can be resumed.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ListUnfinishedResponse {
+    /// The sessions, in the order of their last events.
+    pub items: Vec<SessionStatus>,
+    /// The start of the next page, for [`ListUnfinished::after`]; `None` on the last page.
+    pub next: Option<ListCursor>,
+}
+
+impl Runner {
+    /// Returns the sessions of the app whose last invocation has failed, or has not ended and is not run by this Runner:
+    /// [`RunProgress::Failed`], [`RunProgress::Unfinished`], [`RunProgress::MayBeDone`] and [`RunProgress::Changed`].
+    /// [Forks](Runner::fork) that rest are left out.
+    ///
+    /// [`resume_unfinished`](Self::resume_unfinished) resumes those that were cut off.
+    ///
+    /// One page looks at [`ListUnfinished::limit`] sessions that are not known to have ended, and may return none of them. The newest 64 events of each are read, and the whole
+    /// history only if these do not show that its last invocation has ended or waits. That is done once: the store keeps a note of each session that
+    /// has ended or waits ([`note_settled`](pleach_session::SessionService::note_settled)), and later calls, also in other processes, read it again
+    /// only when it has changed, or when the graph, the agents or the version of pleach are others. Where the store keeps no notes, the Runner and
+    /// its clones remember 10,000 such sessions.
+    ///
+    /// # Errors
+    /// [`RunError::Session`] when the storage fails. A session that cannot be read is left out, with one warning in the log.
+    ///
+    /// # Cancel safety
+    /// The call reads, and notes what has ended: sessions are not changed.
+    ///
+    /// ADK: none.
+    pub async fn unfinished(&self, request: ListUnfinished) -> Result<ListUnfinishedResponse, RunError> {
+        let looks_at = request.limit.unwrap_or(PAGE).max(1);
+        let list = ListSessions::new(self.app_name().clone()).with_limit(looks_at).without_state();
+        let mut list = list.unsettled_for(&self.parts.program);
+        list.after = request.after;
+        let page = self.sessions().list_sessions(list).await?;
+        let mut response = ListUnfinishedResponse { items: Vec::new(), next: page.next };
+        let mut wanted = Vec::new();
+        for session in page.sessions {
+            if request.idle_since.is_some_and(|time| session.last_update_time() > time) {
+                // They come in the order of their last events.
+                response.next = None;
+                break;
+            }
+            if !self.parts.ended.has(&session.head) {
+                wanted.push(session.head);
+            }
+        }
+        let looks = wanted.into_iter().map(|head| Arc::clone(&self.parts).look_at(head));
+        let mut looks = stream::iter(looks).buffered(AT_ONCE);
+        let mut ended = Vec::new();
+        while let Some(look) = looks.try_next().await? {
+            match look {
+                Look::Open(status) => response.items.extend(Some(*status).filter(SessionStatus::is_unfinished)),
+                Look::Ended(head) => ended.push(head),
+                Look::Unknown => {}
+            }
+        }
+        self.parts.note_ended(&ended).await;
+        Ok(response)
+    }
+
+    /// Resumes the sessions of all pages that are [`RunProgress::Unfinished`], all at once, and returns their runs, which work in the background:
+    /// await the handles, or drop them.
+    ///
+    /// Call it when a process starts, and each minute: what a process that was just killed has left is not idle for long enough when the next one
+    /// starts.
+    /// ```
+    /// # use std::time::{Duration, SystemTime};
+    /// # use pleach_runner::{ListUnfinished, Runner, RunError};
+    /// # async fn recover(runner: Runner, now: SystemTime) -> Result<(), RunError> {
+    /// let (day, minutes) = (Duration::from_secs(86_400), Duration::from_secs(120));
+    /// let resumed = runner.resume_unfinished(ListUnfinished::new().since(now - day).idle_since(now - minutes)).await?;
+    /// tracing::info!(runs = resumed.len(), "resumed what was cut off");
+    /// # Ok(())
+    /// # }
+    /// ```
+    /// Several processes may do so at once: each run claims its session as it was looked at before it executes anything, and all but one fail with
+    /// [`SessionError::Stale`](pleach_session::SessionError::Stale). With [heartbeats](crate::RunnerBuilder::heartbeat), sessions that another
+    /// process works on are left out, and `idle_since` is not needed. Without them no store knows whether another process still works on a
+    /// session that is idle for long: it loses the session to the resume, and its step runs twice. So choose a time that is longer than a step, and
+    /// than the pause between two attempts of a retry policy.
+    ///
+    /// What has failed, may be done or has changed is left out: a failure that was not mended would be repeated each time. Take
+    /// [`unfinished`](Self::unfinished) to decide for yourself, or to resume only so many at once.
+    ///
+    /// # Errors
+    /// Those of [`unfinished`](Self::unfinished). What was resumed before continues. The error of a run is in its handle and in the log.
+    ///
+    /// # Cancel safety
+    /// The runs that were resumed continue.
+    ///
+    /// ADK: none.
+    pub async fn resume_unfinished(&self, request: ListUnfinished) -> Result<Vec<Detached>, RunError> {
+        let limit = request.limit.or(Some(RECOVERED_PAGE));
+        let (mut runs, mut next) = (Vec::new(), Some(ListUnfinished { limit, ..request }));
+        // What a run leaves behind comes again at the end of the list.
+        let mut resumed = HashSet::default();
+        while let Some(request) = next.take() {
+            let page = self.unfinished(request.clone()).await?;
+            next = page.next.map(|cursor| request.after(cursor));
+            for cut in page.items {
+                if let (RunProgress::Unfinished, Some(invocation)) = (cut.progress, cut.invocation)
+                    && resumed.insert(cut.session.clone())
+                {
+                    tracing::info!(session = %cut.session, %invocation, "a run that was cut off continues");
+                    let request = RunRequest::new(&cut.session).invocation_id(invocation);
+                    runs.push(self.start(RunRequest { at: Some(cut.revision), ..request }).detach());
+                }
+            }
+        }
+        Ok(runs)
+    }
+}
+
+/// The result of reading a listed session.
+enum Look {
+    /// It has not ended.
+    Open(Box<SessionStatus>),
+    /// It needs nothing until its revision changes.
+    Ended(SessionHead),
+    /// It has changed since it was listed, or cannot be read.
+    Unknown,
+}
+
+impl RunnerParts {
+    /// Notes that sessions need nothing until their revisions change. Without the notes they are only read again.
+    async fn note_ended(&self, heads: &[SessionHead]) {
+        if heads.is_empty() {
+            return;
+        }
+        heads.iter().for_each(|head| self.ended.note(head));
+        if let Err(error) = self.services.sessions.note_settled(&self.program, heads).await {
+            self.ended.warn_of_no_notes(&error);
+        }
+    }
+
+    async fn look_at(self: Arc<Self>, listed: SessionHead) -> Result<Look, RunError> {
+        match self.look(&listed).await {
+            // Deleted meanwhile.
+            Err(RunError::SessionNotFound(_)) => Ok(Look::Unknown),
+            Err(RunError::Session(error)) if error.is_of_one_session() => {
+                report_fault(listed.key(), &error);
+                Ok(Look::Unknown)
+            }
+            Err(RunError::Session(error)) => Err(RunError::Session(error)),
+            Err(error) => {
+                tracing::warn!(session = %listed.key(), %error, "the status of a session is not known");
+                Ok(Look::Unknown)
+            }
+            look => look,
+        }
+    }
+
+    /// Looks how far a listed session is.
+    ///
+    /// The newest events show of most sessions that they need nothing, so that a long history is read only where it does.
+    async fn look(self: &Arc<Self>, listed: &SessionHead) -> Result<Look, RunError> {
+        let newest = self.load_some(listed.key(), GetSessionConfig::recent(NEWEST)).await?;
+        if newest.events.len() < NEWEST {
+            return self.look_at_whole(listed, newest).await;
+        }
+        if shows_last_invocation(&newest.events) {
+            let same = newest.head.revision() == listed.revision();
+            // Whatever is in the way may need older events.
+            if let Ok((status, _)) = self.status_and_rest(newest).await
+                && same
+                && matches!(status.progress, RunProgress::Done | RunProgress::Waiting | RunProgress::Aborted)
+                && status.forked_from.is_none()
+            {
+                return Ok(Look::Ended(listed.clone()));
+            }
+        }
+        let whole = self.load_all(listed.key()).await?;
+        self.look_at_whole(listed, whole).await
+    }
+
+    async fn look_at_whole(self: &Arc<Self>, listed: &SessionHead, session: Session) -> Result<Look, RunError> {
+        // A session service whose listings have no revisions would not show a change.
+        let same = session.head.revision() == listed.revision();
+        let (status, _) = self.status_and_rest(session).await?;
+        let works = matches!(status.progress, RunProgress::RunsHere | RunProgress::RunsElsewhere);
+        if works || status.is_unfinished() {
+            return Ok(Look::Open(Box::new(status)));
+        }
+        Ok(if same { Look::Ended(listed.clone()) } else { Look::Unknown })
+    }
+}
+
+/// Returns whether the newest events of a session have its last invocation from its beginning on, which is a message of the user, and nothing
+/// among them takes back earlier ones.
+fn shows_last_invocation(newest: &[Arc<Event>]) -> bool {
+    let Some(invocation) = last_invocation(newest) else { return false };
+    let begins = |event: &Event| {
+        event.is_from_user() && event.content().is_some() && event.function_responses().next().is_none()
+    };
+    let first = newest.iter().position(|event| *event.invocation_id() == invocation);
+    first.is_some_and(|first| first > 0 && begins(&newest[first])) && !newest.iter().any(|event| is_rewind(event))
+}
+
+fn seconds(time: SystemTime) -> f64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads a log of words: `a<` a message of the user's begins `a`, `a!` is an answer, `a.` an event of a node, `a~` a rewind.
+    fn check(log: &str, expected: bool) {
+        let event = |word: &str| {
+            let mut event = match &word[1..] {
+                "<" => {
+                    let mut message = Event::message("go");
+                    message.set_author("user");
+                    message
+                }
+                "!" => {
+                    let response = pleach_core::FunctionResponse::new("q", "f", pleach_core::Map::new());
+                    let part = pleach_core::Part::function_response(response);
+                    Event::from_author("user").with_content(pleach_core::Content::new("user", [part]))
+                }
+                _ => Event::from_author("node"),
+            };
+            if word.ends_with('~') {
+                event.actions_mut().set_rewind_before_invocation_id(Some("a".to_owned()));
+            }
+            event.set_invocation_id(&word[..1]);
+            Arc::new(event)
+        };
+        let events: Vec<Arc<Event>> = log.split_whitespace().map(event).collect();
+        assert_eq!(shows_last_invocation(&events), expected, "{log}");
+    }
+
+    #[test]
+    fn the_newest_events_suffice_when_they_have_the_last_invocation_whole() {
+        check("a. b< b. b.", true);
+        check("a. b< b. b! b.", true);
+        check("a< b. a.", false);
+        check("b. b< b.", false);
+        check("a. b! b.", false);
+        check("b< b.", false);
+        check("a. b< b. c~ b.", false);
+        check("", false);
+    }
+}

@@ -1,0 +1,84 @@
+//! Stores the signals that come while a run works, between the run's own events.
+
+use std::sync::Arc;
+
+use foldhash::HashSet;
+use pleach_context::InvocationContext;
+use pleach_context::engine::Engine as _;
+use pleach_core::{Event, QuestionKind};
+use pleach_session::{GetSessionConfig, SessionError, open_questions};
+
+use crate::RunError;
+use crate::run::event_writer::Store;
+use crate::signals::incoming::{Incoming, Offered};
+use crate::signals::outgoing::Signal;
+
+/// Stores the signals that wait, unless a body waits for their names. Returns the first event that was stored; called again, the next one.
+///
+/// # Errors
+/// The session is stale: the run has lost it.
+pub(crate) async fn keep_next(
+    incoming: &Incoming,
+    ic: &InvocationContext,
+    store: &mut Store,
+) -> Result<Option<Arc<Event>>, RunError> {
+    while let Some((signal, sender)) = incoming.take() {
+        match keep(&signal, incoming, ic, store).await {
+            Ok((offered, stored)) => {
+                // The caller may have given up.
+                let _ = sender.send(Ok(offered));
+                if stored.is_some() {
+                    return Ok(stored);
+                }
+            }
+            // Dropping the sender makes the caller look again.
+            Err(RunError::Session(error)) if error.is_stale() => return Err(RunError::Session(error)),
+            Err(error) => drop(sender.send(Err(error))),
+        }
+    }
+    Ok(None)
+}
+
+/// Stores a signal for the invocation, and returns its event if that is new.
+async fn keep(
+    signal: &Signal,
+    incoming: &Incoming,
+    ic: &InvocationContext,
+    store: &mut Store,
+) -> Result<(Offered, Option<Arc<Event>>), RunError> {
+    let asked_before = incoming.asked_before.get_or_try_init(|| asked_before(ic)).await?;
+    if asked_before.contains(&signal.name) {
+        return Ok((Offered::Awaited, None));
+    }
+    let Some(storing) = ic.engine().store_signal(&signal.name) else { return Ok((Offered::Awaited, None)) };
+    let mut event = signal.event(ic.invocation_id())?.with_signal_stored_by_run();
+    store.stamp(ic.engine().services(), &mut event);
+    let event = Arc::new(event);
+    let stored = match store.append(ic, Arc::clone(&event)).await {
+        // It may be stored: the same event at the same place is stored once.
+        Err(RunError::Session(SessionError::Unavailable { .. } | SessionError::Storage { .. })) => {
+            store.append(ic, event).await
+        }
+        stored => stored,
+    };
+    match stored {
+        Ok(stored) => {
+            storing.stored(&stored);
+            Ok((Offered::Kept, Some(stored)))
+        }
+        Err(RunError::Session(SessionError::EventAlreadyExists { .. })) => Ok((Offered::Repeated, None)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns the names of the signals for which open questions of the session wait: those of this run are known to its invocation.
+async fn asked_before(ic: &InvocationContext) -> Result<HashSet<String>, RunError> {
+    let mut events = ic.events();
+    // The run may have loaded the newest events only.
+    if ic.run_config().get_session_config != GetSessionConfig::all() {
+        let stored = ic.engine().services().sessions.get_session(ic.session_key(), GetSessionConfig::all()).await?;
+        events = stored.map(|session| session.events).unwrap_or(events);
+    }
+    let open = open_questions(&events).into_iter().filter(|question| question.kind == QuestionKind::Signal);
+    Ok(open.map(|question| question.message).collect())
+}

@@ -1,0 +1,79 @@
+//! [`Incoming`]: signals that come while a run works, for the run to store.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use foldhash::HashSet;
+use tokio::sync::OnceCell;
+use tokio::sync::oneshot::{Receiver, Sender, channel};
+
+use crate::RunError;
+use crate::signals::outgoing::Signal;
+
+/// What has become of a signal that was offered to a run.
+#[derive(Debug)]
+pub(crate) enum Offered {
+    /// The run has stored it, and its next wait for the name takes it.
+    Kept,
+    /// It was stored before.
+    Repeated,
+    /// A body waits for it, which gets it as an answer once the run pauses.
+    Awaited,
+}
+
+/// The signals that wait for a run to store them.
+///
+/// Only the run itself can append to its session without losing it.
+#[derive(Default)]
+pub(crate) struct Incoming {
+    has_any: AtomicBool,
+    /// The names of the signals for which questions of the session wait that were asked before the run.
+    pub(crate) asked_before: OnceCell<HashSet<String>>,
+    queue: Mutex<Queue>,
+}
+
+#[derive(Default)]
+struct Queue {
+    closed: bool,
+    signals: VecDeque<(Signal, Sender<Result<Offered, RunError>>)>,
+}
+
+impl Incoming {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a signal. The receiver fails when the run ends before it has looked at it.
+    pub(crate) fn offer(&self, signal: Signal) -> Receiver<Result<Offered, RunError>> {
+        let (sender, receiver) = channel();
+        let mut queue = self.queue();
+        if !queue.closed {
+            queue.signals.push_back((signal, sender));
+            self.has_any.store(true, Ordering::Release);
+        }
+        receiver
+    }
+
+    /// Returns whether a signal waits.
+    pub(crate) fn has_any(&self) -> bool {
+        self.has_any.load(Ordering::Acquire)
+    }
+
+    /// Refuses all signals from now on.
+    pub(crate) fn close(&self) {
+        let mut queue = self.queue();
+        queue.closed = true;
+        let refused = std::mem::take(&mut queue.signals);
+        drop(queue);
+        drop(refused);
+    }
+
+    /// Takes the signal that has waited the longest.
+    pub(crate) fn take(&self) -> Option<(Signal, Sender<Result<Offered, RunError>>)> {
+        let mut queue = self.queue();
+        let next = queue.signals.pop_front();
+        self.has_any.store(!queue.signals.is_empty(), Ordering::Release);
+        next
+    }
+}
