@@ -18,6 +18,8 @@ pub(crate) struct Row {
 pub(crate) enum Role {
     /// A published library that the facade re-exports.
     Library,
+    /// A published library for the libraries above it. The facade does not name it, and its API is no promise.
+    Internal,
     /// The facade: the only crate that sees every library.
     Facade,
     /// A program built on the facade.
@@ -50,16 +52,17 @@ pub(crate) const LAYERS: &[Row] = &[
     library("pleach-artifact", 1, L1),
     library("pleach-memory", 1, L1),
     library("pleach-model", 1, L1),
+    Row { name: "pleach-http", layer: 1, role: Role::Internal, may_use: L1 },
     library("pleach-session", 2, &["pleach-core", "pleach-schema"]),
     library("pleach-session-inmemory", 3, BACKEND),
     library("pleach-session-sqlite", 3, BACKEND),
     library("pleach-session-postgres", 3, BACKEND),
     library("pleach-memory-sqlite", 2, MEMORY),
-    library("pleach-model-http", 2, &["pleach-core", "pleach-model"]),
+    library("pleach-model-http", 2, &["pleach-core", "pleach-model", "pleach-http"]),
     library("pleach-payloads", 4, &["pleach-core", "pleach-session", "pleach-artifact"]),
     library("pleach-context", 3, NECK),
-    library("pleach-mcp", 4, &["pleach-core", "pleach-model", "pleach-context"]),
-    library("pleach-openapi", 4, &["pleach-core", "pleach-auth", "pleach-context"]),
+    library("pleach-mcp", 4, &["pleach-core", "pleach-model", "pleach-http", "pleach-context"]),
+    library("pleach-openapi", 4, &["pleach-core", "pleach-auth", "pleach-http", "pleach-context"]),
     library("pleach-workflow", 4, &["pleach-core", "pleach-context"]),
     library(
         "pleach-agent",
@@ -172,6 +175,11 @@ pub(crate) const LAYERS: &[Row] = &[
 
 const fn library(name: &'static str, layer: u8, may_use: &'static [&'static str]) -> Row {
     Row { name, layer, role: Role::Library, may_use }
+}
+
+/// Returns true if a crate is for the libraries above it only.
+pub(crate) fn is_internal(name: &str) -> bool {
+    row(name).is_some_and(|row| row.role == Role::Internal)
 }
 
 pub(crate) fn row(name: &str) -> Option<&'static Row> {

@@ -1,4 +1,4 @@
-//! [`McpToolsetBuilder`]: which tools of a server agents get, and how long things may take.
+//! [`McpToolsetBuilder`]: the tools that agents get, and the limits of the server.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::limits::Limits;
 use crate::tool::{Condition, Filter, OnProgress, Shared};
 use crate::{McpProgress, McpServer, McpSetupError, McpTool, McpToolset, names};
 
-/// Which tools of a server agents get, and how long things may take. Made by [`McpToolset::builder`].
+/// Chooses the tools that agents get, and sets the limits of the server. Made by [`McpToolset::builder`].
 #[must_use]
 pub struct McpToolsetBuilder {
     server: McpServer,
@@ -46,14 +46,14 @@ impl McpToolsetBuilder {
         }
     }
 
-    /// Sets the name in errors and logs; that of the host, of the program, or of the server that a launcher such as `npx`
-    /// or `uvx` starts, when it is not set. Pictures of apps show it, too.
+    /// Sets the name in errors, logs and pictures of apps. The default is the host, the program, or the server that a launcher such as `npx`
+    /// or `uvx` starts.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Has the runs of agents fail where the server cannot be reached or started, instead of continuing without its tools.
+    /// Makes runs of agents fail if the server cannot be reached or started. Otherwise they continue without its tools.
     pub fn required(mut self) -> Self {
         self.is_required = true;
         self
@@ -66,7 +66,7 @@ impl McpToolsetBuilder {
         self
     }
 
-    /// Leaves out the tools for which `filter` is false. It is asked whenever an agent lists them. ADK: `tool_filter`
+    /// Leaves out the tools for which `filter` is false. It is called whenever an agent lists the tools. ADK: `tool_filter`
     #[doc(alias = "tool_filter")]
     pub fn filter(mut self, filter: impl Fn(&McpTool, &ReadonlyContext) -> bool + Send + Sync + 'static) -> Self {
         let before = self.filter.take();
@@ -76,7 +76,7 @@ impl McpToolsetBuilder {
         self
     }
 
-    /// Leaves out the tools of other names than these, which are the server's. ADK: `tool_filter`
+    /// Leaves out all tools but these. The names are the server's names, without a prefix. ADK: `tool_filter`
     pub fn only<S: Into<String>>(self, names: impl IntoIterator<Item = S>) -> Self {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
         self.filter(move |tool, _| names.iter().any(|name| name == tool.server_name()))
@@ -96,67 +96,68 @@ impl McpToolsetBuilder {
         self
     }
 
-    /// Sets a function that gets the progress of calls. It is called by the run that waits for the call. ADK: `progress_callback`
+    /// Sets a function that gets the progress of calls. The run that waits for the call calls it. ADK: `progress_callback`
     #[doc(alias = "progress_callback")]
     pub fn on_progress(mut self, take: impl Fn(&ToolContext, McpProgress) + Send + Sync + 'static) -> Self {
         self.on_progress = Some(Arc::new(take));
         self
     }
 
-    /// Sets how long opening a session may take, the start of a child process included; 30 seconds when it is not set.
+    /// Sets how long opening a session may take, including the start of a child process. The default is 30 seconds.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.limits.connect = timeout;
         self
     }
 
-    /// Sets how long the server may take to list or read tools, resources and prompts; 30 seconds when it is not set.
+    /// Sets how long the server may take to list or read tools, resources and prompts. The default is 30 seconds.
     pub fn list_timeout(mut self, timeout: Duration) -> Self {
         self.limits.list = timeout;
         self
     }
 
-    /// Sets how long a call may take; 5 minutes when it is not set. The call is cancelled then.
+    /// Sets how long a call may take, by the clock of its invocation. The default is 5 minutes. A call that takes longer is cancelled.
     pub fn call_timeout(mut self, timeout: Duration) -> Self {
         self.limits.call = timeout;
         self
     }
 
-    /// Sets how large a message of the server may be, and so the result of a call; 16 MiB when it is not set. A child process that sends
-    /// a larger one is ended.
+    /// Sets how large a message of the server may be, and with it the result of a call, in bytes. The default is 16 MiB. A child process that
+    /// sends a larger message is ended.
     pub fn max_message_bytes(mut self, bytes: usize) -> Self {
         self.limits.message_bytes = bytes;
         self
     }
 
-    /// Sets how many bytes the server may send until it answers a request, whatever they are: notices, requests of its own, log lines, the answer.
-    /// 64 MiB when it is not set, and never less than a message may have. A server that sends more is disconnected. While no request waits,
-    /// the bytes of a minute count.
+    /// Sets how many bytes the server may send until it answers a request: notices, requests of its own, log lines and the answer itself.
+    /// The default is 64 MiB; the limit is never smaller than that of a message. A server that sends more is disconnected. While no request
+    /// waits, the bytes are counted by the minute.
     pub fn max_exchange_bytes(mut self, bytes: usize) -> Self {
         self.limits.exchange_bytes = bytes;
         self
     }
 
     /// Sets how many notices and requests of its own, such as reports of progress, log messages and pings, the server may send until it answers
-    /// a request; 100,000 when it is not set. A server that sends more is disconnected. While no request waits, those of a minute count.
+    /// a request. The default is 100,000. A server that sends more is disconnected. While no request waits, they are counted by the minute.
     pub fn max_server_messages(mut self, count: usize) -> Self {
         self.limits.server_messages = count;
         self
     }
 
-    /// Sets how many requests of its own, such as pings, the server may have open: sent, and not answered by this client yet. 256 when it is not
-    /// set. A server that sends more at once, or takes no answers, is disconnected.
+    /// Sets how many requests of its own, such as pings, the server may have open, that is, sent but not yet answered by this client. The
+    /// default is 256. A server that sends more at once, or that does not take the answers, is disconnected.
     pub fn max_server_requests(mut self, count: usize) -> Self {
         self.limits.server_requests = count;
         self
     }
 
-    /// Sets the clock of the time-outs, for tests; the system's when it is not set.
+    /// Sets the clock of sessions, for tests: it measures opening, listing, waits and closing. The default is the system's clock. Calls are measured
+    /// by the clock of their invocation.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.limits.clock = clock;
         self
     }
 
-    /// Makes the toolset. Nothing is started yet.
+    /// Makes the toolset. It starts nothing.
     ///
     /// # Errors
     /// A command, variable, URL, header or prefix cannot be used.

@@ -4,14 +4,14 @@ use std::fmt;
 use std::path::PathBuf;
 use std::process::Stdio;
 
+use pleach_http::Secrets;
 use process_wrap::tokio::CommandWrap;
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::process::Command;
 
 use crate::McpSetupError;
-use crate::secrets::Secrets;
 
-/// The variables of this process that a server gets: what programs need to find files and other programs, and no key.
+/// The variables of this process that a server gets. Programs need them to find files and other programs; none of them holds a key.
 #[cfg(not(windows))]
 const INHERITED: &[&str] = &["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER"];
 #[cfg(windows)]
@@ -34,9 +34,9 @@ const INHERITED: &[&str] = &[
 
 /// A server that is started as a child process and speaks over its standard input and output.
 ///
-/// It is started when it is first needed, and again when it has ended. Of the variables of this process it gets those that programs need to
-/// run, such as `PATH` and `HOME`, and no others: name what it needs with [`env`](Self::env), or call
-/// [`inherit_env`](Self::inherit_env). What it writes to its standard error becomes log events with the target `pleach_mcp::stderr`.
+/// The server is started when it is first needed, and again after it has ended. It inherits only the environment variables that programs need
+/// to run, such as `PATH` and `HOME`. Pass others with [`env`](Self::env), or all with [`inherit_env`](Self::inherit_env). Lines of its
+/// standard error become log events with the target `pleach_mcp::stderr`.
 ///
 /// Debug output shows the program and the names of variables only. ADK: `StdioServerParameters`
 ///
@@ -57,7 +57,7 @@ pub struct McpCommand {
 }
 
 impl McpCommand {
-    /// Names a program: a path, or a name that is looked up in `PATH`.
+    /// Makes a command for a program: a path, or a name that is looked up in `PATH`.
     pub fn new(program: impl Into<String>) -> Self {
         let program = program.into();
         Self { program, args: Vec::new(), env: Vec::new(), current_dir: None, inherits_env: false }
@@ -75,19 +75,19 @@ impl McpCommand {
         self
     }
 
-    /// Sets an environment variable. Its value is treated like a key.
+    /// Sets an environment variable. Its value is treated as a secret.
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.env.push((name.into(), SecretString::from(value.into())));
         self
     }
 
-    /// Gives the server all variables of this process, keys of providers among them.
+    /// Passes all variables of this process to the server, including keys of providers.
     pub fn inherit_env(mut self) -> Self {
         self.inherits_env = true;
         self
     }
 
-    /// Sets the directory that the server runs in; that of this process when it is not set.
+    /// Sets the directory that the server runs in. The default is the directory of this process.
     pub fn current_dir(mut self, path: impl Into<PathBuf>) -> Self {
         self.current_dir = Some(path.into());
         self
@@ -98,19 +98,19 @@ impl McpCommand {
         self.program.rsplit(['/', '\\']).next().unwrap_or_default()
     }
 
-    /// Returns the name of the server, for a toolset that was given none: that of the program, or of what a launcher starts.
+    /// Returns the default name of a toolset: the program, or the server that a launcher starts.
     pub(crate) fn server_name(&self) -> &str {
         launched(self.program(), &self.args).unwrap_or_else(|| self.program())
     }
 
-    /// Checks what can be checked without starting it.
+    /// Checks the command as far as possible without starting it.
     pub(crate) fn check(&self, server: &str) -> Result<(), McpSetupError> {
         let fault = |reason| McpSetupError::Command { server: server.to_owned(), reason };
         if self.program.trim().is_empty() {
             return Err(fault("is empty: name a program"));
         }
         if self.program.contains('\0') || self.args.iter().any(|arg| arg.contains('\0')) {
-            return Err(fault("has a NUL character, which no program can get"));
+            return Err(fault("has a NUL character, which cannot be passed to a program"));
         }
         for (name, value) in &self.env {
             let fault = |reason| McpSetupError::Variable { server: server.to_owned(), variable: name.clone(), reason };
@@ -124,15 +124,17 @@ impl McpCommand {
         Ok(())
     }
 
-    /// Returns what is hidden in texts of the server.
+    /// Returns the values that are hidden in texts of the server.
     pub(crate) fn secrets(&self) -> Secrets {
         let mut secrets = Secrets::default();
-        self.env.iter().for_each(|(name, value)| secrets.add(name, value.expose_secret()));
+        for (name, value) in &self.env {
+            secrets.add(name, value.expose_secret());
+        }
         secrets
     }
 
-    /// Returns the command with its three pipes, in a process group of its own: a server is often started by another program,
-    /// and both must end.
+    /// Returns the command with its three pipes, in a process group of its own. A server is often started by another program, and both
+    /// must end.
     pub(crate) fn command(&self) -> CommandWrap {
         let mut command = Command::new(&self.program);
         command.args(&self.args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -152,7 +154,7 @@ impl McpCommand {
         command
     }
 
-    /// Returns why starting it failed. The system reports a missing directory and a missing program alike.
+    /// Returns the reason why the start failed. The system reports a missing directory and a missing program alike.
     pub(crate) fn reason_of(&self, error: &std::io::Error) -> String {
         if let Some(path) = self.current_dir.as_ref().filter(|path| !path.is_dir()) {
             return format!("its directory `{}` is not there", path.display());
@@ -177,7 +179,7 @@ impl fmt::Debug for McpCommand {
     }
 }
 
-/// Programs that start a server that one of their arguments names, and the words that may come before it.
+/// Programs that start the server named by one of their arguments, and the words that may come before that argument.
 const LAUNCHERS: [(&str, &[&str]); 9] = [
     ("bunx", &["-y", "--yes", "--bun"]),
     ("bun", &["run", "x"]),
@@ -190,8 +192,8 @@ const LAUNCHERS: [(&str, &[&str]); 9] = [
     ("uvx", &["-q", "--quiet"]),
 ];
 
-/// Returns what a launcher starts: a package without its version, a module, or the file of a script. `None` for other programs, and after
-/// an option that is not known: what follows it may be its value, and a secret.
+/// Returns the server that a launcher starts: a package without its version, a module, or the file of a script. Returns `None` for other programs,
+/// and after an unknown option, because the next word may be its value and a secret.
 fn launched<'a>(program: &str, args: &'a [String]) -> Option<&'a str> {
     let program = program.trim_end_matches(".exe").trim_end_matches(".cmd");
     let (_, words) = LAUNCHERS.iter().find(|(name, _)| *name == program)?;

@@ -1,10 +1,10 @@
-//! Content of servers as parts of messages.
+//! Converts content of servers to parts of messages.
 
 use pleach_core::{Bytes, FileData, Part};
 use serde_json::Value;
 
-/// Returns a block of content as a part: texts as text, bytes as media, links as files. `None` for bytes that are no base64 text and for kinds
-/// that have no part.
+/// Returns a block of content as a part: texts as text, bytes as media, links as files. Returns `None` for bytes that are not valid base64 and
+/// for kinds without a part.
 pub(crate) fn part(block: &Value) -> Option<Part> {
     if let Value::String(text) = block {
         return Some(Part::text(text.clone()));
@@ -28,13 +28,13 @@ pub(crate) fn part(block: &Value) -> Option<Part> {
     }
 }
 
-/// The type of bytes whose server gives none.
+/// The media type of bytes for which the server names none.
 const UNKNOWN: &str = "application/octet-stream";
 
 /// Returns the contents of a resource as a part.
 ///
 /// # Errors
-/// The reason why the server does not give it.
+/// The reason why the contents cannot be read.
 pub(crate) fn resource_part(contents: &Value) -> Result<Part, &'static str> {
     let text = |key: &str| contents.get(key).and_then(Value::as_str);
     match (text("text"), text("blob")) {

@@ -1,4 +1,4 @@
-//! [`Declared`]: a tool as its server describes it, and as models see it.
+//! [`Declared`]: a tool with its declaration for models.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,24 +9,24 @@ use serde_json::Value;
 use crate::members::{flag, needed_text, text};
 use crate::{fence, names};
 
-/// The tools of a server, as they were listed.
+/// The tools of a server in one listing.
 pub(crate) type Listed = Arc<[Arc<Declared>]>;
 
-/// The effects of a tool as its server declares them. They are hints: a server that is not trusted may say anything.
+/// The effects of a tool as its server declares them. They are hints: an untrusted server may declare anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct McpToolAnnotations {
-    /// It changes nothing.
+    /// The tool changes nothing.
     pub read_only: Option<bool>,
-    /// It may destroy something, not only add.
+    /// The tool may destroy something, not only add to it.
     pub destructive: Option<bool>,
-    /// Calling it again with the same arguments changes nothing more.
+    /// Calling the tool again with the same arguments changes nothing more.
     pub idempotent: Option<bool>,
-    /// It deals with the world outside, as a web search does.
+    /// The tool interacts with the outside world, as a web search does.
     pub open_world: Option<bool>,
 }
 
-/// A tool, as far as its server describes it in a way that can be read.
+/// The readable part of a server's description of a tool.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ListedTool {
     pub(crate) name: String,
@@ -38,14 +38,14 @@ pub(crate) struct ListedTool {
 }
 
 impl ListedTool {
-    /// Reads a tool. Members that are odd are left out; only the name and the schema of the arguments must be right.
+    /// Reads a tool. Odd members are left out; only the name and the schema of the arguments must be valid.
     ///
     /// # Errors
-    /// Why it cannot be called.
+    /// The reason why the tool cannot be called.
     pub(crate) fn read(tool: &Map) -> Result<Self, &'static str> {
         let input_schema = match tool.get("inputSchema") {
             Some(Value::Object(schema)) => schema.clone(),
-            // It takes no arguments, or any. PHP writes an empty object as an empty list.
+            // Without a schema the tool takes no arguments, or any. PHP writes an empty object as an empty list.
             None | Some(Value::Null | Value::Bool(true)) => Map::new(),
             Some(Value::Array(none)) if none.is_empty() => Map::new(),
             Some(_) => return Err("the schema of its arguments is no object"),
@@ -53,7 +53,7 @@ impl ListedTool {
         let no_hints = Map::new();
         let hints = tool.get("annotations").and_then(Value::as_object).unwrap_or(&no_hints);
         Ok(Self {
-            name: needed_text(tool, "name", "its name is no text")?,
+            name: needed_text(tool, "name", "its name is not a text")?,
             title: text(tool, "title").or_else(|| text(hints, "title")),
             description: text(tool, "description"),
             annotations: McpToolAnnotations {
@@ -71,21 +71,24 @@ impl ListedTool {
 /// A tool of a server.
 pub(crate) struct Declared {
     pub(crate) tool: ListedTool,
-    /// As the server describes it, under the name for models.
+    /// The declaration with the server's descriptions, under the name for models.
     pub(crate) declaration: Arc<FunctionDeclaration>,
-    /// With marked descriptions, for requests.
+    /// The declaration with marked descriptions, for requests.
     pub(crate) fenced: Arc<FunctionDeclaration>,
 }
 
-/// Returns the tools that models can call, in the order of their names: the order in which a server lists them is not fixed, and a request
-/// that begins as the last one did is cheaper. Others are left out with a warning.
+/// Returns the tools that models can call, sorted by name. Servers list tools in any order, and providers cache requests that begin like an
+/// earlier one. Other tools are left out with a warning.
 pub(crate) fn declare(server: &str, prefix: Option<&str>, tools: Vec<ListedTool>) -> Listed {
     let mut taken = HashSet::new();
     let mut declared = Vec::with_capacity(tools.len());
     for tool in tools {
-        let name = names::for_models(prefix, &tool.name).and_then(|name| match taken.insert(name.clone()) {
-            true => Ok(name),
-            false => Err("another tool of the server has the same name for models"),
+        let name = names::for_models(prefix, &tool.name).and_then(|name| {
+            if taken.insert(name.clone()) {
+                Ok(name)
+            } else {
+                Err("another tool of the server has the same name for models")
+            }
         });
         match name {
             Ok(name) => declared.push(Declared::new(name, tool)),
@@ -114,7 +117,7 @@ impl Declared {
     }
 }
 
-/// The beginning of a name: a server may give any.
+/// Returns the beginning of a name. Names of servers can be of any length.
 fn shown(name: &str) -> String {
     name.chars().take(100).collect()
 }

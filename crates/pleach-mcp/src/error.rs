@@ -1,11 +1,11 @@
-//! [`McpError`]: why a server did not answer.
+//! [`McpError`]: the reasons why a request to a server fails.
 
 use std::time::Duration;
 
-/// Why an MCP server did not do what it was asked for. A model sees the text of a failed call.
+/// The reason why a request to an MCP server failed. A model sees the text of a failed call.
 ///
-/// No error shows the value of a header or of an environment variable of the server, or its URL: they are hidden in what the server says. A part of the URL that the
-/// server repeats is not, so a key belongs in a header.
+/// No error shows the URL, or the value of a header or an environment variable of the server. Such values are hidden in texts of the server.
+/// A part of the URL's path is not hidden if the server repeats it, so put keys into headers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum McpError {
@@ -14,7 +14,7 @@ pub enum McpError {
     Start {
         /// The toolset's name.
         server: String,
-        /// What failed.
+        /// The cause.
         reason: String,
     },
     /// No session could be opened with the server.
@@ -22,17 +22,17 @@ pub enum McpError {
     Connect {
         /// The toolset's name.
         server: String,
-        /// What failed.
+        /// The cause.
         reason: String,
     },
-    /// Connecting failed several times in a row: the server is left alone for a while.
+    /// Connecting failed several times in a row, so the next attempt has to wait.
     #[error("the MCP server `{server}` is not tried again for {} s; before that: {reason}", wait.as_secs_f64().ceil())]
     Waiting {
         /// The toolset's name.
         server: String,
-        /// How long.
+        /// The wait until the next attempt.
         wait: Duration,
-        /// What failed last.
+        /// The last failure.
         reason: String,
     },
     /// The server did not answer in time.
@@ -42,15 +42,15 @@ pub enum McpError {
         server: String,
         /// The request.
         what: &'static str,
-        /// How long it had.
+        /// The time limit.
         limit: Duration,
     },
-    /// The connection broke before the server answered. What it was asked for may have happened.
+    /// The connection broke before the server answered. The request may have taken effect.
     #[error("the MCP server `{server}` ended the connection before it answered: {reason}")]
     Lost {
         /// The toolset's name.
         server: String,
-        /// What broke.
+        /// The cause.
         reason: String,
     },
     /// The server sent a message above the limit.
@@ -61,7 +61,7 @@ pub enum McpError {
         /// The limit in bytes.
         limit: usize,
     },
-    /// The server sent more than it may before it answered. The connection was ended; what it was asked for may have happened.
+    /// The server exceeded a limit before it answered. The connection was closed; the request may have taken effect.
     #[error("the MCP server `{server}` was disconnected: it exceeded `{option}`, which is {limit}")]
     Exceeded {
         /// The toolset's name.
@@ -81,22 +81,22 @@ pub enum McpError {
         /// The server's message.
         message: String,
     },
-    /// The server answered with something that has no meaning here.
+    /// The server sent an answer that cannot be used.
     #[error("the MCP server `{server}` {reason}")]
     Answer {
         /// The toolset's name.
         server: String,
-        /// The answer. For a message that cannot be read: the id of the request, and the start of the message.
+        /// A description of the answer. For an unreadable message it has the id of the request and the start of the message.
         reason: String,
     },
-    /// The server began a message and wrote no more of it. The session was given up: the next request opens another one.
+    /// The server began a message and did not complete it. The session is closed, and the next request opens a new one.
     #[error("the MCP server `{server}` began a message and did not end it: it did not {what} within {} s", limit.as_secs_f64())]
     Unfinished {
         /// The toolset's name.
         server: String,
         /// The request.
         what: &'static str,
-        /// How long it had.
+        /// The time limit.
         limit: Duration,
     },
     /// The function that makes the headers of a session failed.
@@ -104,7 +104,7 @@ pub enum McpError {
     Headers {
         /// The toolset's name.
         server: String,
-        /// What failed.
+        /// The cause.
         reason: String,
     },
     /// The toolset is closed.
@@ -116,7 +116,7 @@ pub enum McpError {
 }
 
 impl McpError {
-    /// Returns the name of its kind, for spans and events that must not hold what a server says.
+    /// Returns the name of the kind, for spans and events, which must not contain texts of a server.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Start { .. } => "start",

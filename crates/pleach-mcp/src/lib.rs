@@ -1,8 +1,8 @@
 //! Tools of MCP servers for agents, and the servers' resources and prompts.
 //!
-//! [`McpToolset`] is a toolset: it lists the tools of a server and calls them. The protocol is that of the crate `rmcp`; this crate owns
-//! how a server is reached and ended ([`McpCommand`], [`McpEndpoint`]), when its list is asked for again, what a model sees of tools and results, and
-//! how every failure of a server becomes a result that the model sees.
+//! [`McpToolset`] is a toolset: it lists the tools of a server and calls them. The crate `rmcp` implements the protocol. This crate starts, reaches and
+//! ends servers ([`McpCommand`], [`McpEndpoint`]), decides when to list tools again, converts tools and results for models, and turns every failure of
+//! a server into a result that the model sees.
 
 mod builder;
 mod command;
@@ -20,7 +20,6 @@ mod progress;
 mod prompts;
 mod resources;
 mod result;
-mod secrets;
 mod setup_error;
 mod tool;
 mod toolset;

@@ -1,27 +1,26 @@
-//! How long things may take, and how much a server may send.
+//! [`Limits`]: the times and sizes that a server is allowed.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::{Either, select};
 use pleach_core::Clock;
 
-/// How long things may take, by the clock, and how much a server may send.
+/// The times, by the clock, and the sizes that a server is allowed.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
-    /// Starting the server and the first exchange with it.
+    /// The time to start the server and for the first exchange.
     pub(crate) connect: Duration,
-    /// Listing tools, resources or prompts, and reading one of the latter.
+    /// The time to list tools, resources or prompts, and to read a resource or a prompt.
     pub(crate) list: Duration,
-    /// A call of a tool.
+    /// The time for a call of a tool.
     pub(crate) call: Duration,
-    /// One message of the server.
+    /// The size of one message of the server.
     pub(crate) message_bytes: usize,
-    /// All that comes between two answers.
+    /// The size of everything that comes between two answers.
     pub(crate) exchange_bytes: usize,
-    /// The notices and requests that come between two answers.
+    /// The number of notices and requests that come between two answers.
     pub(crate) server_messages: usize,
-    /// The requests of the server that have no answer yet.
+    /// The number of requests of the server that are not answered yet.
     pub(crate) server_requests: usize,
     pub(crate) clock: Arc<dyn Clock>,
 }
@@ -40,11 +39,8 @@ impl Limits {
         }
     }
 
-    /// Waits for `future`; `None` when `limit` is over first.
+    /// Waits for `future`. Returns `None` if `limit` is over first.
     pub(crate) async fn within<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
-        match select(std::pin::pin!(future), self.clock.sleep(limit)).await {
-            Either::Left((output, _)) => Some(output),
-            Either::Right(_) => None,
-        }
+        pleach_http::within(self.clock.sleep(limit), future).await
     }
 }

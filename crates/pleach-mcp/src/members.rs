@@ -3,7 +3,7 @@
 use pleach_core::Map;
 use serde_json::Value;
 
-/// Returns a text of an object; none if it is something else.
+/// Returns a text of an object; `None` if the member has another type.
 pub(crate) fn text(object: &Map, key: &str) -> Option<String> {
     object.get(key).and_then(Value::as_str).map(str::to_owned)
 }
@@ -13,7 +13,7 @@ pub(crate) fn needed_text(object: &Map, key: &str, missing: &'static str) -> Res
     text(object, key).ok_or(missing)
 }
 
-/// Returns a yes or no of an object, which may be written as a text.
+/// Returns a boolean of an object, which may be written as a text.
 pub(crate) fn flag(object: &Map, key: &str) -> Option<bool> {
     match object.get(key)? {
         Value::Bool(flag) => Some(*flag),

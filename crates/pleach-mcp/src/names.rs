@@ -2,13 +2,13 @@
 
 use pleach_core::RESERVED_FUNCTIONS;
 
-/// What every provider accepts: OpenAI takes no longer names.
+/// The longest name that every provider accepts; the limit is OpenAI's.
 const LONGEST: usize = 64;
 
 /// Returns the name for models: letters, digits, `_` and `-`, not beginning with a digit or `-`. Other characters become `_`.
 ///
 /// # Errors
-/// Why a tool of this name cannot be offered.
+/// The reason why a tool of this name cannot be offered.
 pub(crate) fn for_models(prefix: Option<&str>, name: &str) -> Result<String, &'static str> {
     let prefix = prefix.map(|prefix| format!("{prefix}_")).unwrap_or_default();
     if name.is_empty() {
@@ -28,7 +28,7 @@ pub(crate) fn for_models(prefix: Option<&str>, name: &str) -> Result<String, &'s
     Ok(chosen)
 }
 
-/// Returns what is wrong with a prefix.
+/// Returns the fault of a prefix, if it has one.
 pub(crate) fn fault_of_prefix(prefix: &str) -> Option<&'static str> {
     if prefix.is_empty() {
         return Some("is empty: leave it out");

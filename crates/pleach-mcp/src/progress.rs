@@ -1,15 +1,15 @@
-//! [`McpProgress`]: how far a call has come.
+//! [`McpProgress`]: the progress of a call.
 
-/// How far a call of a tool has come, as its server reports it.
+/// The progress of a call, as the server reports it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct McpProgress {
-    /// The tool, by the name that models call.
+    /// The name by which models call the tool.
     pub tool: String,
-    /// How much is done; it grows from report to report.
+    /// The amount that is done. It grows from report to report.
     pub progress: f64,
-    /// How much there is to do, if the server knows.
+    /// The total amount, if the server knows it.
     pub total: Option<f64>,
-    /// What the server says of it.
+    /// The server's message.
     pub message: Option<String>,
 }

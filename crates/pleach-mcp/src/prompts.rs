@@ -10,34 +10,34 @@ use crate::error::McpError;
 use crate::members::{flag, needed_text, text};
 use crate::{McpToolset, content};
 
-/// A text that a server has for a purpose, with gaps to fill in.
+/// A prompt template of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct McpPrompt {
-    /// By which it is asked for.
+    /// The name to request it by.
     pub name: String,
-    /// Its name for people.
+    /// The name for people.
     pub title: Option<String>,
-    /// What it is for.
+    /// The purpose of the prompt.
     pub description: Option<String>,
-    /// What it needs.
+    /// The arguments that fill in the template.
     pub arguments: Vec<McpPromptArgument>,
 }
 
-/// A gap of a prompt.
+/// An argument of a prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct McpPromptArgument {
-    /// Its name.
+    /// The name of the argument.
     pub name: String,
-    /// What belongs there.
+    /// The meaning of the argument.
     pub description: Option<String>,
-    /// Whether it must be filled in.
+    /// Whether the argument is required.
     pub is_required: bool,
 }
 
 impl McpToolset {
-    /// Returns the prompts of the server; none if it has none. `ctx` is what the headers of a session are made from.
+    /// Returns the prompts of the server. The list is empty if it has none. The headers of the session are made from `ctx`.
     ///
     /// # Errors
     /// The server did not answer.
@@ -54,10 +54,10 @@ impl McpToolset {
         session.list(request, &reading).await
     }
 
-    /// Returns a prompt with its gaps filled in: messages of roles `user` and `model`. Parts that messages cannot have are left out.
+    /// Returns a prompt with its arguments filled in: messages of the roles `user` and `model`. Parts that messages cannot have are left out.
     ///
     /// # Errors
-    /// The server has none of this name, an argument is missing, or the server did not answer.
+    /// The server has no prompt of this name, an argument is missing, or the server did not answer.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the request.
@@ -73,7 +73,7 @@ impl McpToolset {
         match session.ask("give the prompt", request).await?.get_mut("messages").map(Value::take) {
             Some(Value::Array(messages)) => Ok(messages.into_iter().map(message).collect()),
             Some(one @ (Value::Object(_) | Value::String(_))) => Ok(vec![message(one)]),
-            _ => Err(self.fault("answered with something that is no prompt")),
+            _ => Err(self.fault("answered with something that is not a prompt")),
         }
     }
 }
@@ -106,7 +106,7 @@ impl McpPrompt {
             })
         });
         Ok(Self {
-            name: needed_text(prompt, "name", "its name is no text")?,
+            name: needed_text(prompt, "name", "its name is not a text")?,
             title: text(prompt, "title"),
             description: text(prompt, "description"),
             arguments: arguments.collect(),

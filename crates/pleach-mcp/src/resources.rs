@@ -12,17 +12,17 @@ use crate::error::McpError;
 use crate::members::{needed_text, text};
 use crate::{McpToolset, content};
 
-/// Something that a server lets its clients read, for example a file.
+/// A resource that clients of a server can read, for example a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct McpResource {
-    /// By which it is read.
+    /// The URI to read it by.
     pub uri: String,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its name for people.
+    /// The name for people.
     pub title: Option<String>,
-    /// What it is.
+    /// The description of the resource.
     pub description: Option<String>,
     /// The IANA media type.
     pub mime_type: Option<String>,
@@ -30,36 +30,36 @@ pub struct McpResource {
     pub size: Option<u64>,
 }
 
-/// URIs of resources that a server has, with variables to fill in.
+/// A template for URIs of resources, with variables to fill in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct McpResourceTemplate {
     /// A template of RFC 6570, for example `file:///{path}`.
     pub uri_template: String,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its name for people.
+    /// The name for people.
     pub title: Option<String>,
-    /// What the resources are.
+    /// The description of the resources.
     pub description: Option<String>,
     /// The IANA media type of all of them.
     pub mime_type: Option<String>,
 }
 
-/// The contents of a resource, or of one of several that a URI names.
+/// The contents of a resource. A URI may name several resources.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct McpResourceContents {
-    /// Of what.
+    /// The URI of the resource.
     pub uri: String,
     /// The IANA media type.
     pub mime_type: Option<String>,
-    /// Text, or bytes as media.
+    /// The contents: text, or bytes as media.
     pub part: Part,
 }
 
 impl McpToolset {
-    /// Returns the resources of the server; none if it has none. `ctx` is what the headers of a session are made from.
+    /// Returns the resources of the server. The list is empty if it has none. The headers of the session are made from `ctx`.
     ///
     /// # Errors
     /// The server did not answer.
@@ -76,7 +76,7 @@ impl McpToolset {
         session.list(request, &reading).await
     }
 
-    /// Returns the templates of URIs that the server has; none if it has none.
+    /// Returns the URI templates of the server. The list is empty if it has none.
     ///
     /// # Errors
     /// The server did not answer.
@@ -100,7 +100,7 @@ impl McpToolset {
     /// Reads a resource. ADK: `McpToolset.read_resource`, which takes a name
     ///
     /// # Errors
-    /// The server has none of this URI, or did not answer.
+    /// The server has no resource with this URI, or did not answer.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the request.
@@ -115,7 +115,7 @@ impl McpToolset {
         let contents = match answer.get_mut("contents").map(Value::take) {
             Some(Value::Array(contents)) => contents,
             Some(one @ Value::Object(_)) => vec![one],
-            _ => return Err(self.fault("answered with something that is no resource")),
+            _ => return Err(self.fault("answered with something that is not a resource")),
         };
         let mut fault = None;
         let read: Vec<McpResourceContents> = contents
@@ -139,7 +139,7 @@ impl McpToolset {
 
 impl McpResource {
     fn read(resource: &Map) -> Result<Self, &'static str> {
-        let uri = needed_text(resource, "uri", "its URI is no text")?;
+        let uri = needed_text(resource, "uri", "its URI is not a text")?;
         Ok(Self {
             name: text(resource, "name").unwrap_or_else(|| uri.clone()),
             uri,
@@ -153,7 +153,7 @@ impl McpResource {
 
 impl McpResourceTemplate {
     fn read(template: &Map) -> Result<Self, &'static str> {
-        let uri_template = needed_text(template, "uriTemplate", "its URI is no text")?;
+        let uri_template = needed_text(template, "uriTemplate", "its URI is not a text")?;
         Ok(Self {
             name: text(template, "name").unwrap_or_else(|| uri_template.clone()),
             uri_template,

@@ -1,4 +1,4 @@
-//! What a model gets of the result of a call.
+//! The result of a call as a model gets it.
 
 use pleach_context::ToolResult;
 use pleach_core::{Bytes, Map};
@@ -10,7 +10,7 @@ use crate::members::flag;
 /// media.
 ///
 /// # Errors
-/// What the server did instead of answering.
+/// A description of what the server did instead of answering.
 pub(crate) fn of(answer: Value) -> Result<ToolResult, &'static str> {
     let mut fields = fields(answer);
     fields.retain(|_, value| !value.is_null());
@@ -31,7 +31,7 @@ pub(crate) fn of(answer: Value) -> Result<ToolResult, &'static str> {
     Ok(media.into_iter().fold(result, |result, (mime_type, data)| result.with_bytes(mime_type, data)))
 }
 
-/// Returns why an answer is no result yet: it has the members of a question or of a task, and no others.
+/// Returns the reason why an answer is not a result yet: it has only the members of a question or of a task.
 fn no_result(fields: &Map) -> Option<&'static str> {
     let has_only = |keys: &[&str]| fields.keys().all(|key| keys.contains(&key.as_str()));
     if fields.get("resultType").and_then(Value::as_str) == Some("input_required")
@@ -45,7 +45,7 @@ fn no_result(fields: &Map) -> Option<&'static str> {
     None
 }
 
-/// Returns the members of a result. A result that is no object is the content.
+/// Returns the members of a result. If the result is not an object, it becomes the content.
 fn fields(answer: Value) -> Map {
     match answer {
         Value::Object(fields) => fields,
@@ -53,7 +53,7 @@ fn fields(answer: Value) -> Map {
     }
 }
 
-/// Returns the blocks of a content, which may be a single block or a text. Entries that say nothing are left out.
+/// Returns the blocks of a content, which may also be a single block or a text. Empty entries are left out.
 fn blocks(content: Value) -> Vec<Value> {
     match content {
         Value::Array(blocks) => blocks.into_iter().filter(|block| !block.is_null()).map(block).collect(),
@@ -62,7 +62,7 @@ fn blocks(content: Value) -> Vec<Value> {
     }
 }
 
-/// Returns a block of content; a value that is none as its text.
+/// Returns a block of content. Another value becomes a text block.
 fn block(value: Value) -> Value {
     match value {
         Value::Object(mut block) => {
@@ -74,7 +74,7 @@ fn block(value: Value) -> Value {
     }
 }
 
-/// The name that members have after they were read, unless the server uses it for another one.
+/// Returns the name that a member has after reading, unless the server uses that name for another member.
 fn rename_meta(fields: &mut Map) {
     if !fields.contains_key("meta")
         && let Some(meta) = fields.remove("_meta")
@@ -83,7 +83,7 @@ fn rename_meta(fields: &mut Map) {
     }
 }
 
-/// Moves the bytes of a block of content to the media. What describes them stays.
+/// Moves the bytes of a block of content to the media. The members that describe the bytes stay.
 fn take_media(block: &mut Value, media: &mut Vec<(String, Bytes)>) {
     let Value::Object(block) = block else { return };
     rename_meta(block);

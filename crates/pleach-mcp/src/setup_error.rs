@@ -1,6 +1,6 @@
-//! [`McpSetupError`]: why a toolset cannot be made.
+//! [`McpSetupError`]: the reasons why a toolset cannot be made.
 
-/// Why a toolset of an MCP server cannot be made. No error shows a header's or a variable's value, or a URL.
+/// The reason why a toolset of an MCP server cannot be made. No error shows a header's or a variable's value, or a URL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum McpSetupError {
@@ -9,7 +9,7 @@ pub enum McpSetupError {
     Command {
         /// The toolset's name.
         server: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: &'static str,
     },
     /// An environment variable cannot be set.
@@ -19,7 +19,7 @@ pub enum McpSetupError {
         server: String,
         /// The variable.
         variable: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: &'static str,
     },
     /// The URL cannot be used.
@@ -27,7 +27,7 @@ pub enum McpSetupError {
     Url {
         /// The toolset's name.
         server: String,
-        /// What is wrong with it, and what to do.
+        /// The reason, and what to do.
         reason: String,
     },
     /// Headers or the query of the URL would be sent without encryption.
@@ -47,7 +47,7 @@ pub enum McpSetupError {
         server: String,
         /// The header's name.
         header: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: &'static str,
     },
     /// The prefix makes names that models refuse.
@@ -57,17 +57,17 @@ pub enum McpSetupError {
         server: String,
         /// The prefix.
         prefix: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: &'static str,
     },
     /// Encrypted connections cannot be made.
     #[error(
-        "the MCP server `{server}` cannot be reached with encryption: {reason}; install the certificates of your system"
+        "the MCP server `{server}` cannot be reached with TLS: {reason}; install the CA certificates of your system"
     )]
     Tls {
         /// The toolset's name.
         server: String,
-        /// What failed.
+        /// The cause.
         reason: String,
     },
 }

@@ -16,8 +16,8 @@ use crate::{McpProgress, McpToolAnnotations, fence, result};
 
 /// A tool of an MCP server. Made by [`McpToolset`](crate::McpToolset).
 ///
-/// A call that fails gives the model `{"error": …}`, whatever the reason: no session, an answer that comes too late, an error of the
-/// protocol. Otherwise it gives the server's result, with `content`, `structuredContent` and `isError`, and images, sounds and files as media.
+/// A successful call returns the server's result, with `content`, `structuredContent` and `isError`, and images, sounds and files as media.
+/// Every failure, such as a missing session, a late answer or an error of the protocol, is the result `{"error": …}` for the model.
 /// ADK: `McpTool`
 #[derive(Clone)]
 pub struct McpTool {
@@ -25,7 +25,7 @@ pub struct McpTool {
     shared: Arc<Shared>,
 }
 
-/// What the tools of a toolset share.
+/// The parts that all tools of a toolset share.
 pub(crate) struct Shared {
     pub(crate) pool: Pool,
     pub(crate) prefix: Option<String>,
@@ -41,7 +41,7 @@ pub(crate) type Filter = Arc<dyn Fn(&McpTool, &ReadonlyContext) -> bool + Send +
 /// Decides whether a person must approve a call.
 pub(crate) type Condition = Arc<dyn Fn(&McpTool, &Map, &ToolContext) -> bool + Send + Sync>;
 
-/// Takes reports of progress.
+/// A function that takes reports of progress.
 pub(crate) type OnProgress = Arc<dyn Fn(&ToolContext, McpProgress) + Send + Sync>;
 
 impl Shared {
@@ -55,7 +55,7 @@ impl McpTool {
         Self { declared: Arc::clone(declared), shared: Arc::clone(shared) }
     }
 
-    /// Returns the name that the server gives the tool. Models call it by [`Tool::name`].
+    /// Returns the server's name of the tool. Models call it by [`Tool::name`].
     #[must_use]
     pub fn server_name(&self) -> &str {
         &self.declared.tool.name
@@ -79,7 +79,7 @@ impl McpTool {
         self.declared.tool.output_schema.as_ref()
     }
 
-    /// Returns what the server says of the tool's effects.
+    /// Returns the effects of the tool that the server declares.
     #[must_use]
     pub fn annotations(&self) -> McpToolAnnotations {
         self.declared.tool.annotations
@@ -98,12 +98,12 @@ impl McpTool {
                 self.report(report, ctx);
             }
         };
-        let answer = session.call(self.server_name(), args.clone(), report).await?;
+        let answer = session.call(self.server_name(), args.clone(), ctx.invocation().clock(), report).await?;
         result::of(answer)
             .map_err(|reason| McpError::Answer { server: self.shared.pool.target.name(), reason: reason.to_owned() })
     }
 
-    /// Returns the first argument with an integer of more than 64 bits where the schema wants a number.
+    /// Returns the first argument that contains an integer of more than 64 bits in the place of a number.
     fn big_number_in<'a>(&self, args: &'a Map) -> Option<&'a str> {
         if !args.values().any(has_big_integer) {
             return None;
@@ -130,7 +130,7 @@ impl McpTool {
     }
 }
 
-/// Returns the result for a number that the messages of the protocol, as this program makes them, cannot hold with all its digits.
+/// Returns the result for a number with more digits than messages of this client can hold.
 fn too_big(argument: &str) -> ToolResult {
     let range = "an integer that is sent to this server must be from -9223372036854775808 to 18446744073709551615";
     json!({"error": format!("the argument `{argument}` has an integer of more than 64 bits: {range}")}).into()

@@ -1,4 +1,4 @@
-//! [`McpToolset`]: the tools of a server.
+//! [`McpToolset`]: the tools of a server, as a toolset of agents.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,15 +12,16 @@ use crate::declared::{Listed, declare};
 use crate::error::McpError;
 use crate::tool::Shared;
 
-/// The tools of an MCP server, as a toolset of agents; its resources and prompts by methods. Cheap to clone: clones are the same toolset.
+/// The tools of an MCP server, as a toolset of agents. Methods return its resources and prompts. Cheap to clone; clones share everything.
 ///
-/// - A session with the server is opened when it is first needed, and shared by all runs. It is closed with the Runner, or when the last
-///   clone is dropped; a child process ends with it.
+/// - A session with the server is opened when it is first needed, and shared by all runs. It ends when the Runner is closed or the last clone
+///   is dropped. A child process ends with it.
 /// - The list of tools is kept until the server reports that it has changed.
-/// - A server that ends or cannot be reached fails no run: a call gives the model an error, and the next call opens a new session. One that
-///   hangs costs each call its time-out. After the third failure in a row the server is left alone for a second, and for up to 30 after more.
-/// - When the tools cannot be listed, the agent has those that were listed last; if there were none yet, the toolset is left out of the request
-///   with an error in the log, and asked again for the next one; the run fails instead where it is [required](crate::McpToolsetBuilder::required).
+/// - A server that ends or cannot be reached does not fail a run: the model gets an error as the result of the call, and the next call opens a
+///   new session. A server that hangs costs each call its time-out. After the third failure in a row the next attempt waits a second, and after
+///   more failures up to 30 seconds.
+/// - If the tools cannot be listed, the agent has the tools of the last listing. If there is none, the request is sent without the toolset,
+///   with an error in the log, and the next request tries again. A [required](crate::McpToolsetBuilder::required) toolset fails the run instead.
 /// - Descriptions of tools reach the model between markers that the system instruction explains, so that a server cannot give it orders.
 ///
 /// Debug output shows the name. ADK: `McpToolset`
@@ -45,8 +46,8 @@ impl McpToolset {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Returns the tools that an agent has now: those that the filter lets through. `ctx` is what the headers of a session are made from, and
-    /// what the filter sees; without it nothing is filtered.
+    /// Returns the tools that an agent has now, after the filter. The headers of the session are made from `ctx`, and the filter gets it;
+    /// without a context nothing is filtered.
     ///
     /// # Errors
     /// The server cannot be reached, and has listed no tools before.
@@ -106,7 +107,7 @@ impl Toolset for McpToolset {
         })
     }
 
-    /// The list is kept here, until the server reports a change.
+    /// The toolset itself keeps the list until the server reports a change.
     fn changes_between_steps(&self) -> bool {
         true
     }

@@ -1,14 +1,14 @@
-//! The arguments of a call: an object, or a text of one that is whole or comes in pieces.
+//! The arguments of a call: an object, or the text of one, whole or in pieces.
 // L234
 
 use pleach_core::{Map, big_integers_as_strings};
 use serde_json::Value;
 
-/// The text of a call's arguments as it grows, and where in its JSON it is.
+/// The growing text of a call's arguments, and the place in its JSON.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ArgumentText {
     text: String,
-    /// Whether there is more than blanks in it.
+    /// Whether the text has more than blanks.
     has_text: bool,
     /// Whether there is more than blanks after the object.
     has_tail: bool,
@@ -19,20 +19,20 @@ pub(crate) struct ArgumentText {
     is_joined: bool,
 }
 
-/// How long a text may be that means no arguments and is no object, with blanks.
+/// The longest text, with blanks, that means "no arguments" without being an object.
 const LONGEST_NOTHING: usize = 32;
 
-/// Why arguments cannot be read.
+/// The reason why arguments cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ArgumentFault {
-    /// They are no object.
+    /// The arguments are not an object.
     NoObject,
-    /// They are several objects.
+    /// The arguments are several objects.
     Joined,
 }
 
 impl ArgumentText {
-    /// Adds a piece of the text. An object takes the place of an empty one before it, wherever the text is cut.
+    /// Adds a piece of the text. An object replaces an empty one before it, wherever the text is cut.
     pub(crate) fn push(&mut self, piece: &str) {
         let mut begin = 0;
         for (at, byte) in piece.bytes().enumerate() {
@@ -65,7 +65,7 @@ impl ArgumentText {
         self.text.push_str(piece);
     }
 
-    /// Whether the text is a whole object together with a piece that is scanned and not added.
+    /// Returns true if the text becomes a whole object with this piece. The piece is scanned, but not added.
     fn is_whole_with(&self, piece: &str) -> bool {
         match self.scan {
             Scan::After => true,
@@ -77,12 +77,12 @@ impl ArgumentText {
         }
     }
 
-    /// Whether the text is a whole object, so that another one begins another call.
+    /// Returns true if the text is a whole object, so that another object begins another call.
     pub(crate) fn is_whole(&self) -> bool {
         self.is_whole_with("")
     }
 
-    /// Whether there is no text yet.
+    /// Returns true if there is no text yet.
     pub(crate) fn is_blank(&self) -> bool {
         !self.has_text
     }
@@ -105,7 +105,7 @@ impl ArgumentText {
 /// The functions that only the pieces of chat completions need.
 #[cfg(feature = "openai")]
 impl ArgumentText {
-    /// Takes arguments that came as JSON, not as a text. They take the place of a text that is not whole.
+    /// Takes arguments that came as JSON instead of text. They replace a text that is not whole.
     pub(crate) fn push_json(&mut self, arguments: &Value) {
         if !self.is_whole() {
             *self = Self::default();
@@ -113,18 +113,18 @@ impl ArgumentText {
         self.push(&arguments.to_string());
     }
 
-    /// Whether the text is that of an object, not of another value or a piece of one.
+    /// Returns true if the text is a whole object, not another value or a piece.
     pub(crate) fn is_object(&self) -> bool {
         self.scan == Scan::After && !self.has_tail && self.text.starts_with('{') && self.read().is_ok()
     }
 
-    /// Whether there are no arguments: no text, or an empty object.
+    /// Returns true if there are no arguments: no text, or an empty object.
     pub(crate) fn is_nothing(&self) -> bool {
         self.earlier.is_none() && is_nothing(&self.text)
     }
 }
 
-/// Reads arguments that should be an object: some servers write the text of one.
+/// Reads arguments that should be an object. Some servers send an object as text.
 pub(crate) fn of_value(arguments: Option<&Value>) -> Result<Map, ArgumentFault> {
     match arguments {
         None | Some(Value::Null) => Ok(Map::new()),
@@ -145,7 +145,7 @@ pub(crate) fn of_value(arguments: Option<&Value>) -> Result<Map, ArgumentFault> 
 pub(crate) struct CallFaults {
     no_object: Vec<String>,
     joined: Vec<String>,
-    /// The ids of calls without a name, as far as they have one.
+    /// The ids of calls without a name, if they have one.
     nameless: Option<Vec<String>>,
 }
 
@@ -173,7 +173,7 @@ impl CallFaults {
         self.no_object.is_empty() && self.joined.is_empty() && self.nameless.is_none()
     }
 
-    /// Returns the message of the faults; `None` when there is none.
+    /// Returns a message about the faults; `None` if there are none.
     pub(crate) fn into_text(self) -> Option<String> {
         let mut texts = Vec::new();
         if !self.no_object.is_empty() {
@@ -191,31 +191,31 @@ impl CallFaults {
     }
 }
 
-/// Adds a name to those that are shown, once, and as long as there are few.
+/// Adds a name to those that are shown, unless it is there already or there are enough.
 fn note(names: &mut Vec<String>, name: String) {
     if names.len() < MOST_SHOWN && !names.contains(&name) {
         names.push(name);
     }
 }
 
-/// How many names of calls are shown.
+/// The most names of calls that are shown.
 const MOST_SHOWN: usize = 10;
 
-/// How far the text is in its JSON. It finds the end of the first object, not faults.
+/// The place in the JSON that a text has reached. The scan finds the end of the first object, and no faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Scan {
-    /// Before the object: blanks, or a fence of Markdown.
+    /// Before the object, in blanks or a Markdown fence.
     #[default]
     Before,
-    /// In the object, as many brackets deep.
+    /// In the object, at this depth of brackets.
     Inside { depth: usize, string: InString },
-    /// In a string that holds the object.
+    /// In a string that contains the object.
     Quoted { is_escape: bool },
     /// After the object.
     After,
 }
 
-/// Whether the scan is in a string.
+/// The state of a scan with respect to strings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum InString {
     No,
@@ -253,7 +253,7 @@ impl Scan {
     }
 }
 
-/// Whether a text has no arguments in it.
+/// Returns true if a text has no arguments.
 fn is_nothing(text: &str) -> bool {
     read(text).is_some_and(|arguments| arguments.is_empty())
 }
@@ -262,10 +262,10 @@ fn is_same(one: &str, other: &str) -> bool {
     read(one).is_some_and(|one| read(other).as_ref() == Some(&one))
 }
 
-/// Reads arguments; `None` when they are not an object.
+/// Reads arguments. Returns `None` if they are not an object.
 ///
-/// No text is no arguments. A fence of Markdown around the object, and an object inside of a JSON string, are removed. What
-/// models write and JSON does not allow is repaired: raw newlines, lone surrogates, integers that 64 bits do not hold.
+/// An empty text means no arguments. A Markdown fence around the object is removed, and an object inside a JSON string is taken out. Faults that
+/// models make in JSON are repaired: raw newlines, lone surrogates, integers of more than 64 bits.
 fn read(text: &str) -> Option<Map> {
     let text = text.trim();
     if text.is_empty() {
@@ -332,7 +332,7 @@ mod tests {
         text.read().map(Value::Object)
     }
 
-    /// The text in the pieces given, and in any two pieces.
+    /// Checks the text in these pieces, and cut into any two pieces.
     fn check(pieces: &[&str], expected: Result<Value, ArgumentFault>) {
         assert_eq!(pushed(pieces), expected, "{pieces:?}");
         let text = pieces.concat();

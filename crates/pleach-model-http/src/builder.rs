@@ -1,4 +1,4 @@
-//! [`HttpModelBuilder`]: how a model is reached, and with which key.
+//! [`HttpModelBuilder`]: the address, the key and the limits of a model.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,18 +6,18 @@ use std::time::Duration;
 use pleach_model::HttpRetryOptions;
 use secrecy::SecretString;
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::read_base_url;
 use crate::environment::{self, Lookup};
 use crate::http::{Headers, Http, Key, Limits, Target};
 use crate::retry::RetryPolicy;
 use crate::wire::Wire;
 use crate::{HttpModel, ModelSetupError};
 
-/// How a model of a provider is reached.
+/// Sets the address, the key and the limits of a model.
 ///
-/// Without settings the key and the base URL are read from the environment when [`build`](Self::build) is called. A key of
-/// the environment is only sent to the base URL of the environment or of the provider: after [`base_url`](Self::base_url)
-/// the key must be named, too, with [`key`](Self::key) or [`key_from`](Self::key_from).
+/// By default the key and the base URL are read from the environment when [`build`](Self::build) is called. A key of the
+/// environment is only sent to the base URL of the environment or of the provider. With [`base_url`](Self::base_url) the key
+/// must be named as well, by [`key`](Self::key) or [`key_from`](Self::key_from).
 ///
 /// Debug output shows no key and no header.
 #[must_use]
@@ -60,69 +60,69 @@ impl HttpModelBuilder {
         self
     }
 
-    /// Sets where the provider is reached, for example `https://openrouter.ai/api/v1`. A query is kept, and treated like a
-    /// key.
+    /// Sets the address of the provider, for example `https://openrouter.ai/api/v1`. A query is kept, and treated as a secret.
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
         self.base_url = Some(url.into());
         self
     }
 
-    /// Adds a header to every request; it replaces one of the same name. Its value is treated like a key.
+    /// Adds a header to every request. It replaces a header of the same name. Its value is treated as a secret.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), SecretString::from(value.into())));
         self
     }
 
-    /// Sets how long making a connection may take; 10 seconds when it is not set. It is measured by the system's time.
+    /// Sets how long connecting may take, by the system's clock. The default is 10 seconds.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.limits.connect = timeout;
         self
     }
 
-    /// Sets how long to wait for the begin of an answer, by the invocation's clock; 10 minutes when it is not set. An
-    /// answer that is not streamed begins when it is complete.
+    /// Sets how long to wait for the beginning of an answer, by the invocation's clock. The default is 10 minutes. An answer
+    /// that is not streamed begins when it is complete.
     pub fn first_byte_timeout(mut self, timeout: Duration) -> Self {
         self.limits.first_byte = timeout;
         self
     }
 
-    /// Sets how long an answer that has begun may be without content, by the invocation's clock; 5 minutes when it is not
-    /// set. Comments, pings, empty pieces and blanks are no content.
+    /// Sets how long an answer that has begun may bring no content, by the invocation's clock. The default is 5 minutes.
+    /// Comments, pings, empty pieces and blanks are not content.
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
         self.limits.idle = timeout;
         self
     }
 
-    /// Sets how long a request and its whole answer may take together, by the invocation's clock; an hour when it is not
-    /// set. It counts for each attempt; a `timeout` in the HTTP options of a request replaces it.
+    /// Sets how long a request and its whole answer may take together, by the invocation's clock. The default is one hour. The
+    /// limit applies to each attempt. A `timeout` in the HTTP options of a request replaces it.
     pub fn total_timeout(mut self, timeout: Duration) -> Self {
         self.limits.total = timeout;
         self
     }
 
-    /// Sets how large an answer, or one event of a streamed answer, may be; 64 MiB when it is not set.
+    /// Sets how large an answer, or one event of a streamed answer, may be, in bytes. The default is 64 MiB.
     pub fn max_response_bytes(mut self, bytes: usize) -> Self {
         self.limits.response_bytes = bytes;
         self
     }
 
-    /// Sets how large a streamed answer may be as a whole, with all that surrounds its words; 256 MiB when it is not set.
+    /// Sets how large a streamed answer may be as a whole, including the JSON around its words, in bytes. The default is 256 MiB.
     pub fn max_stream_bytes(mut self, bytes: usize) -> Self {
         self.limits.stream_bytes = bytes;
         self
     }
 
-    /// Sets how many calls an answer may have; 1,000 when it is not set.
+    /// Sets how many calls an answer may have. The default is 1,000.
     pub fn max_calls(mut self, calls: usize) -> Self {
         self.limits.calls = calls;
         self
     }
 
-    /// Sets how failed requests are sent again.
+    /// Sets the retries of failed requests.
     ///
-    /// Three attempts are made when it is not set, 1 and 2 seconds apart plus up to a second of chance. A wait that the
-    /// provider asks for is kept up to `max_delay`, 60 seconds; a longer one fails at once. Statuses 408, 429 and those from
-    /// 500 on are tried again, and connections that break before the first fragment. Nothing is tried again after it.
+    /// By default a request is sent up to three times, after waits of 1 and 2 seconds plus up to a second at random. If the
+    /// provider asks for a wait of up to `max_delay`, 60 seconds by default, that wait is used; a longer one fails the request.
+    /// Statuses 408, 429 and 5xx are retried, and connections that break before the first fragment. Nothing is retried after
+    /// the first fragment.
     // L215
     pub fn retry(mut self, options: HttpRetryOptions) -> Self {
         self.retry = RetryPolicy::of(&options);
@@ -152,10 +152,9 @@ impl HttpModelBuilder {
         let key = self.find_key(lookup)?;
         let from_environment = || environment::first(lookup, provider.base_url_variables);
         let base_url = self.base_url.clone().or_else(from_environment).map(|url| self.wire.complete_base_url(url));
-        let endpoint = Endpoint::parse(&self.name, base_url.as_deref().unwrap_or(provider.base_url))?;
-        // A query may hold a key.
-        let sends_secrets = key.is_some() || !self.headers.is_empty() || endpoint.has_query();
-        if let Some(host) = endpoint.exposed_host().filter(|_| sends_secrets && !self.plain_http) {
+        let endpoint = read_base_url(&self.name, base_url.as_deref().unwrap_or(provider.base_url))?;
+        let sends_secrets = key.is_some() || !self.headers.is_empty();
+        if let Some(host) = endpoint.exposed_host(sends_secrets).filter(|_| !self.plain_http) {
             return Err(ModelSetupError::PlainHttp { model: self.name, host: host.to_owned() });
         }
         let headers = Headers::new(&self.name, provider, key, self.headers, &endpoint)?;
@@ -163,7 +162,7 @@ impl HttpModelBuilder {
         Ok(HttpModel::new(self.name, self.wire, http, self.retry))
     }
 
-    /// The key that is set, or that of the environment.
+    /// Returns the key that is set, or the key of the environment.
     fn find_key(&self, lookup: Lookup<'_>) -> Result<Option<Key>, ModelSetupError> {
         let provider = self.wire.provider();
         let missing = |variables: String| ModelSetupError::MissingKey {

@@ -1,4 +1,4 @@
-//! Calls of one answer that have the same id.
+//! Distinct ids for the calls of one answer.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,9 +6,9 @@ use pleach_core::{IdGen, Part};
 use pleach_model::CLIENT_CALL_ID_PREFIX;
 use serde_json::Value;
 
-/// The parts without calls that are sent twice. A call that has the id of another one gets an id of its own.
+/// Removes calls that were sent twice. A call with the id of another call gets an id of its own.
 ///
-/// Where two calls have one id and one name, and one of them has no arguments, they are one call: it was begun twice, or its arguments
+/// If two calls have the same id and name, and one of them has no arguments, they are one call: it was begun twice, or its arguments
 /// came late.
 pub(crate) fn distinct(parts: Vec<Part>, ids: &dyn IdGen) -> Vec<Part> {
     let mut known: HashSet<String> = HashSet::new();
@@ -41,17 +41,17 @@ pub(crate) fn distinct(parts: Vec<Part>, ids: &dyn IdGen) -> Vec<Part> {
 /// The calls of one id and name.
 #[derive(Default)]
 struct Seen {
-    /// The place among the parts of one that has no arguments.
+    /// The place of a call without arguments among the parts.
     empty: Option<usize>,
-    /// The arguments of the others, as text.
+    /// The arguments of the other calls, as text.
     full: HashSet<String>,
 }
 
-/// How a call relates to the earlier ones of its id and name.
+/// The relation of a call to earlier calls with its id and name.
 enum Taken {
     New,
     Known,
-    /// The late arguments of the call at this place.
+    /// It holds the late arguments of the call at this place.
     ArgumentsOf(usize),
 }
 

@@ -1,11 +1,11 @@
-//! Environment variables: which are read, and how.
+//! Reads environment variables.
 
 use secrecy::SecretString;
 
-/// Where variables are looked up: the process, or a table of a test.
+/// A lookup of variables: in the process, or in the table of a test.
 pub(crate) type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Looks a variable up in the process. One that is empty counts as absent.
+/// Looks a variable up in the process. An empty variable is treated as absent.
 pub(crate) fn process(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.trim().is_empty())
 }

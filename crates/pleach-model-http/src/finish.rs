@@ -1,36 +1,36 @@
-//! The words that providers end an answer with, and what each means for the answer: one place for all clients.
+//! The finish reasons of all providers, and their meanings for the answer.
 // L235
 
 use pleach_model::{LlmResponse, ModelError, ModelErrorKind};
 use serde_json::Value;
 
-/// How much of a word is shown.
+/// The characters of a finish reason that are shown.
 const SHOWN: usize = 64;
 
-/// The end of an answer: the provider's word, and what it means.
+/// The end of an answer: the provider's finish reason, and its meaning.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Finish {
     word: String,
     ending: Ending,
 }
 
-/// The meaning of the word for the end of an answer.
+/// The meaning of a finish reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Ending {
     /// The answer is whole.
     Whole,
-    /// The word is not known. An answer with something in it is whole.
+    /// The reason is unknown. An answer with any content is whole.
     Unknown,
-    /// The answer was stopped, for the reason with this code of google-genai. The last call may be a half.
+    /// The answer was stopped, for the reason with this code of google-genai. The last call may be incomplete.
     Stopped(&'static str),
     /// The provider failed.
     Failed,
 }
 
 impl Finish {
-    /// The end that a provider names; `None` where it names none. Some write that as an empty text or as `"null"`.
+    /// Reads a finish reason; `None` if there is none. Some providers then send an empty text or `"null"`.
     ///
-    /// An object has the word in its `type`.
+    /// An object has the reason in its `type`.
     pub(crate) fn read(value: Option<&Value>) -> Option<Self> {
         let word = match value? {
             Value::Object(reason) => reason.get("type")?.as_str()?,
@@ -40,7 +40,7 @@ impl Finish {
         (!is_none).then(|| Self { word: word.to_owned(), ending: ending(word) })
     }
 
-    /// The end of an answer for which a server hands on the word of another one: the worse of the two.
+    /// Returns the worse of two ends, for a server that passes on the finish reason of another one.
     #[cfg(feature = "openai")]
     pub(crate) fn or_worse(self, other: Option<Self>) -> Self {
         match other {
@@ -49,7 +49,7 @@ impl Finish {
         }
     }
 
-    /// The end as google-genai writes it; an unknown word stays.
+    /// Returns the reason as google-genai writes it. An unknown reason stays unchanged.
     #[cfg(feature = "gemini")]
     pub(crate) fn reason(&self) -> &str {
         match self.ending {
@@ -59,25 +59,25 @@ impl Finish {
         }
     }
 
-    /// Whether the answer was stopped before its end.
+    /// Returns true if the answer was stopped before its end.
     #[cfg(feature = "gemini")]
     pub(crate) fn is_stop(&self) -> bool {
         matches!(self.ending, Ending::Stopped(_))
     }
 
-    /// Whether the provider failed.
+    /// Returns true if the provider failed.
     pub(crate) fn has_failed(&self) -> bool {
         self.ending == Ending::Failed
     }
 
-    /// Gives the whole answer the reason of its end, and the error that it means.
+    /// Sets the finish reason of the whole answer, and the error that it means.
     ///
-    /// An answer that was stopped loses its calls: the last one may be a half, also where its arguments can be read, as in
-    /// `{}`. So does one of which the arguments of a call are `malformed`. An unknown word ends an answer with a text
-    /// or calls as a known one does, and a warning names it.
+    /// An answer that was stopped loses its calls, because the last one may be incomplete even if its arguments can be read, as
+    /// `{}` can. An answer also loses its calls if the arguments of one are `malformed`. An unknown reason ends an answer with a
+    /// text or calls like a known one does, and a warning names it.
     ///
     /// # Errors
-    /// The word means that the provider failed.
+    /// The reason means that the provider failed.
     pub(crate) fn conclude(
         &self,
         model: &str,
@@ -121,7 +121,7 @@ pub(crate) fn malformed_calls(response: &mut LlmResponse, fault: String) {
     stop(response, "MALFORMED_FUNCTION_CALL", fault);
 }
 
-/// Makes the answer one that was stopped: an error without calls. A message of the provider stays.
+/// Turns the answer into one that was stopped: an error without calls. A message of the provider stays.
 fn stop(response: &mut LlmResponse, code: &str, message: String) {
     if let Some(parts) = response.content.as_mut().and_then(|content| content.parts.as_mut()) {
         parts.retain(|part| part.function_call.is_none());
@@ -131,7 +131,7 @@ fn stop(response: &mut LlmResponse, code: &str, message: String) {
     response.error_message.get_or_insert(message);
 }
 
-/// Whether there is a text or a call in the answer.
+/// Returns true if the answer has a text or a call.
 fn has_answer(response: &LlmResponse) -> bool {
     let parts = response.content.as_ref().map_or(&[][..], |content| content.parts());
     parts.iter().any(|part| {
@@ -149,18 +149,18 @@ fn said_of(code: &str) -> &'static str {
     }
 }
 
-/// The word on one line, cut.
+/// Returns the beginning of a reason, on one line.
 fn shown(word: &str) -> String {
     word.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(SHOWN).collect()
 }
 
-/// The word in one spelling: servers write `tool_calls`, `TOOL-CALLS` and `toolCalls`.
+/// Returns a reason in one spelling: servers write `tool_calls`, `TOOL-CALLS` and `toolCalls`.
 fn squashed(word: &str) -> String {
     word.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// The meaning of a word. Each server has names of its own for failures and limits: a word that is not listed is classified by its
-/// stems.
+/// Returns the meaning of a reason. Servers have names of their own for failures and limits, so a reason that is not listed is classified by
+/// parts of its words.
 fn ending(word: &str) -> Ending {
     let word = squashed(word);
     if let Some(known) = known(&word) {

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use crate::wire::unsupported;
 
-/// Returns the declared functions that may be called: with `required` names, only those.
+/// Returns the declared functions that may be called. If `required` has names, only those are returned.
 ///
 /// # Errors
-/// A tool of another provider.
+/// The request has a tool of another provider.
 pub(crate) fn callable<'a>(
     model: &str,
     request: &'a LlmRequest,
@@ -28,7 +28,7 @@ pub(crate) fn callable<'a>(
     Ok(declared.filter(move |declared| is_callable(declared.name.as_deref().unwrap_or_default())))
 }
 
-/// Returns the schema of the arguments of a function, which fits the provider already.
+/// Returns the schema of the arguments of a function. It has been fitted to the provider before.
 pub(crate) fn parameters(declared: &FunctionDeclaration) -> Value {
     declared.parameters_json_schema.clone().unwrap_or_else(|| json!({"type": "object", "properties": {}}))
 }

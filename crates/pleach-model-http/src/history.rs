@@ -1,4 +1,4 @@
-//! What formats with tool messages ask of a history: ids of calls that the provider takes, and text for what it cannot show.
+//! Prepares histories for formats with tool messages: ids that the provider takes, and texts for parts that it does not.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -8,34 +8,34 @@ use pleach_core::{Blob, Part};
 
 pub(crate) use crate::wire::MISSING_RESULT;
 
-/// The ids of calls and responses as they are sent: the provider's own where it takes them and no other call has them, else new
-/// ones that pair the same calls and responses.
+/// The ids of calls and responses as they are sent. The original id is used if the provider takes it and no other call has it. Otherwise new
+/// ids pair the same calls and responses.
 pub(crate) struct CallIds {
     takes: fn(&str) -> bool,
-    /// The ids that calls have been sent with.
+    /// The ids that are used already.
     used: BTreeSet<String>,
-    /// The calls of each id of the log.
+    /// The calls by their id in the log.
     known: BTreeMap<String, Sent>,
     /// Calls without an id that have no response yet, by function.
     open: Vec<(String, VecDeque<String>)>,
     made: usize,
 }
 
-/// The calls that have one id in the log, by the ids that they are sent with.
+/// The calls that share one id in the log, by the ids that they are sent with.
 struct Sent {
-    /// Those without a response, the oldest first.
+    /// The calls without a response, the oldest first.
     open: VecDeque<String>,
-    /// The one that was answered last.
+    /// The call that was answered last.
     answered: Option<String>,
 }
 
 impl CallIds {
-    /// Ids for a provider that takes those that `takes` says.
+    /// Makes ids for a provider that takes an id if `takes` is true for it.
     pub(crate) fn new(takes: fn(&str) -> bool) -> Self {
         Self { takes, used: BTreeSet::new(), known: BTreeMap::new(), open: Vec::new(), made: 0 }
     }
 
-    /// The id of a call.
+    /// Returns the id of a call.
     pub(crate) fn of_call(&mut self, id: Option<&str>, name: &str) -> String {
         match id.filter(|id| !id.is_empty()) {
             Some(id) => {
@@ -55,7 +55,7 @@ impl CallIds {
         }
     }
 
-    /// The id of a response: it answers the oldest open call of its id or, without an id, of its function.
+    /// Returns the id of a response. It answers the oldest open call with its id or, without an id, of its function.
     pub(crate) fn of_response(&mut self, id: Option<&str>, name: &str) -> String {
         if let Some(id) = id.filter(|id| !id.is_empty()) {
             if let Some(answered) = self.known.get_mut(id).and_then(Sent::answer) {
@@ -69,7 +69,7 @@ impl CallIds {
         open.unwrap_or_else(|| self.make())
     }
 
-    /// The id that a call is sent with.
+    /// Returns the id that a call is sent with.
     fn sent(&mut self, id: &str) -> String {
         if (self.takes)(id) && self.used.insert(id.to_owned()) { id.to_owned() } else { self.make() }
     }
@@ -90,7 +90,7 @@ impl Sent {
         Self { open: VecDeque::new(), answered: None }
     }
 
-    /// Answers the oldest open call, or again the one that was answered last.
+    /// Answers the oldest open call. If none is open, answers the last one again.
     fn answer(&mut self) -> Option<String> {
         if let Some(open) = self.open.pop_front() {
             self.answered = Some(open);
@@ -99,7 +99,7 @@ impl Sent {
     }
 }
 
-/// The text for a part that is neither text nor call nor response nor media: code and its result.
+/// Returns the text for code and for its result, which have no part of their own.
 pub(crate) fn code_as_text(part: &Part) -> Option<String> {
     let fenced =
         |title: &str, kind: &str, text: Option<&str>| format!("{title}:\n```{kind}\n{}\n```", text.unwrap_or_default());
@@ -109,7 +109,7 @@ pub(crate) fn code_as_text(part: &Part) -> Option<String> {
     part.code_execution_result.as_ref().map(|result| fenced("Result of the code", "text", result.output.as_deref()))
 }
 
-/// The text for media that the provider takes only from the user.
+/// Returns the text for media that the provider takes only from the user.
 pub(crate) fn media_as_text(part: &Part) -> Option<String> {
     let kind = |kind: &Option<String>| kind.clone().unwrap_or_else(|| "unknown type".to_owned());
     if let Some(blob) = &part.inline_data {
@@ -118,18 +118,18 @@ pub(crate) fn media_as_text(part: &Part) -> Option<String> {
     part.file_data.as_ref().map(|file| format!("[file of {}]", kind(&file.mime_type)))
 }
 
-/// The media type without parameters, in lower case.
+/// Returns the media type in lower case, without parameters.
 pub(crate) fn media_type(blob: &Blob) -> String {
     let kind = blob.mime_type.as_deref().unwrap_or_default();
     kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// The bytes of media; none when they are absent.
+/// Returns the bytes of media, or no bytes if they are absent.
 pub(crate) fn bytes(blob: &Blob) -> &[u8] {
     blob.data.as_ref().map(AsRef::as_ref).unwrap_or_default()
 }
 
-/// Standard base64, which data URIs and both providers ask for.
+/// Encodes bytes in standard base64, which data URIs and both providers require.
 pub(crate) fn base64(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
@@ -153,11 +153,11 @@ mod tests {
     #[test]
     fn an_id_that_several_calls_have_is_sent_once() {
         let mut ids = CallIds::new(|_| true);
-        // One call is of this answer, the other of a later one whose server counts from 0 again.
+        // The second call is from a later answer, whose server counts from 0 again.
         assert_eq!([ids.of_call(Some("0"), "f"), ids.of_call(Some("0"), "g")], ["0", "call_1"]);
         assert_eq!([ids.of_response(Some("0"), "f"), ids.of_response(Some("0"), "g")], ["0", "call_1"]);
         assert_eq!(ids.of_call(Some("0"), "f"), "call_2");
-        // A response that comes again answers the same call.
+        // A repeated response answers the same call.
         assert_eq!([ids.of_response(Some("0"), "f"), ids.of_response(Some("0"), "f")], ["call_2", "call_2"]);
         assert_eq!([ids.of_call(Some("call_3"), "f"), ids.of_call(None, "f")], ["call_3", "call_4"]);
     }

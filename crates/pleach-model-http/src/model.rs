@@ -13,10 +13,10 @@ use crate::retry::RetryPolicy;
 use crate::schema::{Warned, fit};
 use crate::wire::{Decoder, Reading, WRONG_ADDRESS, Wire};
 
-/// A model of a provider, reached over HTTP. Its clones share one pool of connections.
+/// A model of a provider, reached over HTTP. Its clones share a pool of connections.
 ///
-/// A request that names another model in [`LlmRequest::model`](pleach_model::LlmRequest::model) is sent to that model. What
-/// a request sets in its HTTP options counts for that request.
+/// A request that names another model in [`LlmRequest::model`](pleach_model::LlmRequest::model) is sent to that model. The HTTP
+/// options of a request apply to that request.
 ///
 /// Debug output shows the name and no key.
 #[derive(Clone)]
@@ -90,7 +90,7 @@ impl Model for HttpModel {
                         }
                     }
                     Err(error) => {
-                        // The connection is closed before the caller hears of it.
+                        // The connection is closed before the caller gets the error.
                         drop(answers);
                         Err(error)?;
                         return;
@@ -101,11 +101,11 @@ impl Model for HttpModel {
     }
 }
 
-/// Reports why nothing comes from the model for a while.
+/// Reports a wait before a retry, during which the model is silent.
 fn report_wait(waits: &ModelWait<'_>) {
     let ModelWait { model, error, wait, attempts } = waits;
     let (status, kind, seconds) = (error.status(), error.kind(), wait.as_secs_f64());
-    // The name by which metrics find it.
+    // Metrics find the event by this name.
     tracing::warn!(name: "pleach.model.retry", model, status, ?kind, seconds, attempt = attempts, "the model is asked again after a wait");
 }
 
@@ -125,7 +125,7 @@ impl Inner {
         self.http.outgoing(model, prepared, call.request.config.http_options.as_ref())
     }
 
-    /// Has an event read, and returns the fragments if they are wanted.
+    /// Passes an event to the decoder, and returns the fragments if the call is streamed.
     fn take(
         &self,
         reading: &Reading<'_>,
@@ -171,7 +171,7 @@ impl Inner {
                 while !decoder.is_over() && let Some(event) = events.next().await {
                     let event = match event {
                         Ok(event) => event,
-                        // The answer is there, and only what is not needed is missing.
+                        // The answer is complete; only parts that are not needed are missing.
                         Err(Interruption::Break(_)) if decoder.is_whole() => break,
                         Err(interruption) => Err(interruption.into_error())?,
                     };
@@ -193,7 +193,7 @@ impl Inner {
     }
 }
 
-/// Whether a document has anything of an answer of a model.
+/// Returns true if a document has a member of a model's answer.
 fn is_of_a_model(answer: &Value) -> bool {
     let members = ["choices", "candidates", "content", "promptFeedback", "usage", "usageMetadata"];
     members.iter().any(|member| answer.get(*member).is_some())

@@ -1,11 +1,11 @@
-//! When a failed request is sent again, and after which wait.
+//! [`RetryPolicy`]: decides whether a failed request is sent again, and after which wait.
 
 use std::time::Duration;
 
 use pleach_core::IdGen;
 use pleach_model::{HttpRetryOptions, ModelError, ModelErrorKind};
 
-/// How often and after which waits a request is sent again.
+/// The number of attempts, and the waits between them.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RetryPolicy {
     attempts: u32,
@@ -13,7 +13,7 @@ pub(crate) struct RetryPolicy {
     max_delay: f64,
     base: f64,
     jitter: f64,
-    /// The statuses; those of the default when there are none.
+    /// The HTTP statuses to retry; `None` for the default ones.
     statuses: Option<Vec<u16>>,
 }
 
@@ -24,7 +24,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Takes over what the options set.
+    /// Makes a policy from options. The defaults replace missing or invalid values.
     pub(crate) fn of(options: &HttpRetryOptions) -> Self {
         let default = Self::default();
         let seconds =
@@ -39,7 +39,7 @@ impl RetryPolicy {
         }
     }
 
-    /// Returns how long to wait before the next attempt after `made` of them; `None` when the error is final.
+    /// Returns the wait before the next attempt, after `made` attempts; `None` if the error is final.
     pub(crate) fn wait(&self, error: &ModelError, made: u32, ids: &dyn IdGen) -> Option<Duration> {
         if made >= self.attempts || !self.is_worth_it(error) {
             return None;
@@ -53,7 +53,7 @@ impl RetryPolicy {
     }
 
     fn is_worth_it(&self, error: &ModelError) -> bool {
-        // A provider that says in its answer that it failed has sent 200.
+        // A provider may report a failure in an answer with status 200.
         let failed = (error.kind() == ModelErrorKind::Unavailable).then_some(503);
         match (error.status().or(failed), &self.statuses) {
             (Some(status), Some(statuses)) => statuses.contains(&status),

@@ -1,12 +1,12 @@
-//! Settings that the formats of other providers than Gemini have no place for.
+//! Settings that only Gemini's format has.
 
 use pleach_model::{GenerateConfig, ModelError};
 
 use crate::wire::unsupported;
 
-/// Refuses settings that change an answer and have no place in the format of this name: those of Gemini, and `others`.
+/// Refuses settings that change an answer and do not exist in `format`: Gemini's own settings, and `others`.
 ///
-/// Labels are for reports; a limit that is the default changes nothing.
+/// Labels are not refused, because they are for reports. A limit with the default value changes nothing.
 // L232
 pub(crate) fn refuse_unsupported<'a>(
     model: &str,

@@ -1,6 +1,6 @@
-//! [`ModelSetupError`]: why a model cannot be made.
+//! [`ModelSetupError`]: the reasons why a model cannot be made.
 
-/// Why a model cannot be made. No error shows a key, a header's value or a URL.
+/// The reason why a model cannot be made. No error shows a key, a header's value or a URL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelSetupError {
@@ -9,7 +9,7 @@ pub enum ModelSetupError {
     MissingKey {
         /// The model.
         model: String,
-        /// The provider, as people call it.
+        /// The common name of the provider.
         provider: &'static str,
         /// The environment variables that are read.
         variables: String,
@@ -17,9 +17,9 @@ pub enum ModelSetupError {
     /// The model has no name.
     #[error("{provider} needs the name of a model, for example `{example}`")]
     MissingName {
-        /// The provider, as people call it.
+        /// The common name of the provider.
         provider: &'static str,
-        /// A name.
+        /// A valid name.
         example: &'static str,
     },
     /// The base URL cannot be used.
@@ -27,7 +27,7 @@ pub enum ModelSetupError {
     BaseUrl {
         /// The model.
         model: String,
-        /// What is wrong with it, and what to do.
+        /// The reason, and what to do.
         reason: String,
     },
     /// A key, a header or the query of the base URL would be sent without encryption.
@@ -47,15 +47,15 @@ pub enum ModelSetupError {
         model: String,
         /// The header's name.
         header: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: &'static str,
     },
     /// Encrypted connections cannot be made.
-    #[error("model `{model}` cannot make encrypted connections: {reason}; install the certificates of your system")]
+    #[error("model `{model}` cannot use TLS: {reason}; install the CA certificates of your system")]
     Tls {
         /// The model.
         model: String,
-        /// What failed.
+        /// The cause.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What a provider's wire format is, behind one trait.
+//! [`Wire`]: the interface of all wire formats.
 
 use pleach_core::Map;
 use pleach_model::{LlmResponse, ModelCall, ModelCapabilities, ModelError, ModelErrorKind};
@@ -10,17 +10,17 @@ use crate::schema::Dialect;
 /// The facts about a provider that do not depend on a request.
 #[derive(Debug)]
 pub(crate) struct Provider {
-    /// As people call it.
+    /// The common name.
     pub(crate) name: &'static str,
-    /// A name of a model, for messages.
+    /// The name of a model, as an example in messages.
     pub(crate) example: &'static str,
-    /// Where it is reached.
+    /// The address of the provider.
     pub(crate) base_url: &'static str,
     /// The variables that set another base URL.
     pub(crate) base_url_variables: &'static [&'static str],
     /// The variables that hold a key.
     pub(crate) key_variables: &'static [&'static str],
-    /// The header that carries the key, and what comes before the key in it.
+    /// The header that carries the key, and the prefix of its value.
     pub(crate) key_header: (&'static str, &'static str),
     /// Headers of every request.
     pub(crate) headers: &'static [(&'static str, &'static str)],
@@ -28,14 +28,14 @@ pub(crate) struct Provider {
     pub(crate) needs_key: bool,
 }
 
-/// A request as it is sent.
+/// A request in a provider's format.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     /// The version of the API, for base URLs that do not end in one.
     pub(crate) version: Option<String>,
-    /// Behind the base URL and the version, with a query if there is one.
+    /// The path after the base URL and version, with the query if there is one.
     pub(crate) path: String,
-    /// The body, without what the caller adds to it.
+    /// The body, without the members that the caller adds.
     pub(crate) body: Map,
 }
 
@@ -43,18 +43,18 @@ pub(crate) struct Prepared {
 pub(crate) trait Wire: Send + Sync + 'static {
     fn provider(&self) -> &'static Provider;
 
-    /// What the models can do; `is_original` when they are reached at the provider's own address.
+    /// Returns the capabilities of the models. `is_original` is true at the provider's own address.
     fn capabilities(&self, is_original: bool) -> ModelCapabilities;
 
-    /// The part of JSON Schema that the provider accepts for functions.
+    /// Returns the part of JSON Schema that the provider accepts.
     fn dialect(&self) -> &'static Dialect;
 
-    /// Checks that the model of this name can be held to answers of a schema.
+    /// Checks that the answers of the model of this name can be constrained to a schema.
     fn check_output_schema(&self, _model: &str, _schema: &Value) -> Result<(), ModelError> {
         Ok(())
     }
 
-    /// Completes a base URL that was set as people write it.
+    /// Completes a base URL in a short form, such as a host alone.
     fn complete_base_url(&self, url: String) -> String {
         url
     }
@@ -62,22 +62,22 @@ pub(crate) trait Wire: Send + Sync + 'static {
     /// Writes the request to the model of this name.
     fn prepare(&self, model: &str, call: &ModelCall<'_>) -> Result<Prepared, ModelError>;
 
-    /// Reads an answer that comes as a whole.
+    /// Reads an answer that is not streamed.
     fn read(&self, reading: &Reading<'_>, answer: Value) -> Result<LlmResponse, ModelError>;
 
     /// Begins to read a stream.
     fn decoder<'a>(&self, reading: Reading<'a>) -> Box<dyn Decoder + 'a>;
 }
 
-/// The response to a call whose result was never recorded.
+/// The result sent for a call whose own result was never recorded.
 // L231
 pub(crate) const MISSING_RESULT: &str =
     "Error: there is no result of this call; the tool may have been interrupted before it was recorded.";
 
-/// The advice where the base URL leads to something other than a model server.
+/// The advice if the base URL does not lead to a model server.
 pub(crate) const WRONG_ADDRESS: &str = "check that the base URL is that of a compatible provider";
 
-/// What reading an answer needs beside the answer.
+/// The context for reading an answer.
 #[derive(Clone, Copy)]
 pub(crate) struct Reading<'a> {
     /// The name of the model.
@@ -87,17 +87,17 @@ pub(crate) struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// An answer that the provider's format does not allow.
+    /// Returns the error for an answer that the provider's format does not allow.
     pub(crate) fn invalid(&self, what: impl Into<String>) -> ModelError {
         ModelError::new(self.model, ModelErrorKind::InvalidResponse).with_message(what)
     }
 
-    /// The answer is not from a model server.
+    /// Returns the error for an answer that is not from a model server.
     pub(crate) fn foreign(&self, what: impl Into<String>) -> ModelError {
         self.invalid(what).with_advice(WRONG_ADDRESS)
     }
 
-    /// No answer in time.
+    /// Returns the error for an answer that is late.
     pub(crate) fn timeout(&self, limit: TimeLimit) -> ModelError {
         ModelError::new(self.model, ModelErrorKind::Timeout).with_message(limit.message())
     }
@@ -120,43 +120,42 @@ impl Reading<'_> {
         self.check_amount(Amount { calls, parts, ..Amount::default() }, limits)
     }
 
-    /// A stream that ended too early.
+    /// Returns the error for a stream that ended too early.
     pub(crate) fn cut(&self) -> ModelError {
         ModelError::new(self.model, ModelErrorKind::StreamCut)
     }
 }
 
-/// A setting or content that the provider has no place for.
+/// Returns the error for a setting or content that the provider's format does not have.
 pub(crate) fn unsupported(model: &str, what: impl Into<String>) -> ModelError {
     ModelError::new(model, ModelErrorKind::InvalidRequest).with_message(what)
 }
 
 /// Reads a stream, event by event.
 pub(crate) trait Decoder: Send {
-    /// Takes the data of one event in, and returns the fragments it gives. Null means that nothing follows.
+    /// Takes the data of one event, and returns its fragments. Null means that nothing follows.
     fn event(&mut self, data: Value) -> Result<Vec<LlmResponse>, ModelError>;
 
-    /// Whether the stream has said that nothing follows.
+    /// Returns true if the stream has announced its end.
     fn is_over(&self) -> bool;
 
-    /// Whether the reason of the end has come: what may follow, such as the usage, is welcome and not needed.
+    /// Returns true if the finish reason has come. Further data, such as the usage, is used but not required.
     fn is_whole(&self) -> bool;
 
-    /// How much has come so far.
+    /// Returns the amount that has come so far.
     fn amount(&self) -> Amount;
 
-    /// Returns the whole answer; `None` when there was none at all.
+    /// Returns the whole answer; `None` if there was none.
     fn finish(self: Box<Self>) -> Result<Option<LlmResponse>, ModelError>;
 }
 
-/// How many parts other than calls an answer may have. Texts of one kind that follow each other are one part, or a block each with
-/// Anthropic.
+/// The most parts other than calls that an answer may have. Consecutive texts of one kind are one part, or a block each with Anthropic.
 pub(crate) const MOST_PARTS: usize = 10_000;
 
-/// How much of an answer has come.
+/// The amount of an answer that has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Amount {
-    /// The events that had content: words, arguments, calls, media, the reason of the end.
+    /// The events with content: words, arguments, calls, media, or the finish reason.
     pub(crate) events: usize,
     /// The calls that have begun.
     pub(crate) calls: usize,
@@ -164,7 +163,7 @@ pub(crate) struct Amount {
     pub(crate) parts: usize,
 }
 
-/// The number of a choice, a candidate, a block or a call; some servers write it as a text. `None` where there is none.
+/// Returns the number of a choice, a candidate, a block or a call; `None` if there is none. Some servers write it as a text.
 pub(crate) fn index(value: Option<&Value>) -> Option<u64> {
     match value? {
         Value::String(text) => text.trim().parse().ok(),
@@ -172,7 +171,7 @@ pub(crate) fn index(value: Option<&Value>) -> Option<u64> {
     }
 }
 
-/// Whether a value has a text that is not blank, outside of members with these names.
+/// Returns true if a value has a text that is not blank, outside the members with these names.
 pub(crate) fn has_words(value: &Value, except: &[&str]) -> bool {
     match value {
         Value::String(text) => !text.trim().is_empty(),

@@ -1,11 +1,11 @@
-//! [`OpenApiToolsetBuilder`]: which operations agents get, where they are sent, and with what.
+//! [`OpenApiToolsetBuilder`]: the operations of a toolset, their servers, credentials and limits.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pleach_auth::AuthCredential;
-use pleach_context::{NodeError, ReadonlyContext, SystemClock, ToolContext};
+use pleach_context::{NodeError, ReadonlyContext, ToolContext};
 use pleach_core::{Clock, Map};
 use secrecy::SecretString;
 
@@ -14,7 +14,7 @@ use crate::http::{HeaderProvider, Limits};
 use crate::tool::Condition;
 use crate::{OpenApiDocument, OpenApiOperation, OpenApiToolset};
 
-/// Which operations agents get, where they are sent, and with what. Made by [`OpenApiToolset::builder`].
+/// Chooses the operations of a toolset, their servers, credentials and limits. Made by [`OpenApiToolset::builder`].
 #[must_use]
 pub struct OpenApiToolsetBuilder {
     pub(crate) document: OpenApiDocument,
@@ -71,12 +71,12 @@ impl OpenApiToolsetBuilder {
                 connect: Duration::from_secs(10),
                 call: Duration::from_secs(60),
                 response_bytes: 1 << 20,
-                clock: Arc::new(SystemClock),
+                clock: None,
             },
         }
     }
 
-    /// Sets the name in errors and logs; that of the document's title when it is not set.
+    /// Sets the name in errors and logs. The default is the document's title in snake case.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
@@ -96,7 +96,8 @@ impl OpenApiToolsetBuilder {
         self
     }
 
-    /// Leaves out the operations for which `filter` is false. It is asked once, by [`build`](Self::build); the faults of operations that are left out do not count.
+    /// Leaves out the operations for which `filter` is false. It is called once for each operation, by [`build`](Self::build). Faults of operations
+    /// that are left out are ignored.
     /// ADK: `tool_filter`
     #[doc(alias = "tool_filter")]
     pub fn filter(mut self, filter: impl Fn(&OpenApiOperation) -> bool + Send + Sync + 'static) -> Self {
@@ -107,32 +108,33 @@ impl OpenApiToolsetBuilder {
         self
     }
 
-    /// Leaves out the operations other than these: each is an `operationId`, or a method and a path such as `GET /pets`.
+    /// Leaves out all operations but these. Each is an `operationId`, or a method and a path such as `GET /pets`.
     /// ADK: `tool_filter`
     pub fn only<S: Into<String>>(mut self, operations: impl IntoIterator<Item = S>) -> Self {
         self.only = Some(operations.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Leaves out the operations that have faults, with a warning; [`OpenApiToolset::left_out`] has them. Otherwise a fault fails [`build`](Self::build).
+    /// Leaves out the operations that have faults, with a warning. [`OpenApiToolset::left_out`] returns the faults. Without this call, a fault fails
+    /// [`build`](Self::build).
     pub fn leave_out_faulty(mut self) -> Self {
         self.leaves_out_faulty = true;
         self
     }
 
-    /// Sends all operations to this address, in place of every server of the document: `https://api.example.com/v1`.
+    /// Sends all operations to this address, for example `https://api.example.com/v1`, instead of the servers of the document.
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
         self.base_url = Some(url.into());
         self
     }
 
-    /// Sets the address that the document comes from, which relative URLs of servers begin at.
+    /// Sets the address of the document. Relative URLs of servers are resolved against it.
     pub fn document_url(mut self, url: impl Into<String>) -> Self {
         self.document_url = Some(url.into());
         self
     }
 
-    /// Sets a variable in the URLs of servers; its default in the document when it is not set.
+    /// Sets a variable in the URLs of servers. Without it, the default of the document is used.
     pub fn server_variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.variables.push((name.into(), value.into()));
         self
@@ -144,7 +146,7 @@ impl OpenApiToolsetBuilder {
         self
     }
 
-    /// Sets the credential for all security schemes whose kind it fits. No client is asked for them then. [`build`](Self::build) refuses it where it would be
+    /// Sets the credential for all security schemes whose kind it fits, so that no client is asked for them. [`build`](Self::build) refuses it if it would be
     /// sent to several servers, or twice with one call. ADK: `auth_credential`
     #[doc(alias = "auth_credential")]
     pub fn credential(mut self, credential: AuthCredential) -> Self {
@@ -152,32 +154,32 @@ impl OpenApiToolsetBuilder {
         self
     }
 
-    /// Sets the credential for the security scheme of this name. One of OAuth2 may be the client alone: users are asked to sign in then.
+    /// Sets the credential for the security scheme of this name. For OAuth2 it may be the OAuth2 client alone; users are then asked to sign in.
     pub fn credential_for(mut self, scheme: impl Into<String>, credential: AuthCredential) -> Self {
         self.access.named.insert(scheme.into(), credential);
         self
     }
 
-    /// Sets the address that gives and refreshes the tokens of an OAuth2 scheme: `https://id.example.com/token`. The one in the document counts only if it is
-    /// on the server of the API, because it gets the client's secret.
+    /// Sets the endpoint that issues and refreshes the tokens of an OAuth2 scheme, for example `https://id.example.com/token`. The address in the document is
+    /// used only if it is on the server of the API, because the endpoint gets the client's secret.
     pub fn token_url(mut self, scheme: impl Into<String>, url: impl Into<String>) -> Self {
         self.token_urls.push((scheme.into(), url.into()));
         self
     }
 
-    /// Sends no credentials and asks for none, because headers of the program have them.
+    /// Sends no credentials and asks for none, because the program sends them in headers of its own.
     pub fn ignore_security(mut self) -> Self {
         self.ignores_security = true;
         self
     }
 
-    /// Adds a header to every request. Its value is treated like a key, and a parameter of its name is none of the model's.
+    /// Adds a header to every request. Its value is treated as a secret. A parameter of the same name is hidden from the model.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), SecretString::from(value.into())));
         self
     }
 
-    /// Sets a function that makes further headers for each call. One replaces a header of the same name. ADK: `header_provider`
+    /// Sets a function that makes further headers for each call. They replace headers of the same name. ADK: `header_provider`
     pub fn header_provider<F, Fut, H, N, V>(mut self, provider: F) -> Self
     where
         F: Fn(ReadonlyContext) -> Fut + Send + Sync + 'static,
@@ -210,27 +212,27 @@ impl OpenApiToolsetBuilder {
         self
     }
 
-    /// Sets how long connecting to a server may take; 10 seconds when it is not set. This one is the system's time.
+    /// Sets how long connecting to a server may take, by the system's clock. The default is 10 seconds.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.limits.connect = timeout;
         self
     }
 
-    /// Sets how long a call may take; 60 seconds when it is not set.
+    /// Sets how long a call may take. The default is 60 seconds.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.limits.call = timeout;
         self
     }
 
-    /// Sets how large the body of an answer may be; 1 MiB when it is not set. A larger one is an error that the model sees.
+    /// Sets how large the body of an answer may be, in bytes. The default is 1 MiB. A larger body is an error that the model sees.
     pub fn max_response_bytes(mut self, bytes: usize) -> Self {
         self.limits.response_bytes = bytes;
         self
     }
 
-    /// Sets the clock of the time-outs, for tests; the system's when it is not set.
+    /// Sets the clock that measures calls, for tests. The default is the clock of each call's invocation.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.limits.clock = clock;
+        self.limits.clock = Some(clock);
         self
     }
 }

@@ -1,8 +1,9 @@
-//! Building a toolset: the document is read, all its faults are gathered, and its operations become tools.
+//! Building a toolset: reads the document, collects all its faults, and makes tools of its operations.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use pleach_http::Headers;
 use reqwest::Url;
 use secrecy::ExposeSecret as _;
 use serde_json::Value;
@@ -10,7 +11,7 @@ use serde_json::Value;
 use crate::auth::{Access, Tokens, fits, secret_url};
 use crate::document::{Alternative, Base, Document, Plan, Reading, SchemeKind, ServerOptions, Sketch, sketches};
 use crate::fault::Faults;
-use crate::http::{Client, Headers};
+use crate::http::{Client, set_header};
 use crate::names::{Names, fault_of_prefix, snake_case};
 use crate::tool::Shared;
 use crate::{OpenApiFault, OpenApiFaultKind, OpenApiSetupError, OpenApiToolset, OpenApiToolsetBuilder, RestApiTool};
@@ -35,8 +36,8 @@ impl OpenApiToolsetBuilder {
         let mut reading = Reading::new(&document, servers);
         reading.keeps_case = self.keeps_case;
         reading.ignores_security = self.ignores_security;
-        reading.headers = headers.names();
-        let sent = headers.names();
+        let sent: Vec<String> = headers.names().map(str::to_owned).collect();
+        reading.headers = sent.clone();
         reading.headers.extend(self.headers_of_credentials(&name, &sent)?);
         let sends_headers = !headers.is_empty() || self.header_provider.is_some();
         let plans = self.plans(&mut reading, sketches, &sent, sends_headers, &mut faults);
@@ -59,7 +60,7 @@ impl OpenApiToolsetBuilder {
         }
         let mut headers = Headers::default();
         for (header, value) in &self.headers {
-            headers.set(header, value.expose_secret()).map_err(|reason| OpenApiSetupError::Header {
+            set_header(&mut headers, header, value.expose_secret()).map_err(|reason| OpenApiSetupError::Header {
                 name: name.to_owned(),
                 header: header.clone(),
                 reason,
@@ -73,7 +74,7 @@ impl OpenApiToolsetBuilder {
             let fault = |reason: String| OpenApiSetupError::Url { name: name.to_owned(), option, reason };
             let Some(text) = text else { return Ok(None) };
             let url = Url::parse(text.trim()).map_err(|error| fault(format!("cannot be read: {error}")))?;
-            Base::new(url.clone()).map_err(|reason| fault(reason.to_owned()))?;
+            Base::new(url.clone()).map_err(fault)?;
             Ok(Some(url))
         };
         let variables: BTreeMap<String, String> = self.variables.iter().cloned().collect();
@@ -96,10 +97,7 @@ impl OpenApiToolsetBuilder {
         if let Some(filter) = &self.filter {
             sketches.retain(|sketch| filter(&sketch.view));
         }
-        match sketches.is_empty() {
-            true => Err(choice("leaves no operation".to_owned())),
-            false => Ok(sketches),
-        }
+        if sketches.is_empty() { Err(choice("leaves no operation".to_owned())) } else { Ok(sketches) }
     }
 
     fn plans<'d>(
@@ -124,7 +122,7 @@ impl OpenApiToolsetBuilder {
             match checked {
                 Ok(plan) => plans.push(plan),
                 Err(of_operation) => {
-                    // A shared fault is reported once, but each operation that is left out is named.
+                    // A shared fault is reported once, but each omitted operation is named.
                     let named = of_operation.first().filter(|_| self.leaves_out_faulty).cloned();
                     let is_new = |fault: &OpenApiFault| known.insert((fault.pointer.clone(), fault.kind.to_string()));
                     let mut new = of_operation.into_iter().filter(is_new).peekable();
@@ -139,28 +137,28 @@ impl OpenApiToolsetBuilder {
         plans
     }
 
-    /// Checks that the credentials of an operation can be had, and sent there.
+    /// Checks that the credentials of an operation are available and may be sent to its server.
     fn check_plan(&self, plan: &mut Plan, sent: &[String], sends_headers: bool) -> Result<(), OpenApiFaultKind> {
         self.access.keep_possible(&mut plan.security, &plan.base).map_err(OpenApiFaultKind::Security)?;
         let mut headers = plan.security.iter().flat_map(Alternative::schemes).filter_map(|scheme| scheme.header());
         if let Some(header) = headers.find(|header| sent.iter().any(|sent| sent.eq_ignore_ascii_case(header))) {
             let reason =
-                format!("`.header(…)` sets `{header}`, which a credential has, too: call `.ignore_security()`");
+                format!("`.header(…)` sets `{header}`, which a credential sets as well: call `.ignore_security()`");
             return Err(OpenApiFaultKind::Security(reason));
         }
         let sends_secrets = sends_headers || plan.security.iter().any(|alternative| !alternative.0.is_empty());
-        if sends_secrets && !plan.base.is_https() && !plan.base.is_loopback() && !self.plain_http {
-            return Err(OpenApiFaultKind::PlainHttp { host: plan.base.host().to_owned() });
+        if let Some(host) = plan.base.endpoint().exposed_host(sends_secrets).filter(|_| !self.plain_http) {
+            return Err(OpenApiFaultKind::PlainHttp { host: host.to_owned() });
         }
         Ok(())
     }
 
-    /// Returns the names of the further headers of credentials, which are none of the program's own.
+    /// Returns the names of the further headers of credentials. They must differ from the program's own headers.
     fn headers_of_credentials(&self, name: &str, sent: &[String]) -> Result<Vec<String>, OpenApiSetupError> {
         let credential = |reason: String| OpenApiSetupError::Credential { name: name.to_owned(), reason };
         let names = self.access.header_names().map_err(credential)?;
         match names.iter().find(|name| sent.contains(name)) {
-            Some(twice) => Err(credential(format!("its header `{twice}` is set by `.header(…)`, too"))),
+            Some(twice) => Err(credential(format!("its header `{twice}` is also set by `.header(…)`"))),
             None => Ok(names),
         }
     }
@@ -197,7 +195,7 @@ impl OpenApiToolsetBuilder {
         Ok(())
     }
 
-    /// Checks that nothing that the program gives is without effect.
+    /// Checks that each credential, token address and variable of the program has an effect.
     fn check_used(&self, name: &str, reading: &Reading<'_>) -> Result<(), OpenApiSetupError> {
         let credential = |reason: String| OpenApiSetupError::Credential { name: name.to_owned(), reason };
         let Access { general, named, token_urls } = &self.access;
@@ -240,7 +238,7 @@ impl OpenApiToolsetBuilder {
         left_out: Vec<OpenApiFault>,
         headers: Headers,
     ) -> Result<OpenApiToolset, OpenApiSetupError> {
-        let needs_encryption = plans.iter().any(|plan| plan.base.is_https());
+        let needs_encryption = plans.iter().any(|plan| plan.base.endpoint().is_https());
         let client = Client::new(self.limits, needs_encryption).map_err(|reason| OpenApiSetupError::Tls { reason })?;
         let shared = Arc::new(Shared {
             name: name.clone(),
@@ -258,7 +256,7 @@ impl OpenApiToolsetBuilder {
             let tool = names.tool(self.prefix.as_deref(), view.id(), view.path(), view.method());
             named.push((tool, plan));
         }
-        // A request that begins as the last one did is cheaper.
+        // The order is stable: providers cache requests that begin like an earlier one.
         named.sort_by(|(one, _), (other, _)| one.cmp(other));
         let tools = named.into_iter().map(|(tool, plan)| RestApiTool::new(tool, plan, Arc::clone(&shared))).collect();
         Ok(OpenApiToolset::new(name, tools, left_out))

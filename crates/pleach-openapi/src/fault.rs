@@ -1,8 +1,8 @@
-//! [`OpenApiFault`]: what is wrong with a document, and where.
+//! [`OpenApiFault`]: a fault of a document, and its place.
 
 use std::fmt;
 
-/// A fault of a document: where it is, and what it is.
+/// A fault of a document, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OpenApiFault {
@@ -10,7 +10,7 @@ pub struct OpenApiFault {
     pub pointer: String,
     /// The operation that has the fault or refers to it, for example `GET /pets`; `None` for a fault of the whole document.
     pub operation: Option<String>,
-    /// What is wrong.
+    /// The kind of the fault.
     pub kind: OpenApiFaultKind,
 }
 
@@ -24,17 +24,17 @@ impl fmt::Display for OpenApiFault {
     }
 }
 
-/// What is wrong at a place of a document.
+/// The kind of a fault. Its text describes the place at fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenApiFaultKind {
     /// The version of OpenAPI is not 3.0 or 3.1.
     #[error("the version `{0}` of OpenAPI is not supported: 3.0 and 3.1 are")]
     Version(String),
-    /// A member is not there.
+    /// A required member is missing.
     #[error("`{0}` is missing")]
     Missing(&'static str),
-    /// A value has another type or form than it must have.
+    /// A value has the wrong type or form.
     #[error("the value must be {0}")]
     Expected(&'static str),
     /// A reference leads to another document.
@@ -43,14 +43,14 @@ pub enum OpenApiFaultKind {
     /// A reference leads to nothing.
     #[error("the reference `{0}` leads to nothing")]
     DanglingRef(String),
-    /// A reference that is not a JSON pointer.
+    /// A reference is not a JSON pointer.
     #[error("the reference `{0}` is not a JSON pointer into the document")]
     UnsupportedRef(String),
     /// A chain of references leads to itself.
     #[error("the reference `{0}` leads to itself")]
     RefCycle(String),
     /// Two operations have the same `operationId`.
-    #[error("the operationId `{id}` is that of {other}, too")]
+    #[error("the operationId `{id}` is also used by {other}")]
     DuplicateOperationId {
         /// The id.
         id: String,
@@ -71,13 +71,13 @@ pub enum OpenApiFaultKind {
     Parameter {
         /// The parameter's name.
         name: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// The request body has no content type that can be sent.
     #[error("none of the content types of the request body can be sent: {0}")]
     ContentType(String),
-    /// The schemas of the operations are larger than this together, in bytes: each operation has those that it refers to.
+    /// All schemas together are larger than this, in bytes. Each operation has a copy of the schemas that it refers to.
     #[error("the schemas of the operations are larger than {0} bytes together: choose fewer operations")]
     TooLarge(usize),
     /// The schemas of the operation are larger than this, in bytes.
@@ -88,7 +88,7 @@ pub enum OpenApiFaultKind {
     Server {
         /// The URL as the document has it.
         url: String,
-        /// Why not, and what to do.
+        /// The reason, and what to do.
         reason: String,
     },
     /// No alternative of the security requirements can be met.

@@ -1,4 +1,4 @@
-//! The names of tools and arguments for models.
+//! Names of tools and arguments that models accept.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,24 +6,24 @@ use pleach_core::RESERVED_FUNCTIONS;
 
 /// google-adk's limit for the name of a tool, without a prefix.
 const LONGEST_TOOL: usize = 60;
-/// What every provider accepts: OpenAI takes no longer names of tools, Anthropic none of arguments.
+/// The longest name that every provider accepts. OpenAI limits names of tools, Anthropic names of arguments.
 const LONGEST: usize = 64;
 
-/// Gives names that no other tool or argument has.
+/// Makes names that are unique among the tools or arguments.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     taken: HashSet<String>,
-    /// The next number, by name: many operations of one name would try all again.
+    /// The next number for each name, so that many operations of one name need not try all numbers again.
     next: HashMap<String, usize>,
 }
 
 impl Names {
-    /// Returns the names of tools; those of the runtime's functions are taken.
+    /// Returns an empty set of tool names. The names of the runtime's own functions are taken already.
     pub(crate) fn of_tools() -> Self {
         Self { taken: RESERVED_FUNCTIONS.into_iter().map(str::to_owned).collect(), next: HashMap::new() }
     }
 
-    /// Returns the name of a tool: that of the operation's id, else of its path and method. A name that is taken gets a number.
+    /// Returns the name of a tool, made from the operation's id or, without one, from its path and method. A name that is taken gets a number.
     pub(crate) fn tool(&mut self, prefix: Option<&str>, id: Option<&str>, path: &str, method: &str) -> String {
         let prefix = prefix.map(|prefix| format!("{prefix}_")).unwrap_or_default();
         let name = id.map(snake_case).filter(|name| !name.is_empty());
@@ -34,13 +34,13 @@ impl Names {
         self.free(&prefix, &name, longest, |number| number + 2)
     }
 
-    /// Returns the name of an argument, from 1 to 64 letters, digits, `_`, `.` and `-`. A name that is taken gets a number, as in
-    /// google-adk.
+    /// Returns the name of an argument: 1 to 64 letters, digits, `_`, `.` and `-`. A name that is taken gets a number, as in google-adk.
     pub(crate) fn argument(&mut self, original: &str, fallback: &str, keeps_case: bool) -> String {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
-        let name = match keeps_case {
-            true => original.chars().map(|c| if is_plain(c) { c } else { '_' }).collect(),
-            false => snake_case(original),
+        let name = if keeps_case {
+            original.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
+        } else {
+            snake_case(original)
         };
         let name = if name.is_empty() { fallback.to_owned() } else { name };
         self.free("", &name, LONGEST, |number| number)
@@ -63,7 +63,7 @@ impl Names {
     }
 }
 
-/// Returns what is wrong with a prefix.
+/// Returns the fault of a prefix, if it has one.
 pub(crate) fn fault_of_prefix(prefix: &str) -> Option<&'static str> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if prefix.is_empty() {
@@ -100,7 +100,7 @@ pub(crate) fn snake_case(text: &str) -> String {
     snake
 }
 
-/// The beginning of an ASCII text.
+/// Returns the beginning of an ASCII text.
 fn cut(name: &str, longest: usize) -> &str {
     &name[..name.len().min(longest)]
 }

@@ -1,8 +1,8 @@
-//! [`OpenApiOperation`]: what filters and conditions see of an operation.
+//! [`OpenApiOperation`]: an operation as filters and conditions see it.
 
 use std::fmt;
 
-/// An operation of a document, as the document describes it. Filters and conditions of the builder get it.
+/// An operation as the document describes it. Filters and conditions of the builder get it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct OpenApiOperation {
     pub(crate) method: http::Method,
@@ -21,7 +21,7 @@ impl OpenApiOperation {
         self.method.as_str()
     }
 
-    /// Returns whether the method only reads by the rules of HTTP: `GET`, `HEAD`, `OPTIONS` and `TRACE`.
+    /// Returns true if the method only reads, by the rules of HTTP: `GET`, `HEAD`, `OPTIONS` and `TRACE`.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.method.is_safe()
@@ -39,13 +39,13 @@ impl OpenApiOperation {
         self.id.as_deref()
     }
 
-    /// Returns the summary; it is empty if there is none.
+    /// Returns the summary, or an empty text if there is none.
     #[must_use]
     pub fn summary(&self) -> &str {
         &self.summary
     }
 
-    /// Returns the description; it is empty if there is none.
+    /// Returns the description, or an empty text if there is none.
     #[must_use]
     pub fn description(&self) -> &str {
         &self.description
@@ -57,13 +57,13 @@ impl OpenApiOperation {
         &self.tags
     }
 
-    /// Returns whether the document says that the operation should not be used any more.
+    /// Returns true if the document marks the operation as deprecated.
     #[must_use]
     pub fn is_deprecated(&self) -> bool {
         self.is_deprecated
     }
 
-    /// Returns the text for the model. ADK: `OpenApiSpecParser` takes the description, else the summary
+    /// Returns the text for the model: the description, or the summary if there is none. ADK: `OpenApiSpecParser`
     pub(crate) fn text(&self) -> String {
         let text = if self.description.trim().is_empty() { &self.summary } else { &self.description };
         match (self.is_deprecated, text.is_empty()) {

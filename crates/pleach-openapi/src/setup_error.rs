@@ -1,21 +1,21 @@
-//! [`OpenApiSetupError`]: why a toolset cannot be made.
+//! [`OpenApiSetupError`]: the reasons why a toolset cannot be made.
 
 use crate::OpenApiFault;
 
 /// The most faults that the text of an error lists.
 const LISTED: usize = 20;
 
-/// Why a toolset of an OpenAPI document cannot be made. No error shows a credential, a header's value or the text of the document.
+/// The reason why a toolset of an OpenAPI document cannot be made. No error shows a credential, a header's value or the text of the document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenApiSetupError {
-    /// The document is neither JSON nor YAML, or larger or deeper than a document may be.
+    /// The document is neither JSON nor YAML, or is too large or too deep.
     #[error("the OpenAPI document cannot be read: {reason}")]
     Unreadable {
-        /// What is wrong, with line and column.
+        /// The reason, with line and column.
         reason: String,
     },
-    /// The document has faults: all of them, for the operations that were chosen.
+    /// The document has faults. The error lists all faults of the chosen operations.
     #[error("the OpenAPI document `{name}` has {}", listed(.faults))]
     Document {
         /// The toolset's name.
@@ -23,22 +23,22 @@ pub enum OpenApiSetupError {
         /// The faults, in the order of the document's paths.
         faults: Vec<OpenApiFault>,
     },
-    /// The choice leaves no operation, or names one that is not there.
+    /// The choice leaves no operation, or names an operation that the document does not have.
     #[error("the choice of operations of the OpenAPI document `{name}` {reason}")]
     Choice {
         /// The toolset's name.
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// A URL that the program gives cannot be used.
+    /// A URL of the program cannot be used.
     #[error("the URL of `.{option}(…)` for the OpenAPI document `{name}` {reason}")]
     Url {
         /// The toolset's name.
         name: String,
-        /// The method of the builder.
+        /// The method of the builder that sets it.
         option: &'static str,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// A variable of the server's URL cannot have this value, or does not exist.
@@ -48,7 +48,7 @@ pub enum OpenApiSetupError {
         name: String,
         /// The variable.
         variable: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// A header cannot be sent.
@@ -58,7 +58,7 @@ pub enum OpenApiSetupError {
         name: String,
         /// The header's name.
         header: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: &'static str,
     },
     /// The prefix makes names that models refuse.
@@ -68,7 +68,7 @@ pub enum OpenApiSetupError {
         name: String,
         /// The prefix.
         prefix: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: &'static str,
     },
     /// A credential fits no security scheme of the chosen operations.
@@ -76,13 +76,13 @@ pub enum OpenApiSetupError {
     Credential {
         /// The toolset's name.
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// Encrypted connections cannot be made.
-    #[error("no encrypted connections can be made: {reason}; install the certificates of your system")]
+    #[error("TLS cannot be used: {reason}; install the CA certificates of your system")]
     Tls {
-        /// What failed.
+        /// The cause.
         reason: String,
     },
 }

@@ -7,18 +7,19 @@ use std::sync::Arc;
 use pleach_context::engine::RunHandle;
 use pleach_context::{NodeError, ReadonlyContext, Tool, ToolContext, ToolResult};
 use pleach_core::{BoxFuture, FunctionDeclaration, Map};
+use pleach_http::{Headers, Secrets};
 use serde_json::{Value, json};
 
 use crate::OpenApiOperation;
 use crate::auth::{Access, Authorized, Authorizer, Tokens};
 use crate::call::prepare;
 use crate::document::Plan;
-use crate::http::{Client, HeaderProvider, Headers, Secrets, error, result};
+use crate::http::{Client, HeaderProvider, clean_text, error, result, set_header};
 
 /// An operation of a document as a tool. Made by [`OpenApiToolset`](crate::OpenApiToolset).
 ///
-/// A call gives the answer of the server: JSON as it is, a text as `{"text": …}`, images, sounds, videos and PDF files as media. An answer with another
-/// status than success gives `{"error": …, "status": …, "body": …}`, and a call without answer `{"error": …}`. ADK: `RestApiTool`
+/// The result of a call is the answer of the server: JSON unchanged, a text as `{"text": …}`, and images, sounds, videos and PDF files as media. An answer
+/// whose status is not a success becomes `{"error": …, "status": …, "body": …}`, and a call without an answer `{"error": …}`. ADK: `RestApiTool`
 #[derive(Clone)]
 pub struct RestApiTool {
     inner: Arc<Inner>,
@@ -30,7 +31,7 @@ struct Inner {
     shared: Arc<Shared>,
 }
 
-/// What the tools of a toolset share.
+/// The parts that all tools of a toolset share.
 pub(crate) struct Shared {
     pub(crate) name: String,
     pub(crate) client: Client,
@@ -76,7 +77,7 @@ impl RestApiTool {
         let authorizer = Authorizer { plan, access, tokens, client, ctx };
         let granted = match authorizer.authorize().await? {
             Authorized::With(granted) => granted,
-            // ADK: the result of a call that waits; it does not count.
+            // google-adk returns this for a call that waits. The runtime ignores it.
             Authorized::Pending => {
                 return Ok(json!({"pending": true, "message": "Needs your authorization to access your data."}).into());
             }
@@ -84,19 +85,19 @@ impl RestApiTool {
         };
         let mut secrets = Secrets::default();
         if let Err(reason) = self.add_headers(&mut request.headers, ctx, &mut secrets).await {
-            return Ok(error(&format!("the headers of the request cannot be made: {}", secrets.clean_text(&reason))));
+            return Ok(error(&format!("the headers of the request cannot be made: {}", clean_text(&secrets, &reason))));
         }
         for granted in &granted {
             if let Err(header) = granted.grant.write(&mut request, &mut secrets) {
                 return Ok(error(&format!(
-                    "the header `{header}` would be sent by a credential and by the program: the program must send it alone, with `.ignore_security()`, or leave it out"
+                    "the header `{header}` would be sent by a credential and by the program: the program must leave it out, or send it alone with `.ignore_security()`"
                 )));
             }
         }
         let Some(request) = request.finish(plan) else {
             return Ok(error("the arguments make no URL of the operation"));
         };
-        match client.send(request, plan.base.is_loopback()).await {
+        match client.send(request, plan.base.endpoint(), ctx.invocation().clock()).await {
             Ok(answer) => {
                 tracing::debug!(
                     toolset = shared.name,
@@ -104,9 +105,9 @@ impl RestApiTool {
                     status = answer.status.as_u16(),
                     "an API has answered"
                 );
-                // The call has taken effect: its answer must reach the model.
+                // The call has taken effect, so its answer must reach the model even if the credential cannot be kept.
                 if let Err(error) = authorizer.settle(&granted, answer.status).await {
-                    let reason = secrets.clean_text(&error.to_string());
+                    let reason = clean_text(&secrets, &error.to_string());
                     tracing::warn!(toolset = shared.name, tool = self.name(), reason, "a credential cannot be kept");
                 }
                 Ok(result(&plan.view.to_string(), answer, &secrets))
@@ -118,7 +119,7 @@ impl RestApiTool {
                     kind = fault.kind(),
                     "a call of an API failed"
                 );
-                Ok(error(&secrets.clean_text(&fault.to_string())))
+                Ok(error(&clean_text(&secrets, &fault.to_string())))
             }
         }
     }
@@ -131,14 +132,16 @@ impl RestApiTool {
         secrets: &mut Secrets,
     ) -> Result<(), String> {
         let shared = &self.inner.shared;
-        shared.headers.write(headers, secrets);
+        shared.headers.add_to(secrets);
+        shared.headers.write(headers);
         let Some(provider) = &shared.header_provider else { return Ok(()) };
         let made = provider(ReadonlyContext::new(ctx.clone())).await.map_err(|error| error.to_string())?;
         let mut further = Headers::default();
         for (name, value) in &made {
-            further.set(name, value).map_err(|reason| format!("`{name}`: {reason}"))?;
+            set_header(&mut further, name, value).map_err(|reason| format!("`{name}`: {reason}"))?;
         }
-        further.write(headers, secrets);
+        further.add_to(secrets);
+        further.write(headers);
         Ok(())
     }
 }

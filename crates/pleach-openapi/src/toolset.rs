@@ -1,4 +1,4 @@
-//! [`OpenApiToolset`]: the operations of a document as tools.
+//! [`OpenApiToolset`]: a toolset of the operations of a document.
 
 use std::fmt;
 use std::future::ready;
@@ -9,13 +9,13 @@ use pleach_core::BoxFuture;
 
 use crate::{OpenApiFault, RestApiTool};
 
-/// The operations of an OpenAPI document, as a toolset of agents. Cheap to clone: clones are the same toolset.
+/// The operations of an OpenAPI document, as a toolset of agents. Cheap to clone; clones share everything.
 ///
 /// - The document is read and checked once, when the toolset is built. Nothing is loaded from elsewhere.
 /// - Arguments stay in the place that the document gives them: no argument changes the server, the path, the names of headers or another argument.
-/// - An operation with security gets the credential that is configured, else the one that a client is asked for. No result, error or
-///   log shows it, and redirects are not followed.
-/// - A server that fails fails no run: the call gives the model an error.
+/// - An operation with security gets the configured credential or, without one, the credential that a client is asked for. No result, error
+///   or log shows it, and redirects are not followed.
+/// - A failing server does not fail the run: the model gets an error as the result of the call.
 ///
 /// Debug output shows the names of the toolset and its tools. ADK: `OpenAPIToolset`
 ///
@@ -69,7 +69,7 @@ impl OpenApiToolset {
         self.inner.tools.iter().find(|tool| tool.name() == name)
     }
 
-    /// Returns why operations were left out by
+    /// Returns the faults of the operations that were left out by
     /// [`leave_out_faulty`](crate::OpenApiToolsetBuilder::leave_out_faulty).
     #[must_use]
     pub fn left_out(&self) -> &[OpenApiFault] {

@@ -1,6 +1,6 @@
 //! `api`: the public API of the published libraries, as text: one file for each crate, one line for each thing that a user can name.
 //!
-//! The text is read from the sources. It shows what is reached from the root of the crate, under the shortest path, through re-exports.
+//! Libraries that only other libraries of the workspace use have no file. The text is read from the sources. It shows what is reached from the root of the crate, under the shortest path, through re-exports.
 //! Items that a macro of the crate makes are shown as the call of the macro. What a trait implementation of another crate's type, or a blanket implementation in
 //! another crate, gives is not shown. `tidy` fails when the files are not those of the sources; `record` ties them to the changelog.
 
@@ -17,6 +17,7 @@ use anyhow::Context as _;
 use syn::Item;
 
 use crate::files::{self, API, Sources};
+use crate::layers::is_internal;
 use crate::survey::{Module, Parsed};
 use crate::workspace::{Package, Workspace};
 use tree::{Place, Target, Tree};
@@ -116,7 +117,8 @@ fn differences(stored: &str, text: &str) -> Vec<(usize, String)> {
 
 /// The name and the text of each published library.
 fn snapshot(workspace: &Workspace, parsed: &Parsed) -> Vec<(String, String)> {
-    let published = workspace.packages.iter().filter(|package| package.is_published() && package.is_library());
+    let is_shown = |package: &&Package| package.is_published() && package.is_library() && !is_internal(&package.name);
+    let published = workspace.packages.iter().filter(is_shown);
     let text = |package: &Package| of_modules(&package.name.replace('-', "_"), parsed.of(package));
     let mut texts: Vec<(String, String)> = published.map(|package| (package.name.clone(), text(package))).collect();
     texts.sort();

@@ -8,8 +8,9 @@ use syn::visit::{self, Visit};
 use syn::{ImplItem, Item, Signature, TraitItem, UseTree, Visibility};
 
 use super::finding::Finding;
+use crate::layers::is_internal;
 use crate::survey::{Module, Parsed, is_test};
-use crate::workspace::Workspace;
+use crate::workspace::{Package, Workspace};
 
 const FACADE: &str = "pleach";
 
@@ -41,7 +42,8 @@ struct Surface {
 pub(super) fn check(workspace: &Workspace, parsed: &Parsed) -> Vec<Finding> {
     let mut surface = Surface::default();
     let mut exported = BTreeSet::new();
-    for package in workspace.packages.iter().filter(|package| package.is_published()) {
+    let is_shown = |package: &&Package| package.is_published() && !is_internal(&package.name);
+    for package in workspace.packages.iter().filter(is_shown) {
         surface.crate_ = package.name.replace('-', "_");
         for module in parsed.of(package) {
             if package.name == FACADE {

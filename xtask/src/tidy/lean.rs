@@ -9,11 +9,12 @@ use crate::workspace::Workspace;
 const FACADE: &str = "pleach";
 
 /// What the default build must not have.
-const HEAVY: [&str; 12] = [
+const HEAVY: [&str; 13] = [
     "aws-lc-sys",
     "hyper",
     "native-tls",
     "openssl",
+    "pleach-http",
     "pleach-mcp",
     "pleach-model-http",
     "pleach-openapi",

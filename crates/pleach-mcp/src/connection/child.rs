@@ -1,9 +1,10 @@
-//! A server as child process: its pipes, and its end.
+//! A server as a child process: its pipes, and its end.
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pleach_http::Secrets;
 use process_wrap::tokio::ChildWrapper;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{ChildStdin, ChildStdout};
@@ -17,25 +18,24 @@ use super::stderr;
 use super::wire::{Outgoing, Wire};
 use crate::McpCommand;
 use crate::limits::Limits;
-use crate::secrets::Secrets;
 
-/// How long a server may take to end after its input was closed.
+/// The time for a server to end after its input was closed.
 const AFTER_INPUT: Duration = Duration::from_secs(2);
-/// How long it may take after it was asked to end by a signal.
+/// The time for a server to end after a signal asked it to.
 const AFTER_SIGNAL: Duration = Duration::from_secs(1);
-/// How long its last words are waited for.
+/// The time to wait for the last lines of its standard error.
 const AFTER_END: Duration = Duration::from_millis(200);
 
-/// The messages of a child, which ends with them.
+/// The messages of a child. Dropping them ends the child.
 pub(super) struct ChildWire {
     output: Output<ChildStdout>,
-    /// `None` once it is closed.
+    /// The input of the child; `None` once it is closed.
     input: Arc<Mutex<Option<ChildStdin>>>,
     child: Child,
     limits: Limits,
 }
 
-/// A process that is killed with all that it has started, when it is dropped before it has ended.
+/// A process. If it is dropped before it has ended, it is killed with all processes that it has started.
 struct Child {
     process: Box<dyn ChildWrapper>,
     has_ended: bool,
@@ -64,14 +64,14 @@ impl ChildWire {
 }
 
 impl Child {
-    /// Waits for the end of the process; false if `limit` is over first.
+    /// Waits for the end of the process. Returns false if `limit` is over first.
     async fn ends_within(&mut self, limits: &Limits, limit: Duration) -> bool {
         let ended = limits.within(limit, self.process.wait()).await;
         self.has_ended = matches!(ended, Some(Ok(_)));
         self.has_ended
     }
 
-    /// Asks the process to end, where the system can.
+    /// Asks the process to end, on systems that have a signal for it.
     fn ask_to_end(&self) -> bool {
         #[cfg(unix)]
         {
@@ -82,7 +82,7 @@ impl Child {
         false
     }
 
-    /// Ends the process, whose input is closed: by itself, by a signal, or by force.
+    /// Ends the process after its input was closed: waits for it, then sends a signal, then kills it.
     async fn end(&mut self, limits: &Limits) -> io::Result<()> {
         let has_ended = self.has_ended
             || self.ends_within(limits, AFTER_INPUT).await

@@ -1,8 +1,9 @@
-//! What went wrong with a server, in words that hold no secret.
+//! [`Faults`]: makes the errors of a session, without secrets.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use pleach_http::{Headers, Secrets};
 use rmcp::model::ErrorData;
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::DynamicTransportError;
@@ -11,13 +12,11 @@ use super::http::HttpFault;
 use super::incoming::Unusable;
 use super::notices::{Limit, Notices};
 use super::target::Target;
-use crate::endpoint::Headers;
 use crate::error::McpError;
-use crate::secrets::Secrets;
 
 /// The characters of a server's message that are shown.
 const LONGEST_MESSAGE: usize = 2_000;
-/// The characters that are shown of a reason with a message that cannot be read.
+/// The characters that are shown of an unreadable message.
 const LONGEST_UNREADABLE: usize = 300;
 
 /// Makes the errors of one session.
@@ -66,7 +65,7 @@ impl Faults {
         }
     }
 
-    /// Returns the error of a request, and whether the session is of no further use.
+    /// Returns the error of a request, and whether the session can no longer be used.
     pub(super) fn of_request(&self, error: ServiceError, notices: &Notices) -> (McpError, bool) {
         let lost = |reason: &str| McpError::Lost { server: self.server(), reason: reason.to_owned() };
         match error {
@@ -76,7 +75,7 @@ impl Faults {
                 (exceeded.unwrap_or_else(|| lost("it has ended or closed it")), true)
             }
             ServiceError::TransportSend(error) => self.of_transport(&error),
-            ServiceError::UnexpectedResponse => (self.answer("answered with something else than was asked for"), false),
+            ServiceError::UnexpectedResponse => (self.answer("sent a response of the wrong kind"), false),
             ServiceError::Cancelled { .. } => (self.answer("cancelled the request"), false),
             _ => (lost("the client gave the request up"), true),
         }
@@ -86,11 +85,12 @@ impl Faults {
         McpError::Answer { server: self.server(), reason: reason.into() }
     }
 
-    /// Returns the error of a server that has not answered in time.
+    /// Returns the error for a server that has not answered in time.
     pub(super) fn overdue(&self, what: &'static str, limit: Duration, notices: &Notices) -> McpError {
-        match notices.break_off() {
-            true => McpError::Unfinished { server: self.server(), what, limit },
-            false => McpError::Timeout { server: self.server(), what, limit },
+        if notices.break_off() {
+            McpError::Unfinished { server: self.server(), what, limit }
+        } else {
+            McpError::Timeout { server: self.server(), what, limit }
         }
     }
 

@@ -1,6 +1,6 @@
-//! [`Incoming`]: a message of a server, read from raw JSON so that one odd member costs no more than itself.
+//! [`Incoming`]: a message of a server, read from raw JSON so that one odd member does not spoil the others.
 //!
-//! This module decides which request a message answers. It neither counts messages nor keeps them.
+//! This module decides which request a message answers. It neither counts nor keeps messages.
 
 use pleach_core::Map;
 use rmcp::model::{ErrorCode, ErrorData, RequestId};
@@ -11,12 +11,12 @@ use super::scan;
 /// A message of a server.
 #[derive(Debug, PartialEq)]
 pub(super) enum Incoming {
-    /// It ends a request that waits.
+    /// The end of a waiting request.
     Answer {
         id: i64,
         answer: Answer,
     },
-    /// It asks something of the client.
+    /// A request to the client.
     Request {
         id: RequestId,
         method: String,
@@ -24,7 +24,7 @@ pub(super) enum Incoming {
     Notice(Notice),
 }
 
-/// How a request ended.
+/// The end of a request.
 #[derive(Debug, PartialEq)]
 pub(super) enum Answer {
     Result(Value),
@@ -32,7 +32,7 @@ pub(super) enum Answer {
     Unusable(Unusable),
 }
 
-/// A message that a server sends unasked.
+/// A message that needs no answer and is not one.
 #[derive(Debug, PartialEq)]
 pub(super) enum Notice {
     ToolsChanged,
@@ -48,14 +48,14 @@ pub(crate) struct Report {
     pub(crate) message: Option<String>,
 }
 
-/// Why an answer has no meaning.
+/// The reason why an answer cannot be used.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Unusable {
-    /// It is not JSON.
+    /// The answer is not JSON.
     Unreadable { start: String },
-    /// It has begun and was not ended.
+    /// The answer has begun, but its end never came.
     Cut { start: String },
-    /// It has neither a result nor an error.
+    /// The answer has neither a result nor an error.
     Empty,
 }
 
@@ -66,21 +66,21 @@ pub(super) enum Fault {
     Cut,
 }
 
-/// Where a message came from.
+/// The origin of a message.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Origin {
     /// The body of the response to this request, which is one message.
     Body(i64),
     /// The stream that is the response to this request.
     Stream(i64),
-    /// The output of a child, or the stream for everything.
+    /// The output of a child, or the general stream.
     Channel,
 }
 
 /// The requests that wait for an answer.
 pub(super) trait Waiting {
     fn waits(&self, id: i64) -> bool;
-    /// Returns the only one that waits, if there is no other.
+    /// Returns the request that waits, if there is only one.
     fn only(&self) -> Option<i64>;
 }
 
@@ -89,7 +89,7 @@ pub(super) fn read(value: Value, origin: Origin, waiting: &impl Waiting) -> Vec<
     match value {
         Value::Array(batch) => {
             let named = |message: &Value| message.get("id").and_then(number);
-            // A body that answers its request by the id answers others by the other messages.
+            // If one message of a body answers its request by id, the other messages answer other requests.
             let has_own = batch.iter().any(|message| named(message).is_some() && named(message) == origin.request());
             let origin_of = |message: &Value| match named(message) {
                 id if has_own && id != origin.request() => Origin::Channel,
@@ -101,7 +101,7 @@ pub(super) fn read(value: Value, origin: Origin, waiting: &impl Waiting) -> Vec<
     }
 }
 
-/// Returns the ends of the requests that unreadable text was meant to answer.
+/// Returns the ends of the requests that an unreadable text was meant to answer.
 pub(super) fn read_broken(text: &[u8], fault: Fault, origin: Origin, waiting: &impl Waiting) -> Vec<Incoming> {
     let found = scan::message(text);
     let ids = match origin {
@@ -118,7 +118,7 @@ pub(super) fn read_broken(text: &[u8], fault: Fault, origin: Origin, waiting: &i
     waiting_ids.map(|id| Incoming::Answer { id, answer: Answer::Unusable(fault.of(text)) }).collect()
 }
 
-/// Whether a message on a line of a log may repeat one of the client: a request that servers do not send, or that waits for its answer.
+/// Returns true if a message on a line of a log may repeat one of the client: a request that servers do not send, or one that waits for its answer.
 pub(super) fn may_be_of_client(message: &Incoming, waiting: &impl Waiting) -> bool {
     let Incoming::Request { id, method } = message else { return false };
     let is_of_server =
@@ -140,7 +140,7 @@ fn read_unasked(method: String, message: &mut Map) -> Option<Incoming> {
         None | Some(Value::Null) => {}
         Some(Value::String(id)) => return Some(Incoming::Request { id: RequestId::String(id.into()), method }),
         Some(id) => {
-            // A fraction or an object cannot be sent back as the id of an answer.
+            // An answer cannot have a fraction or an object as its id.
             let id = number(&id)?;
             return Some(Incoming::Request { id: RequestId::Number(id), method });
         }
@@ -166,7 +166,7 @@ fn read_answer(mut message: Map, origin: Origin, waiting: &impl Waiting) -> Opti
     let says_something = message.contains_key("result") || message.contains_key("error");
     let id = match (origin, message.get("id").and_then(number)) {
         (Origin::Body(id), _) => id,
-        // A stream may have other objects to keep it open, and an output those of a log.
+        // A stream may contain other objects that keep it open, and the output of a child may contain objects of a log.
         (Origin::Stream(id), _) if says_something || message.contains_key("jsonrpc") => id,
         (Origin::Channel, Some(id)) if says_something || message.contains_key("jsonrpc") => id,
         (Origin::Channel, None) if says_something && message.get("id").is_none_or(Value::is_null) => waiting.only()?,
@@ -183,7 +183,7 @@ fn read_answer(mut message: Map, origin: Origin, waiting: &impl Waiting) -> Opti
     Some(Incoming::Answer { id, answer })
 }
 
-/// The code of an error that has none.
+/// The code for an error without a code.
 const INTERNAL_ERROR: i32 = -32603;
 
 fn refused(error: &Value) -> Answer {
@@ -201,7 +201,7 @@ pub(super) fn number(value: &Value) -> Option<i64> {
         Value::String(text) => text.trim().parse().ok(),
         value => value.as_i64().or_else(|| {
             let float = value.as_f64()?;
-            // Ids of requests are counted from zero, and no integer of 53 bits is rounded.
+            // Ids of requests count up from zero, and integers below 2^53 are exact.
             (float.fract() == 0.0 && float.abs() < 9e15).then_some(float as i64)
         }),
     }
@@ -216,7 +216,7 @@ fn float(value: &Value) -> Option<f64> {
 }
 
 impl Origin {
-    /// Returns the request whose response it is.
+    /// Returns the request that the response belongs to.
     fn request(self) -> Option<i64> {
         match self {
             Self::Body(id) | Self::Stream(id) => Some(id),
@@ -225,7 +225,7 @@ impl Origin {
     }
 }
 
-/// The bytes of an unreadable message that are kept. Only a part of them is shown: a secret must be found before it is cut.
+/// The bytes of an unreadable message that are kept. Only a part of them is shown, because a secret must be found before it is cut.
 const KEPT: usize = 4 << 10;
 
 impl Fault {
@@ -255,7 +255,7 @@ impl Unusable {
         ErrorData::new(ErrorCode::INTERNAL_ERROR, self.reason(id), Some(Value::Null))
     }
 
-    /// Returns the reason that [`mark`](Self::mark) has written.
+    /// Returns the reason that [`mark`](Self::mark) wrote.
     pub(super) fn of(error: &ErrorData) -> Option<&str> {
         error.data.as_ref().map(|_| error.message.as_ref())
     }
@@ -414,9 +414,10 @@ mod tests {
     #[test]
     fn unreadable_text_ends_the_request_it_names() {
         let ended = |text: &str, origin, two: bool| {
-            let read = match two {
-                true => read_broken(text.as_bytes(), Fault::Unreadable, origin, &Two),
-                false => read_broken(text.as_bytes(), Fault::Unreadable, origin, &One),
+            let read = if two {
+                read_broken(text.as_bytes(), Fault::Unreadable, origin, &Two)
+            } else {
+                read_broken(text.as_bytes(), Fault::Unreadable, origin, &One)
             };
             assert!(read.len() < 2, "{read:?}");
             read.into_iter().next().map(|read| match read {

@@ -1,46 +1,46 @@
-//! The first exchange: what the server learns of its client, and what is kept of its answer.
+//! The first exchange: the introduction of the client, and the server's answer.
 
 use pleach_core::Map;
 use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, InitializeResult, ProtocolVersion};
 use serde_json::{Value, json};
 
-/// The introduction that the client gives to the server.
+/// The client's introduction to the server.
 pub(super) fn of_client() -> ClientConfig {
     let client = Implementation::new("pleach", env!("CARGO_PKG_VERSION"));
     ClientConfig::new(ClientCapabilities::default(), client)
         .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
 }
 
-/// The version of a server that does not name one: the first that has HTTP.
+/// The version for a server that names none: the first version with HTTP.
 const UNNAMED_VERSION: &str = "2025-03-26";
 
-/// Reads the answer of a server: the version and the capabilities, and nothing else. `None` if it is no object.
+/// Reads the version and the capabilities in the answer of a server. Returns `None` if it is not an object.
 pub(super) fn read(result: Value) -> Option<InitializeResult> {
     let Value::Object(result) = result else { return None };
-    // rmcp speaks later versions without a first exchange.
+    // rmcp uses later versions without a first exchange.
     let known = Some(version(&result)).filter(|version| *version < ProtocolVersion::NO_INITIALIZE.as_str());
     let introduced = json!({
         "protocolVersion": known.unwrap_or(ProtocolVersion::LATEST_WITH_INITIALIZE.as_str()),
         "capabilities": capabilities(result.get("capabilities")),
-        // It is not used; rmcp wants both members.
+        // These members are not used, but rmcp requires them.
         "serverInfo": {"name": "", "version": ""},
     });
     serde_json::from_value(introduced).ok()
 }
 
-/// Returns the version of the protocol that the answer of a server names.
+/// Returns the protocol version in the answer of a server.
 pub(super) fn version(result: &Map) -> &str {
     let version = result.get("protocolVersion").and_then(Value::as_str).map(str::trim);
     version.filter(|version| !version.is_empty()).unwrap_or(UNNAMED_VERSION)
 }
 
-/// Returns what a server can do, by name. Whatever it says of the details: lists are asked for again when it says that they have changed.
+/// Returns the capabilities of a server by name. Details are ignored: lists are requested again whenever the server reports a change.
 fn capabilities(said: Option<&Value>) -> Map {
     let has = |name: &str| match said {
         Some(Value::Object(said)) => {
             said.get(name).is_some_and(|value| !matches!(value, Value::Null | Value::Bool(false)))
         }
-        // Some servers list the names.
+        // Some servers send a list of names.
         Some(Value::Array(said)) => said.iter().any(|value| value.as_str() == Some(name)),
         _ => false,
     };

@@ -1,23 +1,23 @@
-//! [`KeptList`]: the tools that were listed last, and when they are listed again.
+//! [`KeptList`]: the last listing of tools, and the decision when to list them again.
 
 use std::sync::Arc;
 
 use crate::declared::Listed;
 
-/// The lists in a row that may be the same, although the server has reported a change.
+/// The number of equal lists in a row that are accepted although the server has reported changes.
 const FREE: u32 = 2;
-/// The longest time for which reports of changes are not believed.
+/// The longest time for which reports of changes are ignored.
 const LONGEST_WAIT: f64 = 30.0;
 
-/// The tools that were listed last.
+/// The last listing of tools.
 #[derive(Clone)]
 pub(super) struct KeptList {
-    /// The number of changes that had been reported.
+    /// The number of changes that had been reported before it.
     version: u64,
     listed: Listed,
-    /// The lists in a row that were the same as the one before.
+    /// The number of lists in a row that were equal to the one before.
     same: u32,
-    /// When it was listed, in seconds of the clock.
+    /// The time of the listing, in seconds of the clock.
     at: f64,
 }
 
@@ -30,7 +30,8 @@ impl KeptList {
         }
     }
 
-    /// Returns the tools, as long as they need not be listed again: nothing has changed, or the server reports a change after each list.
+    /// Returns the tools unless they must be listed again. A list stays valid while nothing has changed, or while the server reports a change after
+    /// every listing.
     pub(super) fn current(&self, version: u64, now: f64) -> Option<&Listed> {
         let is_believed = !(self.at..self.at + wait_after(self.same)).contains(&now);
         (self.version == version || !is_believed).then_some(&self.listed)

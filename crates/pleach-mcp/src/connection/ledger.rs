@@ -1,14 +1,14 @@
-//! [`Ledger`]: the requests that wait for an answer, and how much the server has sent since the last one.
+//! [`Ledger`]: the waiting requests, and the amount that the server has sent since the last answer.
 
 use std::collections::BTreeMap;
 
 use super::incoming::Waiting;
 use crate::limits::Limits;
 
-/// For so many seconds messages are counted together while no request waits.
+/// The seconds in which messages are counted together while no request waits.
 const WINDOW: f64 = 60.0;
 
-/// A limit that a server has exceeded, by the option of the builder that sets it.
+/// An exceeded limit, with the option of the builder that sets it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Excess {
     pub(super) option: &'static str,
@@ -18,23 +18,23 @@ pub(super) struct Excess {
 /// The kinds of requests whose answers are read differently.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Asked {
-    /// To begin the session.
+    /// The request that begins the session.
     Introduction,
     Other,
 }
 
-/// Counts what a server sends from one answer to the next. While no request waits, it counts by the minute.
+/// Counts the messages and bytes that a server sends from one answer to the next. While no request waits, it counts by the minute.
 #[derive(Debug)]
 pub(super) struct Ledger {
     waiting: BTreeMap<i64, Asked>,
     most_requests: usize,
     most_messages: usize,
     most_bytes: usize,
-    /// The requests of the server that have no answer yet.
+    /// The number of requests of the server that are not answered yet.
     under_way: usize,
     messages: usize,
     bytes: usize,
-    /// When counting began, in seconds of the clock.
+    /// The time when counting began, in seconds of the clock.
     since: f64,
 }
 
@@ -58,12 +58,12 @@ impl Ledger {
         self.waiting.insert(id, asked);
     }
 
-    /// Notes that a request waits no more. Returns what it asked for, if it waited.
+    /// Notes that a request no longer waits. Returns its kind, if it waited.
     pub(super) fn forget(&mut self, id: i64) -> Option<Asked> {
         self.waiting.remove(&id)
     }
 
-    /// Notes an answer: counting begins anew. Returns what was asked for, if the request waited.
+    /// Notes an answer, which restarts the counts. Returns the kind of the request, if it waited.
     pub(super) fn answered(&mut self, id: i64) -> Option<Asked> {
         let asked = self.forget(id)?;
         (self.messages, self.bytes) = (0, 0);
@@ -96,7 +96,7 @@ impl Ledger {
     }
 
     fn begin_window(&mut self, now: f64) {
-        // A clock that was set back begins a window, too.
+        // If the clock was set back, a new window begins as well.
         let is_over = !(self.since..self.since + WINDOW).contains(&now);
         if self.waiting.is_empty() && is_over {
             (self.messages, self.bytes, self.since) = (0, 0, now);

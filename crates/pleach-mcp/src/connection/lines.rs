@@ -1,4 +1,4 @@
-//! [`Lines`]: messages in the output of a child, which may be spread over lines, joined on one, or lie among the lines of a log.
+//! [`Lines`]: finds messages in the output of a child. They may be spread over lines, share a line, or be mixed with lines of a log.
 
 use std::mem;
 use std::ops::Range;
@@ -11,17 +11,17 @@ use super::scan::{self, Extent, Shape};
 /// A piece of output that may be a message.
 #[derive(Debug, PartialEq)]
 pub(super) enum Piece {
-    /// An object or an array by its brackets.
+    /// An object or an array, judged by its brackets.
     Whole(Vec<u8>),
-    /// One whose brackets do not fit together.
+    /// An object or an array whose brackets do not match.
     Broken(Vec<u8>),
-    /// The beginning of one that has no end.
+    /// The beginning of an object or an array that has no end.
     Cut(Vec<u8>),
     /// A message on a line of a log.
     InLog(Vec<u8>),
 }
 
-/// Joins lines to messages.
+/// Joins lines into messages.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     /// The beginning of an object or an array whose end has not come.
@@ -35,7 +35,7 @@ impl Lines {
         self.begun.len()
     }
 
-    /// Takes the next line, without its end, and hands on each piece that it ends.
+    /// Takes the next line, without its line break, and emits each piece that it completes.
     pub(super) fn push(&mut self, line: &[u8], take: &mut impl FnMut(Piece)) {
         let line = trimmed(line);
         if self.begun.is_empty() {
@@ -51,7 +51,7 @@ impl Lines {
         }
     }
 
-    /// Hands on what has begun and gets no end.
+    /// Emits the unfinished piece, which will get no end.
     pub(super) fn give_up(&mut self, take: &mut impl FnMut(Piece)) {
         self.shape = Shape::default();
         let begun = mem::take(&mut self.begun);
@@ -61,18 +61,18 @@ impl Lines {
         }
     }
 
-    /// Returns how far the message has grown that has begun, with the line that has no end yet: blanks add nothing.
+    /// Returns the size of the unfinished message, including the current line. White space adds nothing.
     pub(super) fn grown(&self, line: &[u8]) -> usize {
         [&self.begun[..], line].into_iter().flatten().filter(|byte| !byte.is_ascii_whitespace()).count()
     }
 
-    /// Whether what has begun, with the line that has no end yet, is the beginning of JSON. It is not when other text has come after it.
+    /// Returns true if the unfinished piece, including the current line, is the beginning of JSON. It is not if other text has followed it.
     pub(super) fn is_json_so_far(&self, line: &[u8]) -> bool {
         let text = [&self.begun, &b"\n"[..], line].concat();
         serde_json::from_slice::<IgnoredAny>(&text).map_or_else(|error| error.is_eof(), |_| true)
     }
 
-    /// Takes text after which nothing has begun. A line may have any number of objects.
+    /// Takes text while no piece is unfinished. A line may have any number of objects.
     fn begin(&mut self, text: &[u8], take: &mut impl FnMut(Piece)) {
         let mut work = Work::on(text);
         let mut text = text;
@@ -91,7 +91,7 @@ impl Lines {
         }
     }
 
-    /// Adds text to what has begun. Returns the text after its end, if it ends.
+    /// Adds text to the unfinished piece. Returns the text after its end, if it ends.
     fn extend<'t>(&mut self, text: &'t [u8], take: &mut impl FnMut(Piece)) -> Option<&'t [u8]> {
         match self.shape.follow(text) {
             Extent::Open => {
@@ -116,8 +116,8 @@ impl Lines {
     }
 }
 
-/// Hands on the messages that have come after the beginning of another one, on its line or on later ones. An object that ends before
-/// the fault of the text is a member of the message that has begun: a tool may return JSON of others.
+/// Emits the messages that follow the beginning of another message, on its line or on later ones. An object that ends before the fault of the
+/// text belongs to the unfinished message: a tool may return foreign JSON.
 pub(super) fn recover(text: &[u8], take: &mut impl FnMut(Piece)) {
     let text = &*mend_json(text);
     let Err(error) = serde_json::from_slice::<IgnoredAny>(text) else { return };
@@ -138,19 +138,19 @@ pub(super) fn recover(text: &[u8], take: &mut impl FnMut(Piece)) {
     }
 }
 
-/// Whether text is a message by itself, and not a part of one.
+/// Returns true if text is a whole message, and not a part of one.
 pub(super) fn is_message(text: &[u8]) -> bool {
     sole_object(trimmed(text)).is_some_and(|object| has_version(&object))
 }
 
-/// Whether a line ends with a message: its own end is not waited for then. An answer alone on its line may lack the version.
+/// Returns true if a line ends with a message, so that its line break need not be waited for. An answer alone on its line may lack the version.
 pub(super) fn ends_with_message(line: &[u8]) -> bool {
     let line = trimmed(line);
     sole_object(line).is_some_and(|object| has_version(&object) || is_answer(&object))
         || Work::on(line).message_in(line).is_some_and(|message| message.end == line.len())
 }
 
-/// Returns the object that is all of a text, but for a comma after it.
+/// Returns the object that a text consists of, except for a trailing comma.
 fn sole_object(text: &[u8]) -> Option<Map> {
     let text = text.strip_suffix(b",").unwrap_or(text);
     let is_sole = begins_json(text) && Shape::default().follow(text) == Extent::Ends(text.len());
@@ -165,10 +165,10 @@ fn is_answer(object: &Map) -> bool {
     object.contains_key("id") && (object.contains_key("result") || object.contains_key("error"))
 }
 
-/// The bytes of a line that are looked at for a message.
+/// The bytes of a line that are searched for a message.
 const LOOKED_AT: usize = 4 << 10;
 
-/// Whether a line without its end is the beginning of a message.
+/// Returns true if an unfinished line is the beginning of a message.
 pub(super) fn begins_message(line: &[u8]) -> bool {
     const MARK: &[u8] = b"\"jsonrpc\"";
     let line = trimmed(line);
@@ -179,7 +179,7 @@ fn begins_object(text: &[u8]) -> bool {
     begins_json(text) || begins_printed(text)
 }
 
-/// Whether text begins as an object or as a list of objects does. A line of a log may begin with a bracket, too: `[info] ready`.
+/// Returns true if text begins like an object or like a list of objects. A line of a log may also begin with a bracket: `[info] ready`.
 fn begins_json(text: &[u8]) -> bool {
     let Some((first, rest)) = text.split_first() else { return false };
     let second = rest.trim_ascii_start().first();
@@ -190,21 +190,21 @@ fn begins_json(text: &[u8]) -> bool {
     }
 }
 
-/// Whether text begins as another language prints a message. Other objects in its notation are those of a log.
+/// Returns true if text begins like a message in the notation of another language. Other objects in that notation belong to a log.
 fn begins_printed(text: &[u8]) -> bool {
     let key = text.strip_prefix(b"{").and_then(scan::first_key);
     matches!(key, Some(b"jsonrpc" | b"id" | b"result" | b"error" | b"method"))
 }
 
-/// How much of a line is still looked at for messages in it: brackets in the text of a log may be as many as its bytes.
+/// The bytes of a line that may still be searched for messages. The text of a log may consist of brackets only.
 struct Work {
     left: usize,
 }
 
 impl Work {
-    /// How often each byte of a long line is looked at.
+    /// The number of times that each byte of a long line is searched.
     const TIMES: usize = 16;
-    /// The bytes that are looked at in a short one.
+    /// The bytes that are searched in a short line.
     const LEAST: usize = 256 << 10;
 
     fn on(line: &[u8]) -> Self {
@@ -224,7 +224,7 @@ impl Work {
             self.left = self.left.checked_sub(length)?;
             match object(&text[..length]) {
                 Some(object) if has_version(&object) => return Some(start..start + length),
-                // The object is a part of a larger one.
+                // The object is part of a larger one.
                 Some(_) => at = start + length,
                 None => {}
             }
@@ -243,7 +243,7 @@ fn object(text: &[u8]) -> Option<Map> {
     serde_json::from_slice(&mend_json(text)).ok()
 }
 
-/// Text without white space at its ends, and without the mark that files of some editors begin with.
+/// Returns text without white space at its ends, and without a byte order mark.
 fn trimmed(text: &[u8]) -> &[u8] {
     let text = text.trim_ascii();
     text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).trim_ascii()

@@ -1,29 +1,29 @@
-//! [`Link`]: the way to a server with certain headers, whatever happens to its sessions.
+//! [`Link`]: the connection to a server with certain headers, across its sessions.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use pleach_http::Headers;
 use tokio::sync::OnceCell;
 
 use super::open::open;
 use super::session::Session;
 use super::target::Target;
 use crate::declared::Listed;
-use crate::endpoint::Headers;
 use crate::error::McpError;
 use crate::limits::Limits;
 
-/// The seconds after which a session that ends is no failure to reach the server.
+/// A session that lasted this many seconds was not a failure to reach the server.
 const STEADY: f64 = 10.0;
-/// The failures in a row that have no consequence.
+/// The number of failures in a row without a wait.
 const FREE_FAILURES: u32 = 2;
-/// The longest time for which a server is left alone.
+/// The longest wait before a server is tried again, in seconds.
 const LONGEST_WAIT: f64 = 30.0;
 
-/// An attempt to open a session. All who need one wait for the attempt that is under way.
+/// An attempt to open a session. All callers that need a session wait for the attempt that is under way.
 type Attempt = OnceCell<Result<Arc<Session>, McpError>>;
 
-/// Sessions with a server, one after the other.
+/// The sessions with a server, one after the other.
 pub(crate) struct Link {
     target: Arc<Target>,
     pub(super) headers: Headers,
@@ -36,10 +36,10 @@ struct State {
     attempt: Arc<Attempt>,
     /// Attempts that failed, and sessions that ended soon, in a row.
     failures: u32,
-    /// When the server may be tried again, in seconds of the clock.
+    /// The time from which the server may be tried again, in seconds of the clock.
     not_before: f64,
     is_closed: bool,
-    /// The tools that were listed last, in whichever session.
+    /// The last listing of tools, in any session.
     last_listed: Option<Listed>,
 }
 
@@ -55,10 +55,10 @@ impl Link {
         Self { target: Arc::clone(target), headers, limits: limits.clone(), state: Mutex::default() }
     }
 
-    /// Returns the session, a new one if there is none, it has ended or its server hangs.
+    /// Returns the session. Opens a new one if there is none, or if it has ended or its server hangs.
     ///
     /// # Cancel safety
-    /// Dropping the future ends the attempt, unless others wait for it: one of them begins anew.
+    /// Dropping the future ends the attempt. If others wait for it, one of them begins a new attempt.
     pub(crate) async fn session(&self) -> Result<Arc<Session>, McpError> {
         loop {
             let session = self.open_session().await?;
@@ -87,7 +87,7 @@ impl Link {
         Ok(session)
     }
 
-    /// Returns the attempt to wait for: the last one, or a new one where that has failed or its session has ended.
+    /// Returns the attempt to wait for: the last one, or a new one if the last one has failed or its session has ended.
     fn attempt(&self) -> Result<Arc<Attempt>, McpError> {
         let now = self.limits.clock.now();
         let mut state = self.state();
@@ -148,7 +148,7 @@ impl Link {
     }
 }
 
-/// The seconds for which a server is left alone after so many failures in a row: none at first, then 1, 2, 4, and so on.
+/// Returns the wait after so many failures in a row, in seconds: 0 at first, then 1, 2, 4, and so on.
 fn wait_after(failures: u32) -> f64 {
     match failures.checked_sub(FREE_FAILURES + 1) {
         None => 0.0,

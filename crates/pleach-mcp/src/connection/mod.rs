@@ -1,4 +1,4 @@
-//! Connections with a server: how one is made, kept, lost and made again.
+//! Connections with a server: making, keeping, losing and renewing them.
 
 mod child;
 mod faults;

@@ -1,4 +1,4 @@
-//! [`Notices`]: what is known of a session besides its answers, and the one place where text of a server is read.
+//! [`Notices`]: the state of a session apart from its answers, and the only place that reads text of a server.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use super::incoming::{self, Fault, Incoming, Notice, Origin, Report};
 use super::ledger::{Excess, Ledger};
 use crate::limits::Limits;
 
-/// Reports of one call that are kept while the call does not take them; further ones are dropped.
+/// The most reports of one call that are kept until the call takes them. Further ones are dropped.
 const KEPT_REPORTS: usize = 64;
 
 /// A limit that ended a session.
@@ -25,19 +25,19 @@ pub(super) enum Limit {
     Exchange(Excess),
 }
 
-/// What is known of a session besides its answers.
+/// The state of a session apart from its answers.
 pub(crate) struct Notices {
     ledger: Mutex<Ledger>,
     clock: Arc<dyn Clock>,
-    /// Rises with each change of the list of tools.
+    /// The number of changes of the list of tools.
     list_version: AtomicU64,
     watchers: Mutex<HashMap<i64, mpsc::Sender<Report>>>,
-    /// Set when the server says nothing more.
+    /// Set when nothing more is read from the server.
     pub(super) ended: CancellationToken,
     exceeded: OnceLock<Limit>,
     /// Whether new requests need a new session.
     is_broken: AtomicBool,
-    /// Whether the output has a message that has begun and not ended.
+    /// Whether the output ends with an unfinished message.
     is_begun: AtomicBool,
     /// Whether the server has forgotten the session: it was restarted.
     is_forgotten: AtomicBool,
@@ -62,7 +62,7 @@ impl Notices {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the session: what follows in it cannot be trusted.
+    /// Ends the session, because nothing that follows in it can be trusted.
     pub(super) fn exceed(&self, limit: Limit) {
         let _ = self.exceeded.set(limit);
         self.ended.cancel();
@@ -76,12 +76,12 @@ impl Notices {
         self.is_broken.store(true, Ordering::Release);
     }
 
-    /// Notes whether a message has begun and not ended.
+    /// Notes whether the output ends with an unfinished message.
     pub(super) fn note_begun(&self, is_begun: bool) {
         self.is_begun.store(is_begun, Ordering::Release);
     }
 
-    /// Gives the session up if a message has begun and not ended: what follows may be its rest or the next one. Returns whether it is so.
+    /// Ends the session if a message is unfinished, because the next bytes may be its rest or another message. Returns true in that case.
     pub(super) fn break_off(&self) -> bool {
         let is_begun = self.is_begun.load(Ordering::Acquire);
         if is_begun {
@@ -90,7 +90,7 @@ impl Notices {
         is_begun
     }
 
-    /// Notes that the server does not know the session any more.
+    /// Notes that the server no longer knows the session.
     pub(super) fn note_forgotten(&self) {
         self.is_forgotten.store(true, Ordering::Release);
         self.note_broken();
@@ -100,7 +100,7 @@ impl Notices {
         self.is_forgotten.load(Ordering::Acquire)
     }
 
-    /// Returns whether the server takes requests, as far as it is known.
+    /// Returns true if the server takes requests, as far as is known.
     pub(super) fn is_open(&self) -> bool {
         !self.ended.is_cancelled() && !self.is_broken.load(Ordering::Acquire)
     }
@@ -109,19 +109,19 @@ impl Notices {
         self.list_version.load(Ordering::Acquire)
     }
 
-    /// Counts bytes that have come. A server that sends too many has ended its session.
+    /// Counts received bytes. A server that sends too many loses its session.
     pub(super) fn count_bytes(&self, count: usize) {
         let counted = self.ledger().count_bytes(count, self.clock.now());
         self.check(counted);
     }
 
-    /// Reads a message or a batch. Notices are noted, answers and requests are returned, and so are the ends of requests that text which is no
-    /// JSON was meant to answer.
+    /// Reads a message or a batch. Notes notices, and returns answers and requests. For an unreadable text, returns the ends of the requests that it
+    /// was meant to answer.
     pub(super) fn read(&self, text: &[u8], origin: Origin) -> Vec<Incoming> {
         self.read_json(text, origin).unwrap_or_else(|| self.read_broken(text, Fault::Unreadable, origin))
     }
 
-    /// Reads a message or a batch; `None` if it is no JSON.
+    /// Reads a message or a batch. Returns `None` if the text is not JSON.
     pub(super) fn read_json(&self, text: &[u8], origin: Origin) -> Option<Vec<Incoming>> {
         let value: Value = serde_json::from_slice(&mend_json(text)).ok()?;
         let mut read = {
@@ -132,7 +132,7 @@ impl Notices {
         Some(read)
     }
 
-    /// Reads a message on a line of a log, which may repeat what the client has sent.
+    /// Reads a message on a line of a log, which may repeat a message of the client.
     pub(super) fn read_logged(&self, text: &[u8]) -> Vec<Incoming> {
         let Ok(value) = serde_json::from_slice(&mend_json(text)) else { return Vec::new() };
         let mut read = {
@@ -145,7 +145,7 @@ impl Notices {
         read
     }
 
-    /// Returns the ends of the requests that unreadable text was meant to answer.
+    /// Returns the ends of the requests that an unreadable text was meant to answer.
     pub(super) fn read_broken(&self, text: &[u8], fault: Fault, origin: Origin) -> Vec<Incoming> {
         incoming::read_broken(text, fault, origin, &*self.ledger())
     }
@@ -196,7 +196,7 @@ impl Notices {
     }
 }
 
-/// The reports of one call.
+/// The reports of one call, in order.
 pub(super) struct Reports {
     token: i64,
     receiver: mpsc::Receiver<Report>,

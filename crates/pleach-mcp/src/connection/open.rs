@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use pleach_http::Headers;
 use rmcp::RoleClient;
 use rmcp::model::ClientConfig;
 use rmcp::service::{ClientInitializeError, RunningService, serve_client};
@@ -17,11 +18,10 @@ use super::introduction;
 use super::notices::Notices;
 use super::target::{Target, Way};
 use super::wire::Served;
-use crate::endpoint::Headers;
 use crate::error::McpError;
 use crate::limits::Limits;
 
-/// What a session is made of.
+/// The parts of a new session.
 pub(super) struct Opened {
     pub(super) service: RunningService<RoleClient, ClientConfig>,
     pub(super) notices: Arc<Notices>,
@@ -63,13 +63,13 @@ async fn begin(
             serve_client(introduction::of_client(), Served::new(wire, &notices)).await.map_err(fault)
         }
         Way::Http(endpoint, client) => {
-            let wire = HttpWire::new(client, endpoint.url.as_str(), &headers, &limits, &notices);
+            let wire = HttpWire::new(client, endpoint.endpoint.url().as_str(), &headers, &limits, &notices);
             serve_client(introduction::of_client(), Served::new(wire, &notices)).await.map_err(fault)
         }
     }
 }
 
-/// A task that ends when nothing waits for it.
+/// A task that is aborted when nothing waits for it.
 struct EndedOnDrop<T>(JoinHandle<T>);
 
 impl<T> Future for EndedOnDrop<T> {

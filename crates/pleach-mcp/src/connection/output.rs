@@ -1,4 +1,4 @@
-//! [`Output`]: the standard output of a child, read to messages under limits of bytes.
+//! [`Output`]: reads messages from the standard output of a child, within limits of bytes.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,7 +15,7 @@ use super::lines::{Lines, Piece, begins_message, ends_with_message, recover};
 use super::notices::{Limit, Notices};
 use crate::limits::Limits;
 
-/// How long the rest of a message over several lines is waited for. A server writes a message at once.
+/// The time to wait for the rest of a message over several lines. A server writes a message at once.
 const REST: Duration = Duration::from_secs(1);
 
 /// The bytes that are read at once.
@@ -34,13 +34,13 @@ pub(super) struct Output<R> {
     patience: Option<Patience>,
 }
 
-/// How long a message that has begun is waited for.
+/// The time limits for an unfinished message.
 struct Patience {
-    /// Ends when nothing has come for a while.
+    /// Ends if nothing has come for a while.
     silence: BoxFuture<'static, ()>,
-    /// Ends whatever comes, so that the lines of a log extend nothing.
+    /// Ends regardless of what comes, so that lines of a log do not extend the wait.
     check: BoxFuture<'static, ()>,
-    /// How far the message had grown at the last check.
+    /// The size of the message at the last check.
     grown: usize,
 }
 
@@ -65,7 +65,7 @@ impl<R: AsyncRead + Unpin + Send> Output<R> {
         }
     }
 
-    /// Returns the next message; `None` at the end of the output, or when it exceeds a limit.
+    /// Returns the next message. Returns `None` at the end of the output, or if it exceeds a limit.
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing.
@@ -100,7 +100,7 @@ impl<R: AsyncRead + Unpin + Send> Output<R> {
         }
     }
 
-    /// Waits for the rest of what has begun, if something has.
+    /// Waits for the rest of an unfinished message, if there is one.
     fn note_progress(&mut self) {
         let is_open = self.lines.kept() + self.line.len() > 0;
         let sleep = || self.limits.clock.sleep(REST);
@@ -111,7 +111,7 @@ impl<R: AsyncRead + Unpin + Send> Output<R> {
         };
     }
 
-    /// Gives up a message over several lines that has not grown, or whose lines are no JSON any more.
+    /// Gives up an unfinished message that has not grown, or whose lines are no longer JSON.
     fn check(&mut self) {
         let Some(patience) = &mut self.patience else { return };
         let grown = self.lines.grown(&self.line);
@@ -122,7 +122,7 @@ impl<R: AsyncRead + Unpin + Send> Output<R> {
         }
     }
 
-    /// Takes what was read into the chunk. `None` if there is too much of it.
+    /// Takes the bytes in the chunk. Returns `None` if they exceed a limit.
     fn take(&mut self, count: usize) -> Option<()> {
         self.notices.count_bytes(count);
         let chunk = std::mem::take(&mut self.chunk);
@@ -137,7 +137,7 @@ impl<R: AsyncRead + Unpin + Send> Output<R> {
         fits.then_some(())
     }
 
-    /// Takes a piece of a line; false if the message is too large.
+    /// Takes a piece of a line. Returns false if the message is too large.
     fn take_piece(&mut self, piece: &[u8]) -> bool {
         let (text, is_end) = match piece.strip_suffix(b"\n") {
             Some(text) => (text, true),
@@ -163,7 +163,7 @@ impl<R: AsyncRead + Unpin + Send> Output<R> {
     fn take_message(&mut self, piece: Piece) {
         let read = match piece {
             Piece::Whole(text) => self.notices.read_json(&text, Origin::Channel).unwrap_or_else(|| {
-                // A message that was cut may seem to end with the next one, which has come on its line.
+                // A message that was cut off may seem to end with the next one, which has come on the same line.
                 recover(&text, &mut |piece| self.take_message(piece));
                 self.notices.read_broken(&text, Fault::Unreadable, Origin::Channel)
             }),
@@ -174,15 +174,15 @@ impl<R: AsyncRead + Unpin + Send> Output<R> {
         self.read.extend(read);
     }
 
-    /// Takes the line that the server has not ended, and what has begun: no more will come.
+    /// Takes the unfinished line and the unfinished message: no more will come.
     fn end_output(&mut self) {
         let line = std::mem::take(&mut self.line);
         self.take_line(&line);
         self.end_message();
     }
 
-    /// Ends a message whose rest does not come. A line without an end stays, unless it ends with a message: its rest may take as long as the
-    /// answer.
+    /// Ends a message whose rest does not come. An unfinished line stays unless it ends with a message, because its rest may take as long as
+    /// the answer.
     fn end_message(&mut self) {
         self.patience = None;
         if ends_with_message(&self.line) {

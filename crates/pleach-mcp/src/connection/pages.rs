@@ -1,16 +1,16 @@
-//! [`Pages`]: a list that a server gives page by page, read entry by entry.
+//! [`Pages`]: reads a paged list entry by entry.
 
 use std::collections::HashSet;
 
 use pleach_core::Map;
 use serde_json::Value;
 
-/// The entries of a list that are read; a server with more is at fault.
+/// The most entries of a list that are read. A server with more is at fault.
 const MOST_ENTRIES: usize = 2_000;
-/// The pages of a list that are read.
+/// The most pages of a list that are read.
 const MOST_PAGES: usize = 200;
 
-/// How the entries of a list are read.
+/// The description of a list and of its entries.
 pub(crate) struct Reading<T> {
     /// The name of the request, for errors.
     pub(crate) what: &'static str,
@@ -25,7 +25,7 @@ pub(super) struct Pages<'a, T> {
     server: &'a str,
     reading: &'a Reading<T>,
     entries: Vec<T>,
-    /// The names of all entries, of those that are left out, too.
+    /// The names of all entries, including those that are left out.
     names: HashSet<String>,
     cursors: HashSet<String>,
     pages: usize,
@@ -34,13 +34,13 @@ pub(super) struct Pages<'a, T> {
 /// The step that follows a page.
 #[derive(Debug, PartialEq)]
 pub(super) enum Next {
-    /// The page from here on.
+    /// The page at this cursor.
     Page(String),
-    /// Nothing.
+    /// The end of the list.
     End,
 }
 
-/// A page that is no list.
+/// A page is not a list.
 #[derive(Debug, PartialEq)]
 pub(super) struct NoList;
 
@@ -49,7 +49,7 @@ impl<'a, T> Pages<'a, T> {
         Self { server, reading, entries: Vec::new(), names: HashSet::new(), cursors: HashSet::new(), pages: 0 }
     }
 
-    /// Whether no page has been read.
+    /// Returns true if no page has been read.
     pub(super) fn is_at_start(&self) -> bool {
         self.pages == 0
     }
@@ -58,7 +58,7 @@ impl<'a, T> Pages<'a, T> {
     pub(super) fn take(&mut self, page: &Value) -> Result<Next, NoList> {
         let entries = match page.get(self.reading.key) {
             Some(Value::Array(entries)) => entries.as_slice(),
-            // Some languages write an empty list so.
+            // Some languages write an empty list like this.
             Some(Value::Null) => &[],
             _ => return Err(NoList),
         };
@@ -66,7 +66,7 @@ impl<'a, T> Pages<'a, T> {
         let known = self.names.len();
         self.names.extend(entries.iter().map(name));
         let has_new = self.names.len() > known;
-        // A page that is given again has nothing to add.
+        // A repeated page adds nothing.
         if has_new || self.pages == 1 {
             entries.iter().for_each(|entry| self.take_entry(entry));
         }
@@ -109,7 +109,7 @@ impl<'a, T> Pages<'a, T> {
         if cursor.is_empty() {
             return Next::End;
         }
-        // A server may use one cursor for what is left.
+        // A server may use one cursor for all remaining pages.
         if !self.cursors.insert(cursor.clone()) && !has_new {
             self.warn("the MCP server's list does not end: it gives a page again");
             return Next::End;
@@ -130,7 +130,7 @@ impl<'a, T> Pages<'a, T> {
     }
 }
 
-/// Returns the beginning of an entry's name, as far as it has one.
+/// Returns the beginning of an entry's name, if it has one.
 fn name(entry: &Value) -> String {
     let named = ["name", "uri", "uriTemplate"].iter().find_map(|key| entry.get(key));
     let name = named.unwrap_or(entry);

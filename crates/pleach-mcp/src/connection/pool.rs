@@ -4,17 +4,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::join_all;
 use pleach_context::ReadonlyContext;
+use pleach_http::Headers;
 
 use super::link::Link;
 use super::target::Target;
-use crate::endpoint::Headers;
+use crate::endpoint::set_header;
 use crate::error::McpError;
 use crate::limits::Limits;
 
-/// How many sets of headers have a session at once.
+/// The most sets of headers that have a session at the same time.
 const MOST_LINKS: usize = 64;
 
-/// The ways to a server: one, unless a function makes headers.
+/// The links to a server. There is only one unless a function makes headers.
 pub(crate) struct Pool {
     pub(crate) target: Arc<Target>,
     limits: Limits,
@@ -23,7 +24,7 @@ pub(crate) struct Pool {
 
 #[derive(Default)]
 struct State {
-    /// The one that was used last is the last.
+    /// The links, the most recently used one last.
     links: Vec<Arc<Link>>,
     is_closed: bool,
 }
@@ -33,7 +34,7 @@ impl Pool {
         Self { target: Arc::new(target), limits, state: Mutex::default() }
     }
 
-    /// Returns the way to the server with the headers for this context.
+    /// Returns the link with the headers for this context.
     pub(crate) async fn link(&self, ctx: Option<&ReadonlyContext>) -> Result<Arc<Link>, McpError> {
         let headers = self.headers(ctx).await?;
         let mut state = self.state();
@@ -45,7 +46,7 @@ impl Pool {
             None => Arc::new(Link::new(&self.target, headers, &self.limits)),
         };
         if state.links.len() >= MOST_LINKS {
-            // Its session ends when the calls that use it have ended.
+            // The session of the removed link ends when its calls have ended.
             state.links.remove(0);
         }
         state.links.push(Arc::clone(&link));
@@ -58,7 +59,7 @@ impl Pool {
         let fault = |reason: String| McpError::Headers { server: self.target.name(), reason };
         let made = provider(ctx.clone()).await.map_err(|error| fault(error.to_string()))?;
         for (name, value) in made {
-            headers.set(&name, &value).map_err(|reason| fault(format!("`{name}`: {reason}")))?;
+            set_header(&mut headers, &name, &value).map_err(|reason| fault(format!("`{name}`: {reason}")))?;
         }
         Ok(headers)
     }

@@ -1,4 +1,4 @@
-//! One request, which is cancelled at the server when it is given up.
+//! [`Sent`]: one request, which is cancelled at the server when it is dropped.
 
 use futures_util::FutureExt as _;
 use rmcp::model::{CancelledNotificationParam, ClientRequest, RequestId, ServerResult};
@@ -24,7 +24,7 @@ impl Sent {
         number(&self.handle.progress_token.0)
     }
 
-    /// Returns the result, as the server has written it.
+    /// Returns the result as the server wrote it.
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing: the next call waits for the same answer.

@@ -1,26 +1,25 @@
-//! Brackets and strings of JSON text that may be cut or broken.
+//! Scans brackets and strings of JSON text that may be cut off or broken.
 
-/// Where a value ends.
+/// The end of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Extent {
-    /// After so many bytes.
+    /// The value ends after this many bytes.
     Ends(usize),
-    /// Later than the text.
+    /// The value ends after the text.
     Open,
-    /// Nowhere: a bracket is closed by another one.
+    /// The value has no end: a bracket is closed by one of another kind.
     Broken,
 }
 
-/// Follows the brackets and strings of one object or array through pieces of text. Strings may have single quotes, as languages other than
-/// JSON print them.
+/// Follows the brackets and strings of one object or array through pieces of text. Strings may have single quotes, as some languages print them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shape {
-    /// The closing brackets to come, the next one last.
+    /// The closing brackets that are expected, the next one last.
     closing: Vec<u8>,
     /// The quote that ends the string.
     quote: Option<u8>,
     is_escaped: bool,
-    /// The last byte outside of strings that is no white space.
+    /// The last byte outside strings that is not white space.
     last: u8,
 }
 
@@ -60,7 +59,7 @@ impl Shape {
         self.last = bracket;
     }
 
-    /// Whether a quote begins a string. A single one is an apostrophe where no string can begin.
+    /// Returns true if a quote begins a string. A single quote in a place where no string can begin is an apostrophe.
     fn begins_string(&self, byte: u8) -> bool {
         match byte {
             b'"' => true,
@@ -79,25 +78,25 @@ impl Shape {
 pub(super) struct Found {
     /// The ids of the message, or of the messages of a batch.
     pub(super) ids: Vec<i64>,
-    /// Other numbers under a key `id`.
+    /// Other numbers with the key `id`.
     pub(super) inner_ids: Vec<i64>,
     has_method: bool,
     has_result: bool,
     is_marked: bool,
-    /// Whether one of its keys is not written as in JSON.
+    /// Whether a key is not written as in JSON.
     is_printed: bool,
 }
 
 impl Found {
-    /// Whether the text was meant to answer a request. An object in the notation of another language must have the mark of the protocol: logs
-    /// are full of objects.
+    /// Returns true if the text was meant to answer a request. An object in the notation of another language must name the protocol, because
+    /// logs are full of objects.
     pub(super) fn is_answer(&self) -> bool {
         let has_result = self.has_result && (self.is_marked || !self.is_printed);
         !self.has_method && (has_result || (self.is_marked && !self.ids.is_empty()))
     }
 }
 
-/// Looks for the members that a message of the protocol has, in JSON and in what Python, JavaScript, Ruby and Java print of an object.
+/// Finds the members of a message of the protocol, in JSON and in the notations in which Python, JavaScript, Ruby and Java print objects.
 pub(super) fn message(text: &[u8]) -> Found {
     let mut found = Found::default();
     let mut shape = Shape::default();
@@ -147,7 +146,7 @@ pub(super) fn first_key(text: &[u8]) -> Option<&[u8]> {
     after_separator(rest).map(|_| key)
 }
 
-/// Returns where the string ends whose quote is at `start`: at the closing quote, or at the end of the text.
+/// Returns the end of the string whose quote is at `start`: the closing quote, or the end of the text.
 fn string_end(text: &[u8], start: usize) -> usize {
     let mut is_escaped = false;
     for (place, byte) in text.iter().enumerate().skip(start + 1) {
@@ -165,7 +164,7 @@ fn is_of_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Returns the text after what follows a key, and whether that is a colon.
+/// Returns the text after the separator of a key, and whether the separator is a colon.
 fn after_separator(text: &[u8]) -> Option<(&[u8], bool)> {
     let text = text.trim_ascii_start();
     let rest = [&b":"[..], b"=>", b"="].iter().find_map(|separator| text.strip_prefix(*separator))?;

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use pleach_core::Map;
+use pleach_core::{Clock, Map};
+use pleach_http::within;
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientConfig, ClientRequest, ListToolsRequest, PaginatedRequestParams,
@@ -26,10 +27,10 @@ use crate::declared::{Listed, ListedTool};
 use crate::error::McpError;
 use crate::limits::Limits;
 
-/// How long the end of a session may take: that of a child takes three seconds at most.
+/// The time for ending a session. Ending a child takes three seconds at most.
 const CLOSE: Duration = Duration::from_secs(6);
 
-/// How long a server that did not answer in time may take to answer a ping.
+/// The time for a ping of a server that did not answer its last request in time.
 const PING: Duration = Duration::from_secs(5);
 
 /// A connection with a server on which both have agreed on a version of the protocol.
@@ -39,11 +40,11 @@ pub(crate) struct Session {
     notices: Arc<Notices>,
     faults: Faults,
     limits: Limits,
-    /// When it began, by the clock.
+    /// The time when the session began, by the clock.
     pub(super) began: f64,
-    /// A request was not answered in time, and none has been answered since.
+    /// Whether a request was not answered in time, and none has been answered since.
     is_silent: AtomicBool,
-    /// A request has been answered.
+    /// Whether a request has been answered.
     has_answered: AtomicBool,
     tools: Mutex<Option<KeptList>>,
 }
@@ -64,25 +65,25 @@ impl Session {
         }
     }
 
-    /// Returns whether a request can be sent.
+    /// Returns true if a request can be sent.
     pub(super) fn is_alive(&self) -> bool {
         self.notices.is_open() && !self.peer.is_transport_closed()
     }
 
-    /// Whether the server has forgotten the session after it had served it, as one that was restarted does: that is no failure to reach it.
+    /// Returns true if the server answered in the session and then forgot it, as a restarted server does. This is not a failure to reach it.
     pub(super) fn was_forgotten(&self) -> bool {
         self.notices.is_forgotten() && self.has_answered.load(Ordering::Acquire)
     }
 
-    /// Pings a server that did not answer its last request in time. Returns whether the session can be used: one whose server
-    /// hangs is of no further use.
+    /// Pings a server that did not answer its last request in time. Returns true if the session can be used; it cannot if its server
+    /// hangs.
     pub(super) async fn answers(&self) -> bool {
         if !self.is_silent.load(Ordering::Acquire) {
             return true;
         }
         let ping = ClientRequest::PingRequest(PingRequest::default());
         let answered = async { Sent::new(&self.peer, ping).await?.answer().await };
-        let pinged = self.within("answer a ping", PING.min(self.limits.list), answered).await;
+        let pinged = self.within("answer a ping", PING.min(self.limits.list), &self.limits.clock, answered).await;
         let is_gone = matches!(pinged, Err(McpError::Timeout { .. } | McpError::Unfinished { .. }));
         if is_gone {
             self.notices.note_broken();
@@ -90,12 +91,12 @@ impl Session {
         !is_gone && self.is_alive()
     }
 
-    /// Returns whether the server has what `chosen` takes of its capabilities.
+    /// Returns true if the server has the capability that `chosen` selects.
     pub(crate) fn has<T>(&self, chosen: fn(&ServerCapabilities) -> &Option<T>) -> bool {
         self.peer.peer_info().is_none_or(|info| chosen(&info.capabilities).is_some())
     }
 
-    /// Calls a tool.
+    /// Calls a tool. `clock` is the invocation's clock, which limits the call.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the call at the server.
@@ -103,6 +104,7 @@ impl Session {
         &self,
         tool: &str,
         arguments: Map,
+        clock: &dyn Clock,
         mut report: impl FnMut(Report),
     ) -> Result<Value, McpError> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
@@ -120,19 +122,19 @@ impl Session {
                 }
             }
         };
-        self.within("answer the call", self.limits.call, answered).await
+        self.within("answer the call", self.limits.call, clock, answered).await
     }
 
-    /// Sends a request for something that is no call.
+    /// Sends a request other than a call.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the request at the server.
     pub(crate) async fn ask(&self, what: &'static str, request: ClientRequest) -> Result<Value, McpError> {
         let answered = async { Sent::new(&self.peer, request).await?.answer().await };
-        self.within(what, self.limits.list, answered).await
+        self.within(what, self.limits.list, &self.limits.clock, answered).await
     }
 
-    /// Reads all pages of a list. A page that cannot be read ends it; only if that is the first one, the list is an error.
+    /// Reads all pages of a list. An unreadable page ends the list; if it is the first page, it is an error.
     pub(crate) async fn list<T>(
         &self,
         request: fn(PaginatedRequestParams) -> ClientRequest,
@@ -158,10 +160,10 @@ impl Session {
                 }
             }
         };
-        self.within(reading.what, self.limits.list, read).await
+        self.within(reading.what, self.limits.list, &self.limits.clock, read).await
     }
 
-    /// Returns the tools of the server: those that were listed, until it reports a change.
+    /// Returns the tools of the server. They are listed again only after it has reported a change.
     pub(crate) async fn tools(&self, declare: impl FnOnce(Vec<ListedTool>) -> Listed) -> Result<Listed, McpError> {
         let version = self.notices.list_version();
         let kept = self.kept_tools();
@@ -180,11 +182,12 @@ impl Session {
         self.tools.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits for an answer, no longer than the limit or than the session lasts.
+    /// Waits for an answer until the limit is over or the session ends.
     async fn within<T>(
         &self,
         what: &'static str,
         limit: Duration,
+        clock: &dyn Clock,
         answered: impl Future<Output = Result<T, ServiceError>>,
     ) -> Result<T, McpError> {
         let open = async {
@@ -193,7 +196,7 @@ impl Session {
                 Either::Right(_) => Err(ServiceError::TransportClosed),
             }
         };
-        let answer = self.limits.within(limit, open).await;
+        let answer = within(clock.sleep(limit), open).await;
         self.is_silent.store(answer.is_none(), Ordering::Release);
         let Some(answer) = answer else {
             return Err(self.faults.overdue(what, limit, &self.notices));
@@ -208,7 +211,7 @@ impl Session {
         })
     }
 
-    /// Ends the session and what it has started.
+    /// Ends the session and everything that it has started.
     ///
     /// # Cancel safety
     /// Dropping the future leaves the rest of the work to a task.

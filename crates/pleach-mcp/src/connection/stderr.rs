@@ -1,10 +1,9 @@
-//! What a child writes to its standard error becomes log events.
+//! Logs the standard error of a child.
 
 use std::sync::Arc;
 
+use pleach_http::Secrets;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
-
-use crate::secrets::Secrets;
 
 /// The target of the events.
 const TARGET: &str = "pleach_mcp::stderr";

@@ -1,27 +1,27 @@
-//! [`McpServer`]: how a server is reached; and that after it was checked.
+//! [`McpServer`]: a server and its transport. [`Target`]: a server that was checked.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::http::Client;
-use crate::endpoint::{CheckedEndpoint, HeaderProvider, Headers};
+use pleach_http::{Clients, Headers, Secrets};
+
+use crate::endpoint::{CheckedEndpoint, HeaderProvider};
 use crate::error::McpError;
-use crate::secrets::Secrets;
 use crate::{McpCommand, McpEndpoint, McpSetupError};
 
-/// How an MCP server is reached. Made from an [`McpCommand`] or an [`McpEndpoint`].
+/// A server with its transport. Made from an [`McpCommand`] or an [`McpEndpoint`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum McpServer {
-    /// As a child process.
+    /// A child process.
     Command(McpCommand),
-    /// Over streamable HTTP.
+    /// A server over streamable HTTP.
     Http(McpEndpoint),
 }
 
 impl McpServer {
-    /// Returns a name for a toolset that was given none.
+    /// Returns the default name of a toolset.
     pub(crate) fn default_name(&self) -> String {
         match self {
             Self::Command(command) => command.server_name().to_owned(),
@@ -29,7 +29,7 @@ impl McpServer {
         }
     }
 
-    /// Checks all that can be checked without reaching the server.
+    /// Checks the server as far as possible without reaching it.
     pub(crate) fn check(self, name: &str, connect: Duration) -> Result<Target, McpSetupError> {
         let (secrets, way) = match self {
             Self::Command(command) => {
@@ -38,8 +38,9 @@ impl McpServer {
             }
             Self::Http(endpoint) => {
                 let mut checked = endpoint.check(name)?;
-                let client = Client::new(&checked, connect)
+                let clients = Clients::new(connect, checked.endpoint.is_https())
                     .map_err(|reason| McpSetupError::Tls { server: name.to_owned(), reason })?;
+                let client = clients.of(&checked.endpoint).clone();
                 (std::mem::take(&mut checked.secrets), Way::Http(Box::new(checked), client))
             }
         };
@@ -66,14 +67,14 @@ pub(crate) struct Target {
     secrets: Secrets,
 }
 
-/// How it is reached.
+/// The transport of a server.
 pub(super) enum Way {
     Command(McpCommand),
-    Http(Box<CheckedEndpoint>, Client),
+    Http(Box<CheckedEndpoint>, reqwest::Client),
 }
 
 impl Target {
-    /// Returns what makes the headers of a session.
+    /// Returns the function that makes the headers of a session.
     pub(super) fn provider(&self) -> Option<&HeaderProvider> {
         match &self.way {
             Way::Http(endpoint, _) => endpoint.session_headers.as_ref(),
@@ -89,10 +90,10 @@ impl Target {
         }
     }
 
-    /// Returns what is hidden in texts of a session with these headers.
+    /// Returns the values that are hidden in texts of a session with these headers.
     pub(super) fn secrets(&self, headers: &Headers) -> Secrets {
         let mut secrets = self.secrets.clone();
-        headers.iter().for_each(|(name, value)| secrets.add(name, value));
+        headers.add_to(&mut secrets);
         secrets
     }
 

@@ -1,4 +1,4 @@
-//! [`Wire`]: how messages reach a server; and [`Served`], the transport that rmcp gets, which answers the server's own requests.
+//! [`Wire`]: a transport of messages. [`Served`]: the transport for rmcp, which answers the server's own requests.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -24,15 +24,15 @@ use super::notices::Notices;
 /// A message for the server.
 pub(super) type Outgoing = TxJsonRpcMessage<RoleClient>;
 
-/// The way of messages to and from a server.
+/// A transport of messages to and from a server.
 pub(super) trait Wire: Send {
     type Error: std::error::Error + Send + Sync + 'static;
 
-    /// Sends a message. Over HTTP it has come to its end, its answer included.
+    /// Sends a message. Over HTTP, the future completes when the exchange has ended, including its answer.
     fn send(&mut self, message: Outgoing) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static;
 
-    /// Returns the next answer or request; `None` when the server has ended. Notices are noted while they are read, because rmcp handles each
-    /// in a task, in any order.
+    /// Returns the next answer or request; `None` after the server has ended. Notices are noted while they are read, because rmcp would handle
+    /// each one in a task, in any order.
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing.
@@ -41,11 +41,11 @@ pub(super) trait Wire: Send {
     fn close(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send;
 }
 
-/// A wire as a transport of rmcp, which sees answers only: their results are raw JSON, but for that of the first exchange.
+/// A wire as a transport for rmcp, which gets answers only. Their results are raw JSON, except for the result of the first exchange.
 pub(super) struct Served<W> {
     wire: W,
     notices: Arc<Notices>,
-    /// The answers to requests of the server that are on their way.
+    /// The answers to requests of the server that are being sent.
     replies: FuturesUnordered<BoxFuture<'static, ()>>,
 }
 
@@ -89,7 +89,7 @@ impl<W: Wire + 'static> Served<W> {
         }));
     }
 
-    /// Returns the message for rmcp, if the request still waits.
+    /// Returns the message for rmcp, if the request is still waiting.
     fn handed_on(&self, id: i64, answer: Answer) -> Option<RxJsonRpcMessage<RoleClient>> {
         let asked = self.notices.ledger().answered(id)?;
         let request = RequestId::Number(id);
@@ -181,12 +181,12 @@ pub(super) fn number(id: &RequestId) -> Option<i64> {
     }
 }
 
-/// The beginning of a name that a server has chosen.
+/// Returns the beginning of a name that a server has chosen.
 fn shown(name: &str) -> String {
     name.chars().take(100).collect()
 }
 
-/// Returns the answer to a request of a server: pings are answered, roots there are none, and all else is declined.
+/// Returns the answer to a request of a server: pings are answered, the list of roots is empty, and all other requests are declined.
 fn reply(id: RequestId, method: &str) -> Outgoing {
     let result = match method {
         "ping" => ClientResult::empty(()),

@@ -23,7 +23,7 @@ impl Asked {
         self.headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 
-    /// Returns the method of the message; empty for one that has none.
+    /// Returns the method of the message, or an empty text if it has none.
     pub(crate) fn method(&self) -> &str {
         self.message["method"].as_str().unwrap_or_default()
     }
@@ -38,7 +38,7 @@ impl Asked {
     }
 }
 
-/// What the server does on a request.
+/// The server's reaction to a request.
 pub(crate) enum Reply {
     /// Sends a response whole.
     Whole(String),
@@ -112,7 +112,7 @@ impl Drop for Scripted {
 }
 
 impl Scripted {
-    /// Returns how often something was asked for, by the verb or the method of the message.
+    /// Returns the number of requests with this verb or method.
     pub(crate) fn count(&self, what: &str) -> usize {
         self.log.lock().unwrap().iter().filter(|asked| asked.verb == what || asked.method() == what).count()
     }
@@ -123,7 +123,7 @@ impl Scripted {
     }
 }
 
-/// Serves. What the script has no reply for is handled as a good server does that has sessions and no stream of notices.
+/// Serves. Requests without a reply in the script are handled like by a good server with sessions and without a stream of notices.
 pub(crate) async fn serve(script: impl Fn(&Asked) -> Option<Reply> + Send + Sync + 'static) -> Scripted {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -188,7 +188,7 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Option<Asked> {
     Some(Asked { verb, headers, message })
 }
 
-/// What a good server replies.
+/// Returns the reply of a good server.
 pub(crate) fn good(asked: &Asked) -> Reply {
     match (asked.verb.as_str(), asked.method()) {
         ("POST", "initialize") => Reply::json(&asked.answer(introduction())).with("mcp-session-id: s-1"),

@@ -1,4 +1,4 @@
-//! Servers that send without end: what they may send is counted, and the rest is refused.
+//! Servers that send without end. Their messages are counted, and refused above the limits.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::hostile::script;
 use crate::server::scripted::{self, Reply, Scripted, contents, event};
 
-/// The bytes that a flood may send before the client is gone: those that are counted, and what waits in buffers of the system.
+/// The bytes that a flood may send before the client is gone: the limit, and the bytes in buffers of the system.
 const BUFFERED: usize = 32 << 20;
 
 fn builder(url: &str) -> McpToolsetBuilder {
@@ -23,7 +23,7 @@ fn exceeded(option: &'static str, limit: usize) -> McpError {
     McpError::Exceeded { server: "s".to_owned(), option, limit }
 }
 
-/// Serves a flood of a message: while a request waits for its answer, or on the stream for everything.
+/// Serves a flood of a message, while a request waits for its answer or on the general stream.
 async fn flooding(message: &Value, on_stream: bool) -> Scripted {
     let text = event(message).repeat(100);
     scripted::serve(move |asked| match (asked.verb.as_str(), asked.method()) {
@@ -113,7 +113,7 @@ async fn a_server_may_send_much_before_it_answers() {
     })
     .await;
     let toolset = builder(&server.url).build().unwrap();
-    // Counting begins anew with each answer.
+    // Each answer restarts the counts.
     for _ in 0..8 {
         assert_eq!(toolset.read_resource("x:1", None).await.unwrap().len(), 1);
     }
@@ -192,7 +192,7 @@ async fn nothing_but_its_answer_extends_a_call() {
     }
 }
 
-// Streams that end at once are opened ever later: about twenty minutes pass here, by a clock that does not wait.
+// Streams that end at once are opened later and later. About twenty minutes pass here, by a clock that does not wait.
 #[tokio::test]
 async fn streams_that_end_at_once_are_opened_ever_later_and_given_up() {
     let endings = ["", "retry: 0\n\n", ": hi\n\n", "retry: 1\nid: 7\ndata: \n\n"];
@@ -200,7 +200,7 @@ async fn streams_that_end_at_once_are_opened_ever_later_and_given_up() {
         let server = scripted::serve(move |asked| (asked.verb == "GET").then(|| Reply::events(ending))).await;
         let toolset = builder(&server.url).clock(Arc::new(HastyClock)).build().unwrap();
         toolset.read_resource("x:1", None).await.unwrap();
-        // It is given up after ten streams; further requests work without it.
+        // The stream is given up after ten attempts. Requests work without it.
         for _ in 0..50 {
             toolset.read_resource("x:1", None).await.unwrap();
             tokio::task::yield_now().await;
@@ -210,7 +210,7 @@ async fn streams_that_end_at_once_are_opened_ever_later_and_given_up() {
     }
 }
 
-/// A clock whose short sleeps end at once, and whose long ones, which are time-outs, do not end.
+/// A clock that ends short sleeps at once. Long sleeps are time-outs, and never end.
 #[derive(Debug)]
 struct HastyClock;
 
@@ -228,7 +228,7 @@ impl pleach_core::Clock for HastyClock {
     }
 }
 
-// The answer never comes: its stream is resumed again and again, and brings nothing.
+// The answer never comes. Its stream is resumed again and again, and brings nothing.
 #[tokio::test]
 async fn an_answer_whose_stream_is_resumed_in_vain_is_an_error() {
     let server = scripted::serve(|asked| match (asked.verb.as_str(), asked.method()) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use pleach_context::Tool as _;
 use pleach_mcp::{McpCommand, McpError, McpToolset};
 
-/// A server in a shell: it answers the first exchange, and then does as the script says. `answer RESULT` answers the next request.
+/// A server in a shell. It answers the first exchange, and then runs the script. `answer RESULT` answers the next request.
 pub(crate) fn script(then: &str) -> McpCommand {
     let prelude = r#"
         next() { read -r line; id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p'); }
@@ -36,7 +36,7 @@ async fn lines_that_are_no_json_are_passed_over() {
     assert_eq!(listed.await.unwrap(), ["a"]);
 }
 
-// Names that models refuse are changed or left out, and the first of several tools of a name is the one.
+// Names that models refuse are changed or left out. If several tools have one name, the first one is used.
 #[tokio::test]
 async fn names_are_made_fit_for_models() {
     let long = "x".repeat(65);
@@ -75,7 +75,7 @@ async fn a_server_that_hangs_runs_into_the_time_out() {
     assert_eq!(expected.to_string(), "the MCP server `s` did not list its tools within 0.3 s");
 }
 
-// The second process of the server lists its tools; the first one never says anything after the first exchange.
+// The second process of the server lists its tools. The first one is silent after the first exchange.
 #[tokio::test]
 async fn a_server_that_hangs_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
@@ -90,7 +90,7 @@ async fn a_server_that_hangs_is_replaced() {
     assert_eq!(toolset.list_tools(None).await.unwrap()[0].name(), "a");
 }
 
-// A server that only takes long for one request keeps its session.
+// A server that is slow for one request only keeps its session.
 #[tokio::test]
 async fn a_slow_server_that_answers_a_ping_is_kept() {
     let slow =
@@ -111,8 +111,8 @@ async fn what_a_server_says_of_its_secrets_is_hidden() {
 #[tokio::test]
 async fn answers_that_are_none_are_errors() {
     for (answer, kind) in [
-        (r#"answer '{"tools":"none"}'"#, "answered with something else"),
-        (r#"answer '{"prompts":[]}'"#, "answered with something else"),
+        (r#"answer '{"tools":"none"}'"#, "sent a response of the wrong kind"),
+        (r#"answer '{"prompts":[]}'"#, "sent a response of the wrong kind"),
         ("exit 0", "ended the connection before it answered"),
     ] {
         let error = names(script(&format!("next; {answer}; cat > /dev/null"))).await.unwrap_err();

@@ -13,7 +13,7 @@ fn logged(path: &Path, line: &str) -> usize {
     text.lines().filter(|logged| *logged == line).count()
 }
 
-/// Waits until the condition holds: what another process does takes time.
+/// Waits until the condition holds, because another process takes time.
 async fn until(mut holds: impl FnMut() -> bool) {
     for _ in 0..1_000 {
         if holds() {
@@ -33,7 +33,7 @@ fn below_a_shell(pid_file: &Path) -> McpCommand {
 }
 
 fn is_running(pid: &str) -> bool {
-    // A zombie counts as running: it must be reaped.
+    // A zombie would be seen as running, so it must be reaped.
     Path::new("/proc").join(pid.trim()).exists()
 }
 
@@ -119,7 +119,7 @@ async fn a_server_that_cannot_be_started_is_named_and_left_alone_after_a_while()
     assert!(matches!(error, McpError::Connect { .. }), "{error}");
 }
 
-// Issue 13, Build 2: the list that was known last outlives the server, which is reached again when it is back.
+// The last list outlives the server, which is reached again after it is back.
 #[tokio::test]
 async fn an_http_server_that_was_killed_is_reached_again() {
     let running = server::http::serve().await;

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::{command, server};
 
-/// A toolset of each way to a server. The second value keeps the HTTP server up.
+/// Returns a toolset for each transport. The second value keeps the HTTP server up.
 async fn both(set: fn(McpToolsetBuilder) -> McpToolsetBuilder) -> ([McpToolset; 2], server::http::Running) {
     let running = server::http::serve().await;
     let child = set(McpToolset::builder(command()).name("child")).build().unwrap();
@@ -21,7 +21,7 @@ async fn tools_have_names_schemas_and_hints_of_the_server() {
     for toolset in toolsets {
         let tools = toolset.list_tools(None).await.unwrap();
         let names: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
-        // Without a context nothing is filtered. The order is that of the names.
+        // Without a context nothing is filtered. The tools are sorted by name.
         assert_eq!(names[..4], ["t_add", "t_die", "t_echo", "t_environment"]);
         let echo = &tools[2];
         assert_eq!((echo.server_name(), echo.description()), ("echo", "Does echo."));

@@ -1,4 +1,4 @@
-//! Lists and results with odd members: what is odd is left out, and the rest works.
+//! Lists and results with odd members. Odd members are left out, and the rest works.
 
 use pleach_context::Tool as _;
 use pleach_mcp::{McpEndpoint, McpToolset};

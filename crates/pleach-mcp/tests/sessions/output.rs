@@ -1,4 +1,4 @@
-//! What a child writes to its standard output: messages in whatever lines, broken ones, and logs.
+//! The standard output of a child: messages spread over lines, broken messages, and logs.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::hostile::{names, script};
 
 const LIST: &str = r#"{"tools":[{"name":"a","inputSchema":{}}]}"#;
 
-/// Lists the tools of a child that writes this after the request, where `ID` is the request's.
+/// Lists the tools of a child that writes this after the request. `ID` is replaced by the id of the request.
 async fn listed(text: &str) -> Result<Vec<String>, McpError> {
     let text = text.replace("LIST", LIST).replace("ID", "'\"$id\"'");
     names(script(&format!("next; printf '{text}'; cat > /dev/null"))).await
@@ -100,7 +100,7 @@ async fn the_error_of_a_message_that_cannot_be_read_shows_the_request_and_how_it
     }
 }
 
-// Objects in other notations are those of logs, if nothing marks them as messages.
+// Objects in other notations belong to logs, if nothing marks them as messages.
 #[tokio::test]
 async fn objects_that_a_log_prints_are_passed_over() {
     let log = r#"{\047id\047: ID, \047result\047: \047ok\047}\n{ id: ID, error: x }\n{\047jsonrpc\047: \0472.0\047, \047id\047: ID, \047method\047: \047tools/list\047}\n"#;
@@ -108,7 +108,7 @@ async fn objects_that_a_log_prints_are_passed_over() {
     assert_eq!(listed(&text).await.unwrap(), ["a"]);
 }
 
-// It does not take the call's limit, which is 30 seconds.
+// The answer does not take as long as the limit of the call, which is 30 seconds.
 #[tokio::test]
 async fn the_lines_of_a_log_keep_no_message_open() {
     let begun = r#"{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"a\n"#;
@@ -144,7 +144,7 @@ async fn the_last_line_of_a_server_that_ends_needs_no_end() {
     assert!(error.to_string().contains("began a message and did not end it (request 1)"), "{error}");
 }
 
-// A server may write log text without an end of line before its notices and requests, too.
+// A server may also write log text without a line break before its notices and requests.
 #[tokio::test]
 async fn notices_and_requests_on_a_line_of_a_log_are_handled() {
     let asks = r#"next; printf 'Loading... {"id":"p","jsonrpc":"2.0","method":"ping"}\n'; answered=$id; read -r pong

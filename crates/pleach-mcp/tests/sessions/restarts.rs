@@ -1,10 +1,11 @@
-//! Answers over HTTP: to whom they belong, and what a server that was restarted says instead.
+//! Answers over HTTP: matching them to requests, and the replies of restarted servers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pleach_core::Part;
 use pleach_mcp::{McpEndpoint, McpError, McpToolset};
+use pleach_testkit::HeldClock;
 use serde_json::{Value, json};
 
 use crate::server::scripted::{self, Asked, Reply, contents, event};
@@ -13,13 +14,13 @@ fn toolset(url: &str) -> McpToolset {
     McpToolset::builder(McpEndpoint::new(url)).name("s").build().unwrap()
 }
 
-/// Reads a resource, which is a request as any other.
+/// Reads a resource, as an example of a request.
 async fn read(toolset: &McpToolset) -> Result<Part, McpError> {
     let mut contents = toolset.read_resource("x:1", None).await?;
     Ok(contents.remove(0).part)
 }
 
-/// Reads a resource of a server that replies so to it.
+/// Reads a resource of a server that replies like this.
 async fn read_from(reply: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Result<Part, McpError> {
     let server = scripted::serve(move |asked| (asked.method() == "resources/read").then(|| reply(asked))).await;
     read(&toolset(&server.url)).await
@@ -29,7 +30,7 @@ fn hello() -> Part {
     Part::text("hello")
 }
 
-/// The ids that servers give an answer instead of the request's.
+/// The ids that servers put into an answer instead of the request's id.
 fn other_ids() -> Vec<Value> {
     vec![json!(0), json!(99), json!("1"), json!("server-error"), json!(null), json!(1.5), json!({}), json!([])]
 }
@@ -109,7 +110,7 @@ async fn a_post_without_an_answer_is_an_error_at_once() {
     }
 }
 
-/// A server that is restarted: it knows no session that it has given before.
+/// A restarted server. It does not know its earlier sessions.
 async fn restarted(refusal: fn(&Asked) -> Reply) -> (scripted::Scripted, Arc<AtomicBool>) {
     let is_new = Arc::new(AtomicBool::new(false));
     let knows = Arc::clone(&is_new);
@@ -147,7 +148,7 @@ async fn the_call_after_a_restart_fails_and_the_next_one_opens_a_session() {
     for (number, refusal) in refusals.into_iter().enumerate() {
         let (server, is_new) = restarted(refusal).await;
         let toolset = toolset(&server.url);
-        // Each restart costs one call, and none of them counts as a failure to reach the server.
+        // Each restart costs one call, and is not treated as a failure to reach the server.
         for _ in 0..4 {
             assert_eq!(read(&toolset).await, Ok(hello()), "{number}");
             is_new.fetch_xor(true, Ordering::SeqCst);
@@ -202,7 +203,7 @@ async fn a_stream_that_breaks_is_resumed_where_it_broke() {
 }
 
 #[tokio::test]
-async fn an_answer_may_come_on_the_stream_for_everything() {
+async fn an_answer_may_come_on_the_general_stream() {
     let server = scripted::serve(|asked| match (asked.verb.as_str(), asked.method()) {
         ("POST", "resources/read") => Some(Reply::accepted()),
         ("GET", _) => {
@@ -216,4 +217,84 @@ async fn an_answer_may_come_on_the_stream_for_everything() {
     })
     .await;
     assert_eq!(read(&toolset(&server.url)).await, Ok(hello()));
+}
+
+/// Returns the error for a server that repeats `said`, at its URL with this query and this header.
+async fn repeated(said: &'static str, query: &str, name: &str, value: &str) -> String {
+    let script = move |asked: &Asked| {
+        (asked.method() == "resources/read").then(|| {
+            let error = json!({"code": -32000, "message": said});
+            Reply::json(&json!({"jsonrpc": "2.0", "id": asked.id(), "error": error}))
+        })
+    };
+    let server = scripted::serve(script).await;
+    let endpoint = McpEndpoint::new(format!("{}{query}", server.url)).header(name, value);
+    read(&McpToolset::builder(endpoint).name("s").build().unwrap()).await.unwrap_err().to_string()
+}
+
+#[tokio::test]
+async fn short_keys_and_their_forms_in_urls_are_hidden() {
+    for (said, query, name, value) in [
+        ("<ab12>", "", "x-pass", "ab12"),
+        ("<c=1234>", "", "cookie", "c=1234"),
+        ("<k%2Fey%2B1%20%3D%20x>", "", "x-key", " k/ey+1 = x "),
+        ("<k%2fey%2b1+%3d+x>", "", "x-key", "k/ey+1 = x"),
+        ("<sk-1>", "?sk-1", "x-a", "a"),
+        ("<sk-1>", "?v=1&sk%2D1", "x-a", "a"),
+        ("<sk-1>", "?key=sk%2D1", "x-a", "a"),
+    ] {
+        let shown = repeated(said, query, name, value).await;
+        assert_eq!(shown, "the MCP server `s` refused: <…> (-32000)", "{said} {query}");
+    }
+}
+
+#[tokio::test]
+async fn all_names_of_this_machine_lead_to_it() {
+    let server = scripted::serve(|_| None).await;
+    for host in ["localhost", "localhost.", "mcp.localhost", "127.1"] {
+        let url = server.url.replace("127.0.0.1", host);
+        let endpoint = McpEndpoint::new(url).header("x-key", "hush-1");
+        assert_eq!(read(&McpToolset::builder(endpoint).build().unwrap()).await, Ok(hello()), "{host}");
+    }
+}
+
+// The server sends the head and then nothing: only what it announces can be judged.
+#[tokio::test]
+async fn an_answer_that_announces_too_many_bytes_is_refused_at_once() {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 4001\r\n\r\n";
+    let held = |asked: &Asked| (asked.method() == "resources/read").then(|| Reply::Held(head.to_owned()));
+    let server = scripted::serve(held).await;
+    let toolset = McpToolset::builder(McpEndpoint::new(&server.url)).name("s").max_message_bytes(4_000);
+    let read =
+        tokio::time::timeout(std::time::Duration::from_secs(20), async { read(&toolset.build().unwrap()).await });
+    assert_eq!(read.await.unwrap(), Err(McpError::TooLarge { server: "s".to_owned(), limit: 4_000 }));
+}
+
+/// Lets all other tasks run until none of them can do more.
+async fn yield_often() {
+    for _ in 0..300 {
+        tokio::task::yield_now().await;
+    }
+}
+
+// The status is known: a body that does not end costs five seconds, not the time of the call.
+#[tokio::test]
+async fn the_body_of_a_refusal_is_waited_for_five_seconds() {
+    let head = "HTTP/1.1 500 Internal Server Error\r\ncontent-length: 100\r\n\r\nout of paper";
+    let held = |asked: &Asked| (asked.method() == "resources/read").then(|| Reply::Held(head.to_owned()));
+    let server = scripted::serve(held).await;
+    let clock = HeldClock::default();
+    let toolset = McpToolset::builder(McpEndpoint::new(&server.url)).name("s").clock(Arc::new(clock.clone()));
+    let toolset = toolset.build().unwrap();
+    let mut reading = std::pin::pin!(read(&toolset));
+    let mut rounds = 0;
+    let error = loop {
+        rounds += 1;
+        assert!(rounds < 1_000, "the call does not end");
+        tokio::select! {
+            read = &mut reading => break read.unwrap_err(),
+            () = yield_often() => { clock.wake_all_of(std::time::Duration::from_secs(5)); }
+        }
+    };
+    assert!(error.to_string().contains("HTTP 500: out of paper"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! What cannot be used is refused by name, and no secret is shown.
+//! Set-up errors name the part at fault, and show no secret.
 
 use pleach_mcp::{McpCommand, McpEndpoint, McpServer, McpSetupError, McpToolset};
 
@@ -6,7 +6,6 @@ fn refused(server: impl Into<McpServer>) -> McpSetupError {
     McpToolset::builder(server).name("s").build().unwrap_err()
 }
 
-// Issue 13, Build 2: the error names what is at fault.
 #[test]
 fn what_cannot_be_used_is_named() {
     let endpoint = || McpEndpoint::new("https://example.com/mcp");
@@ -22,6 +21,12 @@ fn what_cannot_be_used_is_named() {
         (refused(endpoint().header("x y", "hush")), "cannot get the header `x y`: its name has characters"),
         (refused(endpoint().header("x-key", "hush\n")), "cannot get the header `x-key`: its value has a line break"),
         (refused(endpoint().header("Mcp-Session-Id", "1")), "`Mcp-Session-Id`: the protocol sets it itself"),
+        (refused(endpoint().header("Host", "hush")), "cannot get the header `Host`: the protocol sets it itself"),
+        (refused(endpoint().header("TE", "hush")), "cannot get the header `TE`: the connection sets it itself"),
+        (refused(endpoint().header("Connection", "hush")), "`Connection`: the connection sets it itself"),
+        (refused(endpoint().header("transfer-encoding", "hush")), "the connection sets it itself"),
+        (refused(McpEndpoint::new("http://example.com/mcp?hush")), "at `example.com` without encryption"),
+        (refused(McpEndpoint::new("http://[::ffff:10.0.0.1]/?hush")), "at `[::ffff:a00:1]` without encryption"),
         (refused(far().header("x-key", "hush")), "at `example.com` without encryption: use https"),
         (refused(McpEndpoint::new("http://example.com/mcp?key=hush")), "at `example.com` without encryption"),
         (refused(far().session_headers(|_| async { Ok([("x-key", "hush")]) })), "without encryption"),
@@ -35,7 +40,10 @@ fn what_cannot_be_used_is_named() {
     }
     assert!(McpToolset::builder(far()).build().is_ok());
     assert!(McpToolset::builder(far().header("x-key", "k").allow_plain_http()).build().is_ok());
-    assert!(McpToolset::builder(McpEndpoint::new("http://[::1]:8000").header("x-key", "k")).build().is_ok());
+    for host in ["[::1]", "[::ffff:127.0.0.1]", "localhost", "localhost.", "mcp.localhost"] {
+        let endpoint = McpEndpoint::new(format!("http://{host}:8000/mcp?hush")).header("x-key", "k");
+        assert!(McpToolset::builder(endpoint).build().is_ok(), "{host}");
+    }
 }
 
 #[test]

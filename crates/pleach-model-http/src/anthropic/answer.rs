@@ -1,4 +1,4 @@
-//! An answer that comes as a whole, and what it shares with a streamed one.
+//! Reads an answer that is not streamed, with the functions that streamed ones share.
 
 use pleach_core::{Content, FunctionCall, Map, Owned, Part};
 use pleach_model::{LlmResponse, ModelError};
@@ -24,7 +24,7 @@ pub(super) fn read(reading: &Reading<'_>, message: &Value) -> Result<LlmResponse
     whole(reading, parts, (finish, faults.into_text()), &usage, version)
 }
 
-/// Makes the response of all parts, with the end of the answer and what is wrong with the arguments of its calls.
+/// Makes the response of all parts, with the finish reason and the faults of the arguments of its calls.
 ///
 /// # Errors
 /// The provider failed.
@@ -50,8 +50,8 @@ pub(super) fn whole(
     Ok(response)
 }
 
-/// The part of a block. A block of a kind that has no part is left out, and so is a call without a name, or whose
-/// input cannot be read, which is noted.
+/// Returns the part of a block. A block of a kind without a part is left out. A call without a name, or with an input that cannot be
+/// read, is left out and noted.
 pub(super) fn part(block: &Map, faults: &mut CallFaults) -> Option<Part> {
     let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let signature = |key: &str| Some(text(key)).filter(|text| !text.is_empty()).map(|text| text.into_bytes().into());
@@ -78,18 +78,18 @@ pub(super) fn part(block: &Map, faults: &mut CallFaults) -> Option<Part> {
     }
 }
 
-/// The tokens used, as they are reported so far.
+/// The numbers of tokens that have been reported so far.
 #[derive(Default)]
 pub(super) struct Usage(Map);
 
 impl Usage {
-    /// Takes over what a report has; counts are totals, not differences.
+    /// Takes the numbers of a report. They are totals, not differences.
     pub(super) fn take(&mut self, usage: Option<&Value>) {
         let counts = usage.and_then(Value::as_object).into_iter().flatten();
         self.0.extend(counts.filter(|(_, count)| !count.is_null()).map(|(key, count)| (key.clone(), count.clone())));
     }
 
-    /// The counts in google-genai's words: the prompt has its cached tokens, the answer not its thoughts.
+    /// Returns the usage as google-genai counts it: the prompt includes cached tokens, the answer excludes thoughts.
     fn counts(&self) -> Owned {
         let count = |key: &str| self.0.get(key).and_then(Value::as_u64);
         let (read, written) = (count("cache_read_input_tokens"), count("cache_creation_input_tokens"));

@@ -1,4 +1,4 @@
-//! A conversation as messages of content blocks.
+//! Writes a conversation as messages of content blocks.
 
 use pleach_core::{Blob, Content, FunctionResponse, Part};
 use pleach_model::{LlmRequest, ModelError};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::history::{CallIds, MISSING_RESULT, base64, bytes, code_as_text, media_as_text, media_type};
 use crate::wire::unsupported;
 
-/// Writes the messages of a request: user and assistant in turn.
+/// Writes the messages of a request, alternating between user and assistant.
 pub(super) fn of(model: &str, request: &LlmRequest) -> Result<Vec<Value>, ModelError> {
     let takes = |id: &str| id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     let mut writer = Writer { model, turns: Vec::new(), ids: CallIds::new(takes) };
@@ -28,18 +28,18 @@ pub(super) fn of(model: &str, request: &LlmRequest) -> Result<Vec<Value>, ModelE
     Ok(messages)
 }
 
-/// Contents of one role that follow each other.
+/// Consecutive contents of one role.
 #[derive(Default)]
 struct Turn {
     is_user: bool,
-    /// The results of the calls of the turn before; they have to come first.
+    /// The results of the calls of the previous turn. They have to come first.
     results: Vec<(String, Value)>,
     blocks: Vec<Value>,
     calls: Vec<String>,
 }
 
 impl Turn {
-    /// Writes the message, with a result for each open call, and hands on the calls that it makes.
+    /// Writes the message, with a result for each open call, and returns the calls that it makes.
     fn into_message(mut self, unanswered: &mut Vec<String>) -> Value {
         let mut blocks: Vec<Value> = Vec::new();
         for id in unanswered.drain(..) {
@@ -63,9 +63,9 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// The turn of a role: the last one if it is of that role.
+    /// Returns the turn of a role: the last turn if it has that role, otherwise a new one.
     fn turn(&mut self, is_user: bool) -> &mut Turn {
-        // A model's calls are answered by the user's turn, even where the history has none.
+        // A user turn must answer the model's calls, even if the history has none.
         if self.turns.last().is_none_or(|turn| turn.is_user != is_user || (!is_user && !turn.calls.is_empty())) {
             if !is_user && self.turns.last().is_some_and(|turn| !turn.is_user) {
                 self.turns.push(Turn { is_user: true, ..Turn::default() });
@@ -149,7 +149,7 @@ impl Writer<'_> {
     }
 }
 
-/// A thought with its signature, as it came: one without a text is redacted, one with an empty text is not. Thoughts of
+/// Returns a thought with its signature, unchanged. A thought without a text is redacted, one with an empty text is not. Thoughts of
 /// other models have no signature that the provider takes.
 fn thinking(part: &Part) -> Option<Value> {
     let signature = std::str::from_utf8(part.thought_signature.as_ref()?.as_ref()).ok()?;
@@ -159,7 +159,7 @@ fn thinking(part: &Part) -> Option<Value> {
     }
 }
 
-/// The block of a text; the provider refuses a blank one.
+/// Returns the block of a text; `None` if it is blank, which the provider refuses.
 fn text_block(text: String) -> Option<Value> {
     (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}))
 }
@@ -168,7 +168,7 @@ fn result_block(id: &str, content: Value, is_error: bool) -> Value {
     json!({"type": "tool_result", "tool_use_id": id, "content": content, "is_error": is_error})
 }
 
-/// The content of a result: its text, with media a list.
+/// Returns the content of a result: its text, or a list if it has media.
 fn result(response: &FunctionResponse) -> Value {
     let text = result_text(response);
     let media: Vec<Value> = response
@@ -184,7 +184,7 @@ fn result(response: &FunctionResponse) -> Value {
     Value::Array(text_block(text).into_iter().chain(media).collect())
 }
 
-/// The text of a result: `content` of MCP tools, the value of `{"result": value}`, else all of it as JSON.
+/// Returns the text of a result: the `content` of MCP tools, the value of `{"result": value}`, or the whole result as JSON.
 fn result_text(response: &FunctionResponse) -> String {
     let Some(members) = response.response.as_ref().filter(|members| !members.is_empty()) else { return String::new() };
     let as_text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -203,12 +203,12 @@ fn result_text(response: &FunctionResponse) -> String {
     }
 }
 
-/// The text in the place of media that cannot be sent.
+/// Returns the text that replaces media that cannot be sent.
 fn placeholder(kind: &str) -> Value {
     json!({"type": "text", "text": format!("[media of {kind}]")})
 }
 
-/// The block of an image or a PDF; `None` for other media.
+/// Returns the block of an image or a PDF; `None` for other media.
 fn media_block(blob: &Blob) -> Option<Value> {
     let kind = media_type(blob);
     let block = match kind.as_str() {

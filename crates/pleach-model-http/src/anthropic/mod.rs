@@ -14,10 +14,10 @@ use crate::HttpModelBuilder;
 use crate::schema::Dialect;
 use crate::wire::{Decoder, Prepared, Provider, Reading, Wire};
 
-/// Makes a model of Anthropic.
+/// Makes a builder for a model of Anthropic.
 ///
-/// The key is that of `ANTHROPIC_API_KEY`, the base URL that of `ANTHROPIC_BASE_URL` or Anthropic's. An answer has at most
-/// 8,192 tokens unless the agent's settings say otherwise. ADK: `AnthropicLlm`
+/// By default the key is read from `ANTHROPIC_API_KEY`, and the base URL from `ANTHROPIC_BASE_URL` or Anthropic's own is used. An answer
+/// has at most 8,192 tokens unless the agent's settings say otherwise. ADK: `AnthropicLlm`
 ///
 /// ```no_run
 /// # fn main() -> Result<(), pleach_model_http::ModelSetupError> {
@@ -52,7 +52,7 @@ impl Wire for Anthropic {
         &schema::DIALECT
     }
 
-    // A schema of the answer is a tool that must be called, so that no other can be.
+    // An output schema is sent as a tool that must be called, so no other tool can be.
     fn capabilities(&self, _: bool) -> ModelCapabilities {
         ModelCapabilities::default().pairs_calls_by_id(true)
     }

@@ -1,4 +1,4 @@
-//! Answers by schema: a tool that the model calls with its answer.
+//! [`OutputTool`]: a tool that the model calls with an answer of a schema.
 
 use pleach_core::{Content, Part};
 use pleach_model::{LlmRequest, LlmResponse};
@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 use super::schema::DIALECT;
 use crate::schema::{Keys, fit_answer};
 
-/// The tool's name.
+/// The name of the tool.
 pub(super) const NAME: &str = "structured_output";
 const VALUE: &str = "response";
 
-/// The tool of a request with a schema. Beside other tools it is the call that ends the answer.
+/// The tool of a request with an output schema. With other tools in the request, a call of this one ends the answer.
 pub(super) struct OutputTool {
     input: Value,
-    /// Whether the answer is a member of the input, which has to be an object.
+    /// Whether the answer is wrapped in a member of the input, because the input has to be an object.
     is_nested: bool,
-    /// The fields that have other names for the provider.
+    /// The fields that are renamed for the provider.
     keys: Option<Keys>,
 }
 
@@ -45,7 +45,7 @@ impl OutputTool {
         })
     }
 
-    /// How the call is demanded; beside other tools, one of all. While the model thinks no call can be forced.
+    /// Returns how the call is forced: this tool if it is the only one, otherwise any tool. While the model thinks, no call can be forced.
     pub(super) fn choice(thinks: bool, is_alone: bool) -> Value {
         match (thinks, is_alone) {
             (true, _) => json!({"type": "auto", "disable_parallel_tool_use": true}),
@@ -54,12 +54,12 @@ impl OutputTool {
         }
     }
 
-    /// Whether the pieces of the input are pieces of the answer.
+    /// Returns true if the pieces of the input are pieces of the answer.
     pub(super) fn streams(&self) -> bool {
         !self.is_nested && self.keys.is_none()
     }
 
-    /// Puts the answer in the place of the call; thoughts are kept.
+    /// Replaces the call by the answer, and keeps thoughts.
     pub(super) fn unwrap(&self, response: &mut LlmResponse) {
         let Some(content) = &mut response.content else { return };
         let call = content.function_calls().find(|call| call.name.as_deref() == Some(NAME));

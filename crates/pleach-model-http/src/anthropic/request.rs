@@ -1,4 +1,4 @@
-//! The body of a request.
+//! Writes the body of a request.
 
 use pleach_model::{GenerateConfig, LlmRequest, ModelCall, ModelError};
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use crate::functions::{callable, parameters};
 use crate::settings::refuse_unsupported;
 use crate::wire::Prepared;
 
-/// The tokens of an answer when the settings name no number; the provider demands one.
+/// The most tokens of an answer, if the settings name no number. The provider requires one.
 const MAX_TOKENS: u32 = 8_192;
 
 /// Writes the request.
@@ -42,7 +42,7 @@ pub(super) fn prepare(model: &str, call: &ModelCall<'_>) -> Result<Prepared, Mod
     set("service_tier", config.service_tier.as_ref().map(|tier| json!(tier)));
     let thinking = thinking(config);
     let thinks = thinking.as_ref().is_some_and(|thinking| thinking["type"] != "disabled");
-    // The provider refuses them while the model thinks.
+    // The provider refuses these settings while the model thinks.
     if !thinks {
         set("temperature", config.temperature.map(Value::from));
         set("top_p", config.top_p.map(Value::from));
@@ -68,7 +68,7 @@ pub(super) fn prepare(model: &str, call: &ModelCall<'_>) -> Result<Prepared, Mod
     Ok(Prepared { version: Some("v1".to_owned()), path: "messages".to_owned(), body })
 }
 
-/// How much the model thinks: a budget of tokens, or as much as it finds right (-1, or a level).
+/// Returns the thinking mode: a budget of tokens, or adaptive (-1, or a level).
 fn thinking(config: &GenerateConfig) -> Option<Value> {
     let thinking = config.thinking_config.as_ref()?;
     match thinking.thinking_budget {
@@ -92,7 +92,7 @@ fn tools(model: &str, request: &LlmRequest) -> Result<Vec<Value>, ModelError> {
     Ok(tools.collect())
 }
 
-/// The names of the functions of which one must be called; none of them for any.
+/// Returns the functions of which one must be called. The list is empty if any function may be.
 fn required(config: &GenerateConfig) -> Option<&[String]> {
     let calling = config.tool_config.as_ref()?.function_calling_config.as_ref()?;
     (calling.mode.as_deref() == Some("ANY")).then(|| calling.allowed_function_names.as_deref().unwrap_or_default())

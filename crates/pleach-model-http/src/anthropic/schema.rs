@@ -1,14 +1,14 @@
-//! JSON Schemas as Anthropic takes them.
+//! Rewrites JSON Schemas for Anthropic.
 
 use crate::schema::Dialect;
 
-/// The provider refuses a request with a property of another name.
+/// Returns true if the provider takes a property of this name. It refuses a request with any other.
 pub(super) static DIALECT: Dialect = Dialect {
     takes_key: |name| {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
         (1..=64).contains(&name.len()) && name.bytes().all(is_plain)
     },
     rewrite: |_| {},
-    // An answer is a call, whose arguments are an object: that of `OutputTool`.
+    // An answer of a schema is a call of `OutputTool`, whose arguments are an object.
     wraps_answers: false,
 };

@@ -1,4 +1,4 @@
-//! A streamed answer: blocks that begin, grow and end, by index.
+//! Reads a streamed answer: blocks that begin, grow and end, by index.
 
 use std::collections::HashMap;
 
@@ -12,13 +12,13 @@ use crate::arguments::{ArgumentText, CallFaults};
 use crate::finish::Finish;
 use crate::wire::{Amount, Decoder, Reading, has_words, index};
 
-/// Reads the events of one answer.
+/// A decoder for the events of one answer.
 pub(super) struct MessageStream<'a> {
     reading: Reading<'a>,
     output: Option<OutputTool>,
-    /// In the order in which they began.
+    /// The blocks, in the order in which they began.
     blocks: Vec<Block>,
-    /// The block that has each index now: some servers use an index again.
+    /// The current block of each index. Some servers reuse an index.
     places: HashMap<u64, usize>,
     /// The last block of each id.
     by_id: HashMap<String, usize>,
@@ -29,7 +29,7 @@ pub(super) struct MessageStream<'a> {
     amount: Amount,
 }
 
-/// A block so far, and the text of a call's input.
+/// A growing block, with the text of a call's input.
 struct Block {
     block: Map,
     input: ArgumentText,
@@ -41,7 +41,7 @@ impl Block {
         Self { block, input: ArgumentText::default(), is_open: true }
     }
 
-    /// Opens the block once more. Input that comes with its second beginning is kept.
+    /// Opens the block again. Input that comes with its second beginning is kept.
     fn begin_again(&mut self, block: &Map) {
         self.is_open = true;
         let input = block.get("input").filter(|input| input.as_object().is_some_and(|input| !input.is_empty()));
@@ -54,15 +54,15 @@ impl Block {
         self.block.get("type").and_then(Value::as_str) == Some("tool_use")
     }
 
-    /// Whether the input of a call is whole, in pieces or in the block itself.
+    /// Returns true if the input of a call is whole, in pieces or in the block itself.
     fn has_input(&self) -> bool {
         let own = self.block.get("input").and_then(Value::as_object);
         self.input.is_whole() || own.is_some_and(|own| !own.is_empty() && self.input.is_blank())
     }
 
-    /// Returns the part of the block, with the input that came in pieces. A call whose input cannot be read is noted.
+    /// Returns the part of the block, with the input that came in pieces. A call with an unreadable input is noted.
     fn into_part(mut self, faults: &mut CallFaults) -> Option<Part> {
-        // The provider runs the tools of other blocks.
+        // The provider itself runs the tools of other blocks.
         let has_name = self.block.get("name").and_then(Value::as_str).is_some_and(|name| !name.is_empty());
         if self.is_call() && has_name && !self.input.is_blank() {
             match self.input.read() {
@@ -135,7 +135,7 @@ impl<'a> MessageStream<'a> {
         }
     }
 
-    /// The block that begins again: it has the id and the name, and is open at this index, or was stopped before its input was whole.
+    /// Returns the block that begins again. It has this id and name, and is open at this index, or was stopped before its input was whole.
     fn begun_before(&self, index: u64, block: &Map) -> Option<usize> {
         let place = *self.by_id.get(id_of(block)?)?;
         let begun = &self.blocks[place];
@@ -144,7 +144,7 @@ impl<'a> MessageStream<'a> {
         (is_same && continues).then_some(place)
     }
 
-    /// The block of an index, begun as one of this kind if there is none.
+    /// Returns the block of an index. If there is none, begins one of this kind.
     fn block(&mut self, index: u64, kind: &str) -> &mut Block {
         let place = *self.places.entry(index).or_insert(self.blocks.len());
         if place == self.blocks.len() {
@@ -154,7 +154,7 @@ impl<'a> MessageStream<'a> {
         &mut self.blocks[place]
     }
 
-    /// Whether a block is the call that holds the answer.
+    /// Returns true if a block is the call that holds the answer.
     fn is_output(&self, block: &Map) -> bool {
         self.output.is_some() && block.get("name") == Some(&json!(output::NAME))
     }

@@ -1,4 +1,4 @@
-//! An answer, or a chunk of one.
+//! Reads an answer, or a chunk of one.
 // L214, L219
 
 use pleach_core::{Content, ModelInfo, Owned, Part};
@@ -10,7 +10,7 @@ use crate::distinct::distinct;
 use crate::finish::{Finish, malformed_calls};
 use crate::wire::{MOST_PARTS, Reading, index};
 
-/// Reads an answer that comes as a whole.
+/// Reads an answer that is not streamed.
 pub(super) fn whole(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse, ModelError> {
     let mut faults = CallFaults::default();
     let mut response = chunk(reading, answer, candidate(answer).or_else(|| any_candidate(answer)), &mut faults)?;
@@ -20,7 +20,7 @@ pub(super) fn whole(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse
     let is_fault = finish.is_some_and(|finish| finish.has_failed() || finish.is_stop());
     if has_parts || reason == Some("STOP") {
         response.error_code = None;
-        // A failure and a stopped answer show the words of the provider.
+        // A failure and a stopped answer show the provider's message.
         if !is_fault {
             response.error_message = None;
         }
@@ -37,8 +37,8 @@ pub(super) fn whole(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse
     Ok(response)
 }
 
-/// Gives a whole answer the end that its reason means, or that of calls which cannot be read. Reasons of an answer without calls stay the
-/// errors that they are.
+/// Sets the end of a whole answer: the one that its finish reason means, or the one of unreadable calls. In an answer without calls, finish
+/// reasons stay errors.
 ///
 /// # Errors
 /// The provider failed.
@@ -64,22 +64,22 @@ pub(super) fn conclude(
     Ok(())
 }
 
-/// The candidate that counts: one is asked for, the first.
+/// Returns the candidate that is used: the first. The request asks for one.
 pub(super) fn candidate(answer: &Value) -> Option<&Value> {
     candidates(answer).find(|candidate| number(candidate) == 0)
 }
 
-/// The first candidate of any number, for servers that number their only one in another way.
+/// Returns the first candidate with any number, for servers that number their only candidate differently.
 pub(super) fn any_candidate(answer: &Value) -> Option<&Value> {
     candidates(answer).next()
 }
 
-/// The number of a candidate.
+/// Returns the number of a candidate.
 pub(super) fn number(candidate: &Value) -> u64 {
     index(candidate.get("index")).unwrap_or(0)
 }
 
-/// Whether a candidate names the reason of its end.
+/// Returns true if a candidate has a finish reason.
 pub(super) fn ends(candidate: &Value) -> bool {
     Finish::read(candidate.get("finishReason")).is_some()
 }
@@ -88,8 +88,8 @@ fn candidates(answer: &Value) -> impl Iterator<Item = &Value> {
     answer.get("candidates").and_then(Value::as_array).into_iter().flatten().filter(|candidate| candidate.is_object())
 }
 
-/// Reads a chunk with its candidate as the aggregator wants it: an error of the prompt, or the message for a finish reason. Calls that
-/// cannot be read are noted.
+/// Reads a chunk with its candidate as the aggregator expects it, with the error of the prompt or the message of a finish reason. Unreadable
+/// calls are noted.
 pub(super) fn chunk(
     reading: &Reading<'_>,
     answer: &Value,
@@ -129,10 +129,10 @@ pub(super) fn chunk(
     Ok(response)
 }
 
-/// Reads the content part by part. One that cannot be read is left out, with a warning.
+/// Reads the content part by part. An unreadable part is left out, with a warning.
 ///
 /// # Errors
-/// A call with members of another shape: the others must not run without it. Content that is no object.
+/// The content is not an object, or a call has members of another shape: the other calls must not run without it.
 fn read_content(reading: &Reading<'_>, mut content: Value, faults: &mut CallFaults) -> Result<Content, ModelError> {
     let parts = content.get_mut("parts").map(Value::take);
     let mut content: Content =
@@ -157,7 +157,7 @@ fn read_parts(reading: &Reading<'_>, parts: Vec<Value>, faults: &mut CallFaults)
         let called = part
             .get("functionCall")
             .map(|call| call.get("name").and_then(Value::as_str).unwrap_or_default().to_owned());
-        // Arguments that are a JSON text become what the text says.
+        // Arguments that are a JSON text are parsed.
         if let Some(arguments) = part.pointer_mut("/functionCall/args") {
             match arguments::of_value(Some(arguments)) {
                 Ok(read) => *arguments = Value::Object(read),

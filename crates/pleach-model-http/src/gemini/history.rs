@@ -1,4 +1,4 @@
-//! Calls and their responses in a history, as the API demands them.
+//! Arranges calls and their responses in a history as the API demands.
 //!
 //! The API refuses a call without a response, a response without a call, and responses that do not follow their calls. It
 //! reads the key `$ref` in a response as a reference to media.
@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 
 use crate::wire::MISSING_RESULT;
 
-/// A content and a part of it, by their places.
+/// The places of a content and of a part in it.
 type Place = (usize, usize);
 
-/// Puts the responses to the calls of a content after it: one for each call, in the order of the calls.
+/// Puts the responses to the calls of a content after it, one for each call, in the order of the calls.
 ///
-/// Contents that are as they must be stay shared. A call without a response gets one that says so, and of several responses
-/// to one call the last is kept. A response without a call becomes a text, unless a cache may hold the call (`is_cached`).
+/// Contents that are correct already stay shared. A call without a response gets one that says so. If a call has several responses, the last
+/// one is kept. A response without a call becomes a text, unless a cache may hold the call (`is_cached`).
 pub(super) fn pair(contents: &[SharedContent], is_cached: bool) -> Vec<SharedContent> {
     let mut pairs = Pairs::of(contents);
     pairs.leave_what_is_in_place(contents);
@@ -35,16 +35,16 @@ pub(super) fn pair(contents: &[SharedContent], is_cached: bool) -> Vec<SharedCon
     paired
 }
 
-/// Which response answers which call.
+/// The pairs of calls and responses.
 #[derive(Default)]
 struct Pairs {
-    /// By the content of the calls: the response to each of them.
+    /// The response to each call, by the content of the calls.
     answers: HashMap<usize, Vec<Option<Place>>>,
-    /// The responses that answer a call, those that a later one replaces included.
+    /// The responses that answer a call, including those that a later one replaces.
     taken: HashSet<Place>,
-    /// The responses to calls that the history does not have.
+    /// The responses whose calls are not in the history.
     orphans: HashSet<Place>,
-    /// The calls by id; of equal ids in one content the first is answered first.
+    /// The calls by id. If ids are equal in one content, the first call is answered first.
     by_id: HashMap<String, VecDeque<Place>>,
     /// The calls by function, for responses without an id.
     by_name: HashMap<String, VecDeque<Place>>,
@@ -70,7 +70,7 @@ impl Pairs {
         self.answers.entry(place.0).or_default().push(None);
         if let Some(id) = given(call.id.as_deref()) {
             let open = self.by_id.entry(id.to_owned()).or_default();
-            // Some models number their calls anew in each answer.
+            // Some models number the calls of each answer from the start.
             open.retain(|other| other.0 == place.0);
             open.push_back(place);
         }
@@ -104,7 +104,7 @@ impl Pairs {
         }
     }
 
-    /// Forgets the pairs that the history has as they must be.
+    /// Removes the pairs that are correct in the history already.
     fn leave_what_is_in_place(&mut self, contents: &[SharedContent]) {
         let Self { answers, taken, .. } = self;
         answers.retain(|number, answers| {
@@ -121,7 +121,7 @@ impl Pairs {
         });
     }
 
-    /// A content without the responses that are put elsewhere; `None` when nothing is left.
+    /// Returns a content without the responses that are moved; `None` if nothing is left.
     fn rest(&self, content: &SharedContent, number: usize, is_cached: bool) -> Option<SharedContent> {
         let is_taken = |place: usize| self.taken.contains(&(number, place));
         let becomes_text = |place: usize| !is_cached && self.orphans.contains(&(number, place));
@@ -144,18 +144,18 @@ impl Pairs {
     }
 }
 
-/// An id that says something.
+/// Returns an id unless it is empty.
 fn given(id: Option<&str>) -> Option<&str> {
     id.filter(|id| !id.is_empty())
 }
 
-/// Whether a response has the id of its call, as far as the call has one.
+/// Returns true if a response has the id of its call, or if the call has none.
 fn has_id_of(response: &Part, call: &FunctionCall) -> bool {
     let own = response.function_response.as_ref().and_then(|response| given(response.id.as_deref()));
     given(call.id.as_deref()).is_none_or(|id| own == Some(id))
 }
 
-/// The part that answers a call: its response, with the id of the call, or one that says that there is none.
+/// Returns the part that answers a call: its response, with the id of the call, or one that says that there is none.
 fn response_part(call: &FunctionCall, response: Option<&Part>) -> Part {
     let mut part = response.cloned().unwrap_or_else(|| {
         let error = Map::from_iter([("error".to_owned(), json!(MISSING_RESULT))]);
@@ -173,7 +173,7 @@ fn as_text(response: &FunctionResponse) -> Part {
     Part::text(format!("Result of `{name}`: {result}"))
 }
 
-/// Writes a result that has the key `$ref` as a text, in the JSON of a function response.
+/// Turns a result with the key `$ref` into a text, in the JSON of a function response.
 pub(super) fn hide_references(response: &mut Value) {
     if !has_reference(response) {
         return;
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn as_many_responses_follow_as_there_are_calls_in_their_order() {
-        // As it must be.
+        // The history is correct already.
         check(
             vec![
                 ("model", vec![call("a", "f"), call("b", "g")]),
@@ -232,7 +232,7 @@ mod tests {
             ],
             &[&["call a", "call b"], &["a:1", "b:2"]],
         );
-        // In another order, apart, with other parts between, and one never.
+        // Responses in another order, apart from each other, with other parts between, and one missing.
         check(
             vec![
                 ("user", vec![Part::text("hi")]),

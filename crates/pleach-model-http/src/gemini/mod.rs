@@ -13,10 +13,10 @@ use crate::HttpModelBuilder;
 use crate::schema::Dialect;
 use crate::wire::{Decoder, Prepared, Provider, Reading, Wire};
 
-/// Makes a model of Gemini.
+/// Makes a builder for a model of Gemini.
 ///
-/// The key is that of `GOOGLE_API_KEY` or `GEMINI_API_KEY`, the base URL that of `GOOGLE_GEMINI_BASE_URL` or Google's. A base
-/// URL that ends in a version of the API (`…/v1alpha`) replaces `v1beta`; a request's HTTP options can set the version, too.
+/// By default the key is read from `GOOGLE_API_KEY` or `GEMINI_API_KEY`, and the base URL from `GOOGLE_GEMINI_BASE_URL` or Google's own is
+/// used. A base URL that ends in a version of the API (`…/v1alpha`) replaces `v1beta`. The HTTP options of a request can also set the version.
 /// ADK: `Gemini`
 ///
 /// ```no_run

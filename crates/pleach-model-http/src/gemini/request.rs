@@ -1,4 +1,4 @@
-//! The body of a request.
+//! Writes the body of a request.
 // L211, L212
 
 use pleach_core::to_camel;
@@ -10,7 +10,7 @@ use super::schema::DIALECT;
 use crate::schema::fit_answer;
 use crate::wire::{Prepared, unsupported};
 
-/// The settings that are beside `generationConfig`.
+/// The settings that are outside `generationConfig`.
 const BESIDE: [&str; 5] = ["safetySettings", "tools", "toolConfig", "cachedContent", "serviceTier"];
 
 /// Writes the request.
@@ -31,7 +31,7 @@ pub(super) fn prepare(model: &str, call: &ModelCall<'_>) -> Result<Prepared, Mod
     if let Some(instruction) = request.config.system_instruction.take().filter(|text| !text.is_empty()) {
         body.insert("systemInstruction".to_owned(), json!({"parts": [{"text": instruction}], "role": "user"}));
     }
-    // The key's backend has no labels, and takes JSON Schema as it is.
+    // The backend for keys has no labels, and takes JSON Schema unchanged.
     request.config.labels = None;
     let schema = request.config.response_schema.take();
     let schema = request.config.response_json_schema.take().or(schema);
@@ -48,14 +48,14 @@ pub(super) fn prepare(model: &str, call: &ModelCall<'_>) -> Result<Prepared, Mod
     Ok(Prepared { version, path: path(model, call.streaming), body })
 }
 
-/// The path of a model or of a tuned model, `tunedModels/…`.
+/// Returns the path of a model or of a tuned model, `tunedModels/…`.
 fn path(model: &str, streaming: bool) -> String {
     let model = if model.contains('/') { model.to_owned() } else { format!("models/{model}") };
     let method = if streaming { "streamGenerateContent?alt=sse" } else { "generateContent" };
     format!("{model}:{method}")
 }
 
-/// Refuses settings that the key's backend has not.
+/// Refuses settings that the backend for keys does not have.
 fn refuse_unsupported(model: &str, config: &GenerateConfig) -> Result<(), ModelError> {
     for (name, is_set) in [
         ("routing_config", config.routing_config.is_some()),
@@ -70,7 +70,7 @@ fn refuse_unsupported(model: &str, config: &GenerateConfig) -> Result<(), ModelE
     Ok(())
 }
 
-/// Removes the names of media, which the key's backend refuses.
+/// Removes the names of media, which the backend for keys refuses.
 fn drop_display_names(content: &mut Value) {
     let parts = content.get_mut("parts").and_then(Value::as_array_mut);
     for part in parts.into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! JSON Schemas as Gemini reads them.
+//! Rewrites JSON Schemas for Gemini.
 
 use pleach_core::Map;
 use serde_json::{Value, json};
@@ -7,8 +7,8 @@ use crate::schema::Dialect;
 
 pub(super) static DIALECT: Dialect = Dialect { takes_key: |_| true, rewrite, wraps_answers: false };
 
-/// Rewrites what Gemini refuses or does not read: keywords beside a reference, `const`, values of several types in an `enum`, and names of
-/// unknown properties in `required`.
+/// Rewrites keywords that Gemini refuses or ignores: keywords next to a reference, `const`, values of several types in an `enum`, and unknown
+/// properties in `required`.
 fn rewrite(schema: &mut Map) {
     require_known(schema);
     list_values(schema);
@@ -24,7 +24,7 @@ fn require_known(schema: &mut Map) {
     }
 }
 
-/// A reference has nothing beside it but its definitions.
+/// Removes all keywords next to a reference except definitions.
 fn part_reference(schema: &mut Map) {
     let is_alone = schema.keys().all(|keyword| keyword.starts_with('$'));
     if is_alone || schema.contains_key("anyOf") {
@@ -35,7 +35,7 @@ fn part_reference(schema: &mut Map) {
     }
 }
 
-/// Fixed values are texts or numbers; those of other types are alternatives.
+/// Rewrites fixed values. An `enum` may only have texts or numbers, so values of other types become alternatives.
 fn list_values(schema: &mut Map) {
     let values = match (schema.remove("const"), schema.remove("enum")) {
         (Some(only), _) => vec![only],

@@ -1,4 +1,4 @@
-//! A streamed answer.
+//! Reads a streamed answer.
 // L216, L217
 
 use pleach_model::{Aggregator, LlmResponse, ModelError};
@@ -8,17 +8,17 @@ use super::answer;
 use crate::arguments::CallFaults;
 use crate::wire::{Amount, Decoder, Reading, has_words};
 
-/// How many chunks are kept of another candidate than the first.
+/// The most chunks that are kept of a candidate other than the first.
 const MOST_OTHERS: usize = 100_000;
 
-/// Reads the chunks of one answer.
+/// A decoder for the chunks of one answer.
 pub(super) struct GeminiStream<'a> {
     reading: Reading<'a>,
     aggregator: Aggregator,
-    /// Whether a chunk has named the reason of the end.
+    /// Whether a chunk had a finish reason.
     has_ended: bool,
     has_chunks: bool,
-    /// Chunks of another candidate than the first, as long as there is none of the first.
+    /// The chunks of another candidate, kept while there is none of the first.
     others: Vec<Value>,
     has_first: bool,
     faults: CallFaults,
@@ -41,7 +41,7 @@ impl<'a> GeminiStream<'a> {
 }
 
 impl GeminiStream<'_> {
-    /// Takes a chunk with its candidate in.
+    /// Takes a chunk with its candidate.
     fn take(&mut self, data: &Value, candidate: Option<&Value>) -> Result<LlmResponse, ModelError> {
         let chunk = answer::chunk(&self.reading, data, candidate, &mut self.faults)?;
         self.has_chunks = true;
@@ -56,7 +56,7 @@ impl GeminiStream<'_> {
         Ok(fragment)
     }
 
-    /// Whether a candidate belongs to the one that counts as long as there is no first one.
+    /// Returns true if a candidate belongs to the one that is kept while there is no first one.
     fn is_of_other(&self, candidate: &Value) -> bool {
         let first = self.others.first().and_then(answer::any_candidate);
         !self.has_first && first.is_none_or(|first| answer::number(first) == answer::number(candidate))
@@ -73,7 +73,7 @@ impl Decoder for GeminiStream<'_> {
             self.has_first = true;
             self.others = Vec::new();
         } else if let Some(other) = answer::any_candidate(&data) {
-            // Candidates of another number are left out, unless a server numbers its only one so.
+            // Candidates with other numbers are left out, unless the only candidate has another number.
             if self.is_of_other(other) {
                 self.amount.events += usize::from(has_content(other) || answer::ends(other));
                 self.others.push(data);
@@ -88,7 +88,7 @@ impl Decoder for GeminiStream<'_> {
         Ok(vec![self.take(&data, candidate)?])
     }
 
-    // The format has no mark of the end: the body ends.
+    // The format marks no end: the body just ends.
     fn is_over(&self) -> bool {
         false
     }
@@ -119,7 +119,7 @@ impl Decoder for GeminiStream<'_> {
     }
 }
 
-/// Whether the candidate of a chunk has words, a call or something else to keep.
+/// Returns true if the candidate of a chunk has words, a call or other content.
 fn has_content(candidate: &Value) -> bool {
     let parts = candidate.pointer("/content/parts").and_then(Value::as_array);
     parts.into_iter().flatten().any(|part| {
@@ -131,7 +131,7 @@ fn has_content(candidate: &Value) -> bool {
     })
 }
 
-/// Whether a piece of arguments has a value; a text must not be blank.
+/// Returns true if a piece of arguments has a value. A text must not be blank.
 fn is_piece_with_value(piece: &Value) -> bool {
     let has = |key: &str| piece.get(key).is_some_and(|value| !value.is_null());
     piece.get("stringValue").is_some_and(|text| has_words(text, &[]))

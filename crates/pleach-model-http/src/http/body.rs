@@ -1,9 +1,9 @@
-//! The body of an answer, piece by piece.
+//! [`Body`]: the body of an answer, read piece by piece.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
+use pleach_http::{ERROR_WAIT, Secrets, announces_more_than, read_error};
 use pleach_model::ModelError;
 use reqwest::Response;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
@@ -12,33 +12,26 @@ use serde_json::Value;
 use super::failure::shortened;
 use super::halves::read_document;
 use super::limits::{Pace, TimeLimit, Timer, within};
-use super::secrets::Secrets;
 use super::weight::is_too_heavy;
 use super::{Failure, Limits};
 use crate::wire::Reading;
 
-/// How much of an error's body is read.
-const LARGEST_FAILURE: usize = 64 << 10;
-
-/// The codings of compressed bodies.
+/// The content codings that compress.
 const COMPRESSIONS: [&str; 6] = ["br", "compress", "deflate", "gzip", "x-gzip", "zstd"];
 
-/// How much of the name of a compression is shown.
+/// The characters of the name of a coding that are shown.
 const LONGEST_ENCODING: usize = 32;
-
-/// How long to wait for the whole body of an error: the status is known already.
-const FAILURE_WAIT: Duration = Duration::from_secs(5);
 
 /// The body of an answer. Dropping it before its end closes the connection.
 pub(crate) struct Body<'a> {
     response: Response,
     reading: Reading<'a>,
     pub(super) limits: &'a Limits,
-    /// What is hidden in messages of the provider.
+    /// The values that are hidden in messages of the provider.
     pub(super) secrets: Arc<Secrets>,
     /// The limit of the whole request.
     total: Timer,
-    /// The limit since the last content; it begins when the next piece is waited for.
+    /// The limit since the last content. It starts when the next piece is waited for.
     idle: Option<Timer>,
     pace: Pace,
 }
@@ -54,17 +47,17 @@ impl<'a> Body<'a> {
         Self { response, reading, limits, secrets, total, idle: None, pace: Pace::default() }
     }
 
-    /// Whether the body is one JSON document, not a stream of events.
+    /// Returns true if the body is one JSON document, not a stream of events.
     pub(crate) fn is_json(&self) -> bool {
         self.is_of("application/json")
     }
 
-    /// Whether the body is a page for people, such as one to log in.
+    /// Returns true if the body is a page for people, such as a login page.
     pub(crate) fn is_page(&self) -> bool {
         self.is_of("text/html")
     }
 
-    /// Whether the body says that it is a stream of events.
+    /// Returns true if the content type is a stream of events.
     pub(crate) fn is_stream(&self) -> bool {
         self.is_of("text/event-stream")
     }
@@ -74,7 +67,12 @@ impl<'a> Body<'a> {
         own.is_some_and(|own| own.trim_start().to_ascii_lowercase().starts_with(kind))
     }
 
-    /// How the body is compressed, if it is.
+    /// Returns true if the response announces more bytes than `limit`.
+    pub(super) fn announces_more_than(&self, limit: usize) -> bool {
+        announces_more_than(&self.response, limit)
+    }
+
+    /// Returns the coding of a compressed body.
     pub(super) fn encoding(&self) -> Option<String> {
         let encoding = self.response.headers().get(CONTENT_ENCODING)?;
         let encoding = shortened(&String::from_utf8_lossy(encoding.as_bytes()), LONGEST_ENCODING).to_ascii_lowercase();
@@ -86,7 +84,7 @@ impl<'a> Body<'a> {
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, ModelError> {
         let Self { response, reading, limits, total, idle, pace, .. } = self;
         let idle = idle.get_or_insert_with(|| Timer::start(reading.call.clock, TimeLimit::Idle(limits.idle)));
-        // Pieces that are there already win over the limits, so those are looked at now and then.
+        // A piece that has arrived wins over a limit, so a fast server would hide the limits: check them now and then.
         if pace.step().await {
             for timer in [&mut *total, &mut *idle] {
                 if timer.is_over().await {
@@ -98,15 +96,18 @@ impl<'a> Body<'a> {
         chunk.map_err(|error| reading.cut().with_cause(error.without_url()))
     }
 
-    /// Begins the idle time anew: content has come.
+    /// Restarts the idle time, because content has come.
     pub(super) fn restart_idle(&mut self) {
         self.idle = None;
     }
 
     /// Returns the whole body as JSON.
     ///
-    /// A document that is whole counts, also where the connection breaks or stays open after it.
+    /// A whole document is accepted even if the connection breaks or stays open after it.
     pub(crate) async fn json(mut self) -> Result<Value, ModelError> {
+        if self.announces_more_than(self.limits.response_bytes) {
+            return Err(too_large(&self.reading, self.limits));
+        }
         let mut text = Vec::new();
         let end = loop {
             match self.chunk().await {
@@ -151,20 +152,14 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Returns what the body of an error says, as far as it can be read.
+    /// Reads the body of an error, as far as possible.
     pub(super) async fn failure(mut self) -> Option<Failure> {
         let Self { response, reading, limits, total, .. } = &mut self;
         let mut text = Vec::new();
-        let read = async {
-            while text.len() < LARGEST_FAILURE
-                && let Ok(Some(chunk)) = response.chunk().await
-            {
-                text.extend_from_slice(&chunk);
-            }
-        };
-        let limit = TimeLimit::Failure(limits.idle.min(FAILURE_WAIT));
-        // What came in time may be the whole of it, on a connection that stays open.
-        let _: Result<(), TimeLimit> = within(read, total, &mut Timer::start(reading.call.clock, limit)).await;
+        let read = read_error(response, &mut text, usize::MAX, |_| {});
+        let limit = TimeLimit::Failure(limits.idle.min(ERROR_WAIT));
+        // The bytes that came in time may be the whole body, on a connection that stays open.
+        let _: Result<bool, TimeLimit> = within(read, total, &mut Timer::start(reading.call.clock, limit)).await;
         Failure::in_error(&text)
     }
 }
@@ -172,10 +167,10 @@ impl<'a> Body<'a> {
 /// The error for a document that would take too much memory.
 pub(super) const TOO_HEAVY: &str = "its JSON has too many values";
 
-/// How many characters are shown of words that are no JSON.
+/// The characters that are shown of a text that is not JSON.
 const SHOWN: usize = 200;
 
-/// The begin of a text that is neither JSON nor a page.
+/// Returns the beginning of a text that is neither JSON nor a page.
 pub(super) fn plain(text: &str) -> Option<String> {
     let text = text.trim();
     (!text.is_empty() && !text.starts_with(['{', '[', '"', '<'])).then(|| shortened(text, SHOWN))
@@ -185,7 +180,7 @@ pub(super) fn too_large(reading: &Reading<'_>, limits: &Limits) -> ModelError {
     reading.invalid(format!("more than {} bytes; allow more with `.max_response_bytes(…)`", limits.response_bytes))
 }
 
-/// Where an answer is not JSON, without a word of it.
+/// Describes where an answer is not JSON, without quoting it.
 pub(super) fn not_json(error: &serde_json::Error) -> String {
     format!("not JSON: {:?} error at line {} column {}", error.classify(), error.line(), error.column())
 }

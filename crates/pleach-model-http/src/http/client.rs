@@ -1,45 +1,32 @@
-//! Sending one request.
+//! [`Http`]: sends one request.
 
 use std::time::Duration;
 
 use chrono::DateTime;
 use pleach_core::Clock;
+use pleach_http::Clients;
 use pleach_model::{HttpOptions, ModelError, ModelErrorKind};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
-use reqwest::redirect::Policy;
 
 use super::body::Body;
 use super::limits::{TimeLimit, Timer, within};
-use super::{Limits, Outgoing, Target, tls};
+use super::{Limits, Outgoing, Target};
 use crate::ModelSetupError;
+use crate::endpoint::is_at;
 use crate::wire::{Prepared, Reading};
 
-/// The client of one model: a pool of connections, the address and the headers.
+/// The HTTP client of one model: connections, address, headers and limits.
 pub(crate) struct Http {
-    client: reqwest::Client,
+    clients: Clients,
     target: Target,
     limits: Limits,
 }
 
 impl Http {
     pub(crate) fn new(model: &str, target: Target, limits: Limits) -> Result<Self, ModelSetupError> {
-        let fault = |reason: String| ModelSetupError::Tls { model: model.to_owned(), reason };
-        let tls = match tls::trusting_the_system() {
-            Err(_) if !target.endpoint.is_https() => tls::trusting_none(),
-            tls => tls,
-        };
-        let tls = tls.map_err(|error| fault(error.to_string()))?;
-        let mut builder = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls)
-            .connect_timeout(limits.connect)
-            .user_agent(concat!("pleach/", env!("CARGO_PKG_VERSION")))
-            // A redirect would carry the conversation, and headers that hold keys, to another address.
-            .redirect(Policy::none());
-        if target.endpoint.is_loopback() {
-            builder = builder.no_proxy();
-        }
-        let client = builder.build().map_err(|error| fault(error.without_url().to_string()))?;
-        Ok(Self { client, target, limits })
+        let clients = Clients::new(limits.connect, target.endpoint.is_https())
+            .map_err(|reason| ModelSetupError::Tls { model: model.to_owned(), reason })?;
+        Ok(Self { clients, target, limits })
     }
 
     /// Completes a request with the headers of the model and the options of the request.
@@ -52,17 +39,17 @@ impl Http {
         self.target.outgoing(model, prepared, options)
     }
 
-    /// Whether the model is reached at this base URL.
+    /// Returns true if this is the base URL of the model.
     pub(crate) fn is_at(&self, base_url: &str) -> bool {
-        self.target.endpoint.is(base_url)
+        is_at(&self.target.endpoint, base_url)
     }
 
-    /// Returns how long an answer may take, and how large it may be.
+    /// Returns the limits of an answer.
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Sends a request and waits for the begin of the answer.
+    /// Sends a request, and waits for the beginning of the answer.
     ///
     /// # Cancel safety
     /// Dropping the future, or the body that it returns, closes the connection.
@@ -72,8 +59,8 @@ impl Http {
         let mut total = Timer::start(clock, limit);
         let mut first_byte = Timer::start(clock, TimeLimit::FirstByte(self.limits.first_byte));
         let accept = if reading.call.streaming { "text/event-stream" } else { "application/json" };
-        let sent = self
-            .client
+        let client = self.clients.of(&request.endpoint);
+        let sent = client
             .post(request.url)
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, accept)
@@ -89,12 +76,13 @@ impl Http {
         let body = Body::new(response, reading, &self.limits, request.secrets, total);
         if let Some(encoding) = body.encoding() {
             let what = format!("its body is compressed ({encoding}), which was not asked for");
-            return Err(match status.is_success() {
-                true => reading.invalid(what),
-                false => {
-                    let error = ModelError::from_status(reading.model, status.as_u16()).with_message(what);
-                    asked.into_iter().fold(error, ModelError::with_retry_after)
-                }
+            if status.is_success() {
+                return Err(reading.invalid(what));
+            }
+            let error = ModelError::from_status(reading.model, status.as_u16()).with_message(what);
+            return Err(match asked {
+                Some(wait) => error.with_retry_after(wait),
+                None => error,
             });
         }
         if status.is_success() {
@@ -104,7 +92,7 @@ impl Http {
     }
 }
 
-/// The error that a status means, with what the provider says of it.
+/// Returns the error for a status, with the provider's message.
 async fn refused(reading: Reading<'_>, status: u16, asked: Option<Duration>, body: Body<'_>) -> ModelError {
     let secrets = body.secrets.clone();
     let failure = body.failure().await.unwrap_or_default();
@@ -119,7 +107,7 @@ async fn refused(reading: Reading<'_>, status: u16, asked: Option<Duration>, bod
     error
 }
 
-/// The wait that the provider asks for: `retry-after-ms`, or `retry-after` in seconds or as a date.
+/// Returns the wait that the provider asks for: `retry-after-ms`, or `retry-after` in seconds or as a date.
 fn asked_wait(headers: &HeaderMap, clock: &dyn Clock) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     if let Some(milliseconds) = text("retry-after-ms").and_then(|text| text.parse::<f64>().ok()) {

@@ -1,4 +1,4 @@
-//! The events of a streamed answer.
+//! [`Events`]: the events of a streamed answer.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -9,31 +9,31 @@ use async_stream::{stream, try_stream};
 use bytes::Bytes;
 use futures_util::{FutureExt as _, Stream, StreamExt as _};
 use pleach_core::big_integers_as_strings;
+use pleach_http::Secrets;
 use pleach_model::{ModelError, ModelErrorKind};
 use serde_json::Value;
 use sse_stream::{Error, Sse, SseByteStream};
 
-use super::Failure;
 use super::body::{Body, TOO_HEAVY, not_json, plain, too_large};
 use super::halves::{Halves, mark};
 use super::limits::Pace;
-use super::secrets::Secrets;
 use super::stream_text::StreamText;
 use super::weight::is_too_heavy;
+use super::{Failure, Limits};
 use crate::wire::Reading;
 
-/// The events of a body, as JSON, up to its end. `[DONE]` is null, and a list is its items.
+/// The events of a body as JSON, up to its end. `[DONE]` becomes null, and a list becomes its items.
 ///
-/// Events that only have a name, and comments, are skipped.
+/// Comments and events without data are skipped.
 pub(crate) struct Events<'a> {
     stream: Pin<Box<dyn Stream<Item = Result<Value, Interruption>> + Send + 'a>>,
     progress: Arc<Progress>,
 }
 
-/// Why no further event comes.
+/// The reason why no further event comes.
 #[derive(Debug)]
 pub(crate) enum Interruption {
-    /// The provider says that the call has failed.
+    /// The provider reports that the call has failed.
     Failure(ModelError),
     /// The connection broke, a limit was reached, or an event cannot be read.
     Break(ModelError),
@@ -47,14 +47,14 @@ impl Interruption {
     }
 }
 
-/// What the reader of bytes and the reader of events know of each other.
+/// The state that the reader of bytes and the reader of events share.
 #[derive(Default)]
 struct Progress {
     /// The bytes since the last event.
     pending: AtomicUsize,
-    /// How many events have been read.
+    /// The number of events that have been read.
     events: AtomicUsize,
-    /// Whether the body has ended, so that an event which follows was not ended by the server.
+    /// Whether the body has ended, so that a following event was not ended by the server.
     ended: AtomicBool,
     /// Whether content has come since the last piece was waited for.
     has_content: AtomicBool,
@@ -72,12 +72,12 @@ impl<'a> Events<'a> {
         self.stream.next().await
     }
 
-    /// Begins the idle time anew: the last event had content.
+    /// Restarts the idle time, because the last event had content.
     pub(crate) fn note_content(&self) {
         self.progress.has_content.store(true, Relaxed);
     }
 
-    /// Reads the end of the body if it has come already, so that the connection is used again.
+    /// Reads the end of the body if it has come already, so that the connection can be reused.
     pub(crate) fn read_end(mut self) {
         let _: Option<Option<Result<Value, Interruption>>> = self.stream.next().now_or_never();
     }
@@ -133,7 +133,7 @@ fn read<'a>(
     }
 }
 
-/// Reads the data of an event, and whether it may have marks of halves; `None` when there is no data.
+/// Reads the data of an event; `None` if it has none. The flag is true if the data may contain marks of halves.
 fn data(
     event: &Sse,
     reading: Reading<'_>,
@@ -167,7 +167,7 @@ fn data(
     Ok(Some((value, is_marked)))
 }
 
-/// The items of a list, else the value itself.
+/// Returns the items of a list, or another value itself.
 fn items(value: Value) -> Vec<Value> {
     match value {
         Value::Array(items) => items,
@@ -175,8 +175,7 @@ fn items(value: Value) -> Vec<Value> {
     }
 }
 
-/// The bytes of the body, as long as neither an event nor all of it is too large. The last event is ended if the server has
-/// not done it.
+/// Returns the bytes of the body while neither an event nor the whole body is too large. Ends the last event if the server has not.
 fn bounded<'a>(
     mut body: Body<'a>,
     reading: Reading<'a>,
@@ -186,6 +185,9 @@ fn bounded<'a>(
         let mut text = StreamText::default();
         let mut begin = Vec::new();
         let mut total = 0;
+        if body.announces_more_than(body.limits.stream_bytes) {
+            Err(stream_too_large(&reading, body.limits))?;
+        }
         loop {
             if progress.has_content.swap(false, Relaxed) {
                 body.restart_idle();
@@ -193,13 +195,12 @@ fn bounded<'a>(
             let Some(chunk) = body.chunk().await? else { break };
             total += chunk.len();
             if total > body.limits.stream_bytes {
-                let limit = body.limits.stream_bytes;
-                Err(reading.invalid(format!("more than {limit} bytes in all; allow more with `.max_stream_bytes(…)`")))?;
+                Err(stream_too_large(&reading, body.limits))?;
             }
             begin.extend(chunk.iter().take(LONGEST_BEGIN.saturating_sub(begin.len())));
             progress.pending.fetch_add(chunk.len(), Relaxed);
             yield text.push(chunk);
-            // The reader of events asks for more when it has read all events of this piece.
+            // The reader of events asks for more after it has read all events of this piece.
             if progress.pending.load(Relaxed) > body.limits.response_bytes {
                 Err(too_large(&reading, body.limits))?;
             }
@@ -214,10 +215,15 @@ fn bounded<'a>(
     }
 }
 
-/// How much of a body is kept that may be no stream of events, in bytes.
+fn stream_too_large(reading: &Reading<'_>, limits: &Limits) -> ModelError {
+    let limit = limits.stream_bytes;
+    reading.invalid(format!("more than {limit} bytes in all; allow more with `.max_stream_bytes(…)`"))
+}
+
+/// The bytes that are kept of a body that may not be a stream of events.
 const LONGEST_BEGIN: usize = 1_024;
 
-/// Reads a body without events, unless it was cut off.
+/// Describes a body without events, unless it was cut off.
 fn foreign_text(body: &str) -> Option<String> {
     let body = body.trim_start();
     let is_field = |field: &str| field.starts_with(body) || body.starts_with(field);

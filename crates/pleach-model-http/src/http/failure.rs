@@ -1,4 +1,4 @@
-//! What providers say when a call fails.
+//! [`Failure`]: a provider's report of a failed call.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use super::reason::{self, is_of_no_route, says_something};
 use crate::finish::Finish;
 use crate::wire::WRONG_ADDRESS;
 
-/// How much of the provider's name of a failure is kept, in characters.
+/// The characters of the provider's name of a failure that are kept.
 const LONGEST_NAME: usize = 64;
 
-/// How much of what the provider says is kept, in characters; errors show less.
+/// The characters of the provider's message that are kept. Errors show fewer.
 const LONGEST_MESSAGE: usize = 2_000;
 
-/// What a provider says of a failed call, whatever its format.
+/// A provider's report of a failed call, in any format.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Failure {
     /// The status in the body.
@@ -25,18 +25,18 @@ pub(crate) struct Failure {
     name: Option<String>,
     message: Option<String>,
     retry_after: Option<Duration>,
-    /// Whether no server of models writes so.
+    /// Whether the report is probably not from a model server.
     is_foreign: bool,
-    /// Whether the choice with the failure ends with a word of failure.
+    /// Whether the choice with the failure has a finish reason of failure.
     ends_failed: bool,
 }
 
 impl Failure {
-    /// Reads the failure in what should be an answer, or an event of one; `None` when it is no failure.
+    /// Reads the failure in a document that should be an answer, or an event of one; `None` if it is not a failure.
     ///
-    /// Known shapes: `error` as an object, a text or a list; an `error` inside a choice; a `base_resp` with another status than 0;
-    /// `{"object": "error"}` and `{"type": "error"}`; and, where there is no answer beside it, `errors`, `detail`, `message` and what
-    /// else [`reason`] knows. A list is one when one of its entries is.
+    /// Known shapes: `error` as an object, a text or a list; an `error` inside a choice; a `base_resp` with a status other than 0;
+    /// `{"object": "error"}` and `{"type": "error"}`; and, in documents without an answer, `errors`, `detail`, `message` and other members that
+    /// [`reason`] knows. A list is a failure if one of its entries is.
     pub(crate) fn in_answer(body: &Value) -> Option<Self> {
         if let Value::Array(items) = body {
             return items.iter().find_map(Self::in_answer);
@@ -57,7 +57,7 @@ impl Failure {
         if reason::status(body).is_some() {
             return Self::bare(body).or_else(|| Self::noted(body));
         }
-        // An event of a kind that is not known may say anything.
+        // An event of an unknown kind may contain anything.
         let is_event = body.get("type").and_then(Value::as_str).is_some();
         Self::bare(body).filter(|_| !is_event)
     }
@@ -65,17 +65,17 @@ impl Failure {
     /// Reads the failure in a whole document that should be an answer.
     pub(super) fn in_document(document: &Value) -> Option<Self> {
         let is_answer = !document.is_object() || document.get("type").is_some() || has_answer(document);
-        // Without a status, the document may be that of any server.
+        // Without a status, the document may be from any server.
         let noted = || Some(Self { is_foreign: true, ..Self::noted(document).filter(|_| !is_answer)? });
         Self::in_answer(document).or_else(noted)
     }
 
-    /// Reads the status that MiniMax has in every answer: 0 is none of a failure.
+    /// Reads the status that MiniMax puts into every answer. 0 means success.
     fn beside_an_answer(body: &Value) -> Option<Self> {
         let base = reason::member(body, "baseresp")?;
         let code = reason::member(base, "statuscode")?;
         let code = code.as_i64().or_else(|| code.as_str()?.trim().parse().ok()).filter(|code| *code != 0)?;
-        // The others are not better in a second attempt.
+        // A retry does not help with the others.
         let status = match code {
             1001 => Some(504),
             1002 => Some(429),
@@ -99,7 +99,7 @@ impl Failure {
         choices.into_iter().find_map(failure)
     }
 
-    /// Reads the body of an error, whatever it is; `None` when it is blank.
+    /// Reads the body of an error in any format; `None` if it is blank.
     pub(crate) fn in_error(body: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(body);
         let text = text.trim();
@@ -118,7 +118,7 @@ impl Failure {
         }
     }
 
-    /// Says that a server of models wrote it, whatever it is.
+    /// Marks the failure as one of a model server.
     pub(crate) fn of_a_model(self) -> Self {
         Self { is_foreign: false, ..self }
     }
@@ -143,13 +143,13 @@ impl Failure {
         Some(Self { message: reason::of_any_member(body), ..Self::of_error(body, body) })
     }
 
-    /// Reads a body that has a reason in a member which is in other documents, too.
+    /// Reads a body whose reason is in a member that other documents have as well.
     fn noted(body: &Value) -> Option<Self> {
         let said = reason::of_any_member(body)?;
         Some(Self { message: Some(said), ..Self::of_error(body, body) })
     }
 
-    /// Reads the value of `error`, with the body around it for what it does not say.
+    /// Reads the value of `error`. The body around it completes missing parts.
     fn of_error(error: &Value, body: &Value) -> Self {
         let status = reason::status(error).or_else(|| reason::status(body));
         let text = |key: &str| reason::text(error, key);
@@ -162,14 +162,14 @@ impl Failure {
         let message = match (reason::message(error), around) {
             (Some(own), Some(around)) if own != around => Some(format!("{own}: {around}")),
             (Some(said), _) | (None, Some(said)) => Some(said),
-            // Something was said, in no words that are known.
+            // The error has members, but none of a known name.
             (None, None) if name.is_none() => Some(error.to_string()),
             (None, None) => None,
         };
         Self { status, name, message, retry_after, is_foreign: false, ends_failed: false }
     }
 
-    /// Makes an error of it. Without a status of the response, that of the body counts, or what its name means.
+    /// Converts the failure to an error. If the response has no status of failure, the status in the body is used, or the one that the name means.
     pub(crate) fn into_error(self, model: &str, status: Option<u16>, hide: impl Fn(&str) -> String) -> ModelError {
         let status = status.or(self.status).or_else(|| self.name.as_deref().and_then(meant));
         let mut error = match status {
@@ -177,7 +177,7 @@ impl Failure {
             None if self.ends_failed => ModelError::new(model, ModelErrorKind::Unavailable),
             None => ModelError::new(model, ModelErrorKind::Other),
         };
-        // A server that says only that there is nothing may be none of models.
+        // A server that only reports a missing route may not be a model server.
         let is_of_a_model = self.name.is_some() || self.message.as_deref().is_some_and(|said| !is_of_no_route(said));
         error = match (error.kind(), self.is_foreign) {
             (ModelErrorKind::NotFound, false) if is_of_a_model => error.with_advice("check the model's name"),
@@ -197,7 +197,7 @@ impl Failure {
     }
 }
 
-/// Whether there is anything of an answer in a body.
+/// Returns true if a body has a part of an answer.
 fn has_answer(body: &Value) -> bool {
     let is_something = |value: &Value| match value {
         Value::Array(items) => !items.is_empty(),
@@ -206,21 +206,21 @@ fn has_answer(body: &Value) -> bool {
     ["choices", "candidates", "content"].iter().any(|key| body.get(*key).is_some_and(is_something))
 }
 
-/// Whether a text is a page for people.
+/// Returns true if a text is a page for people.
 pub(super) fn is_page(text: &str) -> bool {
     let begin: String = text.trim_start().chars().take(9).collect::<String>().to_ascii_lowercase();
     begin.starts_with("<!doctype") || begin.starts_with("<html") || begin.starts_with("<head")
 }
 
 fn title(page: &str) -> Option<&str> {
-    // Lower case of ASCII letters keeps all places.
+    // Lower case of ASCII letters keeps all byte positions.
     let lower = page.to_ascii_lowercase();
     let begin = lower.find("<title>")? + "<title>".len();
     let length = lower[begin..].find("</title>")?;
     Some(page[begin..begin + length].trim()).filter(|title| !title.is_empty())
 }
 
-/// A text on one line, cut to a length.
+/// Returns the beginning of a text, on one line.
 pub(super) fn shortened(text: &str, longest: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(longest) {
@@ -229,13 +229,13 @@ pub(super) fn shortened(text: &str, longest: usize) -> String {
     }
 }
 
-/// The wait that Gemini asks for: `{"@type": "…RetryInfo", "retryDelay": "7s"}`.
+/// Returns the wait that Gemini asks for: `{"@type": "…RetryInfo", "retryDelay": "7s"}`.
 fn retry_delay(detail: &Value) -> Option<Duration> {
     let seconds = detail.get("retryDelay")?.as_str()?.strip_suffix('s')?.parse().ok()?;
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// The status that a name of a failure means.
+/// Returns the status that the name of a failure means.
 fn meant(name: &str) -> Option<u16> {
     Some(match name {
         "invalid_request_error" | "INVALID_ARGUMENT" | "FAILED_PRECONDITION" => 400,
@@ -352,7 +352,7 @@ mod tests {
         assert!(error.contains(": a page of HTML: 502 Bad Gateway; try again later"), "{error}");
         let error = text(&"x".repeat(60_000), 500);
         assert!(error.chars().count() < 450, "{error}");
-        // Only where no server of models answers, the address may be wrong.
+        // The address is doubted only if the answer is not from a model server.
         for (body, status, advice) in [
             ("<html>", 400, WRONG_ADDRESS),
             (r#"{"foo": 1}"#, 422, WRONG_ADDRESS),

@@ -1,7 +1,7 @@
 //! Characters whose two halves come in two events.
 //!
 //! JSON writes a character beyond U+FFFF as two escapes, `\ud83d\ude00`. Some servers cut texts between them. Rust's strings
-//! cannot hold half a character, so a half at the end or the begin of a text is marked before the event is parsed, and joined
+//! cannot hold half a character, so a half at the end or the beginning of a text is marked before the event is parsed, and joined
 //! afterwards. Halves in the middle of a text are left to `big_integers_as_strings`.
 
 use std::borrow::Cow;
@@ -14,21 +14,21 @@ use serde_json::Value;
 
 use crate::wire::index;
 
-/// Where the characters begin that represent halves: the last of the private use area. `FIRST_MARK + n` is U+D800 + n.
+/// The first of the characters that represent halves, at the end of the private use area. `FIRST_MARK + n` is U+D800 + n.
 const FIRST_MARK: u32 = 0x10_f800;
 
-/// How many events wait for the second half of a character in the first of them.
+/// The most events that wait for the second half of a character in the first of them.
 const LONGEST_WAIT: usize = 16;
 
-/// How many texts of an event wait for the second half of a character.
+/// The most texts of an event that wait for the second half of a character.
 const MOST_OPEN: usize = 64;
 
 const HIGH: Range<u16> = 0xd800..0xdc00;
 const LOW: Range<u16> = 0xdc00..0xe000;
 
-/// Replaces the escape of half a character at the end or the begin of a text by a mark.
+/// Replaces the escape of half a character at the end or the beginning of a text by a mark.
 ///
-/// Text that has no such escape is returned as it is, and so is text with a character there that looks like a mark.
+/// A text without such an escape is returned unchanged, and so is a text with a character there that looks like a mark.
 pub(super) fn mark(json: &str) -> Cow<'_, str> {
     if !(json.contains("\\ud") || json.contains("\\uD")) {
         return Cow::Borrowed(json);
@@ -60,10 +60,10 @@ pub(super) fn mark(json: &str) -> Cow<'_, str> {
     Cow::Owned(marked)
 }
 
-/// Reads a JSON document that is an answer, or a list of the events of one. Halves in it are joined, also those in two entries.
+/// Reads a JSON document that is an answer, or a list of the events of one. Halves are joined, even across two entries.
 ///
 /// # Errors
-/// The text is no JSON.
+/// The text is not JSON.
 pub(super) fn read_document(text: &[u8]) -> serde_json::Result<Value> {
     let text = String::from_utf8_lossy(text);
     let marked = mark(text.strip_prefix('\u{feff}').unwrap_or(&text));
@@ -91,7 +91,7 @@ pub(super) fn read_document(text: &[u8]) -> serde_json::Result<Value> {
 /// A part of the text of a JSON string.
 #[derive(Default)]
 struct Scanned {
-    /// Up to the closing quote.
+    /// The part up to the closing quote.
     length: usize,
     low_at_begin: Option<(usize, u16)>,
     high_at_end: Option<(usize, u16)>,
@@ -134,15 +134,15 @@ impl Scanned {
     }
 }
 
-/// Returns the code unit of the escape at a place.
+/// Returns the code unit of the escape at a place in the text.
 fn unit(json: &str, at: usize) -> Option<u16> {
     let digits = json.get(at..)?.strip_prefix("\\u")?.get(..4)?;
     digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then(|| u16::from_str_radix(digits, 16).ok())?
 }
 
-/// Joins the marked halves of events; one that has no other half becomes U+FFFD.
+/// Joins the marked halves of events. A half without the other one becomes U+FFFD.
 ///
-/// An event whose text ends in half a character waits for the next text at the same place, and those after it wait, too.
+/// An event whose text ends in half a character waits for the next text at the same place. The events after it wait as well.
 #[derive(Default)]
 pub(super) struct Halves(VecDeque<Held>);
 
@@ -158,7 +158,7 @@ struct Open {
     high: u16,
 }
 
-/// A text of an event that has a half at its begin or end, or continues a text with one.
+/// A text of an event that has a half at its beginning or end, or continues a text with one.
 struct Text {
     pointer: String,
     key: Key,
@@ -166,12 +166,12 @@ struct Text {
     high: Option<u16>,
 }
 
-/// Where a text is: the same for all events that continue it. Places in lists do not count, numbers of members called `index` do, and
-/// none is 0.
+/// The place of a text, which is the same for all events that continue it. Positions in lists are not part of it, but the values of members called
+/// `index` are. A missing `index` is 0.
 type Key = u64;
 
 impl Halves {
-    /// Takes an event in; `is_marked` when it may have marks.
+    /// Takes an event. `is_marked` is true if it may have marks.
     pub(super) fn push(&mut self, event: Value, is_marked: bool) {
         let open: HashSet<Key> = self.0.iter().flat_map(|held| &held.open).map(|open| open.key).collect();
         let mut texts = Vec::new();
@@ -191,13 +191,13 @@ impl Halves {
         }
     }
 
-    /// Returns the next event that waits for nothing.
+    /// Returns the next event that need not wait.
     pub(super) fn pop(&mut self) -> Option<Value> {
         self.0.front().filter(|held| held.open.is_empty())?;
         self.0.pop_front().map(|held| held.event)
     }
 
-    /// Ends all waiting: nothing follows.
+    /// Ends all waiting, because nothing follows.
     pub(super) fn close(&mut self) {
         self.0.iter_mut().for_each(Held::close);
     }
@@ -240,12 +240,12 @@ impl Held {
     }
 }
 
-/// Finds the texts of an event that are joined.
+/// Finds the texts of an event that must be joined.
 struct Walk<'a> {
     is_marked: bool,
-    /// Where texts are that end in half a character.
+    /// The places of texts that end in half a character.
     open: HashSet<Key>,
-    /// The way to the value.
+    /// The path to the value.
     steps: Vec<Step<'a>>,
     texts: Vec<Text>,
 }
@@ -305,14 +305,14 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The key of what is below a value.
+/// Returns the key of the values below a value.
 fn key_below(key: Key, name: &str, number: u64) -> Key {
     let mut hasher = DefaultHasher::new();
     (key, name, number).hash(&mut hasher);
     hasher.finish()
 }
 
-/// The half that a mark represents.
+/// Returns the half that a mark represents.
 fn half(mark: char) -> Option<u16> {
     let unit = u16::try_from(u32::from(mark).checked_sub(FIRST_MARK)?).ok()?;
     Some(HIGH.start + unit)
@@ -324,7 +324,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads events as they are read from the wire; halves are written `\u`.
+    /// Reads events as from the wire. Halves are written `\u`.
     fn read(events: &[String]) -> Vec<Value> {
         let mut halves = Halves::default();
         let mut read = Vec::new();
@@ -340,7 +340,7 @@ mod tests {
         read
     }
 
-    /// A JSON string of these code units.
+    /// Returns a JSON string of these code units.
     fn escaped(units: &[u16]) -> String {
         let units = units.iter().map(|unit| match u8::try_from(*unit) {
             Ok(ascii) => char::from(ascii).to_string(),

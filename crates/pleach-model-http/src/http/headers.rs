@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
+use pleach_http::{Endpoint, HeaderFault, Headers as OwnHeaders, Secrets, read_header};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::secrets::Secrets;
 use crate::ModelSetupError;
-use crate::endpoint::Endpoint;
 use crate::wire::Provider;
 
 /// A key, and where it may be sent.
 pub(crate) struct Key {
     pub(crate) value: SecretString,
-    /// Whether the program names it; one that is only found in the environment is for the model's own server.
+    /// Whether the program names the key. A key that is only found in the environment is for the model's own server.
     pub(crate) is_named: bool,
 }
 
@@ -21,13 +20,13 @@ pub(crate) struct Key {
 pub(crate) struct Headers {
     fixed: &'static [(&'static str, &'static str)],
     key: Option<(HeaderName, Key)>,
-    own: Vec<(HeaderName, SecretString)>,
-    /// What is hidden in messages of the provider.
+    own: OwnHeaders,
+    /// The values that are hidden in messages of the provider.
     pub(super) secrets: Arc<Secrets>,
 }
 
 impl Headers {
-    /// Checks that all of them can be sent. The query of the endpoint may hold a key, too.
+    /// Checks that all headers can be sent. The query of the endpoint is a secret like the key.
     pub(crate) fn new(
         model: &str,
         provider: &Provider,
@@ -35,50 +34,42 @@ impl Headers {
         own: Vec<(String, SecretString)>,
         endpoint: &Endpoint,
     ) -> Result<Self, ModelSetupError> {
-        let (name, prefix) = provider.key_header;
+        let fault = |name: &str, fault: HeaderFault| ModelSetupError::Header {
+            model: model.to_owned(),
+            header: name.to_owned(),
+            reason: fault.reason(),
+        };
         let mut secrets = Secrets::default();
         secrets.add_query(endpoint);
+        let (name, prefix) = provider.key_header;
         let mut of_key = None;
         if let Some(Key { value, is_named }) = key {
             secrets.add_key(value.expose_secret());
             let value = SecretString::from(format!("{prefix}{}", value.expose_secret()));
-            of_key = Some((checked(model, name, value.expose_secret())?, Key { value, is_named }));
+            let (header, _) = read_header(name, value.expose_secret()).map_err(|found| fault(name, found))?;
+            of_key = Some((header, Key { value, is_named }));
         }
-        let mut checked_own = Vec::new();
+        let mut checked = OwnHeaders::default();
         for (name, value) in own {
-            secrets.add_value(&name, value.expose_secret());
-            checked_own.push((checked(model, &name, value.expose_secret())?, value));
+            checked.set(&name, value.expose_secret()).map_err(|found| fault(&name, found))?;
         }
-        Ok(Self { fixed: provider.headers, key: of_key, own: checked_own, secrets: Arc::new(secrets) })
+        checked.add_to(&mut secrets);
+        Ok(Self { fixed: provider.headers, key: of_key, own: checked, secrets: Arc::new(secrets) })
     }
 
-    /// Writes them for one request to the model's own server or to another; a later one replaces an earlier one of the same
-    /// name.
+    /// Returns the headers of a request to the model's own server or to another one. The program's headers replace the key, and the key
+    /// replaces fixed headers.
     pub(super) fn write(&self, is_own_server: bool) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for (name, value) in self.fixed {
             headers.insert(*name, HeaderValue::from_static(value));
         }
-        let key =
-            self.key.iter().filter(|(_, key)| is_own_server || key.is_named).map(|(name, key)| (name, &key.value));
-        for (name, secret) in key.chain(self.own.iter().map(|(name, value)| (name, value))) {
-            if let Ok(value) = sensitive(secret.expose_secret()) {
-                headers.insert(name.clone(), value);
-            }
+        if let Some((name, key)) = self.key.as_ref().filter(|(_, key)| is_own_server || key.is_named)
+            && let Ok((name, value)) = read_header(name.as_str(), key.value.expose_secret())
+        {
+            headers.insert(name, value);
         }
+        self.own.write(&mut headers);
         headers
     }
-}
-
-/// A value that no log of the client shows.
-pub(super) fn sensitive(value: &str) -> Result<HeaderValue, reqwest::header::InvalidHeaderValue> {
-    let mut value = HeaderValue::from_str(value)?;
-    value.set_sensitive(true);
-    Ok(value)
-}
-
-fn checked(model: &str, name: &str, value: &str) -> Result<HeaderName, ModelSetupError> {
-    let fault = |reason| ModelSetupError::Header { model: model.to_owned(), header: name.to_owned(), reason };
-    sensitive(value).map_err(|_| fault("its value has a line break or another control character"))?;
-    HeaderName::try_from(name).map_err(|_| fault("its name has characters that no header may have"))
 }

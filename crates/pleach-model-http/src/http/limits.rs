@@ -1,33 +1,29 @@
-//! How long a call may take, and how large an answer may be.
+//! [`Limits`]: the times and sizes of calls and answers.
 
-use std::future::Future;
-use std::pin::pin;
 use std::time::Duration;
 
-use futures_util::future::{Either, select};
 use futures_util::poll;
 use pleach_core::{BoxFuture, Clock};
 
-/// How many steps are made before other tasks are let run.
+/// The number of steps before other tasks may run.
 const STEPS: u32 = 64;
 
-/// How long a call may take, and how large an answer may be. Times are those of the invocation's clock, unless it says
-/// otherwise.
+/// The times and sizes of calls and answers. Times are by the invocation's clock unless noted otherwise.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
-    /// Making a connection, by the system's time.
+    /// The time for connecting, by the system's clock.
     pub(crate) connect: Duration,
-    /// From sending to the begin of the answer.
+    /// The time from sending to the beginning of the answer.
     pub(crate) first_byte: Duration,
-    /// Between two events of the answer that have content.
+    /// The time between two events with content.
     pub(crate) idle: Duration,
-    /// From sending to the end of the answer.
+    /// The time from sending to the end of the answer.
     pub(crate) total: Duration,
-    /// Of an answer, or of one event of a streamed answer.
+    /// The largest answer, or the largest event of a streamed answer, in bytes.
     pub(crate) response_bytes: usize,
-    /// The limit for a streamed answer as a whole.
+    /// The largest streamed answer as a whole, in bytes.
     pub(crate) stream_bytes: usize,
-    /// The limit for one answer.
+    /// The most calls of one answer.
     pub(crate) calls: usize,
 }
 
@@ -45,15 +41,15 @@ impl Default for Limits {
     }
 }
 
-/// A limit of time, and how long it is.
+/// A time limit, with its duration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum TimeLimit {
     FirstByte(Duration),
     Idle(Duration),
     Total(Duration),
-    /// The one that the request sets for itself.
+    /// The limit that the request sets for itself.
     Request(Duration),
-    /// For the body of an error.
+    /// The limit for the body of an error.
     Failure(Duration),
 }
 
@@ -68,7 +64,7 @@ impl TimeLimit {
         }
     }
 
-    /// The part that did not come in time, and the option that allows more.
+    /// Returns the part that did not come in time, and the option that allows more.
     pub(crate) fn message(self) -> String {
         let seconds = self.duration().as_secs_f64();
         match self {
@@ -87,7 +83,7 @@ impl TimeLimit {
     }
 }
 
-/// A limit of time that has begun.
+/// A time limit that has started.
 pub(crate) struct Timer {
     limit: TimeLimit,
     end: BoxFuture<'static, ()>,
@@ -98,7 +94,7 @@ impl Timer {
         Self { limit, end: clock.sleep(limit.duration()) }
     }
 
-    /// Whether the time is over.
+    /// Returns true if the time is over.
     pub(crate) async fn is_over(&mut self) -> bool {
         poll!(&mut self.end).is_ready()
     }
@@ -108,31 +104,30 @@ impl Timer {
     }
 }
 
-/// Waits for `future`.
+/// Waits for `future` within two time limits.
 ///
 /// # Errors
-/// The limit that was reached before.
+/// The limit that was reached first.
 pub(crate) async fn within<F: Future>(
     future: F,
     first: &mut Timer,
     second: &mut Timer,
 ) -> Result<F::Output, TimeLimit> {
-    let future = pin!(future);
-    let limited = select(future, &mut first.end);
-    match select(limited, &mut second.end).await {
-        Either::Left((Either::Left((output, _)), _)) => Ok(output),
-        Either::Left((Either::Right(_), _)) => Err(first.limit),
-        Either::Right(_) => Err(second.limit),
+    let limited = pleach_http::within(&mut first.end, future);
+    match pleach_http::within(&mut second.end, limited).await {
+        Some(Some(output)) => Ok(output),
+        Some(None) => Err(first.limit),
+        None => Err(second.limit),
     }
 }
 
-/// Lets other tasks run now and then: a server that never pauses would keep the task of its reader busy for ever, and no
-/// limit of time would be looked at.
+/// Lets other tasks run now and then. A server that never pauses would otherwise keep the task of its reader busy forever, and no time
+/// limit would be checked.
 #[derive(Default)]
 pub(crate) struct Pace(u32);
 
 impl Pace {
-    /// Counts a step; returns whether other tasks were let run.
+    /// Counts a step. Returns true if other tasks were allowed to run.
     pub(crate) async fn step(&mut self) -> bool {
         self.0 += 1;
         if self.0 < STEPS {

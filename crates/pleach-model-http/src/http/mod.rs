@@ -1,4 +1,4 @@
-//! The HTTP client under all providers: what is sent, how long it may take, how much may come back.
+//! The HTTP client of all providers: requests, limits, bodies, and failures.
 
 mod body;
 mod client;
@@ -9,9 +9,7 @@ mod headers;
 mod limits;
 mod outgoing;
 mod reason;
-mod secrets;
 mod stream_text;
-mod tls;
 mod weight;
 
 pub(crate) use client::Http;

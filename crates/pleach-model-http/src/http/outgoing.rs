@@ -5,18 +5,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use pleach_core::Map;
+use pleach_http::{Endpoint, Secrets, read_header};
 use pleach_model::{HttpOptions, ModelError, ModelErrorKind};
 use reqwest::Url;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{HeaderMap, HeaderValue};
 use serde_json::Value;
 
 use super::Headers;
-use super::headers::sensitive;
-use super::secrets::Secrets;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{below, has_version, read_base_url};
 use crate::wire::{Prepared, unsupported};
 
-/// Where requests of a model are sent, and with which headers.
+/// The address and the headers of a model's requests.
 pub(crate) struct Target {
     pub(crate) endpoint: Endpoint,
     pub(crate) headers: Headers,
@@ -27,12 +26,14 @@ pub(crate) struct Target {
 /// A request that is ready to be sent. Clones share the body.
 #[derive(Clone)]
 pub(crate) struct Outgoing {
+    /// The base URL, which decides how the server is reached.
+    pub(super) endpoint: Endpoint,
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
-    /// How long the request and its answer may take together.
+    /// The time limit for the request and its answer together.
     pub(super) timeout: Option<Duration>,
-    /// What is hidden in messages of the provider.
+    /// The values that are hidden in messages of the provider.
     pub(super) secrets: Arc<Secrets>,
 }
 
@@ -46,43 +47,46 @@ impl Target {
     ) -> Result<Outgoing, ModelError> {
         let Prepared { version, path, mut body } = prepared;
         let endpoint = self.endpoint(model, options)?;
-        let mut headers = self.headers.write(endpoint.is_on_the_server_of(&self.endpoint));
+        let mut headers = self.headers.write(endpoint.has_origin_of(&self.endpoint));
         let mut secrets = self.headers.secrets.clone();
         if let Some(options) = options {
             if options.base_url.is_some() {
                 Arc::make_mut(&mut secrets).add_query(&endpoint);
             }
             for (name, value) in options.headers.iter().flatten() {
-                let fault = || unsupported(model, format!("the header `{name}` of the request cannot be sent"));
-                Arc::make_mut(&mut secrets).add_value(name, value);
-                let value = sensitive(value).map_err(|_| fault())?;
-                headers.insert(HeaderName::try_from(name).map_err(|_| fault())?, value);
+                Arc::make_mut(&mut secrets).add(name, value);
+                let (name, value) = read_header(name, value).map_err(|fault| {
+                    let reason = fault.reason();
+                    unsupported(model, format!("the header `{name}` of the request cannot be sent: {reason}"))
+                })?;
+                headers.insert(name, value);
             }
             merge(&mut body, options.extra_body.iter().flatten());
         }
         self.check_exposed(model, &endpoint, &headers)?;
         let body = serde_json::to_vec(&body)
             .map_err(|error| ModelError::new(model, ModelErrorKind::InvalidRequest).with_cause(error))?;
-        let path = match version.filter(|_| !endpoint.has_version()) {
+        let path = match version.filter(|_| !has_version(&endpoint)) {
             Some(version) => format!("{version}/{path}"),
             None => path,
         };
         let timeout = options.and_then(|options| options.timeout).map(Duration::from_millis);
-        Ok(Outgoing { url: endpoint.join(&path), headers, body: body.into(), timeout, secrets })
+        let url = below(&endpoint, &path);
+        Ok(Outgoing { endpoint, url, headers, body: body.into(), timeout, secrets })
     }
 
-    /// Where a request is sent: to its own base URL or to that of the model.
+    /// Returns the address of a request: its own base URL or the model's.
     fn endpoint(&self, model: &str, options: Option<&HttpOptions>) -> Result<Endpoint, ModelError> {
         match options.and_then(|options| options.base_url.as_deref()) {
-            Some(url) => Endpoint::parse(model, url).map_err(|error| unsupported(model, error.to_string())),
+            Some(url) => read_base_url(model, url).map_err(|error| unsupported(model, error.to_string())),
             None => Ok(self.endpoint.clone()),
         }
     }
 
-    /// Checks a request as the model was checked when it was made.
+    /// Checks that a request sends no secret unencrypted, as the model was checked when it was made.
     fn check_exposed(&self, model: &str, endpoint: &Endpoint, headers: &HeaderMap) -> Result<(), ModelError> {
-        let has_secrets = endpoint.has_query() || headers.values().any(HeaderValue::is_sensitive);
-        match endpoint.exposed_host().filter(|_| has_secrets && !self.plain_http) {
+        let has_secrets = headers.values().any(HeaderValue::is_sensitive);
+        match endpoint.exposed_host(has_secrets).filter(|_| !self.plain_http) {
             Some(host) => Err(unsupported(
                 model,
                 format!("the request would send a key, headers or a query to `{host}` without encryption: use https"),
@@ -123,7 +127,7 @@ mod tests {
     };
 
     fn sent(base_url: &str, key: Option<bool>, options: Value) -> Result<Outgoing, String> {
-        let endpoint = Endpoint::parse("m", base_url).unwrap();
+        let endpoint = read_base_url("m", base_url).unwrap();
         let key = key.map(|is_named| Key { value: SecretString::from("sk-hush-hush"), is_named });
         let headers = Headers::new("m", &PROVIDER, key, Vec::new(), &endpoint).unwrap();
         let target = Target { endpoint, headers, plain_http: false };

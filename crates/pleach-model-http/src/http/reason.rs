@@ -1,24 +1,24 @@
-//! Where the reason of a failure is in a body, whatever a provider calls its members.
+//! Finds the reason of a failure in a body, whatever names a provider uses.
 
 use serde_json::{Map, Value};
 
-/// How many entries of a list of errors are shown.
+/// The most entries of a list of errors that are shown.
 const MOST_ENTRIES: usize = 5;
 
-/// How deep a reason may be in the members of an error.
+/// The deepest place of a reason in the members of an error.
 const DEEPEST: usize = 8;
 
-/// The members with the reason, in small letters without anything between them.
+/// The members with the reason, in lower case without separators.
 const MESSAGES: [&str; 8] =
     ["message", "msg", "errormessage", "errormsg", "errordescription", "detail", "statusmsg", "statusmessage"];
 
-/// The members with a reason, of which some say little or are in other documents too.
+/// Further members that may hold a reason. Some of them say little, or occur in other documents as well.
 const NOTES: [&str; 7] = ["reason", "title", "description", "error", "errors", "details", "fault"];
 
 /// The members with the status of a failure.
 const STATUSES: [&str; 4] = ["code", "status", "statuscode", "httpstatus"];
 
-/// The texts with which servers answer where they have no route.
+/// The texts of servers for a path without a route.
 const NO_ROUTE: [&str; 8] = [
     "notfound",
     "404notfound",
@@ -30,19 +30,19 @@ const NO_ROUTE: [&str; 8] = [
     "noroutematchedwiththosevalues",
 ];
 
-/// Whether a member has this name, in any spelling: providers write `error_msg`, `errorMsg`, `Error-Msg`.
+/// Returns true if a member has this name in any spelling: providers write `error_msg`, `errorMsg`, `Error-Msg`.
 fn is_named(key: &str, name: &str) -> bool {
     key.bytes().filter(u8::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).eq(name.bytes())
 }
 
-/// Returns the member of a name, in any spelling of it; the exact one if it is there.
+/// Returns the member of a name. The exact spelling wins over others.
 pub(super) fn member<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     let members = value.as_object()?;
     let in_other_spelling = || members.iter().find_map(|(key, member)| is_named(key, name).then_some(member));
     members.get(name).or_else(in_other_spelling)
 }
 
-/// Whether the value of `error` is one: some servers have the member in every answer.
+/// Returns true if the value of `error` is an error. Some servers put the member into every answer.
 pub(super) fn says_something(error: &Value) -> bool {
     match error {
         Value::String(text) => !text.trim().is_empty(),
@@ -52,17 +52,17 @@ pub(super) fn says_something(error: &Value) -> bool {
     }
 }
 
-/// The reason in the members of a body that is no answer.
+/// Returns the reason in the members of a body that is not an answer.
 pub(super) fn of_members(body: &Value) -> Option<String> {
     in_members(body, &MESSAGES, DEEPEST)
 }
 
-/// The reason in the members of a body in which every member that may hold one is looked at.
+/// Returns the reason in a body, in any member that may hold one.
 pub(super) fn of_any_member(body: &Value) -> Option<String> {
     of_members(body).or_else(|| in_members(body, &NOTES, DEEPEST)).map(|said| titled(body, said))
 }
 
-/// The reason in an error: a text, or found in an object or a list.
+/// Returns the reason in an error, which may be a text, an object or a list.
 pub(super) fn message(error: &Value) -> Option<String> {
     message_to(error, DEEPEST)
 }
@@ -77,7 +77,7 @@ fn message_to(error: &Value, depth: usize) -> Option<String> {
         }
         Value::Object(members) => {
             let said = in_members(error, &MESSAGES, depth).or_else(|| in_members(error, &NOTES, depth))?;
-            // OpenRouter hands on what its provider says.
+            // OpenRouter passes on the text of its provider.
             let raw = error.pointer("/metadata/raw").and_then(Value::as_str).map(|raw| format!(": {raw}"));
             Some(format!("{}{}{}", place(members), titled(error, said), raw.unwrap_or_default()))
         }
@@ -90,7 +90,7 @@ fn in_members(value: &Value, names: &[&str], depth: usize) -> Option<String> {
     names.iter().find_map(|name| message_to(member(value, name)?, depth))
 }
 
-/// The place in the request that FastAPI names.
+/// Returns the place in the request that FastAPI names.
 fn place(members: &Map<String, Value>) -> String {
     let steps = members.get("loc").and_then(Value::as_array);
     steps.map_or_else(String::new, |steps| {
@@ -99,7 +99,7 @@ fn place(members: &Map<String, Value>) -> String {
     })
 }
 
-/// A reason after the title that RFC 9457 puts beside it.
+/// Returns a reason with its title (RFC 9457) in front.
 fn titled(error: &Value, said: String) -> String {
     match member(error, "title").and_then(Value::as_str).map(str::trim) {
         Some(title) if !title.is_empty() && !said.starts_with(title) => format!("{title}: {said}"),
@@ -107,14 +107,14 @@ fn titled(error: &Value, said: String) -> String {
     }
 }
 
-/// The status of a failure that a body names: a number, or a text of one.
+/// Returns the status of a failure in a body, written as a number or as text.
 pub(super) fn status(body: &Value) -> Option<u16> {
     let number = |value: &Value| value.as_u64().or_else(|| value.as_str()?.trim().parse().ok());
     let numbers = STATUSES.iter().filter_map(|name| number(member(body, name)?));
     numbers.filter_map(|code| u16::try_from(code).ok()).find(|code| (400..600).contains(code))
 }
 
-/// Whether a body says that the call has succeeded: such a one may have a message, too.
+/// Returns true if a body reports success. Such a body may have a message as well.
 pub(super) fn says_success(body: &Value) -> bool {
     let is_success = |value: &Value| match value {
         Value::Number(number) => matches!(number.as_u64(), Some(0 | 200)),
@@ -124,12 +124,12 @@ pub(super) fn says_success(body: &Value) -> bool {
     STATUSES.iter().chain(&["success"]).any(|name| member(body, name).is_some_and(is_success))
 }
 
-/// The text of a member, unless it is blank.
+/// Returns the text of a member, unless it is blank.
 pub(super) fn text<'a>(body: &'a Value, name: &str) -> Option<&'a str> {
     member(body, name).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
 }
 
-/// Whether a message says only that there is nothing at an address.
+/// Returns true if a message only reports that a path does not exist.
 pub(super) fn is_of_no_route(message: &str) -> bool {
     let words: String = message.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
     NO_ROUTE.contains(&words.as_str())

@@ -1,24 +1,24 @@
-//! The text of an event stream, repaired as far as its parser would refuse or drop it.
+//! [`StreamText`]: repairs text of an event stream that its parser would refuse or drop.
 
 use bytes::Bytes;
 
 /// Repairs the bytes of an event stream, piece by piece.
 ///
-/// Bytes that are not UTF-8 become U+FFFD. A JSON document in lines of its own, as some servers send their errors
-/// and others their answers, becomes the data of an event. Everything else stays as it is.
+/// Bytes that are not UTF-8 become U+FFFD. A JSON document in lines of its own, in which some servers send errors or answers,
+/// becomes the data of an event. Everything else stays unchanged.
 #[derive(Default)]
 pub(super) struct StreamText {
-    /// The begin of a character whose other bytes have not come.
+    /// The beginning of a character whose other bytes have not come.
     cut: Vec<u8>,
     place: Place,
-    /// How much of the mark of the byte order has come; all of it when it cannot come any more.
+    /// The bytes of the byte order mark that have come. All of them, if the mark can no longer come.
     mark: usize,
 }
 
-/// The mark of the byte order.
+/// The byte order mark.
 const MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Where in the stream the next byte is.
+/// The place of the next byte in the stream.
 #[derive(Clone, Copy, Default)]
 enum Place {
     #[default]
@@ -35,12 +35,12 @@ enum Place {
 enum Quoted {
     No,
     Yes,
-    /// It is, and follows a backslash.
+    /// The next byte is in a string, after a backslash.
     Escaped,
 }
 
 impl StreamText {
-    /// Takes a piece in, and returns what may be parsed.
+    /// Takes a piece, and returns the text that can be parsed.
     pub(super) fn push(&mut self, piece: Bytes) -> Bytes {
         let piece = self.without_mark(piece);
         let piece = self.decoded(piece);
@@ -53,14 +53,14 @@ impl StreamText {
         piece
     }
 
-    /// Leaves out the mark of the byte order, with which a stream may begin.
+    /// Removes the byte order mark at the beginning of a stream.
     fn without_mark(&mut self, mut piece: Bytes) -> Bytes {
         while self.mark < MARK.len() && !piece.is_empty() {
             if piece[0] == MARK[self.mark] {
                 self.mark += 1;
                 piece = piece.slice(1..);
             } else {
-                // Only the begin of one came: other bytes, or a text that is no stream.
+                // Only a part of the mark came, so these bytes are something else.
                 let begin = MARK[..self.mark].to_vec();
                 self.mark = MARK.len();
                 return [begin.as_slice(), &piece].concat().into();
@@ -90,7 +90,7 @@ impl StreamText {
         text.into()
     }
 
-    /// Whether a document is open or begins in the piece.
+    /// Returns true if a document is open or begins in the piece.
     fn has_document(&self, piece: &[u8]) -> bool {
         match self.place {
             Place::Document { .. } => return true,
@@ -114,7 +114,7 @@ impl StreamText {
                     self.place = if is_line_end(*byte) { Place::LineBegin } else { Place::Line };
                 }
                 Place::Document { depth, string } => {
-                    // Between the lines of one event, so that the parser joins them.
+                    // Each line becomes a line of one event, so that the parser joins them.
                     match byte {
                         b'\r' => {}
                         b'\n' => text.extend_from_slice(b"\ndata: "),
@@ -133,7 +133,7 @@ impl StreamText {
     }
 }
 
-/// No line of an event stream begins so, but one of a document.
+/// The first bytes of a document's line. No line of an event stream begins with them.
 fn begins_document(byte: u8) -> bool {
     matches!(byte, b'{' | b'[')
 }
@@ -158,7 +158,7 @@ fn step(depth: usize, string: Quoted, byte: u8) -> (usize, Quoted) {
 mod tests {
     use super::*;
 
-    /// Whatever the pieces are in which the stream comes.
+    /// Checks a stream in pieces of every size.
     fn check(stream: &[u8], expected: &str) {
         for size in 1..=stream.len() {
             let mut text = StreamText::default();

@@ -1,17 +1,17 @@
-//! How much memory a JSON document takes once it is read: many small values take a multiple of their text.
+//! Estimates the memory that a JSON document takes once it is read. Many small values take a multiple of their text.
 
-/// How much memory a document may take.
+/// The most memory that a document may take.
 const LARGEST: usize = 512 << 20;
 
-/// Texts up to this length are not looked at: nothing in them takes much.
+/// Documents up to this length are not checked, because nothing in them takes much.
 const SHORT: usize = 64 << 10;
 
-/// About what an object with members takes, each of its members, and any other value.
+/// The approximate sizes of an object with members, of each member, and of any other value.
 const OBJECT: usize = 640;
 const MEMBER: usize = 96;
 const VALUE: usize = 32;
 
-/// Whether a document would take too much memory. Its texts do not count: they take what they are long.
+/// Returns true if a document would take too much memory. Its texts are not counted, because they take no more than their length.
 pub(super) fn is_too_heavy(json: &[u8]) -> bool {
     json.len() > SHORT && weight(json) > LARGEST
 }

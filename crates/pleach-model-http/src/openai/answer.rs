@@ -1,4 +1,4 @@
-//! An answer that comes as a whole, and what it shares with a streamed one.
+//! Reads an answer that is not streamed, with the functions that streamed ones share.
 // L234, L235
 
 use pleach_core::{Content, Owned, Part};
@@ -13,7 +13,7 @@ use crate::wire::{self, Reading};
 /// Reads an answer.
 pub(super) fn read(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse, ModelError> {
     let choices = answer.get("choices").and_then(Value::as_array).into_iter().flatten();
-    // One choice is asked for; a server that sends more numbers them.
+    // The request asks for one choice. A server that sends more numbers them.
     let choice = choices.clone().find(|choice| index(choice) == 0).or_else(|| choices.clone().next());
     let choice = choice.ok_or_else(|| reading.invalid("there is no choice in it"))?;
     let message = choice.get("message").ok_or_else(|| reading.invalid("its choice has no message"))?;
@@ -25,12 +25,12 @@ pub(super) fn read(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse,
     Ok(response)
 }
 
-/// The number of a choice.
+/// Returns the number of a choice.
 pub(super) fn index(choice: &Value) -> u64 {
     wire::index(choice.get("index")).unwrap_or(0)
 }
 
-/// Takes the calls of a whole message in. The older form has one call; some servers send it beside the list.
+/// Takes the calls of a whole message. The older form has one call; some servers send it in addition to the list.
 pub(super) fn push_whole(calls: &mut Calls, message: &Value, reading: &Reading<'_>) {
     for call in tool_calls(message) {
         calls.push_whole(call, reading.call.ids);
@@ -42,7 +42,7 @@ pub(super) fn push_whole(calls: &mut Calls, message: &Value, reading: &Reading<'
     }
 }
 
-/// The calls, or pieces of calls, of a message or delta. A server that makes one call may leave the list out.
+/// Returns the calls, or pieces of calls, of a message or delta. A server may send a single call without the list.
 pub(super) fn tool_calls(message: &Value) -> impl Iterator<Item = &Value> {
     let calls = match message.get("tool_calls") {
         Some(Value::Array(calls)) => calls.as_slice(),
@@ -52,7 +52,7 @@ pub(super) fn tool_calls(message: &Value) -> impl Iterator<Item = &Value> {
     calls.iter().filter(|call| call.is_object())
 }
 
-/// The call of a message or delta in its older form.
+/// Returns the call of a message or delta in the older form.
 pub(super) fn function_call(message: &Value) -> Option<&Value> {
     message.get("function_call").filter(|call| call.is_object())
 }
@@ -61,9 +61,9 @@ pub(super) fn version(answer: &Value) -> Option<String> {
     answer.get("model").and_then(Value::as_str).filter(|model| !model.is_empty()).map(str::to_owned)
 }
 
-/// Makes the response of all that was said and called.
+/// Makes the response of all texts, thoughts and calls.
 ///
-/// No call is delivered when the arguments of one cannot be read, nor when the answer was stopped before its end.
+/// It has no calls if the arguments of one cannot be read, or if the answer was stopped before its end.
 ///
 /// # Errors
 /// The provider failed.
@@ -90,20 +90,20 @@ pub(super) fn whole(
     Ok(response)
 }
 
-/// The reason of the end. OpenRouter hands on that of the provider too, which may be worse than its own.
+/// Returns the finish reason. OpenRouter passes on the provider's reason as well, which may be worse than its own.
 pub(super) fn finish(choice: &Value) -> Option<Finish> {
     let native = Finish::read(choice.get("native_finish_reason"));
     Some(Finish::read(choice.get("finish_reason"))?.or_worse(native))
 }
 
-/// The tokens used of an answer or a chunk: beside its choices, in the last of them, or where Groq writes them.
+/// Returns the usage of an answer or a chunk: next to its choices, in the last choice, or in Groq's place.
 pub(super) fn usage_of(answer: &Value) -> Option<Owned> {
     let in_choices = answer.get("choices").and_then(Value::as_array).into_iter().flatten().rev();
     let places = [answer.get("usage"), answer.pointer("/x_groq/usage")].into_iter().flatten();
     places.chain(in_choices.filter_map(|choice| choice.get("usage"))).find_map(usage)
 }
 
-/// The tokens used, in google-genai's words; `None` for what is no object.
+/// Returns the usage as google-genai counts it; `None` if it is not an object.
 fn usage(usage: &Value) -> Option<Owned> {
     usage.as_object()?;
     let count = |path: &[&str]| path.iter().try_fold(usage, |value, key| value.get(key)).and_then(Value::as_u64);

@@ -1,4 +1,4 @@
-//! Answers that a strict schema cannot describe: maps, values of any type, tuples. A model could only answer an empty map.
+//! Finds fields that a strict schema cannot describe: maps, values of any type, tuples. For a map, a model could only answer an empty one.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,14 +8,14 @@ use serde_json::Value;
 
 use crate::schema::{SchemaFault, Standard, has_type};
 
-/// How many faults are found, and how many of them are shown.
+/// The most faults that are found, and the most that are shown.
 const MOST: usize = 20;
 const SHOWN: usize = 5;
 
 /// A field of an answer that a strict schema cannot describe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ShapeFault {
-    /// Where it is: `places[].tags`; empty for the answer itself.
+    /// The path of the field, such as `places[].tags`. It is empty for the answer itself.
     path: String,
     kind: Kind,
 }
@@ -35,7 +35,7 @@ impl ShapeFault {
     }
 }
 
-/// The field, and what it is: `` `places[].tags` (a map) ``.
+/// Shows the path and the kind of the field: `` `places[].tags` (a map) ``.
 impl fmt::Display for ShapeFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.path.as_str() {
@@ -51,7 +51,7 @@ impl fmt::Display for ShapeFault {
     }
 }
 
-/// Returns what an error says of such fields.
+/// Returns the text of an error about such fields.
 pub(super) fn describe(faults: &[ShapeFault]) -> String {
     let shown: Vec<String> = faults.iter().take(SHOWN).map(ToString::to_string).collect();
     let more = match faults.len().saturating_sub(SHOWN) {
@@ -73,7 +73,7 @@ pub(super) fn check(standard: &Standard) -> Vec<ShapeFault> {
 
 struct Check<'a> {
     definitions: &'a Map,
-    /// The definitions that were checked; each has the path that leads there first.
+    /// The definitions that were checked, with the first path that leads to each.
     seen: HashSet<&'a str>,
     faults: Vec<ShapeFault>,
 }

@@ -1,4 +1,4 @@
-//! A conversation as chat messages.
+//! Writes a conversation as chat messages.
 // L230, L231
 
 use pleach_core::{Bytes, Content, FunctionResponse, Part};
@@ -36,7 +36,7 @@ struct Writer<'a> {
     ids: CallIds,
     /// The calls of the last assistant message that have no tool message yet.
     unanswered: Vec<String>,
-    /// Media of tool messages: they follow when all calls are answered.
+    /// The media of tool messages. They follow after all calls are answered.
     media: Vec<Value>,
 }
 
@@ -95,7 +95,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The tool message of a response. Its media follow behind the last tool message.
+    /// Writes the tool message of a response. Its media follow after the last tool message.
     fn tool(&mut self, response: &FunctionResponse) {
         let name = response.name.as_deref().unwrap_or_default();
         let id = self.ids.of_response(response.id.as_deref(), name);
@@ -108,14 +108,14 @@ impl Writer<'_> {
                 file_data: media.file_data.clone().map(Box::new),
                 ..Part::default()
             };
-            // The result is stored: to refuse it would end every later request of the session.
+            // The result is stored: refusing it would fail every later request of the session.
             let as_text = || media_as_text(&part).map(|text| json!({"type": "text", "text": text}));
             let piece = self.piece(&part).unwrap_or_else(|_| as_text());
             self.media.extend(piece);
         }
     }
 
-    /// Gives every call without a result one that says so, then the media of the results.
+    /// Writes a result for each call that has none, and then the media of the results.
     fn close_calls(&mut self) {
         for id in self.unanswered.drain(..) {
             self.messages.push(json!({"role": "tool", "tool_call_id": id, "content": MISSING_RESULT}));
@@ -126,7 +126,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A piece of a user message; none for an empty text.
+    /// Returns a piece of a user message; `None` for an empty text.
     fn piece(&self, part: &Part) -> Result<Option<Value>, ModelError> {
         if let Some(text) = part.text.clone().or_else(|| code_as_text(part)) {
             return Ok((!text.is_empty()).then(|| json!({"type": "text", "text": text})));
@@ -182,14 +182,14 @@ impl Writer<'_> {
     }
 }
 
-/// A message of the user: one text as it is, everything else as a list.
+/// Returns a message of the user: a single text unchanged, everything else as a list.
 fn user_message(mut pieces: Vec<Value>) -> Value {
     let is_text = pieces.len() == 1 && pieces[0].get("type") == Some(&json!("text"));
     let content = if is_text { pieces[0]["text"].take() } else { Value::Array(pieces) };
     json!({"role": "user", "content": content})
 }
 
-/// Adds the signature of Gemini, which servers in front of it hand on.
+/// Adds Gemini's signature, which servers in front of Gemini pass on.
 fn with_signature(mut call: Value, signature: Option<&Bytes>) -> Value {
     if let Some(signature) = signature {
         let signature = base64(signature.as_ref());

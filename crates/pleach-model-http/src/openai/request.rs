@@ -1,4 +1,4 @@
-//! The body of a request.
+//! Writes the body of a request.
 // L232, L233
 
 use pleach_model::{GenerateConfig, LlmRequest, ModelCall, ModelError};
@@ -62,15 +62,15 @@ fn response_format(model: &str, config: &GenerateConfig) -> Result<Option<Value>
     Ok((config.response_mime_type.as_deref() == Some("application/json")).then(|| json!({"type": "json_object"})))
 }
 
-/// Returns the schema of an answer as it is sent.
+/// Returns the output schema as it is sent.
 ///
 /// # Errors
-/// The fields that no strict answer can have.
+/// The schema has fields that no strict answer can have.
 pub(super) fn strict(model: &str, schema: &Value) -> Result<Value, ModelError> {
     schema::strict(schema).map_err(|faults| unsupported(model, answer_shape::describe(&faults)))
 }
 
-/// The functions that may be called: with a required call and names, only those.
+/// Returns the functions that may be called. If a call is required and functions are named, only those are returned.
 fn tools(model: &str, request: &LlmRequest) -> Result<Vec<Value>, ModelError> {
     let tools = callable(model, request, required(&request.config))?.map(|declared| {
         let parameters = parameters(declared);
@@ -83,7 +83,7 @@ fn tools(model: &str, request: &LlmRequest) -> Result<Vec<Value>, ModelError> {
     Ok(tools.collect())
 }
 
-/// The names of the functions of which one must be called; none of them for any.
+/// Returns the functions of which one must be called. The list is empty if any function may be.
 fn required(config: &GenerateConfig) -> Option<&[String]> {
     let calling = config.tool_config.as_ref()?.function_calling_config.as_ref()?;
     (calling.mode.as_deref() == Some("ANY")).then(|| calling.allowed_function_names.as_deref().unwrap_or_default())

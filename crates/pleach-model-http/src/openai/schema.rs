@@ -1,4 +1,4 @@
-//! JSON Schemas as OpenAI takes them: those of functions, and those of answers in its strict mode.
+//! Rewrites JSON Schemas for OpenAI: of functions, and of answers in its strict mode.
 // L233
 
 use pleach_core::Map;
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use super::answer_shape::{ShapeFault, check};
 use crate::schema::{Dialect, Standard, VALUE, has_type, is_object, rewrite_all};
 
-/// The formats of texts that strict answers may have.
+/// The formats of texts that strict schemas may have.
 const FORMATS: [&str; 9] = ["date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uuid"];
 
 pub(super) static DIALECT: Dialect = Dialect { takes_key: |_| true, rewrite, wraps_answers: true };
 
-/// Rewrites what OpenAI refuses in the schema of a function: a tuple without `items`.
+/// Rewrites the one keyword that OpenAI refuses in the schema of a function: a tuple without `items`.
 fn rewrite(schema: &mut Map) {
     if schema.contains_key("prefixItems") {
         schema.entry("items").or_insert_with(|| json!({}));
@@ -21,7 +21,7 @@ fn rewrite(schema: &mut Map) {
 
 /// Returns the schema with every object closed and every member required.
 ///
-/// A `$ref` loses the keys beside it; `oneOf` is `anyOf`; formats that are refused, `uniqueItems` and defaults that are null are left out.
+/// A `$ref` loses the keywords next to it, and `oneOf` becomes `anyOf`. Refused formats, `uniqueItems` and null defaults are left out.
 ///
 /// # Errors
 /// The fields whose values a closed schema cannot describe.
@@ -35,7 +35,7 @@ pub(super) fn strict(schema: &Value) -> Result<Value, Vec<ShapeFault>> {
     let Standard { schema, definitions, .. } = standard;
     let mut schema = Value::Object(schema);
     rewrite_all(&mut schema, close);
-    // The provider refuses all but one object.
+    // The provider accepts only one object.
     if is_wrapped {
         schema = json!({"type": "object", "properties": {VALUE: schema}, "required": [VALUE], "additionalProperties": false});
     }
@@ -61,7 +61,7 @@ fn close(schema: &mut Map) {
     if schema.get("default") == Some(&Value::Null) {
         schema.remove("default");
     }
-    // Sets are lists whose items differ: the provider refuses to check that.
+    // The provider refuses to check that the items of a list differ.
     schema.remove("uniqueItems");
     if schema.get("format").is_some_and(|format| !FORMATS.iter().any(|known| format == known)) {
         schema.remove("format");
@@ -73,7 +73,7 @@ fn close(schema: &mut Map) {
     }
 }
 
-/// Puts the only schema of an `allOf` in its place; returns whether it is a reference, beside which nothing may be.
+/// Replaces an `allOf` by its only schema. Returns true if that is a reference, which may have no keywords next to it.
 fn inline_only(schema: &mut Map) -> bool {
     let Some(Value::Array(mut all)) = schema.remove("allOf") else { return false };
     match all.as_mut_slice() {
@@ -101,7 +101,7 @@ fn close_object(schema: &mut Map) {
     schema.insert("required".to_owned(), json!(names));
 }
 
-/// Gives each alternative the properties beside it, as flattened enums have them: a closed alternative takes no others.
+/// Moves the properties next to alternatives into each of them, as flattened enums need it: a closed alternative allows no others.
 fn distribute(schema: &mut Map) {
     let is_object = |alternative: &Value| alternative.get("properties").is_some_and(Value::is_object);
     let Some(Value::Array(alternatives)) = schema.get("anyOf") else { return };
@@ -123,7 +123,7 @@ fn distribute(schema: &mut Map) {
     }
 }
 
-/// The name of a schema: its title as far as the provider takes it, else `response`.
+/// Returns the name of a schema: its title, as far as the provider takes it, or `response`.
 pub(super) fn name(schema: &Value) -> String {
     let title = schema.get("title").and_then(Value::as_str).unwrap_or_default();
     let safe = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
@@ -135,7 +135,7 @@ pub(super) fn name(schema: &Value) -> String {
 mod tests {
     use super::*;
 
-    // Recorded from google-adk 2.13.0 with LiteLlm, but for the default that is null.
+    // Recorded from google-adk 2.13.0 with LiteLlm, except for the null default.
     #[test]
     fn l233_every_object_is_closed() {
         let schema = json!({

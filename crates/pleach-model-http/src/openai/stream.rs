@@ -1,4 +1,4 @@
-//! A streamed answer.
+//! Reads a streamed answer.
 // L236
 
 use pleach_core::{Content, Owned, Part};
@@ -11,33 +11,33 @@ use super::text::parts;
 use crate::finish::Finish;
 use crate::wire::{Amount, Decoder, Reading, has_words};
 
-/// Reads the chunks of one answer.
+/// A decoder for the chunks of one answer.
 pub(super) struct ChatStream<'a> {
     reading: Reading<'a>,
-    /// Texts and thoughts, those of one kind that follow each other joined.
+    /// The texts and thoughts. Consecutive ones of one kind are joined.
     parts: Vec<Part>,
     calls: Calls,
-    /// The call in its older form; it counts when there is none in the newer one.
+    /// The call in the older form, which is used if there is none in the newer form.
     older: Calls,
-    /// A whole message beside or after deltas: what it has and they have not counts.
+    /// A whole message in addition to deltas. Its parts that the deltas lack are used.
     message: Option<Value>,
-    /// Chunks of another choice than the first, as long as there is none of the first.
+    /// The chunks of another choice, kept while there is none of the first.
     others: Vec<Value>,
     has_first: bool,
-    /// Whether a delta has had something in it.
+    /// Whether a delta had content.
     has_deltas: bool,
     finish: Option<Finish>,
     usage: Option<Owned>,
     version: Option<String>,
     is_over: bool,
-    /// The events that had content.
+    /// The number of events with content.
     events: usize,
 }
 
-/// How many chunks are kept of another choice than the first.
+/// The most chunks that are kept of a choice other than the first.
 const MOST_OTHERS: usize = 100_000;
 
-/// Members of a delta that are no content of it.
+/// The members of a delta that are not content.
 const AROUND: [&str; 6] = ["role", "id", "type", "name", "index", "format"];
 
 impl<'a> ChatStream<'a> {
@@ -74,8 +74,8 @@ impl<'a> ChatStream<'a> {
         fragment
     }
 
-    /// Takes the choices of a chunk in. One choice is asked for: those of another number are left out, unless a server
-    /// numbers its only one in another way.
+    /// Takes the choices of a chunk. The request asks for one choice. Choices with other numbers are left out, unless the only choice
+    /// has another number.
     fn take_choices(&mut self, choices: &[Value]) -> Vec<LlmResponse> {
         let mut fragments = Vec::new();
         for choice in choices {
@@ -95,7 +95,7 @@ impl<'a> ChatStream<'a> {
         fragments
     }
 
-    /// Whether a choice belongs to the one that counts as long as there is no first one.
+    /// Returns true if a choice belongs to the one that is kept while there is no first one.
     fn is_of_other(&self, choice: &Value) -> bool {
         !self.has_first && self.others.first().is_none_or(|first| answer::index(first) == answer::index(choice))
     }
@@ -113,14 +113,14 @@ impl<'a> ChatStream<'a> {
                 self.has_deltas |= !(self.parts.is_empty() && self.call_count() == 0);
                 fragments
             }
-            // Some servers have a message where others have a delta, or repeat the whole one in the end.
+            // Some servers send a message instead of a delta, or repeat the whole message at the end.
             (None, Some(message)) if !self.has_deltas => self.take_delta(message),
             (None, message) => {
                 self.message = message.cloned().or_else(|| self.message.take());
                 Vec::new()
             }
         };
-        // A failure or a limit stays one, whatever a server writes on a last chunk.
+        // A failure or a limit stays, whatever the last chunk says.
         let earlier = self.finish.take();
         self.finish = match answer::finish(choice) {
             Some(finish) => Some(finish.or_worse(earlier)),
@@ -143,13 +143,13 @@ impl<'a> ChatStream<'a> {
             }
         }
         if let Some(piece) = answer::function_call(delta) {
-            // It gives no fragment: the same call may come in the newer form.
+            // It makes no fragment, because the same call may come in the newer form.
             self.older.push_piece(piece, is_tool, call.ids);
         }
         fragments
     }
 
-    /// Takes over from the whole message what did not come in deltas.
+    /// Takes the parts of the whole message that did not come in deltas.
     fn complete(&mut self) {
         if self.calls.is_empty() {
             self.calls = std::mem::take(&mut self.older);
@@ -177,7 +177,7 @@ impl Decoder for ChatStream<'_> {
             return Ok(Vec::new());
         }
         self.version = answer::version(&chunk).or_else(|| self.version.take());
-        // It comes in a late chunk without choices.
+        // The usage comes in a late chunk without choices.
         self.usage = answer::usage_of(&chunk).or_else(|| self.usage.take());
         let choices = chunk.get("choices").and_then(Value::as_array);
         let fragments = choices.map_or_else(Vec::new, |choices| self.take_choices(choices));
@@ -203,7 +203,7 @@ impl Decoder for ChatStream<'_> {
         for choice in std::mem::take(&mut self.others) {
             self.take(&choice);
         }
-        // Some servers end without `[DONE]`, and some without a reason; a connection that was cut has neither.
+        // Some servers end without `[DONE]`, and some without a finish reason. A connection that was cut has neither.
         if !self.is_over && self.finish.is_none() {
             return Err(self.reading.cut());
         }

@@ -1,4 +1,4 @@
-//! The text and the thoughts of a message or delta.
+//! Reads the text and the thoughts of a message or delta.
 // L234
 
 use pleach_core::Part;
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::wire::MOST_PARTS;
 
-/// The members that hold thoughts: DeepSeek's and vLLM's, then that of OpenRouter, Groq and Ollama.
+/// The members that hold thoughts: first of DeepSeek and vLLM, then of OpenRouter, Groq and Ollama.
 const THOUGHTS: [&str; 3] = ["reasoning_content", "reasoning", "thinking"];
 
 /// The thoughts and the text of a message or delta, or why the model refuses.
@@ -37,7 +37,7 @@ fn thought_of(text: String) -> Part {
     Part { thought: Some(true), ..Part::text(text) }
 }
 
-/// Adds a piece of a content that is a list.
+/// Adds an item of a content that is a list.
 fn keep_piece(parts: &mut Vec<Part>, piece: &Value) {
     match piece.get("thinking").or_else(|| piece.get("reasoning")) {
         Some(thinking) => keep(parts, &joined(thinking), true),
@@ -50,9 +50,9 @@ fn is_thought(piece: &Value) -> bool {
     kind.starts_with("thinking") || kind.starts_with("reasoning")
 }
 
-/// Adds a text, joined with one of its kind before it.
+/// Adds a text. It is joined with a preceding text of the same kind.
 fn keep(parts: &mut Vec<Part>, text: &str, is_thought: bool) {
-    // An answer with one part more than it may have is an error.
+    // One part above the limit makes the answer an error.
     if text.is_empty() || parts.len() > MOST_PARTS {
         return;
     }
@@ -63,7 +63,7 @@ fn keep(parts: &mut Vec<Part>, text: &str, is_thought: bool) {
     }
 }
 
-/// The text of a text, of an object with one, or of a list of them.
+/// Returns the text of a text, of an object with a text, or of a list of them.
 fn joined(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

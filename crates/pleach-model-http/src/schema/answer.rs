@@ -1,13 +1,13 @@
-//! Answers that are no objects, for providers that demand objects.
+//! Answers other than objects, for providers that demand objects.
 
 use pleach_core::{Content, Part};
 use pleach_model::LlmResponse;
 use serde_json::Value;
 
-/// The field that holds an answer that is no object.
+/// The field that holds an answer that is not an object.
 pub(crate) const VALUE: &str = "response";
 
-/// Whether a schema of answers is that of one object, without alternatives.
+/// Returns true if an output schema describes one object, without alternatives.
 pub(crate) fn is_object(schema: &Value) -> bool {
     let is_named = match schema.get("type") {
         Some(kind) => kind.as_str().is_some_and(|kind| kind.eq_ignore_ascii_case("object")),
@@ -17,8 +17,8 @@ pub(crate) fn is_object(schema: &Value) -> bool {
     is_named && !has_branches
 }
 
-/// Takes the answer out of its object. Its pieces are pieces of the object, which are no answer: they are left out, and a response of
-/// nothing else is `None`. A text that is no such object stays: some servers do not keep to a schema.
+/// Takes the answer out of its object. Streamed pieces are pieces of the object, not of the answer, so they are left out; a response that
+/// consists of them is `None`. A text that is not such an object stays, because some servers ignore a schema.
 pub(super) fn unwrap(mut response: LlmResponse) -> Option<LlmResponse> {
     let Some(content) = &mut response.content else { return Some(response) };
     let is_answer = |part: &Part| part.text.is_some() && !part.is_thought();

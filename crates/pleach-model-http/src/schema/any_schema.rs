@@ -1,4 +1,4 @@
-//! Rules that hold for every schema that is sent, whatever a tool or server wrote.
+//! Tests of rules for every schema that is sent, whatever a tool or server wrote.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ fn odd() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Keywords that no list of this folder has: those with rules of their own, and one of no draft.
+/// Keywords that are in no list of this folder: those with rules of their own, and an unknown one.
 const OTHERS: [&str; 11] = [
     "additionalItems",
     "const",
@@ -115,7 +115,7 @@ proptest! {
         let definitions = schema.get("$defs").and_then(Value::as_object).unwrap_or(&nothing);
         check_below(schema.as_object().unwrap(), definitions);
         definitions.values().filter_map(Value::as_object).for_each(|definition| check_below(definition, definitions));
-        // A schema that fits already stays as it is.
+        // A schema that fits already stays unchanged.
         let again = fit::parameters(&schema, &DIALECT).map(|(schema, ..)| schema);
         prop_assert_eq!(again, Ok(schema.clone()));
         let names: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();

@@ -1,4 +1,4 @@
-//! Values of keywords as JSON Schema 2020-12 has them. A value that cannot be understood is left out.
+//! Converts values of keywords to JSON Schema 2020-12. A value that cannot be understood is left out.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Number, Value, json};
 
 /// Keywords whose values are numbers.
 pub(super) const NUMBERS: [&str; 4] = ["exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum"];
-/// Keywords whose values count something.
+/// Keywords whose values are counts.
 pub(super) const COUNTS: [&str; 8] =
     ["maxContains", "maxItems", "maxLength", "maxProperties", "minContains", "minItems", "minLength", "minProperties"];
 /// Keywords whose values are texts.
@@ -16,7 +16,7 @@ pub(super) const TEXTS: [&str; 6] =
 /// Keywords whose values are true or false.
 pub(super) const FLAGS: [&str; 4] = ["deprecated", "readOnly", "uniqueItems", "writeOnly"];
 
-/// Returns the value of a keyword that holds no schema; `None` when it is left out.
+/// Returns the value of a keyword without a schema; `None` if it is left out.
 pub(super) fn value(keyword: &str, value: &Value) -> Option<Value> {
     match keyword {
         _ if NUMBERS.contains(&keyword) => number(value).map(Value::Number),
@@ -36,7 +36,7 @@ pub(super) fn value(keyword: &str, value: &Value) -> Option<Value> {
     }
 }
 
-/// Returns the name of a type: that of JSON Schema, in any case, or what other languages call it. `None` is any type.
+/// Returns the JSON Schema name of a type, from any letter case or from the names of other languages. `None` means any type.
 pub(super) fn type_name(name: &str) -> Option<&'static str> {
     Some(match name.trim().to_ascii_lowercase().as_str() {
         "object" | "dict" | "map" | "record" | "struct" => "object",
@@ -58,7 +58,7 @@ fn types(value: &Value) -> Option<Value> {
             for name in names {
                 let name = match name {
                     Value::Null => "null",
-                    // A list with any type is any type.
+                    // A list that contains "any type" means any type.
                     name => type_name(name.as_str().unwrap_or_default())?,
                 };
                 if !known.contains(&name) {
@@ -71,14 +71,14 @@ fn types(value: &Value) -> Option<Value> {
     }
 }
 
-/// The names in a list, each of them once.
+/// Returns the names in a list, each once.
 pub(super) fn names(value: &Value) -> Option<Value> {
     let mut seen = HashSet::new();
     let names = value.as_array()?.iter().filter_map(Value::as_str);
     Some(names.filter(|name| seen.insert(*name)).collect())
 }
 
-/// The values of an `enum`, each of them once.
+/// Returns the values of an `enum`, each once.
 fn values(value: &Value) -> Option<Value> {
     let Value::Array(values) = value else { return None };
     let mut seen = HashSet::new();
@@ -147,7 +147,7 @@ pub(super) fn nullable(mut schema: Map) -> Map {
     schema
 }
 
-/// Whether values of a type are among those of a schema that names its types.
+/// Returns true if a schema that names its types allows values of a type.
 pub(crate) fn has_type(schema: &Map, name: &str) -> bool {
     match schema.get("type") {
         Some(Value::String(kind)) => kind == name,

@@ -1,4 +1,4 @@
-//! [`fit`]: a request whose functions and calls are as the provider takes them, and the way back for its answers.
+//! [`fit`]: fits the functions and calls of a request to the provider, and converts its answers back.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,21 +11,21 @@ use serde_json::Value;
 use super::keywords::rewrite_all;
 use super::{Dialect, Keys, SchemaFault, Standard, answer, root};
 
-/// How many warnings are remembered.
+/// The most warnings that are remembered.
 const MOST_WARNINGS: usize = 1_024;
-/// How much of a name is shown.
+/// The characters of a name that are shown.
 const SHOWN: usize = 100;
 
-/// A request that the provider takes.
+/// A request that is fitted to the provider.
 pub(crate) struct Fitted<'a> {
     pub(crate) request: Cow<'a, LlmRequest>,
-    /// The properties that have other names for the provider, by function.
+    /// The renamed properties, by function.
     keys: BTreeMap<String, Keys>,
-    /// Whether the answer is a field of an object.
+    /// Whether the answer is wrapped in an object.
     is_wrapped: bool,
 }
 
-/// The warnings about the tools of one model that were logged, so that each is logged once and not with every request.
+/// The logged warnings about tools of one model, so that each is logged once and not with every request.
 #[derive(Debug, Default)]
 pub(crate) struct Warned(Mutex<BTreeSet<(String, String)>>);
 
@@ -42,8 +42,8 @@ impl Warned {
     }
 }
 
-/// Fits the functions of a request to the provider. A function that cannot be declared is left out with a warning that names it: the others
-/// still work.
+/// Fits the functions of a request to the provider. A function that cannot be declared is left out, with a warning that names it, so that the
+/// others still work.
 pub(crate) fn fit<'a>(model: &str, request: &'a LlmRequest, dialect: &Dialect, warned: &Warned) -> Fitted<'a> {
     let config = &request.config;
     let answer = config.response_schema.as_ref().or(config.response_json_schema.as_ref());
@@ -87,7 +87,7 @@ pub(crate) fn fit<'a>(model: &str, request: &'a LlmRequest, dialect: &Dialect, w
 
 type Declared = (Arc<FunctionDeclaration>, Option<Keys>, Vec<String>);
 
-/// Returns the declaration with a schema that the provider takes: the same one if it has nothing to change.
+/// Returns the declaration with a schema that the provider takes. If nothing changes, the result is the same declaration.
 fn declaration(function: &Arc<FunctionDeclaration>, dialect: &Dialect) -> Result<Declared, SchemaFault> {
     // Gemini's own form of a schema has the same meaning.
     let given = function.parameters_json_schema.as_ref().or_else(|| function.extra.as_ref()?.get("parameters"));
@@ -113,7 +113,7 @@ pub(super) fn parameters(given: &Value, dialect: &Dialect) -> Result<(Value, Opt
     Ok((schema, keys, losses))
 }
 
-/// Returns the schema of an answer as the provider takes it. One that is too large is sent as it is: the provider names the fault.
+/// Returns the output schema as the provider takes it. A schema that is too large is sent unchanged, and the provider reports the fault.
 #[cfg(any(feature = "anthropic", feature = "gemini"))]
 pub(crate) fn fit_answer(schema: &Value, dialect: &Dialect) -> (Value, Option<Keys>) {
     match Standard::of(schema) {
@@ -133,7 +133,7 @@ fn as_taken(standard: Standard, dialect: &Dialect) -> (Value, Option<Keys>) {
 }
 
 impl Fitted<'_> {
-    /// Removes what is left of functions that are left out, because providers refuse it: empty lists, and names among those that may be called.
+    /// Removes traces of functions that were left out, which providers refuse: empty lists, and their names among those that may be called.
     fn drop_left_out(&mut self, left_out: &[&str]) {
         if left_out.is_empty() {
             return;
@@ -148,12 +148,12 @@ impl Fitted<'_> {
         if let Some(names) = calling.as_mut().and_then(|calling| calling.allowed_function_names.as_mut()) {
             names.retain(|name| !left_out.contains(&name.as_str()));
         }
-        // No call can be required where there is none.
+        // Without functions, no call can be required.
         calling.take_if(|calling| !has_functions || calling.allowed_function_names.as_ref().is_some_and(Vec::is_empty));
         config.tool_config.take_if(|tool_config| **tool_config == ToolConfig::default());
     }
 
-    /// Gives the calls of the conversation the names that the provider knows.
+    /// Renames properties in the calls of the conversation to the provider's names.
     fn send_history(&mut self) {
         if self.keys.is_empty() {
             return;
@@ -178,8 +178,8 @@ impl Fitted<'_> {
         }
     }
 
-    /// Gives the calls of an answer, or of a piece of one, the names of the functions, and takes an answer by schema out of its object.
-    /// `None` when nothing of a piece is left.
+    /// Renames properties in the calls of an answer, or of a piece of one, back to the names of the functions, and takes an answer of a schema out
+    /// of its object. Returns `None` if nothing of a piece is left.
     pub(crate) fn restore(&self, response: LlmResponse) -> Option<LlmResponse> {
         let response = if self.keys.is_empty() { response } else { self.restore_calls(response) };
         if self.is_wrapped { answer::unwrap(response) } else { Some(response) }

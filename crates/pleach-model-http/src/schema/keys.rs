@@ -1,4 +1,4 @@
-//! [`Keys`]: names of properties that a provider refuses, and those that it gets instead.
+//! [`Keys`]: renames properties whose names a provider refuses.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -8,25 +8,25 @@ use serde_json::{Value, json};
 use super::keywords::for_each_subschema;
 use super::standard::definition_of;
 
-/// How long the name of a property may be.
+/// The longest name of a property.
 const LONGEST: usize = 64;
-/// How many schemas are looked at for the arguments of one call.
+/// The most schemas that are visited for the arguments of one call.
 const MOST_LOOKS: usize = 1_000_000;
 
-/// The properties of a function that have other names for the provider. A new name is that of no other property of the function. Where
-/// arguments may have any keys, nothing is renamed.
+/// The renamed properties of a function. A new name differs from all other property names of the function. If arguments may have arbitrary
+/// keys, nothing is renamed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Keys {
     /// The schema of the arguments, with the new names.
     schema: Value,
-    /// The new names, by those of the function.
+    /// The new names, by the names of the function.
     sent: BTreeMap<String, String>,
-    /// The names of the function, by the new ones.
+    /// The names of the function, by the new names.
     own: BTreeMap<String, String>,
 }
 
 impl Keys {
-    /// Renames the properties of a schema with its definitions; `None` when there is nothing to rename.
+    /// Renames the properties of a schema with its definitions; `None` if there is nothing to rename.
     pub(crate) fn rename(schema: &mut Value, takes: fn(&str) -> bool) -> Option<Self> {
         let mut names = BTreeSet::new();
         each(schema, &mut |members| names.extend(properties(members).map(|(name, _)| name.clone())));
@@ -42,17 +42,17 @@ impl Keys {
         Some(Self { schema: schema.clone(), sent, own })
     }
 
-    /// Gives arguments the names that the provider knows.
+    /// Renames properties in arguments to the provider's names.
     pub(crate) fn send(&self, arguments: &mut Map) {
         Walk { keys: self, direction: Direction::Send, left: MOST_LOOKS }.object(arguments, &[&self.schema]);
     }
 
-    /// Gives arguments the names of the function.
+    /// Renames properties in arguments to the function's names.
     pub(crate) fn restore(&self, arguments: &mut Map) {
         Walk { keys: self, direction: Direction::Restore, left: MOST_LOOKS }.object(arguments, &[&self.schema]);
     }
 
-    /// Gives the names of the function to the paths of pieces of arguments: `$.a_b[0]` becomes `$['a b'][0]`.
+    /// Renames properties in the paths of pieces of arguments: `$.a_b[0]` becomes `$['a b'][0]`.
     pub(crate) fn restore_path(&self, path: &str) -> String {
         let mut restored = String::with_capacity(path.len());
         let mut rest = path;
@@ -76,7 +76,7 @@ impl Keys {
     }
 }
 
-/// Calls `visit` with a schema and all below it, its definitions too.
+/// Calls `visit` with a schema and all schemas below it, including its definitions.
 fn each(schema: &mut Value, visit: &mut dyn FnMut(&mut Map)) {
     let Value::Object(members) = schema else { return };
     if let Some(Value::Object(definitions)) = members.get_mut("$defs") {
@@ -131,7 +131,7 @@ fn rename_members(members: &mut Map, sent: &BTreeMap<String, String>) {
     dependent.into_iter().flatten().for_each(|(_, names)| rename(names));
 }
 
-/// Which way arguments go.
+/// The direction of a conversion of arguments.
 #[derive(Clone, Copy)]
 enum Direction {
     /// To the provider.
@@ -177,7 +177,7 @@ impl<'k> Walk<'k> {
         }
     }
 
-    /// Returns the other name of a property that has two, and the one that the provider knows.
+    /// Returns the other name of a renamed property, and the provider's name.
     fn renamed(&self, name: &str) -> Option<(&'k str, &'k str)> {
         match self.direction {
             Direction::Send => self.keys.sent.get(name).map(|sent| (sent.as_str(), sent.as_str())),
@@ -185,7 +185,7 @@ impl<'k> Walk<'k> {
         }
     }
 
-    /// Returns the schemas that may describe a value: these, and those that they refer to or combine.
+    /// Returns the schemas that may describe a value: these, and the schemas that they refer to or combine.
     fn expand(&mut self, schemas: &[&'k Value]) -> Vec<&'k Map> {
         let mut seen = HashSet::new();
         let mut waiting: Vec<&'k Value> = schemas.to_vec();

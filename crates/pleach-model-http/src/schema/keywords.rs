@@ -1,4 +1,4 @@
-//! Which keywords of JSON Schema have schemas as values.
+//! The keywords of JSON Schema whose values are schemas.
 
 use pleach_core::Map;
 use serde_json::Value;
@@ -17,11 +17,11 @@ pub(super) const SCHEMAS: [&str; 11] = [
     "unevaluatedItems",
     "unevaluatedProperties",
 ];
-/// Those of them that every provider takes as true or false.
+/// The keywords among them that every provider takes as true or false.
 pub(super) const SWITCHES: [&str; 3] = ["additionalProperties", "unevaluatedItems", "unevaluatedProperties"];
 /// Keywords whose values are lists of schemas.
 pub(super) const LISTS: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
-/// Keywords whose members are schemas, by names of the author.
+/// Keywords whose members are schemas under names that the author has chosen.
 pub(super) const MAPS: [&str; 3] = ["dependentSchemas", "patternProperties", "properties"];
 
 /// Calls `visit` with each schema directly below a standard one.

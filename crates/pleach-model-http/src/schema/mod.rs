@@ -1,11 +1,11 @@
-//! JSON Schemas of functions and of answers, the same way for every source of tools and every provider.
+//! JSON Schemas of functions and answers, handled in the same way for every source of tools and every provider.
 //!
-//! Three steps, each of them a pure function:
-//! - [`Standard`] turns what tools and servers write, of any draft and with any fault, into JSON Schema 2020-12;
+//! There are three steps, and each is a pure function:
+//! - [`Standard`] converts schemas of tools and servers, of any draft and with any fault, to JSON Schema 2020-12;
 //! - `root` makes the schema of a function's arguments one object with `properties`;
-//! - the [`Dialect`] of a provider rewrites what this provider does not take, and [`Keys`] renames the properties that it refuses.
+//! - the [`Dialect`] of a provider rewrites keywords that it does not take, and [`Keys`] renames properties that it refuses.
 //!
-//! [`fit`] applies them to a request. This folder does not know the rest of any wire format.
+//! [`fit`] applies the steps to a request. This folder does not know the rest of any wire format.
 
 mod answer;
 mod clean;
@@ -35,11 +35,11 @@ pub(crate) use standard::Standard;
 /// The part of JSON Schema that a provider accepts.
 #[derive(Debug)]
 pub(crate) struct Dialect {
-    /// Whether the provider takes a property of this name.
+    /// Returns true if the provider takes a property of this name.
     pub(crate) takes_key: fn(&str) -> bool,
-    /// Rewrites one schema that is standard; those below it are rewritten already.
+    /// Rewrites one standard schema. The schemas below it are rewritten already.
     pub(crate) rewrite: fn(&mut Map),
-    /// Whether answers by schema have to be objects, so that another one is sent and read as the field [`VALUE`] of an object.
+    /// Whether answers of a schema have to be objects. Other answers are then wrapped in the field [`VALUE`] of an object.
     pub(crate) wraps_answers: bool,
 }
 

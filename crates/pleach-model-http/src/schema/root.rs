@@ -1,4 +1,4 @@
-//! The schema of a function's arguments: one object with `properties`, as every provider demands.
+//! Makes the schema of a function's arguments one object with `properties`, as every provider demands.
 
 use pleach_core::Map;
 use serde_json::{Value, json};
@@ -7,15 +7,15 @@ use super::clean::has_type;
 use super::standard::definition_of;
 use super::{SchemaFault, Standard};
 
-/// How many schemas may be merged.
+/// The most schemas that may be merged.
 const MOST: usize = 512;
-/// The keywords that a root may not have. The values of a conditional are united with those of the root.
+/// The keywords that a root may not have. The branches of a conditional are merged into the root.
 const OF_BRANCHES: [&str; 9] = ["$ref", "allOf", "anyOf", "const", "else", "enum", "if", "not", "oneOf"];
 
 /// Makes the root an object with `properties`.
 ///
-/// Alternatives become one object: it has the properties of all, and requires what each of them requires. What `allOf` combines
-/// becomes one object that requires what any of them requires.
+/// Alternatives become one object that has the properties of all, and requires only properties that each of them requires. The schemas of
+/// `allOf` become one object that requires the properties that any of them requires.
 ///
 /// # Errors
 /// No value of the schema is an object, or there are too many alternatives.
@@ -54,12 +54,12 @@ struct Merger<'a> {
     definitions: &'a Map,
     /// The references that are being followed.
     following: Vec<&'a str>,
-    /// How many schemas may still be merged.
+    /// The number of schemas that may still be merged.
     left: usize,
 }
 
 impl<'a> Merger<'a> {
-    /// Returns what a schema says of objects; `None` if none of its values is one.
+    /// Returns the part of a schema about objects; `None` if it allows no object.
     fn object(&mut self, schema: &'a Map) -> Result<Option<Object>, SchemaFault> {
         self.left = self.left.checked_sub(1).ok_or(SchemaFault::TooManyAlternatives(MOST))?;
         let is_another = schema.contains_key("type") && !has_type(schema, "object");
@@ -112,7 +112,7 @@ fn list<'a>(schema: &'a Map, keyword: &str) -> impl Iterator<Item = &'a Map> {
 }
 
 impl Object {
-    /// Returns what a schema says itself, without its branches.
+    /// Returns the own keywords of a schema, without its branches.
     fn of(schema: &Map) -> Self {
         let mut object = Self::default();
         for (keyword, value) in schema {
@@ -128,7 +128,7 @@ impl Object {
         object
     }
 
-    /// Adds what must hold, too.
+    /// Merges with a schema that must hold as well.
     fn and(&mut self, other: Self) {
         let only_requires = other.properties.is_empty() && !other.rest.contains_key("additionalProperties");
         if !only_requires && self.rest.get("additionalProperties") != other.rest.get("additionalProperties") {
@@ -153,7 +153,7 @@ impl Object {
         }
     }
 
-    /// Returns what holds of objects that are the one or the other.
+    /// Merges with an alternative.
     fn or(mut self, other: Self) -> Self {
         let is_closed = |object: &Self| object.rest.get("additionalProperties") == Some(&Value::Bool(false));
         let rest = Map::from_iter([("additionalProperties".to_owned(), json!(false))]);
@@ -179,8 +179,8 @@ impl Object {
     }
 }
 
-/// Returns the schema of values that fit the one or the other. Fixed values of one type, as alternatives have to name which one it
-/// is, become an `enum`.
+/// Returns the schema of values that fit one schema or the other. Fixed values of one type become an `enum`; alternatives use them as
+/// their names.
 fn either(one: Value, other: Value) -> Value {
     if one == other {
         return one;
@@ -205,7 +205,7 @@ fn either(one: Value, other: Value) -> Value {
     json!({"anyOf": alternatives})
 }
 
-/// Returns the type and the values of a schema of fixed values without anything else.
+/// Returns the type and the values of a schema that has fixed values and nothing else.
 fn fixed(schema: &Value) -> Option<(Option<&Value>, Vec<Value>)> {
     let members = schema.as_object()?;
     if !members.keys().all(|keyword| matches!(keyword.as_str(), "const" | "enum" | "type")) {

@@ -1,4 +1,4 @@
-//! [`Standard`]: a schema of any draft, and with any fault, as JSON Schema 2020-12.
+//! [`Standard`]: converts a schema of any draft, with any fault, to JSON Schema 2020-12.
 
 use pleach_core::Map;
 use serde_json::{Value, json};
@@ -8,11 +8,11 @@ use super::clean::{self, has_type};
 use super::keywords::{LISTS, MAPS, SCHEMAS, SWITCHES, subschemas};
 use super::targets::{Scope, Targets};
 
-/// How deep a schema may be: JSON that was read is never deeper.
+/// The deepest nesting of a schema. JSON that was read is never deeper.
 const DEEPEST: usize = 128;
-/// How large a schema may be, in bytes of its texts and 8 for each value. The largest ones of published servers have a tenth of it.
+/// The largest schema, counting the bytes of its texts and 8 for each value. It is ten times the largest schemas of published servers.
 const LARGEST: usize = 4 << 20;
-/// Keywords that describe the schema itself, or have another place here.
+/// Keywords that describe the schema itself, or that are handled elsewhere.
 pub(super) const DROPPED: [&str; 15] = [
     "$anchor",
     "$comment",
@@ -30,16 +30,16 @@ pub(super) const DROPPED: [&str; 15] = [
     "id",
     "nullable",
 ];
-/// The keywords that are allowed beside a reference in drafts that ignore all others there.
+/// The keywords that are kept next to a reference in drafts that ignore all others.
 const NOTES: [&str; 5] = ["default", "deprecated", "description", "examples", "title"];
 
-/// A schema as JSON Schema 2020-12. Each reference in it is `#/$defs/<name>`, and has its definition.
+/// A schema of JSON Schema 2020-12. Each of its references is `#/$defs/<name>`, and has a definition.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Standard {
-    /// Without its definitions.
+    /// The schema without its definitions.
     pub(crate) schema: Map,
     pub(crate) definitions: Map,
-    /// The keywords that the sent schema no longer has.
+    /// The keywords that were left out.
     pub(crate) losses: Vec<String>,
 }
 
@@ -69,7 +69,7 @@ impl Standard {
         schema.into()
     }
 
-    /// Removes the definitions that nothing refers to.
+    /// Removes definitions without references.
     pub(super) fn prune(&mut self) {
         let mut used: Vec<&str> = Vec::new();
         let mut waiting: Vec<&Map> = vec![&self.schema];
@@ -120,9 +120,9 @@ fn measure(schema: &Value) -> Result<(), SchemaFault> {
 
 struct Converter<'a> {
     targets: Targets<'a>,
-    /// Whether the draft ignores what is beside a reference.
+    /// Whether the draft ignores keywords next to a reference.
     is_old: bool,
-    /// How many bytes may still be written: a target is written once more than it is in the schema.
+    /// The bytes that may still be written. The target of a reference is written in addition to its place in the schema.
     left: usize,
     losses: Vec<String>,
 }
@@ -155,7 +155,7 @@ impl<'a> Converter<'a> {
         if members.get("nullable") == Some(&Value::Bool(true)) {
             converted = clean::nullable(converted);
         }
-        // Providers demand what the items of a list are.
+        // Providers demand a schema for the items of a list.
         let says_items = ["items", "prefixItems", "$ref"].iter().any(|keyword| converted.contains_key(*keyword));
         if has_type(&converted, "array") && !says_items {
             converted.insert("items".to_owned(), json!({}));
@@ -163,7 +163,7 @@ impl<'a> Converter<'a> {
         Ok(converted)
     }
 
-    /// A schema that is only the name of a type.
+    /// Converts a schema that is only the name of a type.
     fn named_type(&mut self, name: &str) -> Map {
         match clean::type_name(name) {
             Some("array") => Map::from_iter([("type".to_owned(), json!("array")), ("items".to_owned(), json!({}))]),
@@ -243,7 +243,7 @@ impl<'a> Converter<'a> {
         Ok(Some(schemas.into()))
     }
 
-    /// `dependencies` of the drafts up to 7 are two keywords.
+    /// Splits the `dependencies` of drafts up to 7 into two keywords.
     fn dependencies(&mut self, value: &'a Value, converted: &mut Map, scope: Scope<'a>) -> Result<(), SchemaFault> {
         let (mut names, mut schemas) = (Map::new(), Map::new());
         for (name, dependency) in value.as_object().into_iter().flatten() {
@@ -268,14 +268,14 @@ impl<'a> Converter<'a> {
     }
 
     fn lose(&mut self, what: &str) {
-        // A few of them are enough to find the place.
+        // A few names are enough to find the place.
         if self.losses.len() < 5 {
             self.losses.push(what.to_owned());
         }
     }
 }
 
-/// The size of data; schemas have been counted already.
+/// Returns the size of data. Schemas have been counted already.
 fn size_of(keyword: &str, value: &Value) -> usize {
     if SCHEMAS.contains(&keyword) || LISTS.contains(&keyword) || MAPS.contains(&keyword) {
         return 0;
@@ -290,8 +290,8 @@ fn size_of(keyword: &str, value: &Value) -> usize {
     }
 }
 
-/// The names that an object must have: those of its list, and in draft 3 those of the properties that say so. Names of no property are left
-/// out where the properties are all known.
+/// Returns the required names of an object: those of its list, and in draft 3 the properties that say so. If all properties are known, other
+/// names are left out.
 fn required(members: &Map) -> Option<Value> {
     let properties = members.get("properties").and_then(Value::as_object);
     let is_known = |name: &str| {
@@ -308,7 +308,7 @@ fn required(members: &Map) -> Option<Value> {
     (listed.is_some() || !unique.is_empty()).then(|| json!(unique))
 }
 
-/// A list whose items end with those that have schemas of their own has a largest number of items.
+/// Limits the length of a list that allows only items with schemas of their own.
 fn tuple(members: &Map, converted: &mut Map) {
     let items = members.get("items");
     let is_closed = items == Some(&Value::Bool(false))

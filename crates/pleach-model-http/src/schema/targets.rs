@@ -1,4 +1,4 @@
-//! [`Targets`]: what the references of a schema lead to, and its names in `$defs`.
+//! [`Targets`]: the schemas that references lead to, and their names in `$defs`.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -8,17 +8,17 @@ use serde_json::Value;
 
 use super::keywords::{LISTS, MAPS, SCHEMAS};
 
-/// How many references may follow each other.
+/// The longest chain of references.
 const LONGEST_CHAIN: usize = 32;
-/// How long a name in `$defs` may be.
+/// The longest name in `$defs`.
 const LONGEST_NAME: usize = 64;
 
-/// Where a schema is: what its references are relative to.
+/// The schemas around a schema, which its references are relative to.
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'a> {
-    /// The nearest schema with an `$id`, else the root.
+    /// The nearest schema with an `$id`, or the root.
     base: &'a Value,
-    /// The nearest schema with `$recursiveAnchor`, else the base.
+    /// The nearest schema with `$recursiveAnchor`, or the base.
     recursive: &'a Value,
 }
 
@@ -27,7 +27,7 @@ impl<'a> Scope<'a> {
         Self { base: root, recursive: root }
     }
 
-    /// Returns the scope of what is inside of a schema.
+    /// Returns the scope inside a schema.
     pub(super) fn inside(self, schema: &'a Value) -> Self {
         let has_id = id_of(schema).is_some_and(|id| !id.starts_with('#'));
         let scope = if has_id { Self { base: schema, recursive: schema } } else { self };
@@ -38,16 +38,16 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// The places that references of a schema lead to. Each has one name, however many references lead there.
+/// The places that references of a schema lead to. Each place has one name, however many references lead there.
 pub(super) struct Targets<'a> {
     root: &'a Value,
-    /// By address: a schema is borrowed as long as this lives.
+    /// The names by address. The schemas are borrowed for as long as this lives.
     names: HashMap<usize, String>,
     taken: HashSet<String>,
-    /// The next number, by name.
+    /// The next number for each name that is taken.
     next: HashMap<String, usize>,
     waiting: VecDeque<(String, &'a Value, Scope<'a>)>,
-    /// Filled when a reference needs it.
+    /// The named schemas. They are found when a reference needs them.
     named: Option<Named<'a>>,
 }
 
@@ -77,10 +77,10 @@ impl<'a> Targets<'a> {
         self.waiting.pop_front()
     }
 
-    /// Returns the name of what a schema refers to.
+    /// Returns the name of the schema that a schema refers to.
     ///
     /// # Errors
-    /// The reference leads to nothing, elsewhere or to itself.
+    /// The reference leads to nothing, to another document or to itself.
     pub(super) fn target(&mut self, members: &'a Map, scope: Scope<'a>) -> Option<Result<String, String>> {
         let (keyword, reference) = referring(members)?;
         let found = match keyword {
@@ -93,7 +93,7 @@ impl<'a> Targets<'a> {
         })
     }
 
-    /// Whether a chain of references has an end.
+    /// Returns true if a chain of references has an end.
     fn ends(&mut self, target: &'a Value, scope: Scope<'a>) -> bool {
         let (mut target, mut scope) = (target, scope);
         for _ in 0..LONGEST_CHAIN {
@@ -101,7 +101,7 @@ impl<'a> Targets<'a> {
             match referring(members) {
                 Some((_, reference)) if members.len() == 1 => match self.resolve(reference, scope) {
                     Some((next, base)) => (target, scope) = (next, base),
-                    // It is a fault of that reference.
+                    // This is a fault of the other reference.
                     None => return true,
                 },
                 _ => return true,
@@ -110,7 +110,7 @@ impl<'a> Targets<'a> {
         false
     }
 
-    /// Returns what a reference leads to, and the scope there.
+    /// Returns the target of a reference, and the scope there.
     fn resolve(&mut self, reference: &str, scope: Scope<'a>) -> Option<(&'a Value, Scope<'a>)> {
         let (resource, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let of = |value: &'a Value| Scope { base: value, recursive: value };
@@ -129,7 +129,7 @@ impl<'a> Targets<'a> {
         let decoded = percent_decode_str(fragment).decode_utf8().ok()?;
         let found =
             |base: Scope<'a>| Some((base.base.pointer(fragment).or_else(|| base.base.pointer(&decoded))?, base));
-        // Pointers of a schema with an `$id` are often those of the whole.
+        // Pointers in a schema with an `$id` are often meant for the whole document.
         found(base).or_else(|| found(of(self.root)))
     }
 
@@ -168,7 +168,7 @@ impl<'a> Targets<'a> {
 }
 
 impl<'a> Named<'a> {
-    /// Finds the names of a schema and of those below it. The depth is limited before.
+    /// Finds the names of a schema and of the schemas below it. The depth was limited before.
     fn find(&mut self, schema: &'a Value) {
         let Some(members) = schema.as_object() else { return };
         for keyword in ["$anchor", "$dynamicAnchor"] {
@@ -177,7 +177,7 @@ impl<'a> Named<'a> {
             }
         }
         match id_of(schema) {
-            // Before 2019 an anchor was an id.
+            // Before draft 2019-09 an anchor was an id.
             Some(id) if id.starts_with('#') => drop(self.anchors.entry(&id[1..]).or_insert(schema)),
             Some(id) => drop(self.ids.entry(id.trim_end_matches('#')).or_insert(schema)),
             None => {}
@@ -196,8 +196,8 @@ impl<'a> Named<'a> {
     }
 }
 
-/// Returns the keyword by which a schema refers to another one, and the reference. `$dynamicRef` and `$recursiveRef` are
-/// references like others, because no schema of another document is around this one.
+/// Returns the keyword by which a schema refers to another one, and the reference. `$dynamicRef` and `$recursiveRef` are treated like `$ref`,
+/// because no schema of another document encloses this one.
 fn referring(members: &Map) -> Option<(&'static str, &str)> {
     ["$ref", "$dynamicRef", "$recursiveRef"]
         .iter()

@@ -1,4 +1,4 @@
-//! Schemas of strangers, and what becomes of them.
+//! Tests of the conversion of foreign schemas.
 
 use pleach_core::Map;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use super::*;
 /// Any name is taken and nothing rewritten.
 const PLAIN: Dialect = Dialect { takes_key: |_| true, rewrite: |_| {}, wraps_answers: false };
 
-/// Checks what a property becomes.
+/// Checks the conversion of a property.
 fn check(property: Value, expected: Value) {
     let schema = json!({"type": "object", "properties": {"it": property}});
     let standard = Standard::of(&schema).unwrap().into_value();

@@ -121,7 +121,7 @@ async fn calls_and_results_are_paired_whatever_their_ids_and_places() {
     let mut request = ask("hi");
     let calls = [call("functions.worker:0", "f", json!({})), call("1", "g", json!({})), call("c3", "h", json!({}))];
     request.contents.push(Content::new("model", calls).into());
-    // The results come apart and in another order, one with a picture, one never.
+    // The results come apart and in another order; one has a picture, and one is missing.
     request.contents.push(Content::new("user", [Part::text("wait")]).into());
     request
         .contents
@@ -170,7 +170,7 @@ async fn thoughts_go_back_as_they_came() {
     let body = &server.requests()[1].body;
     assert_eq!(body["messages"][1]["content"], blocks);
     assert_eq!(body["messages"].as_array().unwrap().len(), 3);
-    // What was read before.
+    // Responses that were read before.
     let usage = json!({
         "prompt_token_count": 130, "candidates_token_count": 4, "total_token_count": 137,
         "cached_content_token_count": 100, "cache_creation_input_tokens": 20, "thoughts_token_count": 3,
@@ -179,7 +179,7 @@ async fn thoughts_go_back_as_they_came() {
     assert_eq!(response.info.model_version.as_deref(), Some("claude-5"));
 }
 
-// Models that leave their thoughts out send an empty text and a signature; as `redacted_thinking` it is refused.
+// Models that omit their thoughts send an empty text and a signature, which the provider refuses as `redacted_thinking`.
 #[tokio::test]
 async fn a_thought_without_words_goes_back_as_it_came() {
     let blocks = json!([
@@ -207,7 +207,7 @@ async fn a_thought_without_words_goes_back_as_it_came() {
     }
 }
 
-// The provider refuses them, on every later turn of the conversation that has one.
+// The provider refuses blank texts, on every later turn of a conversation that has one.
 #[tokio::test]
 async fn blank_texts_are_left_out() {
     let blob = |kind: &str, data: &[u8]| Part {
@@ -323,7 +323,7 @@ async fn other_ends_are_errors_of_the_response() {
     }
 }
 
-/// The events of an answer with these in its middle.
+/// Returns the events of an answer with these in the middle.
 fn events(middle: &[Value], reason: &str) -> String {
     let start = json!({"type": "message_start", "message": {"model": "claude-5", "content": [],
         "usage": {"input_tokens": 10, "output_tokens": 1, "cache_read_input_tokens": 100}}});
@@ -453,7 +453,7 @@ async fn truncated_arguments_deliver_no_call() {
     }
 }
 
-// The issue is a tool that runs with all its defaults: a block begins with the input `{}`.
+// Otherwise a tool would run with all its defaults: a block begins with the input `{}`.
 #[tokio::test]
 async fn an_answer_that_was_stopped_delivers_no_call() {
     for (reason, code) in [
@@ -500,7 +500,7 @@ async fn a_block_that_is_no_object_is_an_error_of_the_answer() {
             assert_eq!(error.kind(), ModelErrorKind::InvalidResponse, "{block}: {error}");
         }
     }
-    // Members of another type are replaced by what grows there.
+    // The pieces that follow replace members of another type.
     let start = json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": [1]}});
     let body = events(&[start, delta(json!({"type": "text_delta", "text": "a"})), delta(json!("x"))], "end_turn");
     let server = Server::start([Reply::sse(body)]).await;

@@ -1,4 +1,4 @@
-//! What can go wrong on the wire, the same for every provider.
+//! Failures on the wire, which are handled alike for every provider.
 
 use std::time::Duration;
 
@@ -83,7 +83,7 @@ async fn a_500_is_tried_again_as_often_as_the_request_says() {
 }
 
 #[tokio::test]
-async fn nothing_is_tried_again_behind_a_fragment() {
+async fn nothing_is_tried_again_after_a_fragment() {
     let cut = Reply::sse(format!("{}{}", text("Su"), text("nny."))).cut_at(150);
     let server = Server::start([cut, sunny()]).await;
     let (responses, error) = all(&at(&server, openai("m"), "/v1"), &ask("hi"), true).await.unwrap_err();
@@ -176,7 +176,7 @@ async fn a_slow_first_byte_and_a_silent_stream_are_timeouts() {
             tokio::task::yield_now().await;
         }
         assert!((&mut next).now_or_never().is_none());
-        // Nothing waits for those that ended in time.
+        // Limits that were kept have no sleep left.
         assert!(clock.wake_all_of(Duration::from_secs(limit)) > 0);
         let error = next.await.unwrap().unwrap_err();
         assert_eq!(error.kind(), ModelErrorKind::Timeout, "{error}");
@@ -189,7 +189,7 @@ async fn a_slow_first_byte_and_a_silent_stream_are_timeouts() {
 async fn the_body_of_an_error_is_waited_for_as_a_whole() {
     let head = "HTTP/1.1 500 Oops\r\ncontent-length: 1000\r\n\r\n";
     let body = json!({"error": {"message": "no"}}).to_string();
-    // The whole error, and a part of it, on connections that stay open; every piece of it comes for itself.
+    // The whole error, and a part of it, on connections that stay open. Every piece comes on its own.
     for (text, message) in [(body.as_str(), true), (&body[..20], false)] {
         let server = Server::start([Reply::raw(head).then_pieces(text).hold()]).await;
         let model = at(&server, openai("m"), "/v1");
@@ -324,7 +324,7 @@ async fn a_connection_is_used_again() {
     assert_eq!(server.connections(), 1);
 }
 
-/// A clock whose sleeps between attempts end at once, and that records them.
+/// A clock that ends sleeps between attempts at once, and records them.
 #[derive(Debug, Default)]
 pub(crate) struct Waits(std::sync::Mutex<Vec<u64>>);
 

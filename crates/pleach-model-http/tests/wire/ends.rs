@@ -1,4 +1,4 @@
-//! How streams end, what counts as progress, and how much of an answer is taken, the same for every provider.
+//! The ends of streams, progress, and limits of answers, which are handled alike for every provider.
 
 use std::future::Future;
 use std::pin::pin;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::server::{Reply, Server};
 use crate::support::{all, all_by, ask, at, error, last, parts};
 
-/// The words of one provider's streams.
+/// The format of one provider's streams.
 struct Dialect {
     name: &'static str,
     builder: fn() -> HttpModelBuilder,
@@ -24,7 +24,7 @@ struct Dialect {
     thought: fn(&str) -> String,
     /// A piece of the arguments of the only call, as JSON text; the first piece begins the call.
     call: fn(number: usize, first: bool, piece: &str) -> String,
-    /// The reason of the end.
+    /// The finish reason.
     reason: fn() -> String,
 }
 
@@ -120,8 +120,8 @@ impl Dialect {
     }
 }
 
-/// Polls a call until nothing comes any more, ends the idle time of a minute, and returns what came; the second value is how
-/// often the idle time has begun.
+/// Polls a call until nothing more comes, and ends the idle time of a minute. Returns the responses, and how often the idle time has
+/// begun.
 async fn after_idle(model: &HttpModel, clock: &HeldClock) -> (Result<Vec<LlmResponse>, ModelError>, usize) {
     let request = ask("hi");
     let call = ModelCall::new(&request, clock).streaming(true);
@@ -157,7 +157,7 @@ async fn noise_after_the_reason_ends_an_answer_and_before_it_a_time_out() {
                         assert!(error.to_string().contains("`.idle_timeout(…)`"), "{error}");
                     }
                 }
-                // Once from the begin, and once for each event with content, however much noise came.
+                // Once at the beginning, and once for each event with content, however much noise came.
                 assert!(begun <= 3 + usize::from(is_whole), "{name} {number}: {begun}");
                 server.closed().await;
             }
@@ -187,7 +187,7 @@ async fn every_content_begins_the_idle_time_anew() {
 async fn a_connection_that_breaks_after_the_reason_has_given_the_answer() {
     for dialect in dialects() {
         let body = format!("{}{}", (dialect.call)(0, true, "{}"), (dialect.reason)());
-        // More was announced than came; the last event is cut off; the rest cannot be read.
+        // More was announced than came, the last event is cut off, or the rest cannot be read.
         let replies = [
             Reply::new(
                 "200 OK",
@@ -204,7 +204,7 @@ async fn a_connection_that_breaks_after_the_reason_has_given_the_answer() {
             let whole = last(&dialect.model(&server, |builder| builder), &ask("hi"), true).await;
             assert_eq!((whole.function_calls().count(), whole.error_code), (1, None), "{}", dialect.name);
         }
-        // What the provider itself calls an error is one.
+        // An error that the provider itself reports is one.
         let failed = format!("{body}{}", data(&json!({"error": {"message": "no", "code": 500}})));
         let server = Server::start([Reply::open(&failed)]).await;
         let request = crate::support::with_config(json!({"httpOptions": {"retryOptions": {"attempts": 1}}}));
@@ -222,7 +222,7 @@ async fn an_answer_is_bounded_as_a_whole() {
         assert!(text.contains("more than 100000 bytes in all; allow more with `.max_stream_bytes(…)`"), "{text}");
         assert!(!text.contains("base URL"), "{text}");
         server.closed().await;
-        // After the reason nothing more is needed.
+        // After the finish reason nothing more is needed.
         let server = Server::start([
             Reply::open(&format!("{}{}", (dialect.text)("Su"), (dialect.reason)())).then_forever(": x\n\n")
         ])
@@ -245,7 +245,7 @@ async fn the_calls_of_an_answer_are_counted() {
         let text = error(&dialect.model(&server, |builder| builder), &ask("hi"), true).await.to_string();
         assert!(text.contains("more than 1000 calls"), "{text}");
     }
-    // An answer that is not streamed, too.
+    // The same holds for an answer that is not streamed.
     let call = json!({"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}});
     let blocks = json!([{"type": "tool_use", "id": "a", "name": "f", "input": {}}, {"type": "tool_use", "id": "b", "name": "f", "input": {}}]);
     let part = json!({"functionCall": {"name": "f", "args": {}}});
@@ -289,7 +289,7 @@ async fn a_stream_that_never_pauses_lets_timers_and_limits_run() {
     }
 }
 
-/// Whether a time-out around a future that does not end by itself ends it.
+/// Returns true if a time-out ends a future that would never end on its own.
 async fn is_ended_by(limit: Duration, endless: impl Future<Output = ()>) -> bool {
     tokio::time::timeout(limit, endless).await.is_err()
 }
@@ -321,7 +321,7 @@ async fn a_character_that_is_cut_between_two_events_is_whole() {
                 whole.content.as_ref().unwrap().parts().iter().filter_map(|part| part.text.clone()).collect();
             texts.dedup();
             assert_eq!(texts, [expected], "{} {first} {second}", dialect.name);
-            // The fragments say the same as the whole.
+            // The fragments together equal the whole answer.
             let said = |is_thought: bool| -> String {
                 let parts = responses
                     .iter()
@@ -348,7 +348,7 @@ async fn a_character_that_is_cut_in_arguments_is_whole() {
             (r"a\u0000", "b", "a\u{fffd}b"),
             (r"a\\u0000", "b", "a\u{fffd}b"),
         ] {
-            // Gemini's arguments are no JSON text; those of chat completions are among the wire cases of the facade.
+            // Gemini's arguments are not a JSON text. Those of chat completions are among the wire cases of the facade.
             if dialect.name != "anthropic" && first.contains(r"\\") {
                 continue;
             }
@@ -430,7 +430,7 @@ async fn a_document_that_is_whole_needs_no_end_of_the_connection() {
                 tokio::task::yield_now().await;
             }
         }
-        // Once from the begin, and once for the document: blanks are no content.
+        // Once at the beginning, and once for the document: blanks are not content.
         assert!(!is_open || clock.wake_all_of(Duration::from_secs(60)) == 2);
         let responses: Result<Vec<LlmResponse>, ModelError> = responses.await.into_iter().collect();
         assert_eq!(responses.unwrap()[0].content.as_ref().unwrap().text(), "Sunny.");

@@ -1,4 +1,4 @@
-//! What is said of a failure, whatever body it comes in, the same for every provider.
+//! Messages of failures, in any kind of body, which are handled alike for every provider.
 
 use pleach_model::ModelErrorKind;
 use pleach_model_http::{anthropic, gemini, openai};
@@ -11,7 +11,7 @@ fn once() -> pleach_model::LlmRequest {
     with_config(json!({"httpOptions": {"retryOptions": {"attempts": 1}}}))
 }
 
-/// Bodies of errors, and what is shown of them.
+/// Bodies of errors, and the text that is shown of each.
 fn bodies() -> Vec<(Value, &'static str)> {
     let entry = json!({"loc": ["body", "messages", 0], "msg": "field required", "type": "value_error"});
     vec![
@@ -66,10 +66,10 @@ async fn the_reason_of_a_failure_in_a_200_or_a_stream_is_shown() {
             (Reply::json("200 OK", &body), true),
             (Reply::sse(format!("data: {body}\n\n")), true),
             (Reply::sse(format!("event: error\ndata: {body}\n\n")), true),
-            // As some servers do in the middle of a stream.
+            // Some servers do this in the middle of a stream.
             (Reply::sse(format!("{body:#}\n")), true),
         ];
-        // A reason under a name that other events have, too, counts only beside a status.
+        // A reason under a name that other events also use is one only if there is a status.
         let is_certain = body.get("reason").is_none();
         for (reply, streaming) in replies.into_iter().filter(|_| body.is_object() && is_certain) {
             for (builder, path) in [(openai("m"), "/v1"), (anthropic("m"), ""), (gemini("m"), "")] {

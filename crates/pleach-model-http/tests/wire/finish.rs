@@ -1,4 +1,4 @@
-//! The words for the end of an answer mean the same to every client, streamed or not.
+//! Finish reasons mean the same to every client, streamed or not.
 
 use pleach_model::{LlmRequest, LlmResponse, ModelErrorKind};
 use pleach_model_http::{HttpModel, anthropic, gemini, openai};
@@ -21,7 +21,7 @@ fn sse(events: &[Value]) -> Reply {
     Reply::sse(events.iter().map(|event| format!("data: {event}\n\n")).collect::<String>())
 }
 
-/// An answer with a text, if there is one, and a call of `f`, if there is one, that ends with the word.
+/// Returns an answer with an optional text and an optional call of `f` that ends with the reason.
 fn reply(provider: Provider, streaming: bool, said: &str, calls: bool, word: &str) -> Reply {
     match provider {
         Provider::OpenAi => {

@@ -168,7 +168,7 @@ async fn l214_blocked_answers_and_prompts_are_errors_of_the_response() {
     assert_eq!((code(&response), response.content), ((some("SAFETY"), some("no")), None));
     let response = read(&json!({"promptFeedback": {"blockReason": "NEW_REASON", "blockReasonMessage": "why"}})).await;
     assert_eq!(code(&response), (some("NEW_REASON"), some("why")));
-    // With parts the answer counts.
+    // With parts, the answer is used.
     let response = read(&answer(json!([{"text": "Su"}]), json!({"finishReason": "MAX_TOKENS"}))).await;
     assert_eq!((code(&response), response.info.finish_reason), ((None, None), some("MAX_TOKENS")));
     let response = read(&answer(json!([]), json!({"finishReason": "STOP"}))).await;
@@ -256,7 +256,7 @@ async fn a_stream_that_is_cut_gives_no_answer() {
     for place in 0..lengths.len() * 2 {
         let length = lengths[place % lengths.len()];
         match all(&model, &once, true).await {
-            // L217: no chunk at all is no response.
+            // L217: without any chunk there is no response.
             Ok(responses) => assert!(responses.is_empty() && length < 20, "{length}"),
             Err((responses, error)) => {
                 assert!(responses.iter().all(LlmResponse::is_partial));

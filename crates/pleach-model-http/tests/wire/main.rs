@@ -9,6 +9,7 @@ mod failures;
 mod finish;
 mod gemini;
 mod openai;
+mod reach;
 mod schemas;
 mod server;
 mod support;

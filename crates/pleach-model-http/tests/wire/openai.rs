@@ -23,7 +23,7 @@ fn ok() -> Reply {
     Reply::json("200 OK", &completion(json!({"role": "assistant", "content": "Sunny."}), "stop"))
 }
 
-/// The body that is sent for a request.
+/// Returns the body that is sent for a request.
 async fn sent(request: &pleach_model::LlmRequest, streaming: bool) -> Value {
     let server = Server::start([ok()]).await;
     last(&at(&server, openai("gpt-4o"), "/v1"), request, streaming).await;
@@ -119,7 +119,7 @@ async fn l231_media_of_results_follow_when_all_calls_are_answered() {
     assert_eq!(messages[4]["content"][0]["image_url"]["url"], "data:image/png;base64,AQI=");
 }
 
-// A result is stored: media that the provider does not take must not end every later request of the session.
+// A result is stored: media that the provider refuses must not fail every later request of the session.
 #[tokio::test]
 async fn l231_media_of_results_that_cannot_be_sent_are_named() {
     let mut request = ask("hi");
@@ -312,7 +312,7 @@ async fn a_stream_that_is_cut_at_any_byte_gives_no_call() {
     let body = interleaved();
     let reply = Reply::sse(&body);
     let head = reply.len() - body.len();
-    // The last event before the end is the one with the reason; behind it everything is there.
+    // The last event before the end has the finish reason. After it the answer is complete.
     let lengths: Vec<usize> =
         (head..head + body.find("\"finish_reason\":\"tool_calls\"").unwrap()).step_by(7).collect();
     let options = json!({"httpOptions": {"retryOptions": {"attempts": 1}}});
@@ -342,7 +342,7 @@ async fn l236_truncated_arguments_deliver_no_call() {
     }
 }
 
-// The issue is a tool that runs with all its defaults: no text of arguments reads as `{}`.
+// Otherwise a tool would run with all its defaults: an empty text of arguments reads as `{}`.
 #[tokio::test]
 async fn l236_an_answer_that_was_stopped_delivers_no_call() {
     for (reason, code) in [
@@ -391,7 +391,7 @@ async fn servers_that_number_calls_in_their_own_way_are_understood() {
             json!({"index": 0, "id": "a", "function": {"name": "f", "arguments": "{\"n\":1}"}}),
             json!({"index": 0, "id": "b", "function": {"name": "f", "arguments": "{\"n\":2}"}}),
         ],
-        // No index: what has no id continues the last call; the name is repeated.
+        // No index: a piece without an id continues the last call. The name is repeated.
         vec![
             json!({"id": "a", "function": {"name": "f", "arguments": "{\"n\":"}}),
             json!({"function": {"name": "f", "arguments": "1}"}}),
@@ -446,18 +446,18 @@ async fn a_whole_message_beside_deltas_is_not_read_twice() {
     let end = json!({"index": 0, "delta": {}, "finish_reason": "stop", "message": whole});
     let message = |message: Value| choice(json!({"index": 0, "message": message}));
     for events in [
-        // The whole one at the end, with and without what came before it in deltas.
+        // The whole message at the end, with and without preceding deltas.
         vec![delta(json!({"content": "Sun"})), delta(json!({"content": "ny."})), choice(end.clone())],
         vec![delta(json!({"reasoning_content": "hm"})), delta(json!({"tool_calls": [call]})), choice(end.clone())],
         vec![choice(end)],
         vec![delta(json!({"content": "Sunny."})), message(whole.clone()), finish("stop")],
-        // Messages in the place of deltas.
+        // Messages instead of deltas.
         vec![
             message(json!({"reasoning_content": "hm", "content": "Sun"})),
             message(json!({"content": "ny.", "tool_calls": [call]})),
             finish("stop"),
         ],
-        // Another number of the only choice.
+        // The only choice has another number.
         vec![
             choice(json!({"index": 1, "delta": whole})),
             choice(json!({"index": 1, "delta": {}, "finish_reason": "stop"})),

@@ -1,4 +1,4 @@
-//! Schemas of functions and answers, as each provider gets them, and the names of properties on their way back.
+//! Schemas of functions and answers as each provider gets them, and the names of properties in answers.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::server::{Reply, Server};
 use crate::support::{all, ask, at, call, error, last, parts};
 
-/// A provider, how to build its model, an answer of it, and where requests have the functions and their schemas.
+/// A provider: a builder of its model, an answer, and the places of functions and schemas in its requests.
 struct Case {
     name: &'static str,
     builder: fn() -> HttpModelBuilder,
@@ -239,7 +239,7 @@ async fn the_conversation_has_the_names_that_the_provider_knows() {
     assert_eq!(blocks[0]["input"], serde_json::from_str::<Value>(SENT).unwrap());
     assert_eq!(blocks[1]["input"], own);
     assert_eq!(request, before);
-    // The others take the names as they are.
+    // The others take the names unchanged.
     let body = CASES[2].sent(&request).await;
     assert_eq!(body["contents"][1]["parts"][0]["functionCall"]["args"], own);
 }
@@ -315,7 +315,7 @@ async fn a_strict_answer_that_is_no_object_is_a_field_of_one() {
     for (reply, streaming) in [
         (whole(wrapped), false),
         (stream(&[&wrapped[..9], &wrapped[9..]]), true),
-        // Some servers do not keep to the schema.
+        // Some servers ignore the schema.
         (whole(plain), false),
     ] {
         let server = Server::start([reply]).await;

@@ -1,4 +1,4 @@
-//! A raw TCP server that plays replies byte by byte and records what it is sent.
+//! A raw TCP server that plays replies byte by byte, and records its requests.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -9,21 +9,21 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
-/// What the server does on one request.
+/// The server's reaction to one request.
 #[derive(Clone, Debug)]
 pub(crate) struct Reply {
     pieces: Vec<Vec<u8>>,
     then: Then,
-    /// What is sent again and again, after the pieces.
+    /// The bytes that are sent again and again, after the pieces.
     flood: Vec<u8>,
 }
 
-/// What follows a reply.
+/// The server's next step after a reply.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Then {
-    /// The next request on the same connection.
+    /// It serves the next request on the same connection.
     Serve,
-    /// The connection is closed.
+    /// It closes the connection.
     Close,
     /// The connection stays open until the client closes it.
     Hold,
@@ -71,7 +71,7 @@ impl Reply {
         self
     }
 
-    /// Sends a text behind it, each byte in a piece of its own.
+    /// Then sends a text, each byte in a piece of its own.
     pub(crate) fn then_pieces(self, text: &str) -> Self {
         self.then_pieces_of(text.as_bytes())
     }
@@ -82,7 +82,7 @@ impl Reply {
         self
     }
 
-    /// Sends a text after it, in a piece of its own.
+    /// Then sends a text, in a piece of its own.
     pub(crate) fn then_piece(mut self, text: &str) -> Self {
         self.pieces.push(text.as_bytes().to_vec());
         self
@@ -135,7 +135,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Plays the replies, one a request.
+    /// Plays the replies, one for each request.
     pub(crate) async fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -160,12 +160,12 @@ impl Server {
         self.requests.lock().unwrap().clone()
     }
 
-    /// Whether a reply was sent to its end.
+    /// Returns true if a reply was sent to its end.
     pub(crate) fn has_sent(&self) -> bool {
         self.sent.load(Relaxed) > 0
     }
 
-    /// How many connections there were.
+    /// Returns the number of connections.
     pub(crate) fn connections(&self) -> usize {
         self.connections.load(Relaxed)
     }

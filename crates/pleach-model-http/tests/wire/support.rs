@@ -13,12 +13,12 @@ use crate::server::Server;
 
 pub(crate) const KEY: &str = "sk-hush-hush-hush";
 
-/// The model at the server.
+/// Builds the model at the server.
 pub(crate) fn at(server: &Server, builder: HttpModelBuilder, path: &str) -> HttpModel {
     builder.base_url(format!("{}{path}", server.url)).key(KEY).build().unwrap()
 }
 
-/// Everything that a call gives, up to the first error.
+/// Returns all responses of a call, up to the first error.
 pub(crate) async fn all(
     model: &HttpModel,
     request: &LlmRequest,
@@ -45,7 +45,7 @@ pub(crate) async fn all_by(
     Ok(responses)
 }
 
-/// The only response, or the last of a stream.
+/// Returns the only response, or the last one of a stream.
 pub(crate) async fn last(model: &HttpModel, request: &LlmRequest, streaming: bool) -> LlmResponse {
     all(model, request, streaming).await.map_err(|(_, error)| error.to_string()).unwrap().pop().unwrap()
 }
@@ -60,7 +60,7 @@ pub(crate) fn ask(text: &str) -> LlmRequest {
     request
 }
 
-/// The parts of a response as JSON; ids are counted by the test's ids.
+/// Returns the parts of a response as JSON. The ids of the test count up.
 pub(crate) fn parts(response: &LlmResponse) -> Value {
     serde_json::to_value(response.content.as_ref().map(|content| content.parts())).unwrap()
 }
@@ -77,7 +77,7 @@ pub(crate) fn result(id: &str, name: &str, response: Value) -> Part {
     Part::function_response(FunctionResponse::new(id, name, map(response)))
 }
 
-/// The conversation that google-adk 2.13.0 was given when its requests were recorded.
+/// The conversation for which google-adk's requests were recorded, with version 2.13.0.
 pub(crate) fn recorded_request() -> LlmRequest {
     let signed = |part: Part, signature: &[u8]| Part { thought_signature: Some(signature.into()), ..part };
     let thought = Part { thought: Some(true), ..Part::text("hm") };
@@ -114,7 +114,7 @@ pub(crate) fn recorded_request() -> LlmRequest {
     request
 }
 
-/// A tool that returns a picture.
+/// The result of a tool that returns a picture.
 pub(crate) fn picture_result(id: &str) -> Part {
     let mut response = FunctionResponse::new(id, "f", map(json!({"result": "see"})));
     let blob = Blob { data: Some(vec![1, 2].into()), mime_type: Some("image/png".into()), ..Blob::default() };

@@ -232,7 +232,7 @@ async fn an_error_is_one_wherever_it_is_written() {
     }
 }
 
-/// A stream of very many parts is refused, and takes no more time and memory than its bytes let expect.
+/// A stream of very many parts is refused, and takes no more time and memory than its size suggests.
 #[tokio::test]
 async fn the_parts_of_an_answer_are_bounded() {
     let block = |index: usize| {

@@ -1,9 +1,10 @@
-//! [`Access`]: the credentials that the program configures, and what can be asked for.
+//! [`Access`]: the credentials that the program configures, and the configs by which clients are asked for others.
 
 use std::collections::BTreeMap;
 
 use pleach_auth::{AuthCredential, credential_key};
 use pleach_core::{AuthConfig, Map};
+use pleach_http::Headers;
 use serde_json::{Value, json};
 
 use super::Endpoints;
@@ -11,14 +12,14 @@ use super::endpoints::{fault_of_sign_in, flow, has_sign_in};
 use super::fields::{has_token, of_oauth2};
 use super::grant::{Grant, further_headers};
 use crate::document::{Alternative, Base, Scheme, SchemeKind};
-use crate::http::Headers;
+use crate::http::set_header;
 
 /// The credentials of a toolset. Debug output of them shows no secret.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Access {
-    /// For all schemes whose kind it fits.
+    /// The credential for all schemes whose kind it fits.
     pub(crate) general: Option<AuthCredential>,
-    /// By the names of schemes.
+    /// The credentials for single schemes, by the names of the schemes.
     pub(crate) named: BTreeMap<String, AuthCredential>,
     /// The addresses of token endpoints, by the names of schemes.
     pub(crate) token_urls: BTreeMap<String, Base>,
@@ -36,10 +37,10 @@ impl Access {
         self.general.as_ref().filter(|credential| !is_named && fits(&scheme.kind, credential))
     }
 
-    /// Returns where the tokens of a flow come from.
+    /// Returns the endpoints that issue the tokens of a flow.
     ///
     /// # Errors
-    /// Why secrets cannot be sent there.
+    /// The reason why secrets cannot be sent there.
     pub(crate) fn endpoints(&self, scheme: &Scheme, flow: &str, base: &Base) -> Result<Endpoints, String> {
         Endpoints::of(scheme, flow, self.token_urls.get(&scheme.name), base)
     }
@@ -47,20 +48,21 @@ impl Access {
     /// Returns the names of the further headers of credentials.
     ///
     /// # Errors
-    /// Why one of them cannot be sent.
+    /// The reason why one of them cannot be sent.
     pub(crate) fn header_names(&self) -> Result<Vec<String>, String> {
         let mut headers = Headers::default();
         for (name, value) in self.named.values().chain(&self.general).flat_map(further_headers) {
-            let value = value.as_str().ok_or_else(|| format!("its header `{name}` is no text"))?;
-            headers.set(name, value).map_err(|reason| format!("its header `{name}` cannot be sent: {reason}"))?;
+            let value = value.as_str().ok_or_else(|| format!("its header `{name}` is not a text"))?;
+            set_header(&mut headers, name, value)
+                .map_err(|reason| format!("its header `{name}` cannot be sent: {reason}"))?;
         }
-        Ok(headers.names())
+        Ok(headers.names().map(str::to_owned).collect())
     }
 
     /// Removes the alternatives that can never be met.
     ///
     /// # Errors
-    /// Why none of them can.
+    /// The reasons why no alternative is left.
     pub(crate) fn keep_possible(&self, alternatives: &mut Vec<Alternative>, base: &Base) -> Result<(), String> {
         let needs_one = !alternatives.is_empty();
         let mut reasons: Vec<String> = Vec::new();
@@ -76,7 +78,7 @@ impl Access {
         if needs_one && alternatives.is_empty() { Err(reasons.join("; ")) } else { Ok(()) }
     }
 
-    /// One secret is not sent in two places without a word of the program.
+    /// Returns the fault of an alternative that would send the general credential in two places: the program must say so explicitly.
     fn ambiguity(&self, alternative: &Alternative) -> Option<String> {
         let of_general: Vec<&str> = alternative
             .schemes()
@@ -89,11 +91,11 @@ impl Access {
         })
     }
 
-    /// Returns why a scheme can never be met.
+    /// Returns the reason why a scheme can never be met.
     fn fault(&self, scheme: &Scheme, base: &Base) -> Option<String> {
         let name = &scheme.name;
         let configured = self.of(scheme);
-        // Without time: one that has expired may be refreshed.
+        // The time is left out: an expired token may be refreshed.
         let sent = configured.and_then(|configured| Grant::of(scheme, configured, f64::NEG_INFINITY).err());
         if let Some(reason) = sent {
             return Some(format!("the credential for `{name}` cannot be sent: {reason}"));
@@ -133,7 +135,7 @@ impl Access {
     }
 }
 
-/// Whether a credential is of a kind that a scheme takes.
+/// Returns true if a scheme takes credentials of this kind.
 pub(crate) fn fits(kind: &SchemeKind, credential: &AuthCredential) -> bool {
     let has = |name: &str| {
         let http = credential.http.as_ref().and_then(|http| http.get("credentials"));
@@ -148,7 +150,7 @@ pub(crate) fn fits(kind: &SchemeKind, credential: &AuthCredential) -> bool {
     }
 }
 
-/// The flow whose endpoint refreshes a token that the program configures.
+/// Returns the flow whose endpoint refreshes a token that the program configures.
 pub(super) fn flow_of_refresh(scheme: &Scheme) -> &'static str {
     let flows = ["authorizationCode", "password", "clientCredentials"];
     flows.into_iter().find(|name| flow(scheme, name).is_some()).unwrap_or("authorizationCode")
@@ -158,7 +160,7 @@ pub(super) fn has_client(credential: &AuthCredential) -> bool {
     of_oauth2(credential, "client_id").is_some()
 }
 
-/// One header holds one credential.
+/// Returns the fault of an alternative that sends two credentials in one header.
 fn collision(alternative: &Alternative) -> Option<String> {
     let headers: Vec<String> =
         alternative.schemes().filter_map(|scheme| scheme.header().map(str::to_ascii_lowercase)).collect();
@@ -170,8 +172,10 @@ fn help(name: &str) -> String {
     format!("give a credential with a token by `.credential_for(\"{name}\", …)`")
 }
 
-/// Returns the config by which the client is asked for the credential of a scheme. Its key has the server's address and google-adk's digest of scheme and
-/// credential: a key for one server must not be sent to another one whose document has a scheme of the same form, and a token of one client is none of another.
+/// Returns the config that asks the client for the credential of a scheme.
+///
+/// Its key contains the server's address and google-adk's digest of scheme and credential. A credential for one server must not be sent to another
+/// server whose document has a scheme of the same form, and a token of one OAuth2 client must not be used for another client.
 pub(crate) fn config(scheme: &Scheme, base: &Base, configured: Option<&AuthCredential>) -> AuthConfig {
     let raw = match (&scheme.kind, configured) {
         (_, Some(configured)) => serde_json::to_value(configured).unwrap_or_default(),
@@ -189,7 +193,7 @@ pub(crate) fn config(scheme: &Scheme, base: &Base, configured: Option<&AuthCrede
     AuthConfig::new(config)
 }
 
-/// Returns the scheme for the client: without a key of its own, and with the flow that users sign in by alone.
+/// Returns the scheme as the client sees it: without a key of its own, and only with the flow by which users sign in.
 fn shown(scheme: &Scheme) -> Value {
     let mut shown = scheme.json.clone();
     if let Some(members) = shown.as_object_mut() {

@@ -27,7 +27,7 @@ pub(crate) struct Authorizer<'a> {
 
 /// What a call may be sent with.
 pub(crate) enum Authorized {
-    /// The credentials; none where none is needed.
+    /// The credentials. The list is empty if none is needed.
     With(Vec<Granted>),
     /// The client was asked for one.
     Pending,
@@ -35,26 +35,26 @@ pub(crate) enum Authorized {
     Failed(String),
 }
 
-/// A credential and where it comes from.
+/// A credential and its origin.
 pub(crate) struct Granted {
     pub(crate) grant: Grant,
     credential: AuthCredential,
-    /// The config that a client was asked with; none for a credential of the program.
+    /// The config that a client was asked with; `None` for a credential of the program.
     asked: Option<AuthConfig>,
 }
 
-/// What there is for a scheme, or for all of an alternative.
+/// The result of looking for the credential of a scheme, or for those of an alternative.
 enum Found<T> {
     Here(T),
     /// The client can be asked with this config.
     Missing(AuthConfig),
-    /// It can be had no more, for this reason.
+    /// It is not available, for this reason.
     Failed(String),
 }
 
 impl Authorizer<'_> {
-    /// Finds the credentials: those of the first alternative that has all. Where there is none, and the operation needs one, the client is asked for
-    /// the first missing one of the first alternative that it can be asked for.
+    /// Finds the credentials of the first alternative that is complete. If no alternative is complete and the operation needs one, asks the client
+    /// for the first missing credential of the first alternative that it can complete.
     ///
     /// # Errors
     /// The credential service fails, or the client cannot be asked.
@@ -73,7 +73,7 @@ impl Authorizer<'_> {
                 self.ctx.request_credential(config)?;
                 Ok(Authorized::Pending)
             }
-            // Also where security is optional: a call that was to be a user's must not become anonymous.
+            // This holds even if security is optional: a call in a user's name must not become anonymous.
             (None, Some(reason)) => Ok(Authorized::Failed(reason)),
             (None, None) => Ok(Authorized::With(Vec::new())),
         }
@@ -119,7 +119,7 @@ impl Authorizer<'_> {
         Ok(failure.map_or(Found::Missing(config), Found::Failed))
     }
 
-    /// Returns the credential that the program configures; `None` if a client is asked.
+    /// Returns the credential that the program configures; `None` if a client must be asked.
     async fn of_program(&self, requirement: &Requirement, own: &AuthCredential) -> Option<Found<Granted>> {
         let scheme = &*requirement.scheme;
         match Grant::of(scheme, own, self.now()) {
@@ -163,7 +163,8 @@ impl Authorizer<'_> {
         Ok(Some(TokenRequest::of_program(endpoints("clientCredentials")?, scopes, own)?))
     }
 
-    /// Returns what a credential that a client has sent is good for. What becomes of it is kept at once: the answer of a server may not come.
+    /// Checks whether a credential from a client can be used, and exchanges its code for a token. The token is kept at once: the server
+    /// may never answer the call itself.
     async fn of_sent(&self, scheme: &Scheme, kept: &Kept<'_>, sent: &AuthCredential) -> Result<Sent, NodeError> {
         let useless = |reason: &str| {
             Ok(Sent::Useless(Some(format!(
@@ -186,7 +187,7 @@ impl Authorizer<'_> {
         };
         let request = match request {
             Ok(Some(request)) => request,
-            // It has expired, and is asked for again.
+            // The token has expired, so the client is asked again.
             Ok(None) if access_token(sent).is_some() => return Ok(Sent::Useless(None)),
             Ok(None) => return useless("it is of another kind, or empty"),
             Err(reason) => return useless(&reason),
@@ -202,12 +203,12 @@ impl Authorizer<'_> {
     }
 
     async fn token(&self, scheme: &Scheme, request: TokenRequest) -> Result<(Grant, AuthCredential), TokenError> {
-        let now = self.now();
-        let credential = self.tokens.of(request, self.client, now).await.map_err(|error| match error {
+        let clock = self.ctx.invocation().clock();
+        let credential = self.tokens.of(request, self.client, clock).await.map_err(|error| match error {
             TokenError::Refused(reason) => TokenError::Refused(no_token(scheme, &reason)),
             TokenError::Failed(reason) => TokenError::Failed(no_token(scheme, &reason)),
         })?;
-        // A new token is sent however short it lasts.
+        // A new token is sent even if it expires soon.
         match Grant::of(scheme, &credential, f64::NEG_INFINITY) {
             Ok(Some(grant)) => Ok((grant, credential)),
             Ok(None) => Err(TokenError::Failed(no_token(scheme, "the token endpoint answered without a token"))),
@@ -215,8 +216,8 @@ impl Authorizer<'_> {
         }
     }
 
-    /// Keeps the credentials that a server has accepted for later calls, and forgets those that it has refused, so that the next call asks again. Of a
-    /// token with a refresh token only the token is forgotten.
+    /// Keeps accepted credentials for later calls, and drops refused ones, so that the next call asks again. If a refused token has a refresh token,
+    /// only the access token is dropped.
     ///
     /// # Errors
     /// The credential service fails.
@@ -255,12 +256,12 @@ impl Authorizer<'_> {
     }
 }
 
-/// What a credential that a client has sent is good for.
+/// The result of checking a credential from a client.
 enum Sent {
     Usable(Grant, AuthCredential),
-    /// It is forgotten. The reason, if the model should see one.
+    /// The credential is dropped. The text is the reason, if the model should see one.
     Useless(Option<String>),
-    /// Nothing can be said of it now, for this reason.
+    /// The credential cannot be checked now, for this reason.
     Unavailable(String),
 }
 

@@ -1,11 +1,11 @@
-//! [`Endpoints`]: where tokens come from. They get secrets, so a document alone does not choose their server.
+//! [`Endpoints`]: the servers that issue tokens. They get secrets, so a document alone cannot choose them.
 
 use pleach_core::Map;
 use reqwest::Url;
 
 use crate::document::{Base, Scheme};
 
-/// The addresses of a flow that gives tokens.
+/// The token endpoints of a flow.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoints {
     pub(crate) token: Base,
@@ -13,10 +13,10 @@ pub(crate) struct Endpoints {
 }
 
 impl Endpoints {
-    /// Returns those of a flow: `given` is the address that the program chose, `base` that of the API.
+    /// Returns the endpoints of a flow. `given` is the address that the program has chosen, `base` is the address of the API.
     ///
     /// # Errors
-    /// Why secrets cannot be sent there.
+    /// The reason why secrets cannot be sent there.
     pub(crate) fn of(scheme: &Scheme, flow: &str, given: Option<&Base>, base: &Base) -> Result<Self, String> {
         if let Some(given) = given {
             return Ok(Self { token: given.clone(), refresh: given.clone() });
@@ -37,14 +37,11 @@ impl Endpoints {
 /// Reads an address to which secrets may be sent.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The reason why the address cannot be used.
 pub(crate) fn secret_url(text: &str) -> Result<Base, String> {
     let url = Url::parse(text.trim()).map_err(|error| format!("cannot be read: {error}"))?;
     let base = Base::new(url)?;
-    match base.is_https() || base.is_loopback() {
-        true => Ok(base),
-        false => Err("gets secrets, so it must begin with `https://`".to_owned()),
-    }
+    if base.is_safe() { Ok(base) } else { Err("gets secrets, so it must begin with `https://`".to_owned()) }
 }
 
 /// Returns a flow of a scheme.
@@ -52,34 +49,32 @@ pub(crate) fn flow<'s>(scheme: &'s Scheme, name: &str) -> Option<&'s Map> {
     scheme.json.get("flows")?.get(name)?.as_object()
 }
 
-/// Whether users can sign in.
+/// Returns true if users can sign in.
 pub(crate) fn has_sign_in(scheme: &Scheme) -> bool {
     flow(scheme, "authorizationCode")
         .is_some_and(|flow| flow.get("authorizationUrl").is_some_and(|url| url.is_string()))
 }
 
-/// Returns why users cannot be sent to the address of a sign-in.
+/// Returns the reason why users cannot be sent to the address of a sign-in.
 pub(crate) fn fault_of_sign_in(scheme: &Scheme) -> Option<String> {
     let text = flow(scheme, "authorizationCode")?.get("authorizationUrl")?.as_str()?;
     let url = Url::parse(text).ok();
-    // Only a client opens it; it may have a query.
+    // Only a client opens the address, so it may have a query.
     let is_safe = url.is_some_and(|mut url| {
         url.set_query(None);
-        Base::new(url).is_ok_and(|base| base.is_https() || base.is_loopback())
+        Base::new(url).is_ok_and(|base| base.is_safe())
     });
     (!is_safe).then(|| format!("`{}` has an `authorizationUrl` that does not begin with `https://`", scheme.name))
 }
 
-/// The server of an API may get the secrets of its scheme; any other one only if the program says so.
+/// Reads an address of the document. Only the API's own server may get the secrets; other servers must be named by the program.
 fn pinned(scheme: &Scheme, member: &str, text: &str, base: &Base) -> Result<Base, String> {
     let name = &scheme.name;
     let help = format!("give the address by `.token_url(\"{name}\", …)`");
     let url = secret_url(text).map_err(|reason| format!("the `{member}` of `{name}` {reason}: {help}"))?;
-    match url.url().origin() == base.url().origin() {
-        true => Ok(url),
-        false => {
-            let host = url.host();
-            Err(format!("the `{member}` of `{name}` leads to `{host}`, which is not the server of the API: {help}"))
-        }
+    if url.endpoint().has_origin_of(base.endpoint()) {
+        return Ok(url);
     }
+    let host = url.endpoint().host();
+    Err(format!("the `{member}` of `{name}` leads to `{host}`, which is not the server of the API: {help}"))
 }

@@ -3,7 +3,7 @@
 use pleach_auth::AuthCredential;
 use serde_json::Value;
 
-/// How long before its end a token counts as expired, in seconds: it must last until the server sees it.
+/// A token is treated as expired this many seconds before its end, because it must last until the server sees it.
 const LEEWAY: f64 = 10.0;
 
 /// Returns a text of the HTTP credentials, unless it is empty.
@@ -21,13 +21,13 @@ pub(super) fn access_token(credential: &AuthCredential) -> Option<&str> {
     of_oauth2(credential, "access_token")
 }
 
-/// Whether the access token has expired at `now`, in seconds since the epoch. One whose end is not known has not.
+/// Returns true if the access token has expired at `now`, in seconds since the epoch. A token whose end is not known has not.
 pub(super) fn has_expired(credential: &AuthCredential, now: f64) -> bool {
     let expires_at = credential.oauth2.as_ref().and_then(|oauth2| number(oauth2.get("expires_at")?));
     expires_at.is_some_and(|expires_at| expires_at <= now + LEEWAY)
 }
 
-/// Whether a credential has a bearer token.
+/// Returns true if a credential has a bearer token.
 pub(super) fn has_token(credential: &AuthCredential) -> bool {
     of_http(credential, "token").or_else(|| access_token(credential)).is_some()
 }
@@ -38,7 +38,7 @@ pub(super) fn identity(credential: &AuthCredential) -> impl PartialEq + '_ {
     (&credential.api_key, &credential.http, oauth2.map(|name| of_oauth2(credential, name)))
 }
 
-/// Returns a number, also one that is written as a text, as some servers do.
+/// Returns a number. Some servers write numbers as text.
 pub(super) fn number(value: &Value) -> Option<f64> {
     value.as_f64().or_else(|| value.as_str()?.trim().parse().ok()).filter(|number: &f64| number.is_finite())
 }

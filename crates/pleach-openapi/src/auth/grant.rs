@@ -1,23 +1,23 @@
-//! [`Grant`]: what a credential adds to a request.
+//! [`Grant`]: the parts of a request that carry a credential.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::header::AUTHORIZATION;
 use http::{HeaderName, HeaderValue};
 use pleach_auth::AuthCredential;
+use pleach_http::Secrets;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
 use super::fields::{access_token, has_expired, of_http};
 use crate::call::{Prepared, encoded};
 use crate::document::{KeyPlace, Scheme, SchemeKind};
-use crate::http::Secrets;
 
-/// What a credential adds to a request.
+/// The parts of a request that carry a credential.
 #[derive(Default)]
 pub(crate) struct Grant {
     sent: Vec<Sent>,
-    /// What is in it and must not be shown, in another form than it is sent.
+    /// Secrets in the credential that are sent in another form, such as a password.
     hidden: Vec<SecretString>,
 }
 
@@ -28,10 +28,10 @@ enum Sent {
 }
 
 impl Grant {
-    /// Reads a credential for a scheme at `now`, in seconds since the epoch; `None` if it lacks what the scheme sends, or has expired.
+    /// Reads a credential for a scheme at `now`, in seconds since the epoch. Returns `None` if it lacks the parts that the scheme sends, or has expired.
     ///
     /// # Errors
-    /// Why it can never be sent.
+    /// The reason why it can never be sent.
     pub(crate) fn of(scheme: &Scheme, credential: &AuthCredential, now: f64) -> Result<Option<Self>, &'static str> {
         let mut grant = Self::default();
         match &scheme.kind {
@@ -63,7 +63,7 @@ impl Grant {
         Ok(Some(grant))
     }
 
-    /// Adds the further headers of a credential that the program configures. A client's answer has none: it would write headers of its choice.
+    /// Adds the further headers of a credential that the program configures. Those of a client's answer are ignored: a client must not choose headers.
     pub(crate) fn with_headers(mut self, credential: &AuthCredential) -> Self {
         let further = further_headers(credential).filter_map(|(name, value)| {
             let name = HeaderName::try_from(name.as_str()).ok()?;
@@ -73,19 +73,19 @@ impl Grant {
         self
     }
 
-    /// Adds the credential to a request, and notes what must not be shown.
+    /// Adds the credential to a request, and its secrets to those that are hidden.
     ///
     /// # Errors
-    /// The header that the request has already: one of the program.
+    /// The request already has this header, set by the program.
     pub(crate) fn write(&self, request: &mut Prepared, secrets: &mut Secrets) -> Result<(), HeaderName> {
         for hidden in &self.hidden {
-            secrets.add_credential(hidden.expose_secret());
+            secrets.add_key(hidden.expose_secret());
         }
         for sent in &self.sent {
             match sent {
                 Sent::Header(name, value) => {
                     secrets.add(name.as_str(), value.expose_secret());
-                    secrets.add_credential(value.expose_secret());
+                    secrets.add_key(value.expose_secret());
                     if request.headers.contains_key(name) {
                         return Err(name.clone());
                     }
@@ -95,11 +95,11 @@ impl Grant {
                     }
                 }
                 Sent::Query(name, value) => {
-                    secrets.add_credential(value.expose_secret());
+                    secrets.add_key(value.expose_secret());
                     request.query.push(format!("{}={}", encoded(name), encoded(value.expose_secret())));
                 }
                 Sent::Cookie(name, value) => {
-                    secrets.add_credential(value.expose_secret());
+                    secrets.add_key(value.expose_secret());
                     request.cookies.push(format!("{name}={}", value.expose_secret()));
                 }
             }
@@ -135,7 +135,7 @@ fn header(name: HeaderName, value: String) -> Result<Sent, &'static str> {
     Ok(Sent::Header(name, value.into()))
 }
 
-/// Whether a byte may be in the value of a cookie. RFC 6265.
+/// Returns true if the value of a cookie may have the byte. RFC 6265.
 fn is_of_cookie(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'"' | b',' | b';' | b'\\')
 }

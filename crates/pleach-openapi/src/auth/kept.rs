@@ -7,20 +7,20 @@ use serde_json::Value;
 
 use super::fields::identity;
 
-/// Where the credential of one config is kept.
+/// Access to the kept credential of one config.
 pub(super) struct Kept<'a> {
     pub(super) config: &'a AuthConfig,
     pub(super) ctx: &'a ToolContext,
 }
 
 impl Kept<'_> {
-    /// Returns what the client has answered in this invocation, or what became of it.
+    /// Returns the credential that the client has sent in this invocation, or the token that replaced it.
     pub(super) fn answered(&self) -> Option<AuthCredential> {
         let is_there = self.ctx.state().value(&self.key()).is_some_and(|kept| kept.is_object());
         is_there.then(|| self.ctx.get_auth_response(self.config)).flatten()
     }
 
-    /// Returns that of an earlier invocation.
+    /// Returns the credential of an earlier invocation.
     ///
     /// # Errors
     /// The credential service fails.
@@ -37,7 +37,7 @@ impl Kept<'_> {
         self.store(Some(credential)).await
     }
 
-    /// Keeps a credential for later invocations.
+    /// Keeps a credential for later invocations; `None` removes it.
     ///
     /// # Errors
     /// The credential service fails.
@@ -50,7 +50,7 @@ impl Kept<'_> {
         self.ctx.save_credential(&AuthConfig::new(config)).await
     }
 
-    /// Puts `new` wherever `old` is kept. Another credential, which a parallel call may have put there, stays.
+    /// Replaces `old` by `new` wherever it is kept. Another credential, which a parallel call may have stored, stays.
     ///
     /// # Errors
     /// The credential service fails.
@@ -69,7 +69,7 @@ impl Kept<'_> {
         format!("temp:{}", credential_key(self.config))
     }
 
-    /// Whether the app has a service that keeps credentials beyond the invocation.
+    /// Returns true if the app has a service that keeps credentials beyond the invocation.
     fn has_service(&self) -> bool {
         self.ctx.invocation().credential_service().is_some()
     }

@@ -1,9 +1,10 @@
-//! [`TokenRequest`]: what a token endpoint is asked for, and what it answers. RFC 6749.
+//! [`TokenRequest`]: a request to a token endpoint, and its answer. RFC 6749.
 
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method};
 use pleach_auth::AuthCredential;
 use pleach_core::{AppName, AuthDocument, Map, UserId};
+use pleach_http::Endpoint;
 use reqwest::Url;
 use serde_json::Value;
 
@@ -14,13 +15,13 @@ use crate::call::{Outgoing, encoded};
 use crate::document::Base;
 use crate::http::Answer;
 
-/// What a token is given for. Two requests of one source give one token.
+/// The grant that a token is issued for. Two requests with one source share a token.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Source {
     endpoint: String,
     form: Vec<(&'static str, String)>,
     authorization: Option<String>,
-    /// Whose token it is; none for that of the program. Another user's code gives another user's token.
+    /// The owner of the token; `None` for the program. A code of one user must not give another user a token.
     pub(super) owner: Option<Owner>,
 }
 
@@ -35,19 +36,19 @@ pub(crate) struct TokenRequest {
     credential: AuthCredential,
 }
 
-/// Why an endpoint gave no token, for the model.
+/// The reason why an endpoint issued no token, for the model.
 pub(crate) enum TokenError {
-    /// It refused what was sent.
+    /// The endpoint refused the grant.
     Refused(String),
-    /// It cannot be reached, or its answer cannot be used.
+    /// The endpoint cannot be reached, or its answer cannot be used.
     Failed(String),
 }
 
 impl TokenRequest {
-    /// Makes the request for a credential: with its refresh token, else with the code of its sign-in. `None` if it has neither.
+    /// Makes the request for a credential: with its refresh token or, without one, with the code of its sign-in. Returns `None` if it has neither.
     ///
     /// # Errors
-    /// Why it cannot be sent.
+    /// The reason why it cannot be sent.
     pub(crate) fn of(
         endpoints: Endpoints,
         credential: AuthCredential,
@@ -70,7 +71,7 @@ impl TokenRequest {
         mut credential: AuthCredential,
         owner: Option<Owner>,
     ) -> Result<Self, &'static str> {
-        // An answer without a new one keeps this one.
+        // If the answer has no new refresh token, this one stays valid.
         let mut oauth2 = credential.oauth2.take().map(AuthDocument::into_value).unwrap_or_default();
         if let Some(members) = oauth2.as_object_mut() {
             members.insert("refresh_token".to_owned(), token.into());
@@ -81,10 +82,10 @@ impl TokenRequest {
         Self::new(endpoints, endpoint, form, credential, owner)
     }
 
-    /// Makes the request of the program for itself, with these scopes.
+    /// Makes the request for a token of the program itself, with these scopes.
     ///
     /// # Errors
-    /// Why it cannot be sent.
+    /// The reason why it cannot be sent.
     pub(crate) fn of_program(
         endpoints: Endpoints,
         scopes: &[String],
@@ -117,15 +118,15 @@ impl TokenRequest {
         Ok(Self { source, endpoints, endpoint, credential })
     }
 
-    /// Returns the request that renews what an endpoint gave for this one: with the refresh token that it gave, else this one again.
+    /// Returns the request that renews a token from this request: with the refresh token that came with it or, without one, the same request again.
     pub(super) fn after(self, given: &AuthCredential) -> Self {
         let Some(token) = of_oauth2(given, "refresh_token") else { return self };
         let owner = self.source.owner.clone();
         Self::refreshing(self.endpoints.clone(), token, self.credential.clone(), owner).unwrap_or(self)
     }
 
-    /// Returns the HTTP request, and whether it is for this machine.
-    pub(crate) fn outgoing(&self) -> (Outgoing, bool) {
+    /// Returns the HTTP request, and the endpoint that it is for.
+    pub(crate) fn outgoing(&self) -> (Outgoing, &Endpoint) {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
         let authorization = self.source.authorization.as_deref();
@@ -135,20 +136,18 @@ impl TokenRequest {
         }
         let pairs = self.source.form.iter().map(|(name, value)| format!("{name}={}", encoded(value)));
         let body = Some(pairs.collect::<Vec<_>>().join("&").into_bytes());
-        (
-            Outgoing { method: Method::POST, url: self.endpoint.url().clone(), headers, body },
-            self.endpoint.is_loopback(),
-        )
+        let outgoing = Outgoing { method: Method::POST, url: self.endpoint.url().clone(), headers, body };
+        (outgoing, self.endpoint.endpoint())
     }
 
     /// Returns the credential with the tokens of the answer at `now`, in seconds since the epoch.
     ///
     /// # Errors
-    /// What the endpoint answered, without what it repeats.
+    /// The endpoint refused the grant, or its answer cannot be used. The text shows nothing that the endpoint may have repeated.
     pub(crate) fn answered(self, answer: &Answer, now: f64) -> Result<AuthCredential, TokenError> {
         let fields: Map = serde_json::from_slice(&answer.body).unwrap_or_default();
         if !answer.status.is_success() {
-            // Codes of errors are words; anything else may be a secret that is repeated.
+            // Error codes are words. Any other text may be a secret that the endpoint repeats.
             let is_word = |code: &&str| code.len() <= 64 && code.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
             let code = fields.get("error").and_then(Value::as_str).filter(is_word);
             let code = code.map(|code| format!(": {code}")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! [`Tokens`]: asks token endpoints, and keeps what they gave.
+//! [`Tokens`]: requests tokens, and keeps them.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -6,28 +6,28 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::lock::Mutex as AsyncMutex;
 use pleach_auth::AuthCredential;
-use pleach_core::AuthDocument;
+use pleach_core::{AuthDocument, Clock};
 
 use super::fields::{access_token, has_expired};
 use super::token::{Source, TokenError, TokenRequest};
 use crate::http::Client;
 
-/// How many tokens are kept. Of more the oldest one of a user is forgotten: the user's credential has it, too.
+/// The most tokens that are kept. Beyond that, the oldest token of a user is dropped; the user's credential still has it.
 const MOST: usize = 1_000;
 
-/// The tokens that were given for codes, refresh tokens and programs: a code counts once, and parallel calls share what it gave. Debug output shows none.
+/// The tokens that were issued for codes, refresh tokens and programs. A code can be used once only, so parallel calls share its token. Debug output shows none.
 #[derive(Default)]
 pub(crate) struct Tokens(Mutex<VecDeque<(Source, Place)>>);
 
-/// Where the token of one source is kept. It is locked while the endpoint is asked.
+/// The token of one source. It is locked while the endpoint is asked.
 type Place = Arc<AsyncMutex<Option<AuthCredential>>>;
 
 impl Tokens {
-    /// Returns the credential for a request: the one that is kept and has not expired, else that of the endpoint, which is asked with the refresh token
-    /// that it gave last. Parallel calls with one code make one request.
+    /// Returns the credential for a request. If none is kept, or it has expired, the endpoint is asked with the refresh token that it issued last.
+    /// Parallel calls with one code make one request.
     ///
     /// # Errors
-    /// Why the endpoint gave none, for the model.
+    /// The reason why the endpoint issued no token, for the model.
     ///
     /// # Cancel safety
     /// Dropping the future drops the request; a code that was sent may be used up.
@@ -35,8 +35,9 @@ impl Tokens {
         &self,
         request: TokenRequest,
         client: &Client,
-        now: f64,
+        clock: &Arc<dyn Clock>,
     ) -> Result<AuthCredential, TokenError> {
+        let now = clock.now();
         let source = request.source.clone();
         let place = self.place(&source);
         let mut kept = place.lock().await;
@@ -47,8 +48,8 @@ impl Tokens {
             Some(credential) => request.after(credential),
             None => request,
         };
-        let (outgoing, is_loopback) = request.outgoing();
-        let answer = client.send(outgoing, is_loopback).await;
+        let (outgoing, endpoint) = request.outgoing();
+        let answer = client.send(outgoing, endpoint, clock).await;
         let answer = answer.map_err(|error| TokenError::Failed(format!("the token endpoint: {error}")));
         match answer.and_then(|answer| request.answered(&answer, now)) {
             Ok(credential) => {
@@ -56,7 +57,7 @@ impl Tokens {
                 Ok(credential)
             }
             Err(error) => {
-                // A source that gives nothing, such as a code that is made up, takes no place.
+                // A source without a token, such as a made-up code, takes up no place.
                 if kept.is_none() || matches!(error, TokenError::Refused(_)) {
                     self.places(|places| places.retain(|(other, _)| *other != source));
                 }
@@ -65,11 +66,11 @@ impl Tokens {
         }
     }
 
-    /// Lets a token that a server has refused count as expired: the next call asks the endpoint again.
+    /// Treats a token that a server has refused as expired, so that the next call asks the endpoint again.
     pub(crate) fn expire(&self, token: &str) {
         let places: Vec<Place> = self.places(|places| places.iter().map(|(_, place)| Arc::clone(place)).collect());
         for place in places {
-            // One that is locked is being replaced.
+            // A locked token is being replaced.
             let Some(mut kept) = place.try_lock() else { continue };
             if let Some(credential) = kept.as_mut().filter(|credential| access_token(credential) == Some(token)) {
                 remove_access_token(credential);
@@ -94,7 +95,7 @@ impl Tokens {
     }
 
     fn places<T>(&self, change: impl FnOnce(&mut VecDeque<(Source, Place)>) -> T) -> T {
-        // Entries are inserted and removed whole, so a panic leaves nothing half-done.
+        // Entries are inserted and removed whole, so a panic leaves nothing half done.
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

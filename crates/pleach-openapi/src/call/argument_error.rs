@@ -1,6 +1,6 @@
-//! [`ArgumentError`]: what a model got wrong in the arguments of a call.
+//! [`ArgumentError`]: a mistake of the model in the arguments of a call.
 
-/// What a model got wrong. The model sees the text.
+/// A mistake of the model in the arguments of a call. The model sees the text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ArgumentError {
     #[error("the argument `{0}` is missing")]

@@ -13,7 +13,8 @@ use super::style::{Pair, in_query};
 use super::{ArgumentError, multipart};
 use crate::document::{Body, BodyArgs, BodyField, BodyKind};
 
-/// Writes the body with its content type; `None` if an optional body has no argument. `root` has what the schemas of the body refer to.
+/// Writes the body with its content type. Returns `None` if an optional body has no argument. `root` contains the schemas that those of the body
+/// refer to.
 pub(super) fn write(
     body: &Body,
     root: &Value,
@@ -24,7 +25,7 @@ pub(super) fn write(
     let plain = of_type(&body.content_type).unwrap_or_else(|_| HeaderValue::from_static("application/octet-stream"));
     let (whole, field) = match &body.args {
         BodyArgs::Properties(properties) => {
-            // An optional body may be left out, but not its required properties alone.
+            // An optional body may be omitted as a whole. If it is sent, it needs its required properties.
             let is_given = |field: &BodyField| value(args, &field.arg, None, field.excludes_null).is_some();
             if !body.is_required && !properties.iter().any(is_given) {
                 return Ok(None);
@@ -64,7 +65,7 @@ pub(super) fn write(
     }
 }
 
-/// Writes JSON, with integers of more than 64 bits as numbers where the schema wants numbers.
+/// Writes JSON. Integers of more than 64 bits become numbers if the schema wants numbers.
 fn json_bytes(root: &Value, schema: impl FnOnce() -> Value, value: &Value) -> Vec<u8> {
     let exact = has_big_integer(value).then(|| exact_json(root, &schema(), value)).and_then(Result::ok);
     exact.unwrap_or_else(|| value.to_string()).into_bytes()
@@ -83,7 +84,7 @@ fn fields<'v>(properties: &'v [BodyField], args: &'v Map) -> Result<Vec<Field<'v
     Ok(fields)
 }
 
-/// Writes a form. Lists are repeated and objects are JSON, unless the document has another encoding.
+/// Writes a form. Lists become repeated fields and objects become JSON, unless the document sets another encoding.
 fn form(body: &Body, fields: &[Field<'_>]) -> Result<Vec<u8>, ArgumentError> {
     let mut pairs = Vec::new();
     let mut owners: BTreeMap<String, &str> = BTreeMap::new();
@@ -100,7 +101,7 @@ fn form(body: &Body, fields: &[Field<'_>]) -> Result<Vec<u8>, ArgumentError> {
             }
             (None, value) => pairs.push(Pair::new(field.name, &text(value))),
         }
-        // The fields of an exploded object are names of the form, which a model chooses: they must not be those of other properties.
+        // A model chooses the field names of an exploded object. They must not be names of other properties.
         for pair in &pairs[before..] {
             let is_property = pair.name != field.name && body.encodings.contains_key(&pair.name);
             let owner = owners.entry(pair.name.clone()).or_insert(field.arg);

@@ -5,14 +5,14 @@ use serde_json::Value;
 
 use super::shape::scalar;
 
-/// A property of a body: the argument, the name, the value.
+/// A property of a body, with the argument that sets it.
 pub(super) struct Field<'v> {
     pub(super) arg: &'v str,
     pub(super) name: &'v str,
     pub(super) value: &'v Value,
 }
 
-/// Returns the value of an argument, else the default. Null counts as absent if the argument cannot be null.
+/// Returns the value of an argument, or the default if it is absent. Null is treated as absent if the argument cannot be null.
 pub(super) fn value<'v>(
     args: &'v Map,
     arg: &str,

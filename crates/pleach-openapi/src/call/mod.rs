@@ -1,4 +1,4 @@
-//! How the arguments of a call become an HTTP request. Pure functions: nothing is sent here.
+//! HTTP requests from the arguments of calls, by pure functions. Nothing is sent here.
 
 mod argument_error;
 mod body;

@@ -7,7 +7,7 @@ use super::ArgumentError;
 use super::field::{Field, text};
 use crate::document::{Body, Encoding};
 
-/// How often another boundary is tried.
+/// The most boundaries that are tried.
 const TRIES: usize = 8;
 
 /// Writes a part for each field, and for each item of a list of scalars or files.
@@ -50,7 +50,7 @@ fn head(name: &str, encoding: &Encoding, value: &Value) -> Result<String, &'stat
     if encoding.is_file {
         head.push_str(&format!("; filename=\"{name}\""));
     }
-    // Of several types that the document allows, the first.
+    // If the document allows several types, the first is used.
     let declared = encoding.content_type.as_deref().and_then(|types| types.split(',').next()).map(str::trim);
     let of_value = match value {
         _ if encoding.is_file => Some("application/octet-stream"),
@@ -66,7 +66,7 @@ fn head(name: &str, encoding: &Encoding, value: &Value) -> Result<String, &'stat
     Ok(head)
 }
 
-/// Encodes what would end a quoted name, as browsers do.
+/// Encodes the characters that would end a quoted name, as browsers do.
 fn quoted(name: &str) -> String {
     name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A")
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
-/// What may not be in a path as it is. `%` may: the document may have encoded parts itself.
+/// The characters that a path must encode. `%` is not one of them: the document may contain encoded parts.
 const OF_DOCUMENT: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -19,11 +19,11 @@ const OF_DOCUMENT: &AsciiSet = &CONTROLS
     .add(b'^')
     .add(b'|');
 
-/// A path with places for parameters, and the query that the document writes behind it.
+/// A path with places for parameters, and the query that the document appends to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PathTemplate {
     parts: Vec<Part>,
-    /// As the document has it, percent-encoded; empty if there is none.
+    /// The query of the document, percent-encoded. It is empty if there is none.
     pub(crate) query: String,
 }
 
@@ -34,10 +34,10 @@ enum Part {
 }
 
 impl PathTemplate {
-    /// Reads a path of a document. Behind a `#` some documents keep paths apart; it is not sent.
+    /// Reads a path of a document. Some documents distinguish equal paths by a fragment after `#`, which is not sent.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why the path cannot be used.
     pub(crate) fn read(path: &str) -> Result<Self, &'static str> {
         if !path.starts_with('/') {
             return Err("does not begin with `/`");
@@ -77,22 +77,19 @@ impl PathTemplate {
     /// Puts encoded values in their places.
     ///
     /// # Errors
-    /// Together with the document's text the values make a segment that is empty, `.` or `..`.
+    /// The values and the document's text form a segment that is empty, `.` or `..`.
     pub(crate) fn filled(&self, values: &BTreeMap<&str, String>) -> Result<String, &'static str> {
         let parts = self.parts.iter().map(|part| match part {
             Part::Literal(text) => text.as_str(),
             Part::Name(name) => values.get(name.as_str()).map(String::as_str).unwrap_or_default(),
         });
         let filled: String = parts.collect();
-        match has_dots(&filled) {
-            true => Err("makes a path segment of dots"),
-            false => Ok(filled),
-        }
+        if has_dots(&filled) { Err("makes a path segment of dots") } else { Ok(filled) }
     }
 }
 
-/// Whether servers and proxies may take a value for a way to another path: it is empty, or has a part `.` or `..`. Some decode `%2F` and merge
-/// such segments then.
+/// Returns why servers and proxies may read a value as another path: it is empty, or has a part `.` or `..`. Some of them decode `%2F` and then
+/// resolve such segments.
 pub(crate) fn fault_of_value(value: &str) -> Option<&'static str> {
     if value.is_empty() {
         return Some("is empty, and it is a part of the path");
@@ -101,8 +98,8 @@ pub(crate) fn fault_of_value(value: &str) -> Option<&'static str> {
     has_dots.then_some("is a part of the path, and has a segment `.` or `..`")
 }
 
-/// Whether a text has a segment that means another one, however often it is decoded on its way. Some servers take `\\` for `/`, and cut parameters
-/// off that begin with `;`.
+/// Returns true if a text has a segment of dots, however often it is decoded on its way. Some servers read `\\` as `/`, and remove
+/// parameters that begin with `;`.
 fn has_dots(text: &str) -> bool {
     let mut text = text.to_owned();
     loop {
@@ -111,7 +108,7 @@ fn has_dots(text: &str) -> bool {
             return true;
         }
         let decoded = percent_decode_str(&text).decode_utf8_lossy().into_owned();
-        // Each round is shorter, or the last one.
+        // Each round makes the text shorter, or is the last one.
         if decoded == text {
             return false;
         }

@@ -1,4 +1,4 @@
-//! [`prepare`]: a request from the arguments of a call.
+//! [`prepare`]: makes a request from the arguments of a call.
 
 use std::collections::BTreeMap;
 
@@ -20,10 +20,10 @@ pub(crate) struct Prepared {
     pub(crate) method: Method,
     /// The URL without its query.
     pub(crate) url: String,
-    /// Encoded pairs.
+    /// The pairs of the query, percent-encoded.
     pub(crate) query: Vec<String>,
     pub(crate) headers: HeaderMap,
-    /// Pairs of name and value.
+    /// The cookies, each as `name=value`.
     pub(crate) cookies: Vec<String>,
     pub(crate) body: Option<Vec<u8>>,
 }
@@ -36,10 +36,10 @@ pub(crate) struct Outgoing {
     pub(crate) body: Option<Vec<u8>>,
 }
 
-/// Makes the request of a call, whose arguments have this JSON schema. `boundary` gives a text that is in no part of a multipart body.
+/// Makes the request of a call. `schema` is the JSON schema of the arguments. `boundary` returns candidates for the boundary of a multipart body.
 ///
 /// # Errors
-/// What the model got wrong.
+/// The mistake of the model.
 pub(crate) fn prepare(
     plan: &Plan,
     schema: &Value,
@@ -78,7 +78,7 @@ pub(crate) fn prepare(
 }
 
 impl Prepared {
-    /// Completes the request; `None` if its URL cannot be read or leads to another server than that of the plan.
+    /// Completes the request. Returns `None` if its URL cannot be read or leads to another server than the plan's.
     pub(crate) fn finish(self, plan: &Plan) -> Option<Outgoing> {
         let mut url = Url::parse(&self.url).ok()?;
         if url.origin() != plan.base.url().origin() {
@@ -97,7 +97,7 @@ impl Prepared {
     }
 }
 
-/// The parts of a request, while parameters are written.
+/// The parts of a request while its parameters are written.
 #[derive(Default)]
 struct Writer<'p> {
     path: BTreeMap<&'p str, String>,
@@ -167,7 +167,8 @@ fn plain(coding: Coding, value: &Value) -> Result<String, &'static str> {
     }
 }
 
-/// The fields of an exploded object are names of the query, which the model chooses: they must not be those of others.
+/// Returns the fault of pairs that take a name of another parameter. The model chooses the field names of an exploded object, and they become
+/// names of the query.
 fn fault_of_names(param: &Param, pairs: &[Pair], plan: &Plan) -> Option<&'static str> {
     let is_other = |name: &str| {
         let of_params = plan.params.iter().filter(|other| other.place == Place::Query && other.arg != param.arg);
@@ -178,7 +179,7 @@ fn fault_of_names(param: &Param, pairs: &[Pair], plan: &Plan) -> Option<&'static
         });
         let mut written = plan.path.query.split('&').filter_map(|pair| pair.split('=').next());
         let encoded = encoded(name);
-        // Many servers read names of the query without case.
+        // Many servers ignore the case of names in the query.
         of_params.into_iter().any(|other| other.name.eq_ignore_ascii_case(name))
             || keys.any(|key| key.eq_ignore_ascii_case(name))
             || written.any(|written| written.eq_ignore_ascii_case(name) || written.eq_ignore_ascii_case(&encoded))

@@ -1,11 +1,11 @@
-//! [`Shape`]: the values that styles can write.
+//! [`Shape`]: a value that the styles of OpenAPI can write.
 
 use std::borrow::Cow;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-/// All that is reserved in URLs: a value cannot leave its place.
+/// All characters that are reserved in URLs, so that a value cannot leave its place.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A value of at most one level, as texts.
@@ -34,7 +34,7 @@ impl<'v> Shape<'v> {
         })
     }
 
-    /// Returns the texts and names in it.
+    /// Returns the texts and names in the value.
     pub(crate) fn texts(&self) -> Vec<&str> {
         match self {
             Self::One(text) => vec![text],
@@ -55,7 +55,7 @@ impl<'v> Shape<'v> {
     }
 }
 
-/// A [`Shape`] whose texts are as they are sent.
+/// A [`Shape`] whose texts are ready to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
     One(String),

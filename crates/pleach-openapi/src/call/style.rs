@@ -1,4 +1,4 @@
-//! The styles of parameters: RFC 6570 as OpenAPI uses it.
+//! The styles of parameters: URI templates (RFC 6570) as OpenAPI uses them.
 
 use serde_json::Value;
 
@@ -34,7 +34,7 @@ pub(crate) fn joined(value: Written, separator: &str, explode: bool) -> String {
     }
 }
 
-/// Writes a value as the pairs of a query, percent-encoded. Nothing is left of an empty list.
+/// Writes a value as the pairs of a query, percent-encoded. An empty list has no pair.
 pub(crate) fn in_query(name: &str, coding: Coding, value: &Value) -> Result<Vec<Pair>, &'static str> {
     let (style, explode) = match coding {
         Coding::Json => return Ok(vec![Pair::new(name, &value.to_string())]),
@@ -55,7 +55,7 @@ pub(crate) fn in_query(name: &str, coding: Coding, value: &Value) -> Result<Vec<
     })
 }
 
-/// Writes `name[field]=value`. What OpenAPI leaves open is written as most servers read it: lists as `name[0]`, and fields of fields.
+/// Writes `name[field]=value`. OpenAPI leaves lists and nested fields open; they are written as most servers read them, for example `name[0]`.
 fn deep(name: &str, value: &Value) -> Result<Vec<Pair>, &'static str> {
     let parts: Vec<(String, &Value)> = match value {
         Value::Object(fields) => fields.iter().map(|(field, value)| (field.clone(), value)).collect(),

@@ -1,4 +1,4 @@
-//! [`Body`]: the body of a request: its content type, and the arguments that it is made of.
+//! [`Body`]: the content type and the arguments of a request body.
 
 use std::collections::BTreeMap;
 
@@ -14,21 +14,21 @@ use crate::OpenApiFaultKind;
 #[derive(Clone, Debug)]
 pub(crate) struct Body {
     pub(crate) kind: BodyKind,
-    /// The content type of the request; that of a multipart body gets its boundary when it is sent.
+    /// The content type of the request. A multipart body gets its boundary when it is sent.
     pub(crate) content_type: String,
     pub(crate) is_required: bool,
     pub(crate) args: BodyArgs,
-    /// How properties of forms are written, by name.
+    /// The encodings of the properties of forms, by name.
     pub(crate) encodings: BTreeMap<String, Encoding>,
 }
 
-/// How the body is written.
+/// The format of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyKind {
     Json,
     Form,
     Multipart,
-    /// A text as it is.
+    /// A text that is sent unchanged.
     Text,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct BodyField {
     pub(crate) name: String,
     pub(crate) is_required: bool,
     pub(crate) default: Option<Value>,
-    /// Whether null is no value of the property, so that a null argument counts as absent.
+    /// Whether the property excludes null, so that a null argument is treated as absent.
     pub(crate) excludes_null: bool,
     pub(crate) schema: Value,
 }
@@ -60,7 +60,7 @@ pub(crate) struct Encoding {
     pub(crate) coding: Option<Coding>,
     /// The content type of the part of a multipart body.
     pub(crate) content_type: Option<String>,
-    /// Whether it holds the content of a file.
+    /// Whether the property is the content of a file.
     pub(crate) is_file: bool,
 }
 
@@ -93,7 +93,7 @@ impl<'d> Reader<'_, 'd> {
         Some(Body { kind, content_type: sent_type(media), is_required, args, encodings })
     }
 
-    /// Chooses the content type that is sent: the order in the document is none.
+    /// Chooses the content type to send by a fixed ranking, JSON first. The order in the document has no meaning.
     fn chosen(&mut self, content: &Object<'d>) -> Option<(&'d str, BodyKind)> {
         let ranked = content.members.iter().filter_map(|(media, media_type)| {
             let (rank, kind) = self.rank(media, media_type)?;
@@ -113,13 +113,13 @@ impl<'d> Reader<'_, 'd> {
             "text/plain" => (5, BodyKind::Text),
             "application/octet-stream" => (6, BodyKind::Text),
             other if other.contains('*') || other.starts_with("multipart/") => return None,
-            // Any other format can be sent if the model writes it itself.
+            // The model can write any other format itself.
             _ if self.is_text(media_type) => (7, BodyKind::Text),
             _ => return None,
         })
     }
 
-    /// Whether the schema of a content is that of a text, or there is none.
+    /// Returns true if the schema of a content describes a text, or if there is no schema.
     fn is_text(&self, media_type: &Value) -> bool {
         let Some(schema) = media_type.get("schema") else { return true };
         let resolved = self.document.resolve(schema, String::new());
@@ -140,7 +140,7 @@ impl<'d> Reader<'_, 'd> {
 
     /// Returns the properties of a schema that describes an object by its properties alone.
     fn properties(&mut self, schema: &'d Value, pointer: &str) -> Option<Vec<BodyField>> {
-        // What 3.1 allows beside a reference would be lost.
+        // OpenAPI 3.1 allows keywords next to `$ref`. Splitting the object into properties would lose them.
         let is_alone = |name: &String| matches!(name.as_str(), "$ref" | "description" | "summary" | "title");
         if self.document.is_3_1 && schema.get("$ref").is_some() && !schema.as_object()?.keys().all(is_alone) {
             return None;
@@ -187,7 +187,7 @@ impl<'d> Reader<'_, 'd> {
         encodings
     }
 
-    /// Whether null is surely no value of a schema, or of the one that it refers to.
+    /// Returns true if a schema, or the one that it refers to, certainly excludes null.
     fn excludes_null(&self, schema: &Value) -> bool {
         let mut schema = schema;
         for _ in 0..8 {
@@ -210,7 +210,7 @@ impl<'d> Reader<'_, 'd> {
         false
     }
 
-    /// Whether a property, or an item of it, is the content of a file.
+    /// Returns true if a property, or an item of it, is the content of a file.
     fn is_file(&self, property: &Value) -> bool {
         let Ok((schema, _)) = self.document.resolve(property, String::new()) else { return false };
         let is_binary = |schema: &Value| {
@@ -223,7 +223,7 @@ impl<'d> Reader<'_, 'd> {
     }
 }
 
-/// Whether an object is described by its properties alone.
+/// Returns true if an object is described by its properties alone.
 fn is_plain_object(members: &pleach_core::Map) -> bool {
     let is_object = match members.get("type") {
         None => true,

@@ -1,28 +1,13 @@
 //! Names of headers and cookies.
 
-/// Headers of the connection: with one of them a model would write a request of its own.
-const OF_CONNECTION: [&str; 13] = [
-    "connection",
-    "content-length",
-    "cookie",
-    "expect",
-    "host",
-    "keep-alive",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-    "via",
-];
-
-/// Whether a header belongs to the connection.
+/// Returns true if a header belongs to the connection, or holds cookies or the credentials of a proxy. With one of them a model would
+/// write a request of its own.
 pub(crate) fn is_of_connection(name: &str) -> bool {
-    OF_CONNECTION.contains(&name.to_ascii_lowercase().as_str())
+    let others = ["cookie", "proxy-authorization"];
+    pleach_http::is_of_connection(name) || others.iter().any(|other| other.eq_ignore_ascii_case(name))
 }
 
-/// Whether a text is a token of HTTP, as names of cookies are.
+/// Returns true if a text is a token of HTTP, as names of cookies must be.
 pub(crate) fn is_token(name: &str) -> bool {
     http::HeaderName::try_from(name).is_ok()
 }

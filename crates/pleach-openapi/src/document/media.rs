@@ -1,17 +1,17 @@
 //! Names of content types.
 
-/// Whether a content type is JSON.
+/// Returns true if a content type is JSON.
 pub(crate) fn is_json(media: &str) -> bool {
     let essence = essence(media);
     essence == "application/json" || essence == "text/json" || essence.ends_with("+json")
 }
 
-/// The type and subtype in lower case, without parameters.
+/// Returns the type and subtype in lower case, without parameters.
 pub(crate) fn essence(media: &str) -> String {
     media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// The content type that is sent for one of the document.
+/// Returns the content type to send for a content type of the document.
 pub(super) fn sent_type(media: &str) -> String {
     match essence(media).as_str() {
         "*/*" | "application/*" => "application/json".to_owned(),

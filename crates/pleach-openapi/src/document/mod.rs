@@ -1,4 +1,4 @@
-//! The document: how it is read, what it refers to, and the operations in it.
+//! Documents: reading them, their references, and the operations in them.
 
 mod body;
 mod header_names;

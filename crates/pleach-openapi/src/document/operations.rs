@@ -28,13 +28,13 @@ const METHODS: [(&str, Method); 8] = [
     ("trace", Method::TRACE),
 ];
 
-/// An operation as filters see it, and where it is.
+/// An operation as filters see it, and its place in the document.
 #[derive(Debug)]
 pub(crate) struct Sketch<'d> {
     pub(crate) view: OpenApiOperation,
     path: Object<'d>,
     pointer: String,
-    /// Or why there is none.
+    /// The object of the operation, or the fault of the path item.
     operation: Result<Object<'d>, OpenApiFault>,
 }
 
@@ -46,13 +46,13 @@ pub(crate) struct Plan {
     pub(crate) path: PathTemplate,
     pub(crate) params: Vec<Param>,
     pub(crate) body: Option<Body>,
-    /// The alternatives of credentials; an empty one needs none.
+    /// The alternatives of credentials. An empty alternative needs none.
     pub(crate) security: Vec<Alternative>,
-    /// The JSON schema of the arguments; the tool takes it for its declaration.
+    /// The JSON schema of the arguments. The tool moves it into its declaration.
     pub(crate) schema: Value,
 }
 
-/// What operations are read with.
+/// The context for reading operations: document, schemas, security schemes and options.
 pub(crate) struct Reading<'d> {
     document: &'d Document,
     schemas: Schemas<'d>,
@@ -62,7 +62,7 @@ pub(crate) struct Reading<'d> {
     pub(crate) ignores_security: bool,
     /// The headers that the program sends, in lower case.
     pub(crate) headers: Vec<String>,
-    /// The operations that have an id.
+    /// The operations that have an id, by id.
     ids: HashMap<String, String>,
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn sketches<'d>(document: &'d Document, faults: &mut Faults) -> Vec<S
         let fault = of_path.0.first().cloned();
         faults.0.extend(of_path.0);
         for (name, method) in METHODS {
-            // A path that refers to another place may have operations beside the reference.
+            // A path item may have both a reference and operations of its own.
             let holders = [own.as_ref(), referred.as_ref()];
             let holder = holders.into_iter().flatten().find(|holder| holder.members.contains_key(name));
             sketches.extend(holder.map(|holder| Sketch::read(path, name, method, holder, fault.clone())));
@@ -103,7 +103,7 @@ impl<'d> Sketch<'d> {
         let (value, pointer) = (&holder.members[name], holder.at(name));
         let nothing = pleach_core::Map::new();
         let described = Object { members: value.as_object().unwrap_or(&nothing), pointer: pointer.clone() };
-        // The document may have faults: they are found again if the operation is chosen.
+        // Faults are dropped here. They are found again if the operation is chosen.
         let view = view(path, method, &described, &mut Faults::default());
         let operation = match (value, fault) {
             (_, Some(fault)) => Err(fault),
@@ -148,7 +148,7 @@ impl<'d> Reading<'d> {
     /// Reads an operation.
     ///
     /// # Errors
-    /// All faults of the operation, and of what it refers to.
+    /// All faults of the operation and of the objects that it refers to.
     pub(crate) fn plan(&mut self, sketch: Sketch<'d>) -> Result<Plan, Vec<OpenApiFault>> {
         let mut faults = Faults::default();
         let plan = self.read(&sketch, &mut faults);
@@ -170,9 +170,10 @@ impl<'d> Reading<'d> {
         self.schemas.begin_operation();
         self::view(&view.path, view.method.clone(), operation, faults);
         self.check_id(view, operation, faults);
-        let security = match self.ignores_security {
-            true => Vec::new(),
-            false => self.schemes.alternatives(self.document, operation, faults),
+        let security = if self.ignores_security {
+            Vec::new()
+        } else {
+            self.schemes.alternatives(self.document, operation, faults)
         };
         let base = self.servers.base(&[operation, path], self.document, faults);
         let template = faults.take(&path.pointer, PathTemplate::read(&view.path).map_err(OpenApiFaultKind::Path));
@@ -196,7 +197,7 @@ impl<'d> Reading<'d> {
         Some(Plan { view: view.clone(), base: base?, path: template, params, body, security, schema })
     }
 
-    /// Forgets an operation that is left out: another one may have its id.
+    /// Removes the id of an omitted operation: another operation may have the same id.
     pub(crate) fn forget(&mut self, id: &str, operation: &str) {
         if self.ids.get(id).is_some_and(|known| known == operation) {
             self.ids.remove(id);
@@ -217,7 +218,7 @@ impl<'d> Reading<'d> {
     }
 }
 
-/// Whether a credential or a header of the program is sent in this place, which a model must not take.
+/// Returns true if a credential or a header of the program is sent in this place, which a model must not fill.
 fn is_covered(security: &[Alternative], headers: &[String], place: Place, name: &str) -> bool {
     if place == Place::Header && headers.iter().any(|header| header.eq_ignore_ascii_case(name)) {
         return true;

@@ -1,4 +1,4 @@
-//! [`Param`]: a parameter of an operation in its path, query, headers or cookies.
+//! [`Param`]: a parameter in the path, query, headers or cookies of an operation.
 
 use std::collections::HashSet;
 
@@ -28,7 +28,7 @@ pub(crate) struct Param {
     pub(crate) schema: Value,
 }
 
-/// Where a parameter is sent.
+/// The place where a parameter is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Place {
     Path,
@@ -37,14 +37,14 @@ pub(crate) enum Place {
     Cookie,
 }
 
-/// How the value becomes text.
+/// The way in which a value becomes text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Coding {
     Styled {
         style: Style,
         explode: bool,
     },
-    /// The parameter has a content of JSON.
+    /// The parameter has a `content` of JSON.
     Json,
 }
 
@@ -60,7 +60,7 @@ pub(crate) enum Style {
     DeepObject,
 }
 
-/// Headers that OpenAPI describes elsewhere: parameters of these names have no meaning.
+/// Headers that OpenAPI describes elsewhere. It ignores parameters of these names.
 const IGNORED: [&str; 3] = ["accept", "authorization", "content-type"];
 
 impl Style {
@@ -107,13 +107,13 @@ impl Style {
 
 /// A parameter before it is read.
 struct Declared<'d> {
-    /// Its name, as names are compared there, and its place.
+    /// The place, and the name as names are compared there.
     key: (String, Place),
     object: Object<'d>,
     name: &'d str,
 }
 
-/// What parameters are read with.
+/// The context for reading parameters.
 pub(super) struct Reader<'a, 'd> {
     pub(super) document: &'d Document,
     pub(super) schemas: &'a mut Schemas<'d>,
@@ -124,8 +124,8 @@ pub(super) struct Reader<'a, 'd> {
 }
 
 impl<'d> Reader<'_, 'd> {
-    /// Reads the parameters of an operation, and of its path except for those that the operation has, too. Those of `covered`, which
-    /// credentials or headers of the program send, are left out.
+    /// Reads the parameters of an operation, and those of its path that the operation does not replace. Parameters for which `covered` is
+    /// true are left out: credentials or headers of the program send them.
     pub(super) fn parameters(
         &mut self,
         path: &Object<'d>,
@@ -140,7 +140,7 @@ impl<'d> Reader<'_, 'd> {
         all.filter_map(|declared| self.parameter(&declared.object, declared.name, declared.key.1)).collect()
     }
 
-    /// Reads which parameters an operation or a path declares.
+    /// Finds the parameters that an operation or a path declares.
     fn declared(&mut self, holder: &Object<'d>) -> Vec<Declared<'d>> {
         let mut all: Vec<Declared<'d>> = Vec::new();
         let mut keys = HashSet::new();
@@ -154,7 +154,7 @@ impl<'d> Reader<'_, 'd> {
                 self.faults.add(&object.at("in"), kind);
                 continue;
             };
-            // Names of headers have no case.
+            // The case of header names has no meaning.
             let key = (if place == Place::Header { name.to_ascii_lowercase() } else { name.to_owned() }, place);
             if !keys.insert(key.clone()) {
                 let reason = "is declared twice for one place".to_owned();
@@ -202,7 +202,7 @@ impl<'d> Reader<'_, 'd> {
         Some(Param { arg, name: name.to_owned(), place, coding, is_required, default, schema })
     }
 
-    /// Returns how the parameter is written, and its schema.
+    /// Returns the coding of the parameter, its schema, and the schema's place.
     fn coding(&mut self, object: &Object<'d>, name: &str, place: Place) -> Option<(Coding, &'d Value, String)> {
         let Some(content) = object.get("content") else {
             let coding = Style::read(object, place, self.faults)?;
@@ -221,7 +221,7 @@ impl<'d> Reader<'_, 'd> {
 
     /// Returns the default value of a schema.
     pub(super) fn default(&mut self, schema: &'d Value, pointer: &str) -> Option<Value> {
-        // The conversion reports faults of its references.
+        // The conversion of the schema reports faults of its references.
         let (schema, _) = self.document.resolve(schema, pointer.to_owned()).ok()?;
         schema.get("default").filter(|default| !default.is_null()).cloned()
     }

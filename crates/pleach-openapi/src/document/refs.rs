@@ -1,4 +1,4 @@
-//! [`Document`]: the value, its version, and what its references lead to.
+//! [`Document`]: the value of a document, its version, and the targets of its references.
 
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
@@ -7,14 +7,14 @@ use super::value::Object;
 use crate::OpenApiFaultKind;
 use crate::fault::Faults;
 
-/// How many references may follow each other.
+/// The longest chain of references.
 const LONGEST_CHAIN: usize = 32;
 
 /// A document whose version is supported.
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) root: Value,
-    /// Whether its schemas are those of JSON Schema 2020-12; before that they have keywords of their own.
+    /// Whether its schemas are JSON Schema 2020-12. Schemas of OpenAPI 3.0 have keywords of their own.
     pub(crate) is_3_1: bool,
 }
 
@@ -41,7 +41,7 @@ impl Document {
         Some(Self { root, is_3_1 })
     }
 
-    /// Follows a reference object, and those that it leads to. Another value stays what it is.
+    /// Follows a reference object, and the references that it leads to. Another value is returned unchanged.
     pub(crate) fn resolve<'d>(
         &'d self,
         value: &'d Value,
@@ -83,7 +83,7 @@ pub(crate) fn pointer_of(reference: &str) -> Result<String, OpenApiFaultKind> {
     Ok(pointer.into_owned())
 }
 
-/// The beginning of a text of the document, for errors.
+/// Returns the beginning of a text of the document, for errors.
 pub(crate) fn shown(text: &str) -> String {
     match text.char_indices().nth(200) {
         Some((end, _)) => format!("{}…", &text[..end]),

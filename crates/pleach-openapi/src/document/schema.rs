@@ -1,4 +1,4 @@
-//! [`Schemas`]: the schemas of a document as JSON Schema for models.
+//! [`Schemas`]: converts the schemas of a document to JSON Schema for models.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,20 +11,20 @@ use super::schema_targets::Targets;
 use crate::OpenApiFaultKind;
 use crate::fault::Faults;
 
-/// How large the declarations of a toolset may be together, in bytes of JSON.
+/// The largest size of all declarations of a toolset, in bytes of JSON.
 const LARGEST: usize = 64 << 20;
-/// How large that of one operation may be: no model takes a larger one, and it must not use up what others need.
+/// The largest declaration of one operation. No model takes a larger one, and it must not use up the size that other operations need.
 const LARGEST_OPERATION: usize = 4 << 20;
 
-/// The schemas that references lead to, by their place in the document. Each is converted once, however many operations refer to it: so a cycle
+/// The schemas that references lead to, by their place in the document. Each is converted once, however many operations refer to it. So a cycle
 /// of references ends, and no schema is repeated.
 #[derive(Debug)]
 pub(crate) struct Schemas<'d> {
     targets: Targets<'d>,
     shared: HashMap<String, Shared>,
-    /// How many bytes the declarations of further operations may have.
+    /// The bytes that are left for the declarations of further operations.
     budget: usize,
-    /// How many more the declaration of this operation may have.
+    /// The bytes that are left for the declaration of this operation.
     of_operation: usize,
 }
 
@@ -39,7 +39,7 @@ struct Shared {
 /// The schemas of one operation.
 #[derive(Debug, Default)]
 pub(crate) struct Used {
-    /// The places of the schemas that it refers to.
+    /// The places of the schemas that the operation refers to.
     pointers: Vec<String>,
 }
 
@@ -58,7 +58,7 @@ impl<'d> Schemas<'d> {
         self.of_operation = LARGEST_OPERATION;
     }
 
-    /// Converts a schema of an operation. What it refers to is among the [`definitions`](Self::definitions).
+    /// Converts a schema of an operation. The schemas that it refers to are returned by [`definitions`](Self::definitions).
     pub(crate) fn convert(&mut self, schema: &Value, pointer: &str, used: &mut Used, faults: &mut Faults) -> Value {
         if self.budget == 0 {
             faults.add(pointer, OpenApiFaultKind::TooLarge(LARGEST));
@@ -72,10 +72,10 @@ impl<'d> Schemas<'d> {
         converted
     }
 
-    /// Each operation has schemas of its own, so a small document can have large declarations.
+    /// Counts the bytes of a schema. Each operation repeats the schemas that it refers to, so a small document can have large declarations.
     fn spend(&mut self, bytes: usize, pointer: &str, faults: &mut Faults) -> Option<()> {
         let of_operation = self.of_operation.checked_sub(bytes);
-        // One that is too large costs the others only as much as it may have.
+        // An operation that is too large uses up no more than its own limit.
         let spent = if of_operation.is_some() { bytes } else { self.of_operation };
         let left = self.budget.checked_sub(spent);
         self.budget = left.unwrap_or(0);

@@ -1,7 +1,7 @@
 //! References by anchors: `$anchor`, `$dynamicAnchor` and `$recursiveAnchor`.
 //!
-//! `$dynamicRef` and `$recursiveRef` may lead elsewhere depending on which schema was entered first. The schemas of a document are one
-//! resource, so that they are references like others: to the schema around them that has the anchor, else to the only one that has it.
+//! The targets of `$dynamicRef` and `$recursiveRef` may depend on the schema that was entered first. Here the schemas of a document are one
+//! resource, so they lead to the enclosing schema that has the anchor or, without one, to the only schema that has it.
 
 use std::collections::HashMap;
 
@@ -10,19 +10,19 @@ use serde_json::Value;
 
 use super::value::member;
 
-/// How a schema refers to another one.
+/// A reference from one schema to another.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Reference<'a> {
     /// `$ref`.
     Plain(&'a str),
     /// `$dynamicRef`.
     Dynamic(&'a str),
-    /// `$recursiveRef`, which has one form: `#`.
+    /// `$recursiveRef`. Its only value is `#`.
     Recursive,
 }
 
 impl<'a> Reference<'a> {
-    /// Returns the reference of a schema: the keyword, and `None` if its value is no string.
+    /// Returns the keyword and the reference of a schema. The reference is `None` if its value is not a string.
     pub(super) fn of(members: &'a Map) -> Option<(&'static str, Option<Self>)> {
         let text = |keyword: &str| members.get(keyword).map(Value::as_str);
         if let Some(reference) = text("$ref") {
@@ -43,7 +43,7 @@ impl<'a> Reference<'a> {
     }
 }
 
-/// The name of an anchor that a reference consists of.
+/// Returns the name of the anchor if a reference is an anchor only.
 pub(super) fn anchor_of(reference: &str) -> Option<&str> {
     reference.strip_prefix('#').filter(|name| !name.is_empty() && !name.starts_with('/'))
 }
@@ -53,7 +53,7 @@ pub(super) fn anchor_of(reference: &str) -> Option<&str> {
 pub(super) struct Anchors(HashMap<String, Vec<String>>);
 
 impl Anchors {
-    /// Finds the anchors. The depth of a document is limited.
+    /// Finds the anchors. The recursion ends because the depth of a document is limited.
     pub(super) fn of(root: &Value) -> Self {
         let mut anchors = Self::default();
         anchors.add(root, &mut String::new());
@@ -86,7 +86,7 @@ impl Anchors {
         }
     }
 
-    /// Returns the place of an anchor for a reference at `at`: the nearest schema around it, else the only one of the document.
+    /// Returns the place of an anchor for a reference at `at`: the nearest enclosing schema or, without one, the only one in the document.
     pub(super) fn find(&self, name: &str, at: &str) -> Option<&str> {
         let places = self.0.get(name)?;
         let around = places.iter().filter(|place| is_inside(at, place)).max_by_key(|place| place.len());
@@ -98,8 +98,8 @@ fn is_inside(at: &str, place: &str) -> bool {
     at.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Returns what `$recursiveRef` at `at` leads to: the nearest schema around it with `$recursiveAnchor`, else the whole schema that it
-/// is in.
+/// Returns the target of a `$recursiveRef` at `at`: the nearest enclosing schema with `$recursiveAnchor` or, without one, the whole schema
+/// that contains it.
 pub(super) fn recursive_root(root: &Value, at: &str) -> String {
     let mut around = Some(at);
     while let Some(place) = around {
@@ -112,7 +112,7 @@ pub(super) fn recursive_root(root: &Value, at: &str) -> String {
     whole(at).to_owned()
 }
 
-/// The place of the whole schema that a place is in: a shared one, or the `schema` of a parameter or content.
+/// Returns the place of the whole schema that contains a place: a shared schema, or the `schema` of a parameter or content.
 fn whole(at: &str) -> &str {
     let ends: Vec<usize> = at.match_indices('/').map(|(end, _)| end).skip(1).chain([at.len()]).collect();
     let segments: Vec<&str> = at.split('/').skip(1).collect();

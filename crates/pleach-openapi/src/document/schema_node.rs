@@ -1,7 +1,7 @@
-//! [`Converter`]: one schema of the document as JSON Schema.
+//! [`Converter`]: converts one schema of the document to JSON Schema.
 //!
-//! What only describes other things than values is left out: `xml`, `discriminator`, `externalDocs` and extensions. Properties that are
-//! `readOnly` are left out, too, because requests do not have them.
+//! Keywords that do not describe values are left out: `xml`, `discriminator`, `externalDocs` and extensions. So are `readOnly` properties,
+//! because requests do not contain them.
 
 use pleach_core::Map;
 use serde_json::{Value, json};
@@ -56,11 +56,11 @@ const SCHEMAS: [&str; 11] = [
 ];
 /// Keywords whose values are lists of schemas.
 const LISTS: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
-/// Keywords whose members are schemas, by names of the author.
+/// Keywords whose members are schemas under names that the author has chosen.
 const MAPS: [&str; 3] = ["dependentSchemas", "patternProperties", "properties"];
 const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
-/// Converts schemas, and notes what they refer to.
+/// Converts schemas, and collects the schemas that they refer to.
 pub(super) struct Converter<'a, 'd> {
     pub(super) targets: &'a mut Targets<'d>,
     pub(super) refers_to: Vec<String>,
@@ -68,7 +68,7 @@ pub(super) struct Converter<'a, 'd> {
 }
 
 impl Converter<'_, '_> {
-    /// Converts a schema. The depth is that of the document, which is limited.
+    /// Converts a schema. The recursion ends because the depth of a document is limited.
     pub(super) fn schema(&mut self, schema: &Value, pointer: &str) -> Value {
         let members = match schema {
             Value::Object(members) => members,
@@ -98,18 +98,14 @@ impl Converter<'_, '_> {
             Err(kind) => return self.fault(pointer, kind),
         };
         self.refers_to.push(target);
-        // Before 3.1 the neighbours of a reference have no meaning; a description does no harm.
-        let mut converted = match self.targets.document.is_3_1 {
-            true => {
-                let mut converted = self.keywords(members, pointer);
-                self.types(members, &mut converted, pointer);
-                converted
-            }
-            false => members
-                .get("description")
-                .map(|text| Map::from_iter([("description".to_owned(), text.clone())]))
-                .unwrap_or_default(),
-        };
+        // Before 3.1, keywords next to a reference have no meaning. A description does no harm.
+        let mut converted = Map::new();
+        if self.targets.document.is_3_1 {
+            converted = self.keywords(members, pointer);
+            self.types(members, &mut converted, pointer);
+        } else if let Some(text) = members.get("description") {
+            converted.insert("description".to_owned(), text.clone());
+        }
         converted.insert("$ref".to_owned(), format!("#/$defs/{name}").into());
         match members.get("nullable") {
             Some(Value::Bool(true)) => json!({"anyOf": [converted, {"type": "null"}]}),
@@ -157,7 +153,7 @@ impl Converter<'_, '_> {
             Some(_) => vec![""],
         };
         let kinds: Vec<String> = kinds.into_iter().map(str::to_ascii_lowercase).collect();
-        // Some services have this type for values of all types.
+        // Some services use this type for values of all types.
         if kinds.iter().any(|kind| kind == "any") {
             return;
         }

@@ -1,4 +1,4 @@
-//! [`Scheme`]: the security schemes of a document, and which of them an operation needs.
+//! [`Scheme`]: the security schemes of a document, and the requirements of operations.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::fault::Faults;
 pub(crate) struct Scheme {
     pub(crate) name: String,
     pub(crate) kind: SchemeKind,
-    /// As the document has it.
+    /// The object of the document.
     pub(crate) json: Value,
 }
 
 impl Scheme {
-    /// Returns the header that its credential is sent in.
+    /// Returns the header that carries the credential.
     pub(crate) fn header(&self) -> Option<&str> {
         match &self.kind {
             SchemeKind::ApiKey { place: KeyPlace::Header, name } => Some(name),
@@ -33,7 +33,7 @@ impl Scheme {
     }
 }
 
-/// What a scheme sends.
+/// The kind of a scheme, which decides what is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SchemeKind {
     ApiKey {
@@ -44,11 +44,11 @@ pub(crate) enum SchemeKind {
     Bearer,
     OAuth2,
     OpenIdConnect,
-    /// What it is.
+    /// A kind that is not supported, with a description.
     Unsupported(String),
 }
 
-/// Where an API key is sent.
+/// The place where an API key is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyPlace {
     Header,
@@ -74,12 +74,12 @@ impl Alternative {
     }
 }
 
-/// The schemes of a document that were read.
+/// The schemes that have been read from a document, by name.
 #[derive(Debug, Default)]
 pub(crate) struct Schemes(HashMap<String, Arc<Scheme>>);
 
 impl Schemes {
-    /// Reads the requirements of an operation, else those of the document: the alternatives, an empty one where none is needed.
+    /// Reads the alternatives of an operation or, if it declares none, those of the document. An empty alternative needs no credential.
     pub(crate) fn alternatives(
         &mut self,
         document: &Document,

@@ -1,9 +1,9 @@
 //! [`Base`]: the URL that the paths of an operation are added to.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 
 use pleach_core::Map;
+use pleach_http::Endpoint;
 use reqwest::Url;
 use serde_json::Value;
 
@@ -12,69 +12,59 @@ use super::value::{Object, member};
 use crate::OpenApiFaultKind;
 use crate::fault::Faults;
 
-/// What the program says of servers.
+/// The options of the program for servers.
 #[derive(Debug, Default)]
 pub(crate) struct ServerOptions {
-    /// In place of all servers of the document.
+    /// The URL that replaces all servers of the document.
     pub(crate) base_url: Option<Url>,
-    /// Where the document comes from.
+    /// The address of the document.
     pub(crate) document_url: Option<Url>,
     /// Values of the variables in the URLs of servers.
     pub(crate) variables: BTreeMap<String, String>,
-    /// Those that a server has.
+    /// The variables that some server uses.
     pub(crate) used: BTreeSet<String>,
 }
 
 /// The URL of a server: `http` or `https`, without user, query and fragment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Base {
-    url: Url,
+    endpoint: Endpoint,
 }
 
 impl Base {
     /// Checks a URL.
     ///
     /// # Errors
-    /// What is wrong with it.
-    pub(crate) fn new(url: Url) -> Result<Self, &'static str> {
-        if !matches!(url.scheme(), "https" | "http") || url.host_str().is_none() {
-            return Err("must begin with `https://` or `http://` and name a host");
+    /// The reason why no request can be sent there.
+    pub(crate) fn new(url: Url) -> Result<Self, String> {
+        let endpoint = Endpoint::new(url).map_err(|fault| fault.with_advice("use `.credential(…)`"))?;
+        if endpoint.url().query().is_some() || endpoint.url().fragment().is_some() {
+            return Err("has a query or a fragment, which no path can follow".to_owned());
         }
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err("contains a user name or password: use `.credential(…)`");
-        }
-        if url.query().is_some() || url.fragment().is_some() {
-            return Err("has a query or a fragment, which no path can follow");
-        }
-        Ok(Self { url })
+        Ok(Self { endpoint })
     }
 
-    /// Returns the URL without a `/` at its end.
+    /// Returns the URL without a trailing `/`.
     pub(crate) fn prefix(&self) -> &str {
-        self.url.as_str().trim_end_matches('/')
+        self.url().as_str().trim_end_matches('/')
     }
 
     pub(crate) fn url(&self) -> &Url {
-        &self.url
+        self.endpoint.url()
     }
 
-    pub(crate) fn host(&self) -> &str {
-        self.url.host_str().unwrap_or_default()
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
     }
 
-    pub(crate) fn is_https(&self) -> bool {
-        self.url.scheme() == "https"
-    }
-
-    /// Whether it is a server of this machine.
-    pub(crate) fn is_loopback(&self) -> bool {
-        let host = self.host().trim_matches(['[', ']']);
-        host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    /// Returns true if secrets reach the server encrypted, or stay on this machine.
+    pub(crate) fn is_safe(&self) -> bool {
+        self.endpoint.exposed_host(true).is_none()
     }
 }
 
 impl ServerOptions {
-    /// Returns the server of an operation: the first of its own ones, else of its path's, else of the document's.
+    /// Returns the server of an operation: the first one that the operation, its path or the document declares, in this order.
     pub(crate) fn base(&mut self, holders: &[&Object<'_>], document: &Document, faults: &mut Faults) -> Option<Base> {
         let empty = Map::new();
         let root = Object { members: document.root.as_object().unwrap_or(&empty), pointer: String::new() };
@@ -88,7 +78,7 @@ impl ServerOptions {
                 return self.of_server(&server, faults);
             }
         }
-        // Without servers it is `/`, below the document's address.
+        // The default server is `/`, relative to the document's address.
         self.checked("/", "/", "", faults)
     }
 
@@ -153,7 +143,7 @@ impl ServerOptions {
             ),
             (Ok(url), _) => Ok(url),
         };
-        match parsed.and_then(|url| Base::new(url).map_err(str::to_owned)) {
+        match parsed.and_then(Base::new) {
             Ok(base) => Some(base),
             Err(reason) => {
                 faults.add(pointer, OpenApiFaultKind::Server { url: without_user(template), reason });

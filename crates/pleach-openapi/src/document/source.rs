@@ -1,4 +1,4 @@
-//! [`OpenApiDocument`]: the text or the value that a document is read from.
+//! [`OpenApiDocument`]: a document as text or as a value.
 
 use std::fmt;
 
@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use crate::OpenApiSetupError;
 
-/// The size from which a document is refused, in bytes. The largest published ones have a quarter of it.
+/// The largest document, in bytes. It is four times the largest published documents.
 const LARGEST: usize = 64 << 20;
-/// How deep a document may be, as for serde_json.
+/// The deepest nesting of a document, which is the limit of serde_json.
 const DEEPEST: usize = 127;
-/// How many values a YAML document may have, and how many of them by aliases.
+/// The most values of a YAML document, and the most values that come from its aliases.
 const MOST_NODES: usize = 4_000_000;
 const MOST_OF_ALIASES: usize = 200_000;
 
@@ -54,7 +54,7 @@ fn parse(text: &str) -> Result<Value, String> {
     if text.trim_start().starts_with('{') {
         match serde_json::from_str(text) {
             Ok(value) => return Ok(value),
-            // A mapping in braces may be YAML.
+            // A text in braces may be a YAML mapping.
             Err(error) => return yaml(text).map_err(|_| format!("it is no JSON: {error}")),
         }
     }
@@ -71,9 +71,9 @@ fn yaml(text: &str) -> Result<Value, String> {
     let options = serde_saphyr::options! {
         budget: budget,
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MOST_OF_ALIASES },
-        // `no` is a country, not false.
+        // `no` is the code of a country, not false.
         strict_booleans: true,
-        // The snippet is a part of the document.
+        // A snippet would show a part of the document.
         with_snippet: false,
     };
     serde_saphyr::from_str_with_options(text, options).map_err(|error| {

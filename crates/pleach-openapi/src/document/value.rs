@@ -1,4 +1,4 @@
-//! Members of the document's objects, with the faults of those that have another type.
+//! Reads members of the document's objects. A member of another type is a fault.
 
 use pleach_core::Map;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::OpenApiFaultKind;
 use crate::fault::Faults;
 
-/// An object of the document, and where it is.
+/// An object of the document, and its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Object<'d> {
     pub(crate) members: &'d Map,
@@ -63,7 +63,7 @@ impl<'d> Object<'d> {
         Object::of(self.get(name)?, self.at(name), faults)
     }
 
-    /// Returns the items of a list; none if it is not there.
+    /// Returns the items of a list, each with its place. An absent list has none.
     pub(crate) fn items(&self, name: &str, faults: &mut Faults) -> Vec<(&'d Value, String)> {
         let pointer = self.at(name);
         match self.get(name) {

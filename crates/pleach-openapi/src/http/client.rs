@@ -1,36 +1,29 @@
-//! [`Client`]: sends requests, within their limits. It follows no redirects, and its errors hold no URL.
+//! [`Client`]: sends requests within their limits. It follows no redirects, and its errors contain no URL.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::{Either, select};
 use http::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use http::{HeaderValue, StatusCode};
-use pleach_core::{Clock, with_causes};
+use pleach_core::Clock;
+use pleach_http::{BodyFault, Clients, ERROR_WAIT, Endpoint, causes, read_error, read_whole, within};
 use reqwest::Response;
-use reqwest::redirect::Policy;
-use rustls::crypto::aws_lc_rs;
-use rustls::{ClientConfig, RootCertStore};
-use rustls_platform_verifier::BuilderVerifierExt as _;
 
 use crate::call::Outgoing;
 
-/// How much is read of the body of an error.
-const ERROR_BYTES: usize = 16 << 10;
-
-/// How long things may take, by the clock, and how large a body may be.
+/// The limits of a call: times by the clock, and the size of a body.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
     pub(crate) connect: Duration,
     pub(crate) call: Duration,
     pub(crate) response_bytes: usize,
-    pub(crate) clock: Arc<dyn Clock>,
+    /// The clock of the program for all calls; `None` for the clock of each invocation.
+    pub(crate) clock: Option<Arc<dyn Clock>>,
 }
 
-/// The clients of a toolset: one for this machine, which uses no proxy, and one for others.
+/// The clients of a toolset.
 pub(crate) struct Client {
-    near: reqwest::Client,
-    far: reqwest::Client,
+    clients: Clients,
     pub(crate) limits: Limits,
 }
 
@@ -38,14 +31,14 @@ pub(crate) struct Client {
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) content_type: Option<String>,
-    /// Where a redirect leads to, without its query.
+    /// The target of a redirect, without its query.
     pub(crate) location: Option<String>,
     pub(crate) body: Vec<u8>,
-    /// Whether there is more than `body`. Only of errors.
+    /// Whether the answer has more than `body`. Only errors are cut.
     pub(crate) is_cut: bool,
 }
 
-/// Why there is no answer. The model sees the text.
+/// The reason why there is no answer. The model sees the text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CallError {
     #[error("the server cannot be reached: {0}")]
@@ -59,7 +52,7 @@ pub(crate) enum CallError {
 }
 
 impl CallError {
-    /// The name of its kind, for spans and events.
+    /// Returns the name of the kind, for spans and events.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Unreachable(_) => "unreachable",
@@ -72,97 +65,63 @@ impl CallError {
 
 impl Client {
     /// # Errors
-    /// Why no encrypted connections can be made.
+    /// The reason why no encrypted connections can be made.
     pub(crate) fn new(limits: Limits, needs_encryption: bool) -> Result<Self, String> {
-        let tls = match trusting_the_system() {
-            Err(_) if !needs_encryption => trusting_none(),
-            tls => tls,
-        };
-        let tls = tls.map_err(|error| error.to_string())?;
-        let builder = || {
-            reqwest::Client::builder()
-                .tls_backend_preconfigured(tls.clone())
-                .connect_timeout(limits.connect)
-                .user_agent(concat!("pleach/", env!("CARGO_PKG_VERSION")))
-                // A redirect would carry credentials and arguments to another address.
-                .redirect(Policy::none())
-        };
-        let fault = |error: reqwest::Error| error.without_url().to_string();
-        let near = builder().no_proxy().build().map_err(fault)?;
-        let far = builder().build().map_err(fault)?;
-        Ok(Self { near, far, limits })
+        Ok(Self { clients: Clients::new(limits.connect, needs_encryption)?, limits })
     }
 
-    /// Sends a request and reads the answer.
+    /// Sends a request to an endpoint, and reads the answer. `clock` is the invocation's clock.
     ///
     /// # Cancel safety
     /// Dropping the future closes the connection.
-    pub(crate) async fn send(&self, request: Outgoing, is_loopback: bool) -> Result<Answer, CallError> {
-        let exchange = std::pin::pin!(self.exchange(request, is_loopback));
-        match select(exchange, self.limits.clock.sleep(self.limits.call)).await {
-            Either::Left((answer, _)) => answer,
-            Either::Right(_) => Err(CallError::Timeout(self.limits.call)),
-        }
+    pub(crate) async fn send(
+        &self,
+        request: Outgoing,
+        endpoint: &Endpoint,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Answer, CallError> {
+        let clock = self.limits.clock.as_ref().unwrap_or(clock);
+        let limit = self.limits.call;
+        let answer = within(clock.sleep(limit), self.exchange(request, endpoint, clock)).await;
+        answer.unwrap_or(Err(CallError::Timeout(limit)))
     }
 
-    async fn exchange(&self, request: Outgoing, is_loopback: bool) -> Result<Answer, CallError> {
-        let client = if is_loopback { &self.near } else { &self.far };
+    async fn exchange(
+        &self,
+        request: Outgoing,
+        endpoint: &Endpoint,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Answer, CallError> {
         let mut headers = request.headers;
         headers.entry(ACCEPT).or_insert(HeaderValue::from_static("application/json, text/*;q=0.9, */*;q=0.5"));
-        let mut builder = client.request(request.method, request.url).headers(headers);
+        let mut builder = self.clients.of(endpoint).request(request.method, request.url).headers(headers);
         if let Some(body) = request.body {
             builder = builder.body(body);
         }
-        let sent = builder.send().await.map_err(reqwest::Error::without_url);
-        let mut response = sent.map_err(|error| match error.is_connect() {
-            true => CallError::Unreachable(with_causes(&error).to_string()),
-            false => CallError::Broken(with_causes(&error).to_string()),
+        let mut response = builder.send().await.map_err(|error| {
+            if error.is_connect() { CallError::Unreachable(causes(error)) } else { CallError::Broken(causes(error)) }
         })?;
         let status = response.status();
         let text = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let content_type = text(CONTENT_TYPE);
         let location = text(LOCATION).map(|location| location.split(['?', '#']).next().unwrap_or_default().to_owned());
-        let (body, is_cut) = self.body(&mut response, status).await?;
+        let (body, is_cut) = self.body(&mut response, clock).await?;
         Ok(Answer { status, content_type, location, body, is_cut })
     }
 
-    /// Reads the body: of an error its beginning.
-    async fn body(&self, response: &mut Response, status: StatusCode) -> Result<(Vec<u8>, bool), CallError> {
+    /// Reads the body, or the beginning of the body of an error, and returns whether there is more.
+    async fn body(&self, response: &mut Response, clock: &Arc<dyn Clock>) -> Result<(Vec<u8>, bool), CallError> {
         let limit = self.limits.response_bytes;
-        let announced = response.content_length().unwrap_or(0);
-        if status.is_success() && usize::try_from(announced).map_or(true, |announced| announced > limit) {
-            return Err(CallError::TooLarge(limit));
+        if response.status().is_success() {
+            let body = read_whole(response, limit).await.map_err(|fault| match fault {
+                BodyFault::TooLarge => CallError::TooLarge(limit),
+                BodyFault::Broken(reason) => CallError::Broken(reason),
+            })?;
+            return Ok((body, false));
         }
-        let most = if status.is_success() { limit } else { limit.min(ERROR_BYTES) };
         let mut body = Vec::new();
-        loop {
-            let chunk = match response.chunk().await {
-                Ok(Some(chunk)) => chunk,
-                Ok(None) => return Ok((body, false)),
-                // What an error says is a help, and no more.
-                Err(_) if !status.is_success() => return Ok((body, true)),
-                Err(error) => return Err(CallError::Broken(with_causes(&error.without_url()).to_string())),
-            };
-            if body.len() + chunk.len() <= most {
-                body.extend_from_slice(&chunk);
-            } else if status.is_success() {
-                return Err(CallError::TooLarge(limit));
-            } else {
-                body.extend_from_slice(&chunk[..most - body.len()]);
-                return Ok((body, true));
-            }
-        }
+        let read = read_error(response, &mut body, limit, |_| {});
+        let is_whole = within(clock.sleep(ERROR_WAIT), read).await.unwrap_or(false);
+        Ok((body, !is_whole))
     }
-}
-
-fn trusting_the_system() -> Result<ClientConfig, rustls::Error> {
-    let builder = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()));
-    Ok(builder.with_safe_default_protocol_versions()?.with_platform_verifier()?.with_no_client_auth())
-}
-
-/// A configuration that trusts no server, for servers that are reached without encryption.
-fn trusting_none() -> Result<ClientConfig, rustls::Error> {
-    let builder = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()));
-    let builder = builder.with_safe_default_protocol_versions()?;
-    Ok(builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
 }

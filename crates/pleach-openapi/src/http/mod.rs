@@ -1,11 +1,11 @@
-//! HTTP: encryption, limits, and what a model gets of an answer.
+//! Sending requests, and the result that a model gets of an answer.
 
+mod clean;
 mod client;
 mod headers;
 mod response;
-mod secrets;
 
+pub(crate) use clean::clean_text;
 pub(crate) use client::{Answer, Client, Limits};
-pub(crate) use headers::{HeaderProvider, Headers};
+pub(crate) use headers::{HeaderProvider, set_header};
 pub(crate) use response::{error, result};
-pub(crate) use secrets::Secrets;

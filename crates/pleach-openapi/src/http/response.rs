@@ -1,18 +1,19 @@
-//! What a model gets of an answer.
+//! The result that a model gets of an answer.
 
 use pleach_context::ToolResult;
 use pleach_core::json_of_foreign_text;
+use pleach_http::Secrets;
 use serde_json::json;
 
-use super::Secrets;
+use super::clean::{clean, clean_text};
 use super::client::Answer;
 use crate::document::{essence, is_json};
 
-/// The longest text of an error's body, in bytes.
+/// The longest text of an error's body in a result, in bytes.
 const ERROR_TEXT: usize = 4 << 10;
 
-/// Returns the result of a call: JSON as it is, a text as `{"text": …}`, images, sounds, videos and PDF files as media. An answer with another
-/// status than success is `{"error": …, "status": …, "body": …}`. ADK: `RestApiTool.call`
+/// Returns the result of a call. JSON stays unchanged, a text becomes `{"text": …}`, and images, sounds, videos and PDF files become media. An answer
+/// whose status is not a success becomes `{"error": …, "status": …, "body": …}`. ADK: `RestApiTool.call`
 pub(crate) fn result(operation: &str, answer: Answer, secrets: &Secrets) -> ToolResult {
     if !answer.status.is_success() {
         return failed(operation, &answer, secrets);
@@ -23,13 +24,13 @@ pub(crate) fn result(operation: &str, answer: Answer, secrets: &Secrets) -> Tool
         return ToolResult::from(about).with_bytes(media, answer.body);
     }
     if let Some(value) = json_of_foreign_text(&answer.body) {
-        return secrets.clean(value).into();
+        return clean(secrets, value).into();
     }
     match std::str::from_utf8(&answer.body) {
-        Ok(text) => json!({"text": secrets.clean_text(text)}).into(),
-        // In another encoding most of a text can be read all the same.
+        Ok(text) => json!({"text": clean_text(secrets, text)}).into(),
+        // Most of a text in another encoding is still readable.
         Err(_) if media.starts_with("text/") || is_json(&media) || media.ends_with("xml") => {
-            json!({"text": secrets.clean_text(&String::from_utf8_lossy(&answer.body))}).into()
+            json!({"text": clean_text(secrets, &String::from_utf8_lossy(&answer.body))}).into()
         }
         Err(_) => {
             let media = if media.is_empty() { "no type".to_owned() } else { media.chars().take(100).collect() };
@@ -49,12 +50,12 @@ fn failed(operation: &str, answer: &Answer, secrets: &Secrets) -> ToolResult {
     let mut fields = json!({"error": format!("{operation} answered {}", answer.status), "status": status});
     if let Some(location) = answer.location.as_deref().filter(|_| answer.status.is_redirection()) {
         let location: String = location.chars().take(500).collect();
-        fields["location"] = secrets.clean_text(&location).into();
+        fields["location"] = clean_text(secrets, &location).into();
     }
     fields["body"] = match json_of_foreign_text(&answer.body) {
-        Some(value) if answer.body.len() <= ERROR_TEXT => secrets.clean(value),
+        Some(value) if answer.body.len() <= ERROR_TEXT => clean(secrets, value),
         _ => {
-            let text = secrets.clean_text(&String::from_utf8_lossy(&answer.body));
+            let text = clean_text(secrets, &String::from_utf8_lossy(&answer.body));
             match text.char_indices().find(|(place, letter)| place + letter.len_utf8() > ERROR_TEXT) {
                 Some((end, _)) => format!("{}…", &text[..end]).into(),
                 None if answer.is_cut => format!("{text}…").into(),
@@ -65,8 +66,8 @@ fn failed(operation: &str, answer: &Answer, secrets: &Secrets) -> ToolResult {
     fields.into()
 }
 
-/// Whether models take bytes of this type, and the bytes begin as this type does. Bytes of another kind would make every later request of the
-/// session fail, because they are a part of it.
+/// Returns true if models take media of this type, and the bytes begin like a file of this type. Other bytes would become part of the session, and make
+/// all its later requests to the model fail.
 fn is_media(media: &str, bytes: &[u8]) -> bool {
     let begins = |starts: &[&[u8]]| starts.iter().any(|start| bytes.starts_with(start));
     let has = |place: usize, mark: &[u8]| bytes.get(place..place + mark.len()) == Some(mark);

@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use pleach::mcp::{McpEndpoint, McpToolset};
-use pleach::{NodeError, ReadonlyContext, Tool as _};
+use pleach::model::ScriptedModel;
+use pleach::prelude::*;
+use pleach::{NodeError, ReadonlyContext};
+use pleach_testkit::HeldClock;
 use serde_json::{Value, json};
 
 use crate::{call, command, error, in_node, server, text, tool_of, until_logged};
@@ -263,4 +266,28 @@ async fn approval_is_asked_for_as_the_condition_says() {
         assert!(echo.check_require_confirmation(&asks(json!({"text": "x"})), &ctx).await.unwrap());
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_call_is_measured_by_the_clock_of_its_invocation() {
+    let toolset = McpToolset::builder(command()).name("s").call_timeout(Duration::from_secs(70)).build().unwrap();
+    // The session is open before the call begins.
+    toolset.list_tools(None).await.unwrap();
+    let clock = HeldClock::default();
+    let model = ScriptedModel::calling("wait", json!({})).then_text("Too late.");
+    let agent = LlmAgent::builder("helper").model(model.clone()).toolset(toolset).build().unwrap();
+    let runner = Runner::builder("demo").root(agent).clock(clock.clone()).build().unwrap();
+    let mut reply = std::pin::pin!(runner.run("ana", "s1", "go").reply());
+    let mut rounds = 0;
+    let reply = loop {
+        rounds += 1;
+        assert!(rounds < 300_000, "the call does not end");
+        tokio::select! {
+            reply = &mut reply => break reply.unwrap(),
+            () = tokio::task::yield_now() => { clock.wake_all_of(Duration::from_secs(70)); }
+        }
+    };
+    assert_eq!(reply, "Too late.");
+    let response = model.requests()[1].contents.last().unwrap().function_responses().next().unwrap().response.clone();
+    assert_eq!(response.unwrap()["error"], "the MCP server `s` did not answer the call within 70 s");
 }

@@ -271,14 +271,14 @@ async fn a_program_sends_each_header_once() {
     assert_eq!(sent.header("x-tenant"), Some("t1"));
     for (headers, expected) in [
         (json!({"Host": "internal"}), "its header `Host` cannot be sent: the request sets it itself"),
-        (json!({"X-Tenant": 1}), "its header `X-Tenant` is no text"),
-        (json!({"X-User": "bob"}), "its header `x-user` is set by `.header(…)`, too"),
+        (json!({"X-Tenant": 1}), "its header `X-Tenant` is not a text"),
+        (json!({"X-User": "bob"}), "its header `x-user` is also set by `.header(…)`"),
     ] {
         let error = fault(bearer.clone(), |builder| builder.credential(with(headers.clone())).header("x-user", "ana"));
         assert!(error.contains(expected) && !error.contains("hush"), "{error}");
     }
     let error = fault(bearer, |builder| builder.header("Authorization", "Bearer hush"));
-    assert!(error.contains("`.header(…)` sets `authorization`, which a credential has, too"), "{error}");
+    assert!(error.contains("`.header(…)` sets `authorization`, which a credential sets as well"), "{error}");
     let error = fault(json!([{"basic": [], "bearer": []}]), |builder| builder);
     assert!(error.contains("two schemes that are needed together are sent in the header `authorization`"), "{error}");
     let made = |_| async { Ok([("x-key", "own")]) };

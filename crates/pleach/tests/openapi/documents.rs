@@ -19,7 +19,7 @@ fn all_faults_of_a_document_are_reported() {
     let expected = [
         "the value must be an object (at /paths/~1c)",
         "GET /a/{id}: the path has `{id}`, and no path parameter declares it (at /paths/~1a~1{id})",
-        "POST /a/{id}: the operationId `same` is that of GET /a/{id}, too (at /paths/~1a~1{id}/post/operationId)",
+        "POST /a/{id}: the operationId `same` is also used by GET /a/{id} (at /paths/~1a~1{id}/post/operationId)",
         "POST /a/{id}: the reference `other.yaml#/id` leads to another document: bundle the documents into one (at /paths/~1a~1{id}/post/parameters/0)",
         "POST /a/{id}: the reference `#/nowhere` leads to nothing (at /paths/~1a~1{id}/post/parameters/1)",
         "POST /a/{id}: the value must be an object (at /paths/~1a~1{id}/post/parameters/2)",

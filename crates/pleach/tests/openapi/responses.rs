@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pleach::openapi::{OpenApiToolset, OpenApiToolsetBuilder};
 use pleach::prelude::*;
+use pleach_testkit::HeldClock;
 use serde_json::{Value, json};
 
 use crate::server::{Answer, Server};
@@ -149,6 +150,33 @@ impl pleach::Clock for Impatient {
     }
 }
 
+/// Lets all other tasks run until none of them can do more.
+async fn yield_often() {
+    for _ in 0..300 {
+        tokio::task::yield_now().await;
+    }
+}
+
+// The status is known: a body that does not end costs five seconds, not the time of the call.
+#[tokio::test]
+async fn the_body_of_an_error_is_waited_for_five_seconds() {
+    let head = "HTTP/1.1 500 Internal Server Error\r\ncontent-length: 100\r\n\r\nout of";
+    let server = Server::start(move |_| Answer::Held(head.as_bytes().to_vec())).await;
+    let clock = HeldClock::default();
+    let toolset = builder(&server).clock(Arc::new(clock.clone())).build().unwrap();
+    let mut found = std::pin::pin!(call(&toolset, "f", json!({})));
+    let mut rounds = 0;
+    let found = loop {
+        rounds += 1;
+        assert!(rounds < 1_000, "the call does not end");
+        tokio::select! {
+            found = &mut found => break found,
+            () = yield_often() => { clock.wake_all_of(Duration::from_secs(5)); }
+        }
+    };
+    assert_eq!((&found["status"], &found["body"]), (&json!(500), &json!("out of…")));
+}
+
 #[tokio::test]
 async fn a_slow_server_costs_its_time_out() {
     let came = Arc::new(tokio::sync::Notify::new());
@@ -161,6 +189,28 @@ async fn a_slow_server_costs_its_time_out() {
     let toolset = builder(&server).timeout(Duration::from_secs(5)).clock(clock).build().unwrap();
     let found = call(&toolset, "f", json!({})).await;
     assert_eq!(found["error"], "the server did not answer within 5 s; whether the call took effect is not known");
+}
+
+#[tokio::test]
+async fn a_call_is_measured_by_the_clock_of_its_invocation() {
+    let server = Server::start(|_| Answer::Silence).await;
+    let toolset = builder(&server).timeout(Duration::from_secs(7)).build().unwrap();
+    let clock = HeldClock::default();
+    let model = ScriptedModel::calling("f", json!({})).then_text("Too late.");
+    let agent = LlmAgent::builder("helper").model(model).toolset(toolset).build().unwrap();
+    let runner = Runner::builder("demo").root(agent).clock(clock.clone()).build().unwrap();
+    let mut drained = std::pin::pin!(drain(runner.run("ana", "s1", "go")));
+    let mut rounds = 0;
+    let (responses, ..) = loop {
+        rounds += 1;
+        assert!(rounds < 1_000, "the call does not end");
+        tokio::select! {
+            drained = &mut drained => break drained,
+            () = yield_often() => { clock.wake_all_of(Duration::from_secs(7)); }
+        }
+    };
+    let error = responses[0]["error"].as_str().unwrap();
+    assert!(error.starts_with("the server did not answer within 7 s"), "{error}");
 }
 
 #[tokio::test]

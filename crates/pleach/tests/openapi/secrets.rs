@@ -14,7 +14,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context as LayerContext, SubscriberExt as _};
 
 use crate::server::{Answer, Server};
-use crate::support::{document, drain, runner};
+use crate::support::{call, document, drain, runner};
 
 /// All fields of all spans and events, one line each.
 #[derive(Clone, Default)]
@@ -77,4 +77,51 @@ async fn no_secret_is_shown_anywhere() {
     let shown = format!("{of_builder}{toolset:?}{:?}{all}{responses:?}{}", toolset.list_tools(), log.0.lock().unwrap());
     let line = shown.lines().find(|line| line.contains("hush"));
     assert_eq!(line, None);
+}
+
+/// Returns the body of an error that repeats `said`, from a server with this header and a bearer token.
+async fn repeated(said: &'static str, name: &str, value: &str) -> String {
+    let server = Server::start(move |_| Answer::of("403 Forbidden", "text/plain", said.as_bytes())).await;
+    let mut document = document(json!({"/a": {"get": {"operationId": "f", "security": [{"k": []}]}}}));
+    document["components"] = json!({"securitySchemes": {"k": {"type": "apiKey", "in": "query", "name": "k"}}});
+    let toolset = OpenApiToolset::builder(document)
+        .base_url(server.url())
+        .credential(AuthCredential::api_key(" k/ey+1 = x "))
+        .header(name, value)
+        .build()
+        .unwrap();
+    call(&toolset, "f", json!({})).await["body"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn short_keys_and_their_forms_in_urls_are_hidden() {
+    for (said, name, value) in [
+        ("<ab12>", "x-pass", "ab12"),
+        ("<abc>", "x-auth-key", "abc "),
+        ("<k/ey+1 = x>", "x-a", "a"),
+        ("<k%2Fey%2B1%20%3D%20x>", "x-a", "a"),
+        ("<k%2fey%2b1%20%3d%20x>", "x-a", "a"),
+        ("<k%2Fey%2B1+%3D+x>", "x-a", "a"),
+        ("<k/ey+1%20=%20x>", "x-a", "a"),
+        ("<us%2Fer%2012>", "x-user", "us/er 12"),
+    ] {
+        let expected = if value == "abc " { "<abc>" } else { "<…>" };
+        assert_eq!(repeated(said, name, value).await, expected, "{said}");
+    }
+}
+
+// The names of this machine lead to it whatever the resolver of the system says of them.
+#[tokio::test]
+async fn all_names_of_this_machine_lead_to_it() {
+    let server = Server::start(|_| Answer::json("{}")).await;
+    let url = server.url();
+    let port = url.rsplit(':').next().unwrap();
+    for host in ["localhost", "localhost.", "api.localhost", "127.1"] {
+        let toolset = OpenApiToolset::builder(document(json!({"/a": {"get": {"operationId": "f"}}})))
+            .base_url(format!("http://{host}:{port}"))
+            .header("x-key", "hush-1")
+            .build()
+            .unwrap();
+        assert_eq!(call(&toolset, "f", json!({})).await, json!({}), "{host}");
+    }
 }

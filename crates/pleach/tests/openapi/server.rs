@@ -36,6 +36,8 @@ impl Request {
 pub(crate) enum Answer {
     /// Sends these bytes, and closes the connection.
     Bytes(Vec<u8>),
+    /// Sends these bytes, and keeps the connection open.
+    Held(Vec<u8>),
     /// Sends nothing and keeps the connection open.
     Silence,
 }
@@ -99,6 +101,10 @@ async fn serve(mut stream: TcpStream, noted: Arc<Mutex<Vec<Request>>>, answer: A
         Answer::Bytes(bytes) => {
             let _ = stream.write_all(&bytes).await;
             let _ = stream.shutdown().await;
+        }
+        Answer::Held(bytes) => {
+            let _ = stream.write_all(&bytes).await;
+            std::future::pending().await
         }
         Answer::Silence => std::future::pending().await,
     }

@@ -1,30 +1,30 @@
 //! [`Events`]: server-sent events, read from bytes under a limit.
 //!
-//! The readers that other crates have end a stream at the first byte that is not UTF-8; here the message is repaired.
+//! The readers of other crates end a stream at the first byte that is not UTF-8. Here the message is repaired.
 
 use std::mem;
 
-/// The marks that an event leaves.
+/// The fields of an event that are used.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Event {
     pub(super) data: Option<Vec<u8>>,
-    /// From which a stream is resumed.
+    /// The id from which a stream is resumed.
     pub(super) id: Option<String>,
-    /// The milliseconds after which it is opened again.
+    /// The milliseconds after which a stream is opened again.
     pub(super) retry: Option<u64>,
 }
 
-/// An event has more bytes than it may.
+/// An event is larger than the limit.
 #[derive(Debug, PartialEq)]
 pub(super) struct TooLarge;
 
-/// Reads events.
+/// A reader of events.
 pub(super) struct Events {
     limit: usize,
     /// The line that has no end yet.
     line: Vec<u8>,
     event: Event,
-    /// Whether the last line ended with a CR, so that an LF which follows ends no line.
+    /// Whether the last line ended with a CR, so that a following LF does not end a line.
     after_cr: bool,
     is_first_line: bool,
 }
@@ -34,7 +34,7 @@ impl Events {
         Self { limit, line: Vec::new(), event: Event::default(), after_cr: false, is_first_line: true }
     }
 
-    /// Takes bytes, and returns the events that have ended.
+    /// Takes bytes, and returns the events that they complete.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Event>, TooLarge> {
         let mut events = Vec::new();
         let mut rest = bytes;
@@ -62,7 +62,7 @@ impl Events {
         Ok(events)
     }
 
-    /// Returns the last event, which the server has not ended.
+    /// Returns the last event, if the server has not ended it.
     pub(super) fn end(&mut self) -> Option<Event> {
         self.end_line().or_else(|| self.end_event())
     }
@@ -73,9 +73,10 @@ impl Events {
 
     fn end_line(&mut self) -> Option<Event> {
         let line = mem::take(&mut self.line);
-        let text = match mem::take(&mut self.is_first_line) {
-            true => line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line),
-            false => &line,
+        let text = if mem::take(&mut self.is_first_line) {
+            line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line)
+        } else {
+            &line
         };
         if text.is_empty() {
             return self.end_event();
@@ -96,7 +97,7 @@ impl Events {
                 data => *data = Some(value.to_vec()),
             },
             b"id" => {
-                // It is sent back in a header.
+                // The id is sent back in a header.
                 self.event.id = std::str::from_utf8(value).ok().filter(|id| !id.contains('\0')).map(str::to_owned);
             }
             b"retry" => {

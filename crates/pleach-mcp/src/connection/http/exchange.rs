@@ -1,4 +1,4 @@
-//! One request: a POST, and the answer in its response, which may be a stream that breaks and is resumed.
+//! [`Exchange`]: one request, and its answer. The response of a POST may be a stream that breaks and is resumed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,16 +14,16 @@ use super::reopening::{Ended, Reopening};
 use super::respond::{Body, Responses, body_kind};
 use crate::connection::incoming::Origin;
 
-/// How long what follows an answer is read, so that the connection can be used again.
+/// The time to read the rest of a response after the answer, so that the connection can be used again.
 const AFTER_ANSWER: Duration = Duration::from_millis(50);
 
 /// One request.
 pub(super) struct Exchange {
     pub(super) responses: Arc<Responses>,
     pub(super) id: i64,
-    /// Whether it begins the session.
+    /// Whether the request begins the session.
     pub(super) is_introduction: bool,
-    /// Whether the stream for everything is open, which may bring the answer.
+    /// Whether the general stream is open, which may bring the answer.
     pub(super) listens: Arc<AtomicBool>,
 }
 
@@ -37,10 +37,10 @@ struct Place {
 }
 
 impl Exchange {
-    /// Sends the request, and hands its answer on.
+    /// Sends the request, and passes its answer to the session.
     ///
     /// # Errors
-    /// It gets no answer.
+    /// The request gets no answer.
     pub(super) async fn run(&self, message: Vec<u8>) -> Result<(), HttpFault> {
         let mut response = self.responses.post(message).await?;
         let status = response.status();
@@ -53,6 +53,9 @@ impl Exchange {
         if self.is_introduction {
             self.responses.note_session(&response);
         }
+        if self.responses.announces_too_much(&response) {
+            return Err(HttpFault::TooLarge);
+        }
         let beginning = self.responses.chunk(&mut response).await?.unwrap_or_default();
         match body_kind(&response, &beginning) {
             Body::Events => self.follow(response, &beginning).await,
@@ -63,11 +66,12 @@ impl Exchange {
         }
     }
 
-    /// The answer will come with the stream for everything.
+    /// Handles an accepted request, whose answer will come on the general stream.
     fn accepted(&self) -> Result<(), HttpFault> {
-        match self.listens.load(Ordering::Acquire) {
-            true => Ok(()),
-            false => Err(HttpFault::NoAnswer("accepted the request, and has no stream to answer it on")),
+        if self.listens.load(Ordering::Acquire) {
+            Ok(())
+        } else {
+            Err(HttpFault::NoAnswer("accepted the request, and has no stream to answer it on"))
         }
     }
 
@@ -88,13 +92,14 @@ impl Exchange {
         if body.trim_ascii().is_empty() {
             return Err(HttpFault::NoAnswer("answered with an empty response"));
         }
-        match self.responses.take(body, Origin::Body(self.id)) {
-            true => Ok(()),
-            false => Err(HttpFault::NoAnswer("answered with a response that holds no answer")),
+        if self.responses.take(body, Origin::Body(self.id)) {
+            Ok(())
+        } else {
+            Err(HttpFault::NoAnswer("answered with a response that holds no answer"))
         }
     }
 
-    /// Reads a stream up to the answer; one that breaks is resumed after the last event that the server has numbered.
+    /// Reads a stream up to the answer. A stream that breaks is resumed after the last event with an id.
     async fn follow(&self, response: Response, beginning: &[u8]) -> Result<(), HttpFault> {
         let mut place = Place::default();
         let mut reopening = Reopening::of_answer();
@@ -114,7 +119,7 @@ impl Exchange {
                 self.responses.limits.clock.sleep(pause).await;
                 match self.responses.open(Some(&last_event)).await {
                     Ok(response) => break response,
-                    // A server that has no streams to resume.
+                    // The server does not support resuming streams.
                     Err(HttpFault::Status { status: 405, .. }) => return Err(fault),
                     Err(refused @ HttpFault::Status { status: 400..=428 | 430..=499, .. }) => return Err(refused),
                     Err(_) => wait = reopening.after_failure(),
@@ -124,7 +129,7 @@ impl Exchange {
         }
     }
 
-    /// Reads events until the answer; false when the stream ends without it.
+    /// Reads events up to the answer. Returns false if the stream ends without it.
     async fn read_events(
         &self,
         mut response: Response,

@@ -1,11 +1,12 @@
-//! [`HttpFault`]: why a POST brought no answer.
+//! [`HttpFault`]: the reasons why a POST brings no answer.
 
-use std::error::Error;
+use pleach_http::causes;
 
-/// Why a POST brought no answer, or a stream could not be opened. Texts hold no URL; they may hold secrets that a server repeats.
+/// The reason why a POST brought no answer, or why a stream could not be opened. The texts contain no URL, but they may contain secrets that a
+/// server repeats.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::connection) enum HttpFault {
-    /// The server refused it by a status.
+    /// The server refused the request by a status.
     #[error("HTTP {status}")]
     Status {
         status: u16,
@@ -27,13 +28,13 @@ pub(in crate::connection) enum HttpFault {
 }
 
 impl HttpFault {
-    /// Whether the server says that it does not know the session: one that was restarted says 404, or 400 if it takes the request
-    /// for the first of a new client.
+    /// Returns true if the server does not know the session. A restarted server answers 404, or 400 if it takes the request for the first one of a
+    /// new client.
     pub(super) fn is_of_session(&self) -> bool {
         matches!(self, Self::Status { status, .. } if is_of_session(*status))
     }
 
-    /// Whether the session is as good as before. A server that is overloaded keeps its sessions.
+    /// Returns true if the session can still be used. An overloaded server keeps its sessions.
     pub(in crate::connection) fn keeps_session(&self) -> bool {
         match self {
             Self::Status { status, .. } => *status == 429 || *status >= 500,
@@ -43,24 +44,13 @@ impl HttpFault {
     }
 }
 
-/// Whether the status says that the server does not know the session.
+/// Returns true if the status means that the server does not know the session.
 pub(super) fn is_of_session(status: u16) -> bool {
     matches!(status, 400 | 404 | 410)
 }
 
 impl From<reqwest::Error> for HttpFault {
     fn from(error: reqwest::Error) -> Self {
-        let is_connect = error.is_connect();
-        let text = innermost(&error.without_url());
-        if is_connect { Self::NoConnection(text) } else { Self::Broken(text) }
+        if error.is_connect() { Self::NoConnection(causes(error)) } else { Self::Broken(causes(error)) }
     }
-}
-
-/// Returns the text of the cause of all causes: those above it repeat that a request failed.
-fn innermost(error: &(dyn Error + 'static)) -> String {
-    let mut innermost = error;
-    while let Some(cause) = innermost.source() {
-        innermost = cause;
-    }
-    innermost.to_string()
 }

@@ -1,4 +1,4 @@
-//! The stream for everything that answers no request: notices, and requests of the server.
+//! [`Listener`]: reads the general stream, which brings notices and requests of the server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use super::reopening::{Ended, Reopening};
 use super::respond::Responses;
 use crate::connection::incoming::Origin;
 
-/// The seconds after which the end of a stream is nothing special: proxies end quiet ones.
+/// A stream that was open for this many seconds may end: proxies close quiet connections.
 const LATE: f64 = 10.0;
 
-/// Listens to a server until it offers no stream any more.
+/// Listens to a server until it no longer offers a stream.
 pub(super) struct Listener {
     pub(super) responses: Arc<Responses>,
     last_event: Option<String>,
@@ -27,7 +27,7 @@ impl Listener {
         Self { responses: Arc::clone(responses), last_event: None, asked_for: None, has_brought: false }
     }
 
-    /// Listens. Without a stream changes of lists are not reported; requests are answered as before.
+    /// Listens. Without a stream, changes of lists are not reported, but requests are answered as before.
     pub(super) async fn run(mut self) {
         let mut reopening = Reopening::of_listening();
         let mut has_been_open = false;
@@ -38,7 +38,7 @@ impl Listener {
                     let ended = self.listen(response).await;
                     reopening.after(ended, self.asked_for)
                 }
-                // Many servers have none; one that cannot be connected to has ended.
+                // Many servers have no such stream.
                 Err(HttpFault::Status { status, .. }) if status < 500 && status != 429 => {
                     tracing::debug!(status, "the MCP server opens no stream of notices");
                     return;
@@ -52,14 +52,14 @@ impl Listener {
                 },
             };
             let Some(wait) = wait else {
-                tracing::warn!("the MCP server ends its stream of notices again and again: it is not opened any more");
+                tracing::warn!("the MCP server keeps ending its stream of notices: it is no longer opened");
                 return;
             };
             self.responses.limits.clock.sleep(wait).await;
         }
     }
 
-    /// Without a connection calls get no answers: the next one needs a new session.
+    /// Stops listening. Without a connection calls get no answers, so the next one needs a new session.
     fn give_up(&self, fault: &HttpFault) {
         if matches!(fault, HttpFault::NoConnection(_) | HttpFault::Broken(_)) {
             self.responses.notices.note_broken();

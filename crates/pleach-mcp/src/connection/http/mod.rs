@@ -1,6 +1,5 @@
-//! Streamable HTTP: a request is a POST whose response holds its answer, and a stream of its own brings the rest.
+//! Streamable HTTP. A request is a POST whose response contains the answer. A general stream brings all other messages.
 
-mod client;
 mod events;
 mod exchange;
 mod fault;
@@ -9,6 +8,5 @@ mod reopening;
 mod respond;
 mod wire;
 
-pub(super) use client::Client;
 pub(super) use fault::HttpFault;
 pub(super) use wire::HttpWire;

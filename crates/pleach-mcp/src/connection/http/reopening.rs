@@ -1,15 +1,15 @@
-//! [`Reopening`]: when a stream that ended is opened again, and when it is given up.
+//! [`Reopening`]: decides when an ended stream is opened again, and when it is given up.
 
 use std::time::Duration;
 
 /// The wait before a stream is opened again for the first time.
 const SHORTEST: Duration = Duration::from_millis(250);
-/// The longest wait that a server is granted before its stream is opened again.
+/// The longest wait that a server may ask for before its stream is opened again.
 const LONGEST_ASKED_FOR: Duration = Duration::from_secs(60);
 /// The attempts to open a stream again that may fail in a row.
 const MOST_FAILURES: u32 = 3;
 
-/// The number of streams that ended soon, in a row, and what follows from it.
+/// Counts streams that ended soon, in a row, and decides about the next one.
 #[derive(Debug)]
 pub(super) struct Reopening {
     /// The streams in a row that may bring nothing.
@@ -17,29 +17,29 @@ pub(super) struct Reopening {
     longest: Duration,
     /// Streams that ended soon after they were opened.
     short: u32,
-    /// Those of them that brought nothing.
+    /// Streams that ended soon and brought nothing.
     empty: u32,
     failures: u32,
 }
 
-/// How a stream ended.
+/// The end of a stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Ended {
-    /// It was open for a while.
+    /// The stream was open for a while.
     Late,
-    /// It ended soon, after it had brought messages.
+    /// The stream ended soon, but has brought messages.
     Soon,
-    /// It ended soon, and has brought nothing.
+    /// The stream ended soon and brought nothing.
     Empty,
 }
 
 impl Reopening {
-    /// For the stream of an answer: the time-out of the call ends it at last.
+    /// Returns the rule for the stream of an answer, which the time-out of the call ends at the latest.
     pub(super) fn of_answer() -> Self {
         Self::new(32, Duration::from_secs(10))
     }
 
-    /// For the stream of everything else, which calls do not wait for.
+    /// Returns the rule for the general stream, which no call waits for.
     pub(super) fn of_listening() -> Self {
         Self::new(10, Duration::from_secs(30))
     }
@@ -48,7 +48,7 @@ impl Reopening {
         Self { most, longest, short: 0, empty: 0, failures: 0 }
     }
 
-    /// Returns the wait after a stream that ended, at least what the server asked for; `None` if it is given up.
+    /// Returns the wait after a stream that ended, which is at least the wait that the server asked for. Returns `None` to give up.
     pub(super) fn after(&mut self, ended: Ended, asked_for: Option<Duration>) -> Option<Duration> {
         self.failures = 0;
         match ended {
@@ -59,7 +59,7 @@ impl Reopening {
         (self.empty < self.most).then(|| self.wait(self.short, asked_for))
     }
 
-    /// Returns the wait after a stream that could not be opened; `None` if it is given up.
+    /// Returns the wait after a stream that could not be opened. Returns `None` to give up.
     pub(super) fn after_failure(&mut self) -> Option<Duration> {
         self.failures += 1;
         (self.failures < MOST_FAILURES).then(|| self.wait(self.failures + 1, None))

@@ -1,28 +1,23 @@
-//! [`Responses`]: HTTP requests of one session, and what their responses say.
+//! [`Responses`]: HTTP requests of one session, and the messages in their responses.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use pleach_http::{ERROR_WAIT, Headers, announces_more_than, read_error};
 use reqwest::{RequestBuilder, Response};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::Client;
 use super::events::{Event, Events};
 use super::fault::HttpFault;
 use crate::connection::incoming::{Answer, Incoming, Origin};
 use crate::connection::introduction;
 use crate::connection::notices::Notices;
-use crate::endpoint::Headers;
 use crate::limits::Limits;
 
-/// The bytes of a response without a message that are read for its reason.
-const LONGEST_REASON: usize = 64 << 10;
-/// How long the reason of a refusal is waited for.
-const REASON: Duration = Duration::from_secs(2);
-/// How long the end of the session may take.
+/// The time for ending the session at the server.
 const DELETE: Duration = Duration::from_secs(5);
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -32,7 +27,7 @@ const EITHER: HeaderValue = HeaderValue::from_static("application/json, text/eve
 const STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// Sends HTTP requests of one session. Messages that are read from responses go to the session in their order.
+/// Sends HTTP requests of one session, and passes the messages in responses to the session, in order.
 pub(super) struct Responses {
     http: reqwest::Client,
     url: String,
@@ -40,7 +35,7 @@ pub(super) struct Responses {
     pub(super) limits: Limits,
     pub(super) notices: Arc<Notices>,
     incoming: UnboundedSender<Incoming>,
-    /// The session id from the server's first answer.
+    /// The session id and the version from the server's first answer.
     given: Mutex<Given>,
 }
 
@@ -50,7 +45,7 @@ struct Given {
     version: Option<HeaderValue>,
 }
 
-/// The kind of a response, judged by its first bytes: many servers give a wrong type.
+/// The kind of a response, judged by its first bytes, because many servers send a wrong content type.
 pub(super) enum Body {
     Events,
     Message,
@@ -58,7 +53,7 @@ pub(super) enum Body {
 
 impl Responses {
     pub(super) fn new(
-        client: &Client,
+        client: &reqwest::Client,
         url: &str,
         headers: &Headers,
         limits: &Limits,
@@ -66,7 +61,7 @@ impl Responses {
         incoming: UnboundedSender<Incoming>,
     ) -> Self {
         Self {
-            http: client.0.clone(),
+            http: client.clone(),
             url: url.to_owned(),
             headers: headers.clone(),
             limits: limits.clone(),
@@ -82,7 +77,7 @@ impl Responses {
         Ok(self.with_headers(request).send().await?)
     }
 
-    /// Opens a stream: that of everything, or the rest of one that ended with an event.
+    /// Opens a stream: the general one, or the rest of a stream after its last event.
     pub(super) async fn open(&self, last_event: Option<&str>) -> Result<Response, HttpFault> {
         let mut request = self.http.get(&self.url).header(ACCEPT, STREAM);
         if let Some(value) = last_event.and_then(|id| HeaderValue::from_str(id).ok()) {
@@ -96,10 +91,7 @@ impl Responses {
             }
             return Err(fault);
         }
-        match is_event_stream(&response) {
-            true => Ok(response),
-            false => Err(HttpFault::NoAnswer("opens no stream of events")),
-        }
+        if is_event_stream(&response) { Ok(response) } else { Err(HttpFault::NoAnswer("opens no stream of events")) }
     }
 
     /// Ends the session at the server.
@@ -108,14 +100,14 @@ impl Responses {
             return Ok(());
         }
         let sent = self.with_headers(self.http.delete(&self.url)).send();
-        // A server that does not end sessions by request ends them by time.
+        // A server that does not end sessions on request ends them after some time.
         self.limits.within(DELETE, sent).await.map_or(Ok(()), |sent| Ok(sent.map(drop)?))
     }
 
     fn with_headers(&self, mut request: RequestBuilder) -> RequestBuilder {
-        for (name, value) in self.headers.written() {
-            request = request.header(name, value);
-        }
+        let mut headers = HeaderMap::new();
+        self.headers.write(&mut headers);
+        request = request.headers(headers);
         let given = self.given();
         if let Some(session) = given.session {
             request = request.header(SESSION, session);
@@ -147,23 +139,15 @@ impl Responses {
         }
     }
 
-    /// Returns the messages in the response of a refusal, and the fault that it is.
+    /// Returns the body of a refusal, and the fault.
     pub(super) async fn refusal(&self, response: &mut Response) -> (Vec<u8>, HttpFault) {
         let status = response.status().as_u16();
-        let limit = LONGEST_REASON.min(self.limits.message_bytes);
         let mut body = Vec::new();
-        // The words of a server that refuses credentials help no model, and one that is overloaded is not asked for more.
+        // The text of a server that refuses credentials does not help a model, and an overloaded server should send no more.
         if !matches!(status, 401 | 403 | 429) {
-            let read = async {
-                while let Ok(Some(chunk)) = response.chunk().await
-                    && body.len() < limit
-                {
-                    self.notices.count_bytes(chunk.len());
-                    body.extend_from_slice(&chunk);
-                }
-            };
-            self.limits.within(REASON, read).await;
-            body.truncate(limit);
+            let note = |count| self.notices.count_bytes(count);
+            let read = read_error(response, &mut body, self.limits.message_bytes, note);
+            self.limits.within(ERROR_WAIT, read).await;
         }
         let reason = reason(&body);
         (body, HttpFault::Status { status, reason })
@@ -176,6 +160,11 @@ impl Responses {
             self.notices.count_bytes(chunk.len());
         }
         Ok(chunk.map(|chunk| chunk.to_vec()))
+    }
+
+    /// Returns true if a response announces a message above the limit. A stream may be larger than each of its messages.
+    pub(super) fn announces_too_much(&self, response: &Response) -> bool {
+        !is_event_stream(response) && announces_more_than(response, self.limits.message_bytes)
     }
 
     /// Reads the rest of a response whose beginning is known.
@@ -195,7 +184,7 @@ impl Responses {
         Events::new(self.limits.message_bytes)
     }
 
-    /// Reads a message, and hands it on. Returns whether the request was answered.
+    /// Reads a message, and passes it to the session. Returns true if it answers the request.
     pub(super) fn take(&self, text: &[u8], origin: Origin) -> bool {
         let mut is_answered = false;
         for incoming in self.notices.read(text, origin) {
@@ -203,7 +192,7 @@ impl Responses {
                 is_answered = true;
                 self.note_version(answer);
             }
-            // The session has ended if nothing receives.
+            // If nothing receives it, the session has ended.
             let _ = self.incoming.send(incoming);
         }
         is_answered
@@ -215,7 +204,7 @@ impl Responses {
     }
 }
 
-/// Returns what a response is.
+/// Returns the kind of a response.
 pub(super) fn body_kind(response: &Response, beginning: &[u8]) -> Body {
     let text = beginning.trim_ascii_start();
     let fields: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];
@@ -233,7 +222,7 @@ fn is_event_stream(response: &Response) -> bool {
     kind.to_ascii_lowercase().trim_ascii_start().starts_with(b"text/event-stream")
 }
 
-/// Returns what the body of a refusal says: the text in its JSON, or a short text.
+/// Returns the reason in the body of a refusal: the text in its JSON, or a short text.
 fn reason(body: &[u8]) -> Option<String> {
     let said = match serde_json::from_slice::<Value>(body) {
         Ok(value) => {
@@ -242,7 +231,7 @@ fn reason(body: &[u8]) -> Option<String> {
             let texts = [error, &value].into_iter().flat_map(|holder| keys.iter().filter_map(|key| holder.get(key)));
             texts.chain([error]).find_map(Value::as_str).map(str::to_owned)
         }
-        // A page for people is no reason.
+        // A page for people is not a reason.
         Err(_) => Some(String::from_utf8_lossy(body).into_owned()).filter(|text| !text.trim_start().starts_with('<')),
     };
     said.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())

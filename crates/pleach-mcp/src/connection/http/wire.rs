@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::{Either, select};
+use pleach_http::Headers;
 use rmcp::model::{ClientNotification, ClientRequest, JsonRpcMessage};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
-use super::Client;
 use super::exchange::Exchange;
 use super::fault::HttpFault;
 use super::listen::Listener;
@@ -19,25 +19,24 @@ use super::respond::Responses;
 use crate::connection::incoming::Incoming;
 use crate::connection::notices::Notices;
 use crate::connection::wire::{Outgoing, Wire, number};
-use crate::endpoint::Headers;
 use crate::limits::Limits;
 
-/// How many requests of a session are under way at once; further ones wait.
+/// The most requests of a session that are under way at once. Further ones wait.
 const MOST_REQUESTS: usize = 128;
 
 /// The messages of a session.
 pub(in crate::connection) struct HttpWire {
     shared: Arc<Shared>,
-    /// Requests of the server, which are counted before they are put here, and one answer for each request that waits.
+    /// Requests of the server, and one answer for each waiting request. Requests are counted before they are put here.
     incoming: UnboundedReceiver<Incoming>,
 }
 
 struct Shared {
     responses: Arc<Responses>,
     slots: Semaphore,
-    /// Those that end the exchanges of requests that are given up.
+    /// The tokens that end exchanges whose requests are given up, by request id.
     under_way: Mutex<HashMap<i64, CancellationToken>>,
-    /// Whether the stream for everything is open, or is opened again.
+    /// Whether the general stream is open, or will be opened again.
     listens: Arc<AtomicBool>,
     closed: CancellationToken,
 }
@@ -48,9 +47,9 @@ enum Kind {
         id: i64,
         is_introduction: bool,
     },
-    /// That the session has begun.
+    /// The notice that the session has begun.
     Initialized,
-    /// That a request is given up.
+    /// The notice that a request is given up.
     Cancelled {
         id: Option<i64>,
     },
@@ -59,7 +58,7 @@ enum Kind {
 
 impl HttpWire {
     pub(in crate::connection) fn new(
-        client: &Client,
+        client: &reqwest::Client,
         url: &str,
         headers: &Headers,
         limits: &Limits,
@@ -147,23 +146,21 @@ impl Shared {
     async fn tell(&self, message: Vec<u8>) -> Result<(), HttpFault> {
         let told = async {
             let mut response = self.responses.post(message).await?;
-            match response.status().is_success() {
-                true => Ok(()),
-                false => {
-                    let fault = self.responses.refusal(&mut response).await.1;
-                    if fault.is_of_session() {
-                        self.responses.notices.note_forgotten();
-                    }
-                    Err(fault)
-                }
+            if response.status().is_success() {
+                return Ok(());
             }
+            let fault = self.responses.refusal(&mut response).await.1;
+            if fault.is_of_session() {
+                self.responses.notices.note_forgotten();
+            }
+            Err(fault)
         };
         let limit = self.responses.limits.list;
         let late = || Err(HttpFault::NoAnswer("did not take a message in time"));
         self.responses.limits.within(limit, told).await.unwrap_or_else(late)
     }
 
-    /// Opens the stream for everything, in a task that ends with the session.
+    /// Opens the general stream, in a task that ends with the session.
     fn listen(&self) {
         self.listens.store(true, Ordering::Release);
         let (listener, listens) = (Listener::new(&self.responses), Arc::clone(&self.listens));
