@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use pleach::prelude::*;
 use pleach::{
-    ArtifactScope, BoxError, BoxFuture, CreateSession, GetSessionConfig, InMemoryArtifactService,
+    ArtifactScope, ArtifactService, BoxError, BoxFuture, CreateSession, GetSessionConfig, InMemoryArtifactService,
     InMemorySessionService, ListSessions, ListUnfinished, RunProgress, Session, SessionError, SessionHead, SessionKey,
-    SystemClock,
+    SessionServiceExt, SystemClock,
 };
 use serde_json::{Value, json};
 
