@@ -215,16 +215,18 @@ async fn an_answer_of_a_changed_type_is_refused_with_the_remedy() {
     let sessions = paused(asks::<i64>(true)).await;
     let runner = |root: Workflow| Runner::builder("t").root(root).sessions(Arc::clone(&sessions)).build().unwrap();
     let order = || serde_json::json!({"size": 1});
-    let remedy = "(the question was asked with another schema than its node's answer type has: if the type was changed since, start a \
-                  new invocation); nothing was stored, answer it again";
+    let end = "Nothing was stored and the question is still open; answer it again";
+    let remedy = format!(
+        "(the schema of the question differs from the schema of its node's answer type: if the type has changed since it was \
+         asked, start a new invocation). {end}"
+    );
     for (answer, wanted) in [(order(), "a whole number"), (5.into(), "struct Order")] {
         let lines = trace(runner(asks::<Order>(false)).answer("s1", "q1", answer).unwrap()).await;
-        let text =
-            format!("! WorkflowDataError: the answer to question 'q1' does not fit: {wanted} is wanted {remedy}");
+        let text = format!("! WorkflowDataError: the answer to question 'q1' was refused: {wanted} is wanted {remedy}");
         assert_eq!(lines, [text]);
     }
     let unchanged = trace(runner(asks::<i64>(true)).answer("s1", "q1", order()).unwrap()).await;
-    assert!(unchanged[0].ends_with("a whole number is wanted; nothing was stored, answer it again"), "{unchanged:?}");
+    assert!(unchanged[0].ends_with(&format!("a whole number is wanted. {end}")), "{unchanged:?}");
     let answered = trace(runner(asks::<i64>(true)).answer("s1", "q1", 5).unwrap()).await;
     assert_eq!(answered.last().unwrap(), "! Exception: down");
     let session = sessions.get_session(&crate::support::key(), Default::default()).await.unwrap().unwrap();

@@ -129,7 +129,7 @@ async fn a_text_route_without_an_edge_is_in_the_end_and_in_the_error_live_and_re
     let request = |text: &str| RunRequest::new(("ana", "s1")).message(text).invocation_id(format!("i-{}", text.len()));
     let text = "node 'check' of wf@1 chose route \"short\", which no edge takes: add an edge for it or a DEFAULT edge";
     let live = ends(&runner, request("short")).await;
-    assert_eq!(live, (vec![text.to_owned()], format!("the run gave no output: {text}")));
+    assert_eq!(live, (vec![text.to_owned()], format!("the run produced no output: {text}")));
     // The invocation has ended, so its result is replayed.
     assert_eq!(ends(&runner, request("short")).await, live);
     let text = "node 'check' of wf@1 chose no route, and all its edges need one: choose one or add a DEFAULT edge";
@@ -219,6 +219,6 @@ async fn a_join_that_never_ran_names_its_missing_predecessors() {
     let text = "join 'both' of wf@1 did not run, because 'b' did not complete: join only nodes that always run";
     let request = RunRequest::new(("ana", "s1")).message("go").invocation_id("i");
     let live = ends(&runner, request.clone()).await;
-    assert_eq!(live, (vec![text.to_owned()], format!("the run gave no output: {text}")));
+    assert_eq!(live, (vec![text.to_owned()], format!("the run produced no output: {text}")));
     assert_eq!(ends(&runner, request).await, live);
 }
