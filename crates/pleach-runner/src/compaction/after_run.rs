@@ -15,8 +15,8 @@ use crate::RunError;
 use crate::run::event_writer::Store;
 
 impl EventsCompactionConfig {
-    /// Summarises the session's events if a trigger is reached, and stores the summary. The summary belongs to no run: plugins
-    /// do not see it and callers do not receive it. Errors are logged, because the invocation itself has succeeded.
+    /// Summarises the session's events if a trigger is reached, and stores the summary. The summary does not belong to a run:
+    /// plugins do not see it and callers do not receive it. Errors are logged, because the invocation itself has succeeded.
     pub(crate) async fn compact(&self, ic: &InvocationContext, store: &mut Store) {
         let Some(summarizer) = &self.summarizer else { return };
         let all = ic.events();
@@ -44,7 +44,7 @@ async fn put(ic: &InvocationContext, store: &mut Store, mut summary: Event) {
     match store.append_summary(ic, summary).await {
         Ok(_) => {}
         Err(RunError::Session(error)) if error.is_stale() => {
-            tracing::info!(%session, "a newer turn changed the session meanwhile: its summary is discarded");
+            tracing::info!(%session, "another writer changed the session at the same time: the summary is discarded");
         }
         Err(error) => tracing::warn!(%session, %error, "a summary could not be stored"),
     }

@@ -14,25 +14,22 @@ use crate::run::stream::Run;
 use crate::sessions::resting_fork::resting_source;
 use crate::{RunError, RunRequest};
 
-/// The first pause before an answer is tried again, and the longest.
+/// The first and the longest pause before an answer is tried again.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
 
-/// Answers a question with its default, and runs what follows. A question that has been answered meanwhile stays as it is.
+/// Answers a question with its default, and continues its invocation. A question that has been answered in the meantime stays as it is.
 pub(crate) async fn fire(parts: Weak<RunnerParts>, due: &Due, at_once: &Semaphore) {
     let mut pause = PAUSES.0;
     let mut stored = false;
     loop {
         let Some(parts) = parts.upgrade().filter(|parts| !parts.timers.shared.state().closed) else { return };
-        // A run of this process would be overtaken by the answer. The Runner may go meanwhile.
+        // A run of this process would lose its session to the answer, so wait for its end. The Runner may be dropped in the meantime.
         if let Some(run) = parts.active.of(&due.session).filter(|run| run.end().is_none()) {
             drop(parts);
             run.ended().await;
             continue;
         }
-        let tried = match stored {
-            true => resume(&parts, due).await,
-            false => answer(&parts, due, at_once, &mut stored).await,
-        };
+        let tried = if stored { resume(&parts, due).await } else { answer(&parts, due, at_once, &mut stored).await };
         match tried {
             Ok(()) => return,
             Err(error) if is_passing(&error, stored) => {
@@ -47,7 +44,8 @@ pub(crate) async fn fire(parts: Weak<RunnerParts>, due: &Due, at_once: &Semaphor
                 return;
             }
             Err(error) => {
-                // Deleted or aborted meanwhile, or the run behind it has failed, which is logged as for every detached run.
+                // The session was deleted or the invocation aborted in the meantime, or the run that continued it has failed, which is
+                // logged as for every detached run.
                 tracing::debug!(session = %due.session, question = due.question, %error, "a deadline is over");
                 return;
             }
@@ -59,8 +57,8 @@ pub(crate) async fn fire(parts: Weak<RunnerParts>, due: &Due, at_once: &Semaphor
     }
 }
 
-/// Whether it may succeed later: the session was in use, or the storage did not respond. Behind the answer, who has taken the
-/// session continues the run.
+/// Returns `true` if another try may succeed: the session was in use, or the storage did not respond. Once the answer is stored,
+/// whoever took the session continues the run, so a stale error is final.
 fn is_passing(error: &RunError, stored: bool) -> bool {
     match error {
         RunError::Busy { .. } => true,
@@ -75,14 +73,15 @@ fn is_passing(error: &RunError, stored: bool) -> bool {
     }
 }
 
-/// Whether the stored default is no answer, for example because a new version of the program asks for another type: the question stays open.
+/// Returns `true` if the stored default was refused as an answer, for example because a new version of the program asks for another
+/// type. The question stays open.
 fn is_refused(error: &RunError) -> bool {
     matches!(error, RunError::Answer { .. } | RunError::Node { .. })
 }
 
-/// Stores the answer and runs what follows; `stored` when the invocation has begun, so that a resume continues it.
+/// Stores the answer and continues the invocation. Sets `stored` once the answer is stored, so that the next try resumes.
 async fn answer(parts: &Arc<RunnerParts>, due: &Due, at_once: &Semaphore, stored: &mut bool) -> Result<(), RunError> {
-    // Until the answer is stored: what follows may take long.
+    // Held only until the answer is stored: the rest of the run may take long.
     let permit = at_once.acquire().await;
     let session = parts.load_all(&due.session).await?;
     if parts.runs_elsewhere(&session).await? {
@@ -100,7 +99,7 @@ async fn answer(parts: &Arc<RunnerParts>, due: &Due, at_once: &Semaphore, stored
     let mut request = RunRequest::answering_open(&due.session, question, answer, id, RunConfig::default())?;
     request.by_deadline = true;
     let mut run = Run::new(Arc::clone(parts), request).detach();
-    // Awaiting the run gives its error.
+    // Awaiting the run returns its error.
     run.invocation_id().await.ok();
     drop(permit);
     let end = (&mut run).await;
@@ -111,7 +110,7 @@ async fn answer(parts: &Arc<RunnerParts>, due: &Due, at_once: &Semaphore, stored
     }
 }
 
-/// Continues the run behind an answer that is stored.
+/// Resumes the invocation whose answer is stored.
 async fn resume(parts: &Arc<RunnerParts>, due: &Due) -> Result<(), RunError> {
     let request = RunRequest::new(&due.session).invocation_id(due.invocation.clone());
     Run::new(Arc::clone(parts), request).detach().await

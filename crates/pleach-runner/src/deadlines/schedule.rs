@@ -1,4 +1,4 @@
-//! [`Timers`]: the deadlines of a Runner that are near.
+//! [`Timers`]: the near deadlines of a Runner.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -15,38 +15,38 @@ pub(crate) struct Timers {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// What a Runner and its task share.
+/// The part of the timers that a Runner shares with its tasks.
 #[derive(Default)]
 pub(crate) struct Shared {
     state: Mutex<State>,
-    /// Notified when there is a reason to look again.
+    /// Notified when the waiting task must look at the state again.
     pub(crate) changed: Notify,
 }
 
 #[derive(Default)]
 pub(crate) struct State {
     due: BTreeSet<Due>,
-    /// The same by session and invocation, to find those whose questions are closed.
+    /// The same deadlines by session and invocation, to drop those of closed questions.
     by_invocation: HashMap<(SessionKey, InvocationId), Vec<Due>>,
-    /// The questions that are being answered, or wait for their session.
+    /// The deadlines of questions that are being answered, or wait for their session.
     firing: HashSet<Due>,
-    /// The overdue questions of forks that rest, and when they are looked at again, in seconds since the epoch.
+    /// The overdue questions of resting forks, with the time of the next look at each, in seconds since the epoch.
     resting: HashMap<Due, f64>,
-    /// Whether a task reads the deadlines of others.
+    /// Whether a task reads the deadlines of other processes.
     pub(crate) reads: bool,
     pub(crate) has_task: bool,
     pub(crate) closed: bool,
 }
 
-/// A question that is answered at a time.
+/// A deadline: the question to answer, and when.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Due {
-    /// In microseconds since the epoch.
+    /// The time, in microseconds since the epoch.
     pub(crate) at: u64,
     pub(crate) session: SessionKey,
     pub(crate) invocation: InvocationId,
     pub(crate) question: String,
-    /// The run that asks: several may ask with one id.
+    /// The path of the run that asks: several runs may ask under one id.
     pub(crate) path: NodePath,
 }
 
@@ -67,7 +67,7 @@ impl Due {
 }
 
 impl Timers {
-    /// Ends the task. Deadlines stay in the inbox.
+    /// Ends the tasks. The deadlines stay in the inbox.
     pub(crate) fn close(&self) {
         let mut state = self.shared.state();
         state.closed = true;
@@ -108,7 +108,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps deadlines.
+    /// Keeps deadlines in memory, except those that are being answered.
     pub(crate) fn keep(&self, deadlines: impl Iterator<Item = Due>) {
         let mut state = self.state();
         if !state.closed {
@@ -117,7 +117,8 @@ impl Shared {
         }
     }
 
-    /// Drops the deadlines of an invocation but those of questions with the ids of these: of several runs that ask with one id, one is listed.
+    /// Drops the deadlines of an invocation except those of the `open` questions. Compares by id alone: if several runs ask under one id,
+    /// `open` lists only one of them.
     pub(crate) fn keep_only(&self, session: &SessionKey, invocation: &InvocationId, open: &[Question]) {
         let mut state = self.state();
         if state.due.is_empty() {
@@ -132,8 +133,8 @@ impl Shared {
         }
     }
 
-    /// Keeps the deadlines of these questions that come until then, in seconds since the epoch, and has the task look again if one of them is
-    /// the next.
+    /// Keeps the deadlines of these questions that come before `until`, and wakes the waiting task if one of them is the next. Times are in
+    /// seconds since the epoch.
     pub(crate) fn keep_until(&self, now: f64, until: f64, questions: &[InboxItem]) {
         let before = self.next();
         let due = questions.iter().filter_map(|item| Due::of(&item.session, &item.question));
@@ -149,8 +150,8 @@ impl Shared {
         }
     }
 
-    /// Notes that an overdue question is one of a fork that rests, until `again`, in seconds since the epoch. A run that waits for it here
-    /// brings it back before that.
+    /// Postpones an overdue question of a resting fork until `again`, in seconds since the epoch. A run of this Runner that waits for the
+    /// question brings it back earlier.
     pub(crate) fn rest(&self, due: &Due, again: f64) {
         self.state().resting.insert(due.clone(), again);
     }
@@ -160,7 +161,7 @@ impl Shared {
         self.state().firing.remove(due);
     }
 
-    /// Takes the deadlines that have come by a time.
+    /// Takes the deadlines that have passed at the time `now`.
     pub(crate) fn take_due(&self, now: f64) -> Vec<Due> {
         let now = micros(now);
         let mut state = self.state();
@@ -173,12 +174,12 @@ impl Shared {
         due
     }
 
-    /// Returns how many deadlines are kept.
+    /// Returns the number of deadlines in memory.
     pub(crate) fn len(&self) -> usize {
         self.state().due.len()
     }
 
-    /// Returns when the next deadline comes, in seconds since the epoch.
+    /// Returns the time of the next deadline, in seconds since the epoch.
     pub(crate) fn next(&self) -> Option<f64> {
         self.state().due.first().map(|due| Duration::from_micros(due.at).as_secs_f64())
     }

@@ -12,7 +12,7 @@ use crate::run::registry::Admission;
 use crate::run::state::ActiveRun;
 use crate::{RunError, RunRequest};
 
-/// A run that could have been joined has ended.
+/// The error of joining a run that has ended in the meantime.
 pub(crate) struct Ended;
 
 impl RunnerParts {
@@ -44,7 +44,7 @@ impl RunnerParts {
         }
     }
 
-    /// Makes `run` a reader of another run; `None` when that has ended.
+    /// Makes `run` a reader of another run; returns `None` once that run has ended.
     async fn share(&self, leader: &Arc<ActiveRun>, run: &Arc<ActiveRun>) -> Option<Share> {
         let share = Share::of(Arc::clone(leader));
         match share {
@@ -57,18 +57,18 @@ impl RunnerParts {
         share
     }
 
-    /// Waits until the detached run that keeps the session busy has stored its message; returns whether it is still under way.
+    /// Waits until the detached run that keeps the session busy has stored its message; returns `true` if it is still active.
     pub(crate) async fn rival_has_begun(&self, key: &SessionKey) -> bool {
         let Some(rival) = self.active.of(key).filter(|rival| rival.is_detached()) else { return false };
         rival.begun().await;
         rival.end().is_none()
     }
 
-    /// Joins the run that has the invocation, for answers that are stored already. `Ok(None)` when this run has to continue with
+    /// Joins the run that has the invocation, for answers that are stored already. Returns `Ok(None)` if this run has to continue
     /// the invocation itself.
     ///
     /// # Errors
-    /// The run that would have been joined has just ended: what is stored has changed.
+    /// The run that would have been joined has just ended: the stored session has changed.
     pub(crate) async fn join_answered(
         &self,
         run: &Arc<ActiveRun>,
@@ -82,7 +82,7 @@ impl RunnerParts {
     /// Admits a run to the session. A queued run waits until the session is not busy.
     ///
     /// # Errors
-    /// [`RunError::Busy`], for a queued run when too many wait; [`RunError::Aborted`] or [`RunError::Cut`] when the run is stopped while it waits.
+    /// [`RunError::Busy`], for a queued run only if too many wait; [`RunError::Aborted`] or [`RunError::Cut`] if the run is stopped while it waits.
     async fn admit(&self, request: &RunRequest, run: &Arc<ActiveRun>, key: &SessionKey) -> Result<Admission, RunError> {
         if !request.queue {
             return self.active.admit(run, key);
@@ -102,7 +102,7 @@ impl RunnerParts {
                 return Err(RunError::Draining);
             }
             match self.active.admit(run, key) {
-                // A detached run has begun in between.
+                // A detached run has begun in the meantime.
                 Err(RunError::Busy { .. }) => {}
                 admission => return admission,
             }

@@ -34,7 +34,7 @@ pub(crate) enum Begun {
 struct Messages {
     /// The event of the new message.
     stored: Option<Arc<Event>>,
-    /// The message that started the invocation, as far as requests that join the run can be compared with it.
+    /// The message that started the invocation, if requests that join the run can be compared with it.
     first: Option<Arc<Event>>,
     /// The root's input.
     input: Option<Arc<Event>>,
@@ -44,7 +44,7 @@ impl Opening {
     /// Stores what the request has to store, and prepares the root node's run.
     ///
     /// # Errors
-    /// An error of a plugin or the session service, or an answer that does not fit after a plugin replaced it. Nothing is
+    /// An error of a plugin or the session service, or an answer that does not fit after a plugin replaced it. Nothing has been
     /// stored then.
     pub(crate) async fn begin(
         self: Box<Self>,
@@ -56,7 +56,7 @@ impl Opening {
         let messages = match start {
             Start::Message(message) => {
                 let stored = invocation.store_message(parts, message, None, None, shown).await?;
-                // A plugin may have replaced the message; the run has it as it was sent.
+                // A plugin may have replaced the stored message; the run itself still has the message as sent.
                 let first = invocation.has_no_plugins().then(|| Arc::clone(&stored));
                 Messages { first, input: Some(Arc::clone(&stored)), stored: Some(stored) }
             }
@@ -97,8 +97,8 @@ impl Opening {
 }
 
 impl Invocation {
-    /// Gives the run and the context of the invocation its messages and its history. `begins` unless the request is refused
-    /// because it differs from the one that started the invocation.
+    /// Passes the messages and the history to the run and to the context of the invocation. `begins` is false if the request will be
+    /// refused because it differs from the request that started the invocation.
     fn prepare(
         mut self: Box<Self>,
         run: &ActiveRun,
@@ -127,7 +127,7 @@ impl Invocation {
         self
     }
 
-    /// Makes the first body claim the session: nothing is stored yet, and of several resumes only one runs.
+    /// Makes the first body claim the session: nothing is stored yet, and only one of several resumes may run.
     fn close_gate(&self, history: Option<&History>) {
         if history.is_some() {
             self.ic.engine().work_gate().close();
@@ -138,7 +138,7 @@ impl Invocation {
         self.ic.engine().services().plugins.is_empty()
     }
 
-    /// Stores the changes of state of a resume. Without any, an event ends the rest of a copied session.
+    /// Stores the changes of state of a resume. If there are none and the session is a resting copy, an event ends its rest.
     async fn store_resume(&mut self, state: Map, ends_rest: bool) -> Result<(), RunError> {
         let event = match (state.is_empty(), ends_rest) {
             (false, _) => self.completed(Event::from_author("user").with_state_map(state)),
@@ -148,7 +148,7 @@ impl Invocation {
         self.append(event).await.map(drop)
     }
 
-    /// Stores a message after the plugins have seen it: an answer on the branch of its question, and both in `scope`.
+    /// Stores a message or an answer in `scope`, after the plugins have seen it. An answer has the branch of its question.
     async fn store_message(
         &mut self,
         parts: &RunnerParts,
@@ -178,7 +178,7 @@ impl Invocation {
         }
         let event = self.completed(event);
         let stored = self.append(event).await?;
-        // Only after the append: of two concurrent answers, the stored one counts.
+        // Only after the append: if two answers race, the stored one wins.
         let ic = &self.ic;
         ic.engine().services().sent_credentials.keep(ic.session_key(), ic.invocation_id(), sent);
         Ok(stored)
@@ -224,7 +224,7 @@ impl Invocation {
     }
 }
 
-/// Finds what a request that starts an invocation again asks for otherwise than the message that started it.
+/// Returns how a repeated request differs from the message that started its invocation, if it does.
 async fn difference(
     ic: &InvocationContext,
     message: &Content,
@@ -243,7 +243,7 @@ async fn difference(
     Ok((!is_same).then_some(Difference::State))
 }
 
-/// Returns whether a message differs from the one that started the invocation, which a plugin may have replaced.
+/// Returns `true` if a message differs from the one that started the invocation. A plugin may have replaced that one.
 async fn is_other_message(ic: &InvocationContext, new: &Content, first: &Event) -> Result<bool, RunError> {
     let is_first = |message: Option<&Content>| {
         first.content() == message || is_left(first, |original| original.set_content(message.cloned()))
@@ -259,7 +259,8 @@ fn is_redacted(event: &Event) -> bool {
     event.custom_metadata().is_some_and(|metadata| metadata.contains_key(REDACTIONS))
 }
 
-/// Returns whether a redacted event is what is left of one with other values: these cannot be compared any more.
+/// Returns `true` if `redacted` is what a redaction has left of an event that `change` describes. Redacted values cannot be compared
+/// any more.
 fn is_left(redacted: &Event, change: impl FnOnce(&mut Event)) -> bool {
     if !is_redacted(redacted) {
         return false;
@@ -269,8 +270,8 @@ fn is_left(redacted: &Event, change: impl FnOnce(&mut Event)) -> bool {
     is_left_of(&original, redacted)
 }
 
-/// Whether the plugins have seen the message of a request, and what they replaced it with. A request that begins again because
-/// another writer was first does not show it to them again.
+/// The message of a request as the plugins have left it, once they have seen it. A request that begins again because another writer
+/// was first does not show its message to them again.
 #[derive(Default)]
 pub(crate) struct ShownMessage(Option<Option<Content>>);
 

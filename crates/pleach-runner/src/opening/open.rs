@@ -1,4 +1,5 @@
-//! Opens an invocation: loads the session and checks the request against it. No event is stored; a new session is.
+//! Opens an invocation: loads the session and checks the request against it. Stores no event, but creates the session if it does
+//! not exist.
 // R1103–R1105
 
 use std::sync::Arc;
@@ -41,7 +42,7 @@ pub(crate) enum Opened {
 pub(crate) struct Opening {
     pub(crate) invocation: Box<Invocation>,
     pub(crate) start: Start,
-    /// `None` when the session has no event of the invocation.
+    /// The history of the invocation; `None` if the session has no event of it.
     pub(crate) history: Option<Box<History>>,
 }
 
@@ -54,13 +55,13 @@ struct Checked {
     history: Option<Box<History>>,
 }
 
-/// Decides what a request with answers starts.
+/// The result of admitting answers.
 enum Admitted {
-    /// It continues the invocation.
+    /// The request continues the invocation itself.
     Own(Box<Session>, Box<Checked>),
-    /// The run that has the answers.
+    /// The request joins the run that already has the answers.
     Join(Share),
-    /// That run has just ended: what is stored has changed.
+    /// The run that would have been joined has just ended: load the session again.
     Again,
 }
 
@@ -82,7 +83,7 @@ impl RunnerParts {
         if let (Some(id), None) = (&request.invocation_id, &request.message) {
             check_id("invocation", id.as_str())?;
         }
-        // Before the session is loaded: behind a run that is just ending the newcomer sees all of it.
+        // Enter before loading: if a run is just ending, the session is then loaded with everything it stored.
         loop {
             match self.enter_session(&request, run, &key).await {
                 Ok(Some(share)) => return Ok(Opened::Join(share)),
@@ -98,12 +99,10 @@ impl RunnerParts {
         }
     }
 
-    /// Joins the detached run that keeps the session busy, for answers that are stored already. `None` when it has ended.
+    /// Joins the detached run that keeps the session busy, for answers that are stored already. Returns `None` if it has ended, and
+    /// `Some(None)` if it cannot be joined.
     async fn join_rival(&self, request: &RunRequest, run: &Arc<ActiveRun>, key: &SessionKey) -> Option<Option<Share>> {
-        match self.rival_has_begun(key).await {
-            true => Some(self.join_repeated(request, run, key).await),
-            false => None,
-        }
+        if self.rival_has_begun(key).await { Some(self.join_repeated(request, run, key).await) } else { None }
     }
 
     /// Joins the detached run of a session for answers that are stored already.
@@ -152,7 +151,7 @@ impl RunnerParts {
         Ok(Opened::Own(self.open_checked(key, request, run, session, checked)?))
     }
 
-    /// Checks whether the caller may give the answers, and joins the run that has them already.
+    /// Checks whether the caller may send the answers, and joins the run that already has them, if there is one.
     ///
     /// # Errors
     /// [`RunError::MayNotAnswer`].
@@ -179,7 +178,7 @@ impl RunnerParts {
         Ok(Admitted::Own(session, Box::new(checked)))
     }
 
-    /// Checks whether the caller of a request may give its answers.
+    /// Checks whether the caller of a request may send its answers.
     ///
     /// # Errors
     /// [`RunError::MayNotAnswer`].
@@ -191,13 +190,13 @@ impl RunnerParts {
     ) -> Result<(), RunError> {
         match (request.by_deadline, &request.caller, &answered.not_asked) {
             (true, ..) => Ok(()),
-            // google-adk takes it for the result of the call: a caller would speak for a tool.
+            // google-adk would store it as the result of the call, so the caller would speak for a tool.
             (false, Some(_), Some(id)) => Err(RunError::MayNotAnswer { id: id.clone(), assignee: None }),
             _ => self.answer_rule.check(request.caller.as_ref(), session.key(), &answered.questions).await,
         }
     }
 
-    /// Opens a session that is loaded, for a request that fits it.
+    /// Opens an invocation of a loaded session, for a checked request.
     ///
     /// # Errors
     /// [`RunError::UnknownInvocation`], [`RunError::InvocationAborted`] and [`RunError::RefusedState`].
@@ -214,7 +213,7 @@ impl RunnerParts {
         let task = if is_free && self.may_open_tasks { open_task(&session.events) } else { None };
         let known = answered.as_ref().map(|answered| answered.invocation_id.clone());
         let known = known.or_else(|| request.invocation_id.clone()).or_else(|| Some(task.as_ref()?.invocation.clone()));
-        // Of a rewound invocation no event counts (R1141).
+        // Events of a rewound invocation are ignored (R1141).
         let own = known.as_ref().map(|id| effective_events_of(&session.events, id)).unwrap_or_default();
         let progress = Progress::of(&own, &self.root, history);
         let answers = answered.is_some();
@@ -233,9 +232,10 @@ impl RunnerParts {
         };
         let mut start = decide(facts).map_err(|refusal| refused(refusal, &key, known.as_ref()))?;
         start.check_state(&session.state, request.state_rights, std::mem::take(&mut request.reserved_state_delta))?;
-        let repeats = match start.only_repeats() && progress.resumes() {
-            true => RepeatFilter::resume(&own, &self.root.spec().name, answers),
-            false => RepeatFilter::default(),
+        let repeats = if start.only_repeats() && progress.resumes() {
+            RepeatFilter::resume(&own, &self.root.spec().name, answers)
+        } else {
+            RepeatFilter::default()
         };
         let invocation_id = known.unwrap_or_else(|| InvocationId::of_uuid(self.services.ids.uuid()));
         let engine = Arc::new(Engine::new());
@@ -256,7 +256,7 @@ impl RunnerParts {
         Ok(Box::new(Opening { invocation, start, history: progress.history }))
     }
 
-    /// Opens an invocation of a session that is loaded, to return what is recorded of it.
+    /// Opens an invocation of a loaded session, to return its recorded result.
     ///
     /// # Errors
     /// [`RunError::UnknownInvocation`] and [`RunError::InvocationAborted`].
@@ -331,15 +331,15 @@ impl RunnerParts {
         if let (Some(answered), Some(named)) = (&answered, &request.invocation_id)
             && answered.invocation_id != *named
         {
-            tracing::warn!(%named, asked = %answered.invocation_id, "the answer belongs to another invocation, which is resumed");
+            tracing::warn!(%named, asked = %answered.invocation_id, "the answer belongs to another invocation than the request names: that invocation is resumed");
         }
         Ok(Checked { message: Some(message), answered, history: None })
     }
 
-    /// Checks whether the session takes the message of a request, with its state.
+    /// Checks whether the session accepts the message and the state of a request.
     ///
     /// # Errors
-    /// Those with which the request will be refused.
+    /// The error that will refuse the request.
     pub(crate) fn check_acceptable(&self, request: &RunRequest, session: &Session) -> Result<(), RunError> {
         self.check_message(request.message.clone(), request, session)?;
         let mut delta = request.state_delta.clone();
@@ -347,7 +347,7 @@ impl RunnerParts {
         Ok(request.state_rights.apply(&mut delta, &session.state)?)
     }
 
-    /// Returns the session in a box: it waits in the future of each run, which is small.
+    /// Loads the session, or creates it if the request may. Boxed, because the future of each run holds it and must stay small.
     async fn load(&self, key: &SessionKey, request: &RunRequest) -> Result<Box<Session>, RunError> {
         let sessions = &self.services.sessions;
         // A resume reads the invocation's progress from all its events.
@@ -358,9 +358,10 @@ impl RunnerParts {
             // A message to an open task continues its invocation.
             let is_cut =
                 config != GetSessionConfig::all() && self.may_open_tasks && open_task(&session.events).is_some();
-            return match is_cut {
-                true => Ok(sessions.get_session(key, GetSessionConfig::all()).await?.map_or(session, Box::new)),
-                false => Ok(session),
+            return if is_cut {
+                Ok(sessions.get_session(key, GetSessionConfig::all()).await?.map_or(session, Box::new))
+            } else {
+                Ok(session)
             };
         }
         if !self.auto_create_session || answers || (resumes && request.message.is_none()) {
@@ -380,7 +381,7 @@ impl RunnerParts {
     }
 }
 
-/// Returns the error of a request that starts nothing.
+/// Returns the error for a refused request.
 fn refused(refusal: Refusal, session: &SessionKey, invocation: Option<&InvocationId>) -> RunError {
     let invocation = invocation.cloned().unwrap_or_default();
     match refusal {

@@ -1,4 +1,4 @@
-//! Returns the recorded result of an invocation that is started again, without running or storing anything.
+//! Returns the recorded result of an invocation for a repeated request, without running or storing anything.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::run::root_driver::{RootDriver, must_stop};
 use crate::run::state::ActiveRun;
 use crate::run::steps::{Invocation, is_ended_by_plugin};
 
-/// Sets on `run` the outcome that history records.
+/// Sets the outcome that history records on `run`.
 ///
 /// The root node is replayed with the work gate closed: if a body would have to run, the invocation has not ended.
 ///
@@ -37,10 +37,12 @@ pub(crate) async fn recorded(
     let events = ic.events();
     let own = effective_events_of(&events, ic.invocation_id());
     let aborted = is_aborted(&own);
-    let end = match aborted {
-        true => None,
-        false if is_ended_by_plugin(&own) => Some(NodeEnd::Done(NodeResult::default())),
-        false => replay(parts, begun, run).await?,
+    let end = if aborted {
+        None
+    } else if is_ended_by_plugin(&own) {
+        Some(NodeEnd::Done(NodeResult::default()))
+    } else {
+        replay(parts, begun, run).await?
     };
     if let Some(difference) = difference.filter(|_| !matches!(end, Some(NodeEnd::Done(_)))) {
         let (session, invocation) = name();
@@ -49,8 +51,8 @@ pub(crate) async fn recorded(
     match end {
         Some(end @ NodeEnd::Done(_)) => {
             if let Some(difference) = difference {
-                // R1103: once all of it is done, the id means the old message.
-                tracing::warn!(invocation = %ic.invocation_id(), ?difference, "the invocation is done: what is new is dropped");
+                // R1103: once the invocation is done, its id stands for the old message.
+                tracing::warn!(invocation = %ic.invocation_id(), ?difference, "the invocation is done: the different request is ignored");
             }
             run.set_outcome(Outcome::of(ic, &*parts.root, end));
         }
@@ -89,14 +91,14 @@ async fn replay(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Res
             return end.map(Some).map_err(RunError::from);
         }
     }
-    // The lanes beside the first body, so that the gate knows of all.
+    // Polls the other lanes as well, so that the gate knows all bodies that would run.
     root.drive_while(pin!(tokio::task::yield_now())).await;
     Ok(None)
 }
 
 /// Returns the failure of the invocation, if history proves that it ended with one.
 ///
-/// Failed attempts and caught failures of children leave error events, too. Only the error event of the root's last attempt proves the end.
+/// Failed attempts and caught failures of children also leave error events. Only the error event of the root's last attempt proves the end.
 // R404
 fn failure(ic: &InvocationContext) -> Option<RunError> {
     let events = ic.events();
@@ -111,16 +113,16 @@ pub(crate) fn last_failure(own: &[&Arc<Event>]) -> Option<(NodeError, NodePath)>
     Some((error, last.path().clone()))
 }
 
-/// Returns whether the replay of an invocation found no body that would do anything but ask. One that has asked after its last answer runs
-/// again on each resume.
+/// Returns `true` if the replay of an invocation found no body that would do anything but ask. A body that has asked since its last
+/// answer runs again on each resume.
 pub(crate) fn rests(ic: &InvocationContext) -> bool {
     let history = ic.engine().history();
     let asks = |run: &NodePath| history.as_ref().and_then(|history| history.run(run)).is_some_and(RunRecord::asks_last);
     ic.engine().work_gate().wanted().iter().all(|(run, _)| asks(run))
 }
 
-/// Returns whether the bodies that a resume would run may have completed before: their nodes give nothing, so that no event shows it, and the
-/// app does not record it.
+/// Returns `true` if the bodies that a resume would run may have completed before: their nodes have no output, so no event shows it, and
+/// the app does not record completed runs.
 pub(crate) fn may_be_done(ic: &InvocationContext) -> bool {
     let history = ic.engine().history();
     let history = history.as_deref();
@@ -140,11 +142,11 @@ pub(crate) fn may_be_done(ic: &InvocationContext) -> bool {
         && wanted.iter().all(|(run, gives)| !gives && may_be_over(run))
 }
 
-/// Returns whether the last event of an invocation asks: a lane beside the question may have been cut off.
+/// Returns `true` if the last event of an invocation asks a question. A parallel lane may have been cut off.
 fn asked_last(ic: &InvocationContext) -> bool {
     let events = ic.events();
     let own = effective_events_of(&events, ic.invocation_id());
-    // A workflow notes behind its node's question how far it is.
+    // After a node's question its workflow may store a checkpoint.
     without_signals(&own).find(|event| !is_checkpoint(event)).is_some_and(|last| !last.questions().is_empty())
 }
 
@@ -154,12 +156,12 @@ fn open_questions_of(ic: &InvocationContext) -> Vec<Question> {
     open
 }
 
-/// Returns the last event of a run or its callers. A signal that a run has stored shows that it was at work.
+/// Returns the last event of a run or its callers. A signal that a run has stored is included: it shows that the run was at work.
 fn last_of_runs<'a>(own: &'a [&Arc<Event>]) -> Option<&'a Arc<Event>> {
     own.iter().rev().copied().find(|event| event.kept_signal().is_none() || event.is_signal_stored_by_run())
 }
 
-/// Iterates over the events of runs and their callers, the newest first: a kept signal says nothing about how far they are.
+/// Iterates over the events of runs and their callers, newest first, without kept signals, which say nothing about the progress.
 fn without_signals<'a>(own: &'a [&Arc<Event>]) -> impl Iterator<Item = &'a Arc<Event>> {
     own.iter().rev().copied().filter(|event| event.kept_signal().is_none())
 }

@@ -1,4 +1,4 @@
-//! Stores the signals that come while a run works, between the run's own events.
+//! Stores the signals that arrive while a run works, between the run's own events.
 
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ use crate::run::event_writer::Store;
 use crate::signals::incoming::{Incoming, Offered};
 use crate::signals::outgoing::Signal;
 
-/// Stores the signals that wait, unless a body waits for their names. Returns the first event that was stored; called again, the next one.
+/// Stores the next waiting signal and returns its event; call it again for the next one. Signals whose names a body waits for are not
+/// stored here, and repeated ones are skipped.
 ///
 /// # Errors
 /// The session is stale: the run has lost it.
@@ -31,7 +32,7 @@ pub(crate) async fn keep_next(
                     return Ok(stored);
                 }
             }
-            // Dropping the sender makes the caller look again.
+            // Dropping the sender makes the caller look at the session again.
             Err(RunError::Session(error)) if error.is_stale() => return Err(RunError::Session(error)),
             Err(error) => drop(sender.send(Err(error))),
         }
@@ -71,7 +72,8 @@ async fn keep(
     }
 }
 
-/// Returns the names of the signals for which open questions of the session wait: those of this run are known to its invocation.
+/// Returns the names of the signals that open questions of the session wait for. The questions that this run asks are known to its
+/// invocation.
 async fn asked_before(ic: &InvocationContext) -> Result<HashSet<String>, RunError> {
     let mut events = ic.events();
     // The run may have loaded the newest events only.
