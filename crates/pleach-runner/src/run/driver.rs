@@ -24,9 +24,9 @@ use crate::{RunError, RunRequest};
 /// Polls a run: opens and begins the invocation, drives it, and reports its failure to the plugins.
 pub(crate) struct Driver {
     phase: Phase,
-    /// `None` before the invocation is known, and for a run that joined another one.
+    /// The run's span; `None` before the invocation is known, and for a run that joined another one.
     span: Option<RunSpan>,
-    /// Declared after the phase so that it is dropped when nothing runs any more.
+    /// Declared after the phase, so that it is dropped when nothing runs any more.
     registration: Registration,
 }
 
@@ -39,7 +39,7 @@ enum Phase {
 /// A run whose invocation is known.
 struct Started {
     span: Option<RunSpan>,
-    /// `None` when the recorded result is all there is to return.
+    /// The next phase; `None` if the run only returns the recorded result.
     phase: Option<Phase>,
 }
 
@@ -60,10 +60,10 @@ async fn start(parts: Arc<RunnerParts>, request: Box<RunRequest>, run: Arc<Activ
     if run.is_closing() {
         return Ok(Started { span: None, phase: None });
     }
-    // Of a deadline, or of a signal with a key, which other processes answer by the same event.
+    // Deadlines and signals with a key have a fixed event id, so another process may store the same answer.
     let is_shared = request.message_id.is_some();
     match open_and_begin(&parts, request, &run).await {
-        // Answered meanwhile. Followers of the session must not take that for a failure.
+        // Answered in the meantime. Followers of the session must not see that as a failure.
         Err(Failure { error: RunError::AlreadyAnswered { invocation, .. }, span }) if is_shared => {
             if let Some(session) = run.key() {
                 run.set_outcome(Outcome::Elsewhere { session, invocation });
@@ -74,7 +74,7 @@ async fn start(parts: Arc<RunnerParts>, request: Box<RunRequest>, run: Arc<Activ
     }
 }
 
-/// Opens and begins; once more for answers whose session another writer has changed meanwhile.
+/// Opens and begins the invocation; for answers once more if another writer has changed the session in the meantime.
 async fn open_and_begin(
     parts: &Arc<RunnerParts>,
     request: Box<RunRequest>,
@@ -92,7 +92,7 @@ async fn open_and_begin(
     }
 }
 
-/// Begins an invocation whose answers another writer was before.
+/// Begins an invocation again after another writer changed the session first.
 async fn start_again(
     parts: &Arc<RunnerParts>,
     mut request: Box<RunRequest>,
@@ -101,19 +101,20 @@ async fn start_again(
     Failure { error, span }: Failure,
 ) -> Result<Started, Failure> {
     span.into_iter().for_each(|span| span.fail(&error));
-    // What was stored meanwhile may be the same answer.
+    // The other writer may have stored this very answer, so check again.
     let key = run.key().ok_or(error)?;
     request.observes = true;
     let opened = parts.open_entered(key, request, run).await?;
     begin_opened(parts, opened, run, shown, false).await
 }
 
-/// Returns whether another writer was first. Of the same event some backends see the id first.
+/// Returns `true` if another writer was first. If the same event is appended twice, some backends report the duplicate id before the
+/// stale revision.
 fn is_stale(error: &RunError) -> bool {
     matches!(error, RunError::Session(error) if error.is_stale() || matches!(error, SessionError::EventAlreadyExists { .. }))
 }
 
-/// Begins the invocation that was opened. `retries` when the caller tries again after a stale session.
+/// Begins the opened invocation. `retries` is true if the caller tries again after a stale session.
 async fn begin_opened(
     parts: &Arc<RunnerParts>,
     opened: Opened,
@@ -158,12 +159,13 @@ async fn return_recorded(
     run: &ActiveRun,
 ) -> Result<(), RunError> {
     recorded(parts, begun, difference, run).await?;
-    // Another message begins nothing, unless the invocation is done.
+    // Only now, because a request with a different message has failed above unless the invocation is done.
     run.begin(begun.ic.invocation_id());
     Ok(())
 }
 
-/// Ends a run whose answers another process has stored: with the recorded result, or because that process runs the invocation.
+/// Ends a run whose answers another process has stored: with the recorded result, or as [`RunEnd::Elsewhere`] if that process runs the
+/// invocation.
 async fn observe(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Result<(), RunError> {
     match recorded(parts, begun, None, run).await {
         Err(RunError::Unfinished { session, invocation }) => {
@@ -299,8 +301,7 @@ mod tests {
         size_of::<F>()
     }
 
-    /// Every run allocates both. What is larger than 1,032 bytes does not come from the cache of glibc's allocator, and has it
-    /// consolidate what is free.
+    /// Every run allocates both. Allocations above 1,032 bytes bypass glibc's thread cache and trigger a consolidation of free chunks.
     #[test]
     fn the_futures_of_a_run_are_small() {
         let sizes = [size(start), size(Invocation::run)];

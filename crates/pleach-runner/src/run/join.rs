@@ -18,7 +18,7 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// Joins a run, or returns `None` when it has ended.
+    /// Joins a run; returns `None` if it has ended.
     pub(crate) fn of(leader: Arc<ActiveRun>) -> Option<Self> {
         let reader = leader.seat.join()?;
         Some(Self { leader, reader })
@@ -35,7 +35,7 @@ impl Drop for Share {
     }
 }
 
-/// What a request that wants an invocation which has begun asks for otherwise than the first one.
+/// How a request to join an invocation differs from the request that started it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Difference {
     Message,
@@ -43,8 +43,8 @@ pub(crate) enum Difference {
 }
 
 impl Difference {
-    /// Finds what a run that wants to join another one asks for otherwise, as far as is known. A request with a message starts the
-    /// invocation again, one without repeats the request of the run that it joins.
+    /// Finds how the request of a run that wants to join another one differs, as far as it is known. A request with a message is compared
+    /// with the request that started the invocation, a request without one with the request of the run that it joins.
     pub(crate) fn between(leader: &ActiveRun, run: &ActiveRun) -> Option<Self> {
         let rights = run.state_rights();
         let state = kept(run.state_delta(), rights);
@@ -69,7 +69,7 @@ impl Difference {
     }
 }
 
-/// Returns the changes of state that are stored: not those that are temporary, nor those of keys that the caller may not change.
+/// Returns the changes of state that are stored: without temporary keys, and without keys that the caller may not change.
 pub(crate) fn kept(state_delta: &Map, rights: StateRights) -> Map {
     let mut kept = state_delta.clone();
     take_temp(&mut kept);
@@ -80,7 +80,7 @@ pub(crate) fn kept(state_delta: &Map, rights: StateRights) -> Map {
 /// Yields the events of the joined run to the reader of the caller's `run`.
 ///
 /// # Errors
-/// The error of the joined run; [`Difference::error`] when it has begun with another request.
+/// The error of the joined run; [`Difference::error`] if it was started by a different request.
 pub(crate) async fn joined(share: Share, run: Arc<ActiveRun>) -> Result<(), RunError> {
     let leader = share.leader();
     let mut begun = Some(Box::pin(leader.begun()));
@@ -105,7 +105,7 @@ pub(crate) async fn joined(share: Share, run: Arc<ActiveRun>) -> Result<(), RunE
             {
                 begun = None;
                 if let (Some(session), Some(invocation)) = (leader.key(), leader.invocation()) {
-                    // What a resumed invocation was started with was unknown when the caller joined.
+                    // If the leader resumes the invocation, the request that started it was unknown when the caller joined.
                     if let Some(difference) = Difference::between(leader, &run) {
                         return Poll::Ready(Some(Err(difference.error(session, invocation))));
                     }

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::run::state::ActiveRun;
 use crate::{RunError, RunEvent, SessionRef};
 
-/// How a run is admitted to its session.
+/// The way in which a run is admitted to its session.
 pub(crate) enum Admission {
     /// The run begins once these runs have ended.
     Own(Vec<Arc<ActiveRun>>),
@@ -28,9 +28,9 @@ pub(crate) struct ActiveRuns {
 #[derive(Default)]
 struct Inner {
     draining: bool,
-    /// By session id, which every request contains, in the order in which they began.
+    /// The runs by session id, which every request contains, in the order in which they began.
     runs: HashMap<SessionId, Vec<Arc<ActiveRun>>>,
-    /// The watchers of runs that begin in a session.
+    /// The receivers of runs that begin in a session.
     watchers: HashMap<SessionKey, Vec<UnboundedSender<StartedRun>>>,
 }
 
@@ -48,7 +48,7 @@ impl ActiveRuns {
     /// Adds a run that is about to begin.
     ///
     /// # Errors
-    /// [`RunError::Draining`].
+    /// [`RunError::Draining`] if the Runner is being drained.
     pub(crate) fn enter(&self, run: &Arc<ActiveRun>) -> Result<(), RunError> {
         let mut inner = self.inner();
         if inner.draining {
@@ -70,11 +70,10 @@ impl ActiveRuns {
     }
 
     /// Admits a run to a session. Runs of the session that only have a summary left are stopped; the detached ones among them
-    /// are returned so that the caller waits for them. A run that requests an active invocation joins that run instead.
+    /// are returned so that the caller waits for them. A run that requests an active invocation joins the run that has it.
     ///
     /// # Errors
-    /// [`RunError::Busy`] when a detached run is active in the session: it cannot be made to wait, so its next append would
-    /// fail.
+    /// [`RunError::Busy`] if a detached run is active in the session: it cannot be made to wait, so its next append would fail.
     pub(crate) fn admit(&self, run: &Arc<ActiveRun>, key: &SessionKey) -> Result<Admission, RunError> {
         let key = turn_key(key);
         let inner = self.inner();
@@ -94,8 +93,8 @@ impl ActiveRuns {
         Ok(Admission::Own(ending))
     }
 
-    /// Notes that a run has the session to itself, and notifies the watchers of the session. A run that is refused, loses the session before
-    /// it has stored anything, or only returns what is recorded, is never announced.
+    /// Notes that a run executes its invocation, and notifies the watchers of the session. A run is never announced if it is refused, loses
+    /// the session before it has stored anything, or only returns the recorded result.
     pub(crate) fn announce(&self, run: &Arc<ActiveRun>) {
         if run.executes() {
             return;
@@ -110,7 +109,7 @@ impl ActiveRuns {
         }
     }
 
-    /// Finds the run of this Runner that has an invocation; without one, `run` is noted as the one that has it.
+    /// Finds the run of this Runner that has an invocation. If there is none, notes on `run` that it has the invocation.
     pub(crate) fn lead_or_join(
         &self,
         run: &Arc<ActiveRun>,
@@ -131,7 +130,7 @@ impl ActiveRuns {
     /// Queues a run for a session.
     ///
     /// # Errors
-    /// [`RunError::Busy`] when `limit` runs are queued there already.
+    /// [`RunError::Busy`] if `limit` runs are already queued there.
     pub(crate) fn queue(&self, run: &Arc<ActiveRun>, key: &SessionKey, limit: usize) -> Result<(), RunError> {
         let key = turn_key(key);
         let inner = self.inner();
@@ -144,7 +143,7 @@ impl ActiveRuns {
         Ok(())
     }
 
-    /// Returns the run that a queued one must wait for: a detached run of the session, or a run queued earlier.
+    /// Returns the run that a queued run must wait for: the last run queued before it, or otherwise a detached run of the session.
     pub(crate) fn before(&self, run: &Arc<ActiveRun>, key: &SessionKey) -> Option<Arc<ActiveRun>> {
         let key = turn_key(key);
         let inner = self.inner();
@@ -169,21 +168,21 @@ impl ActiveRuns {
         runs.iter().filter(waits).filter(may_be).cloned().collect()
     }
 
-    /// Returns the run of a session: the detached one, or else the one that began last.
+    /// Returns the run of a session: the detached one, or the one that began last if none is detached.
     pub(crate) fn of(&self, key: &SessionKey) -> Option<Arc<ActiveRun>> {
         self.find(key, |_| true)
     }
 
-    /// Returns the detached run of a session among those that `counts` selects, or else the one that began last.
-    fn find(&self, key: &SessionKey, counts: impl Fn(&ActiveRun) -> bool) -> Option<Arc<ActiveRun>> {
+    /// Returns one of the runs of a session that `selects` accepts: the detached one, or the one that began last if none is detached.
+    fn find(&self, key: &SessionKey, selects: impl Fn(&ActiveRun) -> bool) -> Option<Arc<ActiveRun>> {
         let key = turn_key(key);
         let inner = self.inner();
-        let mut runs = inner.runs.get(&key.session_id)?.iter().filter(|run| run.is_in(&key) && counts(run));
+        let mut runs = inner.runs.get(&key.session_id)?.iter().filter(|run| run.is_in(&key) && selects(run));
         let last = runs.clone().next_back();
         runs.find(|run| run.is_detached()).or(last).cloned()
     }
 
-    /// Returns the run of a session whose nodes run: the detached one, or else the one that began last.
+    /// Returns the executing run of a session: the detached one, or the one that began last if none is detached.
     pub(crate) fn executing(&self, key: &SessionKey) -> Option<Arc<ActiveRun>> {
         self.find(key, ActiveRun::executes)
     }
@@ -192,7 +191,7 @@ impl ActiveRuns {
     pub(crate) fn watch(&self, key: &SessionKey) -> LaterRuns {
         let (sender, later) = unbounded_channel();
         let mut inner = self.inner();
-        // Those who have gone are known only here, and when a run begins.
+        // Closed watchers are removed only here, and when a run begins.
         inner.watchers.retain(|_, senders| {
             senders.retain(|sender| !sender.is_closed());
             !senders.is_empty()
@@ -202,12 +201,12 @@ impl ActiveRuns {
         later
     }
 
-    /// Calls `look` for each run.
-    pub(crate) fn each(&self, look: impl FnMut(&Arc<ActiveRun>)) {
-        self.inner().runs.values().flatten().for_each(look);
+    /// Calls `visit` for each run.
+    pub(crate) fn each(&self, visit: impl FnMut(&Arc<ActiveRun>)) {
+        self.inner().runs.values().flatten().for_each(visit);
     }
 
-    /// Returns whether further runs are refused.
+    /// Returns `true` if further runs are refused.
     pub(crate) fn is_draining(&self) -> bool {
         self.inner().draining
     }
@@ -302,7 +301,7 @@ mod tests {
         assert!(matches!(registry.queue(&run(&registry, None), &key(), 2), Err(RunError::Busy { .. })));
     }
 
-    // S30: the backends that trim ids trim what Python's `strip` does.
+    // S30: the backends that trim ids trim the same characters as Python's `strip`.
     #[test]
     fn session_ids_that_differ_in_blanks_share_their_turns() {
         let registry = ActiveRuns::default();
@@ -324,9 +323,9 @@ mod tests {
         assert!(matches!(registry.enter(&late), Err(RunError::Draining)));
     }
 
-    /// Issue 10 D5: closed watchers stayed until a run began in their session.
+    /// Otherwise closed watchers would stay until a run begins in their session.
     #[test]
-    fn d5_closed_watchers_are_removed() {
+    fn closed_watchers_are_removed_by_the_next_watch() {
         let registry = ActiveRuns::default();
         for session in ["s1", "s1", "s2", "s3"] {
             drop(registry.watch(&SessionKey::new("app", "ana", session)));

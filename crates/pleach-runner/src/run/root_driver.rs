@@ -14,7 +14,7 @@ use pleach_core::BoxFuture;
 use crate::run::state::ActiveRun;
 use crate::signals::incoming::Incoming;
 
-/// How often one poll of the run polls the root before it yields to the executor.
+/// The number of polls of the root within one poll of the run, before it yields to the executor.
 const POLL_BUDGET: usize = 32;
 
 /// Polls the root node of an invocation.
@@ -22,7 +22,7 @@ const POLL_BUDGET: usize = 32;
 /// Acknowledging an event wakes the node that sent it. The wake is passed on to the caller's task only while that task
 /// sleeps; otherwise the Runner polls the root anyway.
 pub(crate) struct RootDriver<'a> {
-    /// `None` once it has ended, because a completed future must not be polled again.
+    /// The root's future; `None` once it has ended, because a completed future must not be polled again.
     root: Option<BoxFuture<'a, RunResult>>,
     ended: Option<RunResult>,
     signal: Arc<Signal>,
@@ -47,7 +47,7 @@ impl Wake for Signal {
     }
 }
 
-/// Returns whether the run was aborted or must stop where it is.
+/// Returns `true` if the run was aborted or must stop where it is.
 pub(crate) fn must_stop(ic: &InvocationContext, run: &ActiveRun) -> bool {
     ic.is_aborted() || run.is_closing()
 }
@@ -72,8 +72,8 @@ impl<'a> RootDriver<'a> {
         Self { root: Some(root), ended: None, signal, waker }
     }
 
-    /// Polls until the root has sent an event, waits to run a first body, or has ended, or the run must stop or store a signal that is
-    /// `incoming`.
+    /// Polls until the root has sent an event, waits to run a first body, asks whether the run still has its session, or has ended; or
+    /// until the run must stop or store an `incoming` signal.
     pub(crate) async fn step(&mut self, ic: &InvocationContext, run: &ActiveRun, incoming: Option<&Incoming>) {
         // Most steps end in their first poll, and need no future that waits.
         let mut waits = None;
@@ -101,7 +101,7 @@ impl<'a> RootDriver<'a> {
         .await;
     }
 
-    /// Waits for `other`, such as an append, while the root makes progress.
+    /// Waits for `other`, such as an append, and polls the root in the meantime.
     pub(crate) async fn drive_while<F: Future>(&mut self, mut other: Pin<&mut F>) -> F::Output {
         poll_fn(|cx| {
             let result = other.as_mut().poll(cx);
@@ -113,7 +113,7 @@ impl<'a> RootDriver<'a> {
         .await
     }
 
-    /// Returns whether the root has ended, or ends right now.
+    /// Polls the root once and returns `true` if it has ended.
     pub(crate) async fn has_ended(&mut self) -> bool {
         poll_fn(|cx| {
             let _ = self.poll_root(cx, || false);
@@ -168,7 +168,7 @@ mod tests {
 
     /// Events of cancelled runs may still be pending when the root has ended.
     #[tokio::test]
-    async fn r640_what_is_stored_after_the_end_does_not_poll_the_root_again() {
+    async fn r640_an_append_after_the_end_does_not_poll_the_root_again() {
         let mut root = RootDriver::new(Box::pin(async { Ok(NodeEnd::Done(NodeResult::default())) }));
         root.drive_while(pin!(tokio::task::yield_now())).await;
         assert!(root.take_end().is_some());

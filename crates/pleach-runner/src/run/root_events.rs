@@ -19,7 +19,7 @@ use crate::run::state::ActiveRun;
 use crate::run::task::Shown;
 use crate::signals::during_run::keep_next;
 
-/// The root node while it runs, and what stores its events.
+/// The root node while it runs, together with the storing of its events.
 pub(crate) struct RootEvents<'a> {
     ic: &'a InvocationContext,
     parts: &'a Arc<RunnerParts>,
@@ -29,11 +29,11 @@ pub(crate) struct RootEvents<'a> {
     root: RootDriver<'a>,
     _served: Served<'a>,
     heartbeat: Option<Box<Heartbeat>>,
-    /// Those without a ticket were held back, and their nodes have continued.
+    /// The events to store next. An event without a ticket was held back, and its node has continued.
     to_store: VecDeque<(Option<Ticket>, Arc<Event>)>,
-    /// The event that was returned last, as its node receives it.
+    /// The last returned event, as its node receives it.
     unacknowledged: Option<(Ticket, Arc<Event>)>,
-    /// Whether a signal was returned last: further ones come before the events that the root has sent meanwhile.
+    /// Whether the last returned event was a signal: further signals come before the events that the root has sent in the meantime.
     keeps_signals: bool,
 }
 
@@ -63,13 +63,14 @@ impl<'a> RootEvents<'a> {
         }
     }
 
-    /// Returns the next stored event; the node that sent the one before continues. `None` when the root has ended or the run must stop.
+    /// Returns the next stored event, or `None` if the root has ended or the run must stop. The node that sent the previous event
+    /// continues.
     ///
     /// # Errors
-    /// The error of a plugin or the session service; nothing of the event is stored then.
+    /// The error of a plugin or the session service; the event is not stored then.
     pub(crate) async fn next(&mut self) -> Result<Option<Shown>, RunError> {
         if let Some((ticket, event)) = self.unacknowledged.take() {
-            // Events that other lanes have queued meanwhile are dropped (R1130).
+            // Events that other lanes have queued in the meantime are dropped (R1130).
             if self.must_stop() {
                 return Ok(None);
             }
@@ -118,7 +119,7 @@ impl<'a> RootEvents<'a> {
         must_stop(self.ic, self.run)
     }
 
-    /// Takes the next event to store, without a ticket if its node has continued.
+    /// Takes the next event to store. It has no ticket if its node has already continued.
     fn next_event(&mut self) -> Option<(Option<Ticket>, Arc<Event>)> {
         loop {
             if let Some(next) = self.to_store.pop_front() {
@@ -139,12 +140,12 @@ impl<'a> RootEvents<'a> {
         }
     }
 
-    /// Takes in events that were held back and have to be stored now.
+    /// Queues events that were held back and must be stored now.
     fn store_held(&mut self, held: Vec<Arc<Event>>) {
         self.to_store.extend(held.into_iter().map(|event| (None, event)));
     }
 
-    /// Stores the next event while the root makes progress. `None` when no event is left to store.
+    /// Stores the next event while the root makes progress. Returns `None` if no event is left to store.
     async fn store_next(&mut self) -> Result<Option<Shown>, RunError> {
         loop {
             let Some((ticket, event)) = self.next_event() else { return Ok(None) };
@@ -173,7 +174,7 @@ impl<'a> RootEvents<'a> {
         }
     }
 
-    /// Stores the next signal that waits, if a root that has not ended can take it.
+    /// Stores the next waiting signal, if the root has not ended and can still take it.
     async fn keep_signal(&mut self) -> Result<Option<Shown>, RunError> {
         let mut kept = None;
         if self.run.incoming.has_any() && !self.root.has_ended().await {
@@ -184,7 +185,7 @@ impl<'a> RootEvents<'a> {
         Ok(kept.map(Shown::message))
     }
 
-    /// Polls the root until there is something to do for it.
+    /// Polls the root until there is something to do, and stores a heartbeat if one is due first.
     async fn step(&mut self) -> Result<(), RunError> {
         let step = self.root.step(self.ic, self.run, Some(&self.run.incoming));
         match &mut self.heartbeat {
@@ -199,7 +200,7 @@ impl<'a> RootEvents<'a> {
     }
 }
 
-/// Steps that ask whether the run has its session are answered while this lives.
+/// Ends the answers to steps that ask whether the run still has its session, when it is dropped.
 struct Served<'a>(&'a InvocationContext);
 
 impl Drop for Served<'_> {
@@ -208,7 +209,7 @@ impl Drop for Served<'_> {
     }
 }
 
-/// Returns whether an event is a summary that was made before a prompt: it is no node's.
+/// Returns `true` if an event is a summary that was made before a prompt. Such an event does not belong to a node.
 fn is_summary(event: &Event) -> bool {
     event.path().is_root() && event.actions().compaction().is_some()
 }

@@ -28,13 +28,13 @@ use crate::run::task::Shown;
 pub(crate) struct Invocation {
     pub(crate) ic: Arc<InvocationContext>,
     pub(crate) engine: Arc<Engine>,
-    /// The way from the root agent to the agent that runs.
+    /// The names of the agents from the root agent down to the agent that runs.
     pub(crate) entry: Vec<SmolStr>,
     pub(crate) store: Store,
     pub(crate) input: NodeInput,
     /// The stored event of the message.
     pub(crate) user_event: Option<Arc<Event>>,
-    /// Drops what a resume would only repeat.
+    /// Drops events that a resume would only repeat.
     pub(crate) repeats: RepeatFilter,
 }
 
@@ -86,14 +86,14 @@ impl Invocation {
     }
 }
 
-/// Asks the plugins whether the run ends before its root begins, and stores the event that says so.
+/// Asks the plugins whether the run ends before its root begins. If so, stores and returns the event with their content.
 async fn stop_early(ic: &InvocationContext, store: &mut Store) -> Result<Option<Arc<Event>>, RunError> {
     let content = ic.engine().services().plugins.before_run(ic).await.map_err(RunError::Plugin)?;
     let Some(content) = content else { return Ok(None) };
     Ok(Some(store.take(ic, early_exit(ic, content)).await?.shown))
 }
 
-/// Returns how a run ends, whose root has ended with a result unless the run had to stop.
+/// Returns the outcome of a run. `ended` is the result of the root; `None` if the run had to stop before the root ended.
 fn outcome_of(
     parts: &RunnerParts,
     ic: &InvocationContext,
@@ -107,7 +107,7 @@ fn outcome_of(
     })
 }
 
-/// Sets the outcome of a run whose events are stored, and does what follows its end.
+/// Sets the outcome of a run whose events are stored, calls the plugins' `after_run` hooks and summarises the history.
 async fn finish(
     parts: &Arc<RunnerParts>,
     run: &Arc<ActiveRun>,
@@ -116,22 +116,22 @@ async fn finish(
     outcome: Outcome,
 ) -> Result<(), RunError> {
     keep_what_waits(parts, ic, &outcome);
-    // Also one that had nothing to do.
+    // Runs that had nothing to execute are announced as well.
     parts.active.announce(run);
     let succeeded = !matches!(outcome, Outcome::Aborted | Outcome::Cut(_));
     run.set_outcome(outcome);
     ic.engine().services().plugins.after_run(ic).await.map_err(RunError::Plugin)?;
     if let (Some(config), true) = (&parts.compaction, succeeded && store.has_stored() && !must_stop(ic, run)) {
         run.set_summing_up();
-        // After an abort a later invocation makes the summary.
+        // If the summary is aborted, a later invocation makes it.
         let compacting = Box::pin(config.compact(ic, store));
         future::select(compacting, pin!(stopped(ic, run))).await;
     }
     Ok(())
 }
 
-/// Keeps the deadlines of the questions that an invocation waits for, and forgets those that are answered. Of one that does not
-/// wait, forgets the credentials, too. One that was cut off keeps all: it is continued.
+/// Keeps the deadlines of the questions that an invocation waits for, and forgets the deadlines of answered ones. If the invocation does
+/// not wait for answers, its credentials are dropped as well. If the run was cut off, everything is kept for the resume.
 fn keep_what_waits(parts: &Arc<RunnerParts>, ic: &InvocationContext, outcome: &Outcome) {
     let (session, invocation) = (ic.session_key(), ic.invocation_id());
     let open: &[Question] = match outcome {
@@ -154,7 +154,7 @@ fn early_exit(ic: &InvocationContext, content: Content) -> Arc<Event> {
     Arc::new(event)
 }
 
-/// Returns whether a plugin ended the invocation with these events before it began.
+/// Returns `true` if a plugin ended the invocation with these events before its root node began.
 pub(crate) fn is_ended_by_plugin(own: &[&Arc<Event>]) -> bool {
     let last = own.iter().rev().find(|event| !event.is_from_user());
     last.is_some_and(|event| {

@@ -40,13 +40,12 @@ pub(crate) trait PollRun: Send {
     /// [`RunError::Draining`].
     fn enter(&mut self) -> Result<(), RunError>;
 
-    /// Polls the run until it has ended, or is pending: with an event that it has yielded ([`Seat::show`]), or because it waits. Not called
-    /// again after the end.
+    /// Polls the run. It is pending if it has yielded an event ([`Seat::show`]) or if it waits. Not called again after the end.
     fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<(), RunError>>;
 }
 
-/// The number of events that are queued for a reader or follower. Beyond it a reader misses fragments, and a follower reads
-/// the store.
+/// The number of events that are queued for a reader or follower. If more arrive, a reader misses fragments, and a follower reads the
+/// events from the store.
 pub(crate) const BACKLOG: usize = 256;
 
 /// Holds the driver of a run between two polls, and the queues of its readers.
@@ -57,10 +56,10 @@ pub(crate) struct Seat {
 
 #[derive(Default)]
 struct Inner {
-    /// `None` while a reader polls it, and after the end.
+    /// The driver of the run; `None` while a reader polls it, and after the end.
     driver: Option<Box<dyn PollRun>>,
     over: bool,
-    /// What the run yields in this poll; taken when the poll ends.
+    /// The event that the run yields in this poll; taken when the poll ends.
     yielded: Option<Shown>,
     /// The complete events so far, for callers that join.
     shown: Vec<Shown>,
@@ -95,7 +94,7 @@ impl Inner {
         self.readers.iter_mut().filter_map(|reader| reader.waker.take()).collect()
     }
 
-    /// Queues an item for all readers but `by`; returns the wakers to wake. A reader whose queue is full misses fragments.
+    /// Queues an item for all readers except `by`; returns the wakers to wake. A reader whose queue is full misses fragments.
     fn share(&mut self, by: u32, is_fragment: bool, item: impl Fn() -> Item) -> Vec<Waker> {
         let others = self.readers.iter_mut().filter(|reader| reader.id != by);
         let in_time = others.filter(|reader| !is_fragment || reader.queue.len() < BACKLOG);
@@ -124,13 +123,13 @@ impl Seat {
     }
 
     /// Yields an event to the readers; completes when one of them asks for the next event. Only the future that the driver polls may
-    /// call it, and not inside of a `select`: nothing but the next poll of the run wakes it.
+    /// call it, and not inside a `select`: only the next poll of the run wakes it.
     pub(crate) async fn show(&self, event: Shown) {
         self.inner().yielded = Some(event);
         pending!();
     }
 
-    /// Adds a reader, which gets all complete events from the beginning. Returns `None` when the run is over.
+    /// Adds a reader, which receives all complete events from the beginning. Returns `None` if the run is over.
     pub(crate) fn join(&self) -> Option<u32> {
         let mut inner = self.inner();
         if inner.over {
@@ -140,7 +139,7 @@ impl Seat {
         Some(inner.add(queue))
     }
 
-    /// Returns whether the run has more than one reader.
+    /// Returns `true` if the run has more than one reader.
     pub(crate) fn is_shared(&self) -> bool {
         self.inner().readers.len() > 1
     }
@@ -224,7 +223,7 @@ impl ActivePoll<'_> {
         self.driver.as_mut().map_or(Poll::Ready(Ok(())), |driver| driver.poll(cx))
     }
 
-    /// Puts the driver back unless the run has ended, and queues what it has yielded for the other readers. Returns it for this one.
+    /// Puts the driver back unless the run has ended. Returns the item that the run has yielded, and queues it for the other readers.
     fn end(mut self, alone: bool, polled: Poll<Result<(), RunError>>, waker: &Waker) -> Poll<Option<Item>> {
         let driver = self.driver.take();
         let mut inner = self.seat.inner();
@@ -239,7 +238,7 @@ impl ActivePoll<'_> {
                     // Once another reader joins and polls, the run no longer holds this reader's waker.
                     inner.wait(self.reader, waker);
                 }
-                // The run does not hold the waker of a reader that has joined meanwhile.
+                // The run does not hold the waker of a reader that has joined in the meantime.
                 if alone && inner.readers.len() > 1 { inner.take_wakers() } else { Vec::new() }
             }
             Poll::Ready(Some(Ok(shown))) => {
@@ -340,7 +339,7 @@ mod tests {
         (seat, reader, drops)
     }
 
-    /// What a reader gets until it has to wait.
+    /// Returns what a reader receives until it has to wait.
     fn read(seat: &Arc<Seat>, reader: u32) -> String {
         let mut cx = TaskContext::from_waker(Waker::noop());
         let mut read = Vec::new();
