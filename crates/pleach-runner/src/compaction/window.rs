@@ -77,7 +77,7 @@ mod tests {
         for (rule, text, interval, overlap, expected) in [
             ("too few invocations", "ab", 3, 0, ""),
             ("enough invocations", "abc", 3, 0, "abc"),
-            ("several events of one invocation count once", "aab", 3, 0, ""),
+            ("several events of one invocation are counted once", "aab", 3, 0, ""),
             ("nothing new since the summary", "abc|", 1, 0, ""),
             ("only what is new", "abc|de", 2, 0, "de"),
             ("with the invocations before it", "abc|de", 2, 1, "cde"),

@@ -70,7 +70,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Lists all questions when it is time, and looks for new ones meanwhile: a look that waits or fails does not keep the listing back.
+    /// Lists all questions when it is time, and reads new ones independently: a slow or failing read does not delay the listing.
     async fn look(&mut self, runner: &Arc<RunnerParts>, now: f64) -> Result<(), RunError> {
         let mut listed = Ok(());
         if let Some(listing) = self.listing.take_if(|listing| listing.is_finished()) {

@@ -156,7 +156,7 @@ impl Shared {
         self.state().resting.insert(due.clone(), again);
     }
 
-    /// Notes that a deadline is no longer being answered.
+    /// Marks that the question of a deadline is no longer being answered.
     pub(crate) fn fired(&self, due: &Due) {
         self.state().firing.remove(due);
     }

@@ -82,7 +82,7 @@ pub(crate) enum Refusal {
 ///
 /// # Errors
 /// A named invocation without events and without a message to start it; an aborted invocation that would continue. Sending the
-/// first message of an aborted invocation again is no error: it returns the recorded end.
+/// first message of an aborted invocation again is not an error: it returns the recorded end.
 pub(crate) fn decide(facts: Facts<'_>) -> Result<Start, Refusal> {
     let Facts { message, answer, task, is_named, progress, .. } = facts;
     if message.is_none() && is_named && !progress.resumes() {

@@ -132,7 +132,7 @@ pub enum RunError {
     Answer {
         /// The question's id.
         id: String,
-        /// The dotted path of the field that does not fit, such as `items.0.count`; `None` when it is the answer itself.
+        /// The dotted path of the field that does not fit, such as `items.0.count`; `None` if it is the answer itself.
         field: Option<String>,
         /// What does not fit.
         reason: String,
@@ -161,7 +161,7 @@ pub enum RunError {
         /// The run that failed.
         path: NodePath,
     },
-    /// The run has paused: these questions are open. Sleeps and waits for signals are questions, too.
+    /// The run has paused: these questions are open. Sleeps and waits for signals are questions as well.
     #[error(
         "the run has paused; open questions: {}. Answer people's questions with `Runner::answer` and send signals with \
          `Runner::signal`; sleeps end by themselves",

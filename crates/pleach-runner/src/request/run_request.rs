@@ -151,7 +151,7 @@ impl RunRequest {
         self
     }
 
-    /// Returns whether the message answers questions.
+    /// Returns `true` if the message answers questions.
     pub(crate) fn answers(&self) -> bool {
         self.message.as_ref().is_some_and(|message| message.function_responses().next().is_some())
     }

@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(held(false, &[]).release().len(), 1);
         assert_eq!(held(false, &[]).end(false).len(), 1);
         assert_eq!(held(false, &[]).end(true).len(), 0, "the run waits");
-        assert_eq!(held(true, &[&end()]).end(false).len(), 0, "the end is recorded, and the answer was, too");
+        assert_eq!(held(true, &[&end()]).end(false).len(), 0, "the end and the answer are already recorded");
         assert_eq!(held(false, &[&end()]).end(false).len(), 1, "a plain resume repeats its end, as google-adk does");
     }
 }
