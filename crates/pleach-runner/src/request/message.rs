@@ -36,8 +36,7 @@ impl Message {
 }
 
 fn no_json() -> Unstorable {
-    let reason =
-        "its data cannot be written as JSON, for example a NaN or a map whose keys are not strings: send another value";
+    let reason = "its data has no JSON form, such as a NaN or a map whose keys are not strings: send another value";
     Unstorable { field: "message".to_owned(), reason }
 }
 

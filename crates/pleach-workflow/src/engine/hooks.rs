@@ -1,4 +1,4 @@
-//! The hooks of plugins around the runs of nodes. Apps without plugins never come here.
+//! Calls the hooks of plugins around the runs of nodes. Apps without plugins never use this module.
 
 use std::borrow::Cow;
 use std::future::ready;
@@ -38,7 +38,7 @@ pub(super) fn run<'a>(node: &'a dyn Node, ctx: Context, input: NodeInput) -> Box
     })
 }
 
-/// Returns the notification of a failed attempt; `None` without plugins.
+/// Returns the notification of a failed attempt, or `None` without plugins.
 pub(super) fn on_error<'a>(spec: &'a NodeSpec, ctx: &Context, error: &NodeError) -> Option<BoxFuture<'a, ()>> {
     if services(ctx).plugins.is_empty() {
         return None;
@@ -47,20 +47,20 @@ pub(super) fn on_error<'a>(spec: &'a NodeSpec, ctx: &Context, error: &NodeError)
     Some(Box::pin(async move { services(&ctx).plugins.on_node_error(spec, &ctx, &error).await }))
 }
 
-/// Returns whether a run is a workflow that a resume continues: its body has begun before.
+/// Returns `true` if a run is a workflow that a resume continues: its body has begun before.
 pub(super) fn is_continued(spec: &NodeSpec, ctx: &Context) -> bool {
     let is_known = || ctx.invocation().engine().history().is_some_and(|known| known.run(ctx.node_path()).is_some());
     spec.kind == NodeKind::Workflow && is_known()
 }
 
-/// Notifies the plugins of the end of a run that waits for nothing. `waits`: without an output it waits for one.
+/// Notifies the plugins of the end of a run, unless the run still waits. `waits` is true if a run without an output waits for one.
 async fn notify(spec: &NodeSpec, ctx: &Context, output: Option<&Value>, waits: bool) {
     if ctx.interrupt_ids().is_empty() && !(waits && output.is_none()) && !is_replayed(spec, ctx) {
         services(ctx).plugins.after_node(spec, ctx, output).await;
     }
 }
 
-/// Returns whether a run is a workflow that had completed before the resume.
+/// Returns `true` if a run is a workflow that had completed before the resume.
 fn is_replayed(spec: &NodeSpec, ctx: &Context) -> bool {
     let invocation = ctx.invocation().engine();
     let had_completed = || invocation.history().is_some_and(|known| known.is_complete(ctx.node_path()));
@@ -68,7 +68,7 @@ fn is_replayed(spec: &NodeSpec, ctx: &Context) -> bool {
         && (invocation.work_gate().is_closed() || (!ctx.engine().executes() && had_completed()))
 }
 
-/// Returns the output that the end of a body gives, or that the run has given before.
+/// Returns the output that the body returns at its end, or the output that the run has emitted before.
 fn output_of<'f>(last: Option<&'f Yield>, ctx: &Context) -> Option<Cow<'f, Value>> {
     match last {
         Some(Yield::Output(output)) => Some(Cow::Borrowed(output)),

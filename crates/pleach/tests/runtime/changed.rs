@@ -60,7 +60,7 @@ async fn a_node_that_is_gone_or_renamed_is_named_and_nothing_runs() {
         let lines = answered(&sessions, workflow(&calls, "wf", names, "first")).await;
         let expected = format!(
             "! WorkflowChangedError: Workflow 'wf' has changed since its run 'wf@1' was recorded: node '{gone}' has run, \
-             and is not in it any more. \
+             but is no longer in the workflow. \
              Resume with the workflow that recorded it, or start a new invocation."
         );
         assert_eq!(lines, [expected]);
@@ -74,7 +74,7 @@ async fn an_edge_that_no_longer_leads_there_is_named_and_nothing_runs() {
     let sessions = paused(workflow(&Calls::default(), "wf", NAMES, "first")).await;
     let lines = answered(&sessions, workflow(&calls, "wf", NAMES, "elsewhere")).await;
     let expected = "! WorkflowChangedError: Workflow 'wf' has changed since its run 'wf@1' was recorded: node 'ask' has run, \
-                    and no edge leads to it any more over what has happened. \
+                    but no edge leads to it any more along the recorded routes. \
                     Resume with the workflow that recorded it, or start a new invocation.";
     assert_eq!((lines, calls.load(Ordering::Relaxed)), (vec![expected.to_owned()], 0));
 }
@@ -232,8 +232,8 @@ async fn an_answer_of_a_changed_type_is_refused_with_the_remedy() {
     let session = sessions.get_session(&crate::support::key(), Default::default()).await.unwrap().unwrap();
     let id = session.events[0].invocation_id().clone();
     let resumed = trace(runner(asks::<Order>(false)).resume("ana", "s1", id.clone())).await;
-    let text = "! WorkflowChangedError: Workflow 'wf' has changed since its run 'wf@1' was recorded: node 'ask' has run, and the \
-                answer that it got does not fit its answer type any more (struct Order is wanted). Resume with the workflow that \
+    let text = "! WorkflowChangedError: Workflow 'wf' has changed since its run 'wf@1' was recorded: node 'ask' has run, but its \
+                recorded answer does not fit its answer type any more (struct Order is wanted). Resume with the workflow that \
                 recorded it, or start a new invocation.";
     assert_eq!(resumed, [text]);
     assert_eq!(trace(runner(asks::<i64>(false)).resume("ana", "s1", id)).await, ["wf@1/take@1: 5"]);

@@ -184,7 +184,7 @@ fn free_choice() -> impl Node {
 
 #[test]
 fn a_join_of_routes_that_exclude_each_other_is_refused() {
-    let text = "Join 'both' can never run: of its predecessors 'a' and 'b' only one runs, as node 'choose' chooses. Use a \
+    let text = "Join 'both' can never run: it waits for 'a' and 'b', but node 'choose' routes to only one of them. Use a \
                 plain node instead of the join.";
     let error = joined(free_choice(), ["x".into(), DEFAULT]).err().unwrap();
     assert_eq!(messages(&error), [("idle_join", text)]);
