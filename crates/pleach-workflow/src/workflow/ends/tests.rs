@@ -86,7 +86,7 @@ const ROWS: &[Row] = &[
         &[Ended(2, OWN, 0, "y"), Ended(1, OWN, 1, "x"), Takes(&["x"]), Replayed(3, "a"), Takes(&["a"]), Takes(&["y"])],
     ),
     Row(
-        "resume: nothing executed counts before a nested workflow has shown whether it had completed",
+        "resume: no executed run is handled before a nested workflow has shown whether it had completed",
         &[3],
         &[
             Nested("w", 3),
