@@ -20,7 +20,7 @@ pub(crate) struct Share {
 impl Share {
     /// Joins a run; returns `None` if it has ended.
     pub(crate) fn of(leader: Arc<ActiveRun>) -> Option<Self> {
-        let reader = leader.seat.join()?;
+        let reader = leader.task.join()?;
         Some(Self { leader, reader })
     }
 
@@ -31,7 +31,7 @@ impl Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.leader.seat.leave(self.reader);
+        self.leader.task.leave(self.reader);
     }
 }
 
@@ -99,7 +99,7 @@ pub(crate) async fn joined(share: Share, run: Arc<ActiveRun>) -> Result<(), RunE
                 aborted = None;
                 leader.abort();
             }
-            let next = leader.seat.poll_next(share.reader, cx);
+            let next = leader.task.poll_next(share.reader, cx);
             if let Some(known) = &mut begun
                 && pin!(known).poll(cx).is_ready()
             {
@@ -115,7 +115,7 @@ pub(crate) async fn joined(share: Share, run: Arc<ActiveRun>) -> Result<(), RunE
             next
         });
         match next.await {
-            Some(item) => run.seat.show(item?).await,
+            Some(item) => run.task.yield_event(item?).await,
             None => break,
         }
     }

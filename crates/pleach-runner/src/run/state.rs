@@ -12,7 +12,7 @@ use tokio::sync::{Notify, broadcast};
 
 use crate::request::message::as_user;
 use crate::run::outcome::{Outcome, RunEnd};
-use crate::run::task::{BACKLOG, Seat};
+use crate::run::task::{BACKLOG, RunTask};
 use crate::signals::incoming::{Incoming, Offered};
 use crate::signals::outgoing::Signal;
 use crate::{RunError, RunEvent, RunRequest, SessionRef};
@@ -37,7 +37,7 @@ pub(crate) struct ActiveRun {
     /// The signals that the run stores while it works.
     pub(crate) incoming: Incoming,
     /// The future of the run, and its readers.
-    pub(crate) seat: Arc<Seat>,
+    pub(crate) task: Arc<RunTask>,
     /// Wakes the run when it must stop, or store a signal, while it waits for its root node.
     pub(crate) stopper: AtomicWaker,
     inner: Mutex<Inner>,
@@ -102,7 +102,7 @@ impl ActiveRun {
             summing_up: AtomicBool::new(false),
             followed: AtomicBool::new(false),
             incoming: Incoming::default(),
-            seat: Arc::default(),
+            task: Arc::default(),
             stopper: AtomicWaker::new(),
             inner: Mutex::new(Inner { first, ..Inner::default() }),
             changed: Notify::new(),

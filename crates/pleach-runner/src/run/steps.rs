@@ -57,12 +57,12 @@ impl Invocation {
     pub(crate) async fn run(mut self: Box<Self>, parts: Arc<RunnerParts>, run: Arc<ActiveRun>) -> Result<(), RunError> {
         let Self { ic, engine, entry, store, input, user_event, repeats } = &mut *self;
         if let Some(event) = user_event.take() {
-            run.seat.show(Shown::message(event)).await;
+            run.task.yield_event(Shown::message(event)).await;
         }
         let early_exit = stop_early(ic, store).await?;
         let outcome = match early_exit {
             Some(event) => {
-                run.seat.show(Shown::event(event)).await;
+                run.task.yield_event(Shown::event(event)).await;
                 outcome_of(&parts, ic, &run, Some(Ok(NodeEnd::Done(NodeResult::default()))))?
             }
             None => {
@@ -70,7 +70,7 @@ impl Invocation {
                 let root = Box::pin(engine.run_root(&root_ctx, &*parts.root, entry, std::mem::take(input)));
                 let mut events = RootEvents::new(ic, &parts, &run, store, repeats, root);
                 while let Some(shown) = events.next().await? {
-                    run.seat.show(shown).await;
+                    run.task.yield_event(shown).await;
                 }
                 outcome_of(&parts, ic, &run, events.into_end())?
             }
@@ -79,7 +79,7 @@ impl Invocation {
             let events = abort_events(&ic.events(), ic.invocation_id(), &parts.root.spec().name);
             for event in events.into_iter().map(Arc::new) {
                 let stored = store.close(ic, event).await?;
-                run.seat.show(Shown::event(stored)).await;
+                run.task.yield_event(Shown::event(stored)).await;
             }
         }
         finish(&parts, &run, ic, store, outcome).await

@@ -61,7 +61,7 @@ impl Run {
         let request = Box::new(request.bounded());
         let run = Arc::new(ActiveRun::new(&request, !parts.services.plugins.is_empty()));
         let echo = request.yield_user_message;
-        let reader = run.seat.open(Driver::new(Arc::clone(&parts), request, Arc::clone(&run)));
+        let reader = run.task.open(Driver::new(Arc::clone(&parts), request, Arc::clone(&run)));
         Self { run, parts, reader, echo, over: false, fragments_of: HashSet::new(), reply: String::new() }
     }
 
@@ -105,7 +105,7 @@ impl Run {
     /// Dropping the future drops the run.
     // R1114
     pub async fn close(self) -> Result<(), RunError> {
-        if self.run.seat.is_shared() {
+        if self.run.task.is_shared() {
             return Ok(());
         }
         self.run.cut();
@@ -123,7 +123,7 @@ impl Run {
     pub fn detach(self) -> Detached {
         let (parts, run) = (Arc::clone(&self.parts), Arc::clone(&self.run));
         run.set_detached();
-        let entered = run.seat.enter();
+        let entered = run.task.enter();
         Detached::new(parts, Arc::clone(&run), async move {
             entered?;
             let end = self.finish().await;
@@ -204,7 +204,7 @@ impl Stream for Run {
         // other tasks run and a time-out around `next` is checked.
         let budget = ready!(poll_proceed(cx));
         while !self.over {
-            let item = ready!(self.run.seat.poll_next(self.reader, cx));
+            let item = ready!(self.run.task.poll_next(self.reader, cx));
             budget.made_progress();
             self.over = !matches!(item, Some(Ok(_)));
             match item {
@@ -218,7 +218,7 @@ impl Stream for Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        self.run.seat.leave(self.reader);
+        self.run.task.leave(self.reader);
     }
 }
 

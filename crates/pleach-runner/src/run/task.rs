@@ -1,4 +1,4 @@
-//! [`Seat`]: a run and its readers.
+//! [`RunTask`]: a run and its readers.
 //!
 //! The reader that asks for the next event polls the run. Its events are queued for the other readers, so a run makes
 //! progress while any reader polls it, and is cancelled when the last one leaves.
@@ -40,7 +40,7 @@ pub(crate) trait PollRun: Send {
     /// [`RunError::Draining`].
     fn enter(&mut self) -> Result<(), RunError>;
 
-    /// Polls the run. It is pending if it has yielded an event ([`Seat::show`]) or if it waits. Not called again after the end.
+    /// Polls the run. It is pending if it has yielded an event ([`RunTask::yield_event`]) or if it waits. Not called again after the end.
     fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<(), RunError>>;
 }
 
@@ -50,7 +50,7 @@ pub(crate) const BACKLOG: usize = 256;
 
 /// Holds the driver of a run between two polls, and the queues of its readers.
 #[derive(Default)]
-pub(crate) struct Seat {
+pub(crate) struct RunTask {
     inner: Mutex<Inner>,
 }
 
@@ -109,7 +109,7 @@ impl Inner {
     }
 }
 
-impl Seat {
+impl RunTask {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         // No user code runs while the lock is held.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
@@ -124,7 +124,7 @@ impl Seat {
 
     /// Yields an event to the readers; completes when one of them asks for the next event. Only the future that the driver polls may
     /// call it, and not inside a `select`: only the next poll of the run wakes it.
-    pub(crate) async fn show(&self, event: Shown) {
+    pub(crate) async fn yield_event(&self, event: Shown) {
         self.inner().yielded = Some(event);
         pending!();
     }
@@ -177,7 +177,7 @@ impl Seat {
     }
 }
 
-impl Seat {
+impl RunTask {
     /// Polls the next event for a reader. The reader polls the run itself unless another one is polling it.
     pub(crate) fn poll_next(self: &Arc<Self>, reader: u32, cx: &mut TaskContext<'_>) -> Poll<Option<Item>> {
         let mut inner = self.inner();
@@ -200,7 +200,7 @@ impl Seat {
         }
         drop(inner);
         let Some(driver) = driver else { return Poll::Pending };
-        let mut poll = ActivePoll { seat: self, reader, driver: Some(driver) };
+        let mut poll = ActivePoll { task: self, reader, driver: Some(driver) };
         let polled = if alone {
             poll.poll(cx)
         } else {
@@ -213,7 +213,7 @@ impl Seat {
 
 /// One poll of a run by a reader.
 struct ActivePoll<'a> {
-    seat: &'a Arc<Seat>,
+    task: &'a Arc<RunTask>,
     reader: u32,
     driver: Option<Box<dyn PollRun>>,
 }
@@ -226,7 +226,7 @@ impl ActivePoll<'_> {
     /// Puts the driver back unless the run has ended. Returns the item that the run has yielded, and queues it for the other readers.
     fn end(mut self, alone: bool, polled: Poll<Result<(), RunError>>, waker: &Waker) -> Poll<Option<Item>> {
         let driver = self.driver.take();
-        let mut inner = self.seat.inner();
+        let mut inner = self.task.inner();
         let item = match polled {
             Poll::Ready(ended) => Poll::Ready(ended.err().map(Err)),
             Poll::Pending => inner.yielded.take().map_or(Poll::Pending, |shown| Poll::Ready(Some(Ok(shown)))),
@@ -271,7 +271,7 @@ impl Drop for ActivePoll<'_> {
     /// A panic in the run ends the run for all readers.
     fn drop(&mut self) {
         let Some(driver) = self.driver.take() else { return };
-        let mut inner = self.seat.inner();
+        let mut inner = self.task.inner();
         let invocation = inner.shown.first().map(|shown| shown.event.invocation_id().clone());
         inner.close();
         let wakers = inner.share(self.reader, false, || Err(RunError::Cut { invocation: invocation.clone() }));
@@ -282,12 +282,12 @@ impl Drop for ActivePoll<'_> {
 }
 
 /// Wakes all readers of a run.
-struct WakeAll(Weak<Seat>);
+struct WakeAll(Weak<RunTask>);
 
 impl Wake for WakeAll {
     fn wake(self: Arc<Self>) {
-        let Some(seat) = self.0.upgrade() else { return };
-        let wakers = seat.inner().take_wakers();
+        let Some(task) = self.0.upgrade() else { return };
+        let wakers = task.inner().take_wakers();
         wakers.into_iter().for_each(Waker::wake);
     }
 }
@@ -302,7 +302,7 @@ mod tests {
 
     /// Yields events of these authors, then an error if there is one, then the end. Counts drops.
     struct Script {
-        seat: Weak<Seat>,
+        task: Weak<RunTask>,
         authors: VecDeque<&'static str>,
         error: Option<RunError>,
         drops: Arc<AtomicUsize>,
@@ -319,8 +319,8 @@ mod tests {
             };
             if author != "pending" {
                 let event = Event::from_author(author).with_partial(author == "fragment");
-                let seat = self.seat.upgrade().unwrap();
-                assert!(pin!(seat.show(Shown::event(Arc::new(event)))).poll(cx).is_pending());
+                let task = self.task.upgrade().unwrap();
+                assert!(pin!(task.yield_event(Shown::event(Arc::new(event)))).poll(cx).is_pending());
             }
             Poll::Pending
         }
@@ -332,19 +332,19 @@ mod tests {
         }
     }
 
-    fn run(authors: &[&'static str], error: Option<RunError>) -> (Arc<Seat>, u32, Arc<AtomicUsize>) {
-        let (seat, drops) = (Arc::new(Seat::default()), Arc::new(AtomicUsize::new(0)));
-        let (authors, weak) = (authors.iter().copied().collect(), Arc::downgrade(&seat));
-        let reader = seat.open(Script { seat: weak, authors, error, drops: Arc::clone(&drops) });
-        (seat, reader, drops)
+    fn run(authors: &[&'static str], error: Option<RunError>) -> (Arc<RunTask>, u32, Arc<AtomicUsize>) {
+        let (task, drops) = (Arc::new(RunTask::default()), Arc::new(AtomicUsize::new(0)));
+        let (authors, weak) = (authors.iter().copied().collect(), Arc::downgrade(&task));
+        let reader = task.open(Script { task: weak, authors, error, drops: Arc::clone(&drops) });
+        (task, reader, drops)
     }
 
     /// Returns what a reader receives until it has to wait.
-    fn read(seat: &Arc<Seat>, reader: u32) -> String {
+    fn read(task: &Arc<RunTask>, reader: u32) -> String {
         let mut cx = TaskContext::from_waker(Waker::noop());
         let mut read = Vec::new();
         loop {
-            match seat.poll_next(reader, &mut cx) {
+            match task.poll_next(reader, &mut cx) {
                 Poll::Ready(Some(Ok(shown))) => read.push(shown.event.author().to_owned()),
                 Poll::Ready(Some(Err(error))) => read.push(error.code().to_owned()),
                 Poll::Ready(None) => {
@@ -359,32 +359,32 @@ mod tests {
 
     #[test]
     fn every_reader_gets_every_complete_event_whoever_polls() {
-        let (seat, first, drops) = run(&["a", "fragment", "pending", "b", "fragment", "pending", "c"], None);
-        assert_eq!(read(&seat, first), "a fragment");
-        let second = seat.join().unwrap();
-        assert_eq!(read(&seat, second), "a b fragment", "the fragment before it joined is missing");
-        assert_eq!(read(&seat, first), "b fragment c end");
-        assert_eq!(read(&seat, second), "c end");
-        assert!(seat.join().is_none(), "a run that is over cannot be joined");
+        let (task, first, drops) = run(&["a", "fragment", "pending", "b", "fragment", "pending", "c"], None);
+        assert_eq!(read(&task, first), "a fragment");
+        let second = task.join().unwrap();
+        assert_eq!(read(&task, second), "a b fragment", "the fragment before it joined is missing");
+        assert_eq!(read(&task, first), "b fragment c end");
+        assert_eq!(read(&task, second), "c end");
+        assert!(task.join().is_none(), "a run that is over cannot be joined");
         assert_eq!(drops.load(Ordering::Relaxed), 1);
     }
 
     #[test]
     fn an_error_reaches_all_readers_and_ends_the_run() {
-        let (seat, first, _) = run(&["a"], Some(RunError::Draining));
-        let second = seat.join().unwrap();
-        assert_eq!(read(&seat, first), "a RunnerDrainingError end");
-        assert_eq!(read(&seat, second), "a RunnerDrainingError end");
+        let (task, first, _) = run(&["a"], Some(RunError::Draining));
+        let second = task.join().unwrap();
+        assert_eq!(read(&task, first), "a RunnerDrainingError end");
+        assert_eq!(read(&task, second), "a RunnerDrainingError end");
     }
 
     #[test]
     fn the_last_reader_that_leaves_drops_the_run() {
-        let (seat, first, drops) = run(&["a", "b"], None);
-        let second = seat.join().unwrap();
-        seat.leave(first);
+        let (task, first, drops) = run(&["a", "b"], None);
+        let second = task.join().unwrap();
+        task.leave(first);
         assert_eq!(drops.load(Ordering::Relaxed), 0);
-        seat.leave(second);
+        task.leave(second);
         assert_eq!(drops.load(Ordering::Relaxed), 1);
-        assert!(seat.join().is_none());
+        assert!(task.join().is_none());
     }
 }
