@@ -16,7 +16,7 @@ use crate::run::heartbeat::Heartbeat;
 use crate::run::repeat_filter::RepeatFilter;
 use crate::run::root_driver::{RootDriver, must_stop};
 use crate::run::state::ActiveRun;
-use crate::run::task::Shown;
+use crate::run::task::Yielded;
 use crate::signals::during_run::keep_next;
 
 /// The root node while it runs, together with the storing of its events.
@@ -68,7 +68,7 @@ impl<'a> RootEvents<'a> {
     ///
     /// # Errors
     /// The error of a plugin or the session service; the event is not stored then.
-    pub(crate) async fn next(&mut self) -> Result<Option<Shown>, RunError> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Yielded>, RunError> {
         if let Some((ticket, event)) = self.unacknowledged.take() {
             // Events that other lanes have queued in the meantime are dropped (R1130).
             if self.must_stop() {
@@ -146,7 +146,7 @@ impl<'a> RootEvents<'a> {
     }
 
     /// Stores the next event while the root makes progress. Returns `None` if no event is left to store.
-    async fn store_next(&mut self) -> Result<Option<Shown>, RunError> {
+    async fn store_next(&mut self) -> Result<Option<Yielded>, RunError> {
         loop {
             let Some((ticket, event)) = self.next_event() else { return Ok(None) };
             let queue = self.ic.engine().queue();
@@ -170,19 +170,19 @@ impl<'a> RootEvents<'a> {
                     self.unacknowledged = Some((ticket, original));
                 }
             }
-            return Ok(Some(Shown::event(shown)));
+            return Ok(Some(Yielded::event(shown)));
         }
     }
 
     /// Stores the next waiting signal, if the root has not ended and can still take it.
-    async fn keep_signal(&mut self) -> Result<Option<Shown>, RunError> {
+    async fn keep_signal(&mut self) -> Result<Option<Yielded>, RunError> {
         let mut kept = None;
         if self.run.incoming.has_any() && !self.root.has_ended().await {
             let keeping = Box::pin(keep_next(&self.run.incoming, self.ic, self.store));
             kept = self.root.drive_while(pin!(keeping)).await?;
         }
         self.keeps_signals = kept.is_some();
-        Ok(kept.map(Shown::message))
+        Ok(kept.map(Yielded::message))
     }
 
     /// Polls the root until there is something to do, and stores a heartbeat if one is due first.

@@ -22,7 +22,7 @@ use crate::run::repeat_filter::RepeatFilter;
 use crate::run::root_driver::{must_stop, stopped};
 use crate::run::root_events::RootEvents;
 use crate::run::state::ActiveRun;
-use crate::run::task::Shown;
+use crate::run::task::Yielded;
 
 /// An invocation that is ready to run its root node.
 pub(crate) struct Invocation {
@@ -57,12 +57,12 @@ impl Invocation {
     pub(crate) async fn run(mut self: Box<Self>, parts: Arc<RunnerParts>, run: Arc<ActiveRun>) -> Result<(), RunError> {
         let Self { ic, engine, entry, store, input, user_event, repeats } = &mut *self;
         if let Some(event) = user_event.take() {
-            run.task.yield_event(Shown::message(event)).await;
+            run.task.yield_event(Yielded::message(event)).await;
         }
         let early_exit = stop_early(ic, store).await?;
         let outcome = match early_exit {
             Some(event) => {
-                run.task.yield_event(Shown::event(event)).await;
+                run.task.yield_event(Yielded::event(event)).await;
                 outcome_of(&parts, ic, &run, Some(Ok(NodeEnd::Done(NodeResult::default()))))?
             }
             None => {
@@ -79,7 +79,7 @@ impl Invocation {
             let events = abort_events(&ic.events(), ic.invocation_id(), &parts.root.spec().name);
             for event in events.into_iter().map(Arc::new) {
                 let stored = store.close(ic, event).await?;
-                run.task.yield_event(Shown::event(stored)).await;
+                run.task.yield_event(Yielded::event(stored)).await;
             }
         }
         finish(&parts, &run, ic, store, outcome).await

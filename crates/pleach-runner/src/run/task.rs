@@ -14,13 +14,13 @@ use crate::RunError;
 
 /// An event that a run yields.
 #[derive(Clone, Debug)]
-pub(crate) struct Shown {
+pub(crate) struct Yielded {
     pub(crate) event: Arc<Event>,
     /// Whether it is the user's message, which is yielded only on request.
     pub(crate) is_message: bool,
 }
 
-impl Shown {
+impl Yielded {
     pub(crate) fn event(event: Arc<Event>) -> Self {
         Self { event, is_message: false }
     }
@@ -30,7 +30,7 @@ impl Shown {
     }
 }
 
-pub(crate) type Item = Result<Shown, RunError>;
+pub(crate) type Item = Result<Yielded, RunError>;
 
 /// Polls a run. Implemented by the driver.
 pub(crate) trait PollRun: Send {
@@ -60,9 +60,9 @@ struct Inner {
     driver: Option<Box<dyn PollRun>>,
     over: bool,
     /// The event that the run yields in this poll; taken when the poll ends.
-    yielded: Option<Shown>,
+    yielded: Option<Yielded>,
     /// The complete events so far, for callers that join.
-    shown: Vec<Shown>,
+    shown: Vec<Yielded>,
     readers: Vec<Reader>,
     /// The id of the next reader.
     next: u32,
@@ -124,7 +124,7 @@ impl RunTask {
 
     /// Yields an event to the readers; completes when one of them asks for the next event. Only the future that the driver polls may
     /// call it, and not inside a `select`: only the next poll of the run wakes it.
-    pub(crate) async fn yield_event(&self, event: Shown) {
+    pub(crate) async fn yield_event(&self, event: Yielded) {
         self.inner().yielded = Some(event);
         pending!();
     }
@@ -320,7 +320,7 @@ mod tests {
             if author != "pending" {
                 let event = Event::from_author(author).with_partial(author == "fragment");
                 let task = self.task.upgrade().unwrap();
-                assert!(pin!(task.yield_event(Shown::event(Arc::new(event)))).poll(cx).is_pending());
+                assert!(pin!(task.yield_event(Yielded::event(Arc::new(event)))).poll(cx).is_pending());
             }
             Poll::Pending
         }
