@@ -20,7 +20,7 @@ use crate::app::call_limit;
 use crate::app::inner::{Closing, RunnerParts};
 use crate::deadlines::schedule::Timers;
 use crate::opening::open_task::may_open_tasks;
-use crate::run::registry::ActiveRuns;
+use crate::run::registry::RunRegistry;
 use crate::run::span::OnSpan;
 use crate::runner::Runner;
 use crate::sessions::ended_sessions::EndedSessions;
@@ -353,7 +353,7 @@ impl RunnerBuilder {
             max_llm_calls: self.max_llm_calls.unwrap_or_else(call_limit::from_environment),
             max_queued_runs: self.max_queued_runs,
             heartbeat: self.heartbeat,
-            active: ActiveRuns::default(),
+            active: RunRegistry::default(),
             ended: EndedSessions::default(),
             signals: Turns::default(),
             signal_names: Turns::default(),

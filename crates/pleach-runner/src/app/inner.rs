@@ -10,7 +10,7 @@ use pleach_session::GetSessionConfig;
 
 use crate::answers::may_answer::AnswerRule;
 use crate::deadlines::schedule::Timers;
-use crate::run::registry::ActiveRuns;
+use crate::run::registry::RunRegistry;
 use crate::run::span::OnSpan;
 use crate::sessions::ended_sessions::EndedSessions;
 use crate::sessions::turns::Turns;
@@ -32,7 +32,7 @@ pub(crate) struct RunnerParts {
     /// The maximum number of runs queued for a session.
     pub(crate) max_queued_runs: usize,
     pub(crate) compaction: Option<Arc<EventsCompactionConfig>>,
-    pub(crate) active: ActiveRuns,
+    pub(crate) active: RunRegistry,
     pub(crate) ended: EndedSessions,
     /// The name of the program that judges which sessions have ended: see [`program_name`](crate::sessions::program::program_name).
     pub(crate) program: String,

@@ -1,4 +1,4 @@
-//! [`ActiveRuns`]: the active runs of a Runner.
+//! [`RunRegistry`]: the active runs of a Runner.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,7 +21,7 @@ pub(crate) enum Admission {
 
 /// The runs of a Runner and its clones that have begun and not ended.
 #[derive(Default)]
-pub(crate) struct ActiveRuns {
+pub(crate) struct RunRegistry {
     inner: Mutex<Inner>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) type StartedRun = (Arc<ActiveRun>, Receiver<RunEvent>);
 /// Receives the runs that begin in a session.
 pub(crate) type LaterRuns = UnboundedReceiver<StartedRun>;
 
-impl ActiveRuns {
+impl RunRegistry {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -232,7 +232,7 @@ mod tests {
         SessionKey::new("app", "ana", "s1")
     }
 
-    fn run(registry: &ActiveRuns, invocation: Option<&str>) -> Arc<ActiveRun> {
+    fn run(registry: &RunRegistry, invocation: Option<&str>) -> Arc<ActiveRun> {
         let request = RunRequest::new(("ana", "s1"));
         let request = match invocation {
             Some(id) => request.invocation_id(id),
@@ -243,7 +243,7 @@ mod tests {
         run
     }
 
-    fn admit(registry: &ActiveRuns, run: &Arc<ActiveRun>) -> &'static str {
+    fn admit(registry: &RunRegistry, run: &Arc<ActiveRun>) -> &'static str {
         match registry.admit(run, &key()) {
             Ok(Admission::Own(ending)) if ending.is_empty() => "own",
             Ok(Admission::Own(_)) => "own after others",
@@ -255,14 +255,14 @@ mod tests {
 
     #[test]
     fn runs_with_a_reader_do_not_exclude_each_other() {
-        let registry = ActiveRuns::default();
+        let registry = RunRegistry::default();
         let (first, second) = (run(&registry, None), run(&registry, None));
         assert_eq!([admit(&registry, &first), admit(&registry, &second)], ["own", "own"]);
     }
 
     #[test]
     fn a_detached_run_keeps_its_session_to_itself_until_only_its_summary_is_left() {
-        let registry = ActiveRuns::default();
+        let registry = RunRegistry::default();
         let (first, second) = (run(&registry, None), run(&registry, None));
         first.set_detached();
         assert_eq!([admit(&registry, &first), admit(&registry, &second)], ["own", "busy"]);
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_request_for_an_active_invocation_joins_its_run() {
-        let registry = ActiveRuns::default();
+        let registry = RunRegistry::default();
         let first = run(&registry, Some("i"));
         assert_eq!(admit(&registry, &first), "own");
         assert_eq!(admit(&registry, &run(&registry, Some("i"))), "join");
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn queued_runs_wait_for_those_before_them() {
-        let registry = ActiveRuns::default();
+        let registry = RunRegistry::default();
         let detached = run(&registry, None);
         detached.set_detached();
         assert_eq!(admit(&registry, &detached), "own");
@@ -304,7 +304,7 @@ mod tests {
     // S30: the backends that trim ids trim the same characters as Python's `strip`.
     #[test]
     fn session_ids_that_differ_in_blanks_share_their_turns() {
-        let registry = ActiveRuns::default();
+        let registry = RunRegistry::default();
         let first = run(&registry, None);
         first.set_detached();
         assert_eq!(admit(&registry, &first), "own");
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn a_draining_registry_admits_no_run() {
-        let registry = ActiveRuns::default();
+        let registry = RunRegistry::default();
         let first = run(&registry, None);
         assert!(registry.drain().iter().all(|active| Arc::ptr_eq(active, &first)));
         let late = Arc::new(ActiveRun::new(&RunRequest::new(("ana", "s1")), false));
@@ -326,7 +326,7 @@ mod tests {
     /// Otherwise closed watchers would stay until a run begins in their session.
     #[test]
     fn closed_watchers_are_removed_by_the_next_watch() {
-        let registry = ActiveRuns::default();
+        let registry = RunRegistry::default();
         for session in ["s1", "s1", "s2", "s3"] {
             drop(registry.watch(&SessionKey::new("app", "ana", session)));
         }
