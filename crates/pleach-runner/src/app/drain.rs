@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::{join_all, select};
 use pleach_core::{InvocationId, SessionKey};
 
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 use crate::{RunEnd, Runner};
 
 /// The treatment of runs that are still active at the deadline of a drain.
@@ -119,7 +119,7 @@ impl Runner {
     }
 
     /// Waits at most `at_most` until all runs have ended; returns `true` if they have.
-    async fn all_ended(&self, runs: &[Arc<ActiveRun>], at_most: Duration) -> bool {
+    async fn all_ended(&self, runs: &[Arc<RunState>], at_most: Duration) -> bool {
         let ended = std::pin::pin!(join_all(runs.iter().map(|run| run.ended())));
         // The runs are polled first, so runs that have already ended are seen even if `at_most` is zero.
         select(ended, self.parts.services.clock.sleep(at_most)).await;
@@ -128,7 +128,7 @@ impl Runner {
 }
 
 impl DrainedRun {
-    fn of(run: &ActiveRun) -> Self {
+    fn of(run: &RunState) -> Self {
         Self { session: run.key(), invocation: run.invocation(), end: run.end() }
     }
 }

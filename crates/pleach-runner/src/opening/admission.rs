@@ -9,7 +9,7 @@ use pleach_core::{InvocationId, SessionKey};
 use crate::app::inner::RunnerParts;
 use crate::run::join::{Difference, Share};
 use crate::run::registry::Admission;
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 use crate::{RunError, RunRequest};
 
 /// The error of joining a run that has ended in the meantime.
@@ -20,7 +20,7 @@ impl RunnerParts {
     pub(crate) async fn enter_session(
         &self,
         request: &RunRequest,
-        run: &Arc<ActiveRun>,
+        run: &Arc<RunState>,
         key: &SessionKey,
     ) -> Result<Option<Share>, RunError> {
         loop {
@@ -45,7 +45,7 @@ impl RunnerParts {
     }
 
     /// Makes `run` a reader of another run; returns `None` once that run has ended.
-    async fn share(&self, leader: &Arc<ActiveRun>, run: &Arc<ActiveRun>) -> Option<Share> {
+    async fn share(&self, leader: &Arc<RunState>, run: &Arc<RunState>) -> Option<Share> {
         let share = Share::of(Arc::clone(leader));
         match share {
             Some(_) => {
@@ -71,7 +71,7 @@ impl RunnerParts {
     /// The run that would have been joined has just ended: the stored session has changed.
     pub(crate) async fn join_answered(
         &self,
-        run: &Arc<ActiveRun>,
+        run: &Arc<RunState>,
         key: &SessionKey,
         invocation: &InvocationId,
     ) -> Result<Option<Share>, Ended> {
@@ -83,7 +83,7 @@ impl RunnerParts {
     ///
     /// # Errors
     /// [`RunError::Busy`], for a queued run only if too many wait; [`RunError::Aborted`] or [`RunError::Cut`] if the run is stopped while it waits.
-    async fn admit(&self, request: &RunRequest, run: &Arc<ActiveRun>, key: &SessionKey) -> Result<Admission, RunError> {
+    async fn admit(&self, request: &RunRequest, run: &Arc<RunState>, key: &SessionKey) -> Result<Admission, RunError> {
         if !request.queue {
             return self.active.admit(run, key);
         }

@@ -16,7 +16,7 @@ use crate::opening::open::Opening;
 use crate::opening::start::{NewMessage, Start};
 use crate::request::message::as_user;
 use crate::run::join::{Difference, kept};
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 use crate::run::steps::Invocation;
 use crate::sessions::resting_fork::continued;
 
@@ -49,7 +49,7 @@ impl Opening {
     pub(crate) async fn begin(
         self: Box<Self>,
         parts: &RunnerParts,
-        run: &Arc<ActiveRun>,
+        run: &Arc<RunState>,
         shown: &mut ShownMessage,
     ) -> Result<Begun, RunError> {
         let Self { mut invocation, start, history } = *self;
@@ -101,7 +101,7 @@ impl Invocation {
     /// refused because it differs from the request that started the invocation.
     fn prepare(
         mut self: Box<Self>,
-        run: &ActiveRun,
+        run: &RunState,
         messages: Messages,
         history: Option<Box<History>>,
         begins: bool,

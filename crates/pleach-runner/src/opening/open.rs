@@ -25,7 +25,7 @@ use crate::request::run_request::Refused;
 use crate::run::event_writer::Store;
 use crate::run::join::Share;
 use crate::run::repeat_filter::RepeatFilter;
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 use crate::run::steps::Invocation;
 use crate::sessions::resting_fork::resting_source;
 use crate::{RunError, RunRequest};
@@ -70,7 +70,7 @@ impl RunnerParts {
     ///
     /// # Errors
     /// An unknown or busy session, an unknown or aborted invocation, an unacceptable message, or an answer that does not fit.
-    pub(crate) async fn open(&self, request: Box<RunRequest>, run: &Arc<ActiveRun>) -> Result<Opened, RunError> {
+    pub(crate) async fn open(&self, request: Box<RunRequest>, run: &Arc<RunState>) -> Result<Opened, RunError> {
         let key = self.session_key(&request.session).await?;
         check_ids(&key)?;
         if let Some(refused) = request.refused {
@@ -101,12 +101,12 @@ impl RunnerParts {
 
     /// Joins the detached run that keeps the session busy, for answers that are stored already. Returns `None` if it has ended, and
     /// `Some(None)` if it cannot be joined.
-    async fn join_rival(&self, request: &RunRequest, run: &Arc<ActiveRun>, key: &SessionKey) -> Option<Option<Share>> {
+    async fn join_rival(&self, request: &RunRequest, run: &Arc<RunState>, key: &SessionKey) -> Option<Option<Share>> {
         if self.rival_has_begun(key).await { Some(self.join_repeated(request, run, key).await) } else { None }
     }
 
     /// Joins the detached run of a session for answers that are stored already.
-    async fn join_repeated(&self, request: &RunRequest, run: &Arc<ActiveRun>, key: &SessionKey) -> Option<Share> {
+    async fn join_repeated(&self, request: &RunRequest, run: &Arc<RunState>, key: &SessionKey) -> Option<Share> {
         let session = self.load(key, request).await.ok()?;
         let checked = self.check_answers(request, request.answer_checks.as_ref()?, &session).ok()?;
         let answered = checked.answered.filter(|_| checked.message.is_none())?;
@@ -122,7 +122,7 @@ impl RunnerParts {
         &self,
         key: SessionKey,
         mut request: Box<RunRequest>,
-        run: &Arc<ActiveRun>,
+        run: &Arc<RunState>,
     ) -> Result<Opened, RunError> {
         if self.closes_confirmations {
             // Boxed, as everything rare.
@@ -158,7 +158,7 @@ impl RunnerParts {
     async fn admit_answers(
         &self,
         request: &RunRequest,
-        run: &Arc<ActiveRun>,
+        run: &Arc<RunState>,
         key: &SessionKey,
         session: Box<Session>,
         checked: Checked,
@@ -204,7 +204,7 @@ impl RunnerParts {
         &self,
         key: SessionKey,
         mut request: Box<RunRequest>,
-        run: &Arc<ActiveRun>,
+        run: &Arc<RunState>,
         session: Box<Session>,
         checked: Checked,
     ) -> Result<Box<Opening>, RunError> {
@@ -264,7 +264,7 @@ impl RunnerParts {
         &self,
         session: Session,
         mut request: Box<RunRequest>,
-        run: &Arc<ActiveRun>,
+        run: &Arc<RunState>,
     ) -> Result<Box<Opening>, RunError> {
         request.observes = true;
         self.open_checked(session.key().clone(), request, run, Box::new(session), Checked::default())

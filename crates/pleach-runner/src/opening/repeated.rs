@@ -16,7 +16,7 @@ use crate::run::follow_options::is_checkpoint;
 use crate::run::join::Difference;
 use crate::run::outcome::Outcome;
 use crate::run::root_driver::{RootDriver, must_stop};
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 use crate::run::steps::{Invocation, is_ended_by_plugin};
 
 /// Sets the outcome that history records on `run`.
@@ -30,7 +30,7 @@ pub(crate) async fn recorded(
     parts: &RunnerParts,
     begun: &Invocation,
     difference: Option<Difference>,
-    run: &ActiveRun,
+    run: &RunState,
 ) -> Result<(), RunError> {
     let ic = &begun.ic;
     let name = || (ic.session_key().clone(), ic.invocation_id().clone());
@@ -76,7 +76,7 @@ pub(crate) async fn recorded(
 }
 
 /// Replays the root node. Returns `None` when a body would have to run.
-async fn replay(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Result<Option<NodeEnd>, RunError> {
+async fn replay(parts: &RunnerParts, begun: &Invocation, run: &RunState) -> Result<Option<NodeEnd>, RunError> {
     let Invocation { ic, engine, entry, input, .. } = begun;
     ic.engine().work_gate().close();
     let root_ctx = root_context(Arc::clone(ic));

@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 
 use crate::app::inner::RunnerParts;
 use crate::run::outcome::RunEnd;
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 use crate::{Follow, RunError};
 
 /// The handle of a run that is polled by a task of its own. Awaiting the handle waits for the end of the run; dropping it does not stop
@@ -23,7 +23,7 @@ use crate::{Follow, RunError};
 /// Awaiting by reference can be cancelled and repeated.
 pub struct Detached {
     parts: Arc<RunnerParts>,
-    run: Arc<ActiveRun>,
+    run: Arc<RunState>,
     /// The task of the run; `None` after it was joined.
     task: Option<JoinHandle<Result<(), RunError>>>,
 }
@@ -31,7 +31,7 @@ pub struct Detached {
 impl Detached {
     pub(crate) fn new(
         parts: Arc<RunnerParts>,
-        run: Arc<ActiveRun>,
+        run: Arc<RunState>,
         end: impl Future<Output = Result<(), RunError>> + Send + 'static,
     ) -> Self {
         Self { parts, run, task: Some(tokio::spawn(end)) }

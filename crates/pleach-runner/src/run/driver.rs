@@ -16,7 +16,7 @@ use crate::opening::repeated::recorded;
 use crate::run::join::{Difference, joined};
 use crate::run::outcome::{Outcome, RunEnd};
 use crate::run::span::RunSpan;
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 use crate::run::steps::Invocation;
 use crate::run::task::PollRun;
 use crate::{RunError, RunRequest};
@@ -56,7 +56,7 @@ impl From<RunError> for Failure {
 }
 
 /// Opens the invocation of a request and begins it.
-async fn start(parts: Arc<RunnerParts>, request: Box<RunRequest>, run: Arc<ActiveRun>) -> Result<Started, Failure> {
+async fn start(parts: Arc<RunnerParts>, request: Box<RunRequest>, run: Arc<RunState>) -> Result<Started, Failure> {
     if run.is_closing() {
         return Ok(Started { span: None, phase: None });
     }
@@ -78,7 +78,7 @@ async fn start(parts: Arc<RunnerParts>, request: Box<RunRequest>, run: Arc<Activ
 async fn open_and_begin(
     parts: &Arc<RunnerParts>,
     request: Box<RunRequest>,
-    run: &Arc<ActiveRun>,
+    run: &Arc<RunState>,
 ) -> Result<Started, Failure> {
     let again = request.answer_checks.is_some().then(|| request.clone());
     let opened = parts.open(request, run).await?;
@@ -96,7 +96,7 @@ async fn open_and_begin(
 async fn start_again(
     parts: &Arc<RunnerParts>,
     mut request: Box<RunRequest>,
-    run: &Arc<ActiveRun>,
+    run: &Arc<RunState>,
     shown: &mut ShownMessage,
     Failure { error, span }: Failure,
 ) -> Result<Started, Failure> {
@@ -118,7 +118,7 @@ fn is_stale(error: &RunError) -> bool {
 async fn begin_opened(
     parts: &Arc<RunnerParts>,
     opened: Opened,
-    run: &Arc<ActiveRun>,
+    run: &Arc<RunState>,
     shown: &mut ShownMessage,
     retries: bool,
 ) -> Result<Started, Failure> {
@@ -156,7 +156,7 @@ async fn return_recorded(
     parts: &RunnerParts,
     begun: &Invocation,
     difference: Option<Difference>,
-    run: &ActiveRun,
+    run: &RunState,
 ) -> Result<(), RunError> {
     recorded(parts, begun, difference, run).await?;
     // Only now, because a request with a different message has failed above unless the invocation is done.
@@ -166,7 +166,7 @@ async fn return_recorded(
 
 /// Ends a run whose answers another process has stored: with the recorded result, or as [`RunEnd::Elsewhere`] if that process runs the
 /// invocation.
-async fn observe(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Result<(), RunError> {
+async fn observe(parts: &RunnerParts, begun: &Invocation, run: &RunState) -> Result<(), RunError> {
     match recorded(parts, begun, None, run).await {
         Err(RunError::Unfinished { session, invocation }) => {
             run.set_outcome(Outcome::Elsewhere { session, invocation });
@@ -183,7 +183,7 @@ async fn report(ic: Arc<InvocationContext>, error: RunError) -> RunError {
 }
 
 impl Driver {
-    pub(crate) fn new(parts: Arc<RunnerParts>, request: Box<RunRequest>, run: Arc<ActiveRun>) -> Self {
+    pub(crate) fn new(parts: Arc<RunnerParts>, request: Box<RunRequest>, run: Arc<RunState>) -> Self {
         let phase = Phase::Starting(Box::pin(start(Arc::clone(&parts), request, Arc::clone(&run))));
         Self { phase, span: None, registration: Registration { parts, run, state: RegistrationState::New } }
     }
@@ -248,7 +248,7 @@ impl PollRun for Driver {
 /// The registration of a run among the active ones, from its first poll to its end.
 struct Registration {
     parts: Arc<RunnerParts>,
-    run: Arc<ActiveRun>,
+    run: Arc<RunState>,
     state: RegistrationState,
 }
 

@@ -13,7 +13,7 @@ use crate::RunError;
 use crate::answers::check_message::warn_unenforced;
 use crate::run::heartbeat::has_lost;
 use crate::run::question_count::QuestionCount;
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 
 /// The valid range of times that nodes set on their events, in seconds: every backend and google-adk can read them, and later events, which
 /// must have later times, still fit. Other times are replaced by the time of the clock.
@@ -26,7 +26,7 @@ const CLOSING_TRIES: usize = 10;
 pub(crate) struct Store {
     pub(crate) head: SessionHead,
     /// The run that publishes stored events to its followers.
-    run: Option<Arc<ActiveRun>>,
+    run: Option<Arc<RunState>>,
     /// The time of the last event, in seconds. The times of a session's events are unique.
     // S48
     last: f64,
@@ -49,7 +49,7 @@ impl Store {
     }
 
     /// Publishes stored events to the followers of `run`.
-    pub(crate) fn of_run(mut self, run: &Arc<ActiveRun>) -> Self {
+    pub(crate) fn of_run(mut self, run: &Arc<RunState>) -> Self {
         self.run = Some(Arc::clone(run));
         self
     }

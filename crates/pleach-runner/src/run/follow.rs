@@ -18,7 +18,7 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use crate::app::inner::{RunnerParts, check_ids};
 use crate::run::outcome::RunEnd;
 use crate::run::registry::LaterRuns;
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 use crate::{FollowOptions, RunError, RunEvent, SessionRef};
 
 /// The status of the run that a [`Follow`] reads.
@@ -50,11 +50,11 @@ pub enum FollowStatus {
 pub struct Follow {
     stream: Pin<Box<dyn Stream<Item = Result<RunEvent, RunError>> + Send>>,
     /// The followed run; replaced by a later one after a pause.
-    run: Arc<Mutex<Option<Arc<ActiveRun>>>>,
+    run: Arc<Mutex<Option<Arc<RunState>>>>,
 }
 
 impl Follow {
-    fn run(&self) -> Option<Arc<ActiveRun>> {
+    fn run(&self) -> Option<Arc<RunState>> {
         self.run.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -123,7 +123,7 @@ impl RunnerParts {
     /// Follows a run whose session is known.
     pub(crate) async fn follow_run(
         self: &Arc<Self>,
-        run: &Arc<ActiveRun>,
+        run: &Arc<RunState>,
         after: Option<EventId>,
     ) -> Result<Follow, RunError> {
         let Some(key) = run.key() else { return Err(RunError::Cut { invocation: run.invocation() }) };
@@ -133,7 +133,7 @@ impl RunnerParts {
     async fn follow_log(
         self: &Arc<Self>,
         key: &SessionKey,
-        run: Option<Arc<ActiveRun>>,
+        run: Option<Arc<RunState>>,
         later: Option<LaterRuns>,
         of_session: bool,
         options: FollowOptions,
@@ -210,7 +210,7 @@ impl Log {
 struct Source {
     parts: Arc<RunnerParts>,
     log: Log,
-    run: Arc<Mutex<Option<Arc<ActiveRun>>>>,
+    run: Arc<Mutex<Option<Arc<RunState>>>>,
     /// Receives the runs that begin later; only for a follower that continues across pauses.
     later: Option<LaterRuns>,
     /// Whether the follower follows the session, and not one run of it.
@@ -219,7 +219,7 @@ struct Source {
 }
 
 impl Source {
-    fn run(&self) -> Option<Arc<ActiveRun>> {
+    fn run(&self) -> Option<Arc<RunState>> {
         self.run.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

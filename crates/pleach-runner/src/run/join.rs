@@ -9,22 +9,22 @@ use pleach_core::{InvocationId, Map, SessionKey, StateRights, take_temp};
 
 use crate::RunError;
 use crate::run::outcome::Outcome;
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 
 /// A joined caller's place among the readers of a run. Dropping it leaves the run.
 pub(crate) struct Share {
-    leader: Arc<ActiveRun>,
+    leader: Arc<RunState>,
     reader: u32,
 }
 
 impl Share {
     /// Joins a run; returns `None` if it has ended.
-    pub(crate) fn of(leader: Arc<ActiveRun>) -> Option<Self> {
+    pub(crate) fn of(leader: Arc<RunState>) -> Option<Self> {
         let reader = leader.task.join()?;
         Some(Self { leader, reader })
     }
 
-    pub(crate) fn leader(&self) -> &Arc<ActiveRun> {
+    pub(crate) fn leader(&self) -> &Arc<RunState> {
         &self.leader
     }
 }
@@ -45,7 +45,7 @@ pub(crate) enum Difference {
 impl Difference {
     /// Finds how the request of a run that wants to join another one differs, as far as it is known. A request with a message is compared
     /// with the request that started the invocation, a request without one with the request of the run that it joins.
-    pub(crate) fn between(leader: &ActiveRun, run: &ActiveRun) -> Option<Self> {
+    pub(crate) fn between(leader: &RunState, run: &RunState) -> Option<Self> {
         let rights = run.state_rights();
         let state = kept(run.state_delta(), rights);
         let first_state = match run.sent_message() {
@@ -81,7 +81,7 @@ pub(crate) fn kept(state_delta: &Map, rights: StateRights) -> Map {
 ///
 /// # Errors
 /// The error of the joined run; [`Difference::error`] if it was started by a different request.
-pub(crate) async fn joined(share: Share, run: Arc<ActiveRun>) -> Result<(), RunError> {
+pub(crate) async fn joined(share: Share, run: Arc<RunState>) -> Result<(), RunError> {
     let leader = share.leader();
     let mut begun = Some(Box::pin(leader.begun()));
     let signal = run.abort_signal().clone();

@@ -8,15 +8,15 @@ use pleach_session::prepare::{turn_id, turn_key};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 use crate::{RunError, RunEvent, SessionRef};
 
 /// The way in which a run is admitted to its session.
 pub(crate) enum Admission {
     /// The run begins once these runs have ended.
-    Own(Vec<Arc<ActiveRun>>),
+    Own(Vec<Arc<RunState>>),
     /// The run joins this one, which has the same invocation.
-    Join(Arc<ActiveRun>),
+    Join(Arc<RunState>),
 }
 
 /// The runs of a Runner and its clones that have begun and not ended.
@@ -29,13 +29,13 @@ pub(crate) struct RunRegistry {
 struct Inner {
     draining: bool,
     /// The runs by session id, which every request contains, in the order in which they began.
-    runs: HashMap<SessionId, Vec<Arc<ActiveRun>>>,
+    runs: HashMap<SessionId, Vec<Arc<RunState>>>,
     /// The receivers of runs that begin in a session.
     watchers: HashMap<SessionKey, Vec<UnboundedSender<StartedRun>>>,
 }
 
 /// A run that has begun, and the receiver of its events from the beginning.
-pub(crate) type StartedRun = (Arc<ActiveRun>, Receiver<RunEvent>);
+pub(crate) type StartedRun = (Arc<RunState>, Receiver<RunEvent>);
 
 /// Receives the runs that begin in a session.
 pub(crate) type LaterRuns = UnboundedReceiver<StartedRun>;
@@ -49,7 +49,7 @@ impl RunRegistry {
     ///
     /// # Errors
     /// [`RunError::Draining`] if the Runner is being drained.
-    pub(crate) fn enter(&self, run: &Arc<ActiveRun>) -> Result<(), RunError> {
+    pub(crate) fn enter(&self, run: &Arc<RunState>) -> Result<(), RunError> {
         let mut inner = self.inner();
         if inner.draining {
             return Err(RunError::Draining);
@@ -59,7 +59,7 @@ impl RunRegistry {
     }
 
     /// Removes a run that has ended.
-    pub(crate) fn leave(&self, run: &Arc<ActiveRun>) {
+    pub(crate) fn leave(&self, run: &Arc<RunState>) {
         let mut inner = self.inner();
         let id = bucket(run.session());
         let Some(runs) = inner.runs.get_mut(&id) else { return };
@@ -74,7 +74,7 @@ impl RunRegistry {
     ///
     /// # Errors
     /// [`RunError::Busy`] if a detached run is active in the session: it cannot be made to wait, so its next append would fail.
-    pub(crate) fn admit(&self, run: &Arc<ActiveRun>, key: &SessionKey) -> Result<Admission, RunError> {
+    pub(crate) fn admit(&self, run: &Arc<RunState>, key: &SessionKey) -> Result<Admission, RunError> {
         let key = turn_key(key);
         let inner = self.inner();
         let runs = inner.runs.get(&key.session_id).map(Vec::as_slice).unwrap_or_default();
@@ -95,7 +95,7 @@ impl RunRegistry {
 
     /// Notes that a run executes its invocation, and notifies the watchers of the session. A run is never announced if it is refused, loses
     /// the session before it has stored anything, or only returns the recorded result.
-    pub(crate) fn announce(&self, run: &Arc<ActiveRun>) {
+    pub(crate) fn announce(&self, run: &Arc<RunState>) {
         if run.executes() {
             return;
         }
@@ -112,10 +112,10 @@ impl RunRegistry {
     /// Finds the run of this Runner that has an invocation. If there is none, notes on `run` that it has the invocation.
     pub(crate) fn lead_or_join(
         &self,
-        run: &Arc<ActiveRun>,
+        run: &Arc<RunState>,
         key: &SessionKey,
         invocation: &InvocationId,
-    ) -> Option<Arc<ActiveRun>> {
+    ) -> Option<Arc<RunState>> {
         let key = turn_key(key);
         let inner = self.inner();
         let runs = inner.runs.get(&key.session_id).map(Vec::as_slice).unwrap_or_default();
@@ -131,7 +131,7 @@ impl RunRegistry {
     ///
     /// # Errors
     /// [`RunError::Busy`] if `limit` runs are already queued there.
-    pub(crate) fn queue(&self, run: &Arc<ActiveRun>, key: &SessionKey, limit: usize) -> Result<(), RunError> {
+    pub(crate) fn queue(&self, run: &Arc<RunState>, key: &SessionKey, limit: usize) -> Result<(), RunError> {
         let key = turn_key(key);
         let inner = self.inner();
         let runs = inner.runs.get(&key.session_id).map(Vec::as_slice).unwrap_or_default();
@@ -144,37 +144,37 @@ impl RunRegistry {
     }
 
     /// Returns the run that a queued run must wait for: the last run queued before it, or otherwise a detached run of the session.
-    pub(crate) fn before(&self, run: &Arc<ActiveRun>, key: &SessionKey) -> Option<Arc<ActiveRun>> {
+    pub(crate) fn before(&self, run: &Arc<RunState>, key: &SessionKey) -> Option<Arc<RunState>> {
         let key = turn_key(key);
         let inner = self.inner();
         let runs = inner.runs.get(&key.session_id)?;
         let earlier = runs.iter().take_while(|other| !Arc::ptr_eq(other, run));
         let queued = earlier.filter(|other| other.is_queued_in(&key)).last();
-        let working = |other: &&Arc<ActiveRun>| {
+        let working = |other: &&Arc<RunState>| {
             !Arc::ptr_eq(other, run) && other.is_in(&key) && other.is_detached() && !other.is_summing_up()
         };
         queued.or_else(|| runs.iter().find(working)).cloned()
     }
 
     /// Returns the detached runs that may belong to this session but have not stored their message yet.
-    pub(crate) fn about_to_begin(&self, session: &SessionRef) -> Vec<Arc<ActiveRun>> {
+    pub(crate) fn about_to_begin(&self, session: &SessionRef) -> Vec<Arc<RunState>> {
         let inner = self.inner();
         let runs = inner.runs.get(&bucket(session)).map(Vec::as_slice).unwrap_or_default();
-        let may_be = |run: &&Arc<ActiveRun>| {
+        let may_be = |run: &&Arc<RunState>| {
             let users = [session.user_id(), run.session().user_id()];
             users.iter().any(Option::is_none) || users[0] == users[1]
         };
-        let waits = |run: &&Arc<ActiveRun>| run.is_detached() && run.invocation().is_none();
+        let waits = |run: &&Arc<RunState>| run.is_detached() && run.invocation().is_none();
         runs.iter().filter(waits).filter(may_be).cloned().collect()
     }
 
     /// Returns the run of a session: the detached one, or the one that began last if none is detached.
-    pub(crate) fn of(&self, key: &SessionKey) -> Option<Arc<ActiveRun>> {
+    pub(crate) fn of(&self, key: &SessionKey) -> Option<Arc<RunState>> {
         self.find(key, |_| true)
     }
 
     /// Returns one of the runs of a session that `selects` accepts: the detached one, or the one that began last if none is detached.
-    fn find(&self, key: &SessionKey, selects: impl Fn(&ActiveRun) -> bool) -> Option<Arc<ActiveRun>> {
+    fn find(&self, key: &SessionKey, selects: impl Fn(&RunState) -> bool) -> Option<Arc<RunState>> {
         let key = turn_key(key);
         let inner = self.inner();
         let mut runs = inner.runs.get(&key.session_id)?.iter().filter(|run| run.is_in(&key) && selects(run));
@@ -183,8 +183,8 @@ impl RunRegistry {
     }
 
     /// Returns the executing run of a session: the detached one, or the one that began last if none is detached.
-    pub(crate) fn executing(&self, key: &SessionKey) -> Option<Arc<ActiveRun>> {
-        self.find(key, ActiveRun::executes)
+    pub(crate) fn executing(&self, key: &SessionKey) -> Option<Arc<RunState>> {
+        self.find(key, RunState::executes)
     }
 
     /// Returns a receiver of the runs that begin in a session from now on.
@@ -202,7 +202,7 @@ impl RunRegistry {
     }
 
     /// Calls `visit` for each run.
-    pub(crate) fn each(&self, visit: impl FnMut(&Arc<ActiveRun>)) {
+    pub(crate) fn each(&self, visit: impl FnMut(&Arc<RunState>)) {
         self.inner().runs.values().flatten().for_each(visit);
     }
 
@@ -212,7 +212,7 @@ impl RunRegistry {
     }
 
     /// Refuses further runs; returns the active ones.
-    pub(crate) fn drain(&self) -> Vec<Arc<ActiveRun>> {
+    pub(crate) fn drain(&self) -> Vec<Arc<RunState>> {
         let mut inner = self.inner();
         inner.draining = true;
         inner.runs.values().flatten().cloned().collect()
@@ -232,18 +232,18 @@ mod tests {
         SessionKey::new("app", "ana", "s1")
     }
 
-    fn run(registry: &RunRegistry, invocation: Option<&str>) -> Arc<ActiveRun> {
+    fn run(registry: &RunRegistry, invocation: Option<&str>) -> Arc<RunState> {
         let request = RunRequest::new(("ana", "s1"));
         let request = match invocation {
             Some(id) => request.invocation_id(id),
             None => request,
         };
-        let run = Arc::new(ActiveRun::new(&request, false));
+        let run = Arc::new(RunState::new(&request, false));
         registry.enter(&run).unwrap();
         run
     }
 
-    fn admit(registry: &RunRegistry, run: &Arc<ActiveRun>) -> &'static str {
+    fn admit(registry: &RunRegistry, run: &Arc<RunState>) -> &'static str {
         match registry.admit(run, &key()) {
             Ok(Admission::Own(ending)) if ending.is_empty() => "own",
             Ok(Admission::Own(_)) => "own after others",
@@ -308,7 +308,7 @@ mod tests {
         let first = run(&registry, None);
         first.set_detached();
         assert_eq!(admit(&registry, &first), "own");
-        let other = Arc::new(ActiveRun::new(&RunRequest::new(("ana", " s1\u{1f}")), false));
+        let other = Arc::new(RunState::new(&RunRequest::new(("ana", " s1\u{1f}")), false));
         registry.enter(&other).unwrap();
         let key = SessionKey::new("app", "ana", " s1\u{1f}");
         assert!(matches!(registry.admit(&other, &key), Err(RunError::Busy { .. })));
@@ -319,7 +319,7 @@ mod tests {
         let registry = RunRegistry::default();
         let first = run(&registry, None);
         assert!(registry.drain().iter().all(|active| Arc::ptr_eq(active, &first)));
-        let late = Arc::new(ActiveRun::new(&RunRequest::new(("ana", "s1")), false));
+        let late = Arc::new(RunState::new(&RunRequest::new(("ana", "s1")), false));
         assert!(matches!(registry.enter(&late), Err(RunError::Draining)));
     }
 

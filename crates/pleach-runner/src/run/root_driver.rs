@@ -11,7 +11,7 @@ use pleach_context::InvocationContext;
 use pleach_context::engine::{Engine as _, RunResult};
 use pleach_core::BoxFuture;
 
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 use crate::signals::incoming::Incoming;
 
 /// The number of polls of the root within one poll of the run, before it yields to the executor.
@@ -48,12 +48,12 @@ impl Wake for Signal {
 }
 
 /// Returns `true` if the run was aborted or must stop where it is.
-pub(crate) fn must_stop(ic: &InvocationContext, run: &ActiveRun) -> bool {
+pub(crate) fn must_stop(ic: &InvocationContext, run: &RunState) -> bool {
     ic.is_aborted() || run.is_closing()
 }
 
 /// Waits until the run must stop. Only one task may wait at a time.
-pub(crate) async fn stopped(ic: &InvocationContext, run: &ActiveRun) {
+pub(crate) async fn stopped(ic: &InvocationContext, run: &RunState) {
     let mut aborted = pin!(ic.abort_signal().aborted());
     poll_fn(|cx| {
         run.stopper.register(cx.waker());
@@ -74,7 +74,7 @@ impl<'a> RootDriver<'a> {
 
     /// Polls until the root has sent an event, waits to run a first body, asks whether the run still has its session, or has ended; or
     /// until the run must stop or store an `incoming` signal.
-    pub(crate) async fn step(&mut self, ic: &InvocationContext, run: &ActiveRun, incoming: Option<&Incoming>) {
+    pub(crate) async fn step(&mut self, ic: &InvocationContext, run: &RunState, incoming: Option<&Incoming>) {
         // Most steps end in their first poll, and need no future that waits.
         let mut waits = None;
         let calls = || {

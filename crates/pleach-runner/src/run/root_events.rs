@@ -15,7 +15,7 @@ use crate::run::event_writer::{Store, Stored};
 use crate::run::heartbeat::Heartbeat;
 use crate::run::repeat_filter::RepeatFilter;
 use crate::run::root_driver::{RootDriver, must_stop};
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 use crate::run::task::Yielded;
 use crate::signals::during_run::keep_next;
 
@@ -23,7 +23,7 @@ use crate::signals::during_run::keep_next;
 pub(crate) struct RootEvents<'a> {
     ic: &'a InvocationContext,
     parts: &'a Arc<RunnerParts>,
-    run: &'a Arc<ActiveRun>,
+    run: &'a Arc<RunState>,
     store: &'a mut Store,
     repeats: &'a mut RepeatFilter,
     root: RootDriver<'a>,
@@ -41,7 +41,7 @@ impl<'a> RootEvents<'a> {
     pub(crate) fn new(
         ic: &'a InvocationContext,
         parts: &'a Arc<RunnerParts>,
-        run: &'a Arc<ActiveRun>,
+        run: &'a Arc<RunState>,
         store: &'a mut Store,
         repeats: &'a mut RepeatFilter,
         root: BoxFuture<'a, RunResult>,

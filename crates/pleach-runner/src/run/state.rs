@@ -1,4 +1,4 @@
-//! [`ActiveRun`]: the part of a run that its followers, joined callers and stoppers share.
+//! [`RunState`]: the part of a run that its followers, joined callers and stoppers share.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ use crate::signals::outgoing::Signal;
 use crate::{RunError, RunEvent, RunRequest, SessionRef};
 
 /// The part of a run that its followers, joined callers and stoppers share.
-pub(crate) struct ActiveRun {
+pub(crate) struct RunState {
     session: SessionRef,
     /// The invocation that the caller names, unless the message is an answer. Callers join a run by this id.
     requested_invocation: Option<InvocationId>,
@@ -55,7 +55,7 @@ struct Inner {
     /// The request that started the invocation, if known.
     first: Option<First>,
     /// The run that this one joined.
-    leader: Option<Arc<ActiveRun>>,
+    leader: Option<Arc<RunState>>,
     outcome: Option<Outcome>,
     /// The channel to followers; `None` until a follower subscribes, because most runs are never followed.
     feed: Option<broadcast::Sender<RunEvent>>,
@@ -81,7 +81,7 @@ pub(crate) struct FirstRequest {
     pub(crate) state_delta: Map,
 }
 
-impl ActiveRun {
+impl RunState {
     /// Returns the state of a new run. `has_plugins` is true if plugins may replace the message before it is stored.
     pub(crate) fn new(request: &RunRequest, has_plugins: bool) -> Self {
         let answers = request.answers();

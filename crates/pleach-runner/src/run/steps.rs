@@ -21,7 +21,7 @@ use crate::run::outcome::Outcome;
 use crate::run::repeat_filter::RepeatFilter;
 use crate::run::root_driver::{must_stop, stopped};
 use crate::run::root_events::RootEvents;
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 use crate::run::task::Yielded;
 
 /// An invocation that is ready to run its root node.
@@ -54,7 +54,7 @@ impl Invocation {
     ///
     /// # Cancel safety
     /// Dropping the future cancels the nodes.
-    pub(crate) async fn run(mut self: Box<Self>, parts: Arc<RunnerParts>, run: Arc<ActiveRun>) -> Result<(), RunError> {
+    pub(crate) async fn run(mut self: Box<Self>, parts: Arc<RunnerParts>, run: Arc<RunState>) -> Result<(), RunError> {
         let Self { ic, engine, entry, store, input, user_event, repeats } = &mut *self;
         if let Some(event) = user_event.take() {
             run.task.yield_event(Yielded::message(event)).await;
@@ -97,7 +97,7 @@ async fn stop_early(ic: &InvocationContext, store: &mut Store) -> Result<Option<
 fn outcome_of(
     parts: &RunnerParts,
     ic: &InvocationContext,
-    run: &ActiveRun,
+    run: &RunState,
     ended: Option<RunResult>,
 ) -> Result<Outcome, RunError> {
     Ok(match ended {
@@ -110,7 +110,7 @@ fn outcome_of(
 /// Sets the outcome of a run whose events are stored, calls the plugins' `after_run` hooks and summarises the history.
 async fn finish(
     parts: &Arc<RunnerParts>,
-    run: &Arc<ActiveRun>,
+    run: &Arc<RunState>,
     ic: &InvocationContext,
     store: &mut Store,
     outcome: Outcome,

@@ -14,7 +14,7 @@ use crate::app::inner::RunnerParts;
 use crate::run::driver::Driver;
 use crate::run::outcome::RunEnd;
 use crate::run::run_event::RunEvent;
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 use crate::{Detached, RunError, RunRequest};
 
 /// An invocation as a stream of its events. It starts when it is first polled.
@@ -43,7 +43,7 @@ use crate::{Detached, RunError, RunRequest};
 // R1108
 #[must_use = "a run starts when it is polled: read its events, ask for its output, or detach it"]
 pub struct Run {
-    run: Arc<ActiveRun>,
+    run: Arc<RunState>,
     parts: Arc<RunnerParts>,
     /// This caller's reader id.
     reader: u32,
@@ -59,7 +59,7 @@ pub struct Run {
 impl Run {
     pub(crate) fn new(parts: Arc<RunnerParts>, request: RunRequest) -> Self {
         let request = Box::new(request.bounded());
-        let run = Arc::new(ActiveRun::new(&request, !parts.services.plugins.is_empty()));
+        let run = Arc::new(RunState::new(&request, !parts.services.plugins.is_empty()));
         let echo = request.yield_user_message;
         let reader = run.task.open(Driver::new(Arc::clone(&parts), request, Arc::clone(&run)));
         Self { run, parts, reader, echo, over: false, fragments_of: HashSet::new(), reply: String::new() }
@@ -181,7 +181,7 @@ impl Run {
 }
 
 /// Logs how a run without a reader ended, if it had begun and did not complete or wait.
-fn log_end(run: &ActiveRun, end: &Result<(), RunError>) {
+fn log_end(run: &RunState, end: &Result<(), RunError>) {
     let (Some(session), Some(invocation)) = (run.key(), run.invocation()) else { return };
     match (end, run.end()) {
         // Another process has taken the session.

@@ -14,7 +14,7 @@ use crate::app::inner::RunnerParts;
 use crate::opening::begin::{Begun, ShownMessage};
 use crate::opening::repeated::{last_failure, may_be_done, recorded, rests};
 use crate::run::outcome::Outcome;
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 use crate::sessions::resting_fork::resting_source;
 use crate::{RunError, RunRequest, Runner, SessionRef};
 
@@ -173,7 +173,7 @@ impl RunnerParts {
         Ok((status, rests))
     }
 
-    /// Replays an invocation without running anything. Returns its progress, and whether no body would run. The `ActiveRun` made for it
+    /// Replays an invocation without running anything. Returns its progress, and whether no body would run. The `RunState` made for it
     /// is not registered, so it can be neither followed nor joined.
     async fn replayed(
         self: &Arc<Self>,
@@ -181,7 +181,7 @@ impl RunnerParts {
         invocation: &InvocationId,
     ) -> Result<(RunProgress, bool), RunError> {
         let request = Box::new(RunRequest::new(session.key()).invocation_id(invocation.clone()));
-        let run = Arc::new(ActiveRun::new(&request, false));
+        let run = Arc::new(RunState::new(&request, false));
         let opening = match self.open_to_observe(session, request, &run) {
             Err(RunError::InvocationAborted { .. }) => return Ok((RunProgress::Aborted, true)),
             opening => opening?,
