@@ -9,7 +9,7 @@ use pleach_session::SessionService;
 use serde::Serialize;
 
 use crate::answers::check_message::response_part;
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 use crate::run::stream::Run;
 use crate::{AnswerOptions, Follow, FollowOptions, Message, QuestionRef, RunError, RunRequest, SessionRef};
 
@@ -35,11 +35,11 @@ use crate::{AnswerOptions, Follow, FollowOptions, Message, QuestionRef, RunError
 // R1101–R1116
 #[derive(Clone)]
 pub struct Runner {
-    pub(crate) parts: Arc<RunnerParts>,
+    pub(crate) parts: Arc<RunnerInner>,
 }
 
 impl Runner {
-    pub(crate) fn from_parts(parts: RunnerParts) -> Self {
+    pub(crate) fn from_parts(parts: RunnerInner) -> Self {
         Self { parts: Arc::new(parts) }
     }
 

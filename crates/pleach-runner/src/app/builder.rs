@@ -17,7 +17,7 @@ use pleach_workflow::{BuildError, Fault};
 use crate::answers::may_answer::AnswerRule;
 use crate::app::agent_names::warn_of_repeated_names;
 use crate::app::call_limit;
-use crate::app::inner::{Closing, RunnerParts};
+use crate::app::inner::{Closing, RunnerInner};
 use crate::deadlines::schedule::Timers;
 use crate::opening::open_task::may_open_tasks;
 use crate::run::registry::RunRegistry;
@@ -341,7 +341,7 @@ impl RunnerBuilder {
             clock: self.clock,
             ids: self.ids,
         };
-        Ok(Runner::from_parts(RunnerParts {
+        Ok(Runner::from_parts(RunnerInner {
             app_name: self.name,
             may_open_tasks: may_open_tasks(&root.outline()),
             program: program_name(&*root, self.resumable),

@@ -1,4 +1,4 @@
-//! [`RunnerParts`]: everything that the clones of a Runner share.
+//! [`RunnerInner`]: everything that the clones of a Runner share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::sessions::turns::Turns;
 use crate::{EventsCompactionConfig, RunError, SessionRef};
 
 /// The parts of a Runner, shared by its clones and runs.
-pub(crate) struct RunnerParts {
+pub(crate) struct RunnerInner {
     pub(crate) app_name: AppName,
     pub(crate) root: Arc<dyn Node>,
     pub(crate) services: Arc<Services>,
@@ -69,7 +69,7 @@ impl Default for Closing {
     }
 }
 
-impl RunnerParts {
+impl RunnerInner {
     /// Returns the compaction that shortens the history before prompts, if the app has configured one.
     pub(crate) fn prompt_compaction(&self) -> Option<Arc<dyn PromptCompaction>> {
         let config = self.compaction.as_ref().filter(|config| config.token_threshold.is_some())?;

@@ -7,7 +7,7 @@ use pleach_context::RunConfig;
 use pleach_session::{SessionError, open_questions, report_fault};
 use tokio::sync::Semaphore;
 
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 use crate::deadlines::event::event_id;
 use crate::deadlines::schedule::Due;
 use crate::run::stream::Run;
@@ -18,7 +18,7 @@ use crate::{RunError, RunRequest};
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
 
 /// Answers a question with its default, and continues its invocation. A question that has been answered in the meantime stays as it is.
-pub(crate) async fn fire(parts: Weak<RunnerParts>, due: &Due, at_once: &Semaphore) {
+pub(crate) async fn fire(parts: Weak<RunnerInner>, due: &Due, at_once: &Semaphore) {
     let mut pause = PAUSES.0;
     let mut stored = false;
     loop {
@@ -80,7 +80,7 @@ fn is_refused(error: &RunError) -> bool {
 }
 
 /// Stores the answer and continues the invocation. Sets `stored` once the answer is stored, so that the next try resumes.
-async fn answer(parts: &Arc<RunnerParts>, due: &Due, at_once: &Semaphore, stored: &mut bool) -> Result<(), RunError> {
+async fn answer(parts: &Arc<RunnerInner>, due: &Due, at_once: &Semaphore, stored: &mut bool) -> Result<(), RunError> {
     // Held only until the answer is stored: the rest of the run may take long.
     let permit = at_once.acquire().await;
     let session = parts.load_all(&due.session).await?;
@@ -111,7 +111,7 @@ async fn answer(parts: &Arc<RunnerParts>, due: &Due, at_once: &Semaphore, stored
 }
 
 /// Resumes the invocation whose answer is stored.
-async fn resume(parts: &Arc<RunnerParts>, due: &Due) -> Result<(), RunError> {
+async fn resume(parts: &Arc<RunnerInner>, due: &Due) -> Result<(), RunError> {
     let request = RunRequest::new(&due.session).invocation_id(due.invocation.clone());
     Run::new(Arc::clone(parts), request).detach().await
 }

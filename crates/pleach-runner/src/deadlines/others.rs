@@ -10,7 +10,7 @@ use pleach_session::{ListQuestions, LogPlace, NewDeadlines};
 use tokio::task::JoinHandle;
 
 use crate::RunError;
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 use crate::deadlines::schedule::Shared;
 
 /// The interval at which new questions are read.
@@ -33,7 +33,7 @@ const LISTED: f64 = 600.0;
 const PAGE: usize = 10_000;
 
 /// Keeps the near deadlines of the app's questions in memory, as long as the Runner lives.
-pub(crate) async fn read_deadlines(parts: Weak<RunnerParts>, shared: Arc<Shared>) {
+pub(crate) async fn read_deadlines(parts: Weak<RunnerInner>, shared: Arc<Shared>) {
     let _reading = Reading(Arc::clone(&shared));
     let mut reader = Reader { shared, place: None, next_listing: 0.0, listing: None, fails: false };
     loop {
@@ -71,7 +71,7 @@ struct Reader {
 
 impl Reader {
     /// Lists all questions when it is time, and reads new ones independently: a slow or failing read does not delay the listing.
-    async fn look(&mut self, runner: &Arc<RunnerParts>, now: f64) -> Result<(), RunError> {
+    async fn look(&mut self, runner: &Arc<RunnerInner>, now: f64) -> Result<(), RunError> {
         let mut listed = Ok(());
         if let Some(listing) = self.listing.take_if(|listing| listing.is_finished()) {
             listed = listing.await.unwrap_or(Ok(()));
@@ -101,7 +101,7 @@ impl Reader {
         }
     }
 
-    async fn new_deadlines(&mut self, runner: &RunnerParts, now: f64) -> Result<Option<NewDeadlines>, RunError> {
+    async fn new_deadlines(&mut self, runner: &RunnerInner, now: f64) -> Result<Option<NewDeadlines>, RunError> {
         let sessions = &runner.services.sessions;
         let new = sessions.new_deadlines(&runner.app_name, self.place.as_ref(), now).await?;
         if new.is_some() || self.place.take().is_none() {
@@ -113,7 +113,7 @@ impl Reader {
     }
 
     /// Logs an error. If a storage is down for long, only the first error is a warning.
-    fn report(&mut self, runner: &RunnerParts, looked: Result<(), RunError>) {
+    fn report(&mut self, runner: &RunnerInner, looked: Result<(), RunError>) {
         match looked {
             Ok(()) => self.fails = false,
             Err(error) if !std::mem::replace(&mut self.fails, true) => {
@@ -127,7 +127,7 @@ impl Reader {
 }
 
 /// Lists all open questions and keeps their near deadlines in memory.
-async fn list(runner: &RunnerParts, shared: &Shared) -> Result<(), RunError> {
+async fn list(runner: &RunnerInner, shared: &Shared) -> Result<(), RunError> {
     let mut request = ListQuestions::new(&runner.app_name).with_limit(PAGE);
     loop {
         let now = runner.services.clock.now();

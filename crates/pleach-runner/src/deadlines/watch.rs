@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use crate::Runner;
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 use crate::deadlines::answer::fire;
 use crate::deadlines::others::read_deadlines;
 use crate::deadlines::schedule::{Due, Shared};
@@ -54,7 +54,7 @@ impl Runner {
     }
 }
 
-impl RunnerParts {
+impl RunnerInner {
     /// Keeps the deadlines of the questions that an event asks in memory.
     pub(crate) fn keep_deadlines_of(self: &Arc<Self>, session: &SessionKey, event: &Event) {
         self.keep_deadlines(session, &event.questions_with_deadline());
@@ -96,7 +96,7 @@ impl Drop for Task {
 }
 
 /// Waits for deadlines and answers their questions, as long as the Runner lives.
-async fn wait(parts: Weak<RunnerParts>, shared: Arc<Shared>) {
+async fn wait(parts: Weak<RunnerInner>, shared: Arc<Shared>) {
     let _task = Task(Arc::clone(&shared));
     let at_once = Arc::new(Semaphore::new(AT_ONCE));
     let mut woken_for = 0.0_f64;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::select;
 use pleach_core::{InvocationId, SessionKey};
 
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 use crate::run::join::{Difference, Share};
 use crate::run::registry::Admission;
 use crate::run::state::RunState;
@@ -15,7 +15,7 @@ use crate::{RunError, RunRequest};
 /// The error of joining a run that has ended in the meantime.
 pub(crate) struct Ended;
 
-impl RunnerParts {
+impl RunnerInner {
     /// Admits a run to the session, or joins it to the run that has the requested invocation.
     pub(crate) async fn enter_session(
         &self,

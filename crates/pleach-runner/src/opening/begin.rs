@@ -10,7 +10,7 @@ use pleach_session::{REDACTIONS, is_left_of};
 
 use crate::RunError;
 use crate::answers::check_message::{AnswerTarget, resolve};
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 use crate::deadlines::event::note_deadline;
 use crate::opening::open::Opening;
 use crate::opening::start::{NewMessage, Start};
@@ -48,7 +48,7 @@ impl Opening {
     /// stored then.
     pub(crate) async fn begin(
         self: Box<Self>,
-        parts: &RunnerParts,
+        parts: &RunnerInner,
         run: &Arc<RunState>,
         shown: &mut ShownMessage,
     ) -> Result<Begun, RunError> {
@@ -151,7 +151,7 @@ impl Invocation {
     /// Stores a message or an answer in `scope`, after the plugins have seen it. An answer has the branch of its question.
     async fn store_message(
         &mut self,
-        parts: &RunnerParts,
+        parts: &RunnerInner,
         message: NewMessage,
         target: Option<AnswerTarget>,
         scope: Option<Arc<str>>,
@@ -187,7 +187,7 @@ impl Invocation {
     /// Checks an answer that a plugin has replaced.
     fn resolve_again(
         &self,
-        parts: &RunnerParts,
+        parts: &RunnerInner,
         content: &Content,
         known: &AnswerTarget,
     ) -> Result<Option<AnswerTarget>, RunError> {

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use pleach_core::{InvocationId, QuestionKind, Session, SessionKey};
 use pleach_session::{GetSessionConfig, open_questions};
 
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 use crate::opening::open_task::open_task;
 use crate::run::abort_events::abort_events;
 use crate::run::event_writer::Store;
 use crate::run::question_count::report_closed;
 use crate::{RunError, RunRequest};
 
-impl RunnerParts {
+impl RunnerInner {
     /// Aborts the invocations that wait only for confirmations, before a message that is not an answer begins a new invocation.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use smol_str::SmolStr;
 use crate::answers::check_answers::{Asked, resolve_answers};
 use crate::answers::check_message::{AnswerTarget, resolve, unstorable_answer};
 use crate::answers::question_ref::AnswerChecks;
-use crate::app::inner::{RunnerParts, check_id, check_ids};
+use crate::app::inner::{RunnerInner, check_id, check_ids};
 use crate::opening::admission::Ended;
 use crate::opening::agent_to_run::agent_to_run;
 use crate::opening::open_task::open_task;
@@ -65,7 +65,7 @@ enum Admitted {
     Again,
 }
 
-impl RunnerParts {
+impl RunnerInner {
     /// Finds and loads the session, and checks the request.
     ///
     /// # Errors
@@ -117,7 +117,7 @@ impl RunnerParts {
     /// Loads the session that a request has entered, and checks the request against it.
     ///
     /// # Errors
-    /// Those of [`RunnerParts::open`].
+    /// Those of [`RunnerInner::open`].
     pub(crate) async fn open_entered(
         &self,
         key: SessionKey,

@@ -10,7 +10,7 @@ use pleach_session::notes::is_tried_again;
 use pleach_session::{effective_events_of, open_questions};
 
 use crate::RunError;
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 use crate::opening::progress::is_aborted;
 use crate::run::follow_options::is_checkpoint;
 use crate::run::join::Difference;
@@ -27,7 +27,7 @@ use crate::run::steps::{Invocation, is_ended_by_plugin};
 /// The recorded failure; [`RunError::Unfinished`]; [`RunError::OtherMessage`] for an invocation that has not completed; a
 /// workflow that no longer fits its history.
 pub(crate) async fn recorded(
-    parts: &RunnerParts,
+    parts: &RunnerInner,
     begun: &Invocation,
     difference: Option<Difference>,
     run: &RunState,
@@ -76,7 +76,7 @@ pub(crate) async fn recorded(
 }
 
 /// Replays the root node. Returns `None` when a body would have to run.
-async fn replay(parts: &RunnerParts, begun: &Invocation, run: &RunState) -> Result<Option<NodeEnd>, RunError> {
+async fn replay(parts: &RunnerInner, begun: &Invocation, run: &RunState) -> Result<Option<NodeEnd>, RunError> {
     let Invocation { ic, engine, entry, input, .. } = begun;
     ic.engine().work_gate().close();
     let root_ctx = root_context(Arc::clone(ic));

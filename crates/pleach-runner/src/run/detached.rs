@@ -9,7 +9,7 @@ use std::task::{Context as TaskContext, Poll, ready};
 use pleach_core::{EventId, InvocationId};
 use tokio::task::JoinHandle;
 
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 use crate::run::outcome::RunEnd;
 use crate::run::state::RunState;
 use crate::{Follow, RunError};
@@ -22,7 +22,7 @@ use crate::{Follow, RunError};
 /// # Cancel safety
 /// Awaiting by reference can be cancelled and repeated.
 pub struct Detached {
-    parts: Arc<RunnerParts>,
+    parts: Arc<RunnerInner>,
     run: Arc<RunState>,
     /// The task of the run; `None` after it was joined.
     task: Option<JoinHandle<Result<(), RunError>>>,
@@ -30,7 +30,7 @@ pub struct Detached {
 
 impl Detached {
     pub(crate) fn new(
-        parts: Arc<RunnerParts>,
+        parts: Arc<RunnerInner>,
         run: Arc<RunState>,
         end: impl Future<Output = Result<(), RunError>> + Send + 'static,
     ) -> Self {

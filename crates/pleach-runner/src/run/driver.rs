@@ -9,7 +9,7 @@ use pleach_context::engine::Engine as _;
 use pleach_core::BoxFuture;
 use pleach_session::SessionError;
 
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 use crate::opening::begin::{Begun, ShownMessage};
 use crate::opening::open::Opened;
 use crate::opening::repeated::recorded;
@@ -56,7 +56,7 @@ impl From<RunError> for Failure {
 }
 
 /// Opens the invocation of a request and begins it.
-async fn start(parts: Arc<RunnerParts>, request: Box<RunRequest>, run: Arc<RunState>) -> Result<Started, Failure> {
+async fn start(parts: Arc<RunnerInner>, request: Box<RunRequest>, run: Arc<RunState>) -> Result<Started, Failure> {
     if run.is_closing() {
         return Ok(Started { span: None, phase: None });
     }
@@ -76,7 +76,7 @@ async fn start(parts: Arc<RunnerParts>, request: Box<RunRequest>, run: Arc<RunSt
 
 /// Opens and begins the invocation; for answers once more if another writer has changed the session in the meantime.
 async fn open_and_begin(
-    parts: &Arc<RunnerParts>,
+    parts: &Arc<RunnerInner>,
     request: Box<RunRequest>,
     run: &Arc<RunState>,
 ) -> Result<Started, Failure> {
@@ -94,7 +94,7 @@ async fn open_and_begin(
 
 /// Begins an invocation again after another writer changed the session first.
 async fn start_again(
-    parts: &Arc<RunnerParts>,
+    parts: &Arc<RunnerInner>,
     mut request: Box<RunRequest>,
     run: &Arc<RunState>,
     shown: &mut ShownMessage,
@@ -116,7 +116,7 @@ fn is_stale(error: &RunError) -> bool {
 
 /// Begins the opened invocation. `retries` is true if the caller tries again after a stale session.
 async fn begin_opened(
-    parts: &Arc<RunnerParts>,
+    parts: &Arc<RunnerInner>,
     opened: Opened,
     run: &Arc<RunState>,
     shown: &mut ShownMessage,
@@ -153,7 +153,7 @@ async fn begin_opened(
 
 /// Ends a run with the recorded result of its invocation, which was started before.
 async fn return_recorded(
-    parts: &RunnerParts,
+    parts: &RunnerInner,
     begun: &Invocation,
     difference: Option<Difference>,
     run: &RunState,
@@ -166,7 +166,7 @@ async fn return_recorded(
 
 /// Ends a run whose answers another process has stored: with the recorded result, or as [`RunEnd::Elsewhere`] if that process runs the
 /// invocation.
-async fn observe(parts: &RunnerParts, begun: &Invocation, run: &RunState) -> Result<(), RunError> {
+async fn observe(parts: &RunnerInner, begun: &Invocation, run: &RunState) -> Result<(), RunError> {
     match recorded(parts, begun, None, run).await {
         Err(RunError::Unfinished { session, invocation }) => {
             run.set_outcome(Outcome::Elsewhere { session, invocation });
@@ -183,7 +183,7 @@ async fn report(ic: Arc<InvocationContext>, error: RunError) -> RunError {
 }
 
 impl Driver {
-    pub(crate) fn new(parts: Arc<RunnerParts>, request: Box<RunRequest>, run: Arc<RunState>) -> Self {
+    pub(crate) fn new(parts: Arc<RunnerInner>, request: Box<RunRequest>, run: Arc<RunState>) -> Self {
         let phase = Phase::Starting(Box::pin(start(Arc::clone(&parts), request, Arc::clone(&run))));
         Self { phase, span: None, registration: Registration { parts, run, state: RegistrationState::New } }
     }
@@ -247,7 +247,7 @@ impl PollRun for Driver {
 
 /// The registration of a run among the active ones, from its first poll to its end.
 struct Registration {
-    parts: Arc<RunnerParts>,
+    parts: Arc<RunnerInner>,
     run: Arc<RunState>,
     state: RegistrationState,
 }

@@ -15,7 +15,7 @@ use pleach_session::{GetSessionConfig, SessionService, Since};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
-use crate::app::inner::{RunnerParts, check_ids};
+use crate::app::inner::{RunnerInner, check_ids};
 use crate::run::outcome::RunEnd;
 use crate::run::registry::LaterRuns;
 use crate::run::state::RunState;
@@ -101,7 +101,7 @@ impl fmt::Debug for Follow {
     }
 }
 
-impl RunnerParts {
+impl RunnerInner {
     /// Follows the log of a session and its active run.
     pub(crate) async fn follow_session(
         self: &Arc<Self>,
@@ -208,7 +208,7 @@ impl Log {
 
 /// The sources of a follower's events.
 struct Source {
-    parts: Arc<RunnerParts>,
+    parts: Arc<RunnerInner>,
     log: Log,
     run: Arc<Mutex<Option<Arc<RunState>>>>,
     /// Receives the runs that begin later; only for a follower that continues across pauses.

@@ -10,7 +10,7 @@ use pleach_core::{BoxFuture, Clock, Session};
 use pleach_session::SessionError;
 
 use crate::RunError;
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 
 /// The number of periods without an event or a heartbeat after which a run is treated as cut off.
 const MISSED: f64 = 3.0;
@@ -53,7 +53,7 @@ pub(crate) fn has_lost(error: &SessionError) -> bool {
     error.is_stale() || matches!(error, SessionError::NotFound(_))
 }
 
-impl RunnerParts {
+impl RunnerInner {
     /// Returns `true` if a session changed so recently that a Runner with heartbeats may work on it; always `false` without heartbeats.
     pub(crate) fn is_alive(&self, last_update_time: f64) -> bool {
         let idle = self.services.clock.now() - last_update_time;

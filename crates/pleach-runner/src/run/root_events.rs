@@ -10,7 +10,7 @@ use pleach_context::engine::{Engine as _, RunResult, Ticket};
 use pleach_core::{BoxFuture, Event};
 
 use crate::RunError;
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 use crate::run::event_writer::{Store, Stored};
 use crate::run::heartbeat::Heartbeat;
 use crate::run::repeat_filter::RepeatFilter;
@@ -22,7 +22,7 @@ use crate::signals::during_run::keep_next;
 /// The root node while it runs, together with the storing of its events.
 pub(crate) struct RootEvents<'a> {
     ic: &'a InvocationContext,
-    parts: &'a Arc<RunnerParts>,
+    parts: &'a Arc<RunnerInner>,
     run: &'a Arc<RunState>,
     store: &'a mut Store,
     repeats: &'a mut RepeatFilter,
@@ -40,7 +40,7 @@ pub(crate) struct RootEvents<'a> {
 impl<'a> RootEvents<'a> {
     pub(crate) fn new(
         ic: &'a InvocationContext,
-        parts: &'a Arc<RunnerParts>,
+        parts: &'a Arc<RunnerInner>,
         run: &'a Arc<RunState>,
         store: &'a mut Store,
         repeats: &'a mut RepeatFilter,

@@ -14,7 +14,7 @@ use serde_json::Value;
 use smol_str::SmolStr;
 
 use crate::RunError;
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 use crate::run::abort_events::abort_events;
 use crate::run::event_writer::Store;
 use crate::run::outcome::Outcome;
@@ -54,7 +54,7 @@ impl Invocation {
     ///
     /// # Cancel safety
     /// Dropping the future cancels the nodes.
-    pub(crate) async fn run(mut self: Box<Self>, parts: Arc<RunnerParts>, run: Arc<RunState>) -> Result<(), RunError> {
+    pub(crate) async fn run(mut self: Box<Self>, parts: Arc<RunnerInner>, run: Arc<RunState>) -> Result<(), RunError> {
         let Self { ic, engine, entry, store, input, user_event, repeats } = &mut *self;
         if let Some(event) = user_event.take() {
             run.task.yield_event(Yielded::message(event)).await;
@@ -95,7 +95,7 @@ async fn stop_early(ic: &InvocationContext, store: &mut Store) -> Result<Option<
 
 /// Returns the outcome of a run. `ended` is the result of the root; `None` if the run had to stop before the root ended.
 fn outcome_of(
-    parts: &RunnerParts,
+    parts: &RunnerInner,
     ic: &InvocationContext,
     run: &RunState,
     ended: Option<RunResult>,
@@ -109,7 +109,7 @@ fn outcome_of(
 
 /// Sets the outcome of a run whose events are stored, calls the plugins' `after_run` hooks and summarises the history.
 async fn finish(
-    parts: &Arc<RunnerParts>,
+    parts: &Arc<RunnerInner>,
     run: &Arc<RunState>,
     ic: &InvocationContext,
     store: &mut Store,
@@ -132,7 +132,7 @@ async fn finish(
 
 /// Keeps the deadlines of the questions that an invocation waits for, and forgets the deadlines of answered ones. If the invocation does
 /// not wait for answers, its credentials are dropped as well. If the run was cut off, everything is kept for the resume.
-fn keep_what_waits(parts: &Arc<RunnerParts>, ic: &InvocationContext, outcome: &Outcome) {
+fn keep_what_waits(parts: &Arc<RunnerInner>, ic: &InvocationContext, outcome: &Outcome) {
     let (session, invocation) = (ic.session_key(), ic.invocation_id());
     let open: &[Question] = match outcome {
         Outcome::Cut(_) => return,

@@ -10,7 +10,7 @@ use futures_util::Stream;
 use pleach_core::{Event, EventId};
 use tokio::task::coop::poll_proceed;
 
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 use crate::run::driver::Driver;
 use crate::run::outcome::RunEnd;
 use crate::run::run_event::RunEvent;
@@ -44,7 +44,7 @@ use crate::{Detached, RunError, RunRequest};
 #[must_use = "a run starts when it is polled: read its events, ask for its output, or detach it"]
 pub struct Run {
     run: Arc<RunState>,
-    parts: Arc<RunnerParts>,
+    parts: Arc<RunnerInner>,
     /// This caller's reader id.
     reader: u32,
     /// Whether to yield the stored event of the message.
@@ -57,7 +57,7 @@ pub struct Run {
 }
 
 impl Run {
-    pub(crate) fn new(parts: Arc<RunnerParts>, request: RunRequest) -> Self {
+    pub(crate) fn new(parts: Arc<RunnerInner>, request: RunRequest) -> Self {
         let request = Box::new(request.bounded());
         let run = Arc::new(RunState::new(&request, !parts.services.plugins.is_empty()));
         let echo = request.yield_user_message;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pleach_core::SessionKey;
 
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 use crate::run::abort_events::abort_events;
 use crate::run::event_writer::Store;
 use crate::run::outcome::RunEnd;
@@ -62,7 +62,7 @@ impl Runner {
     }
 }
 
-impl RunnerParts {
+impl RunnerInner {
     /// Closes the last invocation of a session without an active run of this Runner; returns `true` if it was open.
     async fn abort_stored(self: &Arc<Self>, key: &SessionKey) -> Result<bool, RunError> {
         let session = self.load_all(key).await?;

@@ -9,7 +9,7 @@ use pleach_context::engine::{completed_runs, mark_completed};
 use pleach_core::{Event, EventId, InvocationId, Map, NodePath, Scope, Session, SessionId, SessionKey, UserId, apply};
 use pleach_session::{CreateSession, KnownState, SessionError, effective_events_and_rewinds, partly_rewound};
 
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 use crate::sessions::resting_fork::note_source;
 use crate::sessions::run_place::RunPlace;
 use crate::{Run, RunError, RunRequest, Runner, SessionRef};
@@ -155,7 +155,7 @@ struct Copied {
     carried: Option<Arc<Event>>,
 }
 
-impl RunnerParts {
+impl RunnerInner {
     async fn fork(&self, copied: &Copied, key: SessionKey) -> Result<Session, RunError> {
         let Copied { source, end, carried } = copied;
         check_readable(source)?;

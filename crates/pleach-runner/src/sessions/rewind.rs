@@ -11,7 +11,7 @@ use pleach_core::{Event, InvocationId, Map, NodePath, Scope, Session, SessionId,
 use pleach_session::{is_state_redacted, set_rewind_before_event};
 use serde_json::Value;
 
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 use crate::run::event_writer::Store;
 use crate::sessions::run_place::RunPlace;
 use crate::{RunError, Runner, SessionRef};
@@ -96,7 +96,7 @@ impl Runner {
     }
 }
 
-impl RunnerParts {
+impl RunnerInner {
     /// Rewinds a session to before the event at `place`; `note` completes the event that records the rewind.
     async fn rewind(
         &self,

@@ -10,7 +10,7 @@ use pleach_core::{
 use pleach_session::notes::is_tried_again;
 use pleach_session::{effective_events, effective_events_of, open_questions, redacted_at};
 
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 use crate::opening::begin::{Begun, ShownMessage};
 use crate::opening::repeated::{last_failure, may_be_done, recorded, rests};
 use crate::run::outcome::Outcome;
@@ -118,7 +118,7 @@ impl Runner {
     }
 }
 
-impl RunnerParts {
+impl RunnerInner {
     async fn status(self: &Arc<Self>, session: Session) -> Result<SessionStatus, RunError> {
         Ok(self.status_and_rest(session).await?.0)
     }

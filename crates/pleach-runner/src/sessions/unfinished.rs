@@ -8,7 +8,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use pleach_core::{Event, Session, SessionHead, SessionId, UserId};
 use pleach_session::{GetSessionConfig, ListCursor, ListSessions, is_rewind, report_fault};
 
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 use crate::sessions::status::last_invocation;
 use crate::{Detached, RunError, RunProgress, RunRequest, Runner, SessionStatus};
 
@@ -203,7 +203,7 @@ enum Look {
     Unknown,
 }
 
-impl RunnerParts {
+impl RunnerInner {
     /// Notes that sessions need nothing until their revisions change. If that fails, they are only read again.
     async fn note_ended(&self, heads: &[SessionHead]) {
         if heads.is_empty() {
