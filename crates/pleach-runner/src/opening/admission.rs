@@ -7,7 +7,7 @@ use futures_util::future::select;
 use pleach_core::{InvocationId, SessionKey};
 
 use crate::app::inner::RunnerInner;
-use crate::run::join::{Difference, Share};
+use crate::run::join::{Difference, JoinedReader};
 use crate::run::registry::Admission;
 use crate::run::state::RunState;
 use crate::{RunError, RunRequest};
@@ -22,7 +22,7 @@ impl RunnerInner {
         request: &RunRequest,
         run: &Arc<RunState>,
         key: &SessionKey,
-    ) -> Result<Option<Share>, RunError> {
+    ) -> Result<Option<JoinedReader>, RunError> {
         loop {
             let leader = match self.admit(request, run, key).await? {
                 Admission::Own(ending) => {
@@ -45,8 +45,8 @@ impl RunnerInner {
     }
 
     /// Makes `run` a reader of another run; returns `None` once that run has ended.
-    async fn share(&self, leader: &Arc<RunState>, run: &Arc<RunState>) -> Option<Share> {
-        let share = Share::of(Arc::clone(leader));
+    async fn share(&self, leader: &Arc<RunState>, run: &Arc<RunState>) -> Option<JoinedReader> {
+        let share = JoinedReader::of(Arc::clone(leader));
         match share {
             Some(_) => {
                 run.set_leader(leader);
@@ -74,7 +74,7 @@ impl RunnerInner {
         run: &Arc<RunState>,
         key: &SessionKey,
         invocation: &InvocationId,
-    ) -> Result<Option<Share>, Ended> {
+    ) -> Result<Option<JoinedReader>, Ended> {
         let Some(leader) = self.active.lead_or_join(run, key, invocation) else { return Ok(None) };
         self.share(&leader, run).await.map(Some).ok_or(Ended)
     }

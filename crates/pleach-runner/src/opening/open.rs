@@ -23,7 +23,7 @@ use crate::opening::start::{Facts, Refusal, Start, decide};
 use crate::request::message::as_user;
 use crate::request::run_request::Refused;
 use crate::run::event_writer::Store;
-use crate::run::join::Share;
+use crate::run::join::JoinedReader;
 use crate::run::repeat_filter::RepeatFilter;
 use crate::run::state::RunState;
 use crate::run::steps::Invocation;
@@ -35,7 +35,7 @@ pub(crate) enum Opened {
     /// An invocation to begin.
     Own(Box<Opening>),
     /// Another caller's active run of the same invocation.
-    Join(Share),
+    Join(JoinedReader),
 }
 
 /// An opened invocation: its session is loaded and its request is checked.
@@ -60,7 +60,7 @@ enum Admitted {
     /// The request continues the invocation itself.
     Own(Box<Session>, Box<Checked>),
     /// The request joins the run that already has the answers.
-    Join(Share),
+    Join(JoinedReader),
     /// The run that would have been joined has just ended: load the session again.
     Again,
 }
@@ -101,12 +101,17 @@ impl RunnerInner {
 
     /// Joins the detached run that keeps the session busy, for answers that are stored already. Returns `None` if it has ended, and
     /// `Some(None)` if it cannot be joined.
-    async fn join_rival(&self, request: &RunRequest, run: &Arc<RunState>, key: &SessionKey) -> Option<Option<Share>> {
+    async fn join_rival(
+        &self,
+        request: &RunRequest,
+        run: &Arc<RunState>,
+        key: &SessionKey,
+    ) -> Option<Option<JoinedReader>> {
         if self.rival_has_begun(key).await { Some(self.join_repeated(request, run, key).await) } else { None }
     }
 
     /// Joins the detached run of a session for answers that are stored already.
-    async fn join_repeated(&self, request: &RunRequest, run: &Arc<RunState>, key: &SessionKey) -> Option<Share> {
+    async fn join_repeated(&self, request: &RunRequest, run: &Arc<RunState>, key: &SessionKey) -> Option<JoinedReader> {
         let session = self.load(key, request).await.ok()?;
         let checked = self.check_answers(request, request.answer_checks.as_ref()?, &session).ok()?;
         let answered = checked.answered.filter(|_| checked.message.is_none())?;

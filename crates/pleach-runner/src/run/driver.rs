@@ -13,7 +13,7 @@ use crate::app::inner::RunnerInner;
 use crate::opening::begin::{Begun, ShownMessage};
 use crate::opening::open::Opened;
 use crate::opening::repeated::recorded;
-use crate::run::join::{Difference, joined};
+use crate::run::join::{Difference, forward_leader_events};
 use crate::run::outcome::{Outcome, RunEnd};
 use crate::run::span::RunSpan;
 use crate::run::state::RunState;
@@ -125,7 +125,7 @@ async fn begin_opened(
     let opening = match opened {
         Opened::Own(opening) => opening,
         Opened::Join(share) => {
-            let phase = Phase::Running { work: Box::pin(joined(share, Arc::clone(run))), ic: None };
+            let phase = Phase::Running { work: Box::pin(forward_leader_events(share, Arc::clone(run))), ic: None };
             return Ok(Started { span: None, phase: Some(phase) });
         }
     };

@@ -12,12 +12,12 @@ use crate::run::outcome::Outcome;
 use crate::run::state::RunState;
 
 /// A joined caller's place among the readers of a run. Dropping it leaves the run.
-pub(crate) struct Share {
+pub(crate) struct JoinedReader {
     leader: Arc<RunState>,
     reader: u32,
 }
 
-impl Share {
+impl JoinedReader {
     /// Joins a run; returns `None` if it has ended.
     pub(crate) fn of(leader: Arc<RunState>) -> Option<Self> {
         let reader = leader.task.join()?;
@@ -29,7 +29,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for JoinedReader {
     fn drop(&mut self) {
         self.leader.task.leave(self.reader);
     }
@@ -81,7 +81,7 @@ pub(crate) fn kept(state_delta: &Map, rights: StateRights) -> Map {
 ///
 /// # Errors
 /// The error of the joined run; [`Difference::error`] if it was started by a different request.
-pub(crate) async fn joined(share: Share, run: Arc<RunState>) -> Result<(), RunError> {
+pub(crate) async fn forward_leader_events(share: JoinedReader, run: Arc<RunState>) -> Result<(), RunError> {
     let leader = share.leader();
     let mut begun = Some(Box::pin(leader.begun()));
     let signal = run.abort_signal().clone();
