@@ -12,12 +12,12 @@ use super::summarize::summarize;
 use super::tokens::all_but_newest;
 use super::window::sliding_window;
 use crate::RunError;
-use crate::run::event_writer::Store;
+use crate::run::event_writer::EventWriter;
 
 impl EventsCompactionConfig {
     /// Summarises the session's events if a trigger is reached, and stores the summary. The summary does not belong to a run:
     /// plugins do not see it and callers do not receive it. Errors are logged, because the invocation itself has succeeded.
-    pub(crate) async fn compact(&self, ic: &InvocationContext, store: &mut Store) {
+    pub(crate) async fn compact(&self, ic: &InvocationContext, store: &mut EventWriter) {
         let Some(summarizer) = &self.summarizer else { return };
         let all = ic.events();
         let events: Vec<&Arc<Event>> =
@@ -37,7 +37,7 @@ impl EventsCompactionConfig {
     }
 }
 
-async fn put(ic: &InvocationContext, store: &mut Store, mut summary: Event) {
+async fn put(ic: &InvocationContext, store: &mut EventWriter, mut summary: Event) {
     // A summary with an isolation scope would never be found.
     summary.set_isolation_scope(None);
     let session = ic.session_key();

@@ -212,14 +212,14 @@ impl Invocation {
         if !metadata.is_empty() {
             event.set_custom_metadata(Some(metadata));
         }
-        self.store.stamp(ic.engine().services(), &mut event);
+        self.store.set_id_and_time(ic.engine().services(), &mut event);
         Arc::new(event)
     }
 
     /// Returns the event that continues a copied session.
     fn continued_event(&mut self) -> Arc<Event> {
         let mut event = continued(self.ic.invocation_id());
-        self.store.stamp(self.ic.engine().services(), &mut event);
+        self.store.set_id_and_time(self.ic.engine().services(), &mut event);
         Arc::new(event)
     }
 }

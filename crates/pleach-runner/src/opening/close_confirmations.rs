@@ -9,7 +9,7 @@ use pleach_session::{GetSessionConfig, open_questions};
 use crate::app::inner::RunnerInner;
 use crate::opening::open_task::open_task;
 use crate::run::abort_events::abort_events;
-use crate::run::event_writer::Store;
+use crate::run::event_writer::EventWriter;
 use crate::run::question_count::report_closed;
 use crate::{RunError, RunRequest};
 
@@ -27,10 +27,10 @@ impl RunnerInner {
         // A message that is refused closes nothing.
         self.check_acceptable(request, &session)?;
         let closed = only_confirming(&session);
-        let mut store = Store::new(session.head);
+        let mut store = EventWriter::new(session.head);
         for invocation in closed {
             for mut event in abort_events(&session.events, &invocation, &self.root.spec().name) {
-                store.stamp(&self.services, &mut event);
+                store.set_id_and_time(&self.services, &mut event);
                 self.services.sessions.append(&mut store.head, Arc::new(event)).await?;
             }
             report_closed(&session.events, &invocation);

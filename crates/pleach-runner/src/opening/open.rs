@@ -22,7 +22,7 @@ use crate::opening::progress::Progress;
 use crate::opening::start::{Facts, Refusal, Start, decide};
 use crate::request::message::as_user;
 use crate::request::run_request::Refused;
-use crate::run::event_writer::Store;
+use crate::run::event_writer::EventWriter;
 use crate::run::join::JoinedReader;
 use crate::run::repeat_filter::RepeatFilter;
 use crate::run::state::RunState;
@@ -245,7 +245,7 @@ impl RunnerInner {
         let invocation_id = known.unwrap_or_else(|| InvocationId::of_uuid(self.services.ids.uuid()));
         let engine = Arc::new(Engine::new());
         let entry = agent_to_run(&*self.root, &session.events, progress.resumes().then_some(&invocation_id));
-        let store = Store::new(session.head.clone()).of_run(run);
+        let store = EventWriter::new(session.head.clone()).publishing_to(run);
         let mut setup = self.setup(&mut request, *session, invocation_id, &engine);
         if run.streams() {
             Arc::make_mut(&mut setup.run_config).streaming_mode = StreamingMode::Sse;

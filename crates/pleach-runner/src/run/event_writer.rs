@@ -1,4 +1,4 @@
-//! [`Store`]: completes and stores the events of an invocation.
+//! [`EventWriter`]: completes and stores the events of an invocation.
 // R1107
 
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const TIMES: std::ops::Range<f64> = f64::MIN_POSITIVE..DISTINCT_TIMES;
 const CLOSING_TRIES: usize = 10;
 
 /// Stores the events of one invocation in order.
-pub(crate) struct Store {
+pub(crate) struct EventWriter {
     pub(crate) head: SessionHead,
     /// The run that publishes stored events to its followers.
     run: Option<Arc<RunState>>,
@@ -42,14 +42,14 @@ pub(crate) struct Stored {
     pub(crate) original: Arc<Event>,
 }
 
-impl Store {
+impl EventWriter {
     pub(crate) fn new(head: SessionHead) -> Self {
         let last = head.last_update_time();
         Self { head, run: None, last, has_stored: false }
     }
 
     /// Publishes stored events to the followers of `run`.
-    pub(crate) fn of_run(mut self, run: &Arc<RunState>) -> Self {
+    pub(crate) fn publishing_to(mut self, run: &Arc<RunState>) -> Self {
         self.run = Some(Arc::clone(run));
         self
     }
@@ -64,14 +64,18 @@ impl Store {
     ///
     /// # Errors
     /// The error of a plugin or the session service; the event is not stored then.
-    pub(crate) async fn take(&mut self, ic: &InvocationContext, mut event: Arc<Event>) -> Result<Stored, RunError> {
+    pub(crate) async fn store_event(
+        &mut self,
+        ic: &InvocationContext,
+        mut event: Arc<Event>,
+    ) -> Result<Stored, RunError> {
         let metadata = ic.engine().custom_metadata_if_any();
         if let Some(mut merged) = metadata {
             let event = Arc::make_mut(&mut event);
             merged.extend(event.custom_metadata().cloned().unwrap_or_default());
             event.set_custom_metadata(Some(merged));
         }
-        self.stamp(ic.engine().services(), Arc::make_mut(&mut event));
+        self.set_id_and_time(ic.engine().services(), Arc::make_mut(&mut event));
         let original = ic.engine().apply_event_hooks(&mut event).await.map_err(RunError::Plugin)?;
         let shown = if event.is_partial() {
             self.publish(&event);
@@ -89,10 +93,14 @@ impl Store {
     /// # Errors
     /// The errors of [`append`](Self::append); the session is stale if another run continues the invocation.
     // R128
-    pub(crate) async fn close(&mut self, ic: &InvocationContext, event: Arc<Event>) -> Result<Arc<Event>, RunError> {
+    pub(crate) async fn store_closing_event(
+        &mut self,
+        ic: &InvocationContext,
+        event: Arc<Event>,
+    ) -> Result<Arc<Event>, RunError> {
         let mut tries = 1;
         loop {
-            match self.take(ic, Arc::clone(&event)).await {
+            match self.store_event(ic, Arc::clone(&event)).await {
                 Err(RunError::Session(error)) if error.is_stale() && tries < CLOSING_TRIES => {
                     if !self.catch_up(ic).await? {
                         return Err(RunError::Session(error));
@@ -168,7 +176,7 @@ impl Store {
         if summary.invocation_id().is_empty() {
             summary.set_invocation_id(InvocationId::of_uuid(services.ids.uuid()));
         }
-        self.stamp(services, &mut summary);
+        self.set_id_and_time(services, &mut summary);
         summary.replace_nul();
         self.append(ic, Arc::new(summary)).await
     }
@@ -207,7 +215,7 @@ impl Store {
     ///
     /// # Errors
     /// [`RunError::Session`] if another writer has the session, or it was deleted.
-    pub(crate) async fn beat(&mut self, ic: &InvocationContext) -> Result<(), RunError> {
+    pub(crate) async fn write_heartbeat(&mut self, ic: &InvocationContext) -> Result<(), RunError> {
         match self.claim(ic).await {
             Err(RunError::Session(error)) if !has_lost(&error) => {
                 tracing::warn!(session = %self.head.key(), %error, "a heartbeat was not stored");
@@ -218,7 +226,7 @@ impl Store {
     }
 
     /// Sets the id and time of an event.
-    pub(crate) fn stamp(&mut self, services: &Services, event: &mut Event) {
+    pub(crate) fn set_id_and_time(&mut self, services: &Services, event: &mut Event) {
         if event.id().is_empty() {
             event.set_id(EventId::from(services.ids.uuid()));
         }

@@ -11,7 +11,7 @@ use pleach_core::{BoxFuture, Event};
 
 use crate::RunError;
 use crate::app::inner::RunnerInner;
-use crate::run::event_writer::{Store, Stored};
+use crate::run::event_writer::{EventWriter, Stored};
 use crate::run::heartbeat::Heartbeat;
 use crate::run::repeat_filter::RepeatFilter;
 use crate::run::root_driver::{RootDriver, must_stop};
@@ -24,7 +24,7 @@ pub(crate) struct RootEvents<'a> {
     ic: &'a InvocationContext,
     parts: &'a Arc<RunnerInner>,
     run: &'a Arc<RunState>,
-    store: &'a mut Store,
+    store: &'a mut EventWriter,
     repeats: &'a mut RepeatFilter,
     root: RootDriver<'a>,
     _served: Served<'a>,
@@ -42,7 +42,7 @@ impl<'a> RootEvents<'a> {
         ic: &'a InvocationContext,
         parts: &'a Arc<RunnerInner>,
         run: &'a Arc<RunState>,
-        store: &'a mut Store,
+        store: &'a mut EventWriter,
         repeats: &'a mut RepeatFilter,
         root: BoxFuture<'a, RunResult>,
     ) -> Self {
@@ -159,7 +159,8 @@ impl<'a> RootEvents<'a> {
                 }
                 continue;
             }
-            let Stored { shown, original } = self.root.drive_while(pin!(self.store.take(self.ic, event))).await?;
+            let Stored { shown, original } =
+                self.root.drive_while(pin!(self.store.store_event(self.ic, event))).await?;
             match ticket {
                 None => queue.release(),
                 Some(ticket) => {
@@ -192,7 +193,7 @@ impl<'a> RootEvents<'a> {
             None => step.await,
             Some(heartbeat) => {
                 if heartbeat.is_due_before(step, self.store.head.last_update_time()).await {
-                    self.root.drive_while(Box::pin(self.store.beat(self.ic)).as_mut()).await?;
+                    self.root.drive_while(Box::pin(self.store.write_heartbeat(self.ic)).as_mut()).await?;
                 }
             }
         }

@@ -16,7 +16,7 @@ use smol_str::SmolStr;
 use crate::RunError;
 use crate::app::inner::RunnerInner;
 use crate::run::abort_events::abort_events;
-use crate::run::event_writer::Store;
+use crate::run::event_writer::EventWriter;
 use crate::run::outcome::Outcome;
 use crate::run::repeat_filter::RepeatFilter;
 use crate::run::root_driver::{must_stop, stopped};
@@ -30,7 +30,7 @@ pub(crate) struct Invocation {
     pub(crate) engine: Arc<Engine>,
     /// The names of the agents from the root agent down to the agent that runs.
     pub(crate) entry: Vec<SmolStr>,
-    pub(crate) store: Store,
+    pub(crate) store: EventWriter,
     pub(crate) input: NodeInput,
     /// The stored event of the message.
     pub(crate) user_event: Option<Arc<Event>>,
@@ -44,7 +44,7 @@ impl Invocation {
         ic: Arc<InvocationContext>,
         engine: Arc<Engine>,
         entry: Vec<SmolStr>,
-        store: Store,
+        store: EventWriter,
         repeats: RepeatFilter,
     ) -> Self {
         Self { ic, engine, entry, store, input: NodeInput::Null, user_event: None, repeats }
@@ -78,7 +78,7 @@ impl Invocation {
         if matches!(outcome, Outcome::Aborted) {
             let events = abort_events(&ic.events(), ic.invocation_id(), &parts.root.spec().name);
             for event in events.into_iter().map(Arc::new) {
-                let stored = store.close(ic, event).await?;
+                let stored = store.store_closing_event(ic, event).await?;
                 run.task.yield_event(Yielded::event(stored)).await;
             }
         }
@@ -87,10 +87,10 @@ impl Invocation {
 }
 
 /// Asks the plugins whether the run ends before its root begins. If so, stores and returns the event with their content.
-async fn stop_early(ic: &InvocationContext, store: &mut Store) -> Result<Option<Arc<Event>>, RunError> {
+async fn stop_early(ic: &InvocationContext, store: &mut EventWriter) -> Result<Option<Arc<Event>>, RunError> {
     let content = ic.engine().services().plugins.before_run(ic).await.map_err(RunError::Plugin)?;
     let Some(content) = content else { return Ok(None) };
-    Ok(Some(store.take(ic, early_exit(ic, content)).await?.shown))
+    Ok(Some(store.store_event(ic, early_exit(ic, content)).await?.shown))
 }
 
 /// Returns the outcome of a run. `ended` is the result of the root; `None` if the run had to stop before the root ended.
@@ -112,7 +112,7 @@ async fn finish(
     parts: &Arc<RunnerInner>,
     run: &Arc<RunState>,
     ic: &InvocationContext,
-    store: &mut Store,
+    store: &mut EventWriter,
     outcome: Outcome,
 ) -> Result<(), RunError> {
     keep_what_waits(parts, ic, &outcome);

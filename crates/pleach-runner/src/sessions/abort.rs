@@ -6,7 +6,7 @@ use pleach_core::SessionKey;
 
 use crate::app::inner::RunnerInner;
 use crate::run::abort_events::abort_events;
-use crate::run::event_writer::Store;
+use crate::run::event_writer::EventWriter;
 use crate::run::outcome::RunEnd;
 use crate::run::question_count::report_closed;
 use crate::signals::send::pause_before;
@@ -77,9 +77,9 @@ impl RunnerInner {
             }
             _ => {}
         }
-        let mut store = Store::new(session.head);
+        let mut store = EventWriter::new(session.head);
         for mut event in abort_events(&session.events, &invocation, &self.root.spec().name) {
-            store.stamp(&self.services, &mut event);
+            store.set_id_and_time(&self.services, &mut event);
             self.services.sessions.append(&mut store.head, Arc::new(event)).await?;
         }
         report_closed(&session.events, &invocation);

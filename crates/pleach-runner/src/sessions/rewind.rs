@@ -12,7 +12,7 @@ use pleach_session::{is_state_redacted, set_rewind_before_event};
 use serde_json::Value;
 
 use crate::app::inner::RunnerInner;
-use crate::run::event_writer::Store;
+use crate::run::event_writer::EventWriter;
 use crate::sessions::run_place::RunPlace;
 use crate::{RunError, Runner, SessionRef};
 
@@ -116,8 +116,8 @@ impl RunnerInner {
             }
         }
         note(&mut event);
-        let mut store = Store::new(session.head);
-        store.stamp(&self.services, &mut event);
+        let mut store = EventWriter::new(session.head);
+        store.set_id_and_time(&self.services, &mut event);
         Ok(self.services.sessions.append(&mut store.head, Arc::new(event)).await?)
     }
 }

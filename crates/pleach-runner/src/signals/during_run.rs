@@ -9,7 +9,7 @@ use pleach_core::{Event, QuestionKind};
 use pleach_session::{GetSessionConfig, SessionError, open_questions};
 
 use crate::RunError;
-use crate::run::event_writer::Store;
+use crate::run::event_writer::EventWriter;
 use crate::signals::incoming::{Incoming, Offered};
 use crate::signals::outgoing::Signal;
 
@@ -21,7 +21,7 @@ use crate::signals::outgoing::Signal;
 pub(crate) async fn keep_next(
     incoming: &Incoming,
     ic: &InvocationContext,
-    store: &mut Store,
+    store: &mut EventWriter,
 ) -> Result<Option<Arc<Event>>, RunError> {
     while let Some((signal, sender)) = incoming.take() {
         match keep(&signal, incoming, ic, store).await {
@@ -45,7 +45,7 @@ async fn keep(
     signal: &Signal,
     incoming: &Incoming,
     ic: &InvocationContext,
-    store: &mut Store,
+    store: &mut EventWriter,
 ) -> Result<(Offered, Option<Arc<Event>>), RunError> {
     let asked_before = incoming.asked_before.get_or_try_init(|| asked_before(ic)).await?;
     if asked_before.contains(&signal.name) {
@@ -53,7 +53,7 @@ async fn keep(
     }
     let Some(storing) = ic.engine().store_signal(&signal.name) else { return Ok((Offered::Awaited, None)) };
     let mut event = signal.event(ic.invocation_id())?.with_signal_stored_by_run();
-    store.stamp(ic.engine().services(), &mut event);
+    store.set_id_and_time(ic.engine().services(), &mut event);
     let event = Arc::new(event);
     let stored = match store.append(ic, Arc::clone(&event)).await {
         // It may be stored: the same event at the same place is stored once.

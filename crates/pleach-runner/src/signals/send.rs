@@ -10,7 +10,7 @@ use pleach_session::{SessionError, open_questions};
 use serde::Serialize;
 
 use crate::app::inner::check_id;
-use crate::run::event_writer::Store;
+use crate::run::event_writer::EventWriter;
 use crate::run::stream::Run;
 use crate::signals::incoming::Offered;
 use crate::signals::outgoing::{Signal, SignalOptions, refused};
@@ -195,8 +195,8 @@ impl Runner {
             RunProgress::Waiting | RunProgress::Failed { .. } | RunProgress::Unfinished | RunProgress::MayBeDone => {}
         }
         let mut event = signal.event(&invocation)?;
-        let mut store = Store::new(head);
-        store.stamp(&self.parts.services, &mut event);
+        let mut store = EventWriter::new(head);
+        store.set_id_and_time(&self.parts.services, &mut event);
         self.sessions().append(&mut store.head, Arc::new(event)).await?;
         Ok(SignalOutcome::Kept)
     }
