@@ -25,17 +25,17 @@ pub(crate) struct RootDriver<'a> {
     /// The root's future; `None` once it has ended, because a completed future must not be polled again.
     root: Option<BoxFuture<'a, RunResult>>,
     ended: Option<RunResult>,
-    signal: Arc<Signal>,
+    signal: Arc<RootWaker>,
     waker: Waker,
 }
 
 #[derive(Default)]
-struct Signal {
+struct RootWaker {
     woken: AtomicBool,
     sleeper: AtomicWaker,
 }
 
-impl Wake for Signal {
+impl Wake for RootWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -67,7 +67,7 @@ pub(crate) async fn stopped(ic: &InvocationContext, run: &RunState) {
 
 impl<'a> RootDriver<'a> {
     pub(crate) fn new(root: BoxFuture<'a, RunResult>) -> Self {
-        let signal = Arc::new(Signal::default());
+        let signal = Arc::new(RootWaker::default());
         let waker = Waker::from(Arc::clone(&signal));
         Self { root: Some(root), ended: None, signal, waker }
     }

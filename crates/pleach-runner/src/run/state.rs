@@ -14,7 +14,7 @@ use crate::request::message::as_user;
 use crate::run::outcome::{Outcome, RunEnd};
 use crate::run::task::{BACKLOG, RunTask};
 use crate::signals::incoming::{Incoming, Offered};
-use crate::signals::outgoing::Signal;
+use crate::signals::outgoing::OutgoingSignal;
 use crate::{RunError, RunEvent, RunRequest, SessionRef};
 
 /// The part of a run that its followers, joined callers and stoppers share.
@@ -300,7 +300,7 @@ impl RunState {
     }
 
     /// Offers a signal to the run, which stores it between its events.
-    pub(crate) fn offer(&self, signal: Signal) -> Receiver<Result<Offered, RunError>> {
+    pub(crate) fn offer(&self, signal: OutgoingSignal) -> Receiver<Result<Offered, RunError>> {
         let offered = self.incoming.offer(signal);
         self.stopper.wake();
         offered

@@ -11,7 +11,7 @@ use pleach_session::{GetSessionConfig, SessionError, open_questions};
 use crate::RunError;
 use crate::run::event_writer::EventWriter;
 use crate::signals::incoming::{Incoming, Offered};
-use crate::signals::outgoing::Signal;
+use crate::signals::outgoing::OutgoingSignal;
 
 /// Stores the next waiting signal and returns its event; call it again for the next one. Signals whose names a body waits for are not
 /// stored here, and repeated ones are skipped.
@@ -42,7 +42,7 @@ pub(crate) async fn keep_next(
 
 /// Stores a signal for the invocation, and returns its event if that is new.
 async fn keep(
-    signal: &Signal,
+    signal: &OutgoingSignal,
     incoming: &Incoming,
     ic: &InvocationContext,
     store: &mut EventWriter,

@@ -9,7 +9,7 @@ use tokio::sync::OnceCell;
 use tokio::sync::oneshot::{Receiver, Sender, channel};
 
 use crate::RunError;
-use crate::signals::outgoing::Signal;
+use crate::signals::outgoing::OutgoingSignal;
 
 /// The fate of a signal that was offered to a run.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(crate) struct Incoming {
 #[derive(Default)]
 struct Queue {
     closed: bool,
-    signals: VecDeque<(Signal, Sender<Result<Offered, RunError>>)>,
+    signals: VecDeque<(OutgoingSignal, Sender<Result<Offered, RunError>>)>,
 }
 
 impl Incoming {
@@ -45,7 +45,7 @@ impl Incoming {
     }
 
     /// Adds a signal. The receiver fails if the run ends before it has looked at the signal.
-    pub(crate) fn offer(&self, signal: Signal) -> Receiver<Result<Offered, RunError>> {
+    pub(crate) fn offer(&self, signal: OutgoingSignal) -> Receiver<Result<Offered, RunError>> {
         let (sender, receiver) = channel();
         let mut queue = self.queue();
         if !queue.closed {
@@ -70,7 +70,7 @@ impl Incoming {
     }
 
     /// Takes the signal that has waited the longest.
-    pub(crate) fn take(&self) -> Option<(Signal, Sender<Result<Offered, RunError>>)> {
+    pub(crate) fn take(&self) -> Option<(OutgoingSignal, Sender<Result<Offered, RunError>>)> {
         let mut queue = self.queue();
         let next = queue.signals.pop_front();
         self.has_any.store(!queue.signals.is_empty(), Ordering::Release);

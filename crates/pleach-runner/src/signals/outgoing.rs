@@ -1,4 +1,4 @@
-//! [`Signal`]: a signal on its way to a session, and its options.
+//! [`OutgoingSignal`]: a signal on its way to a session, and its options.
 
 use pleach_context::{NodeError, RunConfig};
 use pleach_core::{Event, EventId, InvocationId, Question, QuestionKind, bound_event};
@@ -41,7 +41,7 @@ impl SignalOptions {
 
 /// A signal on its way to a session.
 #[derive(Clone)]
-pub(crate) struct Signal {
+pub(crate) struct OutgoingSignal {
     pub(crate) name: String,
     pub(crate) payload: Value,
     /// The id of the event that stores the signal.
@@ -51,7 +51,7 @@ pub(crate) struct Signal {
     pub(crate) config: RunConfig,
 }
 
-impl Signal {
+impl OutgoingSignal {
     /// Returns `true` if the question is a wait for this signal.
     pub(crate) fn is_awaited_by(&self, question: &Question) -> bool {
         question.kind == QuestionKind::Signal && question.message == self.name

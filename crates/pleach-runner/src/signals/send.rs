@@ -13,7 +13,7 @@ use crate::app::inner::check_id;
 use crate::run::event_writer::EventWriter;
 use crate::run::stream::Run;
 use crate::signals::incoming::Offered;
-use crate::signals::outgoing::{Signal, SignalOptions, refused};
+use crate::signals::outgoing::{OutgoingSignal, SignalOptions, refused};
 use crate::{Detached, RunError, RunProgress, RunRequest, Runner, SessionRef};
 
 /// The maximum number of tries of a signal or an abort while other processes append to the session.
@@ -133,7 +133,7 @@ impl Runner {
     }
 
     /// Tries once to deliver or keep the signal. Returns `None` if the session has changed in the meantime.
-    async fn try_signal(&self, key: &SessionKey, signal: &Signal) -> Result<Option<SignalOutcome>, RunError> {
+    async fn try_signal(&self, key: &SessionKey, signal: &OutgoingSignal) -> Result<Option<SignalOutcome>, RunError> {
         let session = self.parts.load_all(key).await?;
         if let Some(event) = session.events.iter().find(|event| *event.id() == signal.id) {
             // Stored by this call, whose run ended right after the append, or by an earlier call with the same key.
@@ -151,7 +151,7 @@ impl Runner {
         &self,
         key: &SessionKey,
         question: &Question,
-        signal: &Signal,
+        signal: &OutgoingSignal,
     ) -> Result<Option<SignalOutcome>, RunError> {
         let (payload, id, config) = (signal.payload.clone(), signal.id.clone(), signal.config.clone());
         let request = RunRequest::answering_open(key, question, payload, Some(id), config)?;
@@ -170,7 +170,7 @@ impl Runner {
 
     /// Continues the run if its answer is stored although the storage did not respond. Returns `None` if the answer is not stored, or if
     /// another process has stored something after it.
-    async fn continue_delivered(&self, key: &SessionKey, signal: &Signal) -> Option<SignalOutcome> {
+    async fn continue_delivered(&self, key: &SessionKey, signal: &OutgoingSignal) -> Option<SignalOutcome> {
         let session = self.parts.load_all(key).await.ok()?;
         let stored = session.events.last().filter(|last| *last.id() == signal.id)?;
         let request = RunRequest::new(key).invocation_id(stored.invocation_id().clone());
@@ -179,7 +179,7 @@ impl Runner {
     }
 
     /// Keeps a signal for the last invocation of a session.
-    async fn keep(&self, session: Session, signal: &Signal) -> Result<SignalOutcome, RunError> {
+    async fn keep(&self, session: Session, signal: &OutgoingSignal) -> Result<SignalOutcome, RunError> {
         let head = session.head.clone();
         let (status, rests) = self.parts.status_and_rest(session).await?;
         let no_receiver = || RunError::NoReceiver { session: status.session.clone(), signal: signal.name.clone() };
@@ -222,7 +222,7 @@ fn signal_of(
     payload: impl Serialize,
     options: SignalOptions,
     new_id: impl FnOnce() -> Uuid,
-) -> Result<Signal, RunError> {
+) -> Result<OutgoingSignal, RunError> {
     check_id("signal", &name)?;
     let payload = to_json(payload).map_err(|error| refused(&name, error))?;
     let is_keyed = options.idempotency_key.is_some();
@@ -235,7 +235,7 @@ fn signal_of(
             EventId::from(stable_uuid(session.into_iter().chain(["signal", &name, &own])))
         }
     };
-    Ok(Signal { name, payload, id, is_keyed, config: options.config })
+    Ok(OutgoingSignal { name, payload, id, is_keyed, config: options.config })
 }
 
 /// Returns `true` if another try may succeed, because the session's events or runs have changed in the meantime.
