@@ -82,7 +82,7 @@ async fn replay(parts: &RunnerInner, begun: &Invocation, run: &RunState) -> Resu
     let root_ctx = root_context(Arc::clone(ic));
     let mut root = RootDriver::new(Box::pin(engine.run_root(&root_ctx, &*parts.root, entry, input.clone())));
     while !must_stop(ic, run) && !ic.engine().work_gate().is_wanted() {
-        root.step(ic, run, None).await;
+        root.poll_until_work(ic, run, None).await;
         // Events that a replay sends again are already stored.
         while let Some((ticket, event)) = ic.engine().queue().take() {
             ic.engine().queue().acknowledge(ticket, event);
@@ -92,7 +92,7 @@ async fn replay(parts: &RunnerInner, begun: &Invocation, run: &RunState) -> Resu
         }
     }
     // Polls the other lanes as well, so that the gate knows all bodies that would run.
-    root.drive_while(pin!(tokio::task::yield_now())).await;
+    root.poll_root_while(pin!(tokio::task::yield_now())).await;
     Ok(None)
 }
 

@@ -74,7 +74,12 @@ impl<'a> RootDriver<'a> {
 
     /// Polls until the root has sent an event, waits to run a first body, asks whether the run still has its session, or has ended; or
     /// until the run must stop or store an `incoming` signal.
-    pub(crate) async fn step(&mut self, ic: &InvocationContext, run: &RunState, incoming: Option<&Incoming>) {
+    pub(crate) async fn poll_until_work(
+        &mut self,
+        ic: &InvocationContext,
+        run: &RunState,
+        incoming: Option<&Incoming>,
+    ) {
         // Most steps end in their first poll, and need no future that waits.
         let mut waits = None;
         let calls = || {
@@ -102,7 +107,7 @@ impl<'a> RootDriver<'a> {
     }
 
     /// Waits for `other`, such as an append, and polls the root in the meantime.
-    pub(crate) async fn drive_while<F: Future>(&mut self, mut other: Pin<&mut F>) -> F::Output {
+    pub(crate) async fn poll_root_while<F: Future>(&mut self, mut other: Pin<&mut F>) -> F::Output {
         poll_fn(|cx| {
             let result = other.as_mut().poll(cx);
             if result.is_pending() {
@@ -170,9 +175,9 @@ mod tests {
     #[tokio::test]
     async fn r640_an_append_after_the_end_does_not_poll_the_root_again() {
         let mut root = RootDriver::new(Box::pin(async { Ok(NodeEnd::Done(NodeResult::default())) }));
-        root.drive_while(pin!(tokio::task::yield_now())).await;
+        root.poll_root_while(pin!(tokio::task::yield_now())).await;
         assert!(root.take_end().is_some());
-        root.drive_while(pin!(tokio::task::yield_now())).await;
+        root.poll_root_while(pin!(tokio::task::yield_now())).await;
         assert!(root.take_end().is_none());
     }
 }

@@ -104,7 +104,7 @@ impl<'a> RootEvents<'a> {
                 self.parts.active.announce(self.run);
             }
             if self.ic.engine().fence().unanswered().is_some() {
-                self.root.drive_while(Box::pin(self.store.check(self.ic)).as_mut()).await?;
+                self.root.poll_root_while(Box::pin(self.store.check(self.ic)).as_mut()).await?;
             }
             self.step().await?;
         }
@@ -153,14 +153,14 @@ impl<'a> RootEvents<'a> {
             if is_summary(&event) {
                 // Boxed, as everything rare: the future of each run is as large as its largest part.
                 let stored = Box::pin(self.store.append_summary(self.ic, Arc::unwrap_or_clone(event)));
-                let stored = self.root.drive_while(pin!(stored)).await?;
+                let stored = self.root.poll_root_while(pin!(stored)).await?;
                 if let Some(ticket) = ticket {
                     queue.acknowledge(ticket, stored);
                 }
                 continue;
             }
             let Stored { shown, original } =
-                self.root.drive_while(pin!(self.store.store_event(self.ic, event))).await?;
+                self.root.poll_root_while(pin!(self.store.store_event(self.ic, event))).await?;
             match ticket {
                 None => queue.release(),
                 Some(ticket) => {
@@ -180,7 +180,7 @@ impl<'a> RootEvents<'a> {
         let mut kept = None;
         if self.run.incoming.has_any() && !self.root.has_ended().await {
             let keeping = Box::pin(keep_next(&self.run.incoming, self.ic, self.store));
-            kept = self.root.drive_while(pin!(keeping)).await?;
+            kept = self.root.poll_root_while(pin!(keeping)).await?;
         }
         self.keeps_signals = kept.is_some();
         Ok(kept.map(Yielded::message))
@@ -188,12 +188,12 @@ impl<'a> RootEvents<'a> {
 
     /// Polls the root until there is something to do, and stores a heartbeat if one is due first.
     async fn step(&mut self) -> Result<(), RunError> {
-        let step = self.root.step(self.ic, self.run, Some(&self.run.incoming));
+        let step = self.root.poll_until_work(self.ic, self.run, Some(&self.run.incoming));
         match &mut self.heartbeat {
             None => step.await,
             Some(heartbeat) => {
                 if heartbeat.is_due_before(step, self.store.head.last_update_time()).await {
-                    self.root.drive_while(Box::pin(self.store.write_heartbeat(self.ic)).as_mut()).await?;
+                    self.root.poll_root_while(Box::pin(self.store.write_heartbeat(self.ic)).as_mut()).await?;
                 }
             }
         }
