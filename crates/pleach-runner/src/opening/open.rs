@@ -31,7 +31,7 @@ use crate::sessions::resting_fork::resting_source;
 use crate::{RunError, RunRequest};
 
 /// The result of opening a request.
-pub(crate) enum Opened {
+pub(crate) enum OpenedRequest {
     /// An invocation to begin.
     Own(Box<Opening>),
     /// Another caller's active run of the same invocation.
@@ -70,7 +70,7 @@ impl RunnerInner {
     ///
     /// # Errors
     /// An unknown or busy session, an unknown or aborted invocation, an unacceptable message, or an answer that does not fit.
-    pub(crate) async fn open(&self, request: Box<RunRequest>, run: &Arc<RunState>) -> Result<Opened, RunError> {
+    pub(crate) async fn open(&self, request: Box<RunRequest>, run: &Arc<RunState>) -> Result<OpenedRequest, RunError> {
         let key = self.session_key(&request.session).await?;
         check_ids(&key)?;
         if let Some(refused) = request.refused {
@@ -86,12 +86,12 @@ impl RunnerInner {
         // Enter before loading: if a run is just ending, the session is then loaded with everything it stored.
         loop {
             match self.enter_session(&request, run, &key).await {
-                Ok(Some(share)) => return Ok(Opened::Join(share)),
+                Ok(Some(share)) => return Ok(OpenedRequest::Join(share)),
                 Ok(None) => return self.open_entered(key, request, run).await,
                 Err(busy @ RunError::Busy { .. }) if request.answer_checks.is_some() => {
                     // Boxed: this is rare and must not enlarge the future of all runs.
                     if let Some(joined) = Box::pin(self.join_rival(&request, run, &key)).await {
-                        return joined.map(Opened::Join).ok_or(busy);
+                        return joined.map(OpenedRequest::Join).ok_or(busy);
                     }
                 }
                 Err(error) => return Err(error),
@@ -128,7 +128,7 @@ impl RunnerInner {
         key: SessionKey,
         mut request: Box<RunRequest>,
         run: &Arc<RunState>,
-    ) -> Result<Opened, RunError> {
+    ) -> Result<OpenedRequest, RunError> {
         if self.closes_confirmations {
             // Boxed, as everything rare.
             Box::pin(self.close_confirmations(&request, &key)).await?;
@@ -149,11 +149,11 @@ impl RunnerInner {
             // Boxed, as everything rare: the future of each run is as large as its largest part.
             match Box::pin(self.admit_answers(&request, run, &key, session, checked)).await? {
                 Admitted::Own(session, checked) => break (session, *checked),
-                Admitted::Join(share) => return Ok(Opened::Join(share)),
+                Admitted::Join(share) => return Ok(OpenedRequest::Join(share)),
                 Admitted::Again => {}
             }
         };
-        Ok(Opened::Own(self.open_checked(key, request, run, session, checked)?))
+        Ok(OpenedRequest::Own(self.open_checked(key, request, run, session, checked)?))
     }
 
     /// Checks whether the caller may send the answers, and joins the run that already has them, if there is one.

@@ -11,7 +11,7 @@ use pleach_session::SessionError;
 
 use crate::app::inner::RunnerInner;
 use crate::opening::begin::{Begun, ShownMessage};
-use crate::opening::open::Opened;
+use crate::opening::open::OpenedRequest;
 use crate::opening::repeated::recorded;
 use crate::run::join::{Difference, forward_leader_events};
 use crate::run::outcome::{Outcome, RunEnd};
@@ -117,14 +117,14 @@ fn is_stale(error: &RunError) -> bool {
 /// Begins the opened invocation. `retries` is true if the caller tries again after a stale session.
 async fn begin_opened(
     parts: &Arc<RunnerInner>,
-    opened: Opened,
+    opened: OpenedRequest,
     run: &Arc<RunState>,
     shown: &mut ShownMessage,
     retries: bool,
 ) -> Result<Started, Failure> {
     let opening = match opened {
-        Opened::Own(opening) => opening,
-        Opened::Join(share) => {
+        OpenedRequest::Own(opening) => opening,
+        OpenedRequest::Join(share) => {
             let phase = Phase::Running { work: Box::pin(forward_leader_events(share, Arc::clone(run))), ic: None };
             return Ok(Started { span: None, phase: Some(phase) });
         }
