@@ -48,7 +48,7 @@ pub(crate) struct Opening {
 
 /// A request's message after the checks.
 #[derive(Default)]
-struct Checked {
+struct CheckedMessage {
     message: Option<Content>,
     answered: Option<AnswerTarget>,
     /// The history of the answered invocation, if the check has read it.
@@ -58,7 +58,7 @@ struct Checked {
 /// The result of admitting answers.
 enum Admitted {
     /// The request continues the invocation itself.
-    Own(Box<Session>, Box<Checked>),
+    Own(Box<Session>, Box<CheckedMessage>),
     /// The request joins the run that already has the answers.
     Join(JoinedReader),
     /// The run that would have been joined has just ended: load the session again.
@@ -166,7 +166,7 @@ impl RunnerInner {
         run: &Arc<RunState>,
         key: &SessionKey,
         session: Box<Session>,
-        checked: Checked,
+        checked: CheckedMessage,
     ) -> Result<Admitted, RunError> {
         if let Some(answered) = &checked.answered {
             self.check_rule(request, &session, answered).await?;
@@ -211,9 +211,9 @@ impl RunnerInner {
         mut request: Box<RunRequest>,
         run: &Arc<RunState>,
         session: Box<Session>,
-        checked: Checked,
+        checked: CheckedMessage,
     ) -> Result<Box<Opening>, RunError> {
-        let Checked { message, answered, history } = checked;
+        let CheckedMessage { message, answered, history } = checked;
         let is_free = message.is_some() && answered.is_none() && request.invocation_id.is_none();
         let task = if is_free && self.may_open_tasks { open_task(&session.events) } else { None };
         let known = answered.as_ref().map(|answered| answered.invocation_id.clone());
@@ -272,7 +272,7 @@ impl RunnerInner {
         run: &Arc<RunState>,
     ) -> Result<Box<Opening>, RunError> {
         request.observes = true;
-        self.open_checked(session.key().clone(), request, run, Box::new(session), Checked::default())
+        self.open_checked(session.key().clone(), request, run, Box::new(session), CheckedMessage::default())
     }
 
     /// Takes the settings from the request.
@@ -311,8 +311,8 @@ impl RunnerInner {
         request: &RunRequest,
         answer_checks: &AnswerChecks,
         session: &Session,
-    ) -> Result<Checked, RunError> {
-        let Some(message) = request.message.clone().map(as_user) else { return Ok(Checked::default()) };
+    ) -> Result<CheckedMessage, RunError> {
+        let Some(message) = request.message.clone().map(as_user) else { return Ok(CheckedMessage::default()) };
         let asked = Asked {
             session: session.head.shared_key(),
             events: &session.events,
@@ -320,7 +320,7 @@ impl RunnerInner {
             credentials: &self.services.sent_credentials,
         };
         let taken = resolve_answers(&message, answer_checks, &asked)?;
-        Ok(Checked { message: taken.message, answered: Some(taken.answered), history: Some(taken.history) })
+        Ok(CheckedMessage { message: taken.message, answered: Some(taken.answered), history: Some(taken.history) })
     }
 
     /// Finds the question that a message answers, and checks the answer.
@@ -329,8 +329,8 @@ impl RunnerInner {
         message: Option<Content>,
         request: &RunRequest,
         session: &Session,
-    ) -> Result<Checked, RunError> {
-        let Some(message) = message.map(as_user) else { return Ok(Checked::default()) };
+    ) -> Result<CheckedMessage, RunError> {
+        let Some(message) = message.map(as_user) else { return Ok(CheckedMessage::default()) };
         let (key, named) = (session.head.key(), request.invocation_id.as_ref());
         let answered = resolve(&message, key, &session.events, named, &*self.root)?;
         if let (Some(answered), Some(named)) = (&answered, &request.invocation_id)
@@ -338,7 +338,7 @@ impl RunnerInner {
         {
             tracing::warn!(%named, asked = %answered.invocation_id, "the answer belongs to another invocation than the request names: that invocation is resumed");
         }
-        Ok(Checked { message: Some(message), answered, history: None })
+        Ok(CheckedMessage { message: Some(message), answered, history: None })
     }
 
     /// Checks whether the session accepts the message and the state of a request.
