@@ -87,7 +87,7 @@ impl RunnerInner {
         loop {
             match self.enter_session(&request, run, &key).await {
                 Ok(Some(share)) => return Ok(OpenedRequest::Join(share)),
-                Ok(None) => return self.open_entered(key, request, run).await,
+                Ok(None) => return self.load_and_check(key, request, run).await,
                 Err(busy @ RunError::Busy { .. }) if request.answer_checks.is_some() => {
                     // Boxed: this is rare and must not enlarge the future of all runs.
                     if let Some(joined) = Box::pin(self.join_rival(&request, run, &key)).await {
@@ -123,7 +123,7 @@ impl RunnerInner {
     ///
     /// # Errors
     /// Those of [`RunnerInner::open`].
-    pub(crate) async fn open_entered(
+    pub(crate) async fn load_and_check(
         &self,
         key: SessionKey,
         mut request: Box<RunRequest>,
@@ -153,7 +153,7 @@ impl RunnerInner {
                 Admitted::Again => {}
             }
         };
-        Ok(OpenedRequest::Own(self.open_checked(key, request, run, session, checked)?))
+        Ok(OpenedRequest::Own(self.make_opening(key, request, run, session, checked)?))
     }
 
     /// Checks whether the caller may send the answers, and joins the run that already has them, if there is one.
@@ -205,7 +205,7 @@ impl RunnerInner {
     ///
     /// # Errors
     /// [`RunError::UnknownInvocation`], [`RunError::InvocationAborted`] and [`RunError::RefusedState`].
-    fn open_checked(
+    fn make_opening(
         &self,
         key: SessionKey,
         mut request: Box<RunRequest>,
@@ -272,7 +272,7 @@ impl RunnerInner {
         run: &Arc<RunState>,
     ) -> Result<Box<Opening>, RunError> {
         request.observes = true;
-        self.open_checked(session.key().clone(), request, run, Box::new(session), CheckedMessage::default())
+        self.make_opening(session.key().clone(), request, run, Box::new(session), CheckedMessage::default())
     }
 
     /// Takes the settings from the request.

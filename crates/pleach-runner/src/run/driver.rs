@@ -104,7 +104,7 @@ async fn start_again(
     // The other writer may have stored this very answer, so check again.
     let key = run.key().ok_or(error)?;
     request.observes = true;
-    let opened = parts.open_entered(key, request, run).await?;
+    let opened = parts.load_and_check(key, request, run).await?;
     begin_opened(parts, opened, run, shown, false).await
 }
 
