@@ -50,7 +50,7 @@ impl Opening {
         self: Box<Self>,
         parts: &RunnerInner,
         run: &Arc<RunState>,
-        shown: &mut ShownMessage,
+        shown: &mut PluginMessage,
     ) -> Result<Begun, RunError> {
         let Self { mut invocation, start, history } = *self;
         let messages = match start {
@@ -155,7 +155,7 @@ impl Invocation {
         message: NewMessage,
         target: Option<AnswerTarget>,
         scope: Option<Arc<str>>,
-        shown: &mut ShownMessage,
+        shown: &mut PluginMessage,
     ) -> Result<Arc<Event>, RunError> {
         let NewMessage { content, id, by_deadline, state } = message;
         let (mut content, target) = match shown.show(&self.ic, content).await? {
@@ -273,7 +273,7 @@ fn is_left(redacted: &Event, change: impl FnOnce(&mut Event)) -> bool {
 /// The message of a request as the plugins have left it, once they have seen it. A request that begins again because another writer
 /// was first does not show its message to them again.
 #[derive(Default)]
-pub(crate) struct ShownMessage(Option<Option<Content>>);
+pub(crate) struct PluginMessage(Option<Option<Content>>);
 
 /// A message after the plugins have seen it.
 enum Seen {
@@ -281,7 +281,7 @@ enum Seen {
     Replaced(Content),
 }
 
-impl ShownMessage {
+impl PluginMessage {
     async fn show(&mut self, ic: &InvocationContext, message: Content) -> Result<Seen, RunError> {
         let plugins = &ic.engine().services().plugins;
         if self.0.is_none() && !plugins.is_empty() {

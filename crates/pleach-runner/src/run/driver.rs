@@ -10,7 +10,7 @@ use pleach_core::BoxFuture;
 use pleach_session::SessionError;
 
 use crate::app::inner::RunnerInner;
-use crate::opening::begin::{Begun, ShownMessage};
+use crate::opening::begin::{Begun, PluginMessage};
 use crate::opening::open::OpenedRequest;
 use crate::opening::repeated::recorded;
 use crate::run::join::{Difference, forward_leader_events};
@@ -82,7 +82,7 @@ async fn open_and_begin(
 ) -> Result<Started, Failure> {
     let again = request.answer_checks.is_some().then(|| request.clone());
     let opened = parts.open(request, run).await?;
-    let mut shown = ShownMessage::default();
+    let mut shown = PluginMessage::default();
     match (begin_opened(parts, opened, run, &mut shown, again.is_some()).await, again) {
         (Err(stale), Some(request)) if is_stale(&stale.error) => {
             // Boxed, as everything rare: the future of each run is as large as its largest part.
@@ -97,7 +97,7 @@ async fn start_again(
     parts: &Arc<RunnerInner>,
     mut request: Box<RunRequest>,
     run: &Arc<RunState>,
-    shown: &mut ShownMessage,
+    shown: &mut PluginMessage,
     Failure { error, span }: Failure,
 ) -> Result<Started, Failure> {
     span.into_iter().for_each(|span| span.fail(&error));
@@ -119,7 +119,7 @@ async fn begin_opened(
     parts: &Arc<RunnerInner>,
     opened: OpenedRequest,
     run: &Arc<RunState>,
-    shown: &mut ShownMessage,
+    shown: &mut PluginMessage,
     retries: bool,
 ) -> Result<Started, Failure> {
     let opening = match opened {

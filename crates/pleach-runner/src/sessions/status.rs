@@ -11,7 +11,7 @@ use pleach_session::notes::is_tried_again;
 use pleach_session::{effective_events, effective_events_of, open_questions, redacted_at};
 
 use crate::app::inner::RunnerInner;
-use crate::opening::begin::{Begun, ShownMessage};
+use crate::opening::begin::{Begun, PluginMessage};
 use crate::opening::repeated::{last_failure, may_be_done, recorded, rests};
 use crate::run::outcome::Outcome;
 use crate::run::state::RunState;
@@ -186,7 +186,7 @@ impl RunnerInner {
             Err(RunError::InvocationAborted { .. }) => return Ok((RunProgress::Aborted, true)),
             opening => opening?,
         };
-        let begun = match opening.begin(self, &run, &mut ShownMessage::default()).await? {
+        let begun = match opening.begin(self, &run, &mut PluginMessage::default()).await? {
             Begun::Observed(invocation) | Begun::Repeated(invocation, _) | Begun::Runs(invocation) => invocation,
         };
         let progress = match recorded(self, &begun, None, &run).await {
