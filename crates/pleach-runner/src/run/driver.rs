@@ -31,13 +31,13 @@ pub(crate) struct Driver {
 }
 
 enum Phase {
-    Starting(BoxFuture<'static, Result<Started, Failure>>),
+    Starting(BoxFuture<'static, Result<OpenedPhase, Failure>>),
     Running { work: BoxFuture<'static, Result<(), RunError>>, ic: Option<Arc<InvocationContext>> },
     Failing(BoxFuture<'static, RunError>),
 }
 
 /// A run whose invocation is known.
-struct Started {
+struct OpenedPhase {
     span: Option<RunSpan>,
     /// The next phase; `None` if the run only returns the recorded result.
     phase: Option<Phase>,
@@ -56,9 +56,13 @@ impl From<RunError> for Failure {
 }
 
 /// Opens the invocation of a request and begins it.
-async fn start(parts: Arc<RunnerInner>, request: Box<RunRequest>, run: Arc<RunState>) -> Result<Started, Failure> {
+async fn open_once(
+    parts: Arc<RunnerInner>,
+    request: Box<RunRequest>,
+    run: Arc<RunState>,
+) -> Result<OpenedPhase, Failure> {
     if run.is_closing() {
-        return Ok(Started { span: None, phase: None });
+        return Ok(OpenedPhase { span: None, phase: None });
     }
     // Deadlines and signals with a key have a fixed event id, so another process may store the same answer.
     let is_shared = request.message_id.is_some();
@@ -68,7 +72,7 @@ async fn start(parts: Arc<RunnerInner>, request: Box<RunRequest>, run: Arc<RunSt
             if let Some(session) = run.key() {
                 run.set_outcome(Outcome::Elsewhere { session, invocation });
             }
-            Ok(Started { span, phase: None })
+            Ok(OpenedPhase { span, phase: None })
         }
         started => started,
     }
@@ -79,27 +83,27 @@ async fn open_and_begin(
     parts: &Arc<RunnerInner>,
     request: Box<RunRequest>,
     run: &Arc<RunState>,
-) -> Result<Started, Failure> {
+) -> Result<OpenedPhase, Failure> {
     let again = request.answer_checks.is_some().then(|| request.clone());
     let opened = parts.open(request, run).await?;
     let mut shown = PluginMessage::default();
     match (begin_opened(parts, opened, run, &mut shown, again.is_some()).await, again) {
         (Err(stale), Some(request)) if is_stale(&stale.error) => {
             // Boxed, as everything rare: the future of each run is as large as its largest part.
-            Box::pin(start_again(parts, request, run, &mut shown, stale)).await
+            Box::pin(reopen_after_lost_race(parts, request, run, &mut shown, stale)).await
         }
         (begun, _) => begun,
     }
 }
 
 /// Begins an invocation again after another writer changed the session first.
-async fn start_again(
+async fn reopen_after_lost_race(
     parts: &Arc<RunnerInner>,
     mut request: Box<RunRequest>,
     run: &Arc<RunState>,
     shown: &mut PluginMessage,
     Failure { error, span }: Failure,
-) -> Result<Started, Failure> {
+) -> Result<OpenedPhase, Failure> {
     span.into_iter().for_each(|span| span.fail(&error));
     // The other writer may have stored this very answer, so check again.
     let key = run.key().ok_or(error)?;
@@ -121,12 +125,12 @@ async fn begin_opened(
     run: &Arc<RunState>,
     shown: &mut PluginMessage,
     retries: bool,
-) -> Result<Started, Failure> {
+) -> Result<OpenedPhase, Failure> {
     let opening = match opened {
         OpenedRequest::Own(opening) => opening,
         OpenedRequest::Join(share) => {
             let phase = Phase::Running { work: Box::pin(forward_leader_events(share, Arc::clone(run))), ic: None };
-            return Ok(Started { span: None, phase: Some(phase) });
+            return Ok(OpenedPhase { span: None, phase: Some(phase) });
         }
     };
     let span = RunSpan::new(parts.on_span.open(&opening.invocation.ic, parts.root.spec(), opening.history.is_some()));
@@ -146,7 +150,7 @@ async fn begin_opened(
         }
     });
     match span.around(begin).await {
-        Ok(phase) => Ok(Started { span: Some(span), phase }),
+        Ok(phase) => Ok(OpenedPhase { span: Some(span), phase }),
         Err(error) => Err(Failure { error, span: Some(span) }),
     }
 }
@@ -184,7 +188,7 @@ async fn report(ic: Arc<InvocationContext>, error: RunError) -> RunError {
 
 impl Driver {
     pub(crate) fn new(parts: Arc<RunnerInner>, request: Box<RunRequest>, run: Arc<RunState>) -> Self {
-        let phase = Phase::Starting(Box::pin(start(Arc::clone(&parts), request, Arc::clone(&run))));
+        let phase = Phase::Starting(Box::pin(open_once(Arc::clone(&parts), request, Arc::clone(&run))));
         Self { phase, span: None, registration: Registration { parts, run, state: RegistrationState::New } }
     }
 
@@ -193,7 +197,7 @@ impl Driver {
             let (span, next) = (&self.span, &mut self.phase);
             match next {
                 Phase::Starting(starting) => match ready!(starting.as_mut().poll(cx)) {
-                    Ok(Started { span, phase }) => {
+                    Ok(OpenedPhase { span, phase }) => {
                         self.span = span;
                         let Some(phase) = phase else { return Poll::Ready(Ok(())) };
                         self.phase = phase;
@@ -304,7 +308,7 @@ mod tests {
     /// Every run allocates both. Allocations above 1,032 bytes bypass glibc's thread cache and trigger a consolidation of free chunks.
     #[test]
     fn the_futures_of_a_run_are_small() {
-        let sizes = [size(start), size(Invocation::run)];
+        let sizes = [size(open_once), size(Invocation::run)];
         assert!(sizes.iter().all(|size| *size <= 1_032), "{sizes:?}");
     }
 }
