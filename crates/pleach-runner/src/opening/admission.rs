@@ -13,11 +13,11 @@ use crate::run::state::RunState;
 use crate::{RunError, RunRequest};
 
 /// The error of joining a run that has ended in the meantime.
-pub(crate) struct Ended;
+pub(crate) struct LeaderEnded;
 
 impl RunnerInner {
     /// Admits a run to the session, or joins it to the run that has the requested invocation.
-    pub(crate) async fn enter_session(
+    pub(crate) async fn admit_or_join(
         &self,
         request: &RunRequest,
         run: &Arc<RunState>,
@@ -58,7 +58,7 @@ impl RunnerInner {
     }
 
     /// Waits until the detached run that keeps the session busy has stored its message; returns `true` if it is still active.
-    pub(crate) async fn rival_has_begun(&self, key: &SessionKey) -> bool {
+    pub(crate) async fn wait_for_rival_to_begin(&self, key: &SessionKey) -> bool {
         let Some(rival) = self.active.of(key).filter(|rival| rival.is_detached()) else { return false };
         rival.begun().await;
         rival.end().is_none()
@@ -74,9 +74,9 @@ impl RunnerInner {
         run: &Arc<RunState>,
         key: &SessionKey,
         invocation: &InvocationId,
-    ) -> Result<Option<JoinedReader>, Ended> {
+    ) -> Result<Option<JoinedReader>, LeaderEnded> {
         let Some(leader) = self.active.lead_or_join(run, key, invocation) else { return Ok(None) };
-        self.share(&leader, run).await.map(Some).ok_or(Ended)
+        self.share(&leader, run).await.map(Some).ok_or(LeaderEnded)
     }
 
     /// Admits a run to the session. A queued run waits until the session is not busy.

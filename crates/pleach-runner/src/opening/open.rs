@@ -15,7 +15,7 @@ use crate::answers::check_answers::{Asked, resolve_answers};
 use crate::answers::check_message::{AnswerTarget, resolve, unstorable_answer};
 use crate::answers::question_ref::AnswerChecks;
 use crate::app::inner::{RunnerInner, check_id, check_ids};
-use crate::opening::admission::Ended;
+use crate::opening::admission::LeaderEnded;
 use crate::opening::agent_to_run::agent_to_run;
 use crate::opening::open_task::open_task;
 use crate::opening::progress::Progress;
@@ -85,7 +85,7 @@ impl RunnerInner {
         }
         // Enter before loading: if a run is just ending, the session is then loaded with everything it stored.
         loop {
-            match self.enter_session(&request, run, &key).await {
+            match self.admit_or_join(&request, run, &key).await {
                 Ok(Some(share)) => return Ok(OpenedRequest::Join(share)),
                 Ok(None) => return self.load_and_check(key, request, run).await,
                 Err(busy @ RunError::Busy { .. }) if request.answer_checks.is_some() => {
@@ -107,7 +107,7 @@ impl RunnerInner {
         run: &Arc<RunState>,
         key: &SessionKey,
     ) -> Option<Option<JoinedReader>> {
-        if self.rival_has_begun(key).await { Some(self.join_repeated(request, run, key).await) } else { None }
+        if self.wait_for_rival_to_begin(key).await { Some(self.join_repeated(request, run, key).await) } else { None }
     }
 
     /// Joins the detached run of a session for answers that are stored already.
@@ -177,7 +177,7 @@ impl RunnerInner {
             match self.join_answered(run, key, &answered.invocation_id).await {
                 Ok(Some(share)) => return Ok(Admitted::Join(share)),
                 Ok(None) => {}
-                Err(Ended) => return Ok(Admitted::Again),
+                Err(LeaderEnded) => return Ok(Admitted::Again),
             }
         }
         Ok(Admitted::Own(session, Box::new(checked)))
