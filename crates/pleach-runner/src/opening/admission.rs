@@ -59,7 +59,7 @@ impl RunnerInner {
 
     /// Waits until the detached run that keeps the session busy has stored its message; returns `true` if it is still active.
     pub(crate) async fn wait_for_rival_to_begin(&self, key: &SessionKey) -> bool {
-        let Some(rival) = self.active.of(key).filter(|rival| rival.is_detached()) else { return false };
+        let Some(rival) = self.active.run_of_session(key).filter(|rival| rival.is_detached()) else { return false };
         rival.begun().await;
         rival.end().is_none()
     }
@@ -75,7 +75,7 @@ impl RunnerInner {
         key: &SessionKey,
         invocation: &InvocationId,
     ) -> Result<Option<JoinedReader>, LeaderEnded> {
-        let Some(leader) = self.active.lead_or_join(run, key, invocation) else { return Ok(None) };
+        let Some(leader) = self.active.leader_or_claim(run, key, invocation) else { return Ok(None) };
         self.share(&leader, run).await.map(Some).ok_or(LeaderEnded)
     }
 
@@ -89,7 +89,7 @@ impl RunnerInner {
         }
         self.active.queue(run, key, self.max_queued_runs)?;
         loop {
-            while let Some(other) = self.active.before(run, key) {
+            while let Some(other) = self.active.run_to_wait_for(run, key) {
                 select(pin!(other.ended()), pin!(request.abort.aborted())).await;
                 if run.is_closing() {
                     return Err(RunError::Cut { invocation: None });

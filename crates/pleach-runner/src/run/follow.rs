@@ -116,7 +116,7 @@ impl RunnerInner {
         // Watched before the active run is looked up, so that no run is missed.
         let later = options.across_pauses.then(|| self.active.watch(&key));
         // A run that is about to begin is followed as well, and left if it is refused.
-        let run = self.active.executing(&key).or_else(|| self.active.of(&key));
+        let run = self.active.executing(&key).or_else(|| self.active.run_of_session(&key));
         self.follow_log(&key, run, later, true, options).await
     }
 

@@ -110,7 +110,7 @@ impl RunRegistry {
     }
 
     /// Finds the run of this Runner that has an invocation. If there is none, notes on `run` that it has the invocation.
-    pub(crate) fn lead_or_join(
+    pub(crate) fn leader_or_claim(
         &self,
         run: &Arc<RunState>,
         key: &SessionKey,
@@ -144,7 +144,7 @@ impl RunRegistry {
     }
 
     /// Returns the run that a queued run must wait for: the last run queued before it, or otherwise a detached run of the session.
-    pub(crate) fn before(&self, run: &Arc<RunState>, key: &SessionKey) -> Option<Arc<RunState>> {
+    pub(crate) fn run_to_wait_for(&self, run: &Arc<RunState>, key: &SessionKey) -> Option<Arc<RunState>> {
         let key = turn_key(key);
         let inner = self.inner();
         let runs = inner.runs.get(&key.session_id)?;
@@ -169,7 +169,7 @@ impl RunRegistry {
     }
 
     /// Returns the run of a session: the detached one, or the one that began last if none is detached.
-    pub(crate) fn of(&self, key: &SessionKey) -> Option<Arc<RunState>> {
+    pub(crate) fn run_of_session(&self, key: &SessionKey) -> Option<Arc<RunState>> {
         self.find(key, |_| true)
     }
 
@@ -267,9 +267,9 @@ mod tests {
         first.set_detached();
         assert_eq!([admit(&registry, &first), admit(&registry, &second)], ["own", "busy"]);
         registry.queue(&second, &key(), 9).unwrap();
-        assert!(registry.before(&second, &key()).is_some_and(|other| Arc::ptr_eq(&other, &first)));
+        assert!(registry.run_to_wait_for(&second, &key()).is_some_and(|other| Arc::ptr_eq(&other, &first)));
         first.set_summing_up();
-        assert!(registry.before(&second, &key()).is_none());
+        assert!(registry.run_to_wait_for(&second, &key()).is_none());
         assert_eq!(admit(&registry, &second), "own after others");
         assert!(first.is_closing());
         registry.leave(&first);
@@ -294,7 +294,7 @@ mod tests {
         let (first, second) = (run(&registry, None), run(&registry, None));
         let before = |run| {
             registry.queue(run, &key(), 2).unwrap();
-            registry.before(run, &key()).unwrap()
+            registry.run_to_wait_for(run, &key()).unwrap()
         };
         assert!(Arc::ptr_eq(&before(&first), &detached));
         assert!(Arc::ptr_eq(&before(&second), &first));

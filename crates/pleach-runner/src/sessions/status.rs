@@ -136,7 +136,9 @@ impl RunnerInner {
         let is_dead = self.heartbeat.is_some() && !self.is_alive(last_update_time);
         let (progress, rests) = match &invocation {
             None => (RunProgress::New, true),
-            Some(_) if self.active.of(&key).is_some_and(|run| run.end().is_none()) => (RunProgress::RunsHere, false),
+            Some(_) if self.active.run_of_session(&key).is_some_and(|run| run.end().is_none()) => {
+                (RunProgress::RunsHere, false)
+            }
             Some(invocation) => match self.replayed(session.clone(), invocation).await {
                 Ok((RunProgress::Unfinished, _)) => match failed(&session.events, invocation) {
                     Some((error, path)) => {
