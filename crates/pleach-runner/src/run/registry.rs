@@ -268,7 +268,7 @@ mod tests {
         assert_eq!([admit(&registry, &first), admit(&registry, &second)], ["own", "busy"]);
         registry.queue(&second, &key(), 9).unwrap();
         assert!(registry.run_to_wait_for(&second, &key()).is_some_and(|other| Arc::ptr_eq(&other, &first)));
-        first.set_summing_up();
+        first.begin_summary();
         assert!(registry.run_to_wait_for(&second, &key()).is_none());
         assert_eq!(admit(&registry, &second), "own after others");
         assert!(first.is_closing());

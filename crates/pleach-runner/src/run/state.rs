@@ -200,7 +200,7 @@ impl RunState {
     }
 
     /// Records that the run has only its summary left to make.
-    pub(crate) fn set_summing_up(&self) {
+    pub(crate) fn begin_summary(&self) {
         self.summing_up.store(true, Ordering::Release);
     }
 

@@ -122,7 +122,7 @@ async fn finish(
     run.set_outcome(outcome);
     ic.engine().services().plugins.after_run(ic).await.map_err(RunError::Plugin)?;
     if let (Some(config), true) = (&parts.compaction, succeeded && store.has_stored() && !must_stop(ic, run)) {
-        run.set_summing_up();
+        run.begin_summary();
         // If the summary is aborted, a later invocation makes it.
         let compacting = Box::pin(config.compact(ic, store));
         future::select(compacting, pin!(stopped(ic, run))).await;
