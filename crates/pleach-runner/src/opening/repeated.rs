@@ -26,7 +26,7 @@ use crate::run::steps::{Invocation, is_ended_by_plugin};
 /// # Errors
 /// The recorded failure; [`RunError::Unfinished`]; [`RunError::OtherMessage`] for an invocation that has not completed; a
 /// workflow that no longer fits its history.
-pub(crate) async fn recorded(
+pub(crate) async fn replay_result(
     parts: &RunnerInner,
     begun: &Invocation,
     difference: Option<Difference>,
@@ -65,7 +65,7 @@ pub(crate) async fn recorded(
             if let Some(error) = failure(ic) {
                 return Err(error);
             }
-            let open = if rests(ic) || asked_last(ic) { open_questions_of(ic) } else { Vec::new() };
+            let open = if only_asks(ic) || asked_last(ic) { open_questions_of(ic) } else { Vec::new() };
             if open.is_empty() {
                 return Err(RunError::Unfinished { session, invocation });
             }
@@ -115,7 +115,7 @@ pub(crate) fn last_failure(own: &[&Arc<Event>]) -> Option<(NodeError, NodePath)>
 
 /// Returns `true` if the replay of an invocation found no body that would do anything but ask. A body that has asked since its last
 /// answer runs again on each resume.
-pub(crate) fn rests(ic: &InvocationContext) -> bool {
+pub(crate) fn only_asks(ic: &InvocationContext) -> bool {
     let history = ic.engine().history();
     let asks = |run: &NodePath| history.as_ref().and_then(|history| history.run(run)).is_some_and(RunRecord::asks_last);
     ic.engine().work_gate().wanted().iter().all(|(run, _)| asks(run))

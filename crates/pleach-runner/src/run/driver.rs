@@ -12,7 +12,7 @@ use pleach_session::SessionError;
 use crate::app::inner::RunnerInner;
 use crate::opening::begin::{Begun, PluginMessage};
 use crate::opening::open::OpenedRequest;
-use crate::opening::repeated::recorded;
+use crate::opening::repeated::replay_result;
 use crate::run::join::{Difference, forward_leader_events};
 use crate::run::outcome::{Outcome, RunEnd};
 use crate::run::span::RunSpan;
@@ -162,7 +162,7 @@ async fn return_recorded(
     difference: Option<Difference>,
     run: &RunState,
 ) -> Result<(), RunError> {
-    recorded(parts, begun, difference, run).await?;
+    replay_result(parts, begun, difference, run).await?;
     // Only now, because a request with a different message has failed above unless the invocation is done.
     run.begin(begun.ic.invocation_id());
     Ok(())
@@ -171,7 +171,7 @@ async fn return_recorded(
 /// Ends a run whose answers another process has stored: with the recorded result, or as [`RunEnd::Elsewhere`] if that process runs the
 /// invocation.
 async fn observe(parts: &RunnerInner, begun: &Invocation, run: &RunState) -> Result<(), RunError> {
-    match recorded(parts, begun, None, run).await {
+    match replay_result(parts, begun, None, run).await {
         Err(RunError::Unfinished { session, invocation }) => {
             run.set_outcome(Outcome::Elsewhere { session, invocation });
             Ok(())

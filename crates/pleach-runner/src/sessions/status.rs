@@ -12,7 +12,7 @@ use pleach_session::{effective_events, effective_events_of, open_questions, reda
 
 use crate::app::inner::RunnerInner;
 use crate::opening::begin::{Begun, PluginMessage};
-use crate::opening::repeated::{last_failure, may_be_done, recorded, rests};
+use crate::opening::repeated::{last_failure, may_be_done, only_asks, replay_result};
 use crate::run::outcome::Outcome;
 use crate::run::state::RunState;
 use crate::sessions::resting_fork::resting_source;
@@ -191,7 +191,7 @@ impl RunnerInner {
         let begun = match opening.begin(self, &run, &mut PluginMessage::default()).await? {
             Begun::Observed(invocation) | Begun::Repeated(invocation, _) | Begun::Runs(invocation) => invocation,
         };
-        let progress = match recorded(self, &begun, None, &run).await {
+        let progress = match replay_result(self, &begun, None, &run).await {
             Ok(()) => match run.final_outcome() {
                 Outcome::Done(..) | Outcome::Replied(_) => RunProgress::Done,
                 Outcome::Waiting(_) => RunProgress::Waiting,
@@ -202,7 +202,7 @@ impl RunnerInner {
             Err(RunError::Unfinished { .. }) => RunProgress::Unfinished,
             Err(error) => return Err(error),
         };
-        Ok((progress, rests(&begun.ic)))
+        Ok((progress, only_asks(&begun.ic)))
     }
 }
 
