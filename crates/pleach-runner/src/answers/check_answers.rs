@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::RunError;
 use crate::answers::asked_calls::{AskedCall, AskedCalls};
-use crate::answers::check_message::{AnswerTarget, check, of_call, questions_of, several_invocations};
+use crate::answers::check_message::{AnsweredRun, check, of_call, questions_of, several_invocations};
 use crate::answers::question_ref::{AnswerChecks, QuestionRef};
 use crate::deadlines::event::has_come;
 use crate::request::error::open_ids;
@@ -22,7 +22,7 @@ use crate::request::error::open_ids;
 #[derive(Debug)]
 pub(crate) struct AcceptedAnswers {
     /// The invocation and questions that they answer.
-    pub(crate) answered: AnswerTarget,
+    pub(crate) answered: AnsweredRun,
     /// The answers to store; `None` if all are stored already.
     pub(crate) message: Option<Content>,
     /// The history of the invocation that asked.
@@ -30,7 +30,7 @@ pub(crate) struct AcceptedAnswers {
 }
 
 /// The context for checking answers.
-pub(crate) struct Asked<'a> {
+pub(crate) struct AnswerContext<'a> {
     pub(crate) session: &'a SessionKey,
     pub(crate) events: &'a [Arc<Event>],
     pub(crate) root: &'a Arc<dyn Node>,
@@ -45,9 +45,9 @@ pub(crate) struct Asked<'a> {
 pub(crate) fn resolve_answers(
     message: &Content,
     answer_checks: &AnswerChecks,
-    session: &Asked<'_>,
+    session: &AnswerContext<'_>,
 ) -> Result<AcceptedAnswers, RunError> {
-    let Asked { events, root, .. } = *session;
+    let AnswerContext { events, root, .. } = *session;
     let open = open_questions(events);
     let calls = AskedCalls::of(events, answer_checks.questions.iter().map(QuestionRef::id), &open);
     let mut asked = Vec::new();
@@ -126,7 +126,7 @@ enum Effect {
     Late,
 }
 
-impl Asked<'_> {
+impl AnswerContext<'_> {
     /// Returns the effect of an answer to a question that is not open.
     fn effect_of(&self, history: &History, asked: &Event, call: &FunctionCall, response: &FunctionResponse) -> Effect {
         let id = call.id.as_deref().unwrap_or_default();
@@ -233,7 +233,7 @@ mod tests {
             let history = History::of_root(&events.iter().collect::<Vec<_>>(), &root);
             let question = event("?");
             let call = question.function_calls().next().unwrap();
-            let asked = Asked { session: &session, events: &events, root: &root, credentials: &credentials };
+            let asked = AnswerContext { session: &session, events: &events, root: &root, credentials: &credentials };
             assert_eq!(asked.effect_of(&history, &question, call, &response(answer)), expected, "{rule}");
         }
     }

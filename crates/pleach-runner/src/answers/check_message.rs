@@ -21,7 +21,7 @@ use crate::request::error::{open_ids, quoted};
 
 /// The invocation and lane that a message's function responses belong to.
 #[derive(Debug)]
-pub(crate) struct AnswerTarget {
+pub(crate) struct AnsweredRun {
     /// The invocation that asked.
     pub(crate) invocation_id: InvocationId,
     /// The branch of the question, which the stored answer takes over.
@@ -61,13 +61,13 @@ fn result(value: Value) -> Map {
 /// # Errors
 /// A message that mixes answers with text or contains function calls; answers to unknown calls or several invocations; an
 /// answer that does not fit its question, or comes after its deadline.
-pub(crate) fn resolve(
+pub(crate) fn find_answered_question(
     content: &Content,
     session: &SessionKey,
     events: &[Arc<Event>],
     named: Option<&InvocationId>,
     root: &dyn Node,
-) -> Result<Option<AnswerTarget>, RunError> {
+) -> Result<Option<AnsweredRun>, RunError> {
     if content.function_calls().next().is_some() {
         return Err(refused(
             "User message cannot contain function calls.",
@@ -165,8 +165,8 @@ pub(crate) fn questions_of<'a>(
 }
 
 /// Returns the target of an answer to a call of this event.
-pub(crate) fn of_call(event: &Event) -> AnswerTarget {
-    AnswerTarget {
+pub(crate) fn of_call(event: &Event) -> AnsweredRun {
+    AnsweredRun {
         invocation_id: event.invocation_id().clone(),
         branch: event.branch().cloned(),
         isolation_scope: event.isolation_scope().map(Arc::from),

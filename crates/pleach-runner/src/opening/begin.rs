@@ -9,7 +9,7 @@ use pleach_core::{Content, Event, Map, StateRights};
 use pleach_session::{REDACTIONS, is_left_of};
 
 use crate::RunError;
-use crate::answers::check_message::{AnswerTarget, resolve};
+use crate::answers::check_message::{AnsweredRun, find_answered_question};
 use crate::app::inner::RunnerInner;
 use crate::deadlines::event::note_deadline;
 use crate::opening::open::Opening;
@@ -153,7 +153,7 @@ impl Invocation {
         &mut self,
         parts: &RunnerInner,
         message: NewMessage,
-        target: Option<AnswerTarget>,
+        target: Option<AnsweredRun>,
         scope: Option<Arc<str>>,
         shown: &mut PluginMessage,
     ) -> Result<Arc<Event>, RunError> {
@@ -189,10 +189,10 @@ impl Invocation {
         &self,
         parts: &RunnerInner,
         content: &Content,
-        known: &AnswerTarget,
-    ) -> Result<Option<AnswerTarget>, RunError> {
+        known: &AnsweredRun,
+    ) -> Result<Option<AnsweredRun>, RunError> {
         let ic = &self.ic;
-        resolve(content, ic.session_key(), &ic.events(), Some(&known.invocation_id), &*parts.root)
+        find_answered_question(content, ic.session_key(), &ic.events(), Some(&known.invocation_id), &*parts.root)
     }
 }
 

@@ -11,8 +11,8 @@ use pleach_session::{CreateSession, GetSessionConfig, SessionError, effective_ev
 use pleach_workflow::Engine;
 use smol_str::SmolStr;
 
-use crate::answers::check_answers::{Asked, resolve_answers};
-use crate::answers::check_message::{AnswerTarget, resolve, unstorable_answer};
+use crate::answers::check_answers::{AnswerContext, resolve_answers};
+use crate::answers::check_message::{AnsweredRun, find_answered_question, unstorable_answer};
 use crate::answers::question_ref::AnswerChecks;
 use crate::app::inner::{RunnerInner, check_id, check_ids};
 use crate::opening::admission::LeaderEnded;
@@ -50,7 +50,7 @@ pub(crate) struct Opening {
 #[derive(Default)]
 struct CheckedMessage {
     message: Option<Content>,
-    answered: Option<AnswerTarget>,
+    answered: Option<AnsweredRun>,
     /// The history of the answered invocation, if the check has read it.
     history: Option<Box<History>>,
 }
@@ -191,7 +191,7 @@ impl RunnerInner {
         &self,
         request: &RunRequest,
         session: &Session,
-        answered: &AnswerTarget,
+        answered: &AnsweredRun,
     ) -> Result<(), RunError> {
         match (request.by_deadline, &request.caller, &answered.not_asked) {
             (true, ..) => Ok(()),
@@ -313,7 +313,7 @@ impl RunnerInner {
         session: &Session,
     ) -> Result<CheckedMessage, RunError> {
         let Some(message) = request.message.clone().map(as_user) else { return Ok(CheckedMessage::default()) };
-        let asked = Asked {
+        let asked = AnswerContext {
             session: session.head.shared_key(),
             events: &session.events,
             root: &self.root,
@@ -332,7 +332,7 @@ impl RunnerInner {
     ) -> Result<CheckedMessage, RunError> {
         let Some(message) = message.map(as_user) else { return Ok(CheckedMessage::default()) };
         let (key, named) = (session.head.key(), request.invocation_id.as_ref());
-        let answered = resolve(&message, key, &session.events, named, &*self.root)?;
+        let answered = find_answered_question(&message, key, &session.events, named, &*self.root)?;
         if let (Some(answered), Some(named)) = (&answered, &request.invocation_id)
             && answered.invocation_id != *named
         {

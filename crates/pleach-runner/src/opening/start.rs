@@ -8,7 +8,7 @@ use pleach_context::engine::drop_shown_credentials;
 use pleach_core::{Content, Event, EventId, Map, StateRights};
 
 use crate::RunError;
-use crate::answers::check_message::AnswerTarget;
+use crate::answers::check_message::AnsweredRun;
 use crate::opening::open_task::OpenTask;
 use crate::opening::progress::Progress;
 
@@ -32,7 +32,7 @@ pub(crate) enum Start {
     /// A message starts the invocation.
     Message(NewMessage),
     /// An answer continues the invocation that asked.
-    Answer { message: NewMessage, target: AnswerTarget, first: Option<Arc<Event>> },
+    Answer { message: NewMessage, target: AnsweredRun, first: Option<Arc<Event>> },
     /// A message continues the task of an agent, in the scope of the task.
     Task { message: NewMessage, scope: Arc<str>, first: Option<Arc<Event>> },
     /// A message with the id of an invocation that has a first message: the recorded result is returned, nothing is stored.
@@ -60,7 +60,7 @@ pub(crate) struct Facts<'a> {
     /// Which keys of the state the request may change.
     pub(crate) rights: StateRights,
     /// The question that the request answers.
-    pub(crate) answer: Option<AnswerTarget>,
+    pub(crate) answer: Option<AnsweredRun>,
     /// The open task of the session.
     pub(crate) task: Option<OpenTask>,
     /// Whether the request names the invocation.
@@ -158,7 +158,7 @@ mod tests {
     /// Decides about a request with these words: `message`, `answer`, `task`, `named`, `observes`.
     fn kind(request: &str, log: &str) -> &'static str {
         let has = |word: &str| request.split(' ').any(|other| other == word);
-        let target = || AnswerTarget {
+        let target = || AnsweredRun {
             invocation_id: InvocationId::from("i"),
             branch: None,
             isolation_scope: None,
