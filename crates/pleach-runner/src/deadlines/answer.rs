@@ -1,4 +1,4 @@
-//! [`fire`]: answers a question at its deadline.
+//! [`answer_at_deadline`]: answers a question at its deadline.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 
 use crate::app::inner::RunnerInner;
 use crate::deadlines::event::event_id;
-use crate::deadlines::schedule::Due;
+use crate::deadlines::schedule::PendingDeadline;
 use crate::run::stream::Run;
 use crate::sessions::resting_fork::resting_source;
 use crate::{RunError, RunRequest};
@@ -18,7 +18,7 @@ use crate::{RunError, RunRequest};
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
 
 /// Answers a question with its default, and continues its invocation. A question that has been answered in the meantime stays as it is.
-pub(crate) async fn fire(parts: Weak<RunnerInner>, due: &Due, at_once: &Semaphore) {
+pub(crate) async fn answer_at_deadline(parts: Weak<RunnerInner>, due: &PendingDeadline, at_once: &Semaphore) {
     let mut pause = PAUSES.0;
     let mut stored = false;
     loop {
@@ -80,7 +80,12 @@ fn is_refused(error: &RunError) -> bool {
 }
 
 /// Stores the answer and continues the invocation. Sets `stored` once the answer is stored, so that the next try resumes.
-async fn answer(parts: &Arc<RunnerInner>, due: &Due, at_once: &Semaphore, stored: &mut bool) -> Result<(), RunError> {
+async fn answer(
+    parts: &Arc<RunnerInner>,
+    due: &PendingDeadline,
+    at_once: &Semaphore,
+    stored: &mut bool,
+) -> Result<(), RunError> {
     // Held only until the answer is stored: the rest of the run may take long.
     let permit = at_once.acquire().await;
     let session = parts.load_all(&due.session).await?;
@@ -88,11 +93,13 @@ async fn answer(parts: &Arc<RunnerInner>, due: &Due, at_once: &Semaphore, stored
         return Err(RunError::Busy { session: due.session.clone(), invocation: Some(due.invocation.clone()) });
     }
     if resting_source(&session).is_some() {
-        parts.timers.shared.rest(due, parts.services.clock.now() + PAUSES.1.as_secs_f64());
+        parts.timers.shared.postpone(due, parts.services.clock.now() + PAUSES.1.as_secs_f64());
         return Ok(());
     }
     let questions = open_questions(&session.events);
-    let Some(question) = questions.iter().find(|question| Due::of(&due.session, question).as_ref() == Some(due)) else {
+    let Some(question) =
+        questions.iter().find(|question| PendingDeadline::of(&due.session, question).as_ref() == Some(due))
+    else {
         return Ok(());
     };
     let (answer, id) = (question.default.clone().unwrap_or_default(), Some(event_id(due, &session.events)));
@@ -111,7 +118,7 @@ async fn answer(parts: &Arc<RunnerInner>, due: &Due, at_once: &Semaphore, stored
 }
 
 /// Resumes the invocation whose answer is stored.
-async fn resume(parts: &Arc<RunnerInner>, due: &Due) -> Result<(), RunError> {
+async fn resume(parts: &Arc<RunnerInner>, due: &PendingDeadline) -> Result<(), RunError> {
     let request = RunRequest::new(&due.session).invocation_id(due.invocation.clone());
     Run::new(Arc::clone(parts), request).detach().await
 }

@@ -7,11 +7,11 @@ use pleach_core::{Event, EventId, Map, SessionKey};
 use pleach_session::{BY_DEADLINE, effective_events_of};
 use serde_json::Value;
 
-use crate::deadlines::schedule::Due;
+use crate::deadlines::schedule::PendingDeadline;
 
 /// Returns the id of the event that answers the question. Every process computes the same id, so a session cannot hold two. After a
 /// rewind that has undone the answer but not the question, the id is a new one.
-pub(crate) fn event_id(due: &Due, events: &[Arc<Event>]) -> EventId {
+pub(crate) fn event_id(due: &PendingDeadline, events: &[Arc<Event>]) -> EventId {
     let own = effective_events_of(events, &due.invocation);
     event_id_after(due, rewinds(&own).last())
 }
@@ -20,7 +20,8 @@ pub(crate) fn event_id(due: &Due, events: &[Arc<Event>]) -> EventId {
 /// have used it without leaving a trace.
 pub(crate) fn has_come(session: &SessionKey, events: &[Arc<Event>], asked: &Event, question: &str) -> bool {
     let questions = asked.questions();
-    let Some(due) = questions.iter().find(|one| one.id == question).and_then(|one| Due::of(session, one)) else {
+    let Some(due) = questions.iter().find(|one| one.id == question).and_then(|one| PendingDeadline::of(session, one))
+    else {
         return false;
     };
     let own = effective_events_of(events, &due.invocation);
@@ -45,7 +46,7 @@ fn rewinds<'e>(own: &'e [&'e Arc<Event>]) -> impl Iterator<Item = &'e EventId> {
     own.iter().filter(|event| event.actions().rewind_before_invocation_id().is_some()).map(|event| event.id())
 }
 
-fn event_id_after(due: &Due, rewind: Option<&EventId>) -> EventId {
+fn event_id_after(due: &PendingDeadline, rewind: Option<&EventId>) -> EventId {
     let SessionKey { app_name, user_id, session_id } = &due.session;
     let session = [app_name.as_str(), user_id.as_str(), session_id.as_str()];
     let asked = [due.invocation.as_str(), &due.question, due.path.as_str(), &due.at.to_string()];

@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 
 use crate::RunError;
 use crate::app::inner::RunnerInner;
-use crate::deadlines::schedule::Shared;
+use crate::deadlines::schedule::DeadlineSchedule;
 
 /// The interval at which new questions are read.
 const LOOK: Duration = Duration::from_secs(1);
@@ -33,7 +33,7 @@ const LISTED: f64 = 600.0;
 const PAGE: usize = 10_000;
 
 /// Keeps the near deadlines of the app's questions in memory, as long as the Runner lives.
-pub(crate) async fn read_deadlines(parts: Weak<RunnerInner>, shared: Arc<Shared>) {
+pub(crate) async fn read_deadlines(parts: Weak<RunnerInner>, shared: Arc<DeadlineSchedule>) {
     let _reading = Reading(Arc::clone(&shared));
     let mut reader = Reader { shared, place: None, next_listing: 0.0, listing: None, fails: false };
     loop {
@@ -51,7 +51,7 @@ pub(crate) async fn read_deadlines(parts: Weak<RunnerInner>, shared: Arc<Shared>
 }
 
 /// Marks that a task reads deadlines. If its tokio runtime drops the task, another one can begin.
-struct Reading(Arc<Shared>);
+struct Reading(Arc<DeadlineSchedule>);
 
 impl Drop for Reading {
     fn drop(&mut self) {
@@ -60,7 +60,7 @@ impl Drop for Reading {
 }
 
 struct Reader {
-    shared: Arc<Shared>,
+    shared: Arc<DeadlineSchedule>,
     /// The place up to which the log has been read; `None` while the service does not report one.
     place: Option<LogPlace>,
     /// The time of the next listing of all questions, in seconds since the epoch.
@@ -127,7 +127,7 @@ impl Reader {
 }
 
 /// Lists all open questions and keeps their near deadlines in memory.
-async fn list(runner: &RunnerInner, shared: &Shared) -> Result<(), RunError> {
+async fn list(runner: &RunnerInner, shared: &DeadlineSchedule) -> Result<(), RunError> {
     let mut request = ListQuestions::new(&runner.app_name).with_limit(PAGE);
     loop {
         let now = runner.services.clock.now();

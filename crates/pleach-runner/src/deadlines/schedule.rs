@@ -12,26 +12,26 @@ use tokio::sync::Notify;
 /// The deadlines of a Runner, and the task that waits for them. The task begins with the first deadline.
 #[derive(Default)]
 pub(crate) struct Timers {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<DeadlineSchedule>,
 }
 
 /// The part of the timers that a Runner shares with its tasks.
 #[derive(Default)]
-pub(crate) struct Shared {
-    state: Mutex<State>,
+pub(crate) struct DeadlineSchedule {
+    state: Mutex<ScheduleState>,
     /// Notified when the waiting task must look at the state again.
     pub(crate) changed: Notify,
 }
 
 #[derive(Default)]
-pub(crate) struct State {
-    due: BTreeSet<Due>,
+pub(crate) struct ScheduleState {
+    due: BTreeSet<PendingDeadline>,
     /// The same deadlines by session and invocation, to drop those of closed questions.
-    by_invocation: HashMap<(SessionKey, InvocationId), Vec<Due>>,
+    by_invocation: HashMap<(SessionKey, InvocationId), Vec<PendingDeadline>>,
     /// The deadlines of questions that are being answered, or wait for their session.
-    firing: HashSet<Due>,
+    firing: HashSet<PendingDeadline>,
     /// The overdue questions of resting forks, with the time of the next look at each, in seconds since the epoch.
-    resting: HashMap<Due, f64>,
+    resting: HashMap<PendingDeadline, f64>,
     /// Whether a task reads the deadlines of other processes.
     pub(crate) reads: bool,
     pub(crate) has_task: bool,
@@ -40,7 +40,7 @@ pub(crate) struct State {
 
 /// A deadline: the question to answer, and when.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Due {
+pub(crate) struct PendingDeadline {
     /// The time, in microseconds since the epoch.
     pub(crate) at: u64,
     pub(crate) session: SessionKey,
@@ -50,7 +50,7 @@ pub(crate) struct Due {
     pub(crate) path: NodePath,
 }
 
-impl Due {
+impl PendingDeadline {
     pub(crate) fn of(session: &SessionKey, question: &Question) -> Option<Self> {
         Some(Self {
             at: micros(question.deadline?),
@@ -85,14 +85,14 @@ impl Drop for Timers {
     }
 }
 
-impl State {
-    fn add(&mut self, due: Due) {
+impl ScheduleState {
+    fn add(&mut self, due: PendingDeadline) {
         if self.due.insert(due.clone()) {
             self.by_invocation.entry(due.of_invocation()).or_default().push(due);
         }
     }
 
-    fn remove(&mut self, due: &Due) {
+    fn remove(&mut self, due: &PendingDeadline) {
         self.due.remove(due);
         if let Entry::Occupied(mut known) = self.by_invocation.entry(due.of_invocation()) {
             known.get_mut().retain(|known| known != due);
@@ -103,16 +103,16 @@ impl State {
     }
 }
 
-impl Shared {
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+impl DeadlineSchedule {
+    pub(crate) fn state(&self) -> MutexGuard<'_, ScheduleState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps deadlines in memory, except those that are being answered.
-    pub(crate) fn keep(&self, deadlines: impl Iterator<Item = Due>) {
+    pub(crate) fn keep(&self, deadlines: impl Iterator<Item = PendingDeadline>) {
         let mut state = self.state();
         if !state.closed {
-            let new: Vec<Due> = deadlines.filter(|due| !state.firing.contains(due)).collect();
+            let new: Vec<PendingDeadline> = deadlines.filter(|due| !state.firing.contains(due)).collect();
             new.into_iter().for_each(|due| state.add(due));
         }
     }
@@ -137,8 +137,8 @@ impl Shared {
     /// seconds since the epoch.
     pub(crate) fn keep_until(&self, now: f64, until: f64, questions: &[InboxItem]) {
         let before = self.next();
-        let due = questions.iter().filter_map(|item| Due::of(&item.session, &item.question));
-        let mut near: Vec<Due> = due.filter(|due| due.at <= micros(until)).collect();
+        let due = questions.iter().filter_map(|item| PendingDeadline::of(&item.session, &item.question));
+        let mut near: Vec<PendingDeadline> = due.filter(|due| due.at <= micros(until)).collect();
         {
             let resting = &mut self.state().resting;
             resting.retain(|_, again| now < *again);
@@ -152,17 +152,17 @@ impl Shared {
 
     /// Postpones an overdue question of a resting fork until `again`, in seconds since the epoch. A run of this Runner that waits for the
     /// question brings it back earlier.
-    pub(crate) fn rest(&self, due: &Due, again: f64) {
+    pub(crate) fn postpone(&self, due: &PendingDeadline, again: f64) {
         self.state().resting.insert(due.clone(), again);
     }
 
     /// Marks that the question of a deadline is no longer being answered.
-    pub(crate) fn fired(&self, due: &Due) {
+    pub(crate) fn fired(&self, due: &PendingDeadline) {
         self.state().firing.remove(due);
     }
 
     /// Takes the deadlines that have passed at the time `now`.
-    pub(crate) fn take_due(&self, now: f64) -> Vec<Due> {
+    pub(crate) fn take_due(&self, now: f64) -> Vec<PendingDeadline> {
         let now = micros(now);
         let mut state = self.state();
         let mut due = Vec::new();

@@ -14,9 +14,9 @@ use tokio::sync::Semaphore;
 
 use crate::Runner;
 use crate::app::inner::RunnerInner;
-use crate::deadlines::answer::fire;
+use crate::deadlines::answer::answer_at_deadline;
 use crate::deadlines::others::read_deadlines;
-use crate::deadlines::schedule::{Due, Shared};
+use crate::deadlines::schedule::{DeadlineSchedule, PendingDeadline};
 
 /// The longest wait of the task, because the clock may be changed.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -65,7 +65,7 @@ impl RunnerInner {
         if questions.iter().all(|question| question.deadline.is_none()) {
             return;
         }
-        self.timers.shared.keep(questions.iter().filter_map(|question| Due::of(session, question)));
+        self.timers.shared.keep(questions.iter().filter_map(|question| PendingDeadline::of(session, question)));
         match Handle::try_current() {
             Ok(runtime) => self.run_timers(&runtime),
             Err(_) => {
@@ -87,7 +87,7 @@ impl RunnerInner {
 }
 
 /// Marks that a task waits for deadlines. If its tokio runtime drops the task, another one can begin.
-struct Task(Arc<Shared>);
+struct Task(Arc<DeadlineSchedule>);
 
 impl Drop for Task {
     fn drop(&mut self) {
@@ -96,7 +96,7 @@ impl Drop for Task {
 }
 
 /// Waits for deadlines and answers their questions, as long as the Runner lives.
-async fn wait(parts: Weak<RunnerInner>, shared: Arc<Shared>) {
+async fn wait(parts: Weak<RunnerInner>, shared: Arc<DeadlineSchedule>) {
     let _task = Task(Arc::clone(&shared));
     let at_once = Arc::new(Semaphore::new(AT_ONCE));
     let mut woken_for = 0.0_f64;
@@ -109,7 +109,7 @@ async fn wait(parts: Weak<RunnerInner>, shared: Arc<Shared>) {
         for due in shared.take_due(now) {
             let (parts, shared, at_once) = (Weak::clone(&parts), Arc::clone(&shared), Arc::clone(&at_once));
             tokio::spawn(async move {
-                fire(parts, &due, &at_once).await;
+                answer_at_deadline(parts, &due, &at_once).await;
                 shared.fired(&due);
             });
         }
