@@ -34,13 +34,13 @@ const PAGE: usize = 10_000;
 
 /// Keeps the near deadlines of the app's questions in memory, as long as the Runner lives.
 pub(crate) async fn read_deadlines(parts: Weak<RunnerInner>, shared: Arc<DeadlineSchedule>) {
-    let _reading = Reading(Arc::clone(&shared));
-    let mut reader = Reader { shared, place: None, next_listing: 0.0, listing: None, fails: false };
+    let _reading = ReadingGuard(Arc::clone(&shared));
+    let mut reader = DeadlineReader { shared, place: None, next_listing: 0.0, listing: None, fails: false };
     loop {
         let Some(runner) = parts.upgrade().filter(|_| !reader.shared.state().closed) else { return };
         let clock = Arc::clone(&runner.services.clock);
         let before = clock.now();
-        let looked = reader.look(&runner, before).await;
+        let looked = reader.read_new(&runner, before).await;
         let took = Duration::try_from_secs_f64(clock.now() - before).unwrap_or_default();
         // The longer a listing takes, the less often a service that can only list is asked.
         let pause = if reader.place.is_some() || looked.is_err() { LOOK } else { (took * PARTS).clamp(LOOK, LIST) };
@@ -51,15 +51,15 @@ pub(crate) async fn read_deadlines(parts: Weak<RunnerInner>, shared: Arc<Deadlin
 }
 
 /// Marks that a task reads deadlines. If its tokio runtime drops the task, another one can begin.
-struct Reading(Arc<DeadlineSchedule>);
+struct ReadingGuard(Arc<DeadlineSchedule>);
 
-impl Drop for Reading {
+impl Drop for ReadingGuard {
     fn drop(&mut self) {
         self.0.state().reads = false;
     }
 }
 
-struct Reader {
+struct DeadlineReader {
     shared: Arc<DeadlineSchedule>,
     /// The place up to which the log has been read; `None` while the service does not report one.
     place: Option<LogPlace>,
@@ -69,9 +69,9 @@ struct Reader {
     fails: bool,
 }
 
-impl Reader {
+impl DeadlineReader {
     /// Lists all questions when it is time, and reads new ones independently: a slow or failing read does not delay the listing.
-    async fn look(&mut self, runner: &Arc<RunnerInner>, now: f64) -> Result<(), RunError> {
+    async fn read_new(&mut self, runner: &Arc<RunnerInner>, now: f64) -> Result<(), RunError> {
         let mut listed = Ok(());
         if let Some(listing) = self.listing.take_if(|listing| listing.is_finished()) {
             listed = listing.await.unwrap_or(Ok(()));
