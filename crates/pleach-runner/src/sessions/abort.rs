@@ -9,7 +9,7 @@ use crate::run::abort_events::abort_events;
 use crate::run::event_writer::EventWriter;
 use crate::run::outcome::RunEnd;
 use crate::run::question_count::report_closed;
-use crate::signals::send::pause_before;
+use crate::signals::send::wait_before_retry;
 use crate::{RunError, RunProgress, Runner, SessionRef};
 
 impl Runner {
@@ -54,8 +54,8 @@ impl Runner {
                 }
             }
             match self.parts.abort_stored(&key).await {
-                Err(RunError::Session(error)) if error.is_stale() && pause_before(&mut tries).await => {}
-                Err(RunError::Busy { .. }) if pause_before(&mut tries).await => {}
+                Err(RunError::Session(error)) if error.is_stale() && wait_before_retry(&mut tries).await => {}
+                Err(RunError::Busy { .. }) if wait_before_retry(&mut tries).await => {}
                 aborted => return aborted,
             }
         }

@@ -124,7 +124,7 @@ impl Runner {
                 Ok(Some(outcome)) => return Ok(outcome),
                 // Another process has stored an answer at the same time.
                 Ok(None) => {}
-                Err(error) if is_passing(&error) && pause_before(&mut tries).await => {}
+                Err(error) if is_passing(&error) && wait_before_retry(&mut tries).await => {}
                 // It may be stored: reading the session again shows that.
                 Err(error) if is_unclear(&error) && !looked_again => looked_again = true,
                 Err(error) => return Err(error),
@@ -203,7 +203,7 @@ impl Runner {
 }
 
 /// Waits a moment before another try on a session that others append to at the same time; returns `false` after the last try.
-pub(crate) async fn pause_before(tries: &mut u32) -> bool {
+pub(crate) async fn wait_before_retry(tries: &mut u32) -> bool {
     let pause = PAUSE * *tries;
     *tries += 1;
     if *tries > TRIES {
