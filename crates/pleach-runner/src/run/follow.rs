@@ -158,7 +158,8 @@ impl RunnerInner {
         }
         let log = Log { sessions: Arc::clone(&self.services.sessions), head: session.head, known };
         let followed = Arc::new(Mutex::new(run));
-        let source = Source { parts: Arc::clone(self), log, run: Arc::clone(&followed), later, of_session, options };
+        let source =
+            FollowSource { parts: Arc::clone(self), log, run: Arc::clone(&followed), later, of_session, options };
         Ok(Follow { stream: Box::pin(follow(source, session.events, feed)), run: followed })
     }
 
@@ -207,7 +208,7 @@ impl Log {
 }
 
 /// The sources of a follower's events.
-struct Source {
+struct FollowSource {
     parts: Arc<RunnerInner>,
     log: Log,
     run: Arc<Mutex<Option<Arc<RunState>>>>,
@@ -218,7 +219,7 @@ struct Source {
     options: FollowOptions,
 }
 
-impl Source {
+impl FollowSource {
     fn run(&self) -> Option<Arc<RunState>> {
         self.run.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -283,7 +284,7 @@ impl Source {
 }
 
 fn follow(
-    mut source: Source,
+    mut source: FollowSource,
     stored: Vec<Arc<Event>>,
     mut feed: Option<Receiver<RunEvent>>,
 ) -> impl Stream<Item = Result<RunEvent, RunError>> + Send {
