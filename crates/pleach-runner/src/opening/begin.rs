@@ -15,7 +15,7 @@ use crate::deadlines::event::note_deadline;
 use crate::opening::open::Opening;
 use crate::opening::start::{NewMessage, Start};
 use crate::request::message::as_user;
-use crate::run::join::{Difference, kept};
+use crate::run::join::{Difference, stored_changes};
 use crate::run::state::RunState;
 use crate::run::steps::Invocation;
 use crate::sessions::resting_fork::continued;
@@ -234,12 +234,12 @@ async fn difference(
     if is_other_message(ic, message, first).await? {
         return Ok(Some(Difference::Message));
     }
-    let kept = kept(state_delta, rights);
-    if kept.is_empty() {
+    let changes = stored_changes(state_delta, rights);
+    if changes.is_empty() {
         return Ok(None);
     }
-    let is_same = kept == crate::run::join::kept(first.actions().state_delta(), rights)
-        || is_left(first, |original| *original.actions_mut().state_delta_mut() = kept);
+    let is_same = changes == stored_changes(first.actions().state_delta(), rights)
+        || is_left(first, |original| *original.actions_mut().state_delta_mut() = changes);
     Ok((!is_same).then_some(Difference::State))
 }
 

@@ -47,7 +47,7 @@ impl Difference {
     /// with the request that started the invocation, a request without one with the request of the run that it joins.
     pub(crate) fn between(leader: &RunState, run: &RunState) -> Option<Self> {
         let rights = run.state_rights();
-        let state = kept(run.state_delta(), rights);
+        let state = stored_changes(run.state_delta(), rights);
         let first_state = match run.sent_message() {
             Some(message) => {
                 let first = leader.first_request()?;
@@ -58,7 +58,7 @@ impl Difference {
             }
             None => leader.state_delta().clone(),
         };
-        (!state.is_empty() && state != kept(&first_state, rights)).then_some(Self::State)
+        (!state.is_empty() && state != stored_changes(&first_state, rights)).then_some(Self::State)
     }
 
     pub(crate) fn error(self, session: SessionKey, invocation: InvocationId) -> RunError {
@@ -70,11 +70,11 @@ impl Difference {
 }
 
 /// Returns the changes of state that are stored: without temporary keys, and without keys that the caller may not change.
-pub(crate) fn kept(state_delta: &Map, rights: StateRights) -> Map {
-    let mut kept = state_delta.clone();
-    take_temp(&mut kept);
-    rights.strip(&mut kept);
-    kept
+pub(crate) fn stored_changes(state_delta: &Map, rights: StateRights) -> Map {
+    let mut changes = state_delta.clone();
+    take_temp(&mut changes);
+    rights.strip(&mut changes);
+    changes
 }
 
 /// Yields the events of the joined run to the reader of the caller's `run`.
