@@ -1,13 +1,13 @@
-//! Which model an example asks: the one that is named, else one whose key or base URL is in the environment.
+//! Chooses the model for an example: the named one, otherwise one whose key or base URL is in the environment.
 //!
-//! Examples have it as a module; without any of these they use a script, and need no network.
+//! Examples include this file as a module. If there is no model, they use a script and need no network.
 
 use std::sync::Arc;
 
 use pleach::ConnectModelError;
 use pleach::model::Model;
 
-/// Asked for by this name, no model is used although the environment has a key.
+/// The name that selects the script, even if the environment has a key.
 const SCRIPTED: &str = "scripted";
 
 /// The models for keys and base URLs, first match first.
@@ -18,7 +18,8 @@ const OF_ENVIRONMENT: [(&str, &[&str]); 4] = [
     ("ollama:qwen3:8b", &["OLLAMA_HOST"]),
 ];
 
-/// Makes the model of a name such as `openai:gpt-5-mini`, or of the environment. `None`: the example's script is to be used.
+/// Returns the model with a name such as `openai:gpt-5-mini`, or the one from the environment; `None` if the example
+/// should use its script.
 pub(crate) fn choose_model(name: Option<&str>) -> Result<Option<Arc<dyn Model>>, ConnectModelError> {
     let is_set = |variable: &&str| std::env::var_os(variable).is_some_and(|value| !value.is_empty());
     let of_environment = || OF_ENVIRONMENT.iter().find(|(_, variables)| variables.iter().any(is_set));

@@ -8,15 +8,15 @@ An agent that buys things, and a person who approves it.
 
 usage: approval [--db URL] [--model NAME] order TEXT...       ask the agent for something
        approval [--db URL] [--model NAME] inbox               list the open questions
-       approval [--db URL] [--model NAME] answer ID yes|no    answer one: the run continues here
+       approval [--db URL] [--model NAME] answer ID yes|no    answer a question; the run continues here
 
   --db URL      where runs are kept (default: sqlite:approval.db)
-  --model NAME  such as openai:gpt-5-mini, or scripted (default: by the environment, else scripted)";
+  --model NAME  such as openai:gpt-5-mini, or scripted (default: from the environment, otherwise scripted)";
 
-/// Where runs are kept if the user does not say.
+/// The default database.
 pub(crate) const DB: &str = "sqlite:approval.db";
 
-/// What the user asks for.
+/// The parsed command line.
 pub(crate) struct Args {
     pub(crate) db: String,
     pub(crate) model: Option<String>,

@@ -11,10 +11,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Up to this quantity no one is asked.
+/// The largest quantity that needs no approval.
 const FREE_QUANTITY: u32 = 10;
 
-/// What was bought, a line each: the effect that must not happen twice.
+/// The file with the purchases, one per line: the effect that must not happen twice.
 const PURCHASES: &str = "purchases.txt";
 
 pub(crate) fn agent(model: Option<Arc<dyn Model>>) -> Result<LlmAgent, BuildError> {
@@ -28,9 +28,9 @@ pub(crate) fn agent(model: Option<Arc<dyn Model>>) -> Result<LlmAgent, BuildErro
 
 #[derive(Deserialize, JsonSchema)]
 struct Order {
-    /// What to buy.
+    /// The item to buy.
     item: String,
-    /// How many.
+    /// The quantity.
     quantity: u32,
 }
 
@@ -40,7 +40,7 @@ async fn buy(Args(Order { item, quantity }): Args<Order>) -> Result<Value> {
     Ok(json!({"bought": format!("{quantity} {item}")}))
 }
 
-/// Orders such as "40 chairs", without a model.
+/// Returns a script that understands orders such as "40 chairs", in place of a model.
 fn script() -> ScriptedModel {
     ScriptedModel::new().then(ScriptedReply::with(reply)).repeating()
 }

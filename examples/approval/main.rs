@@ -1,7 +1,7 @@
-//! A tool that needs a person's approval, over several processes: `cargo run --example approval -- order 40 chairs`.
+//! A tool that needs a person's approval, across several processes: `cargo run --example approval -- order 40 chairs`.
 //!
-//! One process starts a run. The agent calls a tool that may not run without approval, so the run pauses, its question is
-//! kept in an SQLite file, and the process ends. Any other process, on any day, lists the question and answers it:
+//! One process starts a run. The agent calls a tool that may not run without approval, so the run pauses, its question
+//! is kept in an SQLite file, and the process ends. Any other process can list and answer the question, at any time:
 //!
 //! ```console
 //! $ cargo run --example approval -- order 40 chairs
@@ -9,8 +9,8 @@
 //! $ cargo run --example approval -- answer ID yes
 //! ```
 //!
-//! The run continues in the process that answers. The tool runs there, once, and writes a line to `purchases.txt`. Without
-//! a key the agent answers from a script; with one, or with `--model NAME`, it asks a model.
+//! The run continues in the process that answers. The tool runs there, once, and writes a line to `purchases.txt`.
+//! Without an API key the agent answers from a script; with one, or with `--model NAME`, it asks a model.
 #![expect(clippy::print_stdout, reason = "examples print what they do")]
 
 mod args;
@@ -59,13 +59,13 @@ async fn run() -> Result<(), BoxError> {
     done
 }
 
-/// Starts a run, and leaves what it asks to the inbox.
+/// Starts a run, and leaves its questions in the inbox.
 async fn order(runner: &Runner, db: &str, text: &str) -> Result<(), BoxError> {
     let session = RandomIds.uuid().to_string();
     follow(runner.run(USER, session.as_str(), text)).await?;
     let option = if db == args::DB { String::new() } else { format!("--db {db} ") };
     for question in runner.questions((USER, session.as_str())).await? {
-        println!("It waits for approval. Any process can give it:");
+        println!("It waits for approval. Any process can answer:");
         println!("    cargo run --example approval -- {option}answer {} yes", question.id);
     }
     Ok(())
@@ -80,18 +80,18 @@ async fn show_inbox(runner: &Runner) -> Result<(), BoxError> {
     Ok(())
 }
 
-/// Answers a question. The run that asked it continues here, behind what is stored.
+/// Answers a question. The run that asked it continues here, after its stored events.
 async fn answer(runner: &Runner, id: &str, yes: bool) -> Result<(), BoxError> {
     let inbox = runner.inbox_of_all_users().await?;
     let item = inbox.into_iter().find(|item| item.question.id == id);
-    let item = item.ok_or_else(|| format!("no open question has the id {id}; `inbox` lists those that are open"))?;
+    let item = item.ok_or_else(|| format!("no open question has the id {id}; `inbox` lists the open ones"))?;
     println!("{}: {}", if yes { "Approved" } else { "Refused" }, wish(&item));
     // Two processes may have found the question open: the answer of the second one is refused.
     let options = AnswerOptions::new().only_if_open(true);
     follow(runner.answer_with(item.session, [(item.question, json!({"confirmed": yes}))], options)?).await
 }
 
-/// What the agent wants to do: the call that waits.
+/// Returns what the agent wants to do: the call that waits for approval.
 fn wish(item: &InboxItem) -> String {
     let call = item.question.payload.as_ref().map(|payload| &payload["originalFunctionCall"]);
     call.map_or_else(|| item.question.message.clone(), |call| format!("{} {}", call["name"], call["args"]))
@@ -114,7 +114,7 @@ async fn follow(mut run: Run) -> Result<(), BoxError> {
             println!("{}", event.text());
         }
         if let Some(code) = event.error_code() {
-            println!("! {code}"); // why an answer is none, or not whole
+            println!("! {code}"); // why there is no answer, or only a part
         }
     }
     Ok(())

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The user's notes: state under `user:` belongs to the user, and is the same in all chats.
+/// The user's notes: state under `user:` belongs to the user and is shared by all chats.
 const NOTES: &str = "user:notes";
 
 const INSTRUCTION: &str = "\
@@ -41,11 +41,11 @@ async fn list_notes(ctx: ToolContext) -> Result<Value> {
     Ok(json!({"notes": notes(&ctx)?}))
 }
 
-// By its text and not by a number: the person who is asked has to see what will be gone.
+// Identified by its text and not by a number: the person who is asked must see what will be deleted.
 async fn delete_note(Args(Note { text }): Args<Note>, ctx: ToolContext) -> Result<Value> {
     let mut notes = notes(&ctx)?;
     let Some(place) = notes.iter().position(|note| *note == text) else {
-        // The model can mend this: it sees the error, and the run continues.
+        // The model can correct this: it sees the error, and the run continues.
         return Ok(json!({"error": "there is no note with this text"}));
     };
     notes.remove(place);

@@ -15,9 +15,9 @@ usage: assistant [--session ID] [--db URL] [--model NAME]
   --session ID  continue this chat, or start one with this id (default: a new one)
   --db URL      where chats are kept (default: sqlite:assistant.db)
   --model NAME  openai:NAME, ollama:NAME, gemini:NAME, anthropic:NAME or scripted
-                (default: by the keys and base URLs in the environment, else scripted)";
+                (default: from the keys and base URLs in the environment, otherwise scripted)";
 
-/// What the user asks for.
+/// The parsed command line.
 pub(crate) struct Args {
     pub(crate) session: String,
     pub(crate) db: String,
@@ -25,7 +25,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Reads the command line; `None` when it asks for help.
+    /// Reads the command line; `None` if it asks for help.
     pub(crate) fn parse() -> Result<Option<Self>> {
         let (mut session, mut db, mut model) = (new_session(), "sqlite:assistant.db".to_owned(), None);
         let mut parser = lexopt::Parser::from_env();
@@ -44,7 +44,7 @@ impl Args {
         Ok(Some(Self { session, db, model }))
     }
 
-    /// The file of the lines that were typed, next to the database; `None` if that is no file.
+    /// Returns the file for the history of typed lines, next to the database; `None` if the database is not a file.
     pub(crate) fn history_file(&self) -> Option<PathBuf> {
         let (scheme, rest) = self.db.split_once(':')?;
         let file = rest.strip_prefix("///").unwrap_or(rest).split('?').next()?;
@@ -53,7 +53,7 @@ impl Args {
     }
 }
 
-/// An id that a person can type.
+/// Returns an id that a person can type.
 pub(crate) fn new_session() -> String {
     let id = RandomIds.uuid().simple().to_string();
     format!("chat-{}", &id[..8])

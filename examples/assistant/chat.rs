@@ -1,4 +1,4 @@
-//! One chat: what is said, what the agent does, and what it asks.
+//! A chat: the messages, the agent's tool calls, and its questions.
 
 use std::pin::pin;
 
@@ -12,10 +12,10 @@ use crate::terminal::{Line, Terminal};
 
 const USER: &str = "user";
 
-/// How many messages of a chat that continues are shown.
+/// The number of earlier messages that are shown when a chat continues.
 const LAST_MESSAGES: usize = 6;
 
-/// The longest text of a tool's arguments or result that is shown, in characters.
+/// The length to which a tool's arguments and results are cut, in characters.
 const WIDEST: usize = 120;
 
 pub(crate) struct Chat {
@@ -25,7 +25,7 @@ pub(crate) struct Chat {
     all_answered: bool,
 }
 
-/// What comes after an answer.
+/// The next step after an answer.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Next {
     Message,
@@ -46,14 +46,14 @@ impl Chat {
         self.terminal.line(&format!("Chat {}", self.session))
     }
 
-    /// Sends a message and shows the answer, and asks what the agent wants to know.
+    /// Sends a message, shows the answer, and asks the user the agent's questions.
     pub(crate) async fn say(&mut self, message: &str) -> Result<Next> {
         let run = self.runner.run(USER, self.session.as_str(), message);
         self.follow(run).await?;
         self.settle_questions().await
     }
 
-    /// Asks the user what the agent asks, until nothing is open.
+    /// Asks the user the agent's questions until none is open.
     pub(crate) async fn settle_questions(&mut self) -> Result<Next> {
         loop {
             let open = match self.runner.questions((USER, self.session.as_str())).await {
@@ -79,12 +79,12 @@ impl Chat {
         }
     }
 
-    /// Asks whether a tool may be called; `None` when the input ends.
+    /// Asks whether a tool may be called; `None` if the input ends.
     fn confirm(&mut self, question: &Question) -> Result<Option<bool>> {
         let call = question.payload.as_ref().and_then(|payload| payload.get("originalFunctionCall"));
         let (name, args) =
             call.map(|call| (call["name"].as_str().unwrap_or_default(), &call["args"])).unwrap_or_default();
-        // Never cut: what cannot be read cannot be allowed.
+        // Never cut short: a person cannot allow what they cannot read.
         self.terminal.line(&format!("  ? {name} {args}"))?;
         loop {
             match self.terminal.ask("  Allow it? [y/n] ")? {
@@ -99,7 +99,7 @@ impl Chat {
         }
     }
 
-    /// Shows a run as it proceeds. Returns whether it came to its end, or to a question.
+    /// Shows a run as it proceeds. Returns whether it reached its end or a question.
     async fn follow(&mut self, run: Run) -> Result<bool> {
         let mut run = run.streaming();
         let mut refusal = None;
@@ -108,7 +108,7 @@ impl Chat {
             let event = tokio::select! {
                 event = run.next() => event,
                 () = &mut interrupted => {
-                    // Dropping the run cancels it, and closes the connection to the model. What is stored stays.
+                    // Dropping the run cancels it, and closes the connection to the model. Stored events stay.
                     drop(run);
                     self.terminal.line("(cancelled)")?;
                     return Ok(false);
@@ -124,7 +124,7 @@ impl Chat {
             }
         }
         self.terminal.end_line()?;
-        // An answer that was blocked or cut short is no failure of the run.
+        // An answer that was blocked or cut short is not a failure of the run.
         refusal.map_or(Ok(true), |refusal| self.failed(&refusal))
     }
 
@@ -136,7 +136,7 @@ impl Chat {
         Ok(())
     }
 
-    /// Shows why there is no answer. The chat continues: the next message may have one.
+    /// Shows why there is no answer. The chat continues: the next message may get an answer.
     fn failed(&mut self, error: &str) -> Result<bool> {
         self.all_answered = false;
         self.terminal.line(&format!("! {error}"))?;
@@ -161,14 +161,14 @@ impl Chat {
         Ok(())
     }
 
-    /// Closes the database. Returns whether all answers came.
+    /// Closes the database. Returns whether every message got an answer.
     pub(crate) async fn close(self) -> Result<bool> {
         self.runner.close().await?;
         Ok(self.all_answered)
     }
 }
 
-/// Waits for Ctrl-C; for ever where no person types, so that Ctrl-C ends the program there.
+/// Waits for Ctrl-C. If no person is typing, waits forever, so that Ctrl-C ends the program.
 async fn interrupted(is_interactive: bool) {
     if is_interactive && tokio::signal::ctrl_c().await.is_ok() {
         return;
@@ -176,21 +176,21 @@ async fn interrupted(is_interactive: bool) {
     std::future::pending().await
 }
 
-/// Why an answer is none, or not whole: `MAX_TOKENS`, `SAFETY` and the like.
+/// Returns why there is no answer, or only a part: `MAX_TOKENS`, `SAFETY` and the like.
 fn refusal_in(event: &Event) -> Option<String> {
     let code = event.error_code().filter(|_| !event.is_partial())?;
     Some(event.error_message().map_or_else(|| code.to_owned(), |message| format!("{code}: {message}")))
 }
 
-/// What was said in a session, a line each.
+/// Returns the messages of a session, one per line.
 fn messages(session: &Session) -> Vec<String> {
     let said = session.events.iter().filter(|event| !event.text().is_empty());
     said.map(|event| format!("{}{}", if event.is_from_user() { "> " } else { "" }, event.text())).collect()
 }
 
-/// The calls of tools and their results in an event, a line each.
+/// Returns the tool calls and results of an event, one per line.
 fn steps(event: &Event) -> Vec<String> {
-    // Fragments hold pieces of calls, and what waits for a confirmation is shown with the question.
+    // Fragments contain only pieces of calls, and a call that waits for confirmation is shown with the question.
     if event.is_partial() || event.is_interrupt() || !event.actions().requested_tool_confirmations().is_empty() {
         return Vec::new();
     }
@@ -202,7 +202,7 @@ fn steps(event: &Event) -> Vec<String> {
     calls.chain(results.map(|result| format!("  = {}", short(&json!(result.response))))).collect()
 }
 
-/// A value as text, cut where it gets long.
+/// Returns a value as text, cut if it is long.
 fn short(value: &Value) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     match text.char_indices().nth(WIDEST) {

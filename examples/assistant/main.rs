@@ -1,16 +1,18 @@
 //! A chat on the terminal that keeps notes: `cargo run --example assistant`.
 //!
-//! Without a key it answers from a script. With one, or with any server that has OpenAI's chat completions, it asks a model:
+//! Without an API key it answers from a script. With one, or with any server for OpenAI's chat completions, it asks a
+//! model:
 //!
 //! ```console
 //! $ OPENAI_API_KEY=… cargo run --example assistant
 //! $ OPENAI_BASE_URL=http://localhost:8000/v1 cargo run --example assistant -- --model openai:qwen3
 //! ```
 //!
-//! Every message and step is an event in an SQLite file, so a chat continues at any time with `--session ID`. Ctrl-C ends
-//! the answer that is coming, Ctrl-D the program. Input may also come through a pipe, a message in each line.
+//! Every message and step is an event in an SQLite file, so a chat can be continued at any time with `--session ID`.
+//! Ctrl-C stops the current answer, Ctrl-D ends the program. Input may also come through a pipe, with one message per
+//! line.
 //!
-//! Read [`agent`] first: it is the agent with its tools. [`chat`] shows a run and asks for what it needs.
+//! Read [`agent`] first: it is the agent with its tools. [`chat`] shows a run and asks its questions.
 
 mod agent;
 mod args;
@@ -34,17 +36,17 @@ use choose_model::choose_model;
 use offline::Offline;
 use terminal::{Line, Terminal};
 
-/// What ends the program. Failures of single answers are shown, and the chat continues.
+/// The result of a step; an error ends the program. Failures of single answers are shown, and the chat continues.
 type Result<T, E = BoxError> = std::result::Result<T, E>;
 
 const HELP: &str = "\
-/help     this list
-/history  the messages of this chat
+/help     show this list
+/history  show the messages of this chat
 /new      start another chat
-/quit     end the program, as Ctrl-D does
-Ctrl-C ends the answer that is coming.";
+/quit     end the program, like Ctrl-D
+Ctrl-C stops the current answer.";
 
-// Several threads: connections are tasks of the others, and close while this one waits for the keyboard.
+// Several threads, so that connections can close while this thread waits for the keyboard.
 #[tokio::main]
 async fn main() -> ExitCode {
     match run().await {
@@ -58,7 +60,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Chats until the input ends. Returns whether all answers came.
+/// Chats until the input ends. Returns whether every message got an answer.
 async fn run() -> Result<bool> {
     let Some(args) = Args::parse()? else {
         Terminal::plain().line(args::USAGE)?;
@@ -71,7 +73,7 @@ async fn run() -> Result<bool> {
     let runner = runner.sessions(connect(&args.db).await?).build()?;
 
     let mut chat = Chat::new(runner, Terminal::open(args.history_file())?, args.session.clone());
-    let asked = if is_offline { "a script, for want of a model: say `help`" } else { model.name() };
+    let asked = if is_offline { "a script, because there is no model: say `help`" } else { model.name() };
     chat.terminal.line(&format!("Chat {} with {asked}. /help shows the commands.", chat.session()))?;
     chat.show_last_messages().await?;
     let mut result = converse(&mut chat).await;
@@ -82,7 +84,7 @@ async fn run() -> Result<bool> {
 }
 
 async fn converse(chat: &mut Chat) -> Result<()> {
-    // A question that an earlier process left open.
+    // First, questions that an earlier process left open.
     let mut next = chat.settle_questions().await?;
     while next == Next::Message {
         let line = match chat.terminal.read("> ")? {
@@ -112,7 +114,7 @@ fn shown(result: Result<()>) -> Result<Next> {
     result.map(|()| Next::Message)
 }
 
-/// Whether the reader of our output has gone, as `head` does: no reason to complain.
+/// Returns true if the reader of our output has closed the pipe, as `head` does. This is not an error.
 fn is_closed_pipe(error: &BoxError) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

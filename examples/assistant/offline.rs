@@ -1,4 +1,5 @@
-//! A script in the place of a model, so that the example runs without a key. It shows what a model of your own looks like.
+//! A script in place of a model, so that the example runs without an API key. It also shows how to write your own
+//! model.
 
 use std::time::Duration;
 
@@ -8,10 +9,10 @@ use pleach::{FunctionCall, FunctionResponse};
 use serde_json::{Value, json};
 
 const HELP: &str = "\
-I am a script, and understand three things: `note TEXT` keeps a note, `notes` lists them, and `delete TEXT` deletes one. \
+I am a script and understand three commands: `note TEXT` keeps a note, `notes` lists them, and `delete TEXT` deletes one. \
 With OPENAI_API_KEY, or OPENAI_BASE_URL and --model openai:NAME, a model answers instead.";
 
-/// How fast the script types.
+/// The pause between the words of the script.
 const BETWEEN_WORDS: Duration = Duration::from_millis(20);
 
 pub(crate) struct Offline;
@@ -41,7 +42,7 @@ impl Model for Offline {
     }
 }
 
-/// Answers the last content of the conversation: results of tools, or what the user has said.
+/// Answers the last content of the conversation: results of tools, or the user's message.
 fn answer(request: &LlmRequest) -> LlmResponse {
     let Some(last) = request.contents.last() else { return LlmResponse::text(HELP) };
     if let Some(result) = last.function_responses().last() {

@@ -1,4 +1,4 @@
-//! The two ends of the terminal: lines that come in, and text that goes out.
+//! The terminal: reads lines, and writes text.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
@@ -8,16 +8,16 @@ use rustyline::error::ReadlineError;
 
 use crate::Result;
 
-/// Where lines come from and text goes to.
+/// The source of lines, and the destination of text.
 pub(crate) struct Terminal {
-    /// On a terminal; otherwise lines are read as they are.
+    /// The line editor; without a terminal, lines are read as they are.
     editor: Option<DefaultEditor>,
     history: Option<PathBuf>,
     /// Whether the last piece of text left a line open.
     is_inside_line: bool,
 }
 
-/// What was typed.
+/// The result of reading a line.
 pub(crate) enum Line {
     Text(String),
     /// Ctrl-C.
@@ -27,7 +27,7 @@ pub(crate) enum Line {
 }
 
 impl Terminal {
-    /// Opens the terminal, with the lines of earlier times if there are any.
+    /// Opens the terminal, with the history of earlier runs if there is one.
     pub(crate) fn open(history: Option<PathBuf>) -> Result<Self> {
         if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
             return Ok(Self::plain());
@@ -39,12 +39,12 @@ impl Terminal {
         Ok(Self { editor: Some(editor), history, is_inside_line: false })
     }
 
-    /// A terminal without a line editor.
+    /// Returns a terminal without a line editor.
     pub(crate) fn plain() -> Self {
         Self { editor: None, history: None, is_inside_line: false }
     }
 
-    /// Whether a person types here, who can press Ctrl-C.
+    /// Returns true if a person is typing, who can press Ctrl-C.
     pub(crate) fn is_interactive(&self) -> bool {
         self.editor.is_some()
     }
@@ -72,7 +72,7 @@ impl Terminal {
         }
     }
 
-    /// Writes a line of its own.
+    /// Writes a separate line.
     pub(crate) fn line(&mut self, text: &str) -> Result<()> {
         self.end_line()?;
         Ok(writeln!(io::stdout(), "{}", printable(text))?)
@@ -89,7 +89,7 @@ impl Terminal {
         Ok(out.flush()?)
     }
 
-    /// Ends the line that pieces have left open.
+    /// Ends a line that pieces have left open.
     pub(crate) fn end_line(&mut self) -> Result<()> {
         if std::mem::take(&mut self.is_inside_line) {
             writeln!(io::stdout())?;
@@ -106,7 +106,7 @@ fn read_plain() -> Result<Line> {
     }
 }
 
-/// Without the characters that move the cursor or colour the screen: models and tools choose what is in a text.
+/// Removes characters that move the cursor or colour the screen, because texts come from models and tools.
 fn printable(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }

@@ -14,13 +14,13 @@ usage: expenses [--listen ADDRESS] [--sessions URL] [--ledger FILE] [--answer-wi
 
   --listen ADDRESS         host and port, 0 for a free one (default: 127.0.0.1:8080)
   --sessions URL           memory:, sqlite:FILE or postgresql://… (default: sqlite:expenses.db)
-  --ledger FILE            the file in place of a bank: a line for each payment (default: payments.jsonl)
+  --ledger FILE            the file that stands in for a bank, with a line for each payment (default: payments.jsonl)
   --answer-within SECONDS  how long managers may take before an expense is rejected (default: 259200, three days)
   --bank-delay SECONDS     how long the bank takes to confirm a payment that it has made (default: 0)
-  --idle SECONDS           how long nothing has happened to an expense that counts as cut off (default: 60)
-  --drain SECONDS          how long requests and runs may take when the service ends (default: 10)";
+  --idle SECONDS           how long an expense must be idle to be treated as interrupted (default: 60)
+  --drain SECONDS          how long requests and runs may take when the service shuts down (default: 10)";
 
-/// What the user asks for.
+/// The parsed command line.
 pub(crate) struct Args {
     pub(crate) listen: String,
     pub(crate) sessions: String,
@@ -32,7 +32,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Reads the command line; `None` when it asks for help.
+    /// Reads the command line; `None` if it asks for help.
     pub(crate) fn parse() -> Result<Option<Self>, BoxError> {
         let mut args = Self {
             listen: "127.0.0.1:8080".to_owned(),

@@ -1,7 +1,7 @@
-//! A service of one's own around pleach: `cargo run --example expenses`.
+//! A custom service around pleach: `cargo run --example expenses`.
 //!
-//! Employees submit expense reports by HTTP. Small ones are paid at once; large ones wait for a manager, who finds them in an
-//! inbox and answers, on any day and also after a restart. `docs/services.md` builds it step by step.
+//! Employees submit expense reports by HTTP. Small ones are paid at once; large ones wait for a manager, who finds them
+//! in an inbox and answers at any time, even after a restart. `docs/services.md` builds it step by step.
 //!
 //! ```console
 //! $ cargo run --example expenses
@@ -14,7 +14,7 @@
 //! $ curl http://127.0.0.1:8080/employees/ana/expenses/e1
 //! ```
 //!
-//! With `--bank-delay 30` a payment takes long enough to kill the process in its middle: the next process continues it, and
+//! With `--bank-delay 30` a payment takes long enough to kill the process midway: the next process continues it, and
 //! `payments.jsonl` has one line.
 
 mod args;
@@ -55,7 +55,7 @@ async fn run() -> Result<(), BoxError> {
     let service = Service::new(connect(&args.sessions).await?, bank, policy, SystemClock)?;
     let listener = TcpListener::bind(&args.listen).await?;
     let signal = shutdown_signal()?;
-    // Deadlines that other processes have left, and runs that they did not finish.
+    // Handle deadlines that other processes have left, and runs that they did not finish.
     service.runner.start_timers();
     let recovery = tokio::spawn(recover_always(service.clone(), args.idle));
     writeln!(std::io::stdout(), "http://{}", listener.local_addr()?)?;
@@ -67,7 +67,7 @@ async fn run() -> Result<(), BoxError> {
     Ok(service.runner.close().await?)
 }
 
-/// Serves until the signal comes. Then it takes no new connections, ends the streams, and waits for open requests.
+/// Serves until the signal arrives. Then it accepts no new connections, ends the streams, and waits for open requests.
 async fn serve(
     listener: TcpListener,
     service: &Service,
@@ -88,7 +88,8 @@ async fn serve(
     }
 }
 
-/// Ends some time after the service has begun to stop: a client that does not read must not hold it up.
+/// Completes some time after the service has begun to stop, so that a client that does not read cannot block the
+/// shutdown.
 async fn overdue(stopping: CancellationToken, drain: Duration) {
     stopping.cancelled().await;
     tokio::time::sleep(drain).await;

@@ -1,4 +1,4 @@
-//! Writes the Rust programs of docs/from-google-adk.md into one file, a module each, for the example to include.
+//! Writes the Rust programs of docs/from-google-adk.md into one file, as one module each, which the example includes.
 
 mod page;
 
@@ -14,7 +14,7 @@ fn main() {
     let (mut modules, mut table) = (String::new(), String::new());
     for page::Section { name, rust, .. } in page::sections(&page) {
         let Some(rust) = rust else { continue };
-        // A page shows programs: they print, and clippy has no say in its texts.
+        // Programs on a page print, and clippy does not check the page's texts.
         let run = "pub(super) fn run() -> pleach::Result<()> {\n    main()\n}\n";
         write!(
             modules,

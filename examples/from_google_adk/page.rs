@@ -1,4 +1,4 @@
-//! Reading the page: the blocks of code below its headings.
+//! Reads the page: the blocks of code below its headings.
 
 /// One section of the page that has a program.
 #[derive(Clone, Debug, Default)]
@@ -7,11 +7,11 @@ pub(crate) struct Section {
     pub(crate) name: String,
     pub(crate) python: Option<String>,
     pub(crate) rust: Option<String>,
-    /// What both print.
+    /// The text that both programs print.
     pub(crate) text: Option<String>,
 }
 
-/// Returns the sections in order; the first one is what comes before the first heading.
+/// Returns the sections in order; the first one is the text before the first heading.
 pub(crate) fn sections(page: &str) -> Vec<Section> {
     let mut sections = vec![Section::default()];
     let mut block: Option<(&str, String)> = None;
@@ -46,7 +46,7 @@ impl Section {
     }
 }
 
-/// "4. One agent after another" is `one_agent_after_another`.
+/// Returns a heading as an identifier: "4. One agent after another" is `one_agent_after_another`.
 fn identifier(heading: &str) -> String {
     let text = heading.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.' || c == ' ');
     let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };

@@ -1,15 +1,16 @@
 //! An agent that reads files through an MCP server: `cargo run --example mcp_files`.
 //!
-//! The server is a child process: the reference server for files, which `npx` takes from the npm registry the first time.
-//! Another one, and another folder, are given on the command line:
+//! The server is a child process: the reference server for files, which `npx` downloads from the npm registry the first
+//! time. The command line can name another server and another folder:
 //!
 //! ```console
 //! $ cargo run --example mcp_files -- --folder ~/notes "What do I know about Oslo?"
 //! $ cargo run --example mcp_files -- --server "node server-filesystem/dist/index.js"
 //! ```
 //!
-//! The folder is the last argument of the server's command. Without a key the agent answers from a script: it lists the
-//! files, reads the one that the question names, and repeats it. With a key, or with `--model NAME`, it asks a model.
+//! The folder is the last argument of the server's command. Without an API key the agent answers from a script: it
+//! lists the files, reads the one that the question names, and repeats it. With a key, or with `--model NAME`, it asks
+//! a model.
 #![expect(clippy::print_stdout, reason = "examples print what they do")]
 
 #[path = "../choose_model.rs"]
@@ -35,13 +36,13 @@ usage: mcp_files [--folder FOLDER] [--server COMMAND] [--model NAME] [QUESTION..
 
   --folder FOLDER   the folder with the files (default: the notes of this example)
   --server COMMAND  the server, without the folder (default: npx -y @modelcontextprotocol/server-filesystem)
-  --model NAME      such as openai:gpt-5-mini, or scripted (default: by the environment, else scripted)";
+  --model NAME      such as openai:gpt-5-mini, or scripted (default: from the environment, otherwise scripted)";
 
 const QUESTION: &str = "What do my notes say about Oslo?";
 const NOTES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/mcp_files/notes");
 const SERVER: &str = "npx -y @modelcontextprotocol/server-filesystem";
 
-/// What the user asks for.
+/// The parsed command line.
 struct Args {
     folder: PathBuf,
     server: String,
@@ -70,9 +71,10 @@ async fn run() -> Result<(), BoxError> {
     let folder = folder.to_str().ok_or("the path of the folder is not UTF-8")?.to_owned();
     let mut words = args.server.split_whitespace();
     let command = McpCommand::new(words.next().unwrap_or_default()).args(words).arg(&folder);
-    // The tools that write are left out: a toolset shows the model what `only` names.
+    // The tools that write are left out: the model sees only the tools that `only` names.
     let files = McpToolset::builder(command).only(["list_directory", "read_text_file"]).build()?;
-    // A server that cannot be started would only be missing from the request. Here it is all there is.
+    // A server that cannot be started would just be missing from the request. Here the agent has no other tools, so
+    // this fails early.
     files.list_tools(None).await?;
 
     let model = choose_model(args.model.as_deref())?;
@@ -87,7 +89,7 @@ async fn run() -> Result<(), BoxError> {
     while let Some(event) = run.next().await {
         show(&*event?);
     }
-    // Ends the server.
+    // Closing also ends the server.
     Ok(runner.close().await?)
 }
 
@@ -117,19 +119,20 @@ fn show(event: &Event) {
         println!("  * {} {}", call.name.as_deref().unwrap_or_default(), json!(call.args));
     }
     for result in event.function_responses() {
-        // A result of MCP is a list of contents; those of this server are texts.
+        // An MCP result is a list of contents; this server sends texts.
         let contents = result.response.as_ref().and_then(|response| response.get("content")?.as_array());
         let texts = contents.into_iter().flatten().filter_map(|content| content["text"].as_str());
         let text: Vec<&str> = texts.flat_map(str::lines).collect();
-        match text.is_empty() {
-            true => println!("  = {}", Value::from(result.response.clone().unwrap_or_default())),
-            false => println!("  = {}", text.join(" | ")),
+        if text.is_empty() {
+            println!("  = {}", Value::from(result.response.clone().unwrap_or_default()))
+        } else {
+            println!("  = {}", text.join(" | "))
         }
     }
     if !event.text().is_empty() {
         println!("{}", event.text());
     }
     if let Some(code) = event.error_code() {
-        println!("! {code}"); // why an answer is none, or not whole
+        println!("! {code}"); // why there is no answer, or only a part
     }
 }

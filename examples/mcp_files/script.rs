@@ -1,4 +1,4 @@
-//! What the agent does without a model: it lists the files, reads the one that the question names, and repeats it.
+//! The agent's script in place of a model: it lists the files, reads the one that the question names, and repeats it.
 
 use pleach::FunctionCall;
 use pleach::model::{LlmRequest, LlmResponse, ScriptedReply};
@@ -18,14 +18,14 @@ pub(crate) fn reader(folder: String) -> ScriptedModel {
     ScriptedModel::calling("list_directory", list).then(ScriptedReply::with(read)).then(ScriptedReply::with(repeat))
 }
 
-/// The text of the last result.
+/// Returns the text of the last result.
 fn result(request: &LlmRequest) -> String {
     let result = request.contents.last().and_then(|content| content.function_responses().next()?.response.clone());
     let text = result.as_ref().and_then(|result| result.get("content")?.get(0)?.get("text")?.as_str());
     text.unwrap_or_default().to_owned()
 }
 
-/// The files in a listing, whose lines are like `[FILE] oslo.txt`.
+/// Returns the files in a listing with lines such as `[FILE] oslo.txt`.
 fn files(listing: &str) -> impl Iterator<Item = &str> {
     listing.lines().filter_map(|line| line.strip_prefix("[FILE] "))
 }

@@ -1,4 +1,4 @@
-//! The texts that are searched. A search of the web, or of a database, would take the place of this file.
+//! The texts to search. A real program would search the web or a database instead.
 
 /// A text with a title.
 pub(crate) struct Page {

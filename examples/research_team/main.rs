@@ -1,8 +1,8 @@
 //! A team of agents that researches a question: `cargo run --example research_team -- "How do otters keep warm?"`.
 //!
-//! The coordinator calls a tool that is a whole workflow: several searches at the same time, whose results are joined and
-//! ranked. It has an analyst judge what was found, and hands over to a writer. Every step is printed, indented as the
-//! nodes are nested, and the report comes last.
+//! The coordinator calls a tool that is a whole workflow: several parallel searches, whose results are joined and
+//! ranked. It asks an analyst to judge the findings, and hands over to a writer. Every step is printed, indented by the
+//! nesting of its node, and the report comes last.
 //!
 //! ```text
 //! coordinator (root, LlmAgent)
@@ -11,7 +11,7 @@
 //! └─ writer    (LlmAgent, gets the conversation by transfer)
 //! ```
 //!
-//! Without a key all agents answer from scripts; with one, or with `--model NAME`, they share a model.
+//! Without an API key all agents answer from scripts; with one, or with `--model NAME`, they share a model.
 #![expect(clippy::print_stdout, reason = "examples print what they do")]
 
 #[path = "../choose_model.rs"]
@@ -35,7 +35,7 @@ A team of agents that researches a question in a small collection of texts.
 
 usage: research_team [--model NAME] [QUESTION...]
 
-  --model NAME  such as openai:gpt-5-mini, or scripted (default: by the environment, else scripted)";
+  --model NAME  such as openai:gpt-5-mini, or scripted (default: from the environment, otherwise scripted)";
 
 const QUESTION: &str = "How do sea otters keep warm?";
 

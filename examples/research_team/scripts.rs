@@ -1,11 +1,11 @@
-//! What the agents do without a model: each has a script, which reads its request as a model would.
+//! The agents' scripts in place of a model. Each script reads its request as a model would.
 
 use pleach::FunctionCall;
 use pleach::model::{LlmRequest, LlmResponse, ScriptedReply};
 use pleach::prelude::*;
 use serde_json::{Value, json};
 
-/// Searches, asks the analyst, transfers.
+/// Returns the coordinator's script: search, ask the analyst, transfer.
 pub(crate) fn coordinator() -> ScriptedModel {
     ScriptedModel::new()
         .then(ScriptedReply::with(|request| call("search", json!({"queries": queries(&question(request))}))))
@@ -28,9 +28,10 @@ pub(crate) fn writer() -> ScriptedModel {
         let findings = findings(request);
         let line = |(title, text): &(String, String)| format!("- {text} [{title}]");
         let lines: Vec<String> = findings.iter().map(line).collect();
-        LlmResponse::text(match lines.is_empty() {
-            true => "The collection has no answer to this.".to_owned(),
-            false => format!("What the collection has about it:\n{}", lines.join("\n")),
+        LlmResponse::text(if lines.is_empty() {
+            "The collection has no answer to this.".to_owned()
+        } else {
+            format!("What the collection has about it:\n{}", lines.join("\n"))
         })
     }))
 }

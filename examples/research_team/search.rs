@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::corpus::PAGES;
 
-/// Where the findings are kept: the analyst and the writer have them in their instructions.
+/// The state key of the findings, which are part of the analyst's and the writer's instructions.
 pub(crate) const FINDINGS: Key<String> = Key::new("findings");
 
-/// How many queries are answered at the same time.
+/// The number of queries that are answered at the same time.
 const WORKERS: usize = 4;
 
-/// How many findings are kept.
+/// The number of findings that are kept.
 const MOST: usize = 4;
 
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -24,7 +24,7 @@ pub(crate) struct Queries {
     queries: Vec<String>,
 }
 
-/// A page that fits a query.
+/// A page that matches a query.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 struct Hit {
     title: String,
@@ -36,7 +36,7 @@ struct Hit {
 /// Builds the workflow.
 pub(crate) fn search() -> Result<Workflow<Queries, String>, BuildError> {
     let mut wf = Workflow::builder("search").input::<Queries>();
-    // What the model sees: a typed answer is converted, and a wrong one goes back to the model.
+    // The model sees this schema. Arguments are converted to the type, and wrong ones are returned to the model.
     wf.description("Searches the collection by several queries at once.").input_schema(Schema::of::<Queries>());
     let queries = wf.node("queries", async |Input(input): Input<Queries>| input.queries);
     let look_up = wf.add(ParallelWorker::new(FunctionNode::new("look_up", look_up)).max_workers(WORKERS));
@@ -45,7 +45,8 @@ pub(crate) fn search() -> Result<Workflow<Queries, String>, BuildError> {
     wf.build_to(rank)
 }
 
-/// Answers one query: the pages that have at least two of its longer words. The queries are answered at the same time.
+/// Answers one query with the pages that contain at least two of its longer words. The queries are answered in
+/// parallel.
 async fn look_up(Input(query): Input<String>) -> Vec<Hit> {
     let words = query.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 3).map(str::to_lowercase);
     let words: Vec<String> = words.collect();
@@ -57,7 +58,7 @@ async fn look_up(Input(query): Input<String>) -> Vec<Hit> {
     hits.filter(|hit| hit.score > 1).collect()
 }
 
-/// Joins the answers to all queries: each page once, the best first.
+/// Joins the answers to all queries. Each page appears once, the best one first.
 async fn rank(ctx: Context, Input(answers): Input<Vec<Vec<Hit>>>) -> Result<String> {
     let mut pages: BTreeMap<String, Hit> = BTreeMap::new();
     for hit in answers.into_iter().flatten() {

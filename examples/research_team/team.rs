@@ -25,7 +25,7 @@ that you use.
 Findings:
 {findings?}";
 
-/// Puts the team together: all agents share the model, or have a script each.
+/// Builds the team. All agents share the model, or each has its script.
 pub(crate) fn coordinator(model: Option<Arc<dyn Model>>) -> Result<LlmAgent, BuildError> {
     let agent = |name: &'static str, script: fn() -> ScriptedModel| -> LlmAgentBuilder {
         LlmAgent::builder(name).model(model.clone().unwrap_or_else(|| Arc::new(script())))

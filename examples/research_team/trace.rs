@@ -3,10 +3,10 @@
 use pleach::Event;
 use serde_json::{Value, json};
 
-/// The longest text of a line, in characters.
+/// The length to which texts in a line are cut, in characters.
 const WIDEST: usize = 90;
 
-/// What an event says, a line for each thing: the name of its node, indented by its depth.
+/// Returns the facts of an event, one per line, each with the name of its node, indented by depth.
 pub(crate) fn lines(event: &Event) -> Vec<String> {
     let mut said = Vec::new();
     for call in event.function_calls() {
@@ -20,7 +20,7 @@ pub(crate) fn lines(event: &Event) -> Vec<String> {
     } else if let Some(output) = event.output() {
         said.push(format!("gives {}", short(output)));
     }
-    // Why an answer is none, or not whole.
+    // The reason why there is no answer, or only a part.
     said.extend(event.error_code().map(|code| format!("fails with {code}")));
     let depth = event.path().to_string().matches('/').count();
     said.into_iter().map(|text| format!("{}{} {text}", "    ".repeat(depth), event.path().name())).collect()

@@ -6,7 +6,7 @@ use lexopt::{Arg, ValueExt as _};
 use pleach::BoxError;
 
 pub(crate) const USAGE: &str = "\
-Serves the apps `demo` and `wf` by the HTTP API of ADK.
+Serves the apps `demo` and `wf` with the HTTP API of ADK.
 
 usage: server [--host HOST] [--port PORT] [--sessions URL] [--dev] [--ui DIR] [--allow-origins ORIGIN] [--auto-create-session]
               [--url-prefix PREFIX] [--max-llm-calls N] [--logo-text TEXT --logo-image-url URL]
@@ -14,22 +14,22 @@ usage: server [--host HOST] [--port PORT] [--sessions URL] [--dev] [--ui DIR] [-
   --host HOST            the address to listen at (default: 127.0.0.1)
   --port PORT            the port, 0 for a free one (default: 8000)
   --sessions URL         where sessions are kept (default: memory:)
-  --dev                  serve the routes of the development server, too: graphs of apps, traces of runs,
+  --dev                  also serve the routes of the development server: graphs of apps, traces of runs,
                          and the inspector at /inspect/
-  --ui DIR               the same, and host the browser UI in this folder at /dev-ui/
-  --allow-origins ORIGIN pages of this origin may call, too: a literal or regex:PATTERN; may be repeated
-  --auto-create-session  runs create sessions that do not exist
-  --url-prefix PREFIX    the path or URL under which a proxy shows the server; redirections have it
+  --ui DIR               like --dev, and host the browser UI in this folder at /dev-ui/
+  --allow-origins ORIGIN allow calls from pages of this origin: a literal or regex:PATTERN; may be repeated
+  --auto-create-session  let runs create missing sessions
+  --url-prefix PREFIX    the path or URL under which a proxy exposes the server; redirects use it
   --max-llm-calls N      how often a run may call its model; 0 for no limit
   --logo-text TEXT       the logo of the browser UI: its text,
   --logo-image-url URL   and its image
 
-The spellings of google-adk with underscores, such as --allow_origins, are read, too. ADK_DEFAULT_APP_NAME names the app of requests
-that name none.
+google-adk's spellings with underscores, such as --allow_origins, also work. ADK_DEFAULT_APP_NAME names the app for requests that
+name none.
 
-Without --dev and --ui this is the API server alone.";
+Without --dev and --ui, only the API server runs.";
 
-/// What the user asks for.
+/// The parsed command line.
 pub(crate) struct Args {
     pub(crate) host: String,
     pub(crate) port: u16,
@@ -40,12 +40,12 @@ pub(crate) struct Args {
     pub(crate) auto_create_session: bool,
     pub(crate) url_prefix: String,
     pub(crate) max_llm_calls: Option<u32>,
-    /// Its text and the address of its image.
+    /// The text of the logo and the URL of its image.
     pub(crate) logo: Option<(String, String)>,
 }
 
 impl Args {
-    /// Reads the command line; `None` when it asks for help.
+    /// Reads the command line; `None` if it asks for help.
     pub(crate) fn parse() -> Result<Option<Self>, BoxError> {
         let mut args = Self {
             host: "127.0.0.1".to_owned(),

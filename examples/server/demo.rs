@@ -1,4 +1,4 @@
-//! The app `demo`: a chat with tools that answer, ask for approval, take long, save files and write state.
+//! The app `demo`: a chat with tools that answer, ask for approval, run for a long time, save files and write state.
 // H130
 
 use pleach::prelude::*;

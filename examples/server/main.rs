@@ -1,4 +1,4 @@
-//! The HTTP API of ADK over two apps, without a network behind them: `cargo run --example server`.
+//! The HTTP API of ADK over two apps that need no network themselves: `cargo run --example server`.
 //!
 //! ```console
 //! $ cargo run --example server -- --port 8000 --sessions sqlite:server.db
@@ -8,8 +8,9 @@
 //!     "sessionId": "s1", "newMessage": {"parts": [{"text": "weather?"}]}, "streaming": true}'
 //! ```
 //!
-//! [`demo`] is a chat with tools and a scripted model, [`wf`] a workflow that asks a question. Ctrl-C ends the server in order: active
-//! runs may take ten seconds, and then connections some seconds more. The log goes to stderr.
+//! [`demo`] is a chat with tools and a scripted model, [`wf`] a workflow that asks a question. Ctrl-C shuts the server
+//! down in order: active runs have ten seconds to finish, and then connections a few seconds more. The log goes to
+//! stderr.
 
 mod args;
 mod demo;
@@ -31,7 +32,7 @@ use tracing_subscriber::prelude::*;
 
 use args::Args;
 
-/// How long active runs may take when the server ends.
+/// How long active runs may take when the server shuts down.
 const DRAIN: Duration = Duration::from_secs(10);
 
 #[tokio::main]

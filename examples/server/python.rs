@@ -1,4 +1,4 @@
-//! Values as Python prints them: the app answers word for word as the one that google-adk was recorded with.
+//! Formats values as Python prints them, so that the app answers exactly like the recorded google-adk app.
 
 use pleach::Map;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The model of the app `demo`: a script that answers what is said last.
+//! The model of the app `demo`: a script that answers the last message.
 // H131
 
 use futures_util::stream;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::python;
 
-/// What it calls, by a word of the message.
+/// The tool calls of the script, by a word in the message.
 const CALLS: &[(&str, &str, &str, &str)] = &[
     ("weather", "get_weather", "city", "Paris"),
     ("delete", "delete_file", "path", "a.txt"),
@@ -72,7 +72,7 @@ fn calls<const N: usize>(tool: &str, args: [(&str, &str); N]) -> LlmResponse {
     complete(LlmResponse::calls([call]))
 }
 
-/// Adds what models report with a complete answer.
+/// Adds the data that models report with a complete answer.
 fn complete(mut response: LlmResponse) -> LlmResponse {
     response.info.finish_reason = Some("STOP".into());
     response.info.model_version = Some("scripted-1".into());

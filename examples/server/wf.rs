@@ -1,4 +1,4 @@
-//! The app `wf`: a workflow that asks a question in its middle.
+//! The app `wf`: a workflow that asks a question midway.
 // H132
 
 use pleach::prelude::*;

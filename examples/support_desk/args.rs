@@ -1,4 +1,4 @@
-//! The command line: what is asked for. Nothing is opened or read here.
+//! Parses the command line. Nothing is opened or read here.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,16 +9,16 @@ use crate::flow::Approval;
 pub(crate) const HELP: &str = "\
 Works on support tickets and keeps every step in an SQLite file.
 
-usage: support_desk [--db FILE] [TICKETS]          work on the tickets that come with the program, on those of a
-                                                   file with one JSON object per line, or on standard input (-)
+usage: support_desk [--db FILE] [TICKETS]          work on the tickets of the program, of a file with one JSON
+                                                   object per line, or of standard input (-)
        support_desk [--db FILE] --answer ID yes|no answer an open question
-       support_desk [--db FILE] --trace            show what is stored, as a tree of node runs
+       support_desk [--db FILE] --trace            show the stored events as a tree of node runs
 
   --db FILE   the database (default: support_desk.db)";
 
 const DEFAULT_DB: &str = "support_desk.db";
 
-/// What the user asks for.
+/// The parsed command line.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Args {
     pub(crate) db: PathBuf,
@@ -33,7 +33,7 @@ pub(crate) enum Action {
     Help,
 }
 
-/// Where tickets come from.
+/// The source of tickets.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Source {
     Shipped,
@@ -42,7 +42,7 @@ pub(crate) enum Source {
 }
 
 impl Args {
-    /// Reads the arguments, the program's name not among them.
+    /// Parses the arguments, without the program's name.
     pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Self, Fault> {
         let mut args = args.into_iter();
         let (mut db, mut action) = (None, None);
@@ -55,7 +55,7 @@ impl Args {
                 Some("--db") => set(&mut db, PathBuf::from(value("a file")?), "--db")?,
                 Some("--answer") => {
                     let id = value("the id of a question")?.to_string_lossy().into_owned();
-                    let approval = approval(&value("yes or no behind the id")?)?;
+                    let approval = approval(&value("yes or no after the id")?)?;
                     set(&mut action, Action::Answer(id, approval), "what to do")?;
                 }
                 Some("--trace") => set(&mut action, Action::Trace, "what to do")?,
@@ -69,10 +69,10 @@ impl Args {
         Ok(Self { db, action: action.unwrap_or(Action::Work(Source::Shipped)) })
     }
 
-    /// The command line that runs this program on the same database with these arguments.
+    /// Returns the command line that runs this program on the same database with these arguments.
     pub(crate) fn command(&self, arguments: &str) -> String {
         let own = std::env::args_os().next().unwrap_or_default();
-        // Cargo sets this for what it runs; the person at the terminal typed the command of cargo.
+        // Cargo sets this variable for programs that it runs; the person at the terminal typed a cargo command.
         let program = match std::env::var_os("CARGO_MANIFEST_DIR") {
             Some(_) => "cargo run --example support_desk --".to_owned(),
             None => quoted(Path::new(&own)),
@@ -85,7 +85,7 @@ impl Args {
     }
 }
 
-/// Fills a place that may be filled only once.
+/// Sets an option that may be set only once.
 fn set<T>(place: &mut Option<T>, value: T, name: &str) -> Result<(), Fault> {
     match place.replace(value) {
         None => Ok(()),
@@ -101,7 +101,7 @@ fn approval(word: &OsString) -> Result<Approval, Fault> {
     }
 }
 
-/// A word as a shell reads it back.
+/// Quotes a word for a shell.
 fn quoted(word: &Path) -> String {
     let word = word.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);

@@ -1,4 +1,4 @@
-//! The desk: the sessions of the tickets. One ticket is one session, so a ticket's history gives its status.
+//! The desk: the sessions of the tickets. Each ticket is a session, so a ticket's history shows its status.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::tickets::Ticket;
 
 const APP: &str = "support_desk";
 
-/// How long to wait for another process that holds the database, before saying so.
+/// How long to wait for another process that holds the database before reporting it.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Runs the workflow and keeps its sessions.
@@ -32,13 +32,13 @@ pub(crate) struct Desk {
 pub(crate) enum Standing {
     /// Nothing is stored.
     New,
-    /// The process that worked on it is gone.
+    /// The process that worked on the ticket is gone.
     CutOff(InvocationId),
-    /// There is nothing to do without a person, or at all.
+    /// There is nothing left to do, or only a person can continue.
     Ended(Outcome),
 }
 
-/// How a run ends.
+/// The end of a run.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Closed(Reply),
@@ -59,19 +59,19 @@ impl From<InboxItem> for Case {
 }
 
 impl Case {
-    /// What the customer wrote: the question carries it for the person who answers.
+    /// Returns the customer's text. The question carries it for the person who answers.
     pub(crate) fn ticket_text(&self) -> &str {
         self.question.payload.as_ref().and_then(|payload| payload.as_str()).unwrap_or_default()
     }
 }
 
 impl Desk {
-    /// Opens the database, and makes it if it is not there.
+    /// Opens the database, and creates it if it does not exist.
     pub(crate) async fn open(args: &Args) -> Result<Self, Fault> {
         Self::open_file(&args.db).await
     }
 
-    /// Opens a database that an earlier run has made.
+    /// Opens a database that an earlier run has created.
     pub(crate) async fn open_existing(args: &Args) -> Result<Self, Fault> {
         match args.db.try_exists() {
             Ok(true) => Self::open_file(&args.db).await,
@@ -90,7 +90,8 @@ impl Desk {
         self.runner.close().await.map_err(|error| Fault::run("closing the database", error))
     }
 
-    /// Checks that no ticket has the id of another user's: a question is named by its ticket, so an answer must find one.
+    /// Checks that no ticket has the same id as a ticket of another user. Questions are named after tickets, so an
+    /// answer must find exactly one.
     pub(crate) async fn check_owners(&self, tickets: &[Ticket]) -> Result<(), Fault> {
         for ticket in tickets {
             let known = self.runner.sessions().find_sessions(&APP.into(), &ticket.id.as_str().into()).await?;
@@ -101,14 +102,14 @@ impl Desk {
         Ok(())
     }
 
-    /// Starts with a ticket.
+    /// Starts work on a ticket.
     pub(crate) async fn begin(&self, ticket: &Ticket, screen: &mut Screen) -> Result<Outcome, Fault> {
         let run = self.runner.run(ticket.user.as_str(), ticket.id.as_str(), Message::data(ticket));
         follow(run, &key_of(ticket), screen).await
     }
 
     /// Continues a ticket where a process stopped; finished nodes do not run again.
-    pub(crate) async fn go_on(
+    pub(crate) async fn resume(
         &self,
         ticket: &Ticket,
         invocation: &InvocationId,
@@ -145,7 +146,7 @@ impl Desk {
         }
     }
 
-    /// All sessions with their events, by ticket.
+    /// Returns all sessions with their events, by ticket.
     pub(crate) async fn sessions(&self) -> Result<Vec<Session>, Fault> {
         let service = self.runner.sessions();
         let mut heads = service.list_sessions(ListSessions::new(APP)).await?.sessions;
@@ -162,7 +163,7 @@ fn key_of(ticket: &Ticket) -> SessionKey {
     SessionKey::new(APP, ticket.user.as_str(), ticket.id.as_str())
 }
 
-/// Shows what a run says until it ends or waits.
+/// Shows the messages of a run until it ends or waits.
 async fn follow(mut run: Run, session: &SessionKey, screen: &mut Screen) -> Result<Outcome, Fault> {
     let fault = |error| Fault::run(&session.session_id, error);
     while let Some(event) = run.next().await {
@@ -181,7 +182,7 @@ async fn follow(mut run: Run, session: &SessionKey, screen: &mut Screen) -> Resu
     }
 }
 
-/// The status of a session's ticket, by its history alone.
+/// Returns the status of a session's ticket, judged only by its history.
 pub(crate) fn standing(session: &Session) -> Result<Standing, Fault> {
     if let Some(reply) = session.state.get(REPLY.name()) {
         let reply = serde_json::from_value(reply.clone());
@@ -198,7 +199,7 @@ pub(crate) fn standing(session: &Session) -> Result<Standing, Fault> {
     Ok(last.map_or(Standing::New, |event| Standing::CutOff(event.invocation_id().clone())))
 }
 
-/// Whether a run failed because another process works on the same session.
+/// Returns true if a run failed because another process is working on the same session.
 pub(crate) fn is_elsewhere(error: &RunError) -> bool {
     matches!(error, RunError::Session(SessionError::Stale { .. } | SessionError::AlreadyExists(_)))
 }

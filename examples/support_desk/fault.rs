@@ -1,4 +1,4 @@
-//! What can stop the program, and how it says so.
+//! The errors that stop the program, and their texts.
 
 use std::error::Error;
 use std::io;
@@ -8,22 +8,22 @@ use pleach::{BuildError, RunError, SessionError, SessionKey};
 
 use crate::desk::is_elsewhere;
 
-/// Why the program stops early. What was stored before stays stored.
+/// Why the program stops early. Everything stored before stays stored.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
-    #[error("{0}; `--help` shows what there is")]
+    #[error("{0}; `--help` shows the options")]
     Usage(String),
     #[error("cannot read {name}")]
     Unreadable { name: String, source: io::Error },
     #[error("{name}, line {line}: {reason}; nothing was stored")]
     Ticket { name: String, line: usize, reason: String },
-    #[error("{name} holds no tickets")]
+    #[error("{name} contains no tickets")]
     NoTickets { name: String },
     #[error("there is no database {}: nothing has been run with it yet", .0.display())]
     NoDatabase(PathBuf),
-    #[error("ticket {ticket} is stored as a ticket of {owner} already; nothing was stored")]
+    #[error("ticket {ticket} already belongs to {owner}; nothing was stored")]
     OtherOwner { ticket: String, owner: String },
-    #[error("no question {id:?} is open; open are: {}", listed(.open))]
+    #[error("no question {id:?} is open; open questions: {}", listed(.open))]
     NotOpen { id: String, open: Vec<String> },
     #[error("ticket {ticket}: another process is working on it")]
     Elsewhere { ticket: String },
@@ -48,7 +48,7 @@ impl Fault {
         }
     }
 
-    /// The exit status: 1 when the workflow itself failed, 2 for what the caller can do something about.
+    /// Returns the exit status: 1 if the workflow itself failed, 2 for faults that the caller can correct.
     pub(crate) fn status(&self) -> u8 {
         match self {
             Self::Run { .. } | Self::Build(_) => 1,
@@ -56,12 +56,12 @@ impl Fault {
         }
     }
 
-    /// Whether the reader of our output has gone, as `head` does: no reason to complain.
+    /// Returns true if the reader of our output has closed the pipe, as `head` does. This is not an error.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::Terminal(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// The message, followed by what caused it.
+    /// Returns the message, followed by its causes.
     pub(crate) fn with_causes(&self) -> String {
         let mut text = self.to_string();
         let mut cause = self.source();
@@ -76,7 +76,7 @@ impl Fault {
     }
 }
 
-/// A failed run with the node that failed, if one did; a started session continues there next time.
+/// Returns the text of a failed run, with the node that failed, if one did. The session continues there next time.
 fn text_of(error: &RunError) -> String {
     match error {
         RunError::Node { error, path } => format!("{path} failed with {}: {}", error.class(), error.message()),

@@ -16,11 +16,11 @@ use serde::{Deserialize, Serialize};
 use crate::shop::{Customer, Order, Shop};
 use crate::tickets::Ticket;
 
-/// A regular customer's first refund is paid without asking up to this amount.
+/// Up to this amount, a regular customer's first refund is paid without asking.
 const SMALL: u32 = 2000;
 
-// What the desk remembers. A key's prefix says for whom: `user:` for all sessions of the user, `app:` for all sessions,
-// none for this session, that is, for this ticket.
+// The state of the desk. A key's prefix sets its scope: `user:` is for all sessions of the user, `app:` for all
+// sessions, and no prefix is for this session, that is, this ticket.
 const TICKET: Key<Ticket> = Key::new("ticket");
 const KIND: Key<Kind> = Key::new("kind");
 const DRAFT: Key<Reply> = Key::new("draft");
@@ -28,10 +28,10 @@ const USER_TICKETS: Key<u32> = Key::new("user:tickets");
 const USER_REFUNDS: Key<u32> = Key::new("user:refunds");
 const APP_CLOSED: Key<u32> = Key::new("app:closed");
 const APP_REFUNDED: Key<u32> = Key::new("app:refunded_cents");
-/// Stored with the last event of a ticket, which is then done.
+/// The reply, stored with the last event of a ticket, which is then done.
 pub(crate) const REPLY: Key<Reply> = Key::new("reply");
 
-/// What a ticket is about.
+/// The subject of a ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Kind {
@@ -54,7 +54,7 @@ pub(crate) struct Approval {
     pub(crate) yes: bool,
 }
 
-/// What a look for an order ends with. Not an `Option`: a node whose result is null gives nothing.
+/// The result of looking up an order. Not an `Option`: a node whose result is null has no output.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Lookup {
@@ -121,7 +121,7 @@ async fn classify(ctx: Context, Input(ticket): Input<Ticket>) -> Result<Output<T
     Ok(Output::of(ticket).route(kind))
 }
 
-// The two lookups run at the same time. What they say is shown while they work, and stored.
+// The two lookups run at the same time. Their messages are shown while they work, and stored.
 
 async fn order(ctx: Context, Input(ticket): Input<Ticket>, shop: Shared<Shop>) -> Result<Lookup> {
     let Some(number) = ticket.order else { return Ok(Lookup::Unknown) };
@@ -158,7 +158,7 @@ async fn approve(Input(draft): Input<Reply>, FromState(known): FromState<Known>)
         n => format!("refunds so far: {n}"),
     };
     let question = format!("Refund {} to {} ({before})?", money(draft.cents), ticket.user);
-    // The id is what `--answer` names, so it contains the ticket.
+    // `--answer` names this id, so it contains the ticket.
     RequestInput::ask(format!("refund-{}", ticket.id), question).with_payload(ticket.text)
 }
 
@@ -185,8 +185,8 @@ async fn forward() -> Reply {
     Reply { text: "A colleague will write to you today.".to_owned(), cents: 0 }
 }
 
-/// The one end of all ways. Output and state are one event, so a ticket is closed and counted in one commit. Tickets of other
-/// sessions are closed at the same time: the counters are added to where they are stored.
+/// All routes end here. Output and state are in one event, so a ticket is closed and counted in one commit. Other
+/// tickets may be closed at the same time, so the counters are incremented in the store.
 async fn close(ctx: Context, Input(reply): Input<Reply>) -> Result<Reply> {
     USER_TICKETS.add(&ctx, 1)?;
     APP_CLOSED.add(&ctx, 1)?;
@@ -203,7 +203,7 @@ fn money(cents: u32) -> String {
 }
 
 impl Kind {
-    /// Looks for words. A model would do this better; the rest of the workflow would stay as it is.
+    /// Looks for words. A model would do this better, and the rest of the workflow would not change.
     fn of(ticket: &Ticket) -> Self {
         let text = ticket.text.to_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| text.contains(word));

@@ -1,9 +1,10 @@
 //! A support desk: `cargo run --example support_desk`.
 //!
-//! It classifies tickets, looks things up, pays small refunds and asks a person about the others. Every step is an event
-//! in an SQLite file, so the program may be stopped at any point, also with `kill -9`, and continues where it was.
+//! It classifies tickets, looks things up, pays small refunds and asks a person about the others. Every step is an
+//! event in an SQLite file, so the program may be stopped at any point, even with `kill -9`, and continues where it
+//! stopped.
 //!
-//! Read [`flow`] first: it is the workflow. The rest is a program around it.
+//! Read [`flow`] first: it is the workflow. The rest is the program around it.
 
 mod args;
 mod desk;
@@ -53,7 +54,7 @@ async fn run() -> Result<(), Fault> {
     }
 }
 
-/// Works on all tickets, then asks what is to be asked.
+/// Works on all tickets, and then asks the open questions.
 async fn work(args: &Args, source: &Source, screen: &mut Screen) -> Result<(), Fault> {
     // All tickets are checked before the first one is stored.
     let tickets = tickets::read(source)?;
@@ -78,7 +79,7 @@ async fn work(args: &Args, source: &Source, screen: &mut Screen) -> Result<(), F
     desk.close().await
 }
 
-/// Does for one ticket what is left to do, and shows what comes of it.
+/// Does the remaining work for one ticket, and shows the outcome.
 async fn work_on(desk: &Desk, ticket: &Ticket, screen: &mut Screen) -> Result<Outcome, Fault> {
     let outcome = match desk.standing(ticket).await? {
         Standing::Ended(Outcome::Closed(reply)) => {
@@ -88,15 +89,15 @@ async fn work_on(desk: &Desk, ticket: &Ticket, screen: &mut Screen) -> Result<Ou
         Standing::Ended(waiting) => waiting,
         Standing::New => desk.begin(ticket, screen).await?,
         Standing::CutOff(invocation) => {
-            screen.step("going on where the last run stopped")?;
-            desk.go_on(ticket, &invocation, screen).await?
+            screen.step("continuing where the last run stopped")?;
+            desk.resume(ticket, &invocation, screen).await?
         }
     };
     screen.outcome(&outcome)?;
     Ok(outcome)
 }
 
-/// Asks the person at the terminal; gives back the questions that stay open.
+/// Asks the person at the terminal, and returns the questions that stay open.
 async fn ask(desk: &Desk, open: Vec<Case>, screen: &mut Screen) -> Result<Vec<Case>, Fault> {
     let mut left = Vec::new();
     for case in open {

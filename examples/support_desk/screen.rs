@@ -1,4 +1,4 @@
-//! What the user sees: lines on standard output and, on a terminal, a progress bar below them.
+//! The output: lines on standard output and, on a terminal, a progress bar below them.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
@@ -13,9 +13,9 @@ use crate::tickets::Ticket;
 /// Standard output.
 #[derive(Debug)]
 pub(crate) struct Screen {
-    /// Hidden until there is something to count, and whenever standard output is no terminal.
+    /// The progress bar. It is hidden until there is something to count, and if standard output is not a terminal.
     bar: ProgressBar,
-    /// Whether steps are written as lines; on a terminal the bar shows them.
+    /// Whether steps are written as lines; on a terminal the bar shows the steps.
     lines: bool,
 }
 
@@ -38,30 +38,31 @@ impl Screen {
         }
     }
 
-    /// One ticket more is dealt with.
+    /// Counts one finished ticket.
     pub(crate) fn next(&self) {
         self.bar.inc(1);
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn finish(&mut self) {
         self.bar.finish_and_clear();
         self.bar = ProgressBar::hidden();
     }
 
-    /// Shows which ticket it is about. `{:?}`: a ticket may hold anything, also what moves the cursor.
+    /// Shows the current ticket. It uses `{:?}`, because a ticket may contain anything, even characters that move the
+    /// cursor.
     pub(crate) fn ticket(&self, ticket: &Ticket) -> Result<(), Fault> {
         self.bar.set_message(ticket.id.clone());
         self.line(&format!("{}  {}: {:?}", ticket.id, ticket.user, ticket.text))
     }
 
-    /// Shows what is being done.
+    /// Shows the current step.
     pub(crate) fn step(&self, text: &str) -> Result<(), Fault> {
         self.bar.set_message(text.to_owned());
         if self.lines { self.line(&format!("    {text}")) } else { Ok(()) }
     }
 
-    /// Shows what came of a ticket.
+    /// Shows the outcome of a ticket.
     pub(crate) fn outcome(&self, outcome: &Outcome) -> Result<(), Fault> {
         match outcome {
             Outcome::Closed(reply) => self.reply(reply, ""),
@@ -74,14 +75,14 @@ impl Screen {
         self.line(&format!(" => {}{note}", reply.text))
     }
 
-    /// Asks the person at the terminal; `None` when the input ends.
+    /// Asks the person at the terminal; `None` if the input ends.
     pub(crate) fn ask(&self, case: &Case) -> Result<Option<Approval>, Fault> {
         self.line(&format!("\n{}  {:?}", case.session.session_id, case.ticket_text()))?;
         loop {
             write!(io::stdout(), "    {} [y/n] ", case.question.message)?;
             io::stdout().flush()?;
             let mut word = String::new();
-            // Nothing else runs in this program now, so the thread may as well wait here.
+            // Nothing else runs in this program now, so the thread may block here.
             if io::stdin().lock().read_line(&mut word)? == 0 {
                 self.line("")?;
                 return Ok(None);
@@ -104,6 +105,6 @@ impl Screen {
             self.line(&format!("\n  {}: {}", question.id, question.message))?;
             self.line(&format!("    {}", args.command(&format!("--answer {} yes", question.id))))?;
         }
-        self.line(&format!("\nWhat is stored, step by step: {}", args.command("--trace")))
+        self.line(&format!("\nSee every stored step: {}", args.command("--trace")))
     }
 }

@@ -1,4 +1,5 @@
-//! The shop's records: what a real desk would ask other systems for. Read-only, and the same on every run.
+//! The shop's records, which a real desk would request from other systems. They are read-only, and the same on every
+//! run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Reading tickets: one JSON object per line. A fault names file, line and field, and no ticket is given then.
+//! Reads tickets: one JSON object per line. A fault names the file, line and field, and then no ticket is returned.
 
 use std::collections::HashMap;
 use std::io::Read as _;
@@ -14,7 +14,7 @@ use crate::fault::Fault;
 /// The tickets that come with the program.
 const SHIPPED: &str = include_str!("tickets.jsonl");
 
-/// What a customer wants.
+/// A customer's request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Ticket {
     pub(crate) id: String,
@@ -50,9 +50,9 @@ fn parse(name: &str, bytes: &[u8]) -> Result<Vec<Ticket>, Fault> {
         }
         let bad = |reason| Fault::Ticket { name: name.to_owned(), line, reason };
         let ticket = ticket(text).map_err(bad)?;
-        // A session is named by user and ticket: the same id twice would be one conversation.
+        // A session is named by user and ticket: two tickets with the same id would share a conversation.
         if let Some(first) = lines.insert(ticket.id.clone(), line) {
-            return Err(bad(format!("field `id`: {} stands in line {first} already", ticket.id)));
+            return Err(bad(format!("field `id`: {} is already in line {first}", ticket.id)));
         }
         tickets.push(ticket);
     }
@@ -62,10 +62,10 @@ fn parse(name: &str, bytes: &[u8]) -> Result<Vec<Ticket>, Fault> {
     Ok(tickets)
 }
 
-/// Reads one line field by field, since serde alone would not name the field that does not fit.
+/// Reads one line field by field, because serde alone would not name the faulty field.
 fn ticket(line: &[u8]) -> Result<Ticket, String> {
     let line: Value = serde_json::from_slice(line).map_err(|error| {
-        // The error counts lines within the one line that it has seen.
+        // The error's position is relative to this one line.
         let place = format!(" at line {} column {}", error.line(), error.column());
         format!("column {}: {}", error.column(), error.to_string().replace(&place, ""))
     })?;
@@ -92,20 +92,20 @@ fn text(fields: &mut Map<String, Value>, field: &str) -> Result<String, String> 
     if text.trim().is_empty() {
         return Err(format!("field `{field}` is empty"));
     }
-    // No session service stores it, and half the tickets would be done by the time one refuses.
+    // No session service stores it, and half of the tickets would be done before one is refused.
     if text.contains('\0') {
         return Err(format!("field `{field}` has a NUL character"));
     }
     Ok(text)
 }
 
-/// A text that can be typed on a command line as it is.
+/// Reads a text that needs no quoting on a command line.
 fn name(fields: &mut Map<String, Value>, field: &str) -> Result<String, String> {
     let name = text(fields, field)?;
     let fits = |c: char| c.is_alphanumeric() || "-_.@".contains(c);
     if name.chars().all(fits) {
         Ok(name)
     } else {
-        Err(format!("field `{field}`: only letters, digits and - _ . @ may stand in {name:?}"))
+        Err(format!("field `{field}`: only letters, digits and - _ . @ are allowed, not {name:?}"))
     }
 }

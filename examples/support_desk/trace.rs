@@ -7,12 +7,12 @@ use pleach::{Event, NodePath, Session};
 
 use crate::desk::{Outcome, Standing, standing};
 
-/// Draws every session: one branch per node run, below it what its events say, in order.
+/// Draws every session: one branch per node run, with the facts of its events below it, in order.
 pub(crate) fn of(sessions: &[Session]) -> String {
     let mut out = String::new();
     for session in sessions {
         let _ = writeln!(out, "{}  {}: {}", session.id(), session.user_id(), heading(session));
-        // What a person sent belongs to no run. Answers are shown below their questions.
+        // A person's messages belong to no run. Answers are shown below their questions.
         for event in session.events.iter().filter(|event| event.path().is_root() && !event.text().is_empty()) {
             let _ = writeln!(out, "   {} says {:?}", event.author(), event.text());
         }
@@ -34,7 +34,7 @@ fn heading(session: &Session) -> String {
     }
 }
 
-/// Every run that has written something and those around it, in the order of their first events.
+/// Returns every run that has written something, and the runs around it, in the order of their first events.
 fn runs(events: &[Arc<Event>]) -> Vec<NodePath> {
     let mut runs = Vec::new();
     for event in events {
@@ -97,13 +97,13 @@ impl Tree<'_> {
     }
 }
 
-/// The last segment of a path: `classify@1`.
+/// Returns the last segment of a path: `classify@1`.
 fn segment(run: &NodePath) -> &str {
     run.segments().next_back().unwrap_or_default()
 }
 
-/// Who wrote the events, and how often the run came to an end: with a result, a question or a failure. A workflow's own
-/// result is that of its last node, so it may have written nothing.
+/// Returns who wrote the events, and how often the run ended: with a result, a question or a failure. A workflow's
+/// result is written by its last node, so the workflow itself may have written nothing.
 fn ran(own: &[&Event]) -> String {
     let Some(first) = own.first() else { return String::new() };
     let ends = |event: &&&Event| event.output().is_some() || event.is_interrupt() || event.error_code().is_some();

@@ -1,8 +1,8 @@
 //! One trace across pause and resume, and metrics: `cargo run --example traced -- ask`, then `cargo run --example traced -- answer yes`.
 //!
-//! The first process runs a workflow up to a question and ends. The second one answers it, and its spans belong to the trace
-//! of the first. Both print what they export. A real program leaves the two exporters out: then spans and metrics go to the collector that
-//! `OTEL_EXPORTER_OTLP_ENDPOINT` names.
+//! The first process runs a workflow up to a question and ends. The second one answers it, and its spans belong to the
+//! trace of the first. Both print what they export. A real program omits the two exporters; spans and metrics then go
+//! to the collector that `OTEL_EXPORTER_OTLP_ENDPOINT` names.
 
 mod printer;
 
@@ -14,7 +14,7 @@ use tracing::{Instrument as _, info_span};
 
 const FILE: &str = "sqlite:///traced.db";
 
-/// Asks a person before it does anything.
+/// Asks a person for approval.
 async fn approve() -> RequestInput {
     RequestInput::ask("ok", "Ship order 1007?")
 }
@@ -45,7 +45,7 @@ async fn main() -> Result<()> {
         ["answer", answer] => runner.answer(("ana", "s1"), "ok", answer)?,
         _ => return Err(Fail::msg("call it with `ask`, then with `answer yes`")),
     };
-    // As a web server would: each request is a trace of its own, and linked to the invocation that it starts or answers.
+    // As in a web server, each request has its own trace, which is linked to the invocation that it starts or answers.
     finish(run).instrument(info_span!("request")).await?;
     runner.close().await?;
     otel.shutdown()?;

@@ -1,4 +1,4 @@
-//! [`Printer`]: an exporter that prints a line for each span and each point of a metric; it takes the place of a collector.
+//! [`Printer`]: an exporter that prints a line for each span and each point of a metric, in place of a collector.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use pleach::otel::opentelemetry_sdk::metrics::data::{AggregatedMetrics, MetricDa
 use pleach::otel::opentelemetry_sdk::metrics::exporter::PushMetricExporter;
 use pleach::otel::opentelemetry_sdk::trace::{SpanData, SpanExporter};
 
-/// Prints what it is given.
+/// An exporter that prints spans and metric points.
 #[derive(Debug)]
 pub(crate) struct Printer;
 
@@ -41,7 +41,7 @@ impl PushMetricExporter for Printer {
     }
 }
 
-/// The ids of the trace, the span and its parent, and what it covered.
+/// Returns the ids of the trace, the span and its parent, and the work that it covered.
 fn span_line(span: &SpanData) -> String {
     let (own, parent) = (&span.span_context, span.parent_span_id);
     let outcome = span.attributes.iter().find(|attribute| attribute.key.as_str() == "pleach.outcome");
@@ -50,7 +50,7 @@ fn span_line(span: &SpanData) -> String {
     format!("{} {} {parent} {}{outcome}{links}", own.trace_id(), own.span_id(), span.name)
 }
 
-/// The number of values of each point of a histogram, and the value of each point of another metric.
+/// Returns the number of values for each point of a histogram, and the value of each point of another metric.
 fn points(data: &AggregatedMetrics) -> Vec<String> {
     match data {
         AggregatedMetrics::F64(MetricData::Histogram(histogram)) => {

@@ -22,7 +22,7 @@ async fn a_body_that_is_too_large_is_answered_with_413() {
     let declared = served.post("/run", large.clone()).await;
     assert_eq!(
         (declared.status, declared.detail()),
-        (413, "The body is too large: at most 1000 bytes are taken.".into())
+        (413, "The body is too large: at most 1000 bytes are accepted.".into())
     );
     let text = large.to_string();
     let chunked = format!("{:x}\r\n{text}\r\n0\r\n\r\n", text.len());

@@ -45,7 +45,7 @@ impl Clock for Patience {
     }
 
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
-        let is_over = duration == ServerLimits::new().client_patience && self.0.load(Ordering::SeqCst);
+        let is_over = duration == ServerLimits::new().slow_client_timeout && self.0.load(Ordering::SeqCst);
         if is_over { Box::pin(std::future::ready(())) } else { Box::pin(std::future::pending()) }
     }
 }

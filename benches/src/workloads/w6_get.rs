@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pleach::{BoxError, CreateSession, GetSessionConfig, SessionKey, SessionServiceExt as _};
 
-use super::raw::{Read, Reader};
+use super::raw::{ReadTimes, Reader};
 use crate::events::event;
 use crate::measure::{Metric, Samples, now, sample};
 use crate::row::Row;
@@ -30,7 +30,7 @@ async fn measure(backend: Backend, events: usize) -> Result<Vec<Metric>, BoxErro
     // Pleach and the limits are measured in turns, so disturbances of the machine affect all of them alike.
     let [whole, rows, typed] = sample(async || {
         let own = load(&store, &key, GetSessionConfig::all(), events).await?;
-        let Read { rows, typed } = reader.events(&key, events).await?;
+        let ReadTimes { rows, typed } = reader.events(&key, events).await?;
         Ok([own, rows, typed])
     })
     .await?;

@@ -1,4 +1,4 @@
-//! What can go wrong with an artifact.
+//! The errors of artifact operations.
 
 use std::path::PathBuf;
 use std::{fmt, io};
@@ -8,14 +8,14 @@ use pleach_core::{BoxError, with_causes};
 /// The result of an artifact operation.
 pub type ArtifactResult<T> = Result<T, ArtifactError>;
 
-/// Why an artifact operation failed.
+/// The reason why an artifact operation failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ArtifactError {
-    /// The name has no `user:` prefix, so it belongs to a session, and none is given.
+    /// The name has no `user:` prefix, so it belongs to a session, but the scope has no session.
     // S73
     MissingSession {
-        /// The name as given.
+        /// The name as the caller passed it.
         filename: String,
     },
     /// An app, user or session id could lead to other users' files.
@@ -23,25 +23,25 @@ pub enum ArtifactError {
     InvalidId {
         /// `app_name`, `user_id` or `session_id`.
         field: &'static str,
-        /// The id as given.
+        /// The id as the caller passed it.
         value: String,
-        /// What it must be or must not be.
+        /// The rule that the id violates.
         reason: &'static str,
     },
     /// The name cannot be stored safely.
     // S77
     InvalidFilename {
-        /// The name as given.
+        /// The name as the caller passed it.
         filename: String,
-        /// What it must be or must not be.
+        /// The rule that the name violates.
         reason: &'static str,
     },
-    /// The part holds nothing that this service stores.
+    /// The part contains nothing that this service stores.
     // S74
     UnsupportedPart {
-        /// The name as given.
+        /// The name as the caller passed it.
         filename: String,
-        /// What is missing or not supported.
+        /// The part of it that is missing or not supported.
         reason: &'static str,
     },
     /// An `artifact://` reference cannot be followed.
@@ -49,21 +49,21 @@ pub enum ArtifactError {
     InvalidReference {
         /// The reference.
         uri: String,
-        /// Why it is refused.
+        /// The reason why it is refused.
         reason: &'static str,
     },
-    /// A stored file is not what its service writes.
+    /// A stored file does not have the form that its service writes.
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// What reading it said.
+        /// The error that reading reported.
         source: BoxError,
     },
-    /// The file system refused.
+    /// The file system reported an error.
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// Any other storage failed.
@@ -80,7 +80,7 @@ impl fmt::Display for ArtifactError {
         match self {
             Self::MissingSession { filename } => write!(
                 f,
-                "artifact `{filename}` belongs to a session, and no session is given: use `ArtifactScope::session`, or a name that starts with `user:`"
+                "artifact `{filename}` belongs to a session, but the scope has no session: use `ArtifactScope::session`, or a name that starts with `user:`"
             ),
             Self::InvalidId { field, value, reason } => write!(f, "{field} `{value}` {reason}: use another id"),
             Self::InvalidFilename { filename, reason } => write!(f, "artifact name `{filename}` {reason}"),
@@ -95,7 +95,7 @@ impl fmt::Display for ArtifactError {
             Self::Io { path, source } => {
                 write!(
                     f,
-                    "artifact storage failed at {}: {}; check the permissions of the folder and the room on its disk, then try again",
+                    "artifact storage failed at {}: {}. Check the permissions of the folder and the free space of its disk, then try again",
                     path.display(),
                     with_causes(source)
                 )
@@ -103,7 +103,7 @@ impl fmt::Display for ArtifactError {
             Self::Storage { backend, source } => {
                 write!(
                     f,
-                    "{backend} artifact storage failed: {}; look into the log of the storage, then try again",
+                    "{backend} artifact storage failed: {}. Check the log of the storage, then try again",
                     with_causes(&**source)
                 )
             }
@@ -111,13 +111,13 @@ impl fmt::Display for ArtifactError {
     }
 }
 
-// The causes are in the text, so there is no `source()`.
+// The text contains the causes, so there is no `source()`.
 impl std::error::Error for ArtifactError {}
 
 impl ArtifactError {
     /// Returns the stable name of the error for event error codes and HTTP bodies.
     ///
-    /// All faults of the caller have ADK's `InputValidationError`.
+    /// All of the caller's errors have ADK's `InputValidationError`.
     pub fn code(&self) -> &'static str {
         match self {
             Self::MissingSession { .. }
@@ -135,9 +135,9 @@ impl ArtifactError {
 mod tests {
     use super::*;
 
-    /// Issue 10 E: each text names the thing at fault, contains the cause, and gives the remedy.
+    /// Each text names the object at fault, contains the cause, and says what to do.
     #[test]
-    fn e_every_text_names_the_thing_and_the_remedy() {
+    fn every_text_names_the_object_and_the_remedy() {
         let (filename, path) = ("a.txt".to_owned(), PathBuf::from("/files/a.txt"));
         let cause = || io::Error::other("disk full");
         for (error, named, remedy) in [
@@ -155,12 +155,12 @@ mod tests {
             (
                 ArtifactError::Io { path, source: cause() },
                 "failed at /files/a.txt: disk full",
-                "check the permissions of the folder",
+                "Check the permissions of the folder",
             ),
             (
                 ArtifactError::Storage { backend: "bucket", source: cause().into() },
                 "bucket artifact storage failed: disk full",
-                "look into the log of the storage",
+                "Check the log of the storage",
             ),
         ] {
             let text = error.to_string();

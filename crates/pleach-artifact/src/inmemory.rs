@@ -1,4 +1,4 @@
-//! Artifacts in the memory of the process.
+//! Artifacts in process memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,9 +10,9 @@ use crate::{
     ArtifactError, ArtifactKey, ArtifactResult, ArtifactScope, ArtifactService, ArtifactVersion, SaveArtifact, validate,
 };
 
-/// Stores artifacts in memory; they end with the process. Safe to share between threads.
+/// Stores artifacts in memory, until the process ends. It can be shared between threads.
 ///
-/// Besides bytes and text it accepts references to files, and follows those to other artifacts.
+/// In addition to bytes and text, it accepts references to files. It follows references to other artifacts.
 ///
 /// # Example
 /// ```
@@ -34,7 +34,7 @@ pub struct InMemoryArtifactService {
     scopes: Mutex<HashMap<ArtifactScope, Names>>,
 }
 
-/// The artifacts of one session, or of one user outside of sessions.
+/// The artifacts of one session, or a user's artifacts outside sessions.
 type Names = BTreeMap<String, Vec<Stored>>;
 
 #[derive(Clone, Debug)]
@@ -44,19 +44,20 @@ struct Stored {
 }
 
 impl InMemoryArtifactService {
-    /// Makes an empty service; `clock` gives the creation times of versions.
+    /// Creates an empty service; `clock` provides the creation times of versions.
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
         Self { clock, scopes: Mutex::default() }
     }
 
     fn scopes(&self) -> MutexGuard<'_, HashMap<ArtifactScope, Names>> {
-        // Every change is a single push or remove, so a panic elsewhere leaves nothing half done.
+        // Every change is a single push or remove, so a panic elsewhere leaves no half-finished change.
         self.scopes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn save(&self, req: SaveArtifact) -> ArtifactResult<i64> {
         let SaveArtifact { key, artifact, custom_metadata } = req;
-        // The whole scope, as in listings: a `user:` name is stored outside of the session, whose id must be valid all the same.
+        // Check the whole scope, as in listings: a `user:` name is stored outside the session, but the id of the
+        // session must still be valid.
         validate::scope(&key.scope)?;
         let scope = scope_of(&key)?;
         refuse_reserved_session(&scope)?;
@@ -115,7 +116,7 @@ impl InMemoryArtifactService {
         })
     }
 
-    /// Reads something from the versions of an artifact, none when it does not exist.
+    /// Reads something from the versions of an artifact. An artifact that does not exist has none.
     fn read<T>(&self, key: &ArtifactKey, read: impl FnOnce(&[Stored]) -> T) -> ArtifactResult<T> {
         let scope = scope_of(key)?;
         let scopes = self.scopes();
@@ -145,7 +146,7 @@ impl InMemoryArtifactService {
     }
 }
 
-/// Returns the scope that stores an artifact: its user's if the name has the prefix, else its session's.
+/// Returns the scope that stores an artifact: its user's scope if the name has the prefix, otherwise its session's.
 // S72, S73
 fn scope_of(key: &ArtifactKey) -> ArtifactResult<ArtifactScope> {
     validate::app_and_user(&key.scope.app_name, &key.scope.user_id)?;
@@ -161,7 +162,7 @@ fn scope_of(key: &ArtifactKey) -> ArtifactResult<ArtifactScope> {
     Ok(key.scope.clone())
 }
 
-/// Refuses a session called `user`, which is the user's namespace in the flat layouts of ADK's services.
+/// Refuses a session with the name `user`, which is the user's namespace in the flat layouts of ADK's services.
 // S77
 fn refuse_reserved_session(scope: &ArtifactScope) -> ArtifactResult<()> {
     let session = scope.session_id.as_ref().map(|s| s.as_str());
@@ -175,7 +176,7 @@ fn refuse_reserved_session(scope: &ArtifactScope) -> ArtifactResult<()> {
     }
 }
 
-/// Returns the media type to store; refuses parts without content and references to other users.
+/// Returns the media type to store. Refuses parts without content and references to other users.
 // S74
 fn mime_type(key: &ArtifactKey, part: &Part) -> ArtifactResult<Option<String>> {
     let reference = reference::of(part);
@@ -189,12 +190,12 @@ fn mime_type(key: &ArtifactKey, part: &Part) -> ArtifactResult<Option<String>> {
         return Ok(Some("text/plain".to_owned()));
     }
     match &part.file_data {
-        // The media type is that of the target, which is read when the reference is followed.
+        // The media type of a reference is the target's, which is read when the reference is followed.
         Some(_) if reference.is_some() => Ok(None),
         Some(file) => Ok(file.mime_type.clone()),
         None => Err(ArtifactError::UnsupportedPart {
             filename: key.filename.clone(),
-            reason: "has neither inline data nor text nor file data: give the part one of them",
+            reason: "has neither inline data nor text nor file data: set one of them in the part",
         }),
     }
 }

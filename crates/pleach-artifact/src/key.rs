@@ -4,12 +4,12 @@ use std::fmt;
 
 use pleach_core::{AppName, SessionId, SessionKey, UserId};
 
-/// A name that starts with this belongs to the user, whatever session is given.
+/// The prefix of names that belong to the user, whichever session the scope has.
 // S72
 pub const USER_PREFIX: &str = "user:";
 
-/// The end of the names of apps whose artifacts are parts of sessions' events, as `PayloadSessions` keeps them. HTTP APIs must not show
-/// or change them.
+/// The suffix of the names of apps whose artifacts are parts of sessions' events, as `PayloadSessions` stores them.
+/// HTTP APIs must not show or change them.
 pub const PAYLOADS_APP_SUFFIX: &str = ".payloads";
 
 /// The owner of artifacts: a user of an app, or one of the user's sessions.
@@ -24,17 +24,17 @@ pub struct ArtifactScope {
 }
 
 impl ArtifactScope {
-    /// Makes the scope of a user, outside of every session.
+    /// Creates the scope of a user, outside every session.
     pub fn user(app_name: impl Into<AppName>, user_id: impl Into<UserId>) -> Self {
         Self { app_name: app_name.into(), user_id: user_id.into(), session_id: None }
     }
 
-    /// Makes the scope of a session.
+    /// Creates the scope of a session.
     pub fn session(key: &SessionKey) -> Self {
         Self { session_id: Some(key.session_id.clone()), ..Self::user(key.app_name.clone(), key.user_id.clone()) }
     }
 
-    /// Returns the key of one artifact in this scope.
+    /// Returns the key of an artifact in this scope.
     pub fn artifact(&self, filename: impl Into<String>) -> ArtifactKey {
         ArtifactKey { scope: self.clone(), filename: filename.into() }
     }
@@ -46,17 +46,17 @@ impl From<&SessionKey> for ArtifactScope {
     }
 }
 
-/// One artifact: a scope and a name.
+/// The key of an artifact: a scope and a name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ArtifactKey {
     /// The owner.
     pub scope: ArtifactScope,
-    /// Its name; may contain `/`, and `user:` in front puts it into the user's namespace.
+    /// The name. It may contain `/`, and the prefix `user:` puts it into the user's namespace.
     pub filename: String,
 }
 
 impl ArtifactKey {
-    /// Returns whether the name has the prefix of the user's own artifacts.
+    /// Returns `true` if the name has the prefix of the user's own artifacts.
     // S72
     pub fn has_user_prefix(&self) -> bool {
         self.filename.starts_with(USER_PREFIX)

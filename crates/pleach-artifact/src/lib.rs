@@ -1,8 +1,8 @@
 //! Artifacts: named files with versions, kept for a session or for a user.
 //!
-//! Owns the [`ArtifactService`] trait and two complete services, [`InMemoryArtifactService`] and
-//! [`FileArtifactService`]. The file service reads and writes the folders of google-adk's own. What an artifact does
-//! to an event (`artifact_delta`) is the engine's business.
+//! This crate owns the [`ArtifactService`] trait and two complete services, [`InMemoryArtifactService`] and
+//! [`FileArtifactService`]. The file service reads and writes the folders of google-adk's own service. The engine
+//! decides how an artifact is recorded in an event (`artifact_delta`).
 
 mod error;
 mod file;

@@ -9,13 +9,14 @@ use crate::{ArtifactError, ArtifactKey, ArtifactResult, ArtifactScope};
 
 const SCHEME: &str = "artifact://";
 
-/// The maximum of references that a load follows.
+/// The largest number of references that a load follows.
 // S75
 pub(crate) const MAX_HOPS: usize = 5;
 
 /// An `artifact://` reference: one version of one artifact.
 ///
-/// Text: `artifact://apps/A/users/U/sessions/S/artifacts/F/versions/N`, without `sessions/S` for a user's.
+/// Text form: `artifact://apps/A/users/U/sessions/S/artifacts/F/versions/N`, without `sessions/S` for a user's
+/// artifact.
 ///
 /// ADK: `ParsedArtifactUri`
 // S75
@@ -32,7 +33,7 @@ impl ArtifactReference {
     /// Reads a reference.
     ///
     /// # Errors
-    /// `InvalidReference` when the text is not one.
+    /// `InvalidReference` if the text is not a reference.
     pub fn parse(uri: &str) -> ArtifactResult<Self> {
         Self::read(uri).ok_or_else(|| refused(uri, "is not well formed: write it with `ArtifactReference`"))
     }
@@ -58,12 +59,12 @@ impl ArtifactReference {
             return None;
         }
         let scope = ArtifactScope { session_id: session_id.map(Into::into), ..ArtifactScope::user(app_name, user_id) };
-        // A number beyond `i64` is valid text, but no artifact has such a version.
+        // A number beyond `i64` is valid, but no artifact has such a version.
         Some(Self { key: scope.artifact(filename), version: version.parse().unwrap_or(i64::MAX) })
     }
 
-    /// Reads a reference in an artifact of `from`, and checks that it refers to the same user and, if it names a session, to the
-    /// same session.
+    /// Reads a reference in an artifact of `from`. Checks that it refers to the same user and, if it names a session,
+    /// to the same session.
     pub(crate) fn parse_within(uri: &str, from: &ArtifactScope) -> ArtifactResult<Self> {
         let reference = Self::parse(uri)?;
         let to = &reference.key.scope;
@@ -87,7 +88,7 @@ impl fmt::Display for ArtifactReference {
     }
 }
 
-/// The path in references and in the URIs of the in-memory service.
+/// The path that references and the URIs of the in-memory service contain.
 pub(crate) struct ReferencePath<'a>(pub(crate) &'a ArtifactKey, pub(crate) i64);
 
 impl fmt::Display for ReferencePath<'_> {
@@ -101,7 +102,7 @@ impl fmt::Display for ReferencePath<'_> {
     }
 }
 
-/// Reads an id up to the next reserved word: the id, the word, the rest.
+/// Reads an id up to the next reserved word. Returns the id, the word and the rest.
 fn segment(text: &str) -> Option<(&str, &str, &str)> {
     let (end, word) = RESERVED.into_iter().filter_map(|word| Some((text.find(&format!("/{word}/"))?, word))).min()?;
     let rest = &text[end + word.len() + 2..];
@@ -117,9 +118,9 @@ pub(crate) fn refused(uri: &str, reason: &'static str) -> ArtifactError {
     ArtifactError::InvalidReference { uri: uri.to_owned(), reason }
 }
 
-/// Returns the part that a rewind stores in place of an artifact that did not exist yet.
+/// Returns the part that a rewind stores in place of an artifact that did not exist at that time.
 ///
-/// It is an ordinary version that loads as absent.
+/// It is an ordinary version, but it loads as absent.
 // S76
 pub fn rewind_tombstone() -> Part {
     Part::bytes("application/octet-stream", Vec::new())

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ArtifactKey, ArtifactResult, ArtifactScope};
 
-/// Stores artifacts: every save of a name makes a new version of it.
+/// Stores artifacts. Every save under a name creates a new version.
 ///
-/// Versions of a name start at 0 and grow with every save; a version that does not exist, a negative one included, is
-/// `None` and not an error.
+/// The versions of a name start at 0 and grow with every save. A version that does not exist, including a negative one,
+/// is `None` and not an error.
 ///
 /// # Example
 /// ```
@@ -31,19 +31,20 @@ pub trait ArtifactService: fmt::Debug + Send + Sync + 'static {
     /// Stores a new version and returns its number.
     ///
     /// # Errors
-    /// `InvalidId`, `InvalidFilename`, `MissingSession`, `UnsupportedPart` or `InvalidReference` when the request cannot
-    /// be stored; `Io` or `Storage` when storing failed.
+    /// `InvalidId`, `InvalidFilename`, `MissingSession`, `UnsupportedPart` or `InvalidReference` if the request cannot
+    /// be stored; `Io` or `Storage` if storing failed.
     ///
     /// # Cancel safety
-    /// When the future is dropped the version is stored whole or not at all.
+    /// When the future is dropped, the version is stored whole or not at all.
     fn save_artifact(&self, req: SaveArtifact) -> BoxFuture<'_, ArtifactResult<i64>>;
 
-    /// Returns a version, the newest when none is named; `None` when there is none.
+    /// Returns the requested version, or the newest one if `version` is `None`. Returns `None` if there is no such
+    /// version.
     ///
-    /// A version with the tombstone of a rewind counts as `None`, too.
+    /// A version that contains the tombstone of a rewind is also returned as `None`.
     ///
     /// # Errors
-    /// As for saving, and `Corrupt` when stored data cannot be read.
+    /// The same as for saving, and `Corrupt` if stored data cannot be read.
     // S76
     fn load_artifact<'a>(
         &'a self,
@@ -51,39 +52,39 @@ pub trait ArtifactService: fmt::Debug + Send + Sync + 'static {
         version: Option<i64>,
     ) -> BoxFuture<'a, ArtifactResult<Option<Part>>>;
 
-    /// Returns the sorted names in a scope: a session's and its user's, or the user's only.
+    /// Returns the sorted names in a scope: those of a session and its user, or only the user's.
     ///
     /// # Errors
     /// `InvalidId` for an unusable scope; `Io` or `Storage`.
     // S72
     fn list_artifact_keys<'a>(&'a self, scope: &'a ArtifactScope) -> BoxFuture<'a, ArtifactResult<Vec<String>>>;
 
-    /// Removes all versions; the next save starts at 0 again. Removing a missing artifact succeeds.
+    /// Removes all versions. The next save starts at 0 again. Removing a missing artifact succeeds.
     ///
     /// # Errors
-    /// As for saving.
+    /// The same as for saving.
     // S71
     fn delete_artifact<'a>(&'a self, key: &'a ArtifactKey) -> BoxFuture<'a, ArtifactResult<()>>;
 
     /// Returns the numbers of all versions, smallest first.
     ///
     /// # Errors
-    /// As for saving.
+    /// The same as for saving.
     fn list_versions<'a>(&'a self, key: &'a ArtifactKey) -> BoxFuture<'a, ArtifactResult<Vec<i64>>>;
 
     /// Returns the metadata of every version, smallest first.
     ///
     /// # Errors
-    /// As for loading.
+    /// The same as for loading.
     fn list_artifact_versions<'a>(
         &'a self,
         key: &'a ArtifactKey,
     ) -> BoxFuture<'a, ArtifactResult<Vec<ArtifactVersion>>>;
 
-    /// Returns the metadata of a version, the newest when none is named.
+    /// Returns the metadata of the requested version, or of the newest one if `version` is `None`.
     ///
     /// # Errors
-    /// As for loading.
+    /// The same as for loading.
     fn get_artifact_version<'a>(
         &'a self,
         key: &'a ArtifactKey,
@@ -137,15 +138,15 @@ impl<S: ArtifactService + ?Sized> ArtifactService for Arc<S> {
 pub struct SaveArtifact {
     /// The artifact.
     pub key: ArtifactKey,
-    /// Its content: inline bytes or text; a service may also take a reference to a file.
+    /// The content: inline bytes or text. Some services also accept a reference to a file.
     // S74
     pub artifact: Part,
-    /// The application's own metadata of the version.
+    /// The application's own metadata for the version.
     pub custom_metadata: Map,
 }
 
 impl SaveArtifact {
-    /// Makes a request without metadata.
+    /// Creates a request without metadata.
     pub fn new(key: ArtifactKey, artifact: impl Into<Part>) -> Self {
         Self { key, artifact: artifact.into(), custom_metadata: Map::new() }
     }
@@ -157,10 +158,10 @@ impl SaveArtifact {
     }
 }
 
-/// The metadata of one version of an artifact.
+/// The metadata of an artifact's version.
 ///
-/// JSON: `{version, canonical_uri, custom_metadata, create_time, mime_type}`, camelCase over HTTP, the media type left
-/// out when there is none.
+/// JSON: `{version, canonical_uri, custom_metadata, create_time, mime_type}`, in camelCase over HTTP. The media type is
+/// left out if there is none.
 ///
 /// ADK: `ArtifactVersion`
 // S70
@@ -171,13 +172,13 @@ pub struct ArtifactVersion {
     /// The service's own URI of the version.
     #[serde(alias = "canonicalUri")]
     pub canonical_uri: String,
-    /// The application's own metadata, as given when saving.
+    /// The application's own metadata, as passed when saving.
     #[serde(alias = "customMetadata", default)]
     pub custom_metadata: Map,
-    /// When it was saved, in seconds since the epoch.
+    /// The time of the save, in seconds since the epoch.
     #[serde(alias = "createTime")]
     pub create_time: f64,
-    /// The media type, when the service keeps one.
+    /// The media type, if the service stores one.
     #[serde(alias = "mimeType", default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
 }

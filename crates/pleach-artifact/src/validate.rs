@@ -5,10 +5,11 @@ use pleach_core::{AppName, SessionId, UserId};
 
 use crate::{ArtifactError, ArtifactResult, ArtifactScope};
 
-/// The longest segment of an id or a name, in bytes: file systems have no longer names.
+/// The longest segment of an id or a name, in bytes. File systems accept no longer names.
 const LONGEST_SEGMENT: usize = 255;
 
-/// The longest id, in bytes. Three ids, a name and the root of a store fit into the longest path of Linux, 4,096 bytes.
+/// The longest id, in bytes. Three ids, a name and the root of a store fit into the longest path on Linux, which has
+/// 4,096 bytes.
 const LONGEST_ID: usize = 512;
 
 /// The longest name, in bytes.
@@ -41,7 +42,7 @@ fn id(field: &'static str, value: &str) -> ArtifactResult<()> {
     }
 }
 
-/// Checks how long the name of an artifact is.
+/// Checks the length of an artifact's name.
 pub(crate) fn name_length(filename: &str) -> ArtifactResult<()> {
     let reason = if filename.len() > LONGEST_NAME {
         "is longer than 1,024 bytes: use a shorter name"
@@ -53,7 +54,7 @@ pub(crate) fn name_length(filename: &str) -> ArtifactResult<()> {
     Err(ArtifactError::InvalidFilename { filename: shortened(filename), reason })
 }
 
-/// Returns the beginning of a text, for an error.
+/// Returns the beginning of a text, for use in an error.
 fn shortened(text: &str) -> String {
     const SHOWN: usize = 80;
     match text.char_indices().nth(SHOWN) {
@@ -62,7 +63,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// Returns the fault of an id, if it has one.
+/// Returns what is wrong with an id; `None` if it is valid.
 fn fault(value: &str) -> Option<&'static str> {
     if value.chars().all(is_blank) {
         return Some("must not be empty");
@@ -97,18 +98,18 @@ fn fault(value: &str) -> Option<&'static str> {
     None
 }
 
-/// Returns whether the text starts like `C:`.
+/// Returns `true` if the text begins like `C:`.
 pub(crate) fn has_drive(value: &str) -> bool {
     let bytes = value.as_bytes();
     bytes.first().is_some_and(u8::is_ascii_alphabetic) && bytes.get(1) == Some(&b':')
 }
 
-/// Returns whether Python's `str.strip` removes the character.
+/// Returns `true` if Python's `str.strip` removes the character.
 pub(crate) fn is_blank(c: char) -> bool {
     c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
 }
 
-/// Folds the text like file systems that ignore case, as far as it matters for reserved words: `verſions` is `versions`.
+/// Folds the text like file systems that ignore case, as far as reserved words need it: `verſions` becomes `versions`.
 pub(crate) fn folded(text: &str) -> String {
     text.to_lowercase().replace('ſ', "s").replace('ß', "ss")
 }
@@ -118,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_and_names_that_no_file_system_takes_are_refused() {
+    fn ids_and_names_that_no_file_system_accepts_are_refused() {
         let long = "ü".repeat(128);
         for good in ["a".repeat(255), format!("{}/{}", "a".repeat(255), "b".repeat(255))] {
             assert_eq!(fault(&good), None);

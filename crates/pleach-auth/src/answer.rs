@@ -9,29 +9,29 @@ use crate::config::{EXCHANGED, RAW};
 use crate::request::{state_key, verifier_key};
 use crate::{AuthCredential, AuthError, ClientFields, with_client, without_client_secret};
 
-/// The fields that a sent credential takes from the request when it lacks them.
+/// The fields that are taken from the request if a sent credential lacks them.
 const OF_REQUEST: [&str; 6] =
     [CLIENT_ID, CLIENT_SECRET, "redirect_uri", "code_verifier", "code_challenge_method", "token_endpoint_auth_method"];
 
-/// What the session's state holds of the sign-in that was asked for under one id. Debug output shows none of it.
+/// The values in the session's state for a sign-in that was requested under one id. Debug output hides them.
 pub struct SignIn {
     /// The OAuth state that the answer must carry.
     oauth_state: Option<Value>,
-    /// The credential with the PKCE verifier, which the client never saw.
+    /// The credential with the PKCE verifier, which the client has never seen.
     verifier: Option<AuthCredential>,
     verifier_key: String,
 }
 
-/// A credential that was accepted. Debug output shows none of it.
+/// An accepted credential. Debug output hides it.
 pub struct Accepted {
     /// The credential in its JSON form, without the secret of the OAuth2 client.
     pub credential: Value,
-    /// The state key of the PKCE verifier that was used; the entry is no longer needed.
+    /// The state key of the PKCE verifier, if it was used. The entry is then no longer needed.
     pub used_verifier: Option<String>,
 }
 
 impl SignIn {
-    /// Reads the sign-in that was asked for under the id `id`; `state` looks a key up in the session's state.
+    /// Reads the sign-in that was requested under the id `id`; `state` looks up a key in the session's state.
     pub fn read(id: &str, state: impl Fn(&str) -> Option<Value>) -> Self {
         let verifier_key = verifier_key(id);
         Self {
@@ -44,12 +44,12 @@ impl SignIn {
 
 /// Reads the client's answer to a request for a credential.
 ///
-/// The answer is the config with its `exchangedAuthCredential` filled in, a credential, or for an API key the key itself.
-/// Only the credential is read: scheme, key and OAuth2 client are those of `requested`. After a sign-in the answer must
-/// carry the OAuth state of the request.
+/// The answer is the config with its `exchangedAuthCredential` filled in, a credential or, for an API key, the key
+/// itself. Only the credential is read from it: scheme, key and OAuth2 client are taken from `requested`. After a
+/// sign-in, the answer must contain the OAuth state of the request.
 ///
 /// # Errors
-/// [`AuthError::MalformedAnswer`] when the answer is none of these, or belongs to another sign-in.
+/// [`AuthError::MalformedAnswer`] if the answer has none of these forms, or belongs to another sign-in.
 ///
 /// ADK: `process_auth_resume`, without the exchange of a code for a token
 pub fn accept(requested: &AuthConfig, answer: &Value, sign_in: &SignIn) -> Result<Accepted, AuthError> {
@@ -88,7 +88,7 @@ fn credential(value: &Value) -> Option<AuthCredential> {
     credential.is_of_known_kind().then_some(credential)
 }
 
-/// Adds the PKCE verifier that the client never saw; returns whether there was one to add.
+/// Adds the PKCE verifier that the client has never seen; returns whether there was one to add.
 fn restore_verifier(credential: &mut Value, sign_in: &SignIn) -> bool {
     let Some(Value::Object(oauth2)) = credential.get_mut("oauth2") else { return false };
     let Some(kept) = sign_in.verifier.as_ref().and_then(|kept| kept.oauth2.as_ref()) else { return false };

@@ -1,4 +1,5 @@
-//! The OAuth2 client in a credential: it belongs to the agent's config, whatever a stored or sent credential holds.
+//! The OAuth2 client in a credential. It is always taken from the agent's config, whatever a stored or sent credential
+//! contains.
 
 use pleach_core::AuthConfig;
 use serde_json::Value;
@@ -8,7 +9,7 @@ use crate::AuthCredential;
 pub(crate) const CLIENT_ID: &str = "client_id";
 pub(crate) const CLIENT_SECRET: &str = "client_secret";
 
-/// Which fields of the OAuth2 client [`with_client`] sets.
+/// The fields of the OAuth2 client that [`with_client`] sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientFields {
     /// The secret.
@@ -17,7 +18,7 @@ pub enum ClientFields {
     IdAndSecret,
 }
 
-/// Sets the OAuth2 client of a credential to that of the config. A field that the config lacks is removed.
+/// Sets the OAuth2 client of a credential to the config's client. A field that the config lacks is removed.
 #[must_use]
 pub fn with_client(mut credential: AuthCredential, config: &AuthConfig, fields: ClientFields) -> AuthCredential {
     let fields: &[&str] = match fields {

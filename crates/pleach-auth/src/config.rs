@@ -2,5 +2,5 @@
 
 /// The agent's own credential, such as the OAuth2 client.
 pub(crate) const RAW: &str = "raw_auth_credential";
-/// The credential that the user's sign-in or answer gave.
+/// The credential from the user's sign-in or answer.
 pub(crate) const EXCHANGED: &str = "exchanged_auth_credential";

@@ -5,7 +5,7 @@ use std::fmt;
 use pleach_core::{AuthDocument, CREDENTIAL_KINDS};
 use serde::{Deserialize, Serialize};
 
-/// A credential: a key, a token, or what is needed to get one. Debug output never shows it.
+/// A credential: a key, a token, or the data that is needed to obtain one. Debug output never shows it.
 ///
 /// ADK: `AuthCredential`.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -31,18 +31,18 @@ pub struct AuthCredential {
 }
 
 impl AuthCredential {
-    /// Makes an empty credential of a kind.
+    /// Creates an empty credential of a kind.
     pub fn of(auth_type: impl Into<String>) -> Self {
         let auth_type = auth_type.into();
         Self { auth_type, resource_ref: None, api_key: None, http: None, oauth2: None, service_account: None }
     }
 
-    /// Makes an API key.
+    /// Creates a credential with an API key.
     pub fn api_key(key: impl Into<String>) -> Self {
         Self { api_key: Some(key.into()), ..Self::of("apiKey") }
     }
 
-    /// Returns whether the kind is one that ADK knows.
+    /// Returns true if the kind is one that ADK knows.
     pub(crate) fn is_of_known_kind(&self) -> bool {
         CREDENTIAL_KINDS.contains(&self.auth_type.as_str())
     }

@@ -1,11 +1,11 @@
-//! [`credential_key`]: the name that a credential is stored under.
+//! [`credential_key`]: the name under which a credential is stored.
 // S85
 
 use pleach_core::{AuthConfig, Map, to_camel};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-/// The fields of the credential's OAuth2 part that change during a sign-in and so are no part of the key.
+/// The fields of the credential's OAuth2 part that change during a sign-in, and are therefore not part of the key.
 const TRANSIENT: [&str; 9] = [
     "authUri",
     "state",
@@ -18,14 +18,14 @@ const TRANSIENT: [&str; 9] = [
     "redirectUri",
 ];
 
-/// Returns the key that a credential is stored under: the one that the config names, else a digest of the scheme and the raw
-/// credential, which is google-adk's.
+/// Returns the key under which a credential is stored: the key that the config names, or otherwise google-adk's digest
+/// of the scheme and the raw credential.
 ///
 /// ADK: `AuthConfig.credential_key`
 #[must_use]
 pub fn credential_key(config: &AuthConfig) -> String {
     let members = [Some(config.as_value()), config.get("raw_auth_credential"), config.get("auth_scheme")];
-    // The scheme's keys are OpenAPI's and keep their casing.
+    // The scheme's keys come from OpenAPI and keep their casing.
     let named =
         members.into_iter().flatten().flat_map(|member| [member.get("credential_key"), member.get("credentialKey")]);
     match named.flatten().filter_map(Value::as_str).find(|key| !key.is_empty()) {
@@ -49,7 +49,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// Returns the scheme with the fields that google-adk's model of its kind has.
+/// Returns the scheme with the fields that google-adk's model for its kind has.
 fn scheme(scheme: Value) -> Value {
     let Value::Object(mut scheme) = scheme else {
         return json!({});
@@ -89,7 +89,7 @@ fn scheme(scheme: Value) -> Value {
     scheme.into()
 }
 
-/// Returns the credential with the fields and defaults of google-adk's model, without the transient ones.
+/// Returns the credential with the fields and defaults of google-adk's model, without the transient fields.
 fn credential(mut credential: Map) -> Value {
     let fields = ["authType", "resourceRef", "apiKey", "http", "serviceAccount", "oauth2"];
     credential.retain(|field, _| fields.contains(&field.as_str()));
@@ -111,7 +111,7 @@ fn set_default(object: &mut Map, field: &str, default: Value) {
     object.entry(field).or_insert(default);
 }
 
-/// Returns the first 16 hex digits of the SHA-256 of the document, written as google-adk writes it.
+/// Returns the first 16 hex digits of the SHA-256 of the document, serialised as in google-adk.
 fn digest(mut document: Value) -> String {
     without_nulls(&mut document);
     document.sort_all_objects();
@@ -148,7 +148,7 @@ mod tests {
         check(json!({"authScheme": named, "rawAuthCredential": raw}), "raw");
     }
 
-    /// The expected keys are those that google-adk 2.13.0 gives the same configurations.
+    /// google-adk 2.13.0 has these keys for the same configurations.
     #[test]
     fn s85_without_a_name_the_key_is_made_of_scheme_and_credential() {
         check(

@@ -1,9 +1,10 @@
-//! Credentials: what a client is asked for, what it may see, and what it may answer.
+//! Credentials: the requests to clients, the parts that clients may see, and the answers.
 //!
 //! Plain functions over [`AuthConfig`](pleach_core::AuthConfig) and [`AuthCredential`]:
-//! - [`credential_key`] names the entry a credential is stored under;
-//! - [`auth_request`] prepares the config for the client: the OAuth2 sign-in address is added, the agent's secrets are removed;
-//! - [`hide_secrets`] removes what no client, page or terminal may see of them;
+//! - [`credential_key`] returns the name under which a credential is stored;
+//! - [`auth_request`] prepares the config for the client: it adds the OAuth2 sign-in address and removes the agent's
+//!   secrets;
+//! - [`hide_secrets`] removes the parts of credentials that no client, page or terminal may see;
 //! - [`CredentialQuestion`] is the event that asks, [`accept`] reads the client's answer.
 //!
 //! This crate stores nothing and does no I/O; `pleach-context` keeps credentials and reads the session's state.

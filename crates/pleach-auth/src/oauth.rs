@@ -10,11 +10,11 @@ use sha2::{Digest as _, Sha256};
 use crate::AuthError;
 use crate::config::{EXCHANGED, RAW};
 
-/// Returns the credential that a client completes by signing in; `None` when `config` needs no sign-in, or already has the
-/// address.
+/// Returns the credential that a client completes by signing in; `None` if `config` needs no sign-in, or already has
+/// the address.
 ///
 /// # Errors
-/// Names what the config lacks.
+/// Names the part that the config lacks.
 pub(crate) fn exchanged(config: &AuthConfig, ids: &dyn IdGen) -> Result<Option<Value>, AuthError> {
     let kind = config.get("auth_scheme").and_then(|scheme| text(scheme, "type_"));
     let Some(kind @ ("oauth2" | "openIdConnect")) = kind else { return Ok(None) };
@@ -33,7 +33,7 @@ pub(crate) fn exchanged(config: &AuthConfig, ids: &dyn IdGen) -> Result<Option<V
     Ok(Some(exchanged))
 }
 
-/// Returns the client with the address to sign in at, and the state and verifier of this sign-in.
+/// Returns the client with the sign-in address, the state and the verifier of this sign-in.
 fn signed(scheme: &Value, client: &Map, id: &str, ids: &dyn IdGen) -> Result<Map, AuthError> {
     let (endpoint, scopes) = endpoint(scheme)?;
     let mut signed = client.clone();
@@ -65,7 +65,8 @@ fn signed(scheme: &Value, client: &Map, id: &str, ids: &dyn IdGen) -> Result<Map
     Ok(signed)
 }
 
-/// Returns the PKCE verifier, by which the client proves that it began the sign-in. A client without a secret always has one.
+/// Returns the PKCE verifier, with which the client proves that it began the sign-in. A client without a secret always
+/// has one.
 fn verifier(client: &Map, ids: &dyn IdGen) -> Result<Option<String>, AuthError> {
     let random = || format!("{}{}", ids.uuid().simple(), ids.uuid().simple());
     match given(client, "code_challenge_method").or_else(|| given(client, "client_secret").is_none().then_some("S256"))
@@ -76,7 +77,7 @@ fn verifier(client: &Map, ids: &dyn IdGen) -> Result<Option<String>, AuthError> 
     }
 }
 
-/// Returns the address to sign in at, and the scopes.
+/// Returns the sign-in address and the scopes.
 fn endpoint(scheme: &Value) -> Result<(&str, Vec<&str>), AuthError> {
     if let (Some(endpoint), Some(_)) = (text(scheme, "authorization_endpoint"), text(scheme, "token_endpoint")) {
         return Ok((endpoint, scopes(&scheme["scopes"])));
@@ -95,7 +96,7 @@ fn endpoint(scheme: &Value) -> Result<(&str, Vec<&str>), AuthError> {
     Ok((endpoint, flow.map(|flow| scopes(&flow["scopes"])).unwrap_or_default()))
 }
 
-/// Reads scopes from an array, or from an object of scope and description.
+/// Reads scopes from an array, or from an object of scopes and descriptions.
 fn scopes(scopes: &Value) -> Vec<&str> {
     match scopes {
         Value::Array(scopes) => scopes.iter().filter_map(Value::as_str).collect(),
@@ -112,7 +113,7 @@ fn given<'a>(object: &'a Map, name: &str) -> Option<&'a str> {
     object.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
 }
 
-/// RFC 7636, method S256.
+/// Returns the PKCE challenge of a verifier, by method S256 of RFC 7636.
 fn challenge(verifier: &str) -> String {
     let digest = Bytes(Sha256::digest(verifier).to_vec()).to_base64();
     digest.trim_end_matches('=').to_owned()
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_endpoint_is_that_of_the_first_flow() {
+    fn the_endpoint_comes_from_the_first_flow() {
         let code = json!({"authorizationUrl": "https://a", "tokenUrl": "https://t", "scopes": {"w": "", "r": ""}});
         check(json!({"flows": {"authorizationCode": code}}), Some(("https://a", &["r", "w"])));
         check(json!({"flows": {"clientCredentials": {"tokenUrl": "https://t"}}}), Some(("https://t", &[])));

@@ -1,4 +1,4 @@
-//! Requests for credentials: what a client sees of the config, and the event that asks.
+//! Requests for credentials: the config as a client sees it, and the event that asks.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use crate::config::{EXCHANGED, RAW};
 use crate::key::without_nulls;
 use crate::{AuthError, credential_key, oauth};
 
-/// Returns the config as the client sees it: with the sign-in address and the credential's key, without the agent's secrets.
-/// A config that is such a request already stays as it is.
+/// Returns the config as the client sees it: with the sign-in address and the credential's key, without the agent's
+/// secrets. A config that already is such a request stays unchanged.
 ///
-/// The result still holds the PKCE verifier, which [`CredentialQuestion`] takes out.
+/// The result still holds the PKCE verifier, which [`CredentialQuestion`] removes.
 ///
 /// # Errors
-/// An OAuth2 config lacks what a sign-in needs.
+/// The OAuth2 config lacks data that a sign-in needs.
 ///
 /// ADK: `AuthHandler.generate_auth_request`
 pub fn auth_request(config: &AuthConfig, ids: &dyn IdGen) -> Result<AuthConfig, AuthError> {
@@ -35,7 +35,7 @@ pub fn auth_request(config: &AuthConfig, ids: &dyn IdGen) -> Result<AuthConfig, 
     Ok(AuthConfig::new(request.into()))
 }
 
-/// Removes the secrets of an agent's credential. google-adk leaves tokens and the keys of service accounts in.
+/// Removes the secrets of an agent's credential. google-adk does not remove tokens and the keys of service accounts.
 fn strip(credential: &mut Map, keeps_verifier: bool) {
     credential.remove("api_key");
     if let Some(Value::Object(account)) = credential.get_mut("service_account") {
@@ -58,7 +58,8 @@ fn strip(credential: &mut Map, keeps_verifier: bool) {
     }
 }
 
-/// The event that asks a client for a credential, and what the session must keep until the answer. Debug output shows neither.
+/// The event that asks a client for a credential, and the state that the session must keep until the answer. Debug
+/// output shows neither.
 pub struct CredentialQuestion {
     /// The event.
     pub event: Event,
@@ -68,10 +69,10 @@ pub struct CredentialQuestion {
 }
 
 impl CredentialQuestion {
-    /// Makes the question for the credential of `config` under the id `id`.
+    /// Creates the question for the credential of `config` under the id `id`.
     ///
     /// # Errors
-    /// An OAuth2 config lacks what a sign-in needs.
+    /// The OAuth2 config lacks data that a sign-in needs.
     ///
     /// ADK: `create_auth_request_event`
     // R129
@@ -107,17 +108,17 @@ impl fmt::Debug for CredentialQuestion {
     }
 }
 
-/// Returns the state key of the OAuth state of the sign-in asked for under `id`.
+/// Returns the state key for the OAuth state of the sign-in that was requested under `id`.
 pub(crate) fn state_key(id: &str) -> String {
     format!("adk_oauth_state:{id}")
 }
 
-/// Returns the state key of its PKCE verifier.
+/// Returns the state key for the PKCE verifier of the sign-in that was requested under `id`.
 pub(crate) fn verifier_key(id: &str) -> String {
     format!("adk_oauth_credential:{id}")
 }
 
-/// Spells the config as arguments of a call, which do not follow the casing of the event.
+/// Returns the config as arguments of a call, whose casing does not follow the event's.
 fn shown(config: &AuthConfig) -> Value {
     let mut config = to_camel(config).expect("a JSON document has a JSON form");
     if let Some(Value::Object(scheme)) = config.get_mut("authScheme")

@@ -1,10 +1,10 @@
-//! [`hide_secrets`]: what clients, pages and terminals must not see of credentials.
+//! [`hide_secrets`]: removes the parts of credentials that clients, pages and terminals must not see.
 // H9
 
 use pleach_core::REQUEST_CREDENTIAL;
 use serde_json::{Map, Value};
 
-/// Texts of which a document that holds something to remove has at least one. JSON escapes none of their characters.
+/// Texts of which every document with something to remove contains at least one. JSON escapes none of their characters.
 const SIGNS: &[&str] = &[
     "\"authType\"",
     "\"auth_type\"",
@@ -42,7 +42,7 @@ const SECRETS: &[&str] = &[
     "api_key",
 ];
 
-/// The types of credentials, whose documents are marked by one of them.
+/// The types of credentials. A credential's document is recognised by one of them.
 const AUTH_TYPES: &[&str] = &[
     "apiKey",
     "API_KEY",
@@ -59,7 +59,7 @@ const AUTH_TYPES: &[&str] = &[
     "service_account",
 ];
 
-/// Members whose whole value belongs to a credential.
+/// The names of members whose whole value belongs to a credential.
 const CARRIERS: &[&str] = &[
     "requestedAuthConfigs",
     "requested_auth_configs",
@@ -69,13 +69,14 @@ const CARRIERS: &[&str] = &[
     "exchanged_auth_credential",
 ];
 
-/// Returns whether a document may hold a secret of a credential. `text` is its JSON without spaces between the tokens.
+/// Returns true if a document may hold a secret of a credential. `text` is its JSON without spaces between the tokens.
 #[must_use]
 pub fn may_hold_secrets(text: &str) -> bool {
     SIGNS.iter().any(|sign| text.contains(sign))
 }
 
-/// Removes the secrets of credentials, wherever they are in a document. Recurses as deep as the value is, which the stores have bounded.
+/// Removes the secrets of credentials, wherever they are in a document. The recursion is as deep as the value, which
+/// the stores limit.
 pub fn hide_secrets(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(hide_secrets),
@@ -85,13 +86,13 @@ pub fn hide_secrets(value: &mut Value) {
     }
 }
 
-/// Removes the secrets from a value that belongs to a key: a member of an object, or a key of the state.
+/// Removes the secrets from the value of a key: a member of an object, or a key of the state.
 pub fn hide_secrets_of(key: &str, value: &mut Value) {
     if CARRIERS.contains(&key) { without_secrets(value) } else { hide_secrets(value) }
 }
 
-/// Removes from `delta` the values of `state` that hold credentials, as a client is shown them, without their secrets: a client that sends
-/// the whole state back changes nothing with them.
+/// Removes from `delta` the credentials of `state` in the form in which clients see them, without secrets. A client
+/// that sends the whole state back thus does not change them.
 pub fn drop_shown_credentials(delta: &mut Map<String, Value>, state: &Map<String, Value>) {
     delta.retain(|key, value| {
         let Some(stored) = state.get(key) else { return true };
@@ -102,7 +103,7 @@ pub fn drop_shown_credentials(delta: &mut Map<String, Value>, state: &Map<String
     });
 }
 
-/// Removes the secrets from the arguments or the response of a call of this name.
+/// Removes the secrets from the arguments or the response of a call with this name.
 pub fn hide_secrets_of_call(name: &str, value: &mut Value) {
     if name == REQUEST_CREDENTIAL { without_secrets(value) } else { hide_secrets(value) }
 }
@@ -204,7 +205,7 @@ mod tests {
         }
     }
 
-    /// Where the key is a text beside the value, it says as much as a member's name.
+    /// If the key is a separate text next to the value, it has the same meaning as a member's name.
     #[test]
     fn h9_a_key_of_the_state_carries_a_credential() {
         let credential = json!({"oauth2": {"clientId": "id", "clientSecret": "s"}});

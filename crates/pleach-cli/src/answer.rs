@@ -1,6 +1,7 @@
 //! `pleach answer`: stores the answer to an open question.
 //!
-//! Nothing runs here, because the program that asked is elsewhere. What is stored is what its Runner would store first.
+//! This command runs nothing, because the program that asked is elsewhere. It stores the same event that the program's
+//! Runner would store first.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +25,7 @@ pub(crate) async fn run(args: Answer, screen: &mut Screen) -> Result<(), Fault> 
     }
     let mut event = answer_event(&session.events, &question, value(&args))?;
     event.set_id(EventId::from(RandomIds.uuid()));
-    // The fence of the append refuses the answer if anybody else has appended since the session was loaded.
+    // The append refuses the answer if another process has appended since the session was loaded.
     let stored = store.append_event(&mut session, event).await.map_err(|error| match error {
         error @ SessionError::Stale { .. } => Fault::Changed(error),
         error => Fault::Session(error),
@@ -68,8 +69,8 @@ fn question(session: &Session, args: &Answer) -> Result<Question, Fault> {
     found.pop().ok_or_else(missing)
 }
 
-/// Returns an invocation that may run just now, as far as the events say: that of the question, unless it has stopped to wait, and
-/// every other one whose last event neither asks nor is final. Checkpoints do not count.
+/// Returns an invocation that may be running, judged by its events: the question's own, unless it has stopped to wait,
+/// or any other whose last event neither asks nor is final. Checkpoints are skipped.
 fn at_work<'s>(session: &'s Session, question: &Question) -> Option<&'s InvocationId> {
     let mut seen = BTreeSet::new();
     let live = effective_events(&session.events);

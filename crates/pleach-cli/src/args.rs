@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
-/// Looks into, copies and moves the sessions of a database that pleach or google-adk writes.
+/// Inspects, copies and migrates the sessions of a database that pleach or google-adk writes.
 #[derive(Debug, Parser)]
 #[command(name = "pleach", version, max_term_width = 100)]
 pub(crate) struct Args {
-    /// Writes JSON, one value a line, instead of text for people.
+    /// Writes JSON, one value per line, instead of text for people.
     #[arg(long, global = true)]
     pub(crate) json: bool,
     #[command(subcommand)]
@@ -28,13 +28,13 @@ pub(crate) enum Command {
     Answer(Answer),
     /// Draws what ran in an invocation of a session.
     Graph(Graph),
-    /// Serves pages that show the sessions of a database, and change nothing.
+    /// Serves read-only pages that show the sessions of a database.
     Serve(Serve),
-    /// Makes a small project that builds and runs.
+    /// Creates a small project that builds and runs.
     New(New),
     /// Copies all sessions of a database into another one and compares them.
     Migrate(Migrate),
-    /// Writes a script with which a shell completes this command.
+    /// Writes a script that lets a shell complete this command.
     Completions {
         /// The shell.
         shell: Shell,
@@ -45,17 +45,17 @@ pub(crate) enum Command {
 pub(crate) enum Sessions {
     /// Lists sessions, oldest activity first.
     List(List),
-    /// Shows a session: its state, its open questions and how many events it has.
+    /// Shows a session: its state, its open questions and its number of events.
     Show(One),
-    /// Shows the events of a session, a line each, or the runs of its nodes.
+    /// Shows the events of a session, one per line, or the runs of its nodes.
     Trace(Trace),
-    /// Writes sessions as JSON, one a line, in the form of the HTTP API.
+    /// Writes sessions as JSON, one per line, in the form of the HTTP API.
     Export(Export),
-    /// Reads what `export` has written.
+    /// Imports sessions that `export` has written.
     Import(Import),
-    /// Removes values from an event, and leaves the rest as it is.
+    /// Removes values from an event, and leaves the rest unchanged.
     Redact(Redact),
-    /// Deletes a session and its events. State of its app and user stays.
+    /// Deletes a session and its events. The state of its app and user stays.
     Delete(Delete),
 }
 
@@ -65,14 +65,14 @@ pub(crate) struct Store {
     /// The database: `sqlite:FILE` or `postgresql://USER@HOST/DATABASE`.
     #[arg(long = "sessions", value_name = "URL", env = "PLEACH_SESSIONS", hide_env_values = true)]
     pub(crate) url: String,
-    /// The folder with large values of events, where the program keeps them outside of the database.
+    /// The folder with large values of events, if the program keeps them outside the database.
     #[arg(long, value_name = "FOLDER", env = "PLEACH_PAYLOADS")]
     pub(crate) payloads: Option<PathBuf>,
 }
 
-/// Whose sessions.
+/// Filters sessions by app and user.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Whose {
+pub(crate) struct SessionFilter {
     /// Only sessions of this app.
     #[arg(long)]
     pub(crate) app: Option<String>,
@@ -86,8 +86,8 @@ pub(crate) struct List {
     #[command(flatten)]
     pub(crate) store: Store,
     #[command(flatten)]
-    pub(crate) whose: Whose,
-    /// At most this many of each app.
+    pub(crate) whose: SessionFilter,
+    /// The maximum number of sessions for each app.
     #[arg(long)]
     pub(crate) limit: Option<usize>,
 }
@@ -99,10 +99,10 @@ pub(crate) struct One {
     pub(crate) store: Store,
     /// The id of the session.
     pub(crate) id: String,
-    /// Its app; needed if sessions of several apps have the id.
+    /// The app of the session; needed if sessions of several apps have the id.
     #[arg(long)]
     pub(crate) app: Option<String>,
-    /// Its user; needed if sessions of several users have the id.
+    /// The user of the session; needed if sessions of several users have the id.
     #[arg(long)]
     pub(crate) user: Option<String>,
 }
@@ -111,7 +111,7 @@ pub(crate) struct One {
 pub(crate) struct Trace {
     #[command(flatten)]
     pub(crate) one: One,
-    /// Shows the runs of nodes as a tree, with their times and attempts, in place of the events.
+    /// Shows the runs of nodes as a tree, with their times and attempts, instead of the events.
     #[arg(long)]
     pub(crate) tree: bool,
     /// Only this invocation.
@@ -125,15 +125,15 @@ pub(crate) struct Answer {
     pub(crate) one: One,
     /// The id of the question.
     pub(crate) question: String,
-    /// The answer: JSON, or a text where it is none.
+    /// The answer: JSON, or text if it is not JSON.
     pub(crate) value: String,
-    /// The invocation that asks; needed if several ask under the id.
+    /// The invocation that asks; needed if several invocations ask with this id.
     #[arg(long, value_name = "ID")]
     pub(crate) invocation: Option<String>,
-    /// Takes the value as a text, even if it is JSON.
+    /// Treats the value as text, even if it is JSON.
     #[arg(long)]
     pub(crate) text: bool,
-    /// Stores the answer although the invocation seems to run.
+    /// Stores the answer even if the invocation seems to be running.
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -142,7 +142,7 @@ pub(crate) struct Answer {
 pub(crate) struct Graph {
     #[command(flatten)]
     pub(crate) one: One,
-    /// The invocation; the last one without it.
+    /// The invocation; by default the last one.
     #[arg(long, value_name = "ID")]
     pub(crate) invocation: Option<String>,
     /// The language of the picture.
@@ -162,26 +162,26 @@ pub(crate) enum GraphFormat {
 pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) store: Store,
-    /// The address to listen at; port 0 is a free one.
+    /// The address to listen at; port 0 chooses a free port.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8001")]
     pub(crate) listen: SocketAddr,
-    /// Listens at an address that others reach, too. Everybody there can read everything.
+    /// Allows an address that other machines can reach. Everybody there can read everything.
     #[arg(long)]
     pub(crate) expose: bool,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct New {
-    /// The folder to make; its last part is the name of the project.
+    /// The folder to create; its last part is the name of the project.
     #[arg(value_name = "NAME")]
     pub(crate) folder: PathBuf,
-    /// A workflow, which is also what is made without this.
+    /// Creates a workflow, which is the default.
     #[arg(long, conflicts_with = "agent")]
     pub(crate) workflow: bool,
-    /// An agent with a model and a tool.
+    /// Creates an agent with a model and a tool.
     #[arg(long)]
     pub(crate) agent: bool,
-    /// Serves the app by HTTP, with the inspector, in place of running it once.
+    /// Serves the app by HTTP, with the inspector, instead of running it once.
     #[arg(long)]
     pub(crate) server: bool,
     /// A checkout of pleach to build against, or the folder of its crate `pleach`.
@@ -194,11 +194,11 @@ pub(crate) struct Export {
     #[command(flatten)]
     pub(crate) store: Store,
     #[command(flatten)]
-    pub(crate) whose: Whose,
+    pub(crate) whose: SessionFilter,
     /// Only the session with this id.
     #[arg(long)]
     pub(crate) id: Option<String>,
-    /// The file to write, which must not exist; standard output without it.
+    /// The file to write, which must not exist; by default standard output.
     #[arg(long, short)]
     pub(crate) output: Option<PathBuf>,
 }
@@ -209,7 +209,7 @@ pub(crate) struct Import {
     pub(crate) store: Store,
     /// The file to read; `-` is standard input.
     pub(crate) file: PathBuf,
-    /// Leaves sessions alone that are there already.
+    /// Skips sessions that already exist.
     #[arg(long)]
     pub(crate) skip_existing: bool,
 }
@@ -218,7 +218,7 @@ pub(crate) struct Import {
 pub(crate) struct Delete {
     #[command(flatten)]
     pub(crate) one: One,
-    /// Deletes without asking; without a terminal this is needed.
+    /// Deletes without asking; required without a terminal.
     #[arg(long)]
     pub(crate) yes: bool,
 }
@@ -232,10 +232,10 @@ pub(crate) struct Redact {
     /// A value to remove: a JSON pointer into the event, such as `/output/card`. May be repeated.
     #[arg(long = "path", value_name = "POINTER", required = true)]
     pub(crate) paths: Vec<String>,
-    /// Why; it is stored in the event.
+    /// The reason, which is stored in the event.
     #[arg(long)]
     pub(crate) reason: String,
-    /// Redacts without asking; without a terminal this is needed.
+    /// Redacts without asking; required without a terminal.
     #[arg(long)]
     pub(crate) yes: bool,
 }
@@ -245,14 +245,14 @@ pub(crate) struct Inbox {
     #[command(flatten)]
     pub(crate) store: Store,
     #[command(flatten)]
-    pub(crate) whose: Whose,
+    pub(crate) whose: SessionFilter,
     /// Only questions for this user or role.
     #[arg(long)]
     pub(crate) assignee: Option<String>,
-    /// At most this many of each app.
+    /// The maximum number of questions for each app.
     #[arg(long)]
     pub(crate) limit: Option<usize>,
-    /// Also sleeps and waits for signals, which no person answers.
+    /// Includes sleeps and waits for signals, which people do not answer.
     #[arg(long)]
     pub(crate) all: bool,
 }
@@ -262,7 +262,7 @@ pub(crate) struct Migrate {
     /// The database to read.
     #[arg(value_name = "FROM")]
     pub(crate) from: String,
-    /// The database to write; a missing SQLite file is made.
+    /// The database to write; a missing SQLite file is created.
     #[arg(value_name = "TO")]
     pub(crate) to: String,
     /// Only sessions of this app.
@@ -271,10 +271,10 @@ pub(crate) struct Migrate {
     /// The folder with large values of the events in FROM.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) from_payloads: Option<PathBuf>,
-    /// A folder for large values of the events, instead of the rows of TO; a missing one is made.
+    /// A folder for large values of the events, instead of the rows of TO; a missing one is created.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) to_payloads: Option<PathBuf>,
-    /// Leaves sessions alone that are there already and equal: to continue a migration that was cut off.
+    /// Skips sessions that already exist and are equal: use it to continue an interrupted migration.
     #[arg(long)]
     pub(crate) skip_existing: bool,
 }

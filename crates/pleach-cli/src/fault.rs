@@ -1,4 +1,4 @@
-//! [`Fault`]: why a command fails, and with which exit code.
+//! [`Fault`]: why a command fails, and its exit code.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ pub(crate) enum Fault {
     #[error(transparent)]
     Artifact(#[from] pleach::ArtifactError),
     #[error(
-        "session {session}: values of event {event} are outside of the database: say where with `--payloads`, or in `migrate` with `--from-payloads`"
+        "session {session}: large values of event {event} are stored outside the database. Pass their folder with `--payloads` (`--from-payloads` in `migrate`)"
     )]
     Outside { session: SessionKey, event: String },
     #[error("{}; each is named above", left_out(*sessions, *values))]
@@ -25,20 +25,20 @@ pub(crate) enum Fault {
     Output(#[from] std::io::Error),
     #[error("{}: {error}", path.display())]
     File { path: PathBuf, error: std::io::Error },
-    #[error("line {line} of the file holds no session: {error}")]
+    #[error("line {line} of the file is not a session: {error}")]
     Line { line: usize, error: serde_json::Error },
     #[error("there is no session {id:?}{of}")]
     NoSession { id: String, of: String },
     #[error("several sessions have the id {id:?}: {}; choose one with `--app` and `--user`", list(keys))]
     Ambiguous { id: String, keys: Vec<SessionKey> },
     #[error(
-        "session {0} is in the database already: nothing of it was changed; `--skip-existing` leaves such sessions out"
+        "session {0} already exists in the database and was not changed. Pass `--skip-existing` to skip such sessions"
     )]
     Exists(SessionKey),
-    /// Why an answer is not stored.
+    /// The reason why an answer is not stored.
     #[error(transparent)]
     Run(#[from] pleach::RunError),
-    #[error("{0}; nothing is stored")]
+    #[error("{0}; nothing was stored")]
     Changed(SessionError),
     #[error("the inspector did not end in order: {0}")]
     Closing(pleach::RunError),
@@ -48,32 +48,32 @@ pub(crate) enum Fault {
     Picture(#[from] pleach::inspect::PictureError),
     #[error("session {session} has no {what}")]
     Missing { session: SessionKey, what: String },
-    #[error("several invocations ask {id:?}: {}; choose one with `--invocation`", invocations.join(", "))]
+    #[error("several invocations ask with the id {id:?}: {}; choose one with `--invocation`", invocations.join(", "))]
     AmbiguousQuestion { id: String, invocations: Vec<String> },
     #[error(
-        "invocation {invocation} may run just now: its last event neither asks nor ends it; an answer would make its next append fail; `--force` stores it nevertheless"
+        "invocation {invocation} may still be running: its last event is neither a question nor an end. An answer now would make that process fail. Stop it first, or pass `--force`"
     )]
     MayRun { invocation: String },
     #[error(
-        "{address} is reached by others, who could read all sessions: say `--expose`, and put authentication in front"
+        "{address} can be reached from other machines, which could read all sessions. Use a loopback address, or put authentication in front and pass `--expose`"
     )]
     Exposed { address: std::net::SocketAddr },
     #[error(
-        "{name:?} is no name of a project: use letters, digits, - and _, begin with a letter, and take no name of Rust, Cargo or a crate that the project uses"
+        "{name:?} is not a valid project name. Use letters, digits, - and _, start with a letter, and avoid Rust keywords and the names of crates that the project uses"
     )]
     ProjectName { name: String },
-    #[error("{} is there already: nothing is written", folder.display())]
+    #[error("{} already exists; nothing was written. Choose another name, or remove the folder", folder.display())]
     FolderExists { folder: PathBuf },
-    #[error("{} has no crate `pleach`: give the folder of its Cargo.toml", folder.display())]
+    #[error("{} has no crate `pleach`: pass the folder of its Cargo.toml", folder.display())]
     NoPleach { folder: PathBuf },
-    #[error("nothing is {what}: say `--yes`")]
+    #[error("nothing was {what}. Pass `--yes` to confirm")]
     Unconfirmed { what: &'static str },
     #[error("{} of what was copied differs: {}", differences.len(), differences.join("; "))]
     Differs { differences: Vec<String> },
 }
 
 impl Fault {
-    /// The exit codes of `docs/cli.md`. Code 2 is that of a wrong command line.
+    /// The exit codes of `docs/cli.md`. Code 2 is for a wrong command line.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::NoSession { .. }

@@ -1,4 +1,4 @@
-//! `pleach graph`: a picture of what ran in an invocation.
+//! `pleach graph`: a picture of the runs of an invocation.
 
 use pleach::inspect::{Picture, RunSummary, RunTree, observed_outline};
 use pleach::{InvocationId, Session, dot_of_run, mermaid_of_run};

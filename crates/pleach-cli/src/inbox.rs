@@ -7,7 +7,7 @@ use crate::fault::Fault;
 use crate::screen::{Screen, printable, short, time};
 use crate::store::{apps, open};
 
-/// The characters of a message that are shown.
+/// The number of characters of a message that are shown.
 const MESSAGE: usize = 120;
 
 pub(crate) async fn run(args: Inbox, screen: &mut Screen) -> Result<(), Fault> {
@@ -32,7 +32,7 @@ pub(crate) async fn run(args: Inbox, screen: &mut Screen) -> Result<(), Fault> {
         }
     }
     if count == 0 && !screen.is_json {
-        screen.line("no open question")?;
+        screen.line("no open questions")?;
     }
     Ok(())
 }

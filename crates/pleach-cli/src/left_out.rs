@@ -1,4 +1,4 @@
-//! [`LeftOut`]: sessions, and values of states, that cannot be copied, while others are.
+//! [`LeftOut`]: sessions, and values of states, that a copy leaves out because they cannot be copied.
 
 use std::collections::BTreeSet;
 
@@ -7,16 +7,16 @@ use pleach::{Session, SessionError};
 use crate::fault::Fault;
 use crate::screen::Screen;
 
-/// A value that a copy leaves out because it is missing or cannot be read.
+/// The sessions and the values that a copy leaves out because they are missing or cannot be read.
 #[derive(Default)]
 pub(crate) struct LeftOut {
     sessions: usize,
-    /// The owner of the state, and the key. Sessions share the state of their app and user.
+    /// The owner and the key of each value. Sessions share the state of their app and user.
     values: BTreeSet<(String, String)>,
 }
 
 impl LeftOut {
-    /// Returns what was made of a session; `None` for a broken one, which is named on standard error.
+    /// Returns a result for a session; `None` if the session is broken, which is reported on standard error.
     pub(crate) fn unless_broken<T>(
         &mut self,
         made: Result<Option<T>, Fault>,
@@ -35,7 +35,8 @@ impl LeftOut {
         }
     }
 
-    /// Names the values of a copied session's state that cannot be read: those of its app and user once for all of their sessions.
+    /// Reports the values of a copied session's state that cannot be read. Values of its app and user are reported once
+    /// for all their sessions.
     pub(crate) fn note_unreadable(&mut self, session: &Session, screen: &Screen) {
         let (app, user) = (session.app_name(), session.user_id());
         for (key, reason) in &session.unreadable {
@@ -50,7 +51,7 @@ impl LeftOut {
         }
     }
 
-    /// Fails when something was left out.
+    /// Fails if something was left out.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         match (self.sessions, self.values.len()) {
             (0, 0) => Ok(()),

@@ -1,5 +1,5 @@
-//! The command `pleach`: looks into, answers, copies and moves the sessions of a database, whichever of pleach and google-adk writes it, and
-//! makes projects.
+//! The command `pleach`: inspects, answers, copies and migrates the sessions of a database that pleach or google-adk
+//! writes, and creates projects.
 //!
 //! `docs/cli.md` describes the commands, their output and their exit codes.
 
@@ -31,7 +31,7 @@ async fn main() -> ExitCode {
     let mut screen = Screen::new(args.json);
     match run(args.command, &mut screen).await {
         Ok(()) => ExitCode::SUCCESS,
-        // The reader of a pipe has seen enough.
+        // The reader of the pipe has closed it; this is not an error.
         Err(Fault::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(fault) => {
             screen.complain(&fault);

@@ -3,14 +3,14 @@
 use pleach::{Session, SessionService};
 use serde_json::json;
 
-use crate::args::{Migrate, Whose};
+use crate::args::{Migrate, SessionFilter};
 use crate::fault::Fault;
 use crate::left_out::LeftOut;
 use crate::screen::Screen;
 use crate::store::{Pages, apps, load_whole, open_existing, open_or_make};
 use crate::transfer::{Copied, Shared, are_equal, copy};
 
-/// What was done.
+/// The numbers of sessions and events that were copied.
 #[derive(Default)]
 struct Counts {
     sessions: usize,
@@ -22,9 +22,11 @@ pub(crate) async fn run(args: Migrate, screen: &mut Screen) -> Result<(), Fault>
     let from = open_existing(&args.from, args.from_payloads.as_deref()).await?;
     let to = open_or_make(&args.to, args.to_payloads.as_deref()).await?;
     let bar = screen.bar("copying");
-    let (mut counts, mut shared, mut differences) = (Counts::default(), Shared::default(), Vec::new());
+    let mut counts = Counts::default();
+    let mut shared = Shared::default();
+    let mut differences = Vec::new();
     let mut left_out = LeftOut::default();
-    let whose = Whose { app: args.app.clone(), user: None };
+    let whose = SessionFilter { app: args.app.clone(), user: None };
     for app in apps(&*from, args.app.as_deref()).await? {
         let mut pages = Pages::new(&*from, app, &whose, None);
         while let Some(sessions) = pages.next().await? {
@@ -53,7 +55,7 @@ pub(crate) async fn run(args: Migrate, screen: &mut Screen) -> Result<(), Fault>
     if differences.is_empty() { left_out.check() } else { Err(Fault::Differs { differences }) }
 }
 
-/// Copies one session. Returns whether the copy that is read back equals it.
+/// Copies one session. Returns whether the copy, read back, equals it.
 async fn one(session: &Session, to: &dyn SessionService, skips: bool, counts: &mut Counts) -> Result<bool, Fault> {
     let key = session.key();
     match copy(session, to).await? {
@@ -71,7 +73,5 @@ fn report(counts: &Counts, screen: &mut Screen) -> Result<(), Fault> {
     if screen.is_json {
         return screen.value(&json!({ "copied": sessions, "skipped": skipped, "events": events }));
     }
-    screen.line(format_args!(
-        "{sessions} sessions are copied, {skipped} were there already; {events} events are compared"
-    ))
+    screen.line(format_args!("{sessions} sessions copied, {skipped} existed already; {events} events compared"))
 }

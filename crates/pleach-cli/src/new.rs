@@ -17,8 +17,8 @@ const AGENT: &str = include_str!("../templates/agent.rs.in");
 const RUN: &str = include_str!("../templates/run.rs.in");
 const SERVE: &str = include_str!("../templates/serve.rs.in");
 
-/// Names that no project can have, with `_` for `-`: crates that it uses or that come with Rust, folders that Cargo makes beside its
-/// program, words of Rust, and `user`, which is an author of events.
+/// Names that no project can have, with `_` for `-`: crates that it uses or that come with Rust, folders that Cargo
+/// creates next to the program, Rust keywords, and `user`, which is an author of events.
 const TAKEN: &[&str] = &[
     "abstract",
     "alloc",
@@ -108,14 +108,14 @@ pub(crate) fn run(args: &New, screen: &mut Screen) -> Result<(), Fault> {
         ("src/main.rs", main),
     ];
     if let Err(fault) = write(&args.folder, &files.map(|(file, template)| (file, fill(template)))) {
-        // Half a project would be in the way of the next attempt.
+        // An incomplete project would block the next attempt.
         let _ = fs::remove_dir_all(&args.folder);
         return Err(fault);
     }
     if screen.is_json {
         return screen.value(&json!({ "folder": args.folder, "name": name, "files": files.map(|(file, _)| file) }));
     }
-    screen.line(format_args!("{} is there: `cargo run` in it", args.folder.display()))
+    screen.line(format_args!("{} was created; run `cargo run` in it", args.folder.display()))
 }
 
 /// Writes the files into a new folder.
@@ -139,8 +139,8 @@ fn name(folder: &Path) -> Result<String, Fault> {
     is_name.then(|| name.to_owned()).ok_or_else(|| Fault::ProjectName { name: name.to_owned() })
 }
 
-/// Returns where the project gets pleach from: the named folder, else the checkout that this command was built from, else the registry.
-/// The folder is a checkout of pleach, or the crate in it.
+/// Returns the source of pleach for the project: the named folder, otherwise the checkout from which this command was
+/// built, otherwise the registry. The folder is a checkout of pleach, or the crate in it.
 fn dependency(path: Option<&Path>) -> Result<String, Fault> {
     let folder = match path {
         Some(path) => path,
@@ -151,11 +151,11 @@ fn dependency(path: Option<&Path>) -> Result<String, Fault> {
     let of_checkout = folder.join("crates").join("pleach");
     let found = [of_checkout.as_path(), folder].into_iter().find(|folder| is_pleach(folder)).ok_or_else(missing)?;
     let whole = found.canonicalize().map_err(|_| missing())?;
-    // A string of TOML has the escapes of JSON.
+    // JSON strings have the same escapes as TOML strings.
     Ok(format!("path = {}", json!(whole.to_str().ok_or_else(missing)?)))
 }
 
-/// Whether a folder is that of the crate `pleach`.
+/// Returns true if a folder contains the crate `pleach`.
 fn is_pleach(folder: &Path) -> bool {
     let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
     let mut names = manifest.lines().map(|line| line.replace(' ', "")).filter(|line| line.starts_with("name="));
@@ -171,9 +171,10 @@ fn words(name: &str, pleach: &str, args: &New) -> Vec<(&'static str, String)> {
         features.push("inspector");
     }
     let features: Vec<String> = features.iter().map(|feature| format!("{feature:?}")).collect();
-    let (kind, result, message) = match args.agent {
-        true => ("agent", "reply()", "What should I wear in Paris today?"),
-        false => ("workflow", "output::<String>()", "otters"),
+    let (kind, result, message) = if args.agent {
+        ("agent", "reply()", "What should I wear in Paris today?")
+    } else {
+        ("workflow", "output::<String>()", "otters")
     };
     let about = match (args.agent, args.server) {
         (true, true) => {
@@ -184,9 +185,10 @@ fn words(name: &str, pleach: &str, args: &New) -> Vec<(&'static str, String)> {
         (false, false) => "A workflow that runs once.",
     };
     let argument = if args.server { String::new() } else { format!(" -- {message:?}") };
-    let look = match args.server {
-        true => format!("pleach sessions list --sessions sqlite:{}.db", name.replace('-', "_")),
-        false => format!("pleach sessions trace first --tree --sessions sqlite:{}.db", name.replace('-', "_")),
+    let look = if args.server {
+        format!("pleach sessions list --sessions sqlite:{}.db", name.replace('-', "_"))
+    } else {
+        format!("pleach sessions trace first --tree --sessions sqlite:{}.db", name.replace('-', "_"))
     };
     vec![
         ("{{name}}", name.to_owned()),

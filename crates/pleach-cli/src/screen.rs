@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::fault::Fault;
 
-/// Writes what a command finds.
+/// Writes the output of a command.
 pub(crate) struct Screen {
     pub(crate) is_json: bool,
     out: io::Stdout,
@@ -25,7 +25,7 @@ impl Screen {
         Ok(writeln!(self.out, "{line}")?)
     }
 
-    /// Writes a document as it is.
+    /// Writes a document unchanged.
     pub(crate) fn document(&mut self, document: &str) -> Result<(), Fault> {
         Ok(self.out.write_all(document.as_bytes())?)
     }
@@ -36,7 +36,7 @@ impl Screen {
         Ok(writeln!(self.out, "{value}")?)
     }
 
-    /// Writes what went wrong to standard error.
+    /// Writes an error to standard error.
     pub(crate) fn complain(&self, fault: &Fault) {
         let mut text = printable(&fault.to_string());
         let mut cause = std::error::Error::source(fault);
@@ -52,7 +52,7 @@ impl Screen {
         let _ = writeln!(io::stderr(), "pleach: {text}");
     }
 
-    /// Returns a bar for work of many steps; nothing is drawn where standard error is no terminal.
+    /// Returns a progress bar. Nothing is drawn if standard error is not a terminal.
     pub(crate) fn bar(&self, what: &'static str) -> ProgressBar {
         if self.is_json || !io::stderr().is_terminal() {
             return ProgressBar::hidden();
@@ -63,8 +63,8 @@ impl Screen {
     }
 }
 
-/// Replaces what a terminal would obey in stored text: control characters, ends of lines and paragraphs, and marks that change the
-/// direction of the text around them.
+/// Replaces characters in stored text that a terminal would act on: control characters, line and paragraph separators,
+/// and marks that change the direction of the surrounding text.
 pub(crate) fn printable(text: &str) -> String {
     let is_obeyed = |char: char| {
         char.is_control()
@@ -82,7 +82,7 @@ pub(crate) fn short(text: &str, limit: usize) -> String {
     }
 }
 
-/// Returns seconds since the epoch as date and time of UTC.
+/// Returns seconds since the epoch as a date and time in UTC.
 pub(crate) fn time(seconds: f64) -> String {
     let micros = (seconds * 1e6).round();
     let known = (micros.abs() < 9e15).then_some(micros as i64).and_then(chrono::DateTime::from_timestamp_micros);

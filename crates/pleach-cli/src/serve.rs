@@ -1,4 +1,4 @@
-//! `pleach serve`: the inspector of a database, which only reads.
+//! `pleach serve`: a read-only inspector of a database.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(crate) async fn run(args: Serve, screen: &mut Screen) -> Result<(), Fault> {
     if screen.is_json {
         screen.value(&json!({ "url": url }))?;
     } else {
-        screen.line(format_args!("{url}  (Ctrl-C ends it)"))?;
+        screen.line(format_args!("{url}  (press Ctrl-C to stop)"))?;
     }
     let built = server.server().clone();
     server.serve_until(stop, Duration::ZERO).await;

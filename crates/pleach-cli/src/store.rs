@@ -1,4 +1,4 @@
-//! Opening a database, and finding what a command is about.
+//! Opens a database, and finds the sessions that a command names.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,18 +8,18 @@ use pleach::{
     SessionKey, SessionService, SystemClock, connect, connect_read_only,
 };
 
-use crate::args::{One, Store, Whose};
+use crate::args::{One, SessionFilter, Store};
 use crate::fault::Fault;
 
-/// The sessions of a listing that are read at once.
+/// The number of sessions of a listing that are read at once.
 const PAGE: usize = 200;
 
-/// Opens a database that exists: a missing SQLite file is an error.
+/// Opens an existing database: a missing SQLite file is an error.
 pub(crate) async fn open(store: &Store) -> Result<Arc<dyn SessionService>, Fault> {
     open_existing(&store.url, store.payloads.as_deref()).await
 }
 
-/// Opens a database that exists, by its URL.
+/// Opens an existing database by its URL.
 pub(crate) async fn open_existing(url: &str, payloads: Option<&Path>) -> Result<Arc<dyn SessionService>, Fault> {
     let is_file = url.starts_with("sqlite");
     let has_mode = url.split_once('?').is_some_and(|(_, query)| query.split('&').any(|pair| pair.starts_with("mode=")));
@@ -29,18 +29,18 @@ pub(crate) async fn open_existing(url: &str, payloads: Option<&Path>) -> Result<
     with_payloads(connect(&existing).await?, payloads).await
 }
 
-/// Opens a database that exists and only reads it: nothing of it is changed.
+/// Opens an existing database read-only.
 pub(crate) async fn open_to_read(store: &Store) -> Result<Arc<dyn SessionService>, Fault> {
     check_folder(store.payloads.as_deref())?;
     with_payloads(connect_read_only(&store.url).await?, store.payloads.as_deref()).await
 }
 
-/// Opens a database to write into, and makes a missing SQLite file, and a missing folder of payloads.
+/// Opens a database for writing, and creates a missing SQLite file or payload folder.
 pub(crate) async fn open_or_make(url: &str, payloads: Option<&Path>) -> Result<Arc<dyn SessionService>, Fault> {
     with_payloads(connect(url).await?, payloads).await
 }
 
-/// Refuses a folder that does not exist: opening would make it.
+/// Refuses a folder that does not exist: opening would create it.
 fn check_folder(folder: Option<&Path>) -> Result<(), Fault> {
     let Some(folder) = folder else { return Ok(()) };
     let fault = |error| Fault::File { path: folder.to_owned(), error };
@@ -56,7 +56,8 @@ async fn with_payloads(
     Ok(Arc::new(PayloadSessions::new(sessions, Arc::new(artifacts))))
 }
 
-/// Refuses a session with values that are neither in the database nor in a named folder: a copy would lose them with the original.
+/// Refuses a session with values that are neither in the database nor in a named folder: a copy would lose them when
+/// the original is deleted.
 pub(crate) fn check_whole(session: &Session) -> Result<(), Fault> {
     match session.events.iter().find(|event| PayloadSessions::has_references(event)) {
         Some(event) => Err(Fault::Outside { session: session.key().clone(), event: event.id().to_string() }),
@@ -64,17 +65,17 @@ pub(crate) fn check_whole(session: &Session) -> Result<(), Fault> {
     }
 }
 
-/// Loads a session to copy it; `None` for one that was deleted since it was listed.
+/// Loads a session to copy it; `None` if it was deleted after it was listed.
 ///
 /// # Errors
-/// [`Fault::Outside`], as [`check_whole`]; those of the store.
+/// [`Fault::Outside`], as in [`check_whole`]; errors of the store.
 pub(crate) async fn load_whole(store: &dyn SessionService, key: &SessionKey) -> Result<Option<Session>, Fault> {
     let session = store.get_session(key, Default::default()).await?;
     session.as_ref().map_or(Ok(()), check_whole)?;
     Ok(session)
 }
 
-/// Returns the named app, or all that have sessions.
+/// Returns the named app, or all apps that have sessions.
 pub(crate) async fn apps(store: &dyn SessionService, app: Option<&str>) -> Result<Vec<AppName>, Fault> {
     match app {
         Some(app) => Ok(vec![AppName::from(app)]),
@@ -114,14 +115,19 @@ pub(crate) struct Pages<'s> {
     store: &'s dyn SessionService,
     app: AppName,
     user: Option<String>,
-    /// How many sessions are still wanted.
+    /// The number of sessions that are still wanted.
     left: usize,
     after: Option<ListCursor>,
     is_over: bool,
 }
 
 impl<'s> Pages<'s> {
-    pub(crate) fn new(store: &'s dyn SessionService, app: AppName, whose: &Whose, limit: Option<usize>) -> Self {
+    pub(crate) fn new(
+        store: &'s dyn SessionService,
+        app: AppName,
+        whose: &SessionFilter,
+        limit: Option<usize>,
+    ) -> Self {
         let left = limit.unwrap_or(usize::MAX);
         Self { store, app, user: whose.user.clone(), left, after: None, is_over: left == 0 }
     }
@@ -132,7 +138,7 @@ impl<'s> Pages<'s> {
         Ok(page.map(|page| page.sessions))
     }
 
-    /// Returns the next sessions without events, and what of them cannot be read.
+    /// Returns the next sessions without events, and the faults of those that cannot be read.
     pub(crate) async fn next_judged(&mut self) -> Result<Option<ListSessionsResponse>, Fault> {
         self.page(true).await
     }

@@ -1,4 +1,4 @@
-//! Copying a session into another database.
+//! Copies sessions into another database.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
@@ -8,25 +8,26 @@ use pleach::{AppName, CreateSession, KnownState, Map, Session, SessionError, Ses
 
 use crate::fault::Fault;
 
-/// The prefixes of state that the sessions of an app, and those of a user, share.
+/// The prefixes of state that all sessions of an app, or of a user, share.
 const APP: &str = "app:";
 const USER: &str = "user:";
 
-/// What became of a session.
+/// The result of copying a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Copied {
     New,
-    /// One with its key is there already.
+    /// A session with this key already exists.
     Exists,
 }
 
-/// Copies a session, which is [whole](crate::store::check_whole), with its own state and its events. What they set of its app and user is set, too: see [`Shared`].
+/// Copies a session with its own state and its events. The session must be [whole](crate::store::check_whole). The
+/// events also set state of its app and user; [`Shared`] puts that right.
 ///
 /// # Errors
-/// Failures of the database; the copy is deleted then.
+/// Failures of the database. The copy is then deleted.
 pub(crate) async fn copy(session: &Session, to: &dyn SessionService) -> Result<Copied, Fault> {
     let key = session.key();
-    // What an event sets comes with it.
+    // Keys that an event sets are copied with the event.
     let set: HashSet<&str> =
         session.events.iter().flat_map(|event| event.actions().state_delta().keys()).map(String::as_str).collect();
     let is_initial = |name: &str| is_own(name) && !set.contains(name);
@@ -51,7 +52,7 @@ pub(crate) async fn copy(session: &Session, to: &dyn SessionService) -> Result<C
     Ok(Copied::New)
 }
 
-/// The state that sessions share, as it should be in a database: that of apps, and that of users.
+/// The state of apps and users that sessions share, as it should be in a database.
 #[derive(Default)]
 pub(crate) struct Shared {
     apps: BTreeMap<AppName, Map>,
@@ -59,7 +60,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Keeps what a database says of the app and the user of a session.
+    /// Notes the state that a database has for the app and the user of a session.
     pub(crate) async fn keep_of(&mut self, store: &dyn SessionService, key: &SessionKey) -> Result<(), Fault> {
         let (app, user) = (&key.app_name, &key.user_id);
         if let Entry::Vacant(place) = self.apps.entry(app.clone()) {
@@ -71,7 +72,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Adds what is not known yet from the view that a session has of the shared state.
+    /// Adds missing keys from a session's view of the shared state.
     pub(crate) fn offer(&mut self, session: &Session) {
         let key = session.key();
         let mut of_app = self.apps.get_mut(&key.app_name);
@@ -88,7 +89,7 @@ impl Shared {
         }
     }
 
-    /// Writes what differs into a database, by sessions that are deleted at once: their shared state stays.
+    /// Writes the differences into a database. It creates sessions and deletes them at once: their shared state stays.
     pub(crate) async fn write(&self, store: &dyn SessionService) -> Result<(), Fault> {
         for ((app, user), wanted) in &self.users {
             let mut state = changed(wanted, &store.user_state(app, user).await?, USER);
@@ -105,7 +106,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Names the apps and users whose state in a database is another one.
+    /// Names the apps and users whose state in a database differs.
     pub(crate) async fn differences(&self, store: &dyn SessionService) -> Result<Vec<String>, Fault> {
         let mut differences = Vec::new();
         for (app, wanted) in &self.apps {
@@ -128,7 +129,7 @@ fn changed(wanted: &Map, stored: &Map, scope: &str) -> Map {
     wanted.iter().filter(differs).map(|(name, value)| (format!("{scope}{name}"), value.clone())).collect()
 }
 
-/// Returns whether state under this name is the session's own.
+/// Returns true if a key with this name belongs to the session itself.
 fn is_own(name: &str) -> bool {
     !name.starts_with(APP) && !name.starts_with(USER)
 }
@@ -137,7 +138,7 @@ fn owned((name, value): (&String, &serde_json::Value)) -> (String, serde_json::V
     (name.clone(), value.clone())
 }
 
-/// Returns whether two sessions have the same events and the same state of their own.
+/// Returns true if two sessions have the same events and the same own state.
 pub(crate) fn are_equal(one: &Session, other: &Session) -> bool {
     let own = |session: &Session| -> Map { session.state.iter().filter(|(name, _)| is_own(name)).map(owned).collect() };
     one.events == other.events && own(one) == own(other)

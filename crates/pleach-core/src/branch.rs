@@ -1,4 +1,4 @@
-//! Branches: which conversation thread an event belongs to.
+//! Branches: the conversation threads that events belong to.
 // R150
 
 use std::fmt;
@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The name of a conversation thread, for example `triage@1.answer@2`; dot-separated, never empty by convention.
+/// The name of a conversation thread, for example `triage@1.answer@2`: segments joined by dots, by convention never
+/// empty.
 ///
 /// The root thread has no branch, so APIs take and return `Option<Branch>`. Cloning is cheap.
 ///
@@ -15,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Branch(Arc<str>);
 
 impl Branch {
-    /// Makes the sub-branch of `parent` for run `run_id` of the node `name`; at the root it is just `name@run_id`.
+    /// Creates the sub-branch of `parent` for run `run_id` of the node `name`; at the root it is just `name@run_id`.
     ///
     /// An empty `run_id` leaves the segment without `@`.
     pub fn child(parent: Option<&Self>, name: &str, run_id: &str) -> Self {
@@ -33,7 +34,7 @@ impl Branch {
         Self(text.into())
     }
 
-    /// Makes the sub-branch of `parent` for the run with this last path segment.
+    /// Creates the sub-branch of `parent` for the run with this last path segment.
     pub fn below(parent: Option<&Self>, segment: &str) -> Self {
         let Some(parent) = parent.filter(|parent| !parent.is_empty()) else { return Self(segment.into()) };
         let mut text = String::with_capacity(parent.as_str().len() + segment.len() + 1);
@@ -43,9 +44,9 @@ impl Branch {
         Self(text.into())
     }
 
-    /// Returns the longest branch that all given ones start with, by whole segments.
+    /// Returns the longest branch that all the given branches start with, by whole segments.
     ///
-    /// `None` (the root) when they share nothing, when one of them is the root, and for no branches at all.
+    /// Returns `None` (the root) if they share nothing, if one of them is the root, or if there are no branches.
     pub fn common_prefix<'a>(branches: impl IntoIterator<Item = Option<&'a Self>>) -> Option<Self> {
         let mut branches = branches.into_iter();
         let mut common: Vec<&str> = branches.next()??.segments().collect();
@@ -71,7 +72,7 @@ impl Branch {
         &self.0
     }
 
-    /// Returns whether the text is empty. On an event of a node, an empty branch requests the root thread.
+    /// Returns `true` if the text is empty. On an event of a node, an empty branch requests the root thread.
     // R150
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -129,7 +130,7 @@ mod tests {
         assert_eq!(second.run_ids().collect::<Vec<_>>(), ["1", "2"]);
     }
 
-    // R150: the common prefix is by segment.
+    // R150: the common prefix consists of whole segments.
     #[test]
     fn common_prefix() {
         let check = |branches: &[Option<&str>], expected: Option<&str>| {

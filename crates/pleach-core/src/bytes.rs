@@ -10,7 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Bytes that JSON carries as base64.
 ///
-/// Written in the URL-safe alphabet with padding; read in both alphabets, with or without padding, as google-genai does.
+/// They are written in the URL-safe alphabet with padding, and read in both alphabets, with or without padding, as in
+/// google-genai.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub Vec<u8>);
 
@@ -25,7 +26,7 @@ impl Bytes {
     /// Reads base64 text of either alphabet.
     ///
     /// # Errors
-    /// When the text is not base64.
+    /// Fails if the text is not base64.
     pub fn from_base64(text: &str) -> Result<Self, base64::DecodeError> {
         if !text.contains(['+', '/']) {
             return URL_SAFE.decode(text).map(Self);
@@ -66,7 +67,7 @@ impl std::ops::Deref for Bytes {
     }
 }
 
-/// Prints the length only: binary data does not belong in logs.
+/// Prints only the length, because binary data does not belong in logs.
 impl fmt::Debug for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Bytes({} bytes)", self.0.len())

@@ -14,15 +14,15 @@ use crate::json::FIELD;
 /// Serialises one of pleach's types in camelCase, as in the HTTP API.
 ///
 /// # Errors
-/// Those of `value`'s own `Serialize`; pleach's types have none.
+/// The errors of `value`'s own `Serialize`; pleach's types have none.
 pub fn to_camel<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<Value> {
     serde_json::to_value(CamelCase(value))
 }
 
 /// Serialises the wrapped value with the names of *struct fields* converted from snake_case to camelCase.
 ///
-/// Keys of maps are user data and stay as they are, except those of [`Owned`](crate::Owned) documents. Fields of enum
-/// variants stay too; no type of ours has any.
+/// Keys of maps are user data and stay unchanged, except in [`Owned`](crate::Owned) documents. Fields of enum variants
+/// also stay unchanged; no type of pleach has any.
 #[derive(Clone, Copy, Debug)]
 pub struct CamelCase<'a, T: ?Sized>(pub &'a T);
 
@@ -32,7 +32,7 @@ impl<T: Serialize + ?Sized> Serialize for CamelCase<'_, T> {
     }
 }
 
-/// Turns `state_delta` into `stateDelta`; an underscore at the end is dropped (`type_`).
+/// Converts `state_delta` to `stateDelta`; a trailing underscore is dropped (`type_`).
 pub(crate) fn camel_key(snake: &str) -> SmolStr {
     if !snake.contains('_') {
         return snake.into();
@@ -52,7 +52,7 @@ pub(crate) fn camel_key(snake: &str) -> SmolStr {
     camel.finish()
 }
 
-/// Turns `stateDelta` into `state_delta`; `None` when there is nothing to change.
+/// Converts `stateDelta` to `state_delta`; `None` if there is nothing to change.
 pub(crate) fn snake_key(camel: &str) -> Option<String> {
     if !camel.contains(|letter: char| letter.is_ascii_uppercase()) {
         return None;
@@ -176,7 +176,7 @@ impl<S: Serializer> Serializer for Adaptor<S> {
         self.0.serialize_map(len).map(Nested)
     }
 
-    // A struct of the inner serializer would need `'static` names; a map takes the ones made here.
+    // A struct of the inner serializer would need `'static` names, so a map is used, which accepts the names made here.
     fn serialize_struct(self, _name: &'static str, len: usize) -> Result<Self::SerializeStruct, S::Error> {
         self.0.serialize_map(Some(len)).map(Nested)
     }
@@ -258,7 +258,7 @@ impl<C: SerializeMap> SerializeStruct for Nested<C> {
     }
 }
 
-/// A map's key, which is user data unless it is marked as a field of the framework.
+/// A key of a map, which is user data unless it is marked as a field of the framework.
 struct MapKey<'a, T: ?Sized>(&'a T);
 
 impl<T: Serialize + ?Sized> Serialize for MapKey<'_, T> {

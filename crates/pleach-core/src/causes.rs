@@ -6,15 +6,15 @@ use serde_json::error::Category;
 
 use crate::BoxError;
 
-/// Returns the text of an error followed by those of its causes, each text once.
+/// Returns the text of an error followed by the texts of its causes, each text once.
 ///
-/// Errors of this project use it to show a cause in their own `Display`; they give no `source()` then.
+/// Errors of this project use it to show a cause in their own `Display`; their `source()` then returns `None`.
 pub fn with_causes(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {
         let more = cause.to_string();
-        // Many errors already include their cause.
+        // Many errors already include the text of their cause.
         if !text.contains(&more) {
             text = format!("{text}: {more}");
         }
@@ -23,9 +23,10 @@ pub fn with_causes(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// Returns why stored data cannot be read, without the data: errors are logged, and what is stored may be secret.
+/// Returns why stored data cannot be read, without the data itself: errors are logged, and stored data may be secret.
 ///
-/// The text of an error of `serde_json` quotes values; only its kind and its place are kept. Other errors stay as they are.
+/// The text of a `serde_json` error quotes values, so only its kind and its position are kept. Other errors are
+/// returned unchanged.
 pub fn without_data(error: impl Into<BoxError>) -> BoxError {
     let error = error.into();
     let Some(json) = error.downcast_ref::<serde_json::Error>() else { return error };
@@ -33,8 +34,8 @@ pub fn without_data(error: impl Into<BoxError>) -> BoxError {
         Category::Io => return error,
         Category::Eof => "the JSON text ends too early",
         Category::Syntax if json.to_string().starts_with("recursion limit") => "it nests more than 127 levels deep",
-        Category::Syntax => "it is no valid JSON",
-        Category::Data => "the JSON has another shape",
+        Category::Syntax => "it is not valid JSON",
+        Category::Data => "the JSON does not have the expected form",
     };
     match (json.line(), json.column()) {
         (0, _) => reason.into(),

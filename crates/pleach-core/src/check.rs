@@ -52,7 +52,8 @@ impl Location<'_> {
         }
     }
 
-    /// Returns the location or one that contains it, at most three steps from the root: a path of 128 steps is unreadable.
+    /// Returns the location or an enclosing one, at most three steps from the root, because a path of 128 steps is
+    /// unreadable.
     fn nearby(&self) -> &Self {
         match self {
             Self::Key(outer, _) | Self::Index(outer, _) if self.level() > 3 => outer.nearby(),
@@ -77,7 +78,7 @@ fn map(location: &Location<'_>, map: &Map, depth: usize) -> Result<(), Unstorabl
     })
 }
 
-/// Returns the depth one level below `depth`, if that is allowed.
+/// Returns the depth one level below `depth`, if that depth is allowed.
 fn deeper(location: &Location<'_>, depth: usize) -> Result<usize, Unstorable> {
     match depth {
         ..DEEPEST => Ok(depth + 1),
@@ -100,7 +101,7 @@ fn value(location: &Location<'_>, checked: &Value, depth: usize) -> Result<(), U
 /// Checks a JSON value; `field` names it in the error.
 ///
 /// # Errors
-/// [`Unstorable`] when a string or a key contains U+0000, or when values nest more than 127 levels deep.
+/// [`Unstorable`] if a string or a key contains U+0000, or if values nest more than 127 levels deep.
 pub fn check_storable(field: &str, checked: &Value) -> Result<(), Unstorable> {
     value(&Location::Root(field), checked, 0)
 }
@@ -108,26 +109,27 @@ pub fn check_storable(field: &str, checked: &Value) -> Result<(), Unstorable> {
 /// Checks a state or another map; `field` names it in the error.
 ///
 /// # Errors
-/// [`Unstorable`] when a string or a key contains U+0000, or when values nest more than 127 levels deep.
+/// [`Unstorable`] if a string or a key contains U+0000, or if values nest more than 127 levels deep.
 pub fn check_map(field: &str, checked: &Map) -> Result<(), Unstorable> {
     map(&Location::Root(field), checked, 0)
 }
 
 impl Unstorable {
-    /// Returns whether the fault is the depth.
+    /// Returns `true` if the value was refused because it nests too deep.
     #[must_use]
     pub fn is_too_deep(&self) -> bool {
         self.reason == DEEP
     }
 }
 
-/// Checks the state operations of an event. They are not in its JSON, so no other check sees them before they are applied.
+/// Checks the state operations of an event. They are not part of its JSON, so no other check sees them before they are
+/// applied.
 pub(crate) fn check_ops(event: &Event) -> Result<(), Unstorable> {
     let ops = event.actions().state_ops();
     if ops.is_empty() {
         return Ok(());
     }
-    // The value is inside of the event, its actions, the delta and perhaps a list.
+    // The value is enclosed by the event, its actions, the delta and possibly a list.
     let mut deep = ops
         .iter()
         .filter(|(_, ops)| !ops.iter().flat_map(StateOp::values).all(|value| nests_within(value, DEEPEST - 4)));
@@ -139,7 +141,7 @@ pub(crate) fn check_ops(event: &Event) -> Result<(), Unstorable> {
 /// Checks all values of an event.
 ///
 /// # Errors
-/// [`Unstorable`] when a string or a key contains U+0000, or when values nest more than 127 levels deep.
+/// [`Unstorable`] if a string or a key contains U+0000, or if values nest more than 127 levels deep.
 pub fn check_event(event: &Event) -> Result<(), Unstorable> {
     check_ops(event)?;
     if event.passes(&Clean) {
@@ -153,13 +155,13 @@ pub fn check_event(event: &Event) -> Result<(), Unstorable> {
 /// `field` names the value in the error; it may be empty.
 ///
 /// # Errors
-/// [`Unstorable`] when a string or a key contains U+0000, or when values nest more than 127 levels deep.
+/// [`Unstorable`] if a string or a key contains U+0000, or if values nest more than 127 levels deep.
 pub fn to_storable_json<T: Serialize + ?Sized>(field: &str, value: &T) -> Result<String, Unstorable> {
     let bytes = write_checked(field, value, Vec::with_capacity(512))?;
     Ok(String::from_utf8(bytes).expect("JSON text is UTF-8"))
 }
 
-/// Whether [`to_storable_json`] writes the value. Nothing is allocated.
+/// Returns `true` if [`to_storable_json`] can write the value. Nothing is allocated.
 pub(crate) fn is_storable<T: Serialize + ?Sized>(value: &T) -> bool {
     write_checked("", value, io::sink()).is_ok()
 }
@@ -176,7 +178,7 @@ where
     }
 }
 
-/// Finds the location of a fault. Slow, and called only when there is one.
+/// Finds the location of a fault. It is slow, and called only if there is one.
 pub(crate) fn find<T: Serialize + ?Sized>(field: &str, wrong: &T) -> Unstorable {
     let location = Location::Root(field);
     let json = wrong.serialize(Limited { inner: serde_json::value::Serializer, budget: DepthBudget::CUT });
@@ -184,7 +186,7 @@ pub(crate) fn find<T: Serialize + ?Sized>(field: &str, wrong: &T) -> Unstorable 
     found.unwrap_or_else(|| Unstorable { field: field.to_owned(), reason: "the value has no JSON form" })
 }
 
-/// serde_json's compact form, except that U+0000 and too deep nesting are errors.
+/// A formatter for serde_json's compact form that refuses U+0000 and nesting that is too deep.
 struct Refuse {
     depth: usize,
 }
@@ -260,9 +262,9 @@ mod tests {
         }
     }
 
-    /// serde_json reads 127 levels, so that is the most that may be written.
+    /// serde_json reads 127 levels, so no more may be written.
     #[test]
-    fn too_deep_a_nesting_is_refused_by_name() {
+    fn nesting_that_is_too_deep_is_refused_by_name() {
         let nested = |levels| (0..levels).fold(json!(1), |inner, _| json!([inner]));
         // The event, its actions and the delta are three levels around the value.
         let at_most = Event::new().with_state("deep", nested(124));

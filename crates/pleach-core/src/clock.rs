@@ -8,9 +8,9 @@ use uuid::Uuid;
 
 use crate::BoxFuture;
 
-/// Provides the time and timers. All code of pleach takes both from a `Clock`, so tests control them.
+/// The source of time and timers. All code of pleach uses a `Clock` for both, so that tests can control them.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
-    /// Returns the time now, in seconds since 1970-01-01 UTC.
+    /// Returns the current time, in seconds since 1970-01-01 UTC.
     fn now(&self) -> f64;
 
     /// Completes after `duration`.
@@ -27,7 +27,7 @@ impl<C: Clock + ?Sized> Clock for Arc<C> {
     }
 }
 
-/// Makes ids and random numbers.
+/// The source of ids and random numbers.
 pub trait IdGen: fmt::Debug + Send + Sync + 'static {
     /// Returns a new random UUID (version 4).
     fn uuid(&self) -> Uuid;
@@ -66,8 +66,9 @@ impl IdGen for RandomIds {
 
 /// Rounds seconds since the epoch to whole microseconds as Python's `datetime` does.
 ///
-/// The fraction is multiplied by a million as an `f64` and rounded half to even; decimal text is never involved, or the
-/// last digit would differ from what google-adk stores. Values outside the range of `i64` saturate, NaN becomes 0.
+/// The fraction is multiplied by a million as an `f64` and rounded half to even. No decimal text is involved, because
+/// the last digit could then differ from what google-adk stores. Values outside the range of `i64` saturate, and NaN
+/// becomes 0.
 // S49
 pub fn micros(seconds: f64) -> i64 {
     let whole = seconds as i64;
@@ -75,18 +76,20 @@ pub fn micros(seconds: f64) -> i64 {
     whole.saturating_mul(1_000_000).saturating_add(fraction as i64)
 }
 
-/// Turns whole microseconds since the epoch back into seconds.
+/// Converts whole microseconds since the epoch to seconds.
 // S49
 pub fn seconds(micros: i64) -> f64 {
     micros as f64 / 1e6
 }
 
-/// The first time, in seconds since the epoch, from which an `f64` cannot distinguish every microsecond: in the year 2242.
+/// The time, in seconds since the epoch, from which an `f64` can no longer distinguish every microsecond: in the year
+/// 2242.
 pub const DISTINCT_TIMES: f64 = 8_589_934_592.0;
 
-/// Returns the earliest time after `time` that storage distinguishes from it, in seconds since the epoch.
+/// Returns the earliest time after `time` that storage can distinguish from it, in seconds since the epoch.
 ///
-/// That is the next whole microsecond, and from [`DISTINCT_TIMES`] on the next whole second, which is exact in every unit.
+/// This is the next whole microsecond, or from [`DISTINCT_TIMES`] on the next whole second, which is exact in every
+/// unit.
 // S48
 pub fn next_time(time: f64) -> f64 {
     if time < DISTINCT_TIMES {
@@ -99,7 +102,7 @@ pub fn next_time(time: f64) -> f64 {
 mod tests {
     use super::{DISTINCT_TIMES, IdGen, RandomIds, micros, next_time, seconds};
 
-    // S48: whatever the time, the next one is another in every unit that a backend compares.
+    // S48: for any time, the next time differs in every unit that a backend compares.
     #[test]
     fn s48_the_next_time_is_later_in_every_unit() {
         for start in

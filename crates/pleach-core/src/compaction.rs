@@ -6,14 +6,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::Content;
 use crate::json::json_object;
 
-/// Replaces the events of a time span by a summary when prompts are built.
+/// A summary that replaces the events of a time span when prompts are built.
 ///
 /// ADK: `EventCompaction`
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EventCompaction {
-    /// Time of the first summarised event, in seconds since the epoch.
+    /// The time of the first summarised event, in seconds since the epoch.
     pub start_timestamp: f64,
-    /// Time of the last summarised event, in seconds since the epoch.
+    /// The time of the last summarised event, in seconds since the epoch.
     pub end_timestamp: f64,
     /// The summary.
     pub compacted_content: Content,
@@ -30,7 +30,7 @@ impl Serialize for EventCompaction {
 }
 
 json_object! {
-    /// An [`EventCompaction`] as it is read, before the check that it is whole.
+    /// An [`EventCompaction`] as read, before the check that no field is missing.
     struct Document refuse as "EventCompaction" {
         /// See [`EventCompaction::start_timestamp`].
         start_timestamp: Option<f64> = "start_timestamp" | "startTimestamp",

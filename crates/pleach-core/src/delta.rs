@@ -6,17 +6,17 @@ use serde_json::Value;
 use crate::Map;
 use crate::scope::Scope;
 
-/// A delta split by scope; keys have no prefix.
+/// A delta split by scope, with keys that have no prefix.
 // S11
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScopedDelta {
-    /// For all users and sessions of the app.
+    /// The part for all users and sessions of the app.
     pub app: Map,
-    /// For all sessions of the user.
+    /// The part for all sessions of the user.
     pub user: Map,
-    /// For this session.
+    /// The part for this session.
     pub session: Map,
-    /// For this invocation; never stored.
+    /// The part for this invocation, which is never stored.
     pub temp: Map,
 }
 
@@ -26,7 +26,7 @@ pub fn split_delta(delta: Map) -> ScopedDelta {
     for (key, value) in delta {
         let (scope, rest) = Scope::split(&key);
         let part = match scope {
-            // A session key has no prefix, so it is moved, not copied.
+            // A session key has no prefix, so it is moved instead of copied.
             Scope::Session => {
                 split.session.insert(key, value);
                 continue;
@@ -40,9 +40,9 @@ pub fn split_delta(delta: Map) -> ScopedDelta {
     split
 }
 
-/// Merges the view that a session shows: its own state with the app's and the user's keys under their prefixes.
+/// Builds the view that a session shows: its own state, and the app's and the user's keys under their prefixes.
 ///
-/// When a stored session key looks like a prefixed one, the app's or user's value wins.
+/// If a stored session key looks like a prefixed key, the app's or user's value wins.
 // S20
 pub fn merge_view(session: Map, app: &Map, user: &Map) -> Map {
     let mut view = session;
@@ -54,7 +54,7 @@ pub fn merge_view(session: Map, app: &Map, user: &Map) -> Map {
     view
 }
 
-/// Applies a delta: each key replaces the whole value, `null` is a value like any other.
+/// Applies a delta. Each key replaces the whole value, and `null` is a value like any other.
 // S12
 pub fn apply(base: &mut Map, delta: &Map) {
     for (key, value) in delta {
@@ -62,7 +62,7 @@ pub fn apply(base: &mut Map, delta: &Map) {
     }
 }
 
-/// Sets one key, copying its name only when it is new.
+/// Sets a key, copying its name only if it is new.
 pub(crate) fn put(base: &mut Map, key: &str, value: Value) {
     match base.get_mut(key) {
         Some(slot) => *slot = value,
@@ -72,7 +72,7 @@ pub(crate) fn put(base: &mut Map, key: &str, value: Value) {
     }
 }
 
-/// Removes the `temp:` keys, prefix and all, from a delta and returns them; `None` when there are none.
+/// Removes the `temp:` keys from a delta and returns them with their prefix; `None` if there are none.
 // S14
 pub fn take_temp(delta: &mut Map) -> Option<Map> {
     let is_temp = |key: &str| Scope::split(key).0 == Scope::Temp;

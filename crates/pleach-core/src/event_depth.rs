@@ -1,4 +1,4 @@
-//! Finds events that nest too deep before anything copies, compares or drops them.
+//! Finding events that nest too deep before anything copies, compares or drops them.
 
 use std::sync::Arc;
 
@@ -8,21 +8,21 @@ use crate::depth::{bounded, discard, fits};
 use crate::quick_check::{Depth, QUICK, QuickCheck as _};
 use crate::{Content, Event, Map, StateOp, Unstorable};
 
-/// Refuses an event whose values nest more than 127 levels deep. Such an event is freed level by level where possible, else
-/// passed to [`discard`], and a new one is left in its place.
+/// Refuses an event whose values nest more than 127 levels deep. It is freed level by level if possible, otherwise
+/// passed to [`discard`]; a new event takes its place.
 ///
-/// For callers that get an event from a program. Most events pass a quick check that serialises nothing.
+/// For callers that receive an event from a program. Most events pass a quick check that serialises nothing.
 ///
 /// # Errors
-/// [`Unstorable`], which names the value.
+/// [`Unstorable`], naming the value.
 pub fn bound_event(event: &mut Event) -> Result<(), Unstorable> {
     check_ops(event).and_then(|()| check(event)).inspect_err(|_| free(std::mem::take(event)))
 }
 
-/// Refuses a message and changes of state that nest too deep for their event, like [`bound_event`], and leaves neither.
+/// Like [`bound_event`], refuses a message and state changes that nest too deep for their event. Both are then empty.
 ///
 /// # Errors
-/// [`Unstorable`], which names the value.
+/// [`Unstorable`], naming the value.
 pub fn bound_message(message: &mut Option<Content>, state: &mut Map) -> Result<(), Unstorable> {
     if message.as_ref().is_none_or(|message| message.passes(&Depth)) && Depth.members(state, QUICK) {
         return Ok(());
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn c3_events_deeper_than_a_reader_goes_are_refused_by_name_and_freed() {
+    fn events_that_are_too_deep_to_be_read_are_refused_by_name_and_freed() {
         for levels in [127, 10_000, 100_000] {
             for (mut event, field) in events(levels) {
                 let fault = bound_event(&mut event).unwrap_err();
@@ -96,9 +96,9 @@ mod tests {
         }
     }
 
-    /// What passes here is not refused by a store for its depth.
+    /// A store does not refuse an event for its depth if it passes here.
     #[test]
-    fn c3_the_limit_is_that_of_the_stores() {
+    fn the_limit_is_the_same_as_in_stores() {
         for levels in 118..130 {
             for (mut event, _) in events(levels) {
                 let mut stored = event.clone();

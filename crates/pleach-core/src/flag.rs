@@ -1,8 +1,8 @@
-//! Flags in other words.
+//! Flags written as other words.
 
 use serde_json::Value;
 
-/// Reads a flag: from a flag, 0 or 1, or a word such as `yes` and `off`.
+/// Reads a flag from a boolean, from 0 or 1, or from a word such as `yes` or `off`.
 #[must_use]
 pub fn to_bool(value: &Value) -> Option<bool> {
     let word = match value {

@@ -1,4 +1,4 @@
-//! JSON that other programs wrote: repairs what their writers allow and Rust's strings, or a store, do not.
+//! JSON that other programs wrote: repairs of things that their writers allow, but Rust's strings or a store do not.
 //!
 //! This module repairs texts and numbers. It does not repair structure: a missing bracket stays an error.
 
@@ -7,13 +7,13 @@ use std::borrow::Cow;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Replaces a character that cannot be kept.
+/// The replacement for a character that cannot be kept.
 const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
 
 /// Reads JSON that another program wrote, with the repairs of [`mend_json`].
 ///
 /// # Errors
-/// The text is no JSON, or not that of a `T`.
+/// Fails if the text is not JSON, or not the JSON of a `T`.
 pub fn read_foreign_json<T: DeserializeOwned>(text: &[u8]) -> serde_json::Result<T> {
     serde_json::from_slice(&mend_json(text))
 }
@@ -29,16 +29,16 @@ pub fn read_foreign_json<T: DeserializeOwned>(text: &[u8]) -> serde_json::Result
 /// | `NaN`, `Infinity`, `-Infinity` | `null` |
 /// | a number beyond the range of 64-bit floats, `1e999` | the same digits as a string |
 ///
-/// Text that needs no repair is returned as it is. An integer that a float can hold approximately is left alone; see
+/// Text that needs no repair is returned unchanged. An integer that a float can hold approximately is not changed; see
 /// [`big_integers_as_strings`].
 #[must_use]
 pub fn mend_json(text: &[u8]) -> Cow<'_, [u8]> {
     mend(text, is_out_of_range)
 }
 
-/// Reads a text that may be JSON, with the repairs of [`big_integers_as_strings`]; `None` for another text.
+/// Reads a text that may be JSON, with the repairs of [`big_integers_as_strings`]; `None` for any other text.
 ///
-/// A word in place of a number, such as `NaN`, is no JSON where it is the whole text.
+/// A word in place of a number, such as `NaN`, is not JSON if it is the whole text.
 #[must_use]
 pub fn json_of_foreign_text(text: &[u8]) -> Option<Value> {
     let value: Value = serde_json::from_slice(&big_integers_as_strings(text)).ok()?;
@@ -46,8 +46,8 @@ pub fn json_of_foreign_text(text: &[u8]) -> Option<Value> {
     (!is_word).then_some(value)
 }
 
-/// Does what [`mend_json`] does, and writes each integer that does not fit into 64 bits as a string of its digits, so
-/// that no digit is lost.
+/// Repairs JSON text like [`mend_json`], and also writes each integer that does not fit into 64 bits as a string of its
+/// digits, so that no digit is lost.
 #[must_use]
 pub fn big_integers_as_strings(text: &[u8]) -> Cow<'_, [u8]> {
     mend(text, |number| is_big_integer(number) || is_out_of_range(number))
@@ -63,12 +63,12 @@ fn mend(text: &[u8], is_written_as_string: impl Fn(&str) -> bool) -> Cow<'_, [u8
     }
 }
 
-/// Copies a text piece by piece, from its first repair on.
+/// Copies a text piece by piece, starting at its first repair.
 struct Mender<'a> {
     text: &'a str,
-    /// Where the scan is.
+    /// The position of the scan.
     at: usize,
-    /// The start of the text that is not copied yet.
+    /// The start of the text that has not been copied yet.
     kept: usize,
     mended: Option<String>,
 }
@@ -78,13 +78,13 @@ impl<'a> Mender<'a> {
         Self { text, at: 0, kept: 0, mended: None }
     }
 
-    /// Returns the repaired text; `None` when there is nothing to repair.
+    /// Returns the repaired text; `None` if there is nothing to repair.
     fn run(mut self, is_written_as_string: impl Fn(&str) -> bool) -> Option<String> {
         while let Some(byte) = self.byte(0) {
             match byte {
                 b'"' => self.string(),
                 b'-' | b'0'..=b'9' | b'N' | b'I' => self.word(&is_written_as_string),
-                // `true`, `false` and `null`, so that none of their letters begins a word.
+                // Skips `true`, `false` and `null`, so that none of their letters is taken for the start of a word.
                 b'a'..=b'z' => self.at += self.rest().bytes().take_while(u8::is_ascii_alphanumeric).count(),
                 _ => self.at += 1,
             }
@@ -141,12 +141,12 @@ impl<'a> Mender<'a> {
             }
             Some(0xd800..=0xdfff) => self.replace_by_char(6, REPLACEMENT),
             Some(_) => self.at += 6,
-            // Any character may follow the backslash; the scan continues at a character boundary.
+            // Any character may follow the backslash, so continue at a character boundary.
             None => self.at += 1 + self.rest().chars().nth(1).map_or(0, char::len_utf8),
         }
     }
 
-    /// A number, or what Python and JavaScript write for one that is none.
+    /// Handles a number, or a word that Python or JavaScript writes for a value that is not a number.
     fn word(&mut self, is_written_as_string: &impl Fn(&str) -> bool) {
         let is_inside = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
         let word = &self.rest()[..self.rest().bytes().take_while(is_inside).count()];
@@ -161,10 +161,10 @@ impl<'a> Mender<'a> {
     }
 }
 
-/// Returns the code unit of the escape, `\u` and four digits, that the text begins with.
+/// Returns the code unit of the escape (`\u` and four digits) at the start of the text.
 fn unicode_escape(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
-    // `from_str_radix` takes a sign, JSON does not.
+    // `from_str_radix` accepts a sign, JSON does not.
     digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then(|| u16::from_str_radix(digits, 16).ok())?
 }
 
@@ -172,7 +172,7 @@ fn is_out_of_range(number: &str) -> bool {
     is_number(number) && number.parse::<f64>().is_ok_and(f64::is_infinite)
 }
 
-/// Whether a text is an integer, as JSON writes it, that does not fit into 64 bits.
+/// Returns `true` if a text is an integer, as JSON writes it, that does not fit into 64 bits.
 #[must_use]
 pub fn is_big_integer(number: &str) -> bool {
     let digits = number.strip_prefix('-').unwrap_or(number);
@@ -180,7 +180,7 @@ pub fn is_big_integer(number: &str) -> bool {
     is_integer && number.parse::<i64>().is_err() && number.parse::<u64>().is_err()
 }
 
-/// Whether a word may be a JSON number; `parse` reads `inf` and `nan`, too.
+/// Returns `true` if a word may be a JSON number; `parse` also reads `inf` and `nan`.
 fn is_number(word: &str) -> bool {
     word.strip_prefix('-').unwrap_or(word).starts_with(|first: char| first.is_ascii_digit())
 }
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn an_escaped_backslash_begins_no_escape() {
+    fn an_escaped_backslash_does_not_begin_an_escape() {
         check(r#"["\\ud83d", "\\\ud83d"]"#, "[\"\\\\ud83d\", \"\\\\\u{fffd}\"]");
         check(r#"["\\u0000 \" \ud83"]"#, r#"["\\u0000 \" \ud83"]"#);
         check("[\"\\ü\"]", "[\"\\ü\"]");
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_are_none_are_null_and_those_out_of_range_are_strings() {
+    fn nan_and_infinity_are_null_and_numbers_out_of_range_are_strings() {
         check("[NaN, Infinity, -Infinity, true, null]", "[null, null, null, true, null]");
         check("[\"NaN\", 1e999, -1e999, 1e308]", "[\"NaN\", \"1e999\", \"-1e999\", 1e308]");
         let big = "9".repeat(401);
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_may_be_json_is_one_or_none() {
+    fn a_text_that_may_be_json_is_a_value_or_none() {
         for (text, expected) in [
             ("{\"a\": NaN, \"b\": \"x\ny\"}", Some(json!({"a": null, "b": "x\ny"}))),
             (" null ", Some(json!(null))),
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_utf8_are_replaced() {
+    fn bytes_that_are_not_utf8_are_replaced() {
         let read: Value = read_foreign_json(b"{\"a\": \"x\xff\"}").unwrap();
         assert_eq!(read, json!({"a": "x\u{fffd}"}));
     }

@@ -24,7 +24,7 @@ macro_rules! text_id {
                 self.0.as_str()
             }
 
-            /// Returns whether the id is the empty text.
+            /// Returns `true` if the id is the empty text.
             pub fn is_empty(&self) -> bool {
                 self.0.is_empty()
             }
@@ -105,24 +105,24 @@ macro_rules! text_id {
 }
 
 text_id! {
-    /// Names an application: the first part of a session's identity. Cloning is cheap.
+    /// The name of an application: the first part of a session's identity. Cloning is cheap.
     AppName
 }
 text_id! {
-    /// Names a user of an application: the second part of a session's identity. Cloning is cheap.
+    /// The id of a user of an application: the second part of a session's identity. Cloning is cheap.
     UserId
 }
 text_id! {
-    /// Names a session of one user: the third part of a session's identity. Cloning is cheap.
+    /// The id of a session of one user: the third part of a session's identity. Cloning is cheap.
     SessionId
 }
 text_id! {
-    /// Names one user turn; all its events share it. Cloning is cheap.
+    /// The id of an invocation; all its events have it. Cloning is cheap.
     InvocationId
 }
 
 impl InvocationId {
-    /// Makes the id of a new invocation: `e-` and the UUID. ADK: `new_invocation_context_id`.
+    /// Creates the id of a new invocation: `e-` and the UUID. ADK: `new_invocation_context_id`.
     #[must_use]
     pub fn of_uuid(uuid: Uuid) -> Self {
         let mut text = String::with_capacity(2 + Hyphenated::LENGTH);
@@ -138,16 +138,16 @@ impl InvocationId {
 // S1
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SessionKey {
-    /// The application.
+    /// The name of the application.
     pub app_name: AppName,
-    /// The user within the application.
+    /// The id of the user within the application.
     pub user_id: UserId,
-    /// The session within the user.
+    /// The id of the session within the user.
     pub session_id: SessionId,
 }
 
 impl SessionKey {
-    /// Makes a key from its parts.
+    /// Creates a key from its parts.
     pub fn new(app_name: impl Into<AppName>, user_id: impl Into<UserId>, session_id: impl Into<SessionId>) -> Self {
         Self { app_name: app_name.into(), user_id: user_id.into(), session_id: session_id.into() }
     }
@@ -159,10 +159,10 @@ impl fmt::Display for SessionKey {
     }
 }
 
-/// Names one event; usually a random UUID, any text when read from elsewhere.
+/// The id of an event: usually a random UUID, but any text when read from elsewhere.
 ///
 /// A UUID is stored as its 16 bytes and formatted only when needed. Ids are compared, ordered and hashed by their text,
-/// however they were made.
+/// however they were created.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct EventId(Repr);
 
@@ -176,7 +176,7 @@ enum Repr {
 impl Hash for Repr {
     fn hash<H: Hasher>(&self, state: &mut H) {
         match self {
-            // Nearly all ids, and as one number a hasher takes them in one step.
+            // Nearly all ids are UUIDs, and a hasher takes in a single number in one step.
             Self::Uuid(uuid) => state.write_u128(uuid.as_u128()),
             Self::Text(text) => text.hash(state),
         }
@@ -184,7 +184,7 @@ impl Hash for Repr {
 }
 
 impl EventId {
-    /// Returns whether this is the empty text: an event that is not complete yet.
+    /// Returns `true` if the id is the empty text, because the event is not complete yet.
     pub fn is_empty(&self) -> bool {
         matches!(&self.0, Repr::Text(text) if text.is_empty())
     }
@@ -213,7 +213,8 @@ impl EventId {
             return None;
         }
         let uuid = Uuid::try_parse(text).ok()?;
-        // `try_parse` is lenient about case; only the canonical form may be compacted, or the text would change.
+        // `try_parse` accepts any case, but only the canonical form may be stored as a UUID, because otherwise the text
+        // would change.
         let mut buffer = Uuid::encode_buffer();
         (uuid.hyphenated().encode_lower(&mut buffer) == text).then_some(uuid)
     }
@@ -276,7 +277,7 @@ impl PartialOrd for EventId {
 impl Ord for EventId {
     fn cmp(&self, other: &Self) -> Ordering {
         match (&self.0, &other.0) {
-            // The bytes of two UUIDs sort as their lower-case texts do.
+            // The bytes of two UUIDs sort like their lower-case texts.
             (Repr::Uuid(ours), Repr::Uuid(theirs)) => ours.cmp(theirs),
             _ => self.with_str(|ours| other.with_str(|theirs| ours.cmp(theirs))),
         }

@@ -1,7 +1,8 @@
-//! The JSON conventions of every type that the framework owns.
+//! The JSON conventions of all types that the framework owns.
 //!
-//! Written: snake_case names in google-adk's field order, absent fields left out. Read: snake_case and camelCase freely
-//! mixed; the camelCase one wins when both are present. serde's derive cannot express that, and its `flatten` buffers.
+//! Written JSON has snake_case names in google-adk's field order, and absent fields are left out. When read, snake_case
+//! and camelCase may be mixed; if both spellings of a name are present, the camelCase one wins. serde's derive cannot
+//! express that, and its `flatten` buffers.
 // R102, S45
 
 use std::fmt;
@@ -13,7 +14,7 @@ use serde::{Serialize, Serializer};
 /// The reserved newtype name under which [`FieldName`] reaches the camelCase adaptor.
 pub(crate) const FIELD: &str = "$pleach::Field";
 
-/// A framework field used as a key of a serialised *map*: objects that also carry unknown keys cannot be written as a
+/// A framework field used as a key of a serialised *map*. An object that also has unknown keys cannot be written as a
 /// struct, and the adaptor must still distinguish the two kinds of keys.
 pub(crate) struct FieldName<'a>(pub(crate) &'a str);
 
@@ -23,12 +24,13 @@ impl Serialize for FieldName<'_> {
     }
 }
 
-/// The fields of one object, found by name.
+/// The fields of an object, found by name.
 pub(crate) trait Fields: Copy {
-    /// Finds a field by either spelling; the flag is true for a camelCase spelling that differs from the snake_case one.
+    /// Finds a field by either spelling. The flag is true for a camelCase spelling that differs from the snake_case
+    /// one.
     fn find(name: &str) -> Option<(Self, bool)>;
 
-    /// A number below 64, different for each field.
+    /// Returns a number below 64, different for each field.
     fn bit(self) -> u32;
 }
 
@@ -61,12 +63,12 @@ impl<'de, F: Fields> Deserialize<'de> for Key<F> {
     }
 }
 
-/// Records which fields came in camelCase, so that a snake_case twin does not overwrite them.
+/// The fields that came in camelCase, so that a snake_case twin does not overwrite them.
 #[derive(Default)]
 pub(crate) struct Seen(u64);
 
 impl Seen {
-    /// Returns whether to use the value that follows.
+    /// Returns `true` if the value that follows is to be used.
     pub(crate) fn accepts<F: Fields>(&mut self, field: F, camel: bool) -> bool {
         let mask = 1 << field.bit();
         if camel {
@@ -76,7 +78,7 @@ impl Seen {
     }
 }
 
-/// Reads the value of the field `name`; an error names the field.
+/// Reads the value of the field `name`. An error names the field.
 pub(crate) fn value<'de, T, A>(map: &mut A, name: &str) -> Result<T, A::Error>
 where
     T: Deserialize<'de>,
@@ -95,7 +97,7 @@ pub(crate) fn within<E: de::Error>(name: &str, error: &E) -> E {
     E::custom(format_args!("{name}: {error}"))
 }
 
-/// The error for a key that google-adk refuses too.
+/// Creates the error for a key that google-adk refuses as well.
 pub(crate) fn unknown<E: de::Error>(name: &str, owner: &str) -> E {
     E::custom(format_args!("unknown field `{name}` in {owner}"))
 }
@@ -123,7 +125,7 @@ where
     deserializer.deserialize_str(TextVisitor(PhantomData))
 }
 
-/// Returns whether a field is written at all: only `None` is left out, never `false`, `0`, `""` or `[]`.
+/// Whether a field is written: only `None` is left out, never `false`, `0`, `""` or `[]`.
 // S42
 pub(crate) trait Present {
     fn is_present(&self) -> bool {
@@ -167,8 +169,8 @@ macro_rules! json_fields {
 
 /// Declares a struct with the JSON conventions of this module.
 ///
-/// `keep` adds a public field `extra` for unknown keys, which are written back untouched; `refuse as "Name"` makes
-/// them an error that names the object so.
+/// `keep` adds a public field `extra` for unknown keys, which are written back unchanged. `refuse as "Name"` makes
+/// unknown keys an error in which the object is called `Name`.
 macro_rules! json_object {
     (
         $(#[$doc:meta])*
@@ -180,7 +182,7 @@ macro_rules! json_object {
         #[derive(Clone, Debug, Default, PartialEq)]
         $vis struct $object {
             $($(#[$field_doc])* pub $name: $type,)+
-            /// Keys this version does not know; kept as read and written back untouched.
+            /// Keys that this version does not know; they are kept as read and written back unchanged.
             pub extra: Option<Box<$crate::Map>>,
         }
 

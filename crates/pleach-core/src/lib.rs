@@ -1,8 +1,8 @@
 //! Plain data and pure rules of the pleach agent runtime.
 //!
-//! This crate owns the record of a run ([`Event`], [`EventActions`], [`Content`]), the session it is kept in
-//! ([`Session`], [`Scope`]), the names by which everything is found again ([`NodePath`], [`Branch`], the ids) and the
-//! JSON of all of them. It starts no task, reads no clock and does no I/O: time and ids come in through [`Clock`] and
+//! This crate owns the record of a run ([`Event`], [`EventActions`], [`Content`]), the session that stores it
+//! ([`Session`], [`Scope`]), the names that identify things in it ([`NodePath`], [`Branch`], the ids), and the JSON of
+//! all of them. It starts no task, reads no clock and does no I/O: time and ids come in through [`Clock`] and
 //! [`IdGen`].
 
 mod actions;
@@ -80,7 +80,7 @@ pub use signal::KEPT_SIGNAL;
 pub use state_op::{StateOp, StateOpError, StateOps, is_same_number};
 pub use uuid::Uuid;
 
-/// A JSON object; its keys are kept sorted.
+/// A JSON object, whose keys are kept sorted.
 pub type Map = serde_json::Map<String, serde_json::Value>;
 
 /// A boxed future that can move between threads.

@@ -1,4 +1,4 @@
-//! U+0000 in texts of other programs: no store takes it, so U+FFFD takes its place.
+//! Replacing U+0000 in texts of other programs: no store accepts it, so U+FFFD takes its place.
 
 use std::borrow::Cow;
 
@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use crate::Map;
 
-/// Replaces U+0000 by U+FFFD in every string and key of the value. Returns whether there was any.
+/// Replaces U+0000 by U+FFFD in every string and key of the value. Returns `true` if there was any.
 ///
-/// Where two keys become equal, one of their values is kept.
+/// If two keys become equal, one of their values is kept.
 pub fn replace_nul(value: &mut Value) -> bool {
     match value {
         Value::String(text) => replace_nul_in_text(text),
@@ -20,7 +20,7 @@ pub fn replace_nul(value: &mut Value) -> bool {
     }
 }
 
-/// Does what [`replace_nul`] does, for an object.
+/// Like [`replace_nul`], for an object.
 pub(crate) fn replace_nul_in_map(members: &mut Map) -> bool {
     let keys: Vec<String> = members.keys().filter(|key| key.contains('\0')).cloned().collect();
     for key in &keys {
@@ -31,7 +31,7 @@ pub(crate) fn replace_nul_in_map(members: &mut Map) -> bool {
     members.values_mut().fold(!keys.is_empty(), |found, member| found | replace_nul(member))
 }
 
-/// Replaces U+0000 by U+FFFD in a text. Returns whether there was any.
+/// Replaces U+0000 by U+FFFD in a text. Returns `true` if there was any.
 pub(crate) fn replace_nul_in_text(text: &mut String) -> bool {
     match without_nul(text) {
         Cow::Borrowed(_) => false,
@@ -45,15 +45,13 @@ pub(crate) fn replace_nul_in_text(text: &mut String) -> bool {
 /// Returns the text with U+FFFD for each U+0000.
 #[must_use]
 pub fn without_nul(text: &str) -> Cow<'_, str> {
-    match text.contains('\0') {
-        true => Cow::Owned(text.replace('\0', "\u{fffd}")),
-        false => Cow::Borrowed(text),
-    }
+    if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{fffd}")) } else { Cow::Borrowed(text) }
 }
 
-/// Replaces U+0000 by U+FFFD in every text and key of a value that is written to JSON and read back. Returns whether there was any.
+/// Replaces U+0000 by U+FFFD in every text and key of a value, which is written to JSON and read back. Returns `true`
+/// if there was any.
 ///
-/// Copies the value, so it is for those that a check has found to have one. A value without a JSON form stays as it is.
+/// The value is copied, so use this only after a check has found U+0000. A value without a JSON form is not changed.
 pub fn replace_nul_in<T: Serialize + DeserializeOwned>(value: &mut T) -> bool {
     let Ok(mut json) = serde_json::to_value(&*value) else { return false };
     let mended = replace_nul(&mut json).then(|| serde_json::from_value(json)).and_then(Result::ok);

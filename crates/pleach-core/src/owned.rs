@@ -1,4 +1,4 @@
-//! JSON documents that belong to the framework although no Rust type describes them.
+//! JSON documents that belong to the framework, although no Rust type describes them.
 
 use std::{fmt, mem};
 
@@ -12,18 +12,19 @@ use crate::json::FieldName;
 
 /// A JSON document whose keys are the framework's, for example usage metadata.
 ///
-/// Unlike user data (`Value` or [`Map`]), its keys are converted between casings: snake_case in memory and in stores,
-/// camelCase over HTTP.
+/// User data (`Value` or [`Map`]) keeps its keys, but the keys of this document are converted: snake_case in memory and
+/// in stores, camelCase over HTTP.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Owned(Value);
 
 /// The authentication that a tool needs: a scheme, a raw credential and the exchanged one.
 ///
-/// JSON: `{auth_scheme, raw_auth_credential, exchanged_auth_credential, credential_key}`, framework-owned keys as in
-/// [`Owned`], with two exceptions. The keys inside `auth_scheme` are OpenAPI's own and stay as they are; only `type` and
-/// `in` are kept as `type_` and `in_`, google-adk's names for them. Extra HTTP headers are user data.
+/// JSON: `{auth_scheme, raw_auth_credential, exchanged_auth_credential, credential_key}`. The keys belong to the
+/// framework, as in [`Owned`], with two exceptions. The keys inside `auth_scheme` are OpenAPI's own and are not
+/// changed; only `type` and `in` are stored as `type_` and `in_`, google-adk's names for them. Extra HTTP headers are
+/// user data.
 ///
-/// Debug output shows the kinds of scheme and credential, and no value.
+/// Debug output shows the kinds of scheme and credential, and no other value.
 ///
 /// ADK: `AuthConfig`
 // S43
@@ -33,7 +34,7 @@ pub struct AuthConfig(Value);
 impl fmt::Debug for AuthConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = |place: &str, name: &str| match self.get(place)?.get(name)?.as_str()? {
-            // Another value may be a secret in the wrong place.
+            // Any other value may be a secret in the wrong place.
             kind @ ("apiKey" | "http" | "oauth2" | "openIdConnect" | "serviceAccount") => Some(kind.to_owned()),
             _ => None,
         };
@@ -42,10 +43,10 @@ impl fmt::Debug for AuthConfig {
     }
 }
 
-/// A part of a credential: HTTP headers, an OAuth2 client with its tokens, a service account.
+/// A part of a credential: HTTP headers, an OAuth2 client with its tokens, or a service account.
 ///
-/// Framework-owned keys as in [`Owned`], except that extra HTTP headers are user data.
-/// Debug output never shows it.
+/// The keys belong to the framework, as in [`Owned`], except that extra HTTP headers are user data. Debug output never
+/// shows the document.
 #[derive(Clone, Default, PartialEq)]
 pub struct AuthDocument(Value);
 
@@ -58,18 +59,18 @@ impl fmt::Debug for AuthDocument {
 macro_rules! document {
     ($name:ident, $place:expr) => {
         impl $name {
-            /// Makes a document from JSON in either casing.
+            /// Creates a document from JSON in either casing.
             pub fn new(mut value: Value) -> Self {
                 to_snake(&mut value, $place);
                 Self(value)
             }
 
-            /// Returns the document, keys in snake_case.
+            /// Returns the document, with keys in snake_case.
             pub fn as_value(&self) -> &Value {
                 &self.0
             }
 
-            /// Returns the document by value, keys in snake_case.
+            /// Returns the document by value, with keys in snake_case.
             pub fn into_value(self) -> Value {
                 self.0
             }
@@ -107,13 +108,13 @@ document!(AuthDocument, KeyOwner::Auth);
 /// The owner of an object's keys, which decides whether they are renamed.
 #[derive(Clone, Copy, PartialEq)]
 enum KeyOwner {
-    /// The framework's, all the way down.
+    /// The framework owns the keys at every level.
     Framework,
-    /// The framework's auth models.
+    /// The framework's auth models own the keys.
     Auth,
-    /// OpenAPI's.
+    /// OpenAPI owns the keys.
     Scheme,
-    /// The user's, all the way down.
+    /// The user owns the keys at every level.
     User,
 }
 
@@ -127,7 +128,7 @@ impl KeyOwner {
         }
     }
 
-    /// Returns whether the member `key` (snake_case) has another name in camelCase.
+    /// Returns `true` if the member `key` (snake_case) has another name in camelCase.
     fn renames(self, key: &str) -> bool {
         match self {
             Self::Framework | Self::Auth => true,
@@ -136,11 +137,11 @@ impl KeyOwner {
         }
     }
 
-    /// Returns the stored name of the member `key`, given in either casing; `None` when it needs no change.
+    /// Returns the stored name of the member `key`, which may be in either casing; `None` if it needs no change.
     fn kept_name(self, key: &str) -> Option<String> {
         match self {
             Self::Auth | Self::Scheme if key == "type" => Some("type_".to_owned()),
-            // Over HTTP it stays `in_`, as google-adk returns it once it has stored the event.
+            // Over HTTP the name stays `in_`, as google-adk returns it once it has stored the event.
             Self::Scheme if key == "in" => Some("in_".to_owned()),
             Self::Framework | Self::Auth => snake_key(key),
             Self::Scheme | Self::User => None,
@@ -160,12 +161,12 @@ fn to_snake(value: &mut Value, place: KeyOwner) {
 }
 
 fn map_to_snake(map: &mut Map, place: KeyOwner) {
-    // Usually no key is renamed; then the members are only visited.
+    // Usually no key is renamed, and the members are only visited.
     if map.keys().any(|key| place.kept_name(key).is_some()) {
         let (renamed, right): (Vec<_>, Vec<_>) =
             mem::take(map).into_iter().partition(|(key, _)| place.kept_name(key).is_some());
         map.extend(right);
-        // Last, because the camelCase member wins over its snake_case twin (S45).
+        // The renamed members come last, because a camelCase member wins over its snake_case twin (S45).
         map.extend(renamed.into_iter().map(|(key, value)| (place.kept_name(&key).unwrap_or(key), value)));
     }
     for (key, value) in map {
@@ -173,7 +174,7 @@ fn map_to_snake(map: &mut Map, place: KeyOwner) {
     }
 }
 
-/// Writes a document so that the camelCase adaptor sees which keys are the framework's.
+/// Writes a document so that the camelCase adaptor knows which keys are the framework's.
 struct View<'a>(&'a Value, KeyOwner);
 
 impl Serialize for View<'_> {
@@ -206,7 +207,6 @@ mod tests {
     use super::{AuthConfig, AuthDocument, Owned};
     use crate::to_camel;
 
-    /// Issue 10 D3.
     #[test]
     fn debug_output_of_an_auth_config_shows_no_value() {
         let raw = json!({"authType": "apiKey", "apiKey": "hush"});
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(Owned::new(json!({"aB": 1, "a_b": 2})).get("a_b"), Some(&json!(1)));
     }
 
-    // S43 and what google-adk 2.13.0 writes for the same configuration.
+    // S43, and the document that google-adk 2.13.0 writes for the same configuration.
     #[test]
     fn auth_schemes_keep_openapis_keys() {
         let flows = json!({"authorizationCode": {"tokenUrl": "http://b", "scopes": {"readAll": "x"}}});
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(to_camel(&AuthDocument::new(http.clone())).unwrap(), http);
     }
 
-    // S43: google-adk 2.13.0 stores these names, and reads no others back as it wrote them.
+    // S43: google-adk 2.13.0 stores these names, and does not read other names back as it wrote them.
     #[test]
     fn api_key_schemes_are_kept_under_google_adks_names() {
         let flows = json!({"implicit": {"scopes": {"in": "x"}}});

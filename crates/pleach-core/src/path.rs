@@ -8,22 +8,22 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::json::Present;
 use crate::text::Text;
 
-/// The path from the root to one run of a node, for example `triage@1/answer@2`.
+/// The path from the root to a run of a node, for example `triage@1/answer@2`.
 ///
-/// Segments are joined by `/`; each is `name@run_id`, split at its **last** `@`. The root path is empty. Relations
-/// between paths are by whole segments, never by text prefix. Cloning is cheap.
+/// Segments are joined by `/`. Each segment is `name@run_id`, split at its **last** `@`. The root path is empty.
+/// Relations between paths compare whole segments, never text prefixes. Cloning is cheap.
 ///
 /// ADK: `_NodePathBuilder`
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodePath(Text);
 
 impl NodePath {
-    /// Makes the empty path, the parent of all.
+    /// Creates the empty path, the parent of all paths.
     pub fn root() -> Self {
         Self::default()
     }
 
-    /// Makes the path of a child run. An empty `run_id` leaves the segment without `@`.
+    /// Creates the path of a child run. An empty `run_id` leaves the segment without `@`.
     pub fn child(&self, name: &str, run_id: &str) -> Self {
         let mut text = String::with_capacity(self.as_str().len() + name.len() + run_id.len() + 2);
         self.push_parent(&mut text);
@@ -35,7 +35,7 @@ impl NodePath {
         Self(text.into())
     }
 
-    /// Makes the path of a numbered child run, formatting into `buf` so that only the final text is allocated.
+    /// Creates the path of a numbered child run. It is formatted into `buf`, so that only the final text is allocated.
     pub fn child_in(&self, buf: &mut String, name: &str, run: u32) -> Self {
         buf.clear();
         self.push_parent(buf);
@@ -57,22 +57,22 @@ impl NodePath {
         self.0.as_str()
     }
 
-    /// Returns whether this is the empty path.
+    /// Returns `true` if this is the empty path.
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns whether this is the empty path.
+    /// Returns `true` if this is the empty path.
     pub fn is_empty(&self) -> bool {
         self.is_root()
     }
 
-    /// Iterates over the segments, from the root down.
+    /// Iterates over the segments, starting at the root.
     pub fn segments(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.as_str().split('/').filter(move |_| !self.is_root())
     }
 
-    /// Returns the last segment, run id and all; empty for the root.
+    /// Returns the last segment with its run id; empty for the root.
     pub fn leaf(&self) -> &str {
         let text = self.as_str();
         split_last(text, b'/').map_or(text, |(_, leaf)| leaf)
@@ -83,7 +83,7 @@ impl NodePath {
         split_segment(self.leaf()).0
     }
 
-    /// Returns the run id of the last segment, empty if it has none.
+    /// Returns the run id of the last segment; empty if there is none.
     pub fn run_id(&self) -> &str {
         split_segment(self.leaf()).1.unwrap_or("")
     }
@@ -93,29 +93,29 @@ impl NodePath {
         self.parent_str().map(Self::from)
     }
 
-    /// Returns the text of [`parent`](Self::parent) without making a path of it.
+    /// Returns the text of [`parent`](Self::parent) without creating a path.
     pub fn parent_str(&self) -> Option<&str> {
         split_last(self.as_str(), b'/').map(|(parent, _)| parent)
     }
 
-    /// Returns the run id of the parent's segment; `None` without a parent and for a parent without a run id.
+    /// Returns the run id of the parent's segment; `None` if there is no parent, or if the parent has no run id.
     pub fn parent_run_id(&self) -> Option<&str> {
         let parent = self.parent_str()?;
         let leaf = split_last(parent, b'/').map_or(parent, |(_, leaf)| leaf);
         split_segment(leaf).1
     }
 
-    /// Returns whether this path lies strictly below `other`.
+    /// Returns `true` if this path lies strictly below `other`.
     pub fn is_descendant_of(&self, other: &Self) -> bool {
         self.below(other).is_some()
     }
 
-    /// Returns whether this path is one segment longer than `other` and starts with it.
+    /// Returns `true` if this path is one segment longer than `other` and starts with it.
     pub fn is_direct_child_of(&self, other: &Self) -> bool {
         self.below(other).is_some_and(|rest| !rest.contains('/'))
     }
 
-    /// Returns what follows `other` and its slash, when this path lies strictly below it.
+    /// Returns the text after `other` and its slash, if this path lies strictly below `other`.
     pub fn below(&self, other: &Self) -> Option<&str> {
         if other.is_root() {
             return (!self.is_root()).then_some(self.as_str());
@@ -123,7 +123,7 @@ impl NodePath {
         self.as_str().strip_prefix(other.as_str())?.strip_prefix('/')
     }
 
-    /// Returns the path without run ids: the node's position in the graph.
+    /// Returns the path without run ids, which is the node's position in the graph.
     pub fn static_path(&self) -> String {
         let mut text = String::with_capacity(self.as_str().len());
         for (index, segment) in self.segments().enumerate() {
@@ -141,7 +141,7 @@ fn split_segment(segment: &str) -> (&str, Option<&str>) {
     split_last(segment, b'@').map_or((segment, None), |(name, run)| (name, Some(run)))
 }
 
-/// `rsplit_once` for short strings, faster than the standard one.
+/// Does the same as `rsplit_once`, which is slower for short strings.
 fn split_last(text: &str, at: u8) -> Option<(&str, &str)> {
     let place = text.bytes().rposition(|byte| byte == at)?;
     Some((&text[..place], &text[place + 1..]))
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(NodePath::root().child("wf", "1").as_str(), "wf@1");
     }
 
-    // R106: relations are by segment, never by text.
+    // R106: relations compare segments, never texts.
     #[test]
     fn relations_are_by_segment() {
         let wf = path("wf@1");

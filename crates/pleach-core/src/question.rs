@@ -9,16 +9,18 @@ use serde_json::Value;
 use crate::request_input::{REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT};
 use crate::{Event, FunctionCall, InvocationId, NodePath};
 
-/// The ids of a node's requests for confirmation start with this.
+/// Prefix of the ids of a node's requests for confirmation.
 pub const NODE_CONFIRMATION: &str = "wf_tool_confirmation:";
-/// How the ids of sleeps begin, which are questions to the clock. The path of the run and the number of the sleep follow.
+/// Prefix of the ids of sleeps, which are stored as questions to the clock. The run's path and the number of the sleep
+/// follow.
 pub const TIMER: &str = "pleach_timer:";
-/// How the ids of waits for a signal begin, which are questions to programs. The path of the run and the number of the wait follow.
+/// Prefix of the ids of waits for a signal, which are stored as questions to programs. The run's path and the number of
+/// the wait follow.
 pub const SIGNAL: &str = "pleach_signal:";
 
-/// One question an event asks, as the person who answers it sees it.
+/// A question that an event asks, as the person who answers it sees it.
 ///
-/// A question is identified by its invocation and its id. Its JSON has the names of the fields:
+/// A question is identified by its invocation and its id. Its JSON uses the names of the fields:
 ///
 /// ```json
 /// {"id": "manager", "kind": "user_input", "function": "adk_request_input", "message": "Refund 12?", "payload": null,
@@ -27,13 +29,13 @@ pub const SIGNAL: &str = "pleach_signal:";
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Question {
-    /// The id that the answer must name.
+    /// The id that the answer must have.
     pub id: String,
     /// The kind of answer that is expected.
     pub kind: QuestionKind,
-    /// The function whose call asks: a reserved one, or the long-running tool.
+    /// The name of the function whose call asks: a reserved function or the long-running tool.
     pub function: String,
-    /// The text of the question; may be empty. The name of the signal that a run waits for.
+    /// The text of the question, which may be empty. For a wait, the name of the signal.
     pub message: String,
     /// Data to show with the message; see [`QuestionKind`].
     #[serde(default)]
@@ -44,23 +46,24 @@ pub struct Question {
     /// The person or role that is asked; see [`RequestInput::assign_to`](crate::RequestInput::assign_to).
     #[serde(default)]
     pub assignee: Option<String>,
-    /// When it is answered for want of an answer, in seconds since the epoch. Left out of the JSON when there is none.
+    /// The time when the question is answered automatically if nobody has answered it, in seconds since the epoch. The
+    /// answer is then `default`, or null. Left out of the JSON if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<f64>,
-    /// The answer at the deadline. Left out of the JSON when there is none.
+    /// The answer that is used at the deadline. Left out of the JSON if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
-    /// The select to which it belongs. Questions of one run with the same value here are alternatives: an answer to one closes the others.
-    /// Left out of the JSON when there is none.
+    /// The select to which the question belongs. Questions of one run with the same value are alternatives: an answer
+    /// to one of them closes the others. Left out of the JSON if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub select: Option<String>,
-    /// The run that asks.
+    /// The path of the run that asks.
     pub node_path: NodePath,
-    /// The user turn that is interrupted.
+    /// The id of the invocation that waits.
     pub invocation_id: InvocationId,
-    /// The author of the event: an agent or a workflow.
+    /// The author of the event: the name of an agent or a workflow.
     pub author: String,
-    /// When it was asked, in seconds since the epoch.
+    /// The time the question was asked, in seconds since the epoch.
     pub asked_at: f64,
 }
 
@@ -69,23 +72,23 @@ pub struct Question {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum QuestionKind {
-    /// Any answer that satisfies the schema; the payload is the node's.
+    /// Any answer that satisfies the schema. The payload is the one that the node set.
     UserInput,
     /// Permission for a call, as a [`ToolConfirmation`](crate::ToolConfirmation). The payload of a node's request names
-    /// the tool and its arguments; that of an agent's has `originalFunctionCall` and `toolConfirmation`.
+    /// the tool and its arguments; the payload of an agent's request has `originalFunctionCall` and `toolConfirmation`.
     Confirmation,
-    /// A credential; the payload is the [`AuthConfig`](crate::AuthConfig) to fill in.
+    /// A credential. The payload is the [`AuthConfig`](crate::AuthConfig) to fill in.
     Credential,
-    /// The result of a long-running tool; the payload is the tool's arguments.
+    /// The result of a long-running tool. The payload holds the tool's arguments.
     LongRunning,
-    /// None by a person: the run sleeps until the deadline.
+    /// No answer from a person: the run sleeps until the question's deadline.
     Timer,
-    /// The payload of the signal that the message names.
+    /// The payload of a signal. `message` holds the name of the signal.
     Signal,
 }
 
 impl QuestionKind {
-    /// Returns the name, as the JSON of the kind has it.
+    /// Returns the name that the JSON of the kind uses.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -98,7 +101,7 @@ impl QuestionKind {
         }
     }
 
-    /// Returns whether people answer questions of this kind: not sleeps, nor waits for signals.
+    /// Returns `true` if people answer questions of this kind, so not for sleeps and waits for signals.
     #[must_use]
     pub fn is_for_people(self) -> bool {
         !matches!(self, Self::Timer | Self::Signal)
@@ -106,15 +109,16 @@ impl QuestionKind {
 }
 
 impl Event {
-    /// Returns the questions this event asks, in the order of its calls.
+    /// Returns the questions that the event asks, in the order of its calls.
     ///
-    /// A long-running id without a call is not a question: it cannot be answered.
+    /// A long-running id without a call is not a question, because it cannot be answered.
     // R141, R901
     pub fn questions(&self) -> Vec<Question> {
         self.questions_of(|_| true)
     }
 
-    /// Returns the questions this event asks that have a deadline. Calls without one are not read, and most have none.
+    /// Returns the questions with a deadline that the event asks. Calls without a deadline, which are most, are not
+    /// read.
     pub fn questions_with_deadline(&self) -> Vec<Question> {
         let has_deadline = |call: &FunctionCall| call.args.as_ref().is_some_and(|args| args.contains_key("deadline"));
         let mut questions = self.questions_of(has_deadline);
@@ -122,7 +126,7 @@ impl Event {
         questions
     }
 
-    /// Returns the questions of these calls.
+    /// Returns the questions that these calls ask.
     fn questions_of(&self, is_wanted: impl Fn(&FunctionCall) -> bool) -> Vec<Question> {
         let mut calls = self.function_calls().filter(|call| is_wanted(call)).peekable();
         if calls.peek().is_none() {
@@ -142,7 +146,7 @@ impl Event {
             _ => call.id.as_deref().filter(|id| interrupts.contains(id))?,
         };
         let whole = || args.cloned().map(Value::Object);
-        // The arguments of a tool may have the same names.
+        // A tool may have arguments with the same names.
         let has_terms = matches!(function, REQUEST_INPUT | REQUEST_CONFIRMATION);
         let term = |name: &str| argument(name).filter(|_| has_terms);
         let (kind, message, payload) = match function {
@@ -225,7 +229,7 @@ mod tests {
         let timed = RequestInput::<Value>::ask("timed", "when?").with_deadline(deadline).into_event("timed");
         assert_eq!(timed.questions_with_deadline(), timed.questions());
         assert!(RequestInput::<Value>::ask("q", "why?").into_event("q").questions_with_deadline().is_empty());
-        // An argument of a tool with that name is no deadline.
+        // A tool's argument with that name is not a deadline.
         let args = serde_json::Map::from_iter([("deadline".to_owned(), json!(9))]);
         let call = Part::function_call(FunctionCall::new("call", "ship", args));
         let mut tool = Event::from_author("agent").with_content(Content::new("model", [call]));

@@ -1,19 +1,19 @@
-//! [`QuickCheck`]: a check of what nearly all events consist of, without serialising them.
+//! [`QuickCheck`]: a check of the things that nearly all events consist of, without serialising them.
 
 use serde_json::Value;
 
 use crate::{Content, FunctionCall, FunctionResponse, Map, Part};
 
-/// The depth of values up to which a quick check decides; the thorough one decides about deeper values.
+/// The depth of values up to which a quick check decides. Deeper values need the full check.
 pub(crate) const QUICK: usize = 32;
 
-/// A check of the texts and values of an event. Where it fails, and for an event with a part that is rare, the thorough check
-/// has to decide.
+/// A quick check of the texts and values of an event. If it fails, or if the event has an uncommon part, the full check
+/// decides.
 pub(crate) trait QuickCheck {
     /// Checks a text or a key.
     fn text(&self, text: &str) -> bool;
 
-    /// Checks a value of at most `levels` levels; fails for a deeper one.
+    /// Checks a value of at most `levels` levels; a deeper value fails.
     fn value(&self, value: &Value, levels: usize) -> bool {
         match value {
             Value::String(text) => self.text(text),
@@ -24,7 +24,7 @@ pub(crate) trait QuickCheck {
         }
     }
 
-    /// Checks the keys and values of an object, whose values have at most `levels` levels.
+    /// Checks the keys and values of an object, whose values may have at most `levels` levels.
     fn members(&self, members: &Map, levels: usize) -> bool {
         members.iter().all(|(key, value)| self.text(key) && self.value(value, levels))
     }
@@ -40,7 +40,7 @@ pub(crate) trait QuickCheck {
     }
 }
 
-/// Every text passes: what is left is the depth.
+/// A check of the depth only: every text passes.
 pub(crate) struct Depth;
 
 impl QuickCheck for Depth {
@@ -50,7 +50,7 @@ impl QuickCheck for Depth {
     }
 }
 
-/// No text contains U+0000, which not every store keeps.
+/// A check that no text contains U+0000, which not every store accepts.
 pub(crate) struct Clean;
 
 impl QuickCheck for Clean {
@@ -63,17 +63,18 @@ impl QuickCheck for Clean {
     }
 }
 
-/// Returns whether no byte is 0; `None` when there are fewer bytes than a block has.
+/// Returns whether all bytes differ from 0; `None` if there are fewer bytes than one block has.
 #[inline]
 fn blocks_are_clean<const SIZE: usize>(bytes: &[u8]) -> Option<bool> {
-    // Without a branch for each byte, a block is a handful of instructions. The last one may overlap the one before.
+    // Without a branch for each byte, a block takes a handful of instructions. The last block may overlap the one
+    // before it.
     let is_clean = |block: &[u8; SIZE]| !block.iter().fold(false, |found, byte| found | (*byte == 0));
     let last = bytes.last_chunk()?;
     Some(bytes.as_chunks().0.iter().all(is_clean) && is_clean(last))
 }
 
 impl Content {
-    /// Returns whether the check decides about all of it, and it passes.
+    /// Returns `true` if `check` could examine the whole message, and it passed.
     pub(crate) fn passes(&self, check: &impl QuickCheck) -> bool {
         let Self { parts, role, extra: None } = self else { return false };
         check.text_of(role) && parts.iter().flatten().all(|part| part.passes(check))
@@ -82,7 +83,7 @@ impl Content {
 
 impl Part {
     fn passes(&self, check: &impl QuickCheck) -> bool {
-        // Every field is named, so that a new one cannot be forgotten.
+        // Every field is named, so that a new field cannot be forgotten.
         let Self {
             text,
             function_call,
@@ -132,7 +133,7 @@ impl FunctionResponse {
 mod tests {
     use super::*;
 
-    /// At every place of texts around the sizes of blocks.
+    /// The byte is put at every place of texts whose lengths are around the sizes of blocks.
     #[test]
     fn a_nul_is_found_at_every_place() {
         for length in 0..=50 {

@@ -1,4 +1,4 @@
-//! [`RequestInput`]: how a node asks a person.
+//! [`RequestInput`]: a node's question to a person.
 // R123, R140
 
 use std::fmt;
@@ -10,26 +10,26 @@ use serde_json::{Map, Value};
 
 use crate::{Content, Event, FunctionCall, Part};
 
-/// The reserved function by which a node asks a person. ADK: `REQUEST_INPUT_FUNCTION_CALL_NAME`
+/// The reserved function with which a node asks a person. ADK: `REQUEST_INPUT_FUNCTION_CALL_NAME`
 #[doc(alias = "REQUEST_INPUT_FUNCTION_CALL_NAME")]
 pub const REQUEST_INPUT: &str = "adk_request_input";
-/// The reserved function by which a node asks for a credential. ADK: `REQUEST_CREDENTIAL_FUNCTION_CALL_NAME`
+/// The reserved function with which a node asks for a credential. ADK: `REQUEST_CREDENTIAL_FUNCTION_CALL_NAME`
 #[doc(alias = "REQUEST_CREDENTIAL_FUNCTION_CALL_NAME")]
 pub const REQUEST_CREDENTIAL: &str = "adk_request_credential";
-/// The reserved function by which a tool asks for permission. ADK: `REQUEST_CONFIRMATION_FUNCTION_CALL_NAME`
+/// The reserved function with which a tool asks for permission. ADK: `REQUEST_CONFIRMATION_FUNCTION_CALL_NAME`
 #[doc(alias = "REQUEST_CONFIRMATION_FUNCTION_CALL_NAME")]
 pub const REQUEST_CONFIRMATION: &str = "adk_request_confirmation";
 
-/// The names that the runtime gives its own functions: no tool may have one of them. ADK: the functions of its flows.
+/// The names of the runtime's own functions, which no tool may have. ADK: the functions of its flows.
 pub const RESERVED_FUNCTIONS: [&str; 6] =
     [REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT, "finish_task", "set_model_response", "transfer_to_agent"];
 
 /// A node's question to a person; the answer of type `T` becomes the node's output. ADK: `RequestInput`
 ///
-/// It has no `Serialize` on purpose: returned from a node it must become a question, never an output.
+/// It deliberately does not implement `Serialize`: if a node returns it, it must become a question and never an output.
 ///
 /// # Example
-/// Returned from a node, the question ends the run until its answer comes; the answer is the node's output.
+/// If a node returns a question, the run ends until the answer comes. The answer is the node's output.
 /// ```
 /// # use pleach_core::RequestInput;
 /// async fn approve() -> RequestInput<bool> {
@@ -37,27 +37,28 @@ pub const RESERVED_FUNCTIONS: [&str; 6] =
 /// }
 /// ```
 pub struct RequestInput<T = Value> {
-    /// The id by which the answer names the question; the engine assigns a UUID when there is none.
+    /// The id that the answer must have; if there is none, the engine assigns a UUID.
     pub interrupt_id: Option<String>,
     /// The text of the question.
     pub message: Option<String>,
-    /// Data to show with the message: user data, never renamed.
+    /// Data to show with the message: user data, whose keys are never renamed.
     pub payload: Option<Value>,
     /// The JSON schema that the answer must satisfy.
     pub response_schema: Option<Value>,
     /// The person or role that is asked; see [`RequestInput::assign_to`].
     pub assignee: Option<String>,
-    /// When the question is answered for want of an answer, in seconds since the epoch; see [`RequestInput::with_deadline`].
+    /// The time when the question is answered automatically, in seconds since the epoch; see
+    /// [`RequestInput::with_deadline`].
     pub deadline: Option<f64>,
-    /// The answer at the deadline; see [`RequestInput::with_default`].
+    /// The answer that is used at the deadline; see [`RequestInput::with_default`].
     pub default: Option<Value>,
-    /// Why the payload has no JSON form.
+    /// The reason why the payload has no JSON form.
     payload_fault: Option<String>,
     answer: PhantomData<fn() -> T>,
 }
 
 impl<T> RequestInput<T> {
-    /// Makes an empty question.
+    /// Creates an empty question.
     pub fn new() -> Self {
         Self {
             interrupt_id: None,
@@ -72,7 +73,7 @@ impl<T> RequestInput<T> {
         }
     }
 
-    /// Makes a question with its id and its text.
+    /// Creates a question with its id and its text.
     pub fn ask(id: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new().with_id(id).with_message(message)
     }
@@ -89,7 +90,8 @@ impl<T> RequestInput<T> {
         self
     }
 
-    /// Sets the data to show with the text: a value or a reference to one. Asking fails for one without a JSON form, such as a NaN.
+    /// Sets the data to show with the text: a value or a reference to one. If the data has no JSON form, for example
+    /// because of a NaN, asking fails.
     pub fn with_payload(mut self, payload: impl Serialize) -> Self {
         match crate::to_json(payload) {
             Ok(payload) => (self.payload, self.payload_fault) = (Some(payload), None),
@@ -101,13 +103,13 @@ impl<T> RequestInput<T> {
     /// Sets the data to show with the text, if it has a JSON form.
     ///
     /// # Errors
-    /// When the value has none, such as one with a NaN.
+    /// Fails if the value has no JSON form, for example because of a NaN.
     pub fn try_with_payload(mut self, payload: impl Serialize) -> serde_json::Result<Self> {
         self.payload = Some(crate::to_json(payload)?);
         Ok(Self { payload_fault: None, ..self })
     }
 
-    /// Returns why the payload has no JSON form, if it has none.
+    /// Returns the reason why the payload has no JSON form; `None` if it has one.
     pub fn payload_fault(&self) -> Option<&str> {
         self.payload_fault.as_deref()
     }
@@ -126,21 +128,22 @@ impl<T> RequestInput<T> {
         self
     }
 
-    /// Sets when the question is answered if nothing has answered it by then: with the [default](Self::with_default), or with
-    /// null. The answer is an event like any other. Times before 1970 are 1970. google-adk ignores it.
+    /// Sets a deadline. If nobody has answered by then, the question is answered with the
+    /// [default](Self::with_default), or with null if there is none. The answer is an event like any other. A time
+    /// before 1970 is treated as 1970. google-adk ignores the deadline.
     pub fn with_deadline(mut self, deadline: SystemTime) -> Self {
         self.deadline = Some(deadline.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64());
         self
     }
 
-    /// Sets the answer at the [deadline](Self::with_deadline), which must satisfy the schema. Without a deadline it has no use,
-    /// and asking fails.
+    /// Sets the answer that is used at the [deadline](Self::with_deadline). It must satisfy the schema. A default
+    /// without a deadline is an error when the question is asked.
     pub fn with_default(mut self, answer: impl Into<Value>) -> Self {
         self.default = Some(answer.into());
         self
     }
 
-    /// Changes the type of the answer, and nothing else.
+    /// Changes only the type of the answer.
     pub fn with_answer<U>(self) -> RequestInput<U> {
         RequestInput {
             interrupt_id: self.interrupt_id,
@@ -155,11 +158,11 @@ impl<T> RequestInput<T> {
         }
     }
 
-    /// Makes the event that asks the question under the id `id`.
+    /// Creates the event that asks the question under the id `id`.
     ///
-    /// It calls `adk_request_input` with the arguments `{"interruptId", "payload", "message", "response_schema"}`, which are
-    /// `null` when unset and spelled the same in both casings. `"assignee"`, `"deadline"` (seconds since the epoch) and `"default"` are
-    /// further arguments, which are left out when they are unset.
+    /// It calls `adk_request_input` with the arguments `{"interruptId", "payload", "message", "response_schema"}`,
+    /// which are `null` if unset and are spelled the same in both casings. Further arguments are `"assignee"`,
+    /// `"deadline"` (seconds since the epoch) and `"default"`, which are left out if unset.
     // R123
     pub fn into_event(self, id: impl Into<String>) -> Event {
         let id = id.into();

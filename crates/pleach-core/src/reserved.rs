@@ -1,5 +1,7 @@
-//! What is reserved for the runtime: keys of the state and of `custom_metadata` that it trusts, so that no client, message or node code may
-//! write them, and credentials, whose keys a program may name as it likes: no client may write them under any key. [`StateRights`] decides about changes of the state; the callers decide what becomes of a refusal.
+//! Names and values that are reserved for the runtime, so that it can trust them. No client, message or node code may
+//! write the reserved keys of the state and of `custom_metadata`. No client may write a credential under any key,
+//! because a program may choose the key. [`StateRights`] decides about state changes; its callers decide what happens
+//! when a change is refused.
 
 use std::fmt;
 
@@ -7,22 +9,22 @@ use serde_json::Value;
 
 use crate::{Map, Scope};
 
-/// How the keys of `custom_metadata` begin that the runtime and its plugins read.
+/// The prefixes of the `custom_metadata` keys that the runtime and its plugins read.
 const METADATA: [&str; 4] = ["__adk_internal_", "_adk_", "_pleach_", "pleach_"];
 
-/// How the names of state keys begin that the runtime and its plugins read, behind `app:`, `user:` or `temp:`. `adk_` begins the
-/// keys of sign-ins and of credentials, which google-adk has given these names.
+/// The prefixes of the state keys that the runtime and its plugins read, after `app:`, `user:` or `temp:`. Keys of
+/// sign-ins and credentials begin with `adk_`, because google-adk uses these names.
 const STATE: [&str; 5] = ["__adk_internal_", "_adk_", "_pleach_", "adk_", "pleach_"];
 
-/// The kinds of credentials, by which a stored one is known. ADK: `AuthCredentialTypes`
+/// The kinds of credentials. A stored credential is recognised by its kind. ADK: `AuthCredentialTypes`
 pub const CREDENTIAL_KINDS: [&str; 5] = ["apiKey", "http", "oauth2", "openIdConnect", "serviceAccount"];
 
-/// The members of a credential that can be used.
+/// The members that make a credential usable.
 const CREDENTIAL_MEMBERS: [&str; 8] =
     ["apiKey", "api_key", "http", "oauth2", "resourceRef", "resource_ref", "serviceAccount", "service_account"];
 
-/// Returns whether a value of a state is taken for a credential where one is looked for: an object whose `auth_type`, or `authType`, is a
-/// known kind, with something that can be used as one.
+/// Returns `true` if a state value would be accepted as a credential: an object whose `auth_type` or `authType` is a
+/// known kind, with a member that makes it usable.
 #[must_use]
 pub fn is_credential(value: &Value) -> bool {
     let mut kinds = ["auth_type", "authType"].into_iter().filter_map(|key| value.get(key)?.as_str());
@@ -30,37 +32,37 @@ pub fn is_credential(value: &Value) -> bool {
     kinds.any(|kind| CREDENTIAL_KINDS.contains(&kind)) && CREDENTIAL_MEMBERS.into_iter().any(has)
 }
 
-/// Returns whether a state key is reserved: its name, without one prefix of a scope, begins with `_pleach_`, `pleach_`, `_adk_`, `adk_` or
-/// `__adk_internal_`. Case matters, as it does for scopes.
+/// Returns `true` if a state key is reserved: without its scope prefix, the name begins with `_pleach_`, `pleach_`,
+/// `_adk_`, `adk_` or `__adk_internal_`. As for scopes, case matters.
 #[must_use]
 pub fn is_reserved_state_key(key: &str) -> bool {
     let (_, name) = Scope::split(key);
     STATE.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Returns whether a key of `custom_metadata` is reserved: it begins with `_pleach_`, `pleach_`, `_adk_` or `__adk_internal_`.
+/// Returns `true` if a key of `custom_metadata` is reserved: it begins with `_pleach_`, `pleach_`, `_adk_` or `__adk_internal_`.
 #[must_use]
 pub fn is_reserved_metadata_key(key: &str) -> bool {
     METADATA.iter().any(|prefix| key.starts_with(prefix))
 }
 
-/// Removes the reserved keys of metadata that a client, a model or node code has given.
+/// Removes the reserved keys from metadata that a client, a model or node code has set.
 pub fn drop_reserved_metadata(metadata: &mut Map) {
     metadata.retain(|key, _| !is_reserved_metadata_key(key));
 }
 
-/// Which state keys a writer may change. Reserved keys are refused to all writers.
+/// The state keys that a writer may change. Reserved keys are refused to every writer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StateRights {
-    /// All keys that are not reserved.
+    /// All keys except the reserved ones.
     #[default]
     All,
-    /// The keys of the user and of the session, and no `app:` key.
+    /// The keys of the user and the session, but no `app:` key.
     WithoutApp,
 }
 
 impl StateRights {
-    /// Returns why the writer may not change a key, if it may not.
+    /// Returns the reason why the writer may not change a key; `None` if it may.
     #[must_use]
     pub fn refusal(self, key: &str) -> Option<RefusedKey> {
         let why = match self {
@@ -71,19 +73,19 @@ impl StateRights {
         Some(RefusedKey { key: key.to_owned(), why })
     }
 
-    /// Returns why the writer may not set a key to this value, if it may not. A credential is refused under every key: the key is chosen by
-    /// an auth config that the writer may know, and what is under it is trusted.
+    /// Returns the reason why the writer may not set a key to this value; `None` if it may. A credential is refused
+    /// under every key: auth configs choose the key, the writer may know them, and the value under that key is trusted.
     #[must_use]
     pub fn refusal_of(self, key: &str, value: &Value) -> Option<RefusedKey> {
         let credential = || is_credential(value).then(|| RefusedKey { key: key.to_owned(), why: Refusal::Credential });
         self.refusal(key).or_else(credential)
     }
 
-    /// Removes the keys that the writer may not change from `delta`, where their values are those of `state`. A client that sends the
-    /// whole state back changes nothing with them.
+    /// Removes from `delta` the keys that the writer may not change, if their values equal those in `state`. So a
+    /// client may send the whole state back.
     ///
     /// # Errors
-    /// The first key with another value. `delta` is as it was then.
+    /// Returns the first such key that has another value; `delta` is then unchanged.
     pub fn apply(self, delta: &mut Map, state: &Map) -> Result<(), RefusedKey> {
         for (key, value) in &*delta {
             let stored = state.get(key);
@@ -96,7 +98,7 @@ impl StateRights {
         Ok(())
     }
 
-    /// Removes the keys that the writer may not change from `delta`, and credentials.
+    /// Removes from `delta` the keys that the writer may not change, and credentials.
     pub fn strip(self, delta: &mut Map) {
         delta.retain(|key, value| self.refusal_of(key, value).is_none());
     }
@@ -124,12 +126,12 @@ impl RefusedKey {
     }
 }
 
-/// A sentence that names the key and the remedy.
+/// Shows a sentence that names the key and the remedy.
 impl fmt::Display for RefusedKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why = match self.why {
             Refusal::Reserved => "is reserved for the runtime: leave it out, or use another name",
-            Refusal::Credential => "is that of a credential, which only a sign-in sets: leave it out",
+            Refusal::Credential => "holds a credential, which only a sign-in may set: leave it out",
             Refusal::OfApp => "belongs to all users of the app, and this caller may not change it: leave it out",
         };
         write!(f, "state key '{}' {why}", self.key)
@@ -171,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_as_it_is_may_be_sent_back() {
+    fn unchanged_keys_may_be_sent_back() {
         let state = map(json!({"user:_pleach_budget:model_calls": 3, "app:x": 1, "k": 1}));
         let mut whole = state.clone();
         whole.insert("k".to_owned(), json!(2));
@@ -194,7 +196,7 @@ mod tests {
                     StateRights::All.strip(&mut delta);
                     assert_eq!(delta, Map::new());
                 }
-                // Nor is one replaced or removed; sent back, it is left out.
+                // A stored credential cannot be replaced or removed. If it is sent back unchanged, it is left out.
                 for value in [json!(null), json!("x"), json!({form: kind})] {
                     assert!(StateRights::All.apply(&mut map(json!({"kept": value})), &state).is_err(), "{value}");
                 }
@@ -215,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_is_refused_as_a_whole() {
+    fn a_delta_with_a_forbidden_change_is_refused_as_a_whole() {
         let state = map(json!({"user:_pleach_budget:model_calls": 3, "app:x": 1}));
         for (rights, delta, refused) in [
             (

@@ -1,4 +1,4 @@
-//! Routes: the choice of a node's outgoing edges.
+//! Routes: how a node chooses its outgoing edges.
 // R103, R624
 
 use std::fmt;
@@ -8,12 +8,12 @@ use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smol_str::SmolStr;
 
-/// The route key of an edge that is taken when no other routed edge matches. ADK: `DEFAULT_ROUTE`
+/// The route key of an edge that is taken if no other routed edge matches. ADK: `DEFAULT_ROUTE`
 pub const DEFAULT_ROUTE: &str = "__DEFAULT__";
 
-/// One value that an edge can be marked with.
+/// A value that an edge can be marked with.
 ///
-/// Values compare as Python compares them: `true` equals `1`, `false` equals `0`, and text equals only text.
+/// Values compare as in Python: `true` equals `1`, `false` equals `0`, and a text equals only a text.
 // R624
 #[derive(Clone, Debug)]
 pub enum RouteKey {
@@ -71,14 +71,14 @@ impl fmt::Display for RouteKey {
 /// The route of a finished node: one value or several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// A single value; JSON: the bare value.
+    /// A single value. JSON: the bare value.
     One(RouteKey),
-    /// Several values, each of which may match an edge; JSON: an array.
+    /// Several values, each of which may match an edge. JSON: an array.
     Many(Vec<RouteKey>),
 }
 
 impl Route {
-    /// Returns the values as a slice, whatever the form.
+    /// Returns the values as a slice, for both forms.
     pub fn keys(&self) -> &[RouteKey] {
         match self {
             Self::One(key) => std::slice::from_ref(key),
@@ -229,7 +229,7 @@ mod tests {
 
     use super::{DEFAULT_ROUTE, Route, RouteKey};
 
-    // R624: by value, with true equal to 1 and false to 0, and text equal only to text.
+    // R624: keys compare by value, with true equal to 1 and false to 0, and a text equals only a text.
     #[test]
     fn keys_compare_by_value() {
         assert_eq!(RouteKey::from(true), RouteKey::from(1));

@@ -2,17 +2,17 @@
 
 use crate::Route;
 
-/// A set of routes that a node chooses among: an enum of unit variants, with `#[derive(Routes)]`.
+/// A set of routes that a node chooses from: an enum of unit variants with `#[derive(Routes)]`.
 ///
-/// A handler that returns `Output<T, R>` chooses one of the routes `R`, and building the workflow fails unless each of them
-/// has an edge or the node has a default edge. The route of a variant is its name in snake case, or that of
+/// A handler that returns `Output<T, R>` chooses one of the routes `R`. Building the workflow fails unless each route
+/// has an edge or the node has a default edge. The route of a variant is its name in snake case, or the name in
 /// `#[route("name")]`.
 pub trait Routes: 'static {
-    /// Returns the routes; `None` when they are not known before the node runs.
+    /// The routes; `None` if they are not known before the node runs.
     const ROUTES: Option<&'static [&'static str]>;
 }
 
-/// Any route: the set of an `Output<T>` without a declared one.
+/// Any route: the set of an `Output<T>` that declares no routes.
 #[derive(Clone, Debug)]
 pub enum AnyRoute {}
 
@@ -20,7 +20,7 @@ impl Routes for AnyRoute {
     const ROUTES: Option<&'static [&'static str]> = None;
 }
 
-/// A value that chooses a route: a text, an integer, a boolean, a list of those, or a variant of [`Routes`].
+/// A value that chooses a route: a text, an integer, a boolean, a list of these, or a variant of [`Routes`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a route",
     label = "not a route",

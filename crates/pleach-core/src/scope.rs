@@ -1,7 +1,7 @@
 //! The scopes of state keys.
 // S10, S11
 
-/// The scope of a state key, which its prefix names.
+/// The scope of a state key, given by its prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// `app:`: all users and sessions of the app.
@@ -25,7 +25,7 @@ impl Scope {
         }
     }
 
-    /// Splits a key into its scope and the name within it. Case matters, and only one prefix is taken off.
+    /// Splits a key into its scope and the name within it. Case matters, and only one prefix is removed.
     // S10, S11
     pub fn split(key: &str) -> (Self, &str) {
         for scope in [Self::App, Self::User, Self::Temp] {
@@ -36,7 +36,7 @@ impl Scope {
         (Self::Session, key)
     }
 
-    /// Joins scope and name to a key: the reverse of [`split`](Self::split).
+    /// Joins scope and name to a key. This is the reverse of [`split`](Self::split).
     pub fn key(self, name: &str) -> String {
         [self.prefix(), name].concat()
     }

@@ -1,5 +1,5 @@
-//! [`SetupError`]: what a program sets up wrong before it builds an app.
+//! [`SetupError`]: mistakes that a program makes before it builds an app.
 
-/// An error of something that a program sets up: a model, a tool set, a database. Errors of this kind convert to the error of building
-/// an app, so that one function with `?` sets up all of it.
+/// An error in something that a program sets up: a model, a tool set, a database. Such errors convert to the error of
+/// building an app, so that one function can set up everything with `?`.
 pub trait SetupError: std::error::Error + 'static {}

@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use crate::{Event, InvocationId, Map};
 
-/// The key of the metadata of an event that keeps a signal.
+/// The metadata key of an event that keeps a signal.
 pub const KEPT_SIGNAL: &str = "pleach_signal";
 
 impl Event {
-    /// Makes the event that keeps a signal for an invocation until a run of it waits for the name.
+    /// Creates the event that keeps a signal for an invocation until one of its runs waits for the name.
     ///
     /// Its author is the user, and it has no content, so that no model reads it. The metadata is
     /// `{"pleach_signal": {"name": "paid", "payload": …}}`.
@@ -21,7 +21,8 @@ impl Event {
         event
     }
 
-    /// Notes on an event that keeps a signal that a run has stored it between its own events: `{"pleach_signal": {…, "by_run": true}}`.
+    /// Records on an event that keeps a signal that a run stored it among its own events:
+    /// `{"pleach_signal": {…, "by_run": true}}`.
     #[must_use]
     pub fn with_signal_stored_by_run(mut self) -> Self {
         let mut metadata = self.custom_metadata().cloned().unwrap_or_default();
@@ -32,7 +33,7 @@ impl Event {
         self
     }
 
-    /// Returns whether a run has stored the signal that the event keeps: it was at work then.
+    /// Returns `true` if a run in progress stored the signal that the event keeps.
     #[must_use]
     pub fn is_signal_stored_by_run(&self) -> bool {
         let signal = self.kept_signal().and_then(|_| self.custom_metadata()?.get(KEPT_SIGNAL));

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Number, Value};
 
-/// A change of one state key that is applied to the value in the store, inside the transaction of the append.
+/// A change of a state key that is applied to the value in the store, inside the transaction of the append.
 ///
-/// Concurrent writers of a key, in other sessions and processes, do not overwrite each other. An absent key and
-/// `null` both count as "no value yet". The stored event shows the result as a plain value of its state delta; the
+/// Concurrent writers of a key, in other sessions and processes, do not overwrite each other. An absent key and `null`
+/// are both treated as "no value yet". The stored event shows the result as a plain value of its state delta; the
 /// operation itself is never serialised.
 ///
 /// ```
@@ -22,29 +22,30 @@ use serde_json::{Number, Value};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum StateOp {
-    /// Replaces the value, so that the operations after it do not depend on the stored one.
+    /// Replaces the value, so that later operations do not depend on the stored one.
     Set(Value),
-    /// Adds a number; without a value, the result is that number.
+    /// Adds a number. If there is no value, the result is that number.
     ///
-    /// Integers are added exactly, and the sum has to fit 64 bits (`i64` or `u64`). If either number is a float, both
-    /// are added as `f64`, and the sum has to be finite.
+    /// Integers are added exactly, and the sum must fit into 64 bits (`i64` or `u64`). If either number is a float,
+    /// both are added as `f64`, and the sum must be finite.
     Add(Number),
-    /// Keeps the greater number, comparing integers and floats exactly; equal numbers keep the stored one.
+    /// Keeps the greater number, comparing integers and floats exactly. If they are equal, the stored number is kept.
     Max(Number),
-    /// Keeps the smaller number, comparing as [`Max`](Self::Max) does.
+    /// Keeps the smaller number, comparing like [`Max`](Self::Max).
     Min(Number),
     /// Appends items to a list.
     Push(Vec<Value>),
-    /// Appends the items that a list does not contain, each of them once. Existing items are not changed.
+    /// Appends the items that a list does not contain, each one once. Existing items are not changed.
     Union(Vec<Value>),
     /// Sets the value if there is none.
     SetIfAbsent(Value),
 }
 
-/// The operations of an event by state key; those of one key apply in order, and an empty list yields the stored value.
+/// The operations of an event by state key. The operations on one key are applied in order, and an empty list yields
+/// the stored value.
 pub type StateOps = BTreeMap<String, Vec<StateOp>>;
 
-/// Why an operation cannot be applied to a value. `Display` never shows the value.
+/// The reason why an operation cannot be applied to a value. `Display` never shows the value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StateOpError {
@@ -53,19 +54,20 @@ pub enum StateOpError {
     WrongType {
         /// The operation's name.
         operation: &'static str,
-        /// The type it needs.
+        /// The type that the operation needs.
         wanted: &'static str,
         /// The type of the value.
         found: &'static str,
     },
-    /// The stored value is an integer of more than 64 bits, or contains one, which would be rounded.
+    /// The stored value is or contains an integer of more than 64 bits, which would be rounded.
     #[error("the value has an integer of more than 64 bits, which would be rounded: set it instead")]
     Inexact,
-    /// Another program has stored the value, and it has text or numbers that are read as others, or it cannot be read at all.
-    #[error("the stored value cannot be read as it is: set it instead")]
+    /// Another program stored the value. It has text or numbers that are changed when read, or it cannot be read at
+    /// all.
+    #[error("the stored value cannot be read exactly: set it instead")]
     Foreign,
-    /// The sum of two integers does not fit 64 bits, or a sum of floats is not finite.
-    #[error("`{operation}` gives a number that is out of range (integers have 64 bits, floats are finite)")]
+    /// The sum of two integers does not fit into 64 bits, or a sum of floats is not finite.
+    #[error("the result of `{operation}` is out of range (integers have 64 bits, floats are finite)")]
     OutOfRange {
         /// The operation's name.
         operation: &'static str,
@@ -87,7 +89,7 @@ impl StateOp {
         }
     }
 
-    /// Returns the values that the operation carries, other than numbers.
+    /// Returns the values in the operation, except numbers.
     #[must_use]
     pub fn values(&self) -> &[Value] {
         match self {
@@ -97,7 +99,7 @@ impl StateOp {
         }
     }
 
-    /// The same for changing them.
+    /// Returns the same values mutably.
     pub(crate) fn values_mut(&mut self) -> &mut [Value] {
         match self {
             Self::Set(value) | Self::SetIfAbsent(value) => std::slice::from_mut(value),
@@ -106,7 +108,7 @@ impl StateOp {
         }
     }
 
-    /// Replaces U+0000 by U+FFFD in the values. Returns whether there was any.
+    /// Replaces U+0000 by U+FFFD in the values. Returns `true` if there was any.
     pub fn replace_nul(&mut self) -> bool {
         self.values_mut().iter_mut().fold(false, |found, value| found | crate::replace_nul(value))
     }
@@ -122,7 +124,7 @@ impl StateOp {
     /// Returns the result of the operation on a stored value.
     ///
     /// # Errors
-    /// [`StateOpError`] when the value has the wrong type or the result is out of range.
+    /// [`StateOpError`] if the value has the wrong type or the result is out of range.
     pub fn apply(&self, stored: Option<&Value>) -> Result<Value, StateOpError> {
         let mut value = stored.cloned().unwrap_or_default();
         self.apply_to(&mut value)?;
@@ -132,7 +134,7 @@ impl StateOp {
     /// Applies the operation in place; `null` means no value.
     ///
     /// # Errors
-    /// As [`apply`](Self::apply); `value` is then unchanged.
+    /// The errors of [`apply`](Self::apply); `value` is then unchanged.
     pub fn apply_to(&self, value: &mut Value) -> Result<(), StateOpError> {
         match self {
             Self::Set(new) => value.clone_from(new),
@@ -153,20 +155,21 @@ impl StateOp {
         Ok(())
     }
 
-    /// Applies operations in order; without any the result is the stored value, or `null`.
+    /// Applies operations in order. Without operations the result is the stored value, or `null`.
     ///
     /// # Errors
-    /// As [`apply`](Self::apply), of the first that fails.
+    /// The error of [`apply`](Self::apply) for the first operation that fails.
     pub fn apply_all(ops: &[Self], stored: Option<&Value>) -> Result<Value, StateOpError> {
         let mut value = stored.cloned().unwrap_or_default();
         ops.iter().try_for_each(|op| op.apply_to(&mut value))?;
         Ok(value)
     }
 
-    /// Appends `next` to `ops`, merged with the last operation where the result is the same.
+    /// Appends `next` to `ops`, or merges it with the last operation if the result is the same.
     ///
     /// # Errors
-    /// As [`apply`](Self::apply) when the last operation sets a value that `next` does not fit; `ops` is then unchanged.
+    /// The errors of [`apply`](Self::apply), if the last operation sets a value that `next` does not fit; `ops` is then
+    /// unchanged.
     pub fn push_onto(ops: &mut Vec<Self>, next: Self) -> Result<(), StateOpError> {
         match (ops.last_mut(), &next) {
             (_, Self::Set(_)) => {
@@ -245,7 +248,7 @@ impl StateOp {
     }
 }
 
-/// Returns whether two numbers have the same value, such as `1e16` and `10000000000000000`.
+/// Returns `true` if two numbers have the same value, such as `1e16` and `10000000000000000`.
 #[must_use]
 pub fn is_same_number(left: &Number, right: &Number) -> bool {
     compare(left, right) == Ordering::Equal
@@ -314,9 +317,9 @@ mod tests {
         }
     }
 
-    /// issue 10 B1: integers are exact, and an overflow is an error.
+    /// Integers are exact, and an overflow is an error.
     #[test]
-    fn add_is_exact_for_integers_and_refuses_what_does_not_fit() {
+    fn add_is_exact_for_integers_and_refuses_other_types_and_overflows() {
         let add = |value: Value| StateOp::Add(number(&value));
         check(&add(json!(1)), json!(null), Ok(json!(1)));
         check(&add(json!(-5)), json!(3), Ok(json!(-2)));
@@ -325,7 +328,7 @@ mod tests {
         check(&add(json!(i64::MIN)), json!(u64::MAX), Ok(json!(i64::MAX)));
         check(&add(json!(0.5)), json!(1), Ok(json!(1.5)));
         check(&add(json!(1)), json!(1.0), Ok(json!(2.0)));
-        let range = "`add` gives a number that is out of range (integers have 64 bits, floats are finite)";
+        let range = "the result of `add` is out of range (integers have 64 bits, floats are finite)";
         check(&add(json!(1)), json!(u64::MAX), Err(range));
         check(&add(json!(-1)), json!(i64::MIN), Err(range));
         check(&add(json!(f64::MAX)), json!(f64::MAX), Err(range));
@@ -359,13 +362,13 @@ mod tests {
     }
 
     #[test]
-    fn lists_grow_at_their_end_and_a_union_has_no_doubles() {
+    fn push_and_union_append_and_a_union_adds_no_duplicates() {
         let (push, union) = (|value: Value| StateOp::Push(items(value)), |value: Value| StateOp::Union(items(value)));
         check(&push(json!([1, 1])), json!(null), Ok(json!([1, 1])));
         check(&push(json!([{"a": 1}])), json!([0]), Ok(json!([0, {"a": 1}])));
         check(&union(json!(["b", "a", "c", "c"])), json!(["a"]), Ok(json!(["a", "b", "c"])));
         check(&union(json!([])), json!(null), Ok(json!([])));
-        // issue 10 B1: duplicates in the stored list are kept.
+        // Duplicates in the stored list are kept.
         check(&union(json!(["b", "a", "b"])), json!(["a", "a", 1, 1]), Ok(json!(["a", "a", 1, 1, "b"])));
         check(&push(json!([1])), json!({"a": 1}), Err("`push` needs a list, but the value is an object"));
         check(&StateOp::SetIfAbsent(json!(1)), json!(null), Ok(json!(1)));
@@ -373,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn joined_operations_do_what_they_did_one_by_one() {
+    fn merged_operations_have_the_result_of_the_single_ones() {
         let add = |value: i64| StateOp::Add(value.into());
         for (ops, joined) in [
             (vec![add(1), add(2)], 1),

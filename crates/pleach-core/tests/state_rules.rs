@@ -1,4 +1,4 @@
-//! The rules of state: scopes, deltas and what may be stored.
+//! The rules of state: scopes, deltas and the values that may be stored.
 // R160–R163, S10–S20
 
 use pleach_core::{Map, Scope, apply, merge_view, split_delta, take_temp};
@@ -33,7 +33,7 @@ fn prefixes_decide_the_scope() {
     }
 }
 
-// S12 and edge cases 20, 21: top-level replace, null is a value.
+// S12 and edge cases 20, 21: top-level values are replaced, and null is a value.
 #[test]
 fn applying_replaces_whole_values() {
     let mut state = map(json!({"a": {"x": 1}, "b": 1}));
@@ -50,7 +50,7 @@ fn temporary_keys_are_taken_out() {
     assert_eq!(take_temp(&mut delta), None);
 }
 
-// S20: a session key that looks prefixed gives way.
+// S20: a session key that looks prefixed does not win.
 #[test]
 fn app_and_user_values_win_in_the_view() {
     let view = merge_view(map(json!({"a": 1, "user:n": "old"})), &map(json!({"t": 2})), &map(json!({"n": "new"})));

@@ -1,4 +1,4 @@
-//! [`Fact`]: one thing that an event says or does.
+//! [`Fact`]: one statement or action of an event.
 
 use pleach_auth::{hide_secrets, hide_secrets_of, hide_secrets_of_call};
 use pleach_core::{Event, FunctionCall, Part};
@@ -7,14 +7,14 @@ use pleach_session::partly_rewound;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// One thing that an event says or does. Its JSON names the kind: `{"kind": "sets", "key": "count", "value": 2}`.
+/// One statement or action of an event. Its JSON names the kind: `{"kind": "sets", "key": "count", "value": 2}`.
 ///
-/// Values are those of the event, with whatever a client or a model has put into them.
+/// Values are copied from the event, including anything that a client or a model has put into them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Fact {
-    /// A text of the message.
+    /// A text in the message.
     Says {
         /// The text.
         text: String,
@@ -24,22 +24,22 @@ pub enum Fact {
         /// The text.
         text: String,
     },
-    /// A call of a tool. One that asks a person or program outside is followed by an [`Fact::Asks`].
+    /// A call of a tool. If the call asks a person or program outside, an [`Fact::Asks`] follows.
     Calls {
         /// The id of the call.
         id: String,
-        /// The tool.
+        /// The name of the tool.
         name: String,
-        /// Its arguments.
+        /// The arguments of the call.
         args: Value,
     },
     /// The result of a call, or the answer to a question.
     Answers {
         /// The id of the call.
         id: String,
-        /// The tool.
+        /// The name of the tool.
         name: String,
-        /// The result.
+        /// The result of the call.
         response: Value,
     },
     /// A question to a person or program outside.
@@ -49,21 +49,21 @@ pub enum Fact {
         /// The text of the question.
         message: String,
     },
-    /// A file or other part of a message that is no text.
+    /// A file or another part of a message that is not text.
     Shows {
-        /// What it is: a media type, or the name of the part.
+        /// The kind of the part: a media type, or a name for it.
         what: String,
-        /// Its size in bytes, if it is in the event.
+        /// The size in bytes, if the event contains the bytes.
         bytes: Option<usize>,
     },
     /// The output of a node.
     Gives {
-        /// The value.
+        /// The output.
         output: Value,
     },
     /// The route of a node.
     Takes {
-        /// One key or several.
+        /// One route key, or several.
         route: Value,
     },
     /// A change of the state.
@@ -82,23 +82,23 @@ pub enum Fact {
     },
     /// Another agent continues.
     Transfers {
-        /// Its name.
+        /// The name of that agent.
         agent: String,
     },
-    /// A loop is left, or an agent above is asked to decide.
+    /// A loop ends, or the agent above is asked to decide.
     Escalates,
     /// An error.
     Fails {
         /// The code of the error.
         code: String,
-        /// Its text.
+        /// The text of the error.
         message: String,
     },
-    /// The events from this invocation on do not count any more, or those from an event in the middle of it on.
+    /// The events from this invocation on, or from an event in the middle of it on, are no longer effective.
     Rewinds {
         /// The invocation.
         invocation: String,
-        /// The id of the first event that does not count, if the invocation keeps those before it.
+        /// The id of the first event that is no longer effective, if the invocation keeps the events before it.
         #[serde(skip_serializing_if = "Option::is_none")]
         first: Option<String>,
     },
@@ -106,12 +106,12 @@ pub enum Fact {
     Summarises,
     /// An agent or a workflow has ended.
     Ends,
-    /// Progress is noted.
+    /// An event records progress.
     Notes,
 }
 
 impl Fact {
-    /// Reads an event: its message first, then what it does.
+    /// Returns the facts of an event: its message first, then its actions.
     #[must_use]
     pub fn of(event: &Event) -> Vec<Self> {
         let mut facts: Vec<Self> =
@@ -145,7 +145,7 @@ impl Fact {
     }
 }
 
-/// What a part of a message says.
+/// Returns the fact that a part of a message states.
 fn said(part: &Part) -> Option<Fact> {
     if let Some(text) = part.text.as_ref().filter(|text| !text.is_empty()) {
         let text = text.clone();
@@ -185,7 +185,7 @@ fn shown(part: &Part) -> Option<Fact> {
     Some(Fact::Shows { what: what.to_owned(), bytes: None })
 }
 
-/// What the actions of an event do.
+/// Returns the facts that the actions of an event state.
 fn done(event: &Event) -> Vec<Fact> {
     let actions = event.actions();
     let mut facts = Vec::new();

@@ -1,4 +1,4 @@
-//! [`invocations`]: what a session's user has started.
+//! [`invocations`]: the invocations of a session.
 
 use std::sync::Arc;
 
@@ -12,29 +12,29 @@ use serde::Serialize;
 /// An invocation of a session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InvocationSummary {
-    /// Its id.
+    /// The id of the invocation.
     pub id: InvocationId,
-    /// The place of its first event in the session, from 0.
+    /// The place of the first event in the session, from 0.
     pub place: usize,
-    /// When its first event was stored, in seconds since the epoch.
+    /// When the first event was stored, in seconds since the epoch.
     pub began: f64,
-    /// When its last event was stored, in seconds since the epoch.
+    /// When the last event was stored, in seconds since the epoch.
     pub ended: f64,
-    /// How many events it has.
+    /// The number of events.
     pub events: usize,
-    /// The text that it was started with.
+    /// The text that started the invocation.
     pub message: String,
-    /// How far it is; done when a rewind has undone all of it.
+    /// The status of the invocation: done if a rewind has undone all of it.
     pub status: RunStatus,
-    /// Whether it was aborted: then it cannot be resumed.
+    /// Whether the invocation was aborted, so that it cannot be resumed.
     pub aborted: bool,
-    /// The ids of its open questions.
+    /// The ids of the open questions.
     pub open: Vec<String>,
-    /// Whether it counts: a later rewind may have undone it.
+    /// Whether the invocation is effective: a later rewind may have undone it.
     pub effective: bool,
 }
 
-/// Lists the invocations of a session, in the order in which they began. Events without an invocation belong to none.
+/// Lists the invocations of a session, in the order in which they began. Events without an invocation are skipped.
 #[must_use]
 pub fn invocations(events: &[Arc<Event>]) -> Vec<InvocationSummary> {
     let mut found: Vec<(InvocationSummary, Vec<&Arc<Event>>)> = Vec::new();
@@ -52,7 +52,7 @@ pub fn invocations(events: &[Arc<Event>]) -> Vec<InvocationSummary> {
         }
     }
     for event in effective_events_and_rewinds(events) {
-        // A rewind that undid a part of an invocation records which runs of it had completed before.
+        // A rewind that undid a part of an invocation records which of its runs had completed before.
         let rewound = partly_rewound(event).map(|(invocation, _)| InvocationId::from(invocation));
         if let Some(index) = places.get(rewound.as_ref().unwrap_or(event.invocation_id())) {
             found[*index].1.push(event);
@@ -87,7 +87,7 @@ fn begun(place: usize, event: &Event) -> InvocationSummary {
     }
 }
 
-/// Returns how far an invocation is, by its events that count.
+/// Returns the status of an invocation, judged by its effective events.
 fn status(summary: &InvocationSummary, own: &[&Arc<Event>]) -> RunStatus {
     if !summary.open.is_empty() {
         return RunStatus::Waiting;
@@ -96,18 +96,18 @@ fn status(summary: &InvocationSummary, own: &[&Arc<Event>]) -> RunStatus {
         return RunStatus::Failed;
     }
     let last = own.iter().rev().find(|event| !event.is_partial());
-    // Nodes have paths; an agent of an older google-adk has none.
+    // Nodes have paths; agents of an older google-adk have none.
     match root_status(own) {
         Some(status) => status,
         None if last.is_some_and(|event| event.error_code().is_some()) => RunStatus::Failed,
         None if last.is_some_and(|event| !event.is_from_user() && event.is_final_response()) => RunStatus::Done,
-        // A change of the state or a rewind runs nothing.
+        // A change of the state or a rewind does not run anything.
         None if own.iter().all(|event| event.is_from_user() && event.content().is_none()) => RunStatus::Done,
         None => RunStatus::Started,
     }
 }
 
-/// Returns how far the first run without one above it is, if nodes have run.
+/// Returns the status of the first root run, if nodes have run.
 fn root_status(own: &[&Arc<Event>]) -> Option<RunStatus> {
     let history = History::of(own);
     let root = history.children(&NodePath::root()).next()?.path;

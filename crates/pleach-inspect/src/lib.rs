@@ -1,12 +1,14 @@
-//! What the events of a session say, for people: pure functions from a log to plain data.
+//! Shows people what the events of a session say: pure functions from a log to plain data.
 //!
-//! - [`timeline`] reads each event as what it says, calls, gives and sets;
-//! - [`invocations`] lists the user's turns, and [`RunTree`] shows one of them as a tree of node runs, with attempts, times and what each
-//!   answer has run or replayed;
+//! - [`timeline`] reads what each event says, calls, outputs and sets;
+//! - [`invocations`] lists the user's turns, and [`RunTree`] shows one of them as a tree of node runs, with attempts,
+//!   times, and the runs that each answer executed or replayed;
 //! - [`state_history`] shows each key of the state with the events that changed it;
-//! - [`observed_outline`] reads from a log which nodes ran in which order, and [`Picture`] draws such an outline, or that of a workflow.
+//! - [`observed_outline`] reads from a log which nodes ran in which order, and [`Picture`] draws such an outline or the
+//!   outline of a workflow.
 //!
-//! The crate reads no clock and no store, and decides nothing: engines read [`History`](pleach_context::History) themselves.
+//! The crate reads neither a clock nor a store, and makes no decisions: engines read
+//! [`History`](pleach_context::History) themselves.
 
 mod fact;
 mod invocations;

@@ -1,4 +1,4 @@
-//! [`observed_outline`]: which nodes of an invocation ran after which, read from its runs.
+//! [`observed_outline`]: the order in which the nodes of an invocation ran, read from its runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +8,12 @@ use pleach_context::{EdgeOutline, GraphOutline, NodeKind, Outline};
 use crate::picture::Room;
 use crate::{NodeRun, PictureError, RunTree};
 
-/// Reads an outline from the runs of an invocation, where the workflow itself is not at hand.
+/// Reads an outline from the runs of an invocation, for when the workflow itself is not available.
 ///
-/// Each node that ran is there once, under the node that ran it. An edge leads from a node to those whose runs were the next to begin
-/// when it had ended: what the log shows, and not always an edge of the graph. Nodes that did not run are missing. `None` without
-/// runs; a log with several roots gets them side by side below a node without a name.
+/// Each node that ran appears once, below the node that ran it. An edge leads from a node to the nodes whose runs were
+/// the next to begin after it had ended. The edges show the log, and may differ from the edges of the graph. Nodes that
+/// did not run are missing. Returns `None` if there are no runs. If the log has several roots, they are placed side by
+/// side below a node without a name.
 ///
 /// # Errors
 /// [`PictureError::TooLarge`] for runs of more nodes than a picture can show.
@@ -43,21 +44,21 @@ fn outline(name: &str, graph: Option<GraphOutline>) -> Outline {
     }
 }
 
-/// Returns whether a run is that of a node that was called as a tool: its id is that of the call. Other runs are counted, and steps have
-/// ids of a form of their own.
+/// Returns true if a run belongs to a node that was called as a tool. Its id is then the id of the call. Other runs
+/// have numbers, and steps have ids in a form of their own.
 fn is_call(run: &NodeRun) -> bool {
     let is_step = ["key-", "step-"].iter().any(|form| run.run_id.starts_with(form));
     !is_step && run.run_id.parse::<u32>().is_err()
 }
 
-/// The places of the runs directly below one.
+/// Returns the places of the runs directly below a run.
 fn below(place: usize, tree: &RunTree) -> Vec<usize> {
     let depth = tree.runs[place].depth;
     let inside = tree.runs.iter().enumerate().skip(place + 1).take_while(|(_, run)| run.depth > depth);
     inside.filter(|(_, run)| run.depth == depth + 1).map(|(place, _)| place).collect()
 }
 
-/// Reads the nodes of a tree, as long as there is room for them.
+/// Reads the nodes of a tree while there is room for them.
 struct Reader<'t> {
     tree: &'t RunTree,
     room: Room,
@@ -79,7 +80,7 @@ impl<'t> Reader<'t> {
         Ok(outline(name, Some(graph)))
     }
 
-    /// Puts an agent before what its calls have run: it works between them, and is no frame around them.
+    /// Puts an agent before the nodes that its calls ran: it works between them, and is not drawn around them.
     fn add_caller(&mut self, name: &str, graph: &mut GraphOutline) -> Result<(), PictureError> {
         self.room.node()?;
         self.room.edge()?;
@@ -92,7 +93,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Describes what ran below several runs of one node.
+    /// Describes the nodes that ran below several runs of one node.
     fn graph(&mut self, groups: &[Vec<usize>]) -> Result<GraphOutline, PictureError> {
         let tree = self.tree;
         let mut nodes: Vec<(&str, Vec<usize>)> = Vec::new();
@@ -114,7 +115,8 @@ impl<'t> Reader<'t> {
         Ok(GraphOutline { nodes, edges })
     }
 
-    /// Adds which node began next behind which among the runs of a group; the first ones begin behind none.
+    /// Adds the edges between the runs of a group: each run follows the runs that ended last before it began. The first
+    /// runs follow none.
     fn successions(
         &mut self,
         group: &[usize],
@@ -124,13 +126,14 @@ impl<'t> Reader<'t> {
         let tree = self.tree;
         let mut by_end: Vec<usize> = group.to_vec();
         by_end.sort_by_key(|place| tree.runs[*place].last);
-        // The latest begin among the runs that end first: a run that ended before it is not the last one before its successors.
+        // The latest start among the runs that end first: a run that ended before that start is not the last one before
+        // its successors.
         let mut latest = Vec::with_capacity(by_end.len());
         for place in &by_end {
             let first = tree.runs[*place].first;
             latest.push(latest.last().map_or(first, |known: &usize| first.max(*known)));
         }
-        // What begins when the same runs have ended follows the same ones.
+        // Runs that begin after the same runs have ended follow the same ones.
         let mut waves: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
         for to in group {
             let began = tree.runs[*to].first;
@@ -190,7 +193,7 @@ mod tests {
         assert_eq!(edges("w@1/a@1 w@1/b@1 w@1/c@1"), [">a", "a>b", "b>c"]);
         // Two runs at once follow the same run, and the next one follows both.
         assert_eq!(edges("w@1/a@1 w@1/b@1 w@1/c@1 w@1/b@1 w@1/d@1"), [">a", "a>b", "a>c", "b>d", "c>d"]);
-        // A loop leads back.
+        // A loop has an edge back.
         assert_eq!(edges("w@1/a@1 w@1/b@1 w@1/a@2 w@1/b@2 w@1/c@1"), [">a", "a>b", "b>a", "b>c"]);
     }
 
@@ -207,7 +210,7 @@ mod tests {
         assert_eq!(edges("n@1/s@step-1 n@1/s@key-a"), [">s", "s>s"]);
     }
 
-    /// Two waves of runs at once: each of the second begins when all of the first have ended.
+    /// Two waves of parallel runs: each run of the second wave begins after all runs of the first have ended.
     #[test]
     fn more_nodes_or_lines_than_a_picture_shows_are_refused() {
         let waves = |runs: usize| {

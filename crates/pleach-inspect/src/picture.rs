@@ -1,4 +1,4 @@
-//! [`Picture`]: a workflow as boxes and lines with places, ready to be drawn.
+//! [`Picture`]: a workflow as boxes and lines with coordinates, ready to be drawn.
 
 mod draw;
 mod layers;
@@ -16,7 +16,8 @@ pub use room::PictureError;
 pub(crate) use room::Room;
 
 impl Picture {
-    /// Draws an outline; with the runs of an invocation, each node has the status, the number and the time of its runs.
+    /// Draws an outline. If the runs of an invocation are given, each node shows the status, the number and the time of
+    /// its runs.
     ///
     /// # Errors
     /// [`PictureError::TooLarge`] for an outline of too many nodes or lines.
@@ -25,7 +26,7 @@ impl Picture {
         Ok(draw::picture(outline, runs))
     }
 
-    /// Writes the picture as an SVG document, which needs nothing else: no script, no style sheet, no font.
+    /// Writes the picture as an SVG document, which needs no script, style sheet or font.
     #[must_use]
     pub fn to_svg(&self) -> String {
         svg::document(self)

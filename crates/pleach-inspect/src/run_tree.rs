@@ -17,7 +17,7 @@ impl RunTree {
     /// Reads the runs of an invocation from the events of its session.
     #[must_use]
     pub fn of(events: &[Arc<Event>], invocation: &InvocationId) -> Self {
-        // A rewind that undid a part records which runs had completed before.
+        // A rewind that undid a part of the invocation records which runs had completed before.
         let counting: HashSet<_> = effective_events_of(events, invocation).into_iter().map(Arc::as_ptr).collect();
         let counting: Vec<_> =
             events.iter().enumerate().filter(|(_, event)| counting.contains(&Arc::as_ptr(event))).collect();
@@ -28,7 +28,7 @@ impl RunTree {
         build::tree(&counting, invocation, true)
     }
 
-    /// Returns the run at a path.
+    /// Returns the run at a path, if there is one.
     #[must_use]
     pub fn run(&self, path: &NodePath) -> Option<&NodeRun> {
         self.runs.iter().find(|run| run.path == *path)

@@ -1,4 +1,4 @@
-//! [`state_history`]: each key of the state, and what changed it.
+//! [`state_history`]: each key of the state, with the events that changed it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::timeline::live;
 pub struct StateKey {
     /// The key, with the prefix of its scope.
     pub key: String,
-    /// Who shares it: `session`, `user` or `app`.
+    /// The scope that shares the key: `session`, `user` or `app`.
     pub scope: &'static str,
-    /// Its value; `None` when the state has no such key any more.
+    /// The current value; `None` if the state no longer has the key.
     pub value: Option<Value>,
-    /// Whether the last change gave the value that it has. Otherwise the session was created with it, or, for a key of a user or an app,
-    /// another session has set it.
+    /// Whether the last change set the current value. Otherwise the session was created with the value or, for a key of
+    /// a user or an app, another session has set it.
     pub from_events: bool,
-    /// The changes, the oldest first.
+    /// The changes, oldest first.
     pub changes: Vec<StateChange>,
 }
 
@@ -39,23 +39,23 @@ impl StateKey {
 pub struct StateChange {
     /// The place of the event in its session, from 0.
     pub place: usize,
-    /// The event.
+    /// The id of the event.
     pub event: EventId,
-    /// Its invocation.
+    /// The invocation of the event.
     pub invocation: InvocationId,
-    /// When it was stored, in seconds since the epoch.
+    /// When the event was stored, in seconds since the epoch.
     pub time: f64,
-    /// Its author.
+    /// The author of the event.
     pub author: String,
-    /// The run that wrote it; empty where none did.
+    /// The run that wrote the event; empty if no run did.
     pub path: NodePath,
-    /// The value that the key got.
+    /// The new value of the key.
     pub value: Value,
-    /// Whether the event counts: a later rewind may have undone it.
+    /// Whether the event is effective: a later rewind may have undone it.
     pub effective: bool,
 }
 
-/// Reads which events of a session changed which keys, in the order of the keys.
+/// Returns which events of a session changed which keys, in the order of the keys.
 #[must_use]
 pub fn state_history(session: &Session) -> Vec<StateKey> {
     let live = live(&session.events);

@@ -1,4 +1,4 @@
-//! [`timeline`]: the events of a session, each with what it says and does.
+//! [`timeline`]: the events of a session, each with its statements and actions.
 
 use std::sync::Arc;
 
@@ -14,32 +14,32 @@ use crate::Fact;
 pub struct TimelineEntry {
     /// The place of the event in its session, from 0.
     pub place: usize,
-    /// The event's id.
+    /// The id of the event.
     pub id: EventId,
-    /// Its invocation.
+    /// The invocation of the event.
     pub invocation: InvocationId,
-    /// When it was stored, in seconds since the epoch.
+    /// When the event was stored, in seconds since the epoch.
     pub time: f64,
-    /// Its author.
+    /// The author of the event.
     pub author: String,
-    /// The run that wrote it; empty where none did.
+    /// The run that wrote the event; empty if no run did.
     pub path: NodePath,
-    /// The branch of the conversation that it belongs to.
+    /// The branch of the conversation to which the event belongs.
     pub branch: Option<String>,
-    /// Whether it counts: a later rewind may have undone it.
+    /// Whether the event is effective: a later rewind may have undone it.
     pub effective: bool,
-    /// What it says and does.
+    /// The statements and actions of the event.
     pub facts: Vec<Fact>,
 }
 
-/// Reads the events of a session, in the order of their storage.
+/// Reads the events of a session, in the order in which they were stored.
 #[must_use]
 pub fn timeline(events: &[Arc<Event>]) -> Vec<TimelineEntry> {
     let live = live(events);
     events.iter().enumerate().map(|(place, event)| entry(place, event, &live)).collect()
 }
 
-/// Reads some events of a session: those at these places, which are in order.
+/// Reads the events of a session at these places, which must be in ascending order.
 #[must_use]
 pub fn timeline_at(events: &[Arc<Event>], places: &[usize]) -> Vec<TimelineEntry> {
     let live = live(events);
@@ -47,7 +47,7 @@ pub fn timeline_at(events: &[Arc<Event>], places: &[usize]) -> Vec<TimelineEntry
 }
 
 impl TimelineEntry {
-    /// Removes the secrets of credentials from what the event says and does.
+    /// Removes the secrets of credentials from the facts of the event.
     pub fn hide_secrets(&mut self) {
         self.facts.iter_mut().for_each(Fact::hide_secrets);
     }
@@ -67,7 +67,7 @@ fn entry(place: usize, event: &Arc<Event>, live: &HashSet<*const Event>) -> Time
     }
 }
 
-/// The effective events, by their addresses.
+/// Returns the addresses of the effective events.
 pub(crate) fn live(events: &[Arc<Event>]) -> HashSet<*const Event> {
     effective_events(events).into_iter().map(Arc::as_ptr).collect()
 }

@@ -1,4 +1,4 @@
-//! [`turns`]: what each message of the user has moved in an invocation.
+//! [`turns`]: divides an invocation by the messages of its user.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,19 +6,19 @@ use std::sync::Arc;
 use pleach_core::{Event, EventId};
 use serde::Serialize;
 
-/// What a message or an answer of the user has moved: the events of an invocation up to the next one. A resume without a message leaves no
-/// mark, so it belongs to the turn before.
+/// A message or an answer of the user, with the events of the invocation up to the next one. A resume without a message
+/// leaves no mark, so it belongs to the previous turn.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Turn {
-    /// Its number, from 1.
+    /// The number of the turn, from 1.
     pub number: usize,
-    /// The place of its first event in the session, from 0.
+    /// The place of the first event in the session, from 0.
     pub place: usize,
-    /// Its first event.
+    /// The id of the first event.
     pub event: EventId,
-    /// When its first event was stored, in seconds since the epoch.
+    /// When the first event was stored, in seconds since the epoch.
     pub began: f64,
-    /// When its last event was stored, in seconds since the epoch.
+    /// When the last event was stored, in seconds since the epoch.
     pub ended: f64,
     /// The user's text.
     pub message: String,

@@ -24,7 +24,8 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         }
         routes.push(route);
     }
-    let (name, variants) = (&input.ident, data.variants.iter().map(|variant| &variant.ident));
+    let name = &input.ident;
+    let variants = data.variants.iter().map(|variant| &variant.ident);
     Ok(quote! {
         #[automatically_derived]
         impl ::pleach::Routes for #name {
@@ -52,7 +53,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// The route of a variant: that of its attribute, or its name.
+/// Returns the route of a variant, from its attribute or its name.
 fn route_of(variant: &Variant) -> Result<LitStr> {
     if !matches!(variant.fields, Fields::Unit) {
         return Err(Error::new_spanned(variant, "a route has no fields: return what it holds as the output's value"));
@@ -70,13 +71,13 @@ fn route_of(variant: &Variant) -> Result<LitStr> {
     match route.value().as_str() {
         "" => Err(Error::new_spanned(route, "a route must not be empty")),
         "__DEFAULT__" => {
-            Err(Error::new_spanned(route, "the default route is no route of a node: use `DEFAULT` on an edge"))
+            Err(Error::new_spanned(route, "the default route is not a route of a node: use `DEFAULT` on an edge"))
         }
         _ => Ok(route),
     }
 }
 
-/// `TooShort` becomes `too_short`, `HTTPError` becomes `http_error`.
+/// Converts a name to snake case: `TooShort` becomes `too_short`, `HTTPError` becomes `http_error`.
 fn snake_case(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     let mut snake = String::with_capacity(name.len() + 4);

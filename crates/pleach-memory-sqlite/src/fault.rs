@@ -11,7 +11,7 @@ use pleach_memory::MemoryError;
 #[derive(Clone, Debug)]
 pub(crate) struct File(Arc<str>);
 
-/// Names the file of a failed statement; what failed is its source.
+/// Names the file of a failed statement. Its source is the failure.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}")]
 struct InFile {
@@ -37,17 +37,17 @@ impl File {
         }
     }
 
-    /// The file cannot be reached.
+    /// Creates the error for a file that cannot be reached.
     pub(crate) fn unavailable(&self, source: impl Into<BoxError>) -> MemoryError {
         MemoryError::Unavailable { what: self.to_string(), source: source.into() }
     }
 
-    /// Makes the error for a stored value that cannot be read; `place` is its row and column.
+    /// Creates the error for a stored value that cannot be read; `place` is its row and column.
     pub(crate) fn corrupt(&self, place: impl fmt::Display, source: impl Into<BoxError>) -> MemoryError {
         MemoryError::Corrupt { what: format!("{place} in {self}"), source: without_data(source) }
     }
 
-    /// The file is sound but not ours.
+    /// Creates the error for a file that is intact but was not made for this program.
     pub(crate) fn incompatible(&self, reason: impl Into<String>) -> MemoryError {
         MemoryError::Incompatible { what: self.to_string(), reason: reason.into() }
     }
@@ -59,16 +59,16 @@ impl fmt::Display for File {
     }
 }
 
-/// What a failed statement says about the file.
+/// The meaning of a failed statement for the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// Another connection holds the lock; nothing was written.
     Busy,
-    /// The file is not a database, or a damaged one.
+    /// The file is not a database, or it is damaged.
     Damaged,
     /// The file cannot be reached or written.
     Unavailable,
-    /// The fault of this statement.
+    /// The failure concerns only this statement.
     Other,
 }
 

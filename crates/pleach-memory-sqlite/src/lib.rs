@@ -1,7 +1,7 @@
-//! Memory in an SQLite file, in the tables google-adk's `SqliteMemoryService` reads and writes.
+//! Memory in an SQLite file, in the tables that google-adk's `SqliteMemoryService` reads and writes.
 //!
-//! Owns the file: its tables, its full-text index, and the words that index is asked for. What a memory service is,
-//! is in `pleach-memory`.
+//! This crate owns the file: its tables, its full-text index, and the words for which the index is searched.
+//! `pleach-memory` defines what a memory service is.
 
 mod fault;
 mod metadata;

@@ -1,4 +1,5 @@
-//! The metadata that entries were given: a table beside google-adk's, which has no column for it. A file without metadata has no such table.
+//! The metadata that entries were added with. They are in a table next to google-adk's, which has no column for them. A
+//! file without metadata has no such table.
 
 use std::collections::HashMap;
 
@@ -15,7 +16,7 @@ const IS_THERE: &str = "SELECT count(*) FROM sqlite_master WHERE type = 'table' 
 const CREATE: &str =
     "CREATE TABLE IF NOT EXISTS pleach_memory_metadata_1 (id INTEGER PRIMARY KEY, custom_metadata TEXT NOT NULL)";
 
-/// Makes the table if it is needed, and returns whether it is there.
+/// Creates the table if it is needed. Returns `true` if it exists.
 pub(crate) async fn prepare(transaction: &mut SqliteConnection, needed: bool) -> sqlx::Result<bool> {
     if needed {
         sqlx::query(CREATE).execute(transaction).await?;
@@ -25,7 +26,7 @@ pub(crate) async fn prepare(transaction: &mut SqliteConnection, needed: bool) ->
     Ok(count > 0)
 }
 
-/// Stores the metadata of an entry in place of what it had.
+/// Stores the metadata of an entry, replacing earlier metadata.
 pub(crate) async fn replace(transaction: &mut SqliteConnection, id: i64, metadata: &Map) -> sqlx::Result<()> {
     if metadata.is_empty() {
         sqlx::query("DELETE FROM pleach_memory_metadata_1 WHERE id = ?1").bind(id).execute(transaction).await?;
@@ -37,7 +38,7 @@ pub(crate) async fn replace(transaction: &mut SqliteConnection, id: i64, metadat
     Ok(())
 }
 
-/// Returns the metadata of the entries that have some, by their numbers.
+/// Returns the metadata of the entries that have any, by entry number.
 pub(crate) async fn of(pool: &SqlitePool, entries: &[SqliteRow], file: &File) -> MemoryResult<HashMap<i64, Map>> {
     let fault = |error| file.fault(error);
     let count: i64 = sqlx::query_scalar(IS_THERE).fetch_one(pool).await.map_err(fault)?;

@@ -18,32 +18,34 @@ impl Default for SqliteMemoryOptions {
 }
 
 impl SqliteMemoryOptions {
-    /// A busy timeout of three seconds, full-text search, 50 results, 256 KiB of searchable text per event.
+    /// Returns the defaults: a busy timeout of three seconds, full-text search, 50 results, and 256 KiB of searchable
+    /// text per event.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets how long to wait for other processes that hold the file's lock before failing as `Locked`.
+    /// Sets how long to wait for other processes that hold the file's lock. After that, operations fail as `Locked`.
     pub fn with_busy_timeout(mut self, timeout: Duration) -> Self {
         self.busy_timeout = timeout;
         self
     }
 
-    /// Searches without the full-text index: words also match inside of longer ones, and every text is looked through.
+    /// Searches without the full-text index. Words then also match inside longer words, and every text is searched.
     ///
-    /// An index that the file already has is kept up to date all the same.
+    /// If the file already has an index, it is still kept up to date.
     pub fn without_full_text(mut self) -> Self {
         self.full_text = false;
         self
     }
 
-    /// How many entries a search returns at most; at least one.
+    /// Sets how many entries a search returns at most; at least one.
     pub fn with_max_results(mut self, results: u32) -> Self {
         self.max_results = results.max(1);
         self
     }
 
-    /// How many bytes of an event's text can be searched, at least one. What is stored and returned is always whole.
+    /// Sets how many bytes of an event's text can be searched; at least one. The whole text is always stored and
+    /// returned.
     pub fn with_max_indexed_bytes(mut self, bytes: usize) -> Self {
         self.max_indexed_bytes = bytes.max(1);
         self

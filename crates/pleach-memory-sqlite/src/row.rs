@@ -1,4 +1,4 @@
-//! Rows of `memory_events`: written from events and entries, read as entries.
+//! The rows of `memory_events`: written from events and entries, read as entries.
 
 use pleach_core::{Content, Event, Map};
 use pleach_memory::{MemoryEntry, MemoryResult, local_time, short_digest};
@@ -12,7 +12,7 @@ use crate::words;
 /// The session id of the entries of `add_memory`, which come from no event.
 pub(crate) const ENTRIES_SESSION: &str = "__pleach_entries__";
 
-/// One event or entry as it is stored.
+/// An event or an entry, as it is stored.
 #[derive(Debug)]
 pub(crate) struct NewRow {
     pub(crate) event_id: String,
@@ -24,7 +24,7 @@ pub(crate) struct NewRow {
 }
 
 impl NewRow {
-    /// The row of an event; `None` when there is nothing in it to search for.
+    /// Creates the row of an event; `None` if the event has no searchable text.
     pub(crate) fn of(
         event: &Event,
         custom_metadata: &Map,
@@ -35,7 +35,7 @@ impl NewRow {
         (!search_text.is_empty()).then(|| Self::new(event, content, search_text, custom_metadata.clone()))
     }
 
-    /// The row of an entry that comes from no event; `None` when there is nothing in it to search for.
+    /// Creates the row of an entry that comes from no event; `None` if the entry has no searchable text.
     pub(crate) fn of_entry(
         event_id: String,
         entry: MemoryEntry,
@@ -55,12 +55,14 @@ impl NewRow {
     }
 
     fn new(event: &Event, content: &Content, search_text: String, custom_metadata: Map) -> serde_json::Result<Self> {
-        let (author, timestamp) = (event.author().to_owned(), event.timestamp());
+        let author = event.author().to_owned();
+        let timestamp = event.timestamp();
         let content_json = serde_json::to_string(content)?;
-        let event_id = match event.id().is_empty() {
-            false => event.id().to_string(),
-            // The same event must be recognised although it has no id.
-            true => short_digest(&format!("{author}:{timestamp:?}:{content_json}")),
+        let event_id = if event.id().is_empty() {
+            // An event without an id must be recognised when it is added again.
+            short_digest(&format!("{author}:{timestamp:?}:{content_json}"))
+        } else {
+            event.id().to_string()
         };
         Ok(Self { event_id, author, timestamp, content_json, search_text, custom_metadata })
     }
@@ -71,7 +73,7 @@ pub(crate) fn id(row: &SqliteRow, file: &File) -> MemoryResult<i64> {
     row.try_get("id").map_err(|error| file.fault(error))
 }
 
-/// Reads a row that a search found. The ids of its session and event are added to the metadata that it was given.
+/// Reads a row that a search found. The ids of its session and event are added to the metadata with which it was added.
 pub(crate) fn entry(row: &SqliteRow, given: Option<&Map>, file: &File) -> MemoryResult<MemoryEntry> {
     let id = id(row, file)?;
     let text = |column: &str| {
@@ -85,7 +87,7 @@ pub(crate) fn entry(row: &SqliteRow, given: Option<&Map>, file: &File) -> Memory
     for key in ["session_id", "event_id"] {
         custom_metadata.insert(key.to_owned(), Value::from(text(key)?));
     }
-    // An entry that comes from no event has the id that it was given, so that it can be replaced.
+    // An entry that comes from no event keeps its own id, so that it can be replaced.
     let id = if text("session_id")? == ENTRIES_SESSION { text("event_id")? } else { id.to_string() };
     Ok(MemoryEntry {
         content,
@@ -101,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn s82_events_without_id_get_one_from_what_they_say() {
+    fn s82_events_without_id_get_one_from_their_content() {
         let mut event = Event::message("tea").with_author("ann");
         event.set_id("");
         event.set_timestamp(1_760_000_000.5);

@@ -1,4 +1,4 @@
-//! Opening the file: whose tables it has, WAL, and what is missing.
+//! Opening the file: checking whose tables it has, turning WAL on, and creating missing tables.
 
 use pleach_memory::MemoryResult;
 use sqlx::{Row as _, SqlitePool};
@@ -7,7 +7,7 @@ use crate::fault::{Fault, File};
 
 const VERSION: &str = "1";
 
-/// What the file's schema says.
+/// The contents of the file's schema.
 struct Found {
     metadata: bool,
     columns: i64,
@@ -24,12 +24,11 @@ impl Found {
         let row = sqlx::query(include_str!("../schema/detect.sql")).fetch_one(pool).await?;
         let is_there = |name: &str| row.try_get::<i64, _>(name).map(|count| count > 0);
         let metadata = is_there("metadata")?;
-        let version = match metadata {
-            true => {
-                let select = "SELECT value FROM adk_memory_metadata WHERE key = 'schema_version'";
-                sqlx::query_scalar(select).fetch_optional(pool).await?
-            }
-            false => None,
+        let version = if metadata {
+            let select = "SELECT value FROM adk_memory_metadata WHERE key = 'schema_version'";
+            sqlx::query_scalar(select).fetch_optional(pool).await?
+        } else {
+            None
         };
         Ok(Self {
             metadata,
@@ -43,12 +42,14 @@ impl Found {
         })
     }
 
-    /// Accepts a file without a memory and google-adk's tables; says otherwise what was found.
+    /// Accepts a file without a memory, and google-adk's tables. Otherwise returns a description of what was found.
     fn check(&self) -> Result<(), String> {
         const COLUMNS: i64 = 9;
         match &self.version {
             Some(version) if version != VERSION => {
-                return Err(format!("its memory has the schema version {version:?}, this program knows {VERSION:?}"));
+                return Err(format!(
+                    "its memory has the schema version {version:?}, but this program knows only {VERSION:?}"
+                ));
             }
             _ => {}
         }
@@ -67,15 +68,17 @@ impl Found {
     }
 }
 
-/// Refuses other programs' files, turns WAL on and creates missing tables. Returns whether full-text search is available.
+/// Refuses other programs' files, turns WAL on and creates missing tables. Returns `true` if full-text search is
+/// available.
 ///
-/// A complete file is not written to, so one that must not be written can be opened, too.
+/// A complete file is not written to, so even a file that cannot be written can be opened.
 pub(crate) async fn prepare(pool: &SqlitePool, file: &File, full_text: bool) -> MemoryResult<bool> {
     let fault = |error| file.fault(error);
     let found = Found::look(pool).await.map_err(fault)?;
     found.check().map_err(|reason| file.incompatible(reason))?;
     let full_text = full_text && found.module;
-    // Only now: a file we refuse must not be changed. Without WAL all works as well, only with more waiting.
+    // This comes after the check, because a refused file must not be changed. Everything also works without WAL, only
+    // with more waiting.
     match sqlx::query("PRAGMA journal_mode = WAL").fetch_all(pool).await {
         Err(error) if Fault::of(&error) == Fault::Damaged => return Err(file.fault(error)),
         _ => {}
@@ -85,12 +88,12 @@ pub(crate) async fn prepare(pool: &SqlitePool, file: &File, full_text: bool) -> 
     }
     match create(pool, full_text).await {
         Ok(()) => {
-            // Another program may have made a memory of its own since we looked.
+            // Another program may have created its own memory meanwhile.
             let found = Found::look(pool).await.map_err(fault)?;
             found.check().map_err(|reason| file.incompatible(reason))?;
             Ok(full_text)
         }
-        // Old files that must not be written are searched without an index.
+        // An old file that cannot be written is searched without an index.
         Err(error) if found.has_tables() && Fault::of(&error) == Fault::Unavailable => Ok(found.full_text && full_text),
         Err(error) => Err(file.fault(error)),
     }
@@ -100,7 +103,7 @@ async fn create(pool: &SqlitePool, full_text: bool) -> sqlx::Result<()> {
     let mut transaction = pool.begin_with("BEGIN IMMEDIATE").await?;
     sqlx::raw_sql(include_str!("../schema/create.sql")).execute(&mut *transaction).await?;
     if full_text {
-        // Another process may have made it since we looked.
+        // Another process may have created it meanwhile.
         let is_there = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'memory_events_fts'";
         let is_there: i64 = sqlx::query_scalar(is_there).fetch_one(&mut *transaction).await?;
         sqlx::raw_sql(include_str!("../schema/create_full_text.sql")).execute(&mut *transaction).await?;

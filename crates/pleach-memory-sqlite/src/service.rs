@@ -1,4 +1,4 @@
-//! The service: additions through one connection, searches beside it.
+//! The service: additions through one connection, searches in parallel with them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::{metadata, private, schema, words};
 /// The session id of events that come from no known session.
 const UNKNOWN_SESSION: &str = "__unknown_session_id__";
 
-/// How many searches run at the same time.
+/// The number of searches that may run at the same time.
 const READ_CONNECTIONS: u32 = 4;
 
 /// How long additions of this process wait for each other, in addition to the busy timeout.
@@ -28,19 +28,20 @@ const QUEUE_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Memory in an SQLite file, searched by words. ADK: `SqliteMemoryService`.
 ///
-/// The tables are google-adk's, and google-adk may search and add at the same time. Any number of services, in any
-/// number of processes, may have the same file open; it may also be the file of a session service.
+/// The tables are google-adk's, and google-adk may search and add entries at the same time. Any number of services, in
+/// any number of processes, may have the same file open. It may also be the file of a session service.
 ///
-/// Every event that says something in text is an entry; thoughts do not count. Adding an event again replaces its
-/// entry, and adding a session never removes one. A search finds the entries that hold any of the question's words,
-/// best match first (BM25), the newer ones first among equals.
+/// Every event with text is an entry; thoughts are ignored. Adding an event again replaces its entry, and adding a
+/// session never removes an entry. A search finds the entries that contain any of the query's words, best match first
+/// (BM25). Among equal matches, newer entries come first.
 ///
-/// An entry's id is its number in the file, or the id that it was given to [`AddMemory`]. Its metadata is what was given when it was added, with `session_id` and `event_id`; google-adk
-/// sees the entry without the given one, which has a table of pleach's own. That table is made when the first metadata comes.
-/// An entry of [`AddMemory`] has its id as `event_id`, and the session `__pleach_entries__`; its time is now unless it says so.
-/// There is no `delete_memory`.
+/// An entry's id is its number in the file, or the id that it had in [`AddMemory`]. Its metadata are those with which
+/// it was added, plus `session_id` and `event_id`. The metadata are in a table of pleach's own, which is created for
+/// the first metadata, so google-adk sees the entry without them. An entry of [`AddMemory`] has its id as `event_id`,
+/// and the session `__pleach_entries__`. Without a time of its own, it gets the current time. There is no
+/// `delete_memory`.
 ///
-/// Needs a Tokio runtime with its time driver on.
+/// The service needs a Tokio runtime with the time driver enabled.
 ///
 /// # Example
 /// ```
@@ -58,7 +59,7 @@ pub struct SqliteMemoryService {
     file: File,
     options: SqliteMemoryOptions,
     full_text: bool,
-    /// One connection: additions queue for it instead of fighting for the file's lock.
+    /// A single connection. Additions queue for it instead of competing for the file's lock.
     writer: SqlitePool,
     readers: SqlitePool,
 }
@@ -67,23 +68,23 @@ impl SqliteMemoryService {
     /// Opens a file with the default options.
     ///
     /// # Errors
-    /// Those of [`open_with`](Self::open_with).
+    /// The errors of [`open_with`](Self::open_with).
     ///
     /// # Cancel safety
-    /// That of [`open_with`](Self::open_with).
+    /// The same as [`open_with`](Self::open_with).
     pub async fn open(path: impl AsRef<Path>) -> MemoryResult<Self> {
         Self::open_with(path, SqliteMemoryOptions::default()).await
     }
 
-    /// Opens a file and switches it to WAL; creates it, the folders it lies in and its tables when they are not there.
+    /// Opens a file and switches it to WAL. The file, its folders and its tables are created if they are missing.
     ///
     /// # Errors
-    /// `Incompatible` for a memory of another version or program and for SQLite's in-memory names, `Corrupt` for what
-    /// is no database or a damaged one, `Locked` when other processes hold it beyond the busy timeout, `Unavailable`
-    /// when it cannot be opened or written. Each names the file; a refused file is not changed.
+    /// `Incompatible` for a memory of another version or program and for SQLite's in-memory names, `Corrupt` for a file
+    /// that is damaged or not a database, `Locked` if other processes hold it beyond the busy timeout, `Unavailable` if
+    /// it cannot be opened or written. Each error names the file. A refused file is not changed.
     ///
     /// # Cancel safety
-    /// When the future is dropped, the file may have been created; its tables are all there or none.
+    /// When the future is dropped, the file may have been created; its tables all exist or none of them does.
     pub async fn open_with(path: impl AsRef<Path>, options: SqliteMemoryOptions) -> MemoryResult<Self> {
         let path = path.as_ref();
         let file = File::new(path);
@@ -100,7 +101,7 @@ impl SqliteMemoryService {
             .synchronous(SqliteSynchronous::Normal)
             .busy_timeout(options.busy_timeout)
             .disable_statement_logging();
-        // No timers, because a pool may outlive the runtime that opened it.
+        // The pool has no timers, because it may outlive the runtime that opened it.
         let pool = SqlitePoolOptions::new()
             .test_before_acquire(false)
             .idle_timeout(None)
@@ -112,16 +113,16 @@ impl SqliteMemoryService {
         Ok(Self { file, options, full_text, writer, readers })
     }
 
-    /// Closes the file, after the operations under way; later ones fail as `Unavailable`.
+    /// Closes the file once the operations in progress have ended. Later operations fail as `Unavailable`.
     ///
     /// # Cancel safety
-    /// Closing continues when the future is dropped.
+    /// Closing continues if the future is dropped.
     pub async fn close(&self) {
         self.readers.close().await;
         self.writer.close().await;
     }
 
-    /// Stores events in one transaction: when the future is dropped, all of them or none.
+    /// Stores events in one transaction. If the future is dropped, all of them are stored or none.
     async fn add(
         &self,
         app_name: &AppName,
@@ -135,7 +136,7 @@ impl SqliteMemoryService {
         self.store(app_name, user_id, session_id, rows.collect()).await
     }
 
-    /// Stores entries in one transaction: when the future is dropped, all of them or none.
+    /// Stores entries in one transaction. If the future is dropped, all of them are stored or none.
     async fn add_entries(&self, req: AddMemory) -> MemoryResult<()> {
         let (app_name, user_id) = (req.app_name.clone(), req.user_id.clone());
         let mut rows = Vec::new();
@@ -167,7 +168,7 @@ impl SqliteMemoryService {
         session_id: &str,
         rows: Vec<NewRow>,
     ) -> sqlx::Result<()> {
-        // Dropped before its commit, a transaction is rolled back.
+        // If it is dropped before its commit, a transaction is rolled back.
         let mut transaction = self.writer.begin_with("BEGIN IMMEDIATE").await?;
         let has_metadata = rows.iter().any(|row| !row.custom_metadata.is_empty());
         let keeps_metadata = metadata::prepare(&mut transaction, has_metadata).await?;
@@ -195,12 +196,11 @@ impl SqliteMemoryService {
         if words.is_empty() {
             return Ok(SearchMemoryResponse::default());
         }
-        let (statement, wanted) = match self.full_text {
-            true => (include_str!("../schema/search_full_text.sql"), words::match_any(&words)),
-            false => {
-                let patterns = serde_json::Value::from(words::like_patterns(&words));
-                (include_str!("../schema/search_like.sql"), patterns.to_string())
-            }
+        let (statement, wanted) = if self.full_text {
+            (include_str!("../schema/search_full_text.sql"), words::match_any(&words))
+        } else {
+            let patterns = serde_json::Value::from(words::like_patterns(&words));
+            (include_str!("../schema/search_like.sql"), patterns.to_string())
         };
         let rows = sqlx::query(statement)
             .bind(req.app_name.as_str())
@@ -217,7 +217,7 @@ impl SqliteMemoryService {
     }
 }
 
-/// Returns the time of an entry that comes from no event, now if it has none.
+/// Returns the time of an entry that comes from no event. The default is the current time.
 fn entry_time(index: usize, timestamp: Option<&str>) -> MemoryResult<f64> {
     let Some(text) = timestamp else {
         return Ok(SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs_f64());
@@ -225,7 +225,7 @@ fn entry_time(index: usize, timestamp: Option<&str>) -> MemoryResult<f64> {
     parse_local_time(text).ok_or_else(|| MemoryError::InvalidEntry {
         index,
         field: "timestamp",
-        reason: format!("{text:?} is no time as in 2025-10-09T08:53:20"),
+        reason: format!("{text:?} is not a time; write it like 2025-10-09T08:53:20"),
     })
 }
 

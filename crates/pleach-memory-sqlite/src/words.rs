@@ -1,6 +1,6 @@
-//! Which texts the index holds and which words it is asked for.
+//! The texts that the index contains, and the words for which it is searched.
 //!
-//! Both are google-adk's to the letter: its service and this one search each other's files.
+//! Both are exactly google-adk's, because its service and this one search each other's files.
 // S82
 
 use std::collections::HashSet;
@@ -8,19 +8,20 @@ use std::collections::HashSet;
 use pleach_core::Content;
 use pleach_memory::words::{MOST_WORDS, composed, is_word, script_runs};
 
-/// What an event is found by; empty when nothing is said in it. Thoughts do not count.
+/// Returns the text by which an event is found; empty if the event has no text. Thoughts are ignored.
 pub(crate) fn search_text(content: &Content, max_bytes: usize) -> String {
     let said = content.parts().iter().filter(|part| part.thought != Some(true)).filter_map(|part| part.text.as_deref());
     let lines = said.map(|text| text.replace('\n', " "));
     let texts: Vec<String> = lines.map(|line| line.trim_matches(is_space).to_owned()).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).filter(|text| !text.is_empty()).collect();
-    // Split before lowering: a lowered `İ` carries a mark that would count as another script.
+    // Split before lowering: a lowered `İ` contains a mark that would be treated as another script.
     let mut text = split_scripts(&composed(&texts.join(" "))).to_lowercase();
     text.truncate(text.floor_char_boundary(max_bytes));
     text
 }
 
-/// The first [`MOST_WORDS`] distinct words of a question, in lower case and in order: SQLite's time grows by their square.
+/// Returns the first [`MOST_WORDS`] distinct words of a query, in lower case and in order. Their number is limited
+/// because SQLite's time grows with its square.
 pub(crate) fn of_query(query: &str) -> Vec<String> {
     let split = split_scripts(&composed(query));
     let words = split.split(|c: char| !(is_word(c) || c == '%')).filter(|word| !word.is_empty());
@@ -28,18 +29,18 @@ pub(crate) fn of_query(query: &str) -> Vec<String> {
     words.map(str::to_lowercase).filter(|word| seen.insert(word.clone())).take(MOST_WORDS).collect()
 }
 
-/// A full-text query for any of the words.
+/// Returns a full-text query for any of the words.
 pub(crate) fn match_any(words: &[String]) -> String {
-    // Words hold no quotes.
+    // Words contain no quotes.
     words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" OR ")
 }
 
-/// One pattern per word, for `LIKE … ESCAPE '\'`: a text that contains it.
+/// Returns one pattern for each word, for `LIKE … ESCAPE '\'`. It matches texts that contain the word.
 pub(crate) fn like_patterns(words: &[String]) -> Vec<String> {
     words.iter().map(|word| format!("%{}%", word.replace('%', "\\%").replace('_', "\\_"))).collect()
 }
 
-/// Puts blanks where Latin letters meet others, so that each run is a word of its own.
+/// Puts blanks between Latin letters and others, so that each run is a word of its own.
 fn split_scripts(text: &str) -> String {
     if text.is_ascii() {
         return text.to_owned();
@@ -49,7 +50,7 @@ fn split_scripts(text: &str) -> String {
     runs.collect::<Vec<_>>().join(" ")
 }
 
-/// Whether Python's `str.split` parts words here.
+/// Returns `true` if Python's `str.split` separates words at this character.
 fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
 }

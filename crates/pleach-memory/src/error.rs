@@ -7,7 +7,7 @@ use pleach_core::{BoxError, with_causes};
 /// The result of a memory operation.
 pub type MemoryResult<T> = Result<T, MemoryError>;
 
-/// Why a memory operation failed.
+/// The reason why a memory operation failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum MemoryError {
@@ -19,18 +19,18 @@ pub enum MemoryError {
     },
     /// An entry cannot be stored.
     InvalidEntry {
-        /// The entry's place in the request, from 0.
+        /// The position of the entry in the request, starting at 0.
         index: usize,
         /// The member at fault.
         field: &'static str,
-        /// Why it is refused.
+        /// The reason why it is refused.
         reason: String,
     },
     /// Stored data cannot be read.
     Corrupt {
         /// The file or value at fault.
         what: String,
-        /// The error of the reader.
+        /// The error that reading reported.
         source: BoxError,
     },
     /// Other writers kept the storage locked until the deadline; trying again may help.
@@ -47,14 +47,14 @@ pub enum MemoryError {
         /// The error of the driver.
         source: BoxError,
     },
-    /// The storage is sound but made for another program or version.
+    /// The storage is intact, but was made for another program or version.
     Incompatible {
         /// The file at fault.
         what: String,
-        /// What was found.
+        /// A description of what was found.
         reason: String,
     },
-    /// The storage behind the service failed in another way.
+    /// The storage failed in another way.
     Storage {
         /// The service's name.
         backend: &'static str,
@@ -80,14 +80,14 @@ impl fmt::Display for MemoryError {
             }
             Self::Unavailable { what, source } => write!(
                 f,
-                "{what} is not available: {}; check that it can be reached, read and written, then try again",
+                "{what} is not available: {}. Check that it can be reached, read and written, then try again",
                 with_causes(&**source)
             ),
             Self::Incompatible { what, reason } => write!(f, "{what} is not supported: {reason}"),
             Self::Storage { backend, source } => {
                 write!(
                     f,
-                    "{backend} memory storage failed: {}; look into the log of the storage, then try again",
+                    "{backend} memory storage failed: {}. Check the log of the storage, then try again",
                     with_causes(&**source)
                 )
             }
@@ -95,7 +95,7 @@ impl fmt::Display for MemoryError {
     }
 }
 
-// The causes are in the text, so there is no `source()`.
+// The text contains the causes, so there is no `source()`.
 impl std::error::Error for MemoryError {}
 
 impl MemoryError {

@@ -12,14 +12,15 @@ use crate::{
     local_time, words,
 };
 
-/// The maximum of entries that a search returns.
+/// The largest number of entries that a search returns.
 // S81
 const MAX_RESULTS: usize = 10;
 
-/// Stores events in memory and finds them by the words that they share with a query. Safe to share between threads.
+/// Stores events in memory and finds them by the words that they share with a query. It can be shared between threads.
 ///
-/// Events are ranked by the number of distinct words of the query that they contain; equal ones are in the order of their
-/// addition, and before the entries of `add_memory`. A word matches whole words only, except that a word that is not ASCII also matches inside of longer ones.
+/// Events are ranked by the number of distinct words of the query that they contain. Events with equal rank are in the
+/// order in which they were added, before the entries of `add_memory`. A word matches only whole words, except that a
+/// word that is not ASCII also matches inside longer words.
 ///
 /// # Example
 /// ```
@@ -43,13 +44,13 @@ pub struct InMemoryMemoryService {
 /// The memory of one user. Events without a session are stored under `None`.
 #[derive(Debug, Default)]
 struct Memory {
-    sessions: IndexMap<Option<SessionId>, Vec<Remembered<Said>>>,
-    /// By their ids.
+    sessions: IndexMap<Option<SessionId>, Vec<Remembered<AddedEvent>>>,
+    /// The entries by id.
     entries: IndexMap<EventId, Remembered<MemoryEntry>>,
     forgotten: HashSet<EventId>,
 }
 
-/// An event or an entry with its searchable words.
+/// An event or an entry, with its searchable words.
 #[derive(Debug)]
 struct Remembered<T> {
     what: T,
@@ -59,19 +60,19 @@ struct Remembered<T> {
 
 /// An event, and the metadata that it was added with.
 #[derive(Debug)]
-struct Said {
+struct AddedEvent {
     event: Arc<Event>,
     custom_metadata: Map,
 }
 
 impl InMemoryMemoryService {
-    /// Makes an empty memory.
+    /// Creates an empty memory.
     pub fn new() -> Self {
         Self::default()
     }
 
     fn users(&self) -> MutexGuard<'_, HashMap<(AppName, UserId), Memory>> {
-        // No code that holds the lock panics between two changes.
+        // Code that holds the lock does not panic between two changes.
         self.users.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -139,7 +140,7 @@ impl InMemoryMemoryService {
 }
 
 impl Memory {
-    /// Removes an event, also from later additions of its session.
+    /// Removes an event, and keeps it from later additions of its session.
     fn forget_event(&mut self, id: &EventId) {
         for held in self.sessions.values_mut() {
             let before = held.len();
@@ -152,15 +153,15 @@ impl Memory {
 }
 
 /// Returns the events that have content, with their words.
-fn remember(events: &[Arc<Event>], custom_metadata: &Map) -> impl Iterator<Item = Remembered<Said>> {
+fn remember(events: &[Arc<Event>], custom_metadata: &Map) -> impl Iterator<Item = Remembered<AddedEvent>> {
     events.iter().filter_map(|event| {
-        let said = Said { event: Arc::clone(event), custom_metadata: custom_metadata.clone() };
+        let said = AddedEvent { event: Arc::clone(event), custom_metadata: custom_metadata.clone() };
         Remembered::of(event.content()?, said)
     })
 }
 
 impl<T> Remembered<T> {
-    /// Adds the words of a content; `None` when it has no parts.
+    /// Adds the words of a content; `None` if it has no parts.
     fn of(content: &Content, what: T) -> Option<Self> {
         let parts = content.parts();
         if parts.is_empty() {
@@ -172,7 +173,7 @@ impl<T> Remembered<T> {
         Some(Self { what, words: words::of_text(&text), lower: text.to_lowercase() })
     }
 
-    /// Returns the number of words of the query that the text contains.
+    /// Returns the number of the query's words that the text contains.
     fn score(&self, query: &HashSet<String>) -> usize {
         let contains = |word: &String| !word.is_ascii() && self.lower.contains(word.as_str());
         query.iter().filter(|word| self.words.contains(*word) || contains(word)).count()
@@ -181,14 +182,14 @@ impl<T> Remembered<T> {
 
 /// A result of a search.
 enum Found<'a> {
-    Event(&'a Said),
+    Event(&'a AddedEvent),
     Entry(&'a MemoryEntry),
 }
 
 impl Found<'_> {
     fn entry(&self) -> MemoryEntry {
         match self {
-            Self::Event(Said { event, custom_metadata }) => MemoryEntry {
+            Self::Event(AddedEvent { event, custom_metadata }) => MemoryEntry {
                 content: event.content().cloned().unwrap_or_default(),
                 custom_metadata: custom_metadata.clone(),
                 id: Some(event.id().to_string()),

@@ -28,26 +28,28 @@ use crate::{MemoryError, MemoryResult};
 // S80
 #[doc(alias = "BaseMemoryService")]
 pub trait MemoryService: fmt::Debug + Send + Sync + 'static {
-    /// Stores the current events of a session, in place of those that were stored for it before.
+    /// Stores the current events of a session. They replace the events that were stored for it before.
     ///
     /// # Errors
-    /// `Storage` when the storage failed.
+    /// `Storage` if the storage failed.
     fn add_session_to_memory<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, MemoryResult<()>>;
 
-    /// Stores more events; those already stored do not change.
+    /// Stores more events. Events that are already stored do not change.
     ///
     /// # Errors
-    /// `Unsupported` unless the service overrides it; `Storage`.
+    /// `Unsupported` unless the service overrides this method; `Storage`.
     fn add_events_to_memory(&self, req: AddEvents) -> BoxFuture<'_, MemoryResult<()>> {
         drop(req);
         unsupported("add_events_to_memory")
     }
 
-    /// Stores entries that come from no session. An entry replaces the stored one that has its id, as a search returns it. Without an id, an entry gets one
-    /// that follows from what it says, so that the same entry, added again, is stored once.
+    /// Stores entries that come from no session. An entry with the id of a stored entry, as a search returns it,
+    /// replaces that entry. An entry without an id gets one derived from its content, so that adding the same entry
+    /// again stores it once.
     ///
     /// # Errors
-    /// `Unsupported` unless the service overrides it; `InvalidEntry` for an entry that the service cannot store, and then none is stored; `Storage`.
+    /// `Unsupported` unless the service overrides this method; `InvalidEntry` for an entry that the service cannot
+    /// store, and then no entry is stored; `Storage`.
     fn add_memory(&self, req: AddMemory) -> BoxFuture<'_, MemoryResult<()>> {
         drop(req);
         unsupported("add_memory")
@@ -56,13 +58,13 @@ pub trait MemoryService: fmt::Debug + Send + Sync + 'static {
     /// Finds the entries that match a query, best match first.
     ///
     /// # Errors
-    /// `Storage` when the storage failed.
+    /// `Storage` if the storage failed.
     fn search_memory(&self, req: SearchMemory) -> BoxFuture<'_, MemoryResult<SearchMemoryResponse>>;
 
-    /// Removes one entry, also from later additions of its session. Removing a missing entry succeeds.
+    /// Removes an entry, and keeps it from later additions of its session. Removing a missing entry succeeds.
     ///
     /// # Errors
-    /// `Unsupported` unless the service overrides it; `Storage`.
+    /// `Unsupported` unless the service overrides this method; `Storage`.
     fn delete_memory(&self, req: DeleteMemory) -> BoxFuture<'_, MemoryResult<()>> {
         drop(req);
         unsupported("delete_memory")
@@ -102,16 +104,16 @@ pub struct AddEvents {
     pub app_name: AppName,
     /// The user who owns the memory.
     pub user_id: UserId,
-    /// The session they come from, if that is known.
+    /// The session that the events come from, if it is known.
     pub session_id: Option<SessionId>,
     /// The events.
     pub events: Vec<Arc<Event>>,
-    /// The metadata of every entry made of these events.
+    /// The metadata of every entry that is created from these events.
     pub custom_metadata: Map,
 }
 
 impl AddEvents {
-    /// Makes a request without session and metadata.
+    /// Creates a request without session and metadata.
     pub fn new(app_name: impl Into<AppName>, user_id: impl Into<UserId>, events: Vec<Arc<Event>>) -> Self {
         Self {
             app_name: app_name.into(),
@@ -122,7 +124,7 @@ impl AddEvents {
         }
     }
 
-    /// Sets the session the events come from.
+    /// Sets the session that the events come from.
     pub fn with_session(mut self, session_id: impl Into<SessionId>) -> Self {
         self.session_id = Some(session_id.into());
         self
@@ -144,12 +146,12 @@ pub struct AddMemory {
     pub user_id: UserId,
     /// The entries.
     pub memories: Vec<MemoryEntry>,
-    /// The metadata of every entry. An entry's own value of the same key counts.
+    /// The metadata of every entry. If an entry has a value for the same key, that value is used.
     pub custom_metadata: Map,
 }
 
 impl AddMemory {
-    /// Makes a request without metadata.
+    /// Creates a request without metadata.
     pub fn new(app_name: impl Into<AppName>, user_id: impl Into<UserId>, memories: Vec<MemoryEntry>) -> Self {
         Self { app_name: app_name.into(), user_id: user_id.into(), memories, custom_metadata: Map::new() }
     }
@@ -160,7 +162,7 @@ impl AddMemory {
         self
     }
 
-    /// Returns the entries as a service stores them, each with its id and all of its metadata.
+    /// Returns the entries as a service stores them, each with its id and all its metadata.
     pub fn into_entries(self) -> Vec<(String, MemoryEntry)> {
         let common = self.custom_metadata;
         let identify = |entry: MemoryEntry| {
@@ -173,19 +175,19 @@ impl AddMemory {
     }
 }
 
-/// A query of a user's memory.
+/// A search in a user's memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchMemory {
     /// The app.
     pub app_name: AppName,
     /// The user who owns the memory.
     pub user_id: UserId,
-    /// The question.
+    /// The query text.
     pub query: String,
 }
 
 impl SearchMemory {
-    /// Makes a request.
+    /// Creates a request.
     pub fn new(app_name: impl Into<AppName>, user_id: impl Into<UserId>, query: impl Into<String>) -> Self {
         Self { app_name: app_name.into(), user_id: user_id.into(), query: query.into() }
     }
@@ -203,7 +205,7 @@ pub struct DeleteMemory {
 }
 
 impl DeleteMemory {
-    /// Makes a request.
+    /// Creates a request.
     pub fn new(app_name: impl Into<AppName>, user_id: impl Into<UserId>, memory_id: impl Into<String>) -> Self {
         Self { app_name: app_name.into(), user_id: user_id.into(), memory_id: memory_id.into() }
     }
@@ -222,10 +224,10 @@ pub struct SearchMemoryResponse {
 pub struct MemoryEntry {
     /// The message.
     pub content: Content,
-    /// The metadata given when it was added.
+    /// The metadata that was set when the entry was added.
     #[serde(alias = "customMetadata", default)]
     pub custom_metadata: Map,
-    /// The entry's id, for removing it.
+    /// The entry's id, with which it can be removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The author.
@@ -237,19 +239,19 @@ pub struct MemoryEntry {
 }
 
 impl MemoryEntry {
-    /// Makes an entry without metadata.
+    /// Creates an entry without metadata.
     pub fn new(content: Content) -> Self {
         Self { content, ..Self::default() }
     }
 
     fn derived_id(&self) -> String {
         let said = (&self.author, &self.timestamp, &self.content);
-        // Content is always JSON.
+        // A content can always be written as JSON.
         short_digest(&serde_json::to_string(&said).unwrap_or_default())
     }
 }
 
-/// The first half of a text's SHA-256, in hexadecimal: an id for what has none.
+/// Returns the first half of a text's SHA-256, in hexadecimal digits. It serves as the id of something that has none.
 pub fn short_digest(text: &str) -> String {
     Sha256::digest(text).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }

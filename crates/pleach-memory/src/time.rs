@@ -5,15 +5,15 @@ use pleach_core::micros;
 
 /// Formats a time (seconds since the epoch) for entries: ISO 8601 without zone, in the machine's local time.
 ///
-/// `None` outside of the calendar's range. ADK: `format_timestamp`
+/// Returns `None` outside the calendar's range. ADK: `format_timestamp`
 #[doc(alias = "format_timestamp")]
 pub fn local_time(seconds: f64) -> Option<String> {
     iso(seconds, &chrono::Local)
 }
 
-/// Reads an entry's time as seconds since the epoch: ISO 8601, in the machine's local time unless it names a zone.
+/// Reads an entry's time in ISO 8601, as seconds since the epoch. Without a zone, it is in the machine's local time.
 ///
-/// `None` for other texts, and for local times that the clock left out.
+/// Returns `None` for other texts, and for local times that a clock change skipped.
 pub fn parse_local_time(text: &str) -> Option<f64> {
     seconds(text, &chrono::Local)
 }
@@ -26,8 +26,8 @@ fn seconds(text: &str, zone: &impl TimeZone) -> Option<f64> {
     Some(micros as f64 / 1e6)
 }
 
-/// Formats a time like Python's `isoformat`, without zone: `2025-10-09T08:53:20`, with six decimals when there are
-/// microseconds. `None` outside of the calendar's range.
+/// Formats a time like Python's `isoformat`, without zone: `2025-10-09T08:53:20`, and with six decimals if there are
+/// microseconds. Returns `None` outside the calendar's range.
 fn iso(seconds: f64, zone: &impl TimeZone) -> Option<String> {
     let micros = micros(seconds);
     let time = DateTime::from_timestamp_micros(micros)?.with_timezone(zone).naive_local();

@@ -1,4 +1,4 @@
-//! Splitting texts into searchable words. Public for services in other crates.
+//! Splitting texts into searchable words. The module is public for services in other crates.
 // S81
 
 use std::collections::HashSet;
@@ -11,7 +11,7 @@ pub fn composed(text: &str) -> String {
     text.nfc().collect()
 }
 
-/// The maximum of distinct words of a query, because each is compared with every text.
+/// The largest number of distinct words of a query. It is limited because each word is compared with every text.
 pub const MOST_WORDS: usize = 1_000;
 
 /// Returns the first [`MOST_WORDS`] distinct words of a query, in lower case.
@@ -29,8 +29,8 @@ pub(crate) fn of_query(query: &str) -> HashSet<String> {
 
 /// Returns the distinct searchable words of a composed text, in lower case.
 ///
-/// In scripts without blanks a whole sentence is one word. A word that mixes Latin with other letters is therefore also
-/// indexed by each run of one kind: `私はPythonを使う` matches `python`, but not `thon`.
+/// In scripts without blanks, a whole sentence is one word. So if a word mixes Latin letters with others, each run of
+/// one kind is indexed as well: `私はPythonを使う` matches `python`, but not `thon`.
 pub(crate) fn of_text(composed: &str) -> HashSet<String> {
     let mut words = words(composed);
     let runs: Vec<String> =
@@ -47,18 +47,21 @@ fn split(composed: &str) -> impl Iterator<Item = &str> {
     composed.split(|c: char| !(is_word(c) || is_vowel_sign(c))).filter(|word| !word.is_empty())
 }
 
-/// Returns whether Python's `\w` matches: letters and numbers, but no marks and no letters in circles or squares.
+/// Returns `true` if Python's `\w` matches: for letters and numbers, but not for marks or for letters in circles or
+/// squares.
 pub fn is_word(c: char) -> bool {
     let enclosed = matches!(u32::from(c), 0x24b6..=0x24e9 | 0x1f130..=0x1f149 | 0x1f150..=0x1f169 | 0x1f170..=0x1f189);
     c == '_' || (c.is_alphanumeric() && !is_combining_mark(c) && !enclosed)
 }
 
-/// Returns whether a mark is part of a word's spelling. google-adk splits there, which reduces a Hindi word to its consonants.
+/// Returns `true` if a mark is part of a word's spelling. google-adk splits words at such marks, which reduces a Hindi
+/// word to its consonants.
 fn is_vowel_sign(c: char) -> bool {
     c.is_alphabetic() && is_combining_mark(c)
 }
 
-/// Splits a word between Latin letters, digits and `_` and all others: `私はPython` into `私は` and `Python`.
+/// Splits a word into runs of Latin letters, digits and `_`, and runs of all other characters: `私はPython` into `私は` and
+/// `Python`.
 pub fn script_runs(word: &str) -> Vec<&str> {
     let mut runs = Vec::new();
     let mut rest = word;
@@ -78,7 +81,7 @@ fn is_latin(c: char) -> bool {
     LATIN.iter().any(|(first, last)| (*first..=*last).contains(&u32::from(c)))
 }
 
-/// The code points beyond ASCII whose Unicode name starts with LATIN (Unicode 14).
+/// The code points beyond ASCII whose Unicode name begins with LATIN (Unicode 14).
 const LATIN: [(u32, u32); 26] = [
     (0xc0, 0xd6),
     (0xd8, 0xf6),

@@ -1,4 +1,4 @@
-//! Memory in the process.
+//! Rules of the in-memory service.
 // S80, S81
 
 use std::sync::Arc;
@@ -28,7 +28,7 @@ async fn memory(sessions: &[Session]) -> InMemoryMemoryService {
     service
 }
 
-/// The ids found, in order.
+/// Returns the ids that were found, in order.
 async fn found(service: &InMemoryMemoryService, query: &str) -> Vec<String> {
     let response = service.search_memory(SearchMemory::new("app", "u1", query)).await;
     let memories = response.expect("searched").memories;
@@ -60,7 +60,7 @@ async fn s80_an_entry_tells_who_said_what_and_when() {
 }
 
 #[tokio::test]
-async fn s80_adding_a_session_replaces_what_was_held_for_it() {
+async fn s80_adding_a_session_replaces_its_earlier_events() {
     let service = memory(&[
         session("s", vec![event("e1", "tea"), event("e2", "tea")]),
         session("t", vec![event("e3", "tea")]),
@@ -86,7 +86,7 @@ async fn s80_added_events_join_and_known_ids_are_skipped() {
 }
 
 #[tokio::test]
-async fn s80_only_events_with_parts_count() {
+async fn s80_only_events_with_parts_are_stored() {
     let silent = Arc::new(Event::of("tea"));
     let empty = Arc::new(Event::new().with_content(Content::new("user", [])));
     let picture = Arc::new(Event::message(Part::bytes("image/png", vec![1])));
@@ -123,7 +123,7 @@ async fn s80_direct_entries_are_found_replaced_by_id_and_removed() {
     assert_eq!(found_first[0].id.as_deref(), Some("e1"));
     assert_eq!(found_first[1].custom_metadata, object(json!({"source": "form", "ttl": 5})));
     assert_eq!(found_first[2].custom_metadata, object(json!({"source": "import", "ttl": 5})));
-    // The same entry again is the stored one, and an id replaces what has it.
+    // Adding the same entry again changes nothing, and an entry with a known id replaces the stored one.
     add(vec![named("white tea"), MemoryEntry::new(Content::user("black tea"))]).await.expect("stored");
     assert_eq!(entries().await.len(), 3);
     assert_eq!(found(&service, "green").await, [""; 0]);
@@ -134,13 +134,13 @@ async fn s80_direct_entries_are_found_replaced_by_id_and_removed() {
         add(vec![named("white tea")]).await.expect("stored");
         assert_eq!(found(&service, "white").await, ["m1"]);
     }
-    // An entry with the id of an event replaces the event, also when its session is added again.
+    // An entry with an event's id replaces the event, even if its session is added again.
     let edited = MemoryEntry { id: Some("e1".into()), ..MemoryEntry::new(Content::user("mint tea")) };
     add(vec![edited]).await.expect("stored");
     service.add_session_to_memory(&session("s", vec![event("e1", "tea")])).await.expect("added");
     assert_eq!(found(&service, "tea").await.iter().filter(|id| *id == "e1").count(), 1);
     assert_eq!(found(&service, "mint").await, ["e1"]);
-    // Nothing is found of an entry that says nothing.
+    // An entry without text is not found.
     add(vec![MemoryEntry::default()]).await.expect("nothing to store");
     assert_eq!(entries().await.len(), 3);
 }

@@ -1,4 +1,4 @@
-//! How a model generates: sampling, tools, schema of the answer, safety, labels.
+//! The settings with which a model generates: sampling, tools, schema of the answer, safety, labels.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crate::{HttpOptions, RequestTool};
 wire_object! {
     /// The settings of one request, with google-genai's names. ADK: `types.GenerateContentConfig`
     ///
-    /// JSON: an object without absent fields, in snake_case; [`to_camel`](pleach_core::to_camel) gives the names of the
-    /// wire. Read in either casing. An unknown key is an error.
+    /// JSON: an object without absent fields, in snake_case; [`to_camel`](pleach_core::to_camel) returns the names of
+    /// the wire. Either casing is read. An unknown key is an error.
     ///
     /// ```
     /// use pleach_core::to_camel;
@@ -24,31 +24,31 @@ wire_object! {
     /// ```
     #[derive(Debug)]
     pub struct GenerateConfig {
-        /// How the request is sent; not part of its body.
+        /// How the request is sent. This is not part of its body.
         http_options: HttpOptions = "httpOptions",
-        /// What the model is to do, from the application.
+        /// The application's instruction for the model.
         system_instruction: String = "systemInstruction",
-        /// How freely the next token is chosen; 0 takes the likeliest.
+        /// How randomly the next token is chosen; 0 always takes the likeliest.
         temperature: f64 = "temperature",
-        /// Tokens are chosen from the likeliest with this total probability.
+        /// The total probability of the likeliest tokens from which the next one is chosen.
         top_p: f64 = "topP",
-        /// Tokens are chosen from this many of the likeliest.
+        /// The number of the likeliest tokens from which the next one is chosen.
         top_k: f64 = "topK",
         /// How many answers are generated; only the first is used.
         candidate_count: u32 = "candidateCount",
-        /// How many tokens an answer may have.
+        /// The maximum number of tokens of an answer.
         max_output_tokens: u32 = "maxOutputTokens",
         /// Texts that end the answer.
         stop_sequences: Vec<String> = "stopSequences",
         /// Whether log probabilities are returned.
         response_logprobs: bool = "responseLogprobs",
-        /// For how many candidates of a token the log probability is returned.
+        /// The number of candidates per token for which log probabilities are returned.
         logprobs: u32 = "logprobs",
-        /// Penalty on tokens that have occurred.
+        /// The penalty on tokens that have already occurred.
         presence_penalty: f64 = "presencePenalty",
-        /// Penalty on tokens, growing with how often they have occurred.
+        /// The penalty on tokens that grows with the number of their occurrences.
         frequency_penalty: f64 = "frequencyPenalty",
-        /// Makes answers repeatable, as far as the model can.
+        /// The seed that makes answers repeatable, if the model supports it.
         seed: i64 = "seed",
         /// The media type of the answer, for example `application/json`.
         response_mime_type: String = "responseMimeType",
@@ -60,25 +60,25 @@ wire_object! {
         routing_config: Box<Owned> = "routingConfig",
         /// How a model is selected.
         model_selection_config: Box<Owned> = "modelSelectionConfig",
-        /// What is blocked.
+        /// The kinds of harm that are blocked.
         safety_settings: Vec<SafetySetting> = "safetySettings",
-        /// What the model may call.
+        /// The tools that the model may call.
         tools: Vec<RequestTool> = "tools",
-        /// How the model may call it.
+        /// How the model may call its tools.
         tool_config: Box<ToolConfig> = "toolConfig",
-        /// Labels of the request, for billing and reports: user data, never renamed.
+        /// Labels of the request, for billing and reports. They are user data, so their keys keep their casing.
         labels: BTreeMap<String, String> = "labels",
         /// The name of a context cache.
         cached_content: String = "cachedContent",
-        /// What the answer may consist of, for example `TEXT`.
+        /// The kinds of content that the answer may have, for example `TEXT`.
         response_modalities: Vec<String> = "responseModalities",
-        /// In how much detail media is looked at.
+        /// The level of detail at which media is read.
         media_resolution: String = "mediaResolution",
-        /// How speech sounds.
+        /// The voice of generated speech.
         speech_config: Box<Owned> = "speechConfig",
-        /// Whether audio is given time stamps.
+        /// Whether audio gets timestamps.
         audio_timestamp: bool = "audioTimestamp",
-        /// How much the model thinks.
+        /// The settings for the model's thinking.
         thinking_config: ThinkingConfig = "thinkingConfig",
         /// How images are generated.
         image_config: Box<Owned> = "imageConfig",
@@ -97,7 +97,7 @@ wire_object! {
     pub struct ThinkingConfig {
         /// Whether thoughts are returned.
         include_thoughts: bool = "includeThoughts",
-        /// How many tokens thinking may take; 0 is none, -1 leaves it to the model.
+        /// The number of tokens for thinking; 0 turns thinking off, -1 leaves the number to the model.
         thinking_budget: i64 = "thinkingBudget",
         /// How thoroughly the model thinks, for example `LOW`.
         thinking_level: String = "thinkingLevel",
@@ -105,14 +105,14 @@ wire_object! {
 }
 
 wire_object! {
-    /// From which probability on a kind of harm is blocked. ADK: `types.SafetySetting`
+    /// The probability from which a kind of harm is blocked. ADK: `types.SafetySetting`
     #[derive(Debug)]
     pub struct SafetySetting {
         /// The kind of harm, for example `HARM_CATEGORY_HARASSMENT`.
         category: String = "category",
-        /// Whether probability or severity counts.
+        /// Whether the threshold applies to probability or severity.
         method: String = "method",
-        /// For example `BLOCK_ONLY_HIGH`.
+        /// The threshold, for example `BLOCK_ONLY_HIGH`.
         threshold: String = "threshold",
     }
 }
@@ -121,7 +121,7 @@ wire_object! {
     /// How a model may use its tools. ADK: `types.ToolConfig`
     #[derive(Debug)]
     pub struct ToolConfig {
-        /// Which functions may, or must, be called.
+        /// The functions that may, or must, be called.
         function_calling_config: FunctionCallingConfig = "functionCallingConfig",
         /// Settings of retrieval.
         retrieval_config: Owned = "retrievalConfig",
@@ -131,7 +131,7 @@ wire_object! {
 }
 
 wire_object! {
-    /// Which functions may, or must, be called. ADK: `types.FunctionCallingConfig`
+    /// The functions that a model may, or must, call. ADK: `types.FunctionCallingConfig`
     #[derive(Debug)]
     pub struct FunctionCallingConfig {
         /// `AUTO`, `ANY` (a call is required) or `NONE`.
@@ -144,7 +144,7 @@ wire_object! {
 }
 
 impl GenerateConfig {
-    /// Returns the labels to be changed; made if absent.
+    /// Returns the labels for changing; they are created if absent.
     pub fn labels_mut(&mut self) -> &mut BTreeMap<String, String> {
         self.labels.get_or_insert_default()
     }
@@ -182,7 +182,7 @@ mod tests {
     fn l211_every_setting_has_its_name_of_the_wire() {
         let config: GenerateConfig = serde_json::from_value(full()).unwrap();
         assert_eq!(to_camel(&config).unwrap(), full());
-        // Names inside of schemas and labels are the user's.
+        // Names inside schemas and labels belong to the user.
         let stored = serde_json::to_value(&config).unwrap();
         assert_eq!(stored["response_schema"]["properties"], full()["responseSchema"]["properties"]);
         assert_eq!(serde_json::from_value::<GenerateConfig>(stored).unwrap(), config);

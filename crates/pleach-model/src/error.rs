@@ -1,4 +1,4 @@
-//! What can go wrong with a model.
+//! Errors of models.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use pleach_core::{BoxError, with_causes};
 
-/// How much of a provider's own text an error shows.
+/// The number of characters of a provider's own text that an error shows.
 const SHOWN: usize = 300;
 
 /// A failed call of a model.
 ///
 /// `Display` names the model, what failed and what to do next. It shows neither headers nor bodies; the provider's own
-/// message is shortened, and left out where providers repeat the key in it.
+/// message is shortened, and left out if the provider may repeat the key in it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -46,29 +46,29 @@ struct Inner {
     cause: Option<Arc<dyn Error + Send + Sync>>,
 }
 
-/// What kind of failure a call ended in: what a caller can act on.
+/// The kind of a call's failure, as far as a caller can act on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ModelErrorKind {
-    /// The request cannot be answered as it is: a setting, a part or a tool is refused.
+    /// The provider refuses a setting, a part or a tool of the request.
     InvalidRequest,
-    /// The request is larger than the model takes.
+    /// The request is larger than the model accepts.
     TooLarge,
     /// The key or token is missing or wrong.
     Unauthorized,
     /// The key or token does not allow this.
     Forbidden,
-    /// There is no such model, or the address is wrong.
+    /// There is no such model, or the base URL is wrong.
     NotFound,
-    /// Too many requests, or a quota is used up.
+    /// There were too many requests, or a quota is used up.
     RateLimited,
     /// The provider is overloaded or failed.
     Unavailable,
     /// The provider cannot be reached.
     Unreachable,
-    /// No answer in time.
+    /// There was no answer in time.
     Timeout,
-    /// The stream ended before the answer was whole. What came of it is not an answer.
+    /// The stream ended before the answer was whole. The received part is not an answer.
     StreamCut,
     /// The answer cannot be understood.
     InvalidResponse,
@@ -79,7 +79,7 @@ pub enum ModelErrorKind {
 }
 
 impl ModelErrorKind {
-    /// The kind of failure that an HTTP status means.
+    /// Returns the kind of failure that an HTTP status means.
     fn of_status(status: u16) -> Self {
         match status {
             400 | 405 | 406 | 409 | 415 | 422 => Self::InvalidRequest,
@@ -122,8 +122,8 @@ impl ModelErrorKind {
             Self::RateLimited | Self::Unavailable => "try again later",
             Self::Unreachable => "check the network and the base URL, then try again",
             Self::Timeout => "try again, or allow more time",
-            Self::StreamCut => "try again; nothing of the answer was used",
-            Self::InvalidResponse => "try again; what came is not what the provider's format allows",
+            Self::StreamCut => "try again; no part of the answer was used",
+            Self::InvalidResponse => "try again; the answer did not have the provider's format",
             Self::ScriptExhausted => "add replies, or let the last one repeat with `.repeating()`",
             Self::Other => "see the provider's documentation",
         }
@@ -131,7 +131,7 @@ impl ModelErrorKind {
 }
 
 impl ModelError {
-    /// Makes an error of the model of this name.
+    /// Creates an error of the model with this name.
     pub fn new(model: impl Into<String>, kind: ModelErrorKind) -> Self {
         Self(Box::new(Inner {
             kind,
@@ -145,28 +145,28 @@ impl ModelError {
         }))
     }
 
-    /// Makes the error that an HTTP status means.
+    /// Creates the error that an HTTP status means.
     pub fn from_status(model: impl Into<String>, status: u16) -> Self {
         let mut error = Self::new(model, ModelErrorKind::of_status(status));
         error.0.status = Some(status);
         error
     }
 
-    /// Sets the provider's own name of the failure, for example `PERMISSION_DENIED`.
+    /// Sets the provider's own name for the failure, for example `PERMISSION_DENIED`.
     #[must_use]
     pub fn with_status_text(mut self, text: impl Into<String>) -> Self {
         self.0.status_text = Some(text.into());
         self
     }
 
-    /// Sets the provider's own message: the text of its error, never a header.
+    /// Sets the provider's own message: the text of its error, but never a header.
     #[must_use]
     pub fn with_message(mut self, message: impl Into<String>) -> Self {
         self.0.message = Some(message.into());
         self
     }
 
-    /// Sets what to do next, in the place of what the kind of failure advises.
+    /// Sets the advice on what to do next, instead of the advice for the kind of failure.
     #[must_use]
     pub fn with_advice(mut self, advice: impl Into<Cow<'static, str>>) -> Self {
         self.0.advice = Some(advice.into());
@@ -187,7 +187,7 @@ impl ModelError {
         self
     }
 
-    /// Returns what kind of failure it is.
+    /// Returns the kind of failure.
     pub fn kind(&self) -> ModelErrorKind {
         self.0.kind
     }
@@ -207,12 +207,12 @@ impl ModelError {
         self.0.retry_after
     }
 
-    /// Returns the error that caused this one. It is part of the text already.
+    /// Returns the error that caused this one. The text of this error includes it.
     pub fn cause(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
         self.0.cause.as_deref()
     }
 
-    /// Returns whether the same request may succeed later.
+    /// Returns true if the same request may succeed later.
     pub fn is_transient(&self) -> bool {
         matches!(
             self.0.kind,
@@ -224,8 +224,8 @@ impl ModelError {
         )
     }
 
-    /// Returns the stable name of the error for event error codes and HTTP bodies: the provider's own name of the failure
-    /// where there is one, else `ModelError`.
+    /// Returns the stable name of the error for event error codes and HTTP bodies: the provider's own name for the
+    /// failure if there is one, otherwise `ModelError`.
     // L170
     pub fn code(&self) -> &str {
         self.0.status_text.as_deref().unwrap_or("ModelError")
@@ -243,7 +243,7 @@ impl fmt::Display for ModelError {
         let Inner { kind, model, message, advice, retry_after, cause, .. } = &*self.0;
         let failed = if self.0.status.is_some() { "refused the call" } else { "failed" };
         write!(f, "model `{model}` {failed}{}: {}", self.details(), kind.what())?;
-        // Providers repeat a part of the key when they refuse it.
+        // Providers repeat a part of the key if they refuse it.
         if let Some(message) = message.as_ref().filter(|_| *kind != ModelErrorKind::Unauthorized) {
             write!(f, ": {}", shortened(message))?;
         }
@@ -272,7 +272,7 @@ impl fmt::Debug for Inner {
     }
 }
 
-/// The first characters of a text, on one line.
+/// Returns the first characters of a text, on one line.
 fn shortened(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(SHOWN) {
@@ -314,7 +314,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "model `m` failed: the stream ended before the answer was whole: connection reset; \
-             try again; nothing of the answer was used"
+             try again; no part of the answer was used"
         );
         assert_eq!((error.code(), error.status(), error.retry_after()), ("ModelError", None, None));
         let denied =

@@ -1,4 +1,4 @@
-//! How a request is sent.
+//! The settings for sending requests.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,28 +10,28 @@ use crate::wire::wire_object;
 wire_object! {
     /// How the requests of a model are sent. ADK: `types.HttpOptions`
     ///
-    /// Debug output shows the names of headers and no values: they hold credentials.
+    /// Debug output shows the names of headers but not their values, because these may be credentials.
     pub struct HttpOptions {
-        /// Where the provider is reached.
+        /// The base URL of the provider.
         base_url: String = "baseUrl",
-        /// The version of its API.
+        /// The version of the provider's API.
         api_version: String = "apiVersion",
-        /// Headers that are added: user data, never renamed.
+        /// Headers to add. They are user data, so their names keep their casing.
         headers: BTreeMap<String, String> = "headers",
         /// How long a request may take, in milliseconds.
         timeout: u64 = "timeout",
-        /// Members that are added to the body: user data, never renamed.
+        /// Members to add to the body. They are user data, so their names keep their casing.
         extra_body: Map = "extraBody",
-        /// How often a request is tried again.
+        /// The settings for retries.
         retry_options: HttpRetryOptions = "retryOptions",
     }
 }
 
 wire_object! {
-    /// How failed requests are tried again. ADK: `types.HttpRetryOptions`
+    /// The settings for retrying failed requests. ADK: `types.HttpRetryOptions`
     #[derive(Debug)]
     pub struct HttpRetryOptions {
-        /// How often a request is sent at most, the first time included.
+        /// The maximum number of attempts, including the first one.
         attempts: u32 = "attempts",
         /// The wait before the second attempt, in seconds.
         initial_delay: f64 = "initialDelay",
@@ -47,8 +47,9 @@ wire_object! {
 }
 
 impl HttpOptions {
-    /// Merges the options of a run into those of an agent: headers are united, and those of the run win; timeout, retries
-    /// and extra body are replaced when the run sets them. Address and API version are not a run's to change.
+    /// Merges the options of a run into the options of an agent. Headers are combined, and the run's headers win.
+    /// Timeout, retries and extra body are replaced if the run sets them. A run cannot change the base URL or the API
+    /// version.
     // L26
     pub fn merge(&mut self, run: &Self) {
         if let Some(headers) = run.headers.as_ref().filter(|headers| !headers.is_empty()) {

@@ -1,4 +1,4 @@
-//! How instructions get into a request.
+//! Adds instructions to a request.
 
 use std::mem;
 
@@ -7,13 +7,14 @@ use pleach_core::{Content, Part};
 use crate::request::StaticPrefix;
 use crate::{LlmRequest, SharedContent};
 
-/// What is between two instructions.
+/// The separator between two instructions.
 const BLANK_LINE: &str = "\n\n";
 
 impl LlmRequest {
     /// Appends texts to the system instruction, with blank lines between them.
     ///
-    /// An empty text is a piece of its own, but nothing separates the first text from an instruction that is empty.
+    /// An empty text is separated like any other, but there is no separator between an empty instruction and the first
+    /// text.
     // L30, L31
     pub fn append_instructions<T: AsRef<str>>(&mut self, texts: impl IntoIterator<Item = T>) {
         for (place, text) in texts.into_iter().enumerate() {
@@ -29,10 +30,10 @@ impl LlmRequest {
         }
     }
 
-    /// Appends an instruction that may have media.
+    /// Appends an instruction that may contain media.
     ///
-    /// Its texts go to the system instruction. Each medium is replaced there by a reference, and becomes a content of the
-    /// user with the same reference, behind the contents that the request has.
+    /// Its texts go to the system instruction. Each file is replaced there by a reference, and becomes a content of the
+    /// user with the same reference, after the request's other contents.
     // L34
     pub fn append_instruction_content(&mut self, instruction: &Content) {
         let mut texts = Vec::new();
@@ -50,31 +51,34 @@ impl LlmRequest {
         self.append_instructions(texts);
     }
 
-    /// Replaces the conversation, and puts the contents that instructions have brought in their place in it.
+    /// Replaces the conversation, and inserts the contents that instructions have added.
     ///
-    /// The contents that the request has before the call are those. With media of a static instruction
-    /// they become the beginning of the request; otherwise they come before the user's latest contents, or behind the
-    /// response to a call when the model is in the middle of a turn. ADK: `_add_instructions_to_user_content`
+    /// The contents that the request already has are taken as contents of instructions. If they contain media of a
+    /// static instruction, they become the beginning of the request. Otherwise they are inserted before the user's
+    /// latest contents or, if the model is in the middle of a turn, after the response to its call.
+    /// ADK: `_add_instructions_to_user_content`
     // L33–L35
     pub fn set_conversation(&mut self, conversation: Vec<SharedContent>) {
         let instructions = mem::replace(&mut self.contents, conversation);
         self.insert_instruction_contents(instructions);
     }
 
-    /// Adds instructions that [`place_last_instructions`](Self::place_last_instructions) puts behind all others, for tools: the
-    /// beginning of the system instruction stays the same while these differ. ADK: `_append_dynamic_instructions`
+    /// Adds instructions, for tools, that [`place_last_instructions`](Self::place_last_instructions) puts after all
+    /// others. The beginning of the system instruction stays the same while these differ.
+    /// ADK: `_append_dynamic_instructions`
     pub fn append_last_instructions<T: Into<String>>(&mut self, texts: impl IntoIterator<Item = T>) {
         self.last_instructions.extend(texts.into_iter().map(Into::into));
     }
 
-    /// Moves the instructions that come last into the system instruction. Agents do it when all tools are declared.
+    /// Moves the instructions that come last into the system instruction. Agents call this after all tools are
+    /// declared.
     pub fn place_last_instructions(&mut self) {
         let last = mem::take(&mut self.last_instructions);
         self.append_instructions(last);
     }
 
-    /// Inserts contents that instruct the model for this request only, where [`set_conversation`](Self::set_conversation)
-    /// puts them.
+    /// Inserts contents that instruct the model for this request only, at the place where
+    /// [`set_conversation`](Self::set_conversation) inserts them.
     // L35
     pub fn insert_instruction_contents(&mut self, contents: Vec<SharedContent>) {
         if contents.is_empty() {
@@ -91,7 +95,7 @@ impl LlmRequest {
         self.contents.splice(place..place, contents);
     }
 
-    /// Where the trailing contents of the user begin that answer no call.
+    /// Returns where the trailing contents of the user begin that do not answer a call.
     fn latest_user_contents(&self) -> usize {
         let is_of_turn =
             |content: &SharedContent| content.role() != Some("user") || content.function_responses().next().is_some();
@@ -99,8 +103,8 @@ impl LlmRequest {
     }
 }
 
-/// Inserts contents that only one request has into its conversation, before the message of the user that began the invocation, or
-/// at the front when the conversation does not show it. ADK: `RunConfig.model_input_context`
+/// Inserts contents for one request into its conversation: before the user's message that began the invocation, or at
+/// the front if the conversation does not contain that message. ADK: `RunConfig.model_input_context`
 // L54
 pub fn insert_input_context(conversation: &mut Vec<SharedContent>, context: &[Content], message: Option<&Content>) {
     if context.is_empty() {
@@ -111,7 +115,7 @@ pub fn insert_input_context(conversation: &mut Vec<SharedContent>, context: &[Co
     conversation.splice(place..place, context.iter().cloned().map(SharedContent::from));
 }
 
-/// A medium of an instruction, and how it is referred to.
+/// A file in an instruction, and the references to it.
 struct Reference {
     in_instruction: String,
     in_content: String,
@@ -119,7 +123,7 @@ struct Reference {
 }
 
 impl Reference {
-    /// Refers to the medium of a part as the `number`th; `None` when the part has none.
+    /// Creates the reference with this number to the file in a part; `None` if the part has no file.
     fn to(part: &Part, number: usize) -> Option<Self> {
         if let Some(blob) = &part.inline_data {
             let id = format!("inline_data_{number}");
@@ -180,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn last_instructions_come_behind_all_others() {
+    fn last_instructions_come_after_all_others() {
         let mut request = LlmRequest::default();
         request.append_last_instructions(["of a tool"]);
         request.append_instructions(["of another tool"]);

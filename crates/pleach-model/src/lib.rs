@@ -1,8 +1,8 @@
-//! What a model is asked, and what it answers.
+//! Requests to models, and their responses.
 //!
-//! Owns the [`Model`] trait, [`LlmRequest`] with its [`GenerateConfig`], [`LlmResponse`], the [`Aggregator`] that makes one
-//! response of a stream's fragments, and [`ScriptedModel`] for tests. Requests share the contents of a session's events
-//! ([`SharedContent`]). The crate knows no provider's protocol, runs no tool and reads no clock.
+//! Owns the [`Model`] trait, [`LlmRequest`] with its [`GenerateConfig`], [`LlmResponse`], the [`Aggregator`] that
+//! combines a stream's fragments into one response, and [`ScriptedModel`] for tests. Requests share the contents of a
+//! session's events ([`SharedContent`]). The crate knows no provider's protocol, runs no tool and reads no clock.
 
 mod aggregate;
 mod config;

@@ -11,12 +11,12 @@ use serde_json::Value;
 
 use crate::{LlmRequest, LlmResponse, ModelError};
 
-/// The responses to one call, as they come.
+/// The responses to one call, in the order of their arrival.
 pub type ResponseStream<'a> = Pin<Box<dyn Stream<Item = Result<LlmResponse, ModelError>> + Send + 'a>>;
 
 /// A model that agents ask. ADK: `BaseLlm`
 ///
-/// One model serves concurrent calls, and keeps nothing between them that a later answer depends on.
+/// A model serves concurrent calls, and keeps no state between calls on which a later answer depends.
 ///
 /// ```
 /// use futures_util::{StreamExt as _, stream};
@@ -36,31 +36,32 @@ pub type ResponseStream<'a> = Pin<Box<dyn Stream<Item = Result<LlmResponse, Mode
 /// }
 /// ```
 pub trait Model: Send + Sync + 'static {
-    /// The name under which requests name the model, for example `gemini-3.5-flash`.
+    /// Returns the name of the model in requests, for example `gemini-3.5-flash`.
     fn name(&self) -> &str;
 
     /// Answers one call.
     ///
-    /// Without streaming the stream gives one complete response. With streaming it gives fragments, which are marked as
-    /// partial, and then one complete response with the whole answer ([`Aggregator`](crate::Aggregator) makes it). An
-    /// error ends the stream; what came before it is not an answer. A stream that ends behind a fragment is no answer
-    /// either.
+    /// Without streaming, the stream yields one complete response. With streaming, it yields fragments, which are
+    /// marked as partial, and then one complete response with the whole answer; [`Aggregator`](crate::Aggregator) makes
+    /// that response. An error ends the stream, and the responses before it are not an answer. A stream that ends with
+    /// a fragment is not an answer either.
     ///
     /// # Cancel safety
-    /// Dropping the stream ends the call: a client closes its connection then.
+    /// Dropping the stream ends the call: the client then closes its connection.
     fn generate<'a>(&'a self, call: ModelCall<'a>) -> ResponseStream<'a>;
 
-    /// Returns what the model can do beyond answering.
+    /// Returns which optional features the model supports.
     fn capabilities(&self) -> ModelCapabilities {
         ModelCapabilities::default()
     }
 
-    /// Checks that answers can be held to a JSON Schema, before anything is asked. An agent with a model and an output schema
-    /// does so when it is built.
+    /// Checks, before any request, that the model's provider can enforce a JSON Schema for answers. An agent with a
+    /// model and an output schema calls this when it is built.
     ///
     /// # Errors
-    /// A [`ModelErrorKind::InvalidRequest`](crate::ModelErrorKind::InvalidRequest) that names the fields that the model's
-    /// provider cannot be held to. [`generate`](Self::generate) fails with the same one before it sends such a schema.
+    /// A [`ModelErrorKind::InvalidRequest`](crate::ModelErrorKind::InvalidRequest) that names the fields that the
+    /// model's provider cannot enforce. [`generate`](Self::generate) fails with the same error before it sends such a
+    /// schema.
     fn check_output_schema(&self, _schema: &Value) -> Result<(), ModelError> {
         Ok(())
     }
@@ -84,20 +85,20 @@ impl<M: Model + ?Sized> Model for Arc<M> {
     }
 }
 
-/// What a model can do beyond answering. ADK: `LlmCapabilities`
+/// The optional features that a model supports. ADK: `LlmCapabilities`
 // L27
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ModelCapabilities {
-    /// The model keeps to a schema of the answer in requests that also have tools.
+    /// Whether the model follows a schema for the answer in requests that also have tools.
     pub output_schema_and_tools: bool,
-    /// The model pairs a call with its response by id, so that it must get the ids that the runtime made, too.
+    /// Whether the model pairs a call with its response by id, so that it must also receive ids made by the runtime.
     // L52
     pub pairs_calls_by_id: bool,
 }
 
 impl ModelCapabilities {
-    /// Sets whether a schema of the answer can be combined with tools.
+    /// Sets whether a schema for the answer can be combined with tools.
     #[must_use]
     pub fn output_schema_and_tools(mut self, can: bool) -> Self {
         self.output_schema_and_tools = can;
@@ -112,26 +113,26 @@ impl ModelCapabilities {
     }
 }
 
-/// One call of a model: the request, and what the invocation lends to the model.
+/// One call of a model: the request, and the parts of the invocation that the model uses.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct ModelCall<'a> {
-    /// What is asked.
+    /// The request.
     pub request: &'a LlmRequest,
-    /// Whether fragments are wanted as they come.
+    /// Whether fragments should be yielded as they arrive.
     pub streaming: bool,
-    /// The invocation's time: a model waits by it.
+    /// The invocation's clock, which the model uses for waiting.
     pub clock: &'a dyn Clock,
-    /// The invocation's ids: streamed calls without one get theirs from it.
+    /// The source of the invocation's ids, for streamed calls without an id.
     pub ids: &'a dyn IdGen,
     /// The function that [`ModelCall::waits`] calls.
     pub on_wait: Option<&'a OnWait<'a>>,
 }
 
-/// Hears that a model's client waits before it sends a request again.
+/// The function that is called when a model's client waits before it retries.
 type OnWait<'a> = dyn Fn(&ModelWait<'_>) + Send + Sync + 'a;
 
-/// A wait of a model's client before it sends a request again.
+/// A wait of a model's client before it retries a request.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelWait<'w> {
     /// The model that was asked.
@@ -140,38 +141,39 @@ pub struct ModelWait<'w> {
     pub error: &'w ModelError,
     /// How long the client waits.
     pub wait: Duration,
-    /// How many attempts were made.
+    /// The number of attempts so far.
     pub attempts: u32,
 }
 
 impl<'a> ModelCall<'a> {
-    /// Makes a call without streaming, with random ids.
+    /// Creates a call without streaming, with random ids.
     pub fn new(request: &'a LlmRequest, clock: &'a dyn Clock) -> Self {
         Self { request, streaming: false, clock, ids: &RandomIds, on_wait: None }
     }
 
-    /// Sets whether fragments are wanted as they come.
+    /// Sets whether fragments should be yielded as they arrive.
     #[must_use]
     pub fn streaming(mut self, streaming: bool) -> Self {
         self.streaming = streaming;
         self
     }
 
-    /// Sets where ids come from.
+    /// Sets the source of ids.
     #[must_use]
     pub fn ids(mut self, ids: &'a dyn IdGen) -> Self {
         self.ids = ids;
         self
     }
 
-    /// Sets the function that hears of [waits](Self::waits).
+    /// Sets the function that is called for [waits](Self::waits).
     #[must_use]
     pub fn on_wait(mut self, hear: &'a OnWait<'a>) -> Self {
         self.on_wait = Some(hear);
         self
     }
 
-    /// Says that nothing comes for a while. A client calls it before it waits, so that those who follow the run see why.
+    /// Reports that no response will arrive for a while. A client calls this before it waits, so that followers of the
+    /// run see the reason.
     pub fn waits(&self, wait: &ModelWait<'_>) {
         if let Some(hear) = self.on_wait {
             hear(wait);

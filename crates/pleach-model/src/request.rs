@@ -1,4 +1,4 @@
-//! What a model is asked.
+//! Requests to models.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,11 +10,12 @@ use serde_json::Value;
 
 use crate::{GenerateConfig, RequestTool, SharedContent};
 
-/// What a model is asked: contents and settings. ADK: `LlmRequest`
+/// A request to a model: contents and settings. ADK: `LlmRequest`
 ///
-/// The contents share those of the session's events: building a request copies none of them, and cloning it is cheap.
+/// The contents are shared with the session's events: building a request copies none of them, and cloning it is cheap.
 ///
-/// JSON: `{"model", "contents", "config"}` in snake_case; [`to_camel`](pleach_core::to_camel) gives the names of the wire.
+/// JSON: `{"model", "contents", "config"}` in snake_case; [`to_camel`](pleach_core::to_camel) returns the names of the
+/// wire.
 ///
 /// ```
 /// use pleach_core::{Content, FunctionDeclaration};
@@ -32,34 +33,35 @@ pub struct LlmRequest {
     pub model: Option<String>,
     /// The conversation, oldest content first.
     pub contents: Vec<SharedContent>,
-    /// How the model generates.
+    /// The settings with which the model generates.
     pub config: GenerateConfig,
     pub(crate) static_prefix: StaticPrefix,
     pub(crate) last_instructions: Vec<String>,
 }
 
-/// Where contents that a static instruction has brought are kept, so that a provider's cache finds the same beginning.
+/// The place of contents that a static instruction has added. It stays the same, so that the beginning of the request
+/// hits the provider's cache.
 // L34
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) enum StaticPrefix {
-    /// There are none.
+    /// There are no such contents.
     #[default]
     None,
-    /// They have not been placed yet.
+    /// The contents have not been placed yet.
     Unplaced,
-    /// They are the first contents up to here.
+    /// The first contents, up to this place.
     Until(usize),
 }
 
 impl LlmRequest {
-    /// Makes a request to the model of this name, without contents.
+    /// Creates a request to the model with this name, without contents.
     pub fn new(model: impl Into<String>) -> Self {
         Self { model: Some(model.into()), ..Self::default() }
     }
 
-    /// Declares functions that the model may call, behind those that are declared already.
+    /// Declares functions that the model may call, after the ones already declared.
     ///
-    /// Two functions of one name are both declared; [`declares`](Self::declares) finds out beforehand.
+    /// If two functions have the same name, both are declared; check with [`declares`](Self::declares) first.
     // L56
     pub fn append_tools<D>(&mut self, declarations: impl IntoIterator<Item = D>)
     where
@@ -89,22 +91,23 @@ impl LlmRequest {
         functions.map(|declared| &**declared)
     }
 
-    /// Returns whether a function of this name is declared.
+    /// Returns true if a function of this name is declared.
     pub fn declares(&self, name: &str) -> bool {
         self.declarations().any(|declaration| declaration.name.as_deref() == Some(name))
     }
 
-    /// Demands an answer in JSON that fits the JSON Schema.
+    /// Requires an answer in JSON that fits the JSON Schema.
     // L26
     pub fn set_output_schema(&mut self, schema: Value) {
         self.config.response_schema = Some(schema);
         self.config.response_mime_type = Some("application/json".to_owned());
     }
 
-    /// Makes the request end in a content of the user, without which providers refuse it or answer nothing.
+    /// Ensures that the request ends with a content of the user. Otherwise providers refuse it or return no answer.
     ///
-    /// A request without contents gets one that refers to the system instruction; one whose last content is the
-    /// model's gets one that asks it to continue. For clients of providers. ADK: `_maybe_append_user_content`
+    /// A request without contents gets a content that refers to the system instruction. A request whose last content is
+    /// the model's gets a content that asks it to continue. Clients of providers call this.
+    /// ADK: `_maybe_append_user_content`
     // L213
     pub fn ensure_user_turn(&mut self) {
         let text = match self.contents.last() {
@@ -118,7 +121,7 @@ impl LlmRequest {
     }
 }
 
-/// Shows how large the request is, and nothing of what is said in it.
+/// Debug output shows the size of the request, but none of its contents.
 impl fmt::Debug for LlmRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LlmRequest")
@@ -188,7 +191,7 @@ mod tests {
         assert_eq!(roles, [Some("user"), Some("model"), Some("user")]);
     }
 
-    /// Issue 12, Build 1: nothing of a long history is copied, whatever is done with the request.
+    /// No operation on the request copies any part of a long history.
     #[test]
     fn a_request_over_ten_thousand_events_shares_their_contents() {
         let events: Vec<Arc<Event>> = (0..10_000).map(|n| Arc::new(Event::message(format!("message {n}")))).collect();

@@ -1,4 +1,4 @@
-//! What a model may call.
+//! The tools of a request.
 
 use std::sync::Arc;
 
@@ -49,8 +49,8 @@ impl<'de> Deserialize<'de> for RequestTool {
                 let declarations = Vec::<FunctionDeclaration>::deserialize(declarations).map_err(D::Error::custom)?;
                 Ok(Self::Functions(declarations.into_iter().map(Arc::new).collect()))
             }
-            // Both kinds at once are two entries: nothing is dropped in silence.
-            Some(_) => Err(D::Error::custom("a tool has functions beside a provider's tool: write two tools")),
+            // Both kinds need two entries: nothing is dropped silently.
+            Some(_) => Err(D::Error::custom("a tool has both functions and a provider's tool: write two tools")),
             None => Ok(Self::Provider(Owned::new(Value::Object(object)))),
         }
     }

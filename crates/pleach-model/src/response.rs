@@ -1,9 +1,9 @@
-//! What a model answers.
+//! Responses of models.
 
 use pleach_core::{Content, Event, FunctionCall, FunctionResponse, Map, ModelInfo, Part, drop_reserved_metadata};
 use serde_json::Value;
 
-/// What a model answers, or a fragment of it. ADK: `LlmResponse`
+/// A model's response, or a fragment of it. ADK: `LlmResponse`
 ///
 /// ```
 /// use pleach_core::Event;
@@ -15,39 +15,40 @@ use serde_json::Value;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LlmResponse {
-    /// What is said and called.
+    /// The text and the calls.
     pub content: Option<Content>,
-    /// `Some(true)` for a fragment. Nothing acts on a fragment, and it is not stored.
+    /// `Some(true)` for a fragment. Fragments are not acted on and not stored.
     pub partial: Option<bool>,
     /// Whether a live turn is over.
     pub turn_complete: Option<bool>,
-    /// Why there is no usable answer, for example `SAFETY`.
+    /// The reason why there is no usable answer, for example `SAFETY`.
     pub error_code: Option<String>,
-    /// The same, for people.
+    /// The same reason, for people.
     pub error_message: Option<String>,
-    /// What the application wants to remember: user data, never renamed.
+    /// Metadata of the application. It is user data, so its keys keep their casing.
     pub custom_metadata: Option<Map>,
-    /// Tokens used, sources, the reason why the model stopped.
+    /// The tokens used, the sources, and the reason why the model stopped.
     pub info: ModelInfo,
 }
 
 impl LlmResponse {
-    /// Makes the response that a model gives with this content.
+    /// Creates a response with this content.
     pub fn of(content: Content) -> Self {
         Self { content: Some(content), ..Self::default() }
     }
 
-    /// Makes a response that says a text.
+    /// Creates a response with a text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::of(Content::model(text))
     }
 
-    /// Makes a response that calls functions. Calls without an id are given one by the agent.
+    /// Creates a response that calls functions. The agent adds ids to calls without one.
     pub fn calls(calls: impl IntoIterator<Item = FunctionCall>) -> Self {
         Self::of(Content::new("model", calls.into_iter().map(Part::function_call)))
     }
 
-    /// Makes a response that reports an error of the model, for example a blocked answer. The run continues with it.
+    /// Creates a response that reports an error of the model, for example a blocked answer. The run continues with this
+    /// response.
     pub fn error(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self { error_code: Some(code.into()), error_message: Some(message.into()), ..Self::default() }
     }
@@ -59,7 +60,7 @@ impl LlmResponse {
         self
     }
 
-    /// Returns whether the response is a fragment.
+    /// Returns true if the response is a fragment.
     pub fn is_partial(&self) -> bool {
         self.partial == Some(true)
     }
@@ -74,7 +75,7 @@ impl LlmResponse {
         self.content.iter().flat_map(|content| content.function_responses())
     }
 
-    /// Returns whether nothing of the response needs an event: no content, no error, no interruption, no grounding.
+    /// Returns true if the response needs no event: it has no content, no error, no interruption and no grounding.
     // L86
     pub fn is_blank(&self) -> bool {
         let has_error = self.error_code.as_ref().is_some_and(|code| !code.is_empty());
@@ -84,7 +85,7 @@ impl LlmResponse {
             && self.info.grounding_metadata.is_none()
     }
 
-    /// Moves every field that the response has onto the event; what it has not stays.
+    /// Moves every field that the response has onto the event. Other fields of the event stay.
     // L85
     pub fn apply_to(self, event: &mut Event) {
         let Self { content, partial, turn_complete, error_code, error_message, custom_metadata, info } = self;
@@ -104,7 +105,7 @@ impl LlmResponse {
             event.set_error_message(error_message);
         }
         if let Some(mut metadata) = custom_metadata {
-            // A client of a model passes on what a server says.
+            // The metadata may come from a server, through the model's client.
             drop_reserved_metadata(&mut metadata);
             event.set_custom_metadata(Some(metadata));
         }
@@ -113,8 +114,8 @@ impl LlmResponse {
         }
     }
 
-    /// Takes over from the response that this one replaces whether it is a fragment, whether a live turn is over, and the
-    /// tokens used, as far as this one does not have them.
+    /// Takes over three values from the response that this one replaces, if they are not set here: whether it is a
+    /// fragment, whether a live turn is over, and the tokens used.
     // L137
     #[must_use]
     pub fn replacing(mut self, replaced: &Self) -> Self {
@@ -126,10 +127,10 @@ impl LlmResponse {
         self
     }
 
-    /// Makes an error of a complete answer that has nothing in it although the model stopped by itself.
+    /// Sets an error if a complete answer has no content although the model stopped by itself.
     ///
-    /// The code is `MODEL_RETURNED_NO_CONTENT`. With streaming only an answer that has parts is judged: the others are the
-    /// ends of streams.
+    /// The code is `MODEL_RETURNED_NO_CONTENT`. With streaming, only an answer that has parts is checked: responses
+    /// without parts are the ends of streams.
     // L161
     pub fn report_missing_content(&mut self, streaming: bool) {
         let parts = self.content.as_ref().map_or(&[][..], |content| content.parts());
@@ -152,7 +153,7 @@ impl LlmResponse {
     }
 }
 
-/// Whether a part is an answer, or something to act on.
+/// Returns true if a part is an answer, or something to act on.
 fn is_meaningful(part: &Part) -> bool {
     let says = !part.is_thought() && part.text.as_ref().is_some_and(|text| !text.trim().is_empty());
     says || part.function_call.is_some()
@@ -165,7 +166,7 @@ fn is_meaningful(part: &Part) -> bool {
 
 macro_rules! take_over {
     ($target:ident, $info:ident: $($field:ident)+) => {
-        // Every field is named, so that a new one cannot be forgotten.
+        // Every field is listed, so that a new one cannot be forgotten.
         let ModelInfo { $($field),+ } = $info;
         $(if $field.is_some() {
             $target.$field = $field;
@@ -198,7 +199,7 @@ impl From<Content> for LlmResponse {
     }
 }
 
-/// A JSON value is an answer in JSON: its text.
+/// A JSON value becomes an answer whose text is that JSON.
 impl From<Value> for LlmResponse {
     fn from(value: Value) -> Self {
         Self::text(value.to_string())

@@ -8,19 +8,19 @@ use std::sync::Arc;
 use pleach_core::{Content, Event, Part};
 use serde::{Serialize, Serializer};
 
-/// How the ids of calls begin that the runtime makes because the model has given none.
+/// The prefix of call ids that the runtime makes if the model has sent none.
 pub const CLIENT_CALL_ID_PREFIX: &str = "adk-";
 
-/// Returns whether the id of a call was made by the runtime, not by the model.
+/// Returns true if the id of a call was made by the runtime, not by the model.
 #[must_use]
 pub fn is_client_call_id(id: &str) -> bool {
     id.starts_with(CLIENT_CALL_ID_PREFIX)
 }
 
-/// A content of a request: shared with the event that holds it, and copied only when it is changed.
+/// A content of a request. It is shared with the event that holds it, and copied only when it is changed.
 ///
-/// It derefs to [`Content`]. JSON is that of the content; after [`hide_client_ids`](Self::hide_client_ids) the ids that
-/// the runtime made are left out, without any copy being kept.
+/// It derefs to [`Content`], and has the same JSON form. After [`hide_client_ids`](Self::hide_client_ids), the JSON
+/// leaves out ids that the runtime made; no copy is kept for that.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -49,25 +49,25 @@ enum Source {
     Own(Arc<Content>),
 }
 
-/// What an event without a message would have; [`SharedContent::of`] makes no handle for one.
+/// A fallback for an event without a message; [`SharedContent::of`] never creates a handle for such an event.
 static EMPTY: Content = Content { parts: None, role: None, extra: None };
 
 impl SharedContent {
-    /// Shares the message of an event; `None` when it has none.
+    /// Shares the message of an event; `None` if it has none.
     #[must_use]
     pub fn of(event: &Arc<Event>) -> Option<Self> {
         event.content()?;
         Some(Source::Message(event.clone()).into())
     }
 
-    /// Shares the summary that an event holds; `None` when it holds none.
+    /// Shares the summary in an event; `None` if it has none.
     #[must_use]
     pub fn summary_of(event: &Arc<Event>) -> Option<Self> {
         event.actions().compaction()?;
         Some(Source::Summary(event.clone()).into())
     }
 
-    /// Returns whether the content is the very one that `event` holds.
+    /// Returns true if the content is the same object that `event` holds.
     #[must_use]
     pub fn is_shared_with(&self, event: &Arc<Event>) -> bool {
         match &self.source {
@@ -76,8 +76,8 @@ impl SharedContent {
         }
     }
 
-    /// Returns the content to be changed, copied from the event first if it is shared. Ids that the JSON leaves out are still
-    /// there, so that calls and responses can be paired, and still left out.
+    /// Returns the content for changing; if it is shared, it is first copied from the event. Ids that the JSON leaves
+    /// out are still in the content, so that calls and responses can be paired, and the JSON still leaves them out.
     pub fn to_mut(&mut self) -> &mut Content {
         if !matches!(self.source, Source::Own(_)) {
             self.source = Source::Own(Arc::new(self.content().clone()));
@@ -86,9 +86,9 @@ impl SharedContent {
         Arc::make_mut(own)
     }
 
-    /// Leaves the ids that the runtime made out of the JSON.
+    /// Leaves ids that the runtime made out of the JSON.
     ///
-    /// For models that pair calls with responses by order. A client that writes JSON of its own asks
+    /// Use it for models that pair calls with responses by order. A client that writes its own JSON checks
     /// [`is_client_call_id`].
     // L52
     #[must_use]
@@ -105,7 +105,7 @@ impl SharedContent {
         }
     }
 
-    /// The content as its JSON shows it.
+    /// Returns the content as its JSON shows it.
     fn visible(&self) -> Cow<'_, Content> {
         if !self.hides_client_ids {
             return Cow::Borrowed(self.content());
@@ -157,7 +157,7 @@ impl From<Arc<Content>> for SharedContent {
     }
 }
 
-/// Compares what the JSON shows.
+/// Contents are equal if their JSON is equal.
 impl PartialEq for SharedContent {
     fn eq(&self, other: &Self) -> bool {
         self.visible() == other.visible()

@@ -1,6 +1,7 @@
-//! How plain objects of the wire are declared.
+//! A macro that declares plain objects of the wire format.
 
-/// Declares a struct of optional fields: written in snake_case, read in either casing, unknown keys refused.
+/// Declares a struct of optional fields. It is written in snake_case and read in either casing; unknown keys are
+/// refused.
 macro_rules! wire_object {
     (
         $(#[$doc:meta])*

@@ -1,4 +1,5 @@
-//! Requests that google-adk 2.13.0 sent, as the scenarios of `tests/conformance` recorded them, built with this crate.
+//! Builds with this crate the requests that google-adk 2.13.0 sent, as recorded in the scenarios of
+//! `tests/conformance`.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +8,7 @@ use pleach_core::{Content, FunctionDeclaration, to_camel};
 use pleach_model::{LlmRequest, SharedContent};
 use serde_json::{Map, Value, json};
 
-/// All requests of a scenario; those of concurrent agents are recorded by agent.
+/// Returns all requests of a scenario. Requests of concurrent agents are recorded by agent.
 fn requests(scenario: &Value) -> Vec<&Value> {
     let turns = scenario["trace"]["turns"].as_array().into_iter().flatten();
     let recorded = turns.filter_map(|turn| turn.get("llm_requests"));
@@ -34,7 +35,7 @@ fn build(recorded: &Value) -> LlmRequest {
     request
 }
 
-/// What the recording driver writes down of a request.
+/// Returns a request in the form in which the recording driver writes it.
 fn trace(request: &LlmRequest) -> Map<String, Value> {
     let config = &request.config;
     let names: Vec<_> = request.declarations().map(|declaration| declaration.name.clone()).collect();
@@ -64,7 +65,7 @@ fn recorded_requests_are_built_and_written_as_google_adk_does() {
         let scenario: Value = serde_json::from_str(&text).expect("a scenario is JSON");
         for recorded in requests(&scenario) {
             let mut expected = recorded.as_object().expect("a request is an object").clone();
-            // Who asked, and how, is not part of the request.
+            // The agent, and whether it streams, are not part of the request.
             expected.retain(|key, _| key != "agent" && key != "stream");
             assert_eq!(trace(&build(recorded)), expected, "{}", path.display());
             built += 1;

@@ -1,4 +1,4 @@
-//! [`OtelBuilder`]: where traces and metrics go.
+//! [`OtelBuilder`]: the settings for where traces and metrics go.
 
 use std::fmt;
 
@@ -30,53 +30,58 @@ pub struct OtelBuilder {
     metrics: Target<MeterProviderBuilder, SdkMeterProvider>,
 }
 
-/// Where a signal goes.
+/// The destination of a signal.
 #[derive(Default)]
 enum Target<B, P> {
-    /// Where the environment says.
+    /// The destination that the environment names.
     #[default]
     Environment,
-    /// To an exporter, which this adds to a provider.
+    /// An exporter; the function adds it to a provider.
     Exporter(Box<dyn FnOnce(B) -> B + Send>),
-    /// To a provider of the program's own.
+    /// A provider of the program.
     Provider(P),
     Nowhere,
 }
 
 impl Otel {
-    /// Returns a builder that exports traces and metrics by OTLP, over HTTP, as the standard variables `OTEL_…` say.
+    /// Returns a builder that exports traces and metrics with OTLP over HTTP, as the standard variables `OTEL_…`
+    /// specify.
     pub fn builder() -> OtelBuilder {
         OtelBuilder::default()
     }
 }
 
 impl OtelBuilder {
-    /// Names the service, unless `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` does. It has no effect on providers of the program's own.
+    /// Names the service, unless `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` does. The name has no effect on
+    /// providers that the program passes.
     pub fn service_name(mut self, name: impl Into<String>) -> Self {
         self.service = Some(name.into());
         self
     }
 
-    /// Sends spans to an exporter, in batches from a thread of its own: `OTEL_BSP_…` sets how large and how often.
+    /// Sends spans to an exporter, in batches from a separate thread: `OTEL_BSP_…` sets their size and interval.
     pub fn span_exporter(mut self, exporter: impl SpanExporter + 'static) -> Self {
         self.traces = Target::Exporter(Box::new(|provider| provider.with_batch_exporter(exporter)));
         self
     }
 
-    /// Sends metrics to an exporter, from a thread of its own: every 60 seconds, or what `OTEL_METRIC_EXPORT_INTERVAL` says in milliseconds.
+    /// Sends metrics to an exporter from a separate thread: every 60 seconds, or at the interval in
+    /// `OTEL_METRIC_EXPORT_INTERVAL`, in milliseconds.
     pub fn metric_exporter(mut self, exporter: impl PushMetricExporter) -> Self {
         self.metrics = Target::Exporter(Box::new(|provider| provider.with_periodic_exporter(exporter)));
         self
     }
 
-    /// Sends spans to a provider of the program's own, with its processors, sampler and resource. It must have
-    /// [`InvocationIds`] as its id generator, or invocations that pause have several traces. [`Otel::shutdown`] ends it.
+    /// Sends spans to a provider of the program, with its processors, sampler and resource. It must have
+    /// [`InvocationIds`] as its id generator; otherwise an invocation that pauses has several traces.
+    /// [`Otel::shutdown`] shuts it down.
     pub fn tracer_provider(mut self, provider: SdkTracerProvider) -> Self {
         self.traces = Target::Provider(provider);
         self
     }
 
-    /// Sends metrics to a provider of the program's own, with its readers, views and resource. [`Otel::shutdown`] ends it.
+    /// Sends metrics to a provider of the program, with its readers, views and resource. [`Otel::shutdown`] shuts it
+    /// down.
     pub fn meter_provider(mut self, provider: SdkMeterProvider) -> Self {
         self.metrics = Target::Provider(provider);
         self
@@ -94,10 +99,11 @@ impl OtelBuilder {
         self
     }
 
-    /// Makes the exporters. The program adds [`Otel::layer`] to its subscriber.
+    /// Creates the exporters. The program adds [`Otel::layer`] to its subscriber.
     ///
     /// # Errors
-    /// [`OtelError::Environment`] and [`OtelError::Exporter`]: the environment asks for what this build does not have.
+    /// [`OtelError::Environment`] and [`OtelError::Exporter`], if the environment asks for something that this build
+    /// does not have.
     pub fn build(self) -> Result<Otel, OtelError> {
         let resource = resource(self.service);
         let traces = self.traces.provider(
@@ -115,10 +121,11 @@ impl OtelBuilder {
         Ok(Otel::new(traces, metrics, instruments, scope))
     }
 
-    /// Makes the exporters and sets the subscriber of the whole program: [`Otel::layer`] and nothing else, so `tracing` writes no log.
+    /// Creates the exporters and sets the subscriber of the whole program. It consists of [`Otel::layer`] alone, so
+    /// `tracing` writes no log.
     ///
     /// # Errors
-    /// Those of [`build`](Self::build); [`OtelError::SubscriberIsSet`].
+    /// The errors of [`build`](Self::build), and [`OtelError::SubscriberIsSet`].
     pub fn install(self) -> Result<Otel, OtelError> {
         let otel = self.build()?;
         let subscriber = Registry::default().with(otel.layer());
@@ -128,7 +135,7 @@ impl OtelBuilder {
 }
 
 impl<B, P> Target<B, P> {
-    /// Returns the provider: the program's, or one that is made.
+    /// Returns the program's provider, or creates one.
     fn provider(
         self,
         new: impl FnOnce() -> B,
@@ -155,7 +162,8 @@ fn otlp_metrics(provider: MeterProviderBuilder) -> Result<MeterProviderBuilder, 
     Ok(provider.with_periodic_exporter(exporter))
 }
 
-/// Returns what the program is: as the environment says, with a name of the program's own where that says none.
+/// Returns the resource that describes the program: the environment's, with the program's own name if the environment
+/// names no service.
 fn resource(service: Option<String>) -> Resource {
     let found = Resource::builder().build();
     let is_named = !matches!(found.get(&Key::from_static_str("service.name")), Some(Value::String(name)) if name.as_str() == UNNAMED);

@@ -2,15 +2,15 @@
 
 use crate::{OtelError, Signal};
 
-/// Reads a variable; one that is empty counts as unset, as the specification says.
+/// Reads a variable. As in the specification, an empty variable is treated as unset.
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Returns whether the variables have a signal exported, which they do unless they say otherwise.
+/// Returns whether a signal is exported according to the variables. By default it is.
 ///
 /// # Errors
-/// [`OtelError::Environment`]: an exporter or a protocol that this build does not have.
+/// [`OtelError::Environment`] for an exporter or a protocol that this build does not have.
 pub(crate) fn is_exported(signal: Signal, variable: impl Fn(&str) -> Option<String>) -> Result<bool, OtelError> {
     if variable("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
         return Ok(false);
@@ -26,7 +26,7 @@ pub(crate) fn is_exported(signal: Signal, variable: impl Fn(&str) -> Option<Stri
         Some(other) => return Err(unknown(exporter, other, "`otlp` and `none`")),
     }
     let protocols = [format!("OTEL_EXPORTER_OTLP_{name}_PROTOCOL"), "OTEL_EXPORTER_OTLP_PROTOCOL".to_owned()];
-    // The first that is set counts.
+    // The first variable that is set wins.
     for protocol in protocols {
         match variable(&protocol).as_deref() {
             None => continue,

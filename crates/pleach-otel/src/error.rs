@@ -5,7 +5,7 @@ use std::fmt;
 use opentelemetry_otlp::ExporterBuildError;
 use pleach_core::SetupError;
 
-/// A kind of telemetry, which has an exporter of its own.
+/// A kind of telemetry. Each kind has its own exporter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// Spans.
@@ -20,35 +20,34 @@ pub enum Signal {
 pub enum OtelError {
     /// An environment variable asks for something that this build does not have.
     #[error(
-        "the environment variable {variable} is `{value}`, and this build knows {known}: pass an exporter of your own, or unset it"
+        "the environment variable {variable} is `{value}`, but this build only knows {known}: pass your own exporter, or unset the variable"
     )]
     Environment {
-        /// Its name.
+        /// The name of the variable.
         variable: String,
-        /// Its value.
+        /// The value of the variable.
         value: String,
-        /// The values that are known.
+        /// The known values.
         known: &'static str,
     },
-    /// The OTLP exporter cannot be made: an address or a time-out in a variable `OTEL_EXPORTER_OTLP_…` is wrong, for example.
-    #[error("the OTLP exporter of {signal} cannot be made: {cause}")]
+    /// The OTLP exporter cannot be created, for example because an address or a timeout in a variable
+    /// `OTEL_EXPORTER_OTLP_…` is wrong.
+    #[error("the OTLP exporter for {signal} cannot be created: {cause}")]
     Exporter {
-        /// The signal that it exports.
+        /// The signal of the exporter.
         signal: Signal,
         /// The cause.
         cause: ExporterBuildError,
     },
-    /// The program has set a subscriber before.
-    #[error(
-        "a subscriber of `tracing` is set already: add `Otel::layer` to that one, and call `build` in place of `install`"
-    )]
+    /// The program has already set a subscriber.
+    #[error("a subscriber of `tracing` is already set: add `Otel::layer` to it, and call `build` instead of `install`")]
     SubscriberIsSet,
-    /// What was left could not be exported.
+    /// The remaining telemetry could not be exported.
     #[error("{signal} could not be exported at the end: {reason}")]
     Shutdown {
-        /// What is lost.
+        /// The signal whose data is lost.
         signal: Signal,
-        /// The exporter's reason.
+        /// The reason of the exporter.
         reason: String,
     },
 }

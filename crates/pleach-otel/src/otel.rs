@@ -20,8 +20,8 @@ use crate::{OtelError, Signal, join_trace};
 
 /// Traces and metrics of a program over OpenTelemetry.
 ///
-/// It is made once, near the beginning of the program, and kept to its end: [`shutdown`](Self::shutdown) sends what is left, and so does
-/// dropping it.
+/// Create it once, near the beginning of the program, and keep it until the end. [`shutdown`](Self::shutdown) sends the
+/// remaining telemetry, and so does dropping it.
 ///
 /// # Example
 /// ```no_run
@@ -64,18 +64,19 @@ impl Otel {
         Self { traces, metrics, instruments: Arc::new(instruments), scope, state: State::Open }
     }
 
-    /// Returns the layer that exports spans and measures them, for a subscriber of the program's own:
+    /// Returns the layer that exports spans and measures them, for the program's own subscriber:
     /// `tracing_subscriber::registry().with(log).with(otel.layer())`.
     ///
-    /// It exports spans of level INFO and above, those of the program included, and no log events: their texts may repeat what a user said. A
-    /// filter that the program sets for the whole registry filters spans, too, and metrics with them; give it to the layer of the log instead.
+    /// It exports spans of level INFO and above, including the program's own. It does not export log events, because
+    /// their texts may repeat what a user said. A filter for the whole registry also filters spans, and thus metrics;
+    /// set the filter on the log's layer instead.
     pub fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: Subscriber + for<'s> LookupSpan<'s>,
     {
         let tracer = self.traces.tracer_with_scope(self.scope.clone());
         let spans = tracing_opentelemetry::layer().with_tracer(tracer);
-        // Lines of a source and numbers of threads say nothing about a run.
+        // Source lines and thread numbers say nothing about a run.
         let spans = spans.with_location(false).with_threads(false).with_tracked_inactivity(false);
         let measured = MetricsLayer::new(Arc::clone(&self.instruments));
         let is_exported = |metadata: &Metadata<'_>| metadata.is_span() && *metadata.level() <= Level::INFO;
@@ -84,38 +85,41 @@ impl Otel {
         spans.with_filter(exported).and_then(measured.with_filter(counted))
     }
 
-    /// Builds a Runner whose invocations have one trace each, across pauses and processes, and whose load is among the metrics.
+    /// Builds a Runner. Each of its invocations has one trace, across pauses and processes, and its load is part of the
+    /// metrics.
     ///
-    /// It sets the builder's [`on_invocation_span`](RunnerBuilder::on_invocation_span) to [`join_trace`], in place of a hook that was set before:
-    /// a hook of one's own calls `join_trace`, and [`watch`](Self::watch) adds the load of its Runner.
+    /// This sets the builder's [`on_invocation_span`](RunnerBuilder::on_invocation_span) to [`join_trace`] and replaces
+    /// any hook that was set before. If you need your own hook, build the Runner yourself, call `join_trace` in the
+    /// hook, and add the Runner's load with [`watch`](Self::watch).
     ///
     /// # Errors
-    /// Those of [`RunnerBuilder::build`].
+    /// The errors of [`RunnerBuilder::build`].
     pub fn build(&self, runner: RunnerBuilder) -> Result<Runner, BuildError> {
         let runner = runner.on_invocation_span(join_trace).build()?;
         self.watch(&runner);
         Ok(runner)
     }
 
-    /// Adds the load of a Runner to the metrics, for one that was built elsewhere. The Runner is not kept alive.
+    /// Adds the load of a Runner that was built elsewhere to the metrics. This does not keep the Runner alive.
     pub fn watch(&self, runner: &Runner) {
         self.instruments.watch(runner);
     }
 
-    /// Sends what has not been sent, without waiting for the next interval. It blocks the thread until all of it is sent, or refused.
+    /// Sends all pending telemetry without waiting for the next interval. It blocks the thread until everything is sent
+    /// or refused.
     ///
     /// # Errors
-    /// [`OtelError::Shutdown`]: an exporter failed.
+    /// [`OtelError::Shutdown`] if an exporter fails.
     pub fn flush(&self) -> Result<(), OtelError> {
         let results = [self.traces.force_flush(), self.metrics.force_flush()];
         first_failure(results)
     }
 
-    /// Sends what has not been sent, and ends the exporters. It blocks the thread until then, some seconds at most where a collector does not
-    /// answer.
+    /// Sends all pending telemetry and shuts down the exporters. It blocks the thread meanwhile, for at most a few
+    /// seconds if a collector does not answer.
     ///
     /// # Errors
-    /// [`OtelError::Shutdown`]: an exporter failed. Both have been ended then, too.
+    /// [`OtelError::Shutdown`] if an exporter fails. Even then, both have been shut down.
     pub fn shutdown(mut self) -> Result<(), OtelError> {
         self.close()
     }
@@ -129,7 +133,8 @@ impl Otel {
     }
 }
 
-/// Returns the first failure of traces and metrics. A provider that the program has ended itself is none.
+/// Returns the first failure of traces and metrics. It is not a failure if the program has already shut down a provider
+/// itself.
 fn first_failure(results: [OTelSdkResult; 2]) -> Result<(), OtelError> {
     for (result, signal) in results.into_iter().zip([Signal::Traces, Signal::Metrics]) {
         match result {

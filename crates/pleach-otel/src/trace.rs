@@ -1,4 +1,4 @@
-//! One trace for an invocation, whichever processes its parts run in.
+//! Gives an invocation one trace, in whichever processes its parts run.
 
 use std::cell::Cell;
 
@@ -14,11 +14,12 @@ thread_local! {
     static NEXT: Cell<Option<(TraceId, SpanId)>> = const { Cell::new(None) };
 }
 
-/// Puts the span of an invocation into the invocation's own trace: as its root where the invocation starts, below that root where it
-/// continues. The caller's span is linked.
+/// Puts the span of an invocation into the invocation's own trace. If the invocation starts, the span is the root of
+/// the trace; if it continues, the span is below that root. The caller's span is linked.
 ///
-/// [`Otel::build`](crate::Otel::build) passes it to [`RunnerBuilder::on_invocation_span`](pleach_runner::RunnerBuilder::on_invocation_span); a
-/// program with a hook of its own calls it there. The tracer provider needs [`InvocationIds`].
+/// [`Otel::build`](crate::Otel::build) passes it to
+/// [`RunnerBuilder::on_invocation_span`](pleach_runner::RunnerBuilder::on_invocation_span); a program with its own hook
+/// calls it there. The tracer provider needs [`InvocationIds`].
 pub fn join_trace(span: &Span, trace: &InvocationTrace) {
     let caller = Span::current().context().span().span_context().clone();
     if caller.is_valid() {
@@ -27,7 +28,7 @@ pub fn join_trace(span: &Span, trace: &InvocationTrace) {
     let (trace_id, span_id) = (TraceId::from_bytes(trace.trace_id()), SpanId::from_bytes(trace.span_id()));
     if trace.is_resumed() {
         let first = SpanContext::new(trace_id, span_id, TraceFlags::SAMPLED, true, TraceState::default());
-        // It fails only for a span that no layer exports, which has no parent to set.
+        // This fails only for a span that no layer exports; such a span has no parent to set.
         let _ = span.set_parent(Context::new().with_remote_span_context(first));
     } else {
         let _ = span.set_parent(Context::new());
@@ -38,7 +39,7 @@ pub fn join_trace(span: &Span, trace: &InvocationTrace) {
     }
 }
 
-/// The ids of the next span of this thread, until it is dropped.
+/// A guard that sets the ids of this thread's next span, until it is dropped.
 struct Next;
 
 impl Next {
@@ -54,9 +55,9 @@ impl Drop for Next {
     }
 }
 
-/// Random ids, except for the root of an invocation's trace: that one gets the ids of the invocation.
+/// A generator of random ids, except for the root of an invocation's trace, which gets the ids of the invocation.
 ///
-/// For a tracer provider of the program's own, [`OtelBuilder::tracer_provider`](crate::OtelBuilder::tracer_provider).
+/// Use it for your own tracer provider; see [`OtelBuilder::tracer_provider`](crate::OtelBuilder::tracer_provider).
 #[derive(Clone, Debug, Default)]
 pub struct InvocationIds(RandomIdGenerator);
 

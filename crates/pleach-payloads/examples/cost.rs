@@ -1,4 +1,5 @@
-//! Measures what large outputs cost in rows of SQLite and as artifacts in a folder: `cargo run --release -p pleach-payloads --example cost [FOLDER]`.
+//! Measures the cost of large outputs in rows of SQLite and as artifacts in a folder:
+//! `cargo run --release -p pleach-payloads --example cost [FOLDER]`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use pleach_testkit::FixedClock;
 const ROUNDS: usize = 30;
 
 #[tokio::main]
-#[expect(clippy::print_stdout, reason = "the program prints what it has measured")]
+#[expect(clippy::print_stdout, reason = "the program prints its measurements")]
 async fn main() -> Result<(), BoxError> {
     let scratch = tempfile::tempdir()?;
     let folder = std::env::args_os().nth(1).map_or_else(|| scratch.path().to_owned(), PathBuf::from);
@@ -37,7 +38,7 @@ async fn artifacts(folder: &Path) -> Result<Arc<dyn SessionService>, BoxError> {
     Ok(Arc::new(PayloadSessions::new(sessions, Arc::new(files))))
 }
 
-/// Returns the medians of the appends and of the loads.
+/// Returns the median times of the appends and of the loads.
 #[expect(clippy::disallowed_methods, reason = "it measures")]
 async fn measured(sessions: &dyn SessionService, bytes: usize) -> Result<(Duration, Duration), BoxError> {
     let key = SessionKey::new("app", "ana", format!("s-{bytes}"));

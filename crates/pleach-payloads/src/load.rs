@@ -1,4 +1,4 @@
-//! Loading sessions whose payloads may be deleted meanwhile.
+//! Loading sessions whose payloads may be deleted during the load.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use pleach_session::{GetSessionConfig, SessionError, SessionResult, Since};
 
 use crate::PayloadSessions;
 
-/// How often a session is loaded when a redaction comes between its events and their payloads.
+/// How often a session is loaded if a redaction happens between reading its events and reading their payloads.
 const TRIES: Range<usize> = 1..4;
 
 impl PayloadSessions {
@@ -21,7 +21,7 @@ impl PayloadSessions {
         }
     }
 
-    /// Loads a session with the values of one event.
+    /// Loads a session with the values of only one event.
     pub(crate) async fn get_to_redact(&self, key: &SessionKey, event: &EventId) -> SessionResult<Option<Session>> {
         let mut tries = TRIES;
         loop {
@@ -45,8 +45,8 @@ impl PayloadSessions {
         }
     }
 
-    /// Replaces the references of all events, or of one, by their values. `None` when a payload is missing, the session has changed since,
-    /// so that a redaction may have deleted it, and another try is left.
+    /// Replaces the references of all events, or of one event, by their values. Returns `None` if a payload is missing,
+    /// another try is left, and the session has changed meanwhile, so that a redaction may have deleted the payload.
     async fn resolve_unless_changed(
         &self,
         session: Session,

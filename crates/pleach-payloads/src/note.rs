@@ -1,4 +1,4 @@
-//! The note in an event's metadata that lists what was taken out of it.
+//! The note in an event's metadata that lists the values taken out of the event.
 
 use pleach_core::{Blob, Event, Map};
 use serde::{Deserialize, Serialize};
@@ -10,38 +10,39 @@ use crate::take::Shell;
 // The key of the note in `custom_metadata`.
 pub(crate) use pleach_session::PAYLOADS as KEY;
 
-/// What was taken out of an event.
+/// The values that were taken out of an event.
 ///
 /// JSON: `{"taken": [{"place", "artifact", "bytes"}, …], "gone": ["payload-…", …]}`.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Note {
     pub(crate) taken: Vec<Entry>,
-    /// The names of payloads that a redaction deletes: those that a crash has left are deleted when it is repeated.
+    /// The names of payloads that a redaction deletes. If a crash leaves some of them, repeating the redaction deletes
+    /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) gone: Vec<String>,
-    /// What the event's own metadata has under the key of the note.
+    /// The event's own metadata under the key of the note.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     own: Option<Value>,
-    /// Whether the event's own metadata is an empty object, not absent.
+    /// Whether the event's own metadata is an empty object instead of absent.
     #[serde(default, skip_serializing_if = "is_false")]
     empty: bool,
 }
 
-/// One reference.
+/// A reference.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
-    /// A [`Place`].
+    /// The text form of a [`Place`].
     pub(crate) place: String,
     /// The name of the artifact.
     pub(crate) artifact: String,
     /// The length of the artifact.
     pub(crate) bytes: u64,
-    /// Media without its bytes.
+    /// The media without their bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     blob: Option<Blob>,
-    /// Whether the text of the part is the reference.
+    /// Whether the part's text is the reference.
     #[serde(default, skip_serializing_if = "is_false")]
     as_text: bool,
 }
@@ -63,17 +64,18 @@ impl Entry {
 }
 
 impl Note {
-    /// Returns whether an event has a note, or metadata that looks like one.
+    /// Returns `true` if an event has a note, or metadata that looks like one.
     pub(crate) fn is_on(event: &Event) -> bool {
         event.custom_metadata().is_some_and(|metadata| metadata.contains_key(KEY))
     }
 
-    /// Reads the note of an event; `None` without one that can be read.
+    /// Reads the note of an event; `None` if there is no note that can be read.
     pub(crate) fn of(event: &Event) -> Option<Self> {
         Self::deserialize(event.custom_metadata()?.get(KEY)?).ok()
     }
 
-    /// Writes the note of these references into an event. What its metadata has under the key is kept inside of the note.
+    /// Writes a note with these references into an event. A value that the event's metadata already has under the key
+    /// is kept inside the note.
     pub(crate) fn write(taken: Vec<Entry>, gone: Vec<String>, event: &mut Event) -> serde_json::Result<()> {
         let own = event.custom_metadata().cloned();
         let empty = own.as_ref().is_some_and(Map::is_empty);
@@ -84,10 +86,10 @@ impl Note {
         Ok(())
     }
 
-    /// Takes the note out of an event and restores the event's own metadata. `None` when there is none.
+    /// Takes the note out of an event and restores the event's own metadata. Returns `None` if there is no note.
     ///
     /// # Errors
-    /// When the value under the key is not a note.
+    /// Fails if the value under the key is not a note.
     pub(crate) fn take(event: &mut Event) -> Option<serde_json::Result<Self>> {
         let mut metadata = event.custom_metadata().filter(|metadata| metadata.contains_key(KEY)).cloned()?;
         let mut note: Self = match serde_json::from_value(metadata.remove(KEY)?) {
@@ -102,7 +104,7 @@ impl Note {
     }
 }
 
-/// Reads a value that is there, null included.
+/// Reads a value that is present, even if it is null.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }

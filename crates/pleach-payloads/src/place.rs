@@ -12,9 +12,9 @@ use crate::size::{is_larger, is_larger_map};
 /// A place in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// The result of a node.
+    /// The output of a node.
     Output,
-    /// A field of the part with this number.
+    /// A field of the part with this index.
     Part(usize, Field),
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum Field {
 
 const OUTPUT: &str = "output";
 
-/// All fields in the order in which they are taken, and their names in JSON.
+/// All fields in the order in which they are taken, with their names in JSON.
 const FIELDS: [(Field, &str); 9] = [
     (Field::Text, "text"),
     (Field::Media, "inline_data"),
@@ -75,7 +75,7 @@ impl Field {
         FIELDS.iter().find(|(field, _)| *field == self).map_or("", |(_, name)| *name)
     }
 
-    /// Returns whether the field of a part has more than `limit` bytes.
+    /// Returns `true` if the field of a part has more than `limit` bytes.
     fn is_larger(self, part: &Part, limit: usize) -> bool {
         let text = |text: Option<&String>| text.is_some_and(|text| text.len() > limit);
         let map = |map: Option<&Map>| map.is_some_and(|map| is_larger_map(map, limit));
@@ -104,9 +104,10 @@ fn media_len(part: &FunctionResponsePart) -> usize {
     len(part.inline_data.as_ref().and_then(|blob| blob.data.as_ref()))
 }
 
-/// Returns the places of an event whose values have more than `limit` bytes and may be kept elsewhere, in order.
+/// Returns the places of an event whose values have more than `limit` bytes and may be stored elsewhere, in order.
 ///
-/// What a store reads from events stays: the calls that ask questions, and the responses of users, which answer them.
+/// Values that a store reads from events stay: the calls that ask questions, and the responses of users, which answer
+/// them.
 pub(crate) fn large_places(event: &Event, limit: usize) -> Vec<Place> {
     let output = event.output().filter(|output| is_larger(output, limit)).map(|_| Place::Output);
     let parts = event.content().map_or(&[][..], |content| content.parts());
@@ -117,7 +118,7 @@ pub(crate) fn large_places(event: &Event, limit: usize) -> Vec<Place> {
     output.into_iter().chain(of_parts).collect()
 }
 
-/// Returns whether session services read the field of an event where it is.
+/// Returns `true` if session services read the field from the stored event.
 fn is_read_in_place(event: &Event, part: &Part, field: Field) -> bool {
     match field {
         Field::Args => part.function_call.as_deref().is_some_and(|call| {

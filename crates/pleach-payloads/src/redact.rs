@@ -9,7 +9,7 @@ use pleach_session::{GetSessionConfig, SessionError, SessionResult, SessionServi
 use crate::PayloadSessions;
 use crate::note::Note;
 use crate::place::large_places;
-use crate::service::Earlier;
+use crate::service::EarlierPayloads;
 
 impl PayloadSessions {
     pub(crate) async fn redact(&self, head: &mut SessionHead, event: Arc<Event>, time: f64) -> SessionResult<()> {
@@ -20,10 +20,10 @@ impl PayloadSessions {
         let old = stored.events.iter().find(|stored| stored.id() == event.id()).and_then(|stored| Note::of(stored));
         let old = match old {
             Some(note) => {
-                // The store below does not see the values behind the references.
+                // The store below does not see the values that the references stand for.
                 let whole = match self.resolve(stored, Some(event.id())).await {
                     Err(error @ SessionError::PayloadLost(_)) => {
-                        // Another redaction may have deleted it meanwhile.
+                        // Another redaction may have deleted the payload meanwhile.
                         let now = self.inner.get_session(&key, GetSessionConfig::recent(0)).await?;
                         check_current(head, &now.ok_or_else(|| SessionError::NotFound((*key).clone()))?)?;
                         return Err(error);
@@ -34,7 +34,7 @@ impl PayloadSessions {
                 check_redacted(&key, whole.map(|whole| &**whole), &event)?;
                 self.earlier(&key, event.id(), note).await?
             }
-            None => Earlier::default(),
+            None => EarlierPayloads::default(),
         };
         let places = large_places(&event, self.threshold);
         if places.is_empty() && old.taken.is_empty() && old.left.is_empty() && !Note::is_on(&event) {
@@ -42,22 +42,23 @@ impl PayloadSessions {
         }
         let mut event = Arc::unwrap_or_clone(prepare::event_to_store(&key, event)?);
         self.take_out(&key, &mut event, places, old).await?;
-        let (id, gone) = (event.id().clone(), Note::of(&event).map(|note| note.gone).unwrap_or_default());
+        let id = event.id().clone();
+        let gone = Note::of(&event).map(|note| note.gone).unwrap_or_default();
         self.inner.redact_event(head, Arc::new(event), time).await?;
         self.vault.delete(&key, gone).await.map_err(|error| left(&key, &id, error))
     }
 
-    async fn earlier(&self, key: &SessionKey, event: &EventId, note: Note) -> SessionResult<Earlier> {
+    async fn earlier(&self, key: &SessionKey, event: &EventId, note: Note) -> SessionResult<EarlierPayloads> {
         let taken = note.taken.into_iter().map(|entry| entry.artifact).collect();
         if note.gone.is_empty() {
-            return Ok(Earlier { taken, left: Vec::new() });
+            return Ok(EarlierPayloads { taken, left: Vec::new() });
         }
         let there = self.vault.names(key).await.map_err(|error| left(key, event, error))?;
-        Ok(Earlier { taken, left: note.gone.into_iter().filter(|name| there.contains(name)).collect() })
+        Ok(EarlierPayloads { taken, left: note.gone.into_iter().filter(|name| there.contains(name)).collect() })
     }
 }
 
-/// Refuses a head that another writer has overtaken, before anything is saved.
+/// Refuses a head that is no longer the newest, before anything is saved.
 fn check_current(head: &SessionHead, stored: &Session) -> SessionResult<()> {
     let (stored, ours) = (stored.revision(), head.revision());
     if stored == ours { Ok(()) } else { Err(SessionError::Stale { key: head.key().clone(), stored, ours }) }
@@ -65,7 +66,7 @@ fn check_current(head: &SessionHead, stored: &Session) -> SessionResult<()> {
 
 fn left(key: &SessionKey, event: &EventId, error: ArtifactError) -> SessionError {
     SessionError::Unavailable {
-        what: format!("the folder of the payloads of session {key}, whose event {event} is redacted,"),
+        what: format!("the payload folder of session {key}, whose event {event} is redacted,"),
         source: error.into(),
     }
 }

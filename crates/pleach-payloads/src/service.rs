@@ -17,38 +17,49 @@ use crate::place::{Place, large_places};
 use crate::take::{Payload, Shell};
 use crate::vault::{AT_ONCE, Loss, Vault, payload_name};
 
-/// From this many bytes on a value costs more in the row of its event than as an artifact.
+/// From this size in bytes on, a value costs more in its event's row than as an artifact.
 const THRESHOLD: usize = 256 * 1024;
 
-/// A session service that keeps large values of events as artifacts, over any session service and any artifact service.
+/// A session service that stores large values of events as artifacts, over any session service and any artifact
+/// service.
 ///
-/// **What is taken out.** Each of these values of an event that has more bytes than the [threshold](Self::with_threshold): the output,
-/// and of the parts of its content the text, the media, the arguments of a function call, a function response with its media, code and its
-/// output. JSON counts as text, media count as bytes. Not taken: the state delta, which stores merge; calls that ask a
-/// question, and function responses of users, which answer them, because stores read both; metadata. Values are taken one by one, so an event with
-/// many smaller values stays large.
+/// **Values that are taken out.** Each of the following values of an event is taken out if it has more bytes than the
+/// [threshold](Self::with_threshold):
+/// - the output,
+/// - in the parts of the content: the text, the media, the arguments of a function call, a function response with its
+///   media, code, and the output of code.
 ///
-/// **What is stored instead.** The output and the arguments and responses of functions become
-/// `{"pleach_payload": "payload-4f5c…", "bytes": 5000000}`, texts become `[payload payload-4f5c…, 5000000 bytes]`, and so does the text of a part with media. The
-/// event's `custom_metadata` has the list of the references, by which alone they are resolved:
+/// For JSON the length of its text is measured, for media the number of bytes. Each value is judged separately, so an
+/// event with many smaller values stays large. These values are never taken out:
+/// - the state delta, because stores merge it,
+/// - calls that ask a question, and function responses of users, which answer them, because stores read both,
+/// - metadata.
+///
+/// **Values that are stored instead.** The output and the arguments and responses of functions become
+/// `{"pleach_payload": "payload-4f5c…", "bytes": 5000000}`. A text becomes `[payload payload-4f5c…, 5000000 bytes]`. A
+/// part whose media are taken out gets this text if it has no text of its own. The event's `custom_metadata` contains
+/// the list of the references. Only this list is used to resolve them:
 ///
 /// ```json
 /// {"pleach_payloads": {"taken": [{"place": "output", "artifact": "payload-4f5c…", "bytes": 5000000}]}}
 /// ```
 ///
-/// **What callers see.** The whole event, always: an append returns it, and loads resolve the references, a few artifacts at once.
-/// Programs that read the database without this service, such as google-adk, see the references. All services that write to one
-/// database should have the same artifact service; their thresholds may differ.
+/// **Values that callers see.** Callers always see the whole event: an append returns it, and loads resolve the
+/// references, a few artifacts at a time. Programs that read the database without this service, such as google-adk, see
+/// the references. All services that write to one database should use the same artifact service; their thresholds may
+/// differ.
 ///
-/// **Where payloads are.** In the app `APP.payloads` of the artifact service, under the user and the session, each with a name that is the hash of its
-/// event, place and content. App, user and session have their own ids as names if these consist of lower-case letters,
-/// digits and inner `-`, `_`, `.`, `@`, else the hashes of the ids. A payload is saved before its event is appended. If the append is
-/// refused, or the process dies in between, the payload stays until its session is deleted: another writer may be appending the same
-/// event. [`delete_session`](SessionService::delete_session) deletes the session first, and then its payloads.
+/// **The place of payloads.** Payloads are in the app `APP.payloads` of the artifact service, under the user and the
+/// session. The name of a payload is a hash of its event, place and content. App, user and session keep their own ids
+/// as names if these consist of lower-case letters, digits and inner `-`, `_`, `.`, `@`; otherwise the hashes of the
+/// ids are used. A payload is saved before its event is appended. If the append is refused, or the process dies in
+/// between, the payload stays until its session is deleted, because another writer may be appending the same event.
+/// [`delete_session`](SessionService::delete_session) deletes first the session and then its payloads.
 ///
 /// # Errors
-/// Loads fail with [`SessionError::PayloadLost`] when a payload is missing or damaged; a value is never replaced by another one. When the artifact service fails,
-/// appends and loads fail with `Unavailable`, and nothing is stored of the event. The first failure of a load ends it.
+/// Loads fail with [`SessionError::PayloadLost`] if a payload is missing or damaged; a value is never replaced by
+/// another one. If the artifact service fails, appends and loads fail with `Unavailable`, and the event is not stored.
+/// A load ends at its first failure.
 ///
 /// # Example
 /// ```
@@ -75,26 +86,26 @@ pub struct PayloadSessions {
 }
 
 /// A value that was taken out of an event.
-struct Taken {
+struct TakenValue {
     place: Place,
     payload: Payload,
     shell: Shell,
     name: String,
     len: usize,
-    /// What the artifact service stores.
+    /// The part that the artifact service stores.
     part: Part,
 }
 
-/// The payloads of the stored event that another one takes the place of.
+/// The payloads of a stored event that is about to be replaced.
 #[derive(Default)]
-pub(crate) struct Earlier {
-    /// Those that it refers to.
+pub(crate) struct EarlierPayloads {
+    /// The payloads that the stored event refers to.
     pub(crate) taken: Vec<String>,
-    /// Those that an earlier redaction was to delete and has left.
+    /// The payloads that an earlier redaction should have deleted but left.
     pub(crate) left: Vec<String>,
 }
 
-/// A reference of an event.
+/// A reference in an event.
 struct Reference<'a> {
     key: &'a SessionKey,
     event: &'a EventId,
@@ -123,19 +134,21 @@ impl Reference<'_> {
 }
 
 impl PayloadSessions {
-    /// Keeps values of more than 256 KiB as artifacts.
+    /// Creates a service that stores values of more than 256 KiB as artifacts.
     pub fn new(sessions: Arc<dyn SessionService>, artifacts: Arc<dyn ArtifactService>) -> Self {
         Self { inner: sessions, vault: Vault::new(artifacts), threshold: THRESHOLD }
     }
 
-    /// Sets the number of bytes that a value may have in its event. It concerns appends only: what is stored is found whatever the threshold is.
+    /// Sets the number of bytes that a value may have in its event. The threshold applies only to appends: stored
+    /// values are found whatever the threshold is.
     #[must_use]
     pub fn with_threshold(mut self, bytes: usize) -> Self {
         self.threshold = bytes;
         self
     }
 
-    /// Returns whether an event as it is stored refers to values outside of it, as a program sees it that reads the database without this service.
+    /// Returns `true` if a stored event refers to values outside the event. The event must have been read without this
+    /// service, because this service resolves references.
     #[must_use]
     pub fn has_references(event: &Event) -> bool {
         Note::of(event).is_some_and(|note| !note.taken.is_empty())
@@ -146,14 +159,14 @@ impl PayloadSessions {
         if places.is_empty() && (event.is_partial() || !Note::is_on(&event)) {
             return self.inner.append(head, event).await;
         }
-        // What no store accepts is refused before anything is saved.
+        // Check the event first, so that nothing is saved for an event that no store accepts.
         let mut event = Arc::unwrap_or_clone(prepare::event_to_store(head.key(), event)?);
         let key = self.stored_key(head.key()).await?.ok_or_else(|| SessionError::NotFound(head.key().clone()))?;
-        let restore = self.take_out(&key, &mut event, places, Earlier::default()).await?;
+        let restore = self.take_out(&key, &mut event, places, EarlierPayloads::default()).await?;
         let stored = match self.inner.append(head, Arc::new(event)).await {
             Ok(stored) => stored,
             Err(error) => {
-                // Without its session no delete would find them.
+                // The session is gone, so no later delete would find these payloads.
                 if matches!(error, SessionError::NotFound(_)) {
                     let _ = self.forget(&key).await;
                 }
@@ -161,7 +174,7 @@ impl PayloadSessions {
             }
         };
         let mut whole = Arc::unwrap_or_clone(stored);
-        // The note is the one written above.
+        // This is the note that was written above.
         let _ = Note::take(&mut whole);
         for (place, payload, shell) in restore {
             place.put(&mut whole, payload, &shell);
@@ -169,14 +182,14 @@ impl PayloadSessions {
         Ok(Arc::new(whole))
     }
 
-    /// Takes values out of an event, notes and saves them, and returns them with their places. Payloads of the stored event stay, or are
-    /// noted as gone.
+    /// Takes values out of an event, notes and saves them, and returns them with their places. Payloads of the stored
+    /// event are kept, or are noted as gone.
     pub(crate) async fn take_out(
         &self,
         key: &SessionKey,
         event: &mut Event,
         places: Vec<Place>,
-        earlier: Earlier,
+        earlier: EarlierPayloads,
     ) -> SessionResult<Vec<(Place, Payload, Shell)>> {
         let mut all = Vec::with_capacity(places.len());
         for place in places {
@@ -184,7 +197,7 @@ impl PayloadSessions {
         }
         let entries: Vec<_> =
             all.iter().map(|taken| Entry::new(taken.place, taken.name.clone(), taken.len, &taken.shell)).collect();
-        let Earlier { taken, left } = earlier;
+        let EarlierPayloads { taken, left } = earlier;
         let is_gone = |name: &&String| entries.iter().all(|entry| entry.artifact != **name);
         let gone = taken.iter().chain(&left).filter(is_gone).cloned().collect();
         Note::write(entries, gone, event).map_err(|error| unwritable(key, event, &error))?;
@@ -210,7 +223,7 @@ impl PayloadSessions {
         stream::iter(saves).buffer_unordered(AT_ONCE).try_collect().await
     }
 
-    /// Replaces the references of all events, or of one, by their values.
+    /// Replaces the references of all events, or of one event, by their values.
     pub(crate) async fn resolve(&self, mut session: Session, only: Option<&EventId>) -> SessionResult<Session> {
         let mut wanted = Vec::new();
         let is_wanted = |event: &Event| Note::is_on(event) && only.is_none_or(|only| event.id() == only);
@@ -258,11 +271,11 @@ impl PayloadSessions {
         })?;
         let shell = entry.shell();
         let payload = Payload::from_bytes(place, bytes, &shell);
-        let payload = payload.ok_or_else(|| reference.lost("has another kind of content".to_owned()))?;
+        let payload = payload.ok_or_else(|| reference.lost("has content of another kind".to_owned()))?;
         Ok((place, payload, shell))
     }
 
-    /// Returns the key under which a session is stored: some layouts cut blanks around an id off.
+    /// Returns the key under which a session is stored, because some layouts trim the blanks around an id.
     async fn stored_key(&self, key: &SessionKey) -> SessionResult<Option<SessionKey>> {
         if prepare::trimmed_key(key).is_none() {
             return Ok(Some(key.clone()));
@@ -280,13 +293,15 @@ impl PayloadSessions {
         }
     }
 
-    /// Deletes the payloads of a session that is gone. Those of a session that is there, perhaps again, stay.
+    /// Deletes the payloads of a session that is gone. Keeps them if the session exists; it may have been created
+    /// again.
     async fn forget(&self, key: &SessionKey) -> SessionResult<()> {
         let failed = |error: ArtifactError| SessionError::Unavailable {
-            what: format!("the folder of the payloads of session {key}, which is deleted itself,"),
+            what: format!("the payload folder of session {key}, which is itself deleted,"),
             source: error.into(),
         };
-        // What is listed while the session is missing belonged to one that is gone: a payload is saved for a session that its writer has loaded.
+        // A payload is saved for a session that its writer has loaded. So the payloads that are listed while the
+        // session is missing belonged to the deleted session.
         let names = self.vault.names(key).await.map_err(failed)?;
         if names.is_empty() || self.inner.get_session(key, GetSessionConfig::recent(0)).await?.is_some() {
             return Ok(());
@@ -295,15 +310,16 @@ impl PayloadSessions {
     }
 }
 
-/// Takes a value out of an event, and leaves a reference.
-fn take(key: &SessionKey, event: &mut Event, place: Place) -> SessionResult<Option<Taken>> {
+/// Takes a value out of an event and leaves a reference.
+fn take(key: &SessionKey, event: &mut Event, place: Place) -> SessionResult<Option<TakenValue>> {
     let Some((payload, shell)) = place.take(event) else { return Ok(None) };
     let bytes = payload.to_bytes().map_err(|error| unwritable(key, event, &error))?;
-    let (name, len) = (payload_name(event.id(), place, &bytes), bytes.len());
+    let name = payload_name(event.id(), place, &bytes);
+    let len = bytes.len();
     place.refer(event, &name, len, &shell);
     let blob = Blob { data: Some(bytes.into()), mime_type: Some(payload.media_type().to_owned()), ..Blob::default() };
     let part = Part { inline_data: Some(Box::new(blob)), ..Part::default() };
-    Ok(Some(Taken { place, payload, shell, name, len, part }))
+    Ok(Some(TakenValue { place, payload, shell, name, len, part }))
 }
 
 fn unwritable(key: &SessionKey, event: &Event, error: &serde_json::Error) -> SessionError {
@@ -347,7 +363,7 @@ impl SessionService for PayloadSessions {
         self.inner.list_sessions(request)
     }
 
-    /// The questions are in the rows: no payload is read.
+    /// Lists questions from the rows, without reading payloads.
     fn list_questions(&self, request: ListQuestions) -> BoxFuture<'_, SessionResult<ListQuestionsResponse>> {
         self.inner.list_questions(request)
     }
@@ -372,8 +388,8 @@ impl SessionService for PayloadSessions {
     /// Deletes the session, and then its payloads.
     ///
     /// # Errors
-    /// When the payloads cannot be deleted, the session is gone, and the same call again deletes what is left. So it does after a
-    /// crash in between, and for a session that another program has deleted.
+    /// If the payloads cannot be deleted, the session is already gone, and repeating the call deletes the remaining
+    /// payloads. The same holds after a crash in between, and for a session that another program deleted.
     fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, SessionResult<()>> {
         Box::pin(self.delete(key))
     }
@@ -382,14 +398,16 @@ impl SessionService for PayloadSessions {
         Box::pin(self.append_whole(head, event))
     }
 
-    /// Redacts the event, and then deletes the payloads that it no longer refers to. Only the event's own payloads are read.
+    /// Redacts the event, and then deletes the payloads that it no longer refers to. Only the event's own payloads are
+    /// read.
     ///
-    /// What is left of a payload is saved before the event is replaced. When another redaction of the event comes first, that payload stays
-    /// until its session is deleted: it has nothing that was to be removed.
+    /// The rest of a partly redacted payload is saved before the event is replaced. If another redaction of the event
+    /// comes first, the saved payload stays until its session is deleted; it contains nothing that was to be removed.
     ///
     /// # Errors
-    /// When payloads cannot be deleted, the event is redacted, and the same redaction again deletes what is left. So it does after
-    /// a crash in between. When a payload of the event is lost, the event cannot be redacted.
+    /// If payloads cannot be deleted, the event is already redacted, and repeating the redaction deletes the remaining
+    /// payloads. The same holds after a crash in between. If a payload of the event is lost, the event cannot be
+    /// redacted.
     fn redact_event<'a>(
         &'a self,
         head: &'a mut SessionHead,

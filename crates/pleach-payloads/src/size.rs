@@ -1,4 +1,4 @@
-//! The length of JSON texts, as far as it matters.
+//! Comparing the length of JSON texts with a limit.
 
 use std::io;
 
@@ -6,9 +6,10 @@ use pleach_core::{DEEPEST, Map, nests_within};
 use serde::Serialize;
 use serde_json::Value;
 
-/// Returns whether the JSON text of a value has more than `limit` bytes. At most `limit` bytes of it are written, to nowhere.
+/// Returns `true` if the JSON text of a value has more than `limit` bytes. The text is not stored, and writing stops at
+/// the limit.
 ///
-/// A value that nests deeper than any store accepts counts as small: the store refuses it by name.
+/// A value that nests deeper than any store accepts is treated as small, because the store refuses it by name.
 pub(crate) fn is_larger(value: &Value, limit: usize) -> bool {
     nests_within(value, DEEPEST) && has_more_bytes(value, limit)
 }
@@ -20,7 +21,7 @@ pub(crate) fn is_larger_map(map: &Map, limit: usize) -> bool {
 
 fn has_more_bytes(value: &impl Serialize, limit: usize) -> bool {
     let mut budget = Budget { left: limit, is_exceeded: false };
-    // It fails when the budget is exceeded, and for a value without a JSON form, which the store refuses.
+    // This fails if the budget is exceeded, or if a value has no JSON form, which the store refuses.
     let _ = serde_json::to_writer(&mut budget, value);
     budget.is_exceeded
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::place::{Field, Place};
 
-/// A value outside of its event.
+/// A value outside its event.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Payload {
     Json(Value),
@@ -17,9 +17,9 @@ pub(crate) enum Payload {
 /// The part of a payload that stays with its reference.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Shell {
-    /// Media without its bytes.
+    /// The media without their bytes.
     pub(crate) blob: Option<Blob>,
-    /// Whether the reference is the text of a part that has none.
+    /// Whether the reference is the text of a part that has no text of its own.
     pub(crate) as_text: bool,
 }
 
@@ -45,7 +45,7 @@ impl Payload {
         }
     }
 
-    /// Reads the bytes of the artifact for a place; `None` when they are not what belongs there.
+    /// Reads the bytes of an artifact for a place; `None` if they do not fit the place.
     pub(crate) fn from_bytes(place: Place, bytes: Vec<u8>, shell: &Shell) -> Option<Self> {
         match place {
             Place::Part(_, Field::Text | Field::Code | Field::CodeOutput) => {
@@ -64,7 +64,7 @@ impl Payload {
 }
 
 impl Place {
-    /// Takes the value at this place out of an event, and leaves nothing.
+    /// Takes the value at this place out of an event, without leaving a reference.
     pub(crate) fn take(self, event: &mut Event) -> Option<(Payload, Shell)> {
         let plain = |payload| (payload, Shell::default());
         let json = |map: Map| plain(Payload::Json(Value::Object(map)));
@@ -89,7 +89,7 @@ impl Place {
         }
     }
 
-    /// Writes a reference where a value was taken: what google-adk reads.
+    /// Writes a reference where a value was taken, in a form that google-adk can read.
     pub(crate) fn refer(self, event: &mut Event, name: &str, bytes: usize, shell: &Shell) {
         let object =
             || Map::from_iter([("pleach_payload".to_owned(), json!(name)), ("bytes".to_owned(), json!(bytes))]);
@@ -99,7 +99,8 @@ impl Place {
         match field {
             Field::Text => part.text = Some(text()),
             Field::Media if shell.as_text => part.text = Some(text()),
-            // No reference that google-adk sends to a model fits here; the list of the references is in the metadata.
+            // google-adk could not send any reference in this place to a model. The list of references is in the
+            // metadata.
             Field::Media | Field::ResponseMedia => {}
             Field::Code => part.executable_code.iter_mut().for_each(|code| code.code = Some(text())),
             Field::CodeOutput => part.code_execution_result.iter_mut().for_each(|result| result.output = Some(text())),
@@ -114,7 +115,7 @@ impl Place {
         }
     }
 
-    /// Puts a value back instead of its reference. `None` when the event has no such place.
+    /// Puts a value back in place of its reference. Returns `None` if the event has no such place.
     pub(crate) fn put(self, event: &mut Event, payload: Payload, shell: &Shell) -> Option<()> {
         let Self::Part(number, field) = self else {
             let Payload::Json(output) = payload else { return None };

@@ -13,11 +13,11 @@ use sha2::{Digest as _, Sha256};
 
 use crate::place::Place;
 
-/// How many artifacts of one call are read, written or deleted at once.
+/// The number of artifacts that one call reads, writes or deletes at a time.
 pub(crate) const AT_ONCE: usize = 8;
-/// How the names of payloads begin.
+/// The prefix of the names of payloads.
 const PREFIX: &str = "payload-";
-/// How many bytes of an id may be a folder's name.
+/// The largest number of bytes of an id that is used as a folder's name.
 const LONGEST: usize = 100;
 
 /// The payloads in an artifact service.
@@ -26,9 +26,9 @@ pub(crate) struct Vault {
     artifacts: Arc<dyn ArtifactService>,
 }
 
-/// Why a payload cannot be had.
+/// The reason why a payload cannot be read.
 pub(crate) enum Loss {
-    /// It is missing or damaged, with the reason.
+    /// The payload is missing or damaged, for this reason.
     Lost(String),
     /// The artifact service failed.
     Failed(ArtifactError),
@@ -48,7 +48,7 @@ impl Vault {
         name: &str,
         part: Part,
     ) -> ArtifactResult<()> {
-        // For people who look into the storage: the folders may have other names than the ids.
+        // This metadata is for people who inspect the storage, because the folders may have other names than the ids.
         let about = json!({"app_name": key.app_name, "user_id": key.user_id, "session_id": key.session_id,
             "event_id": event, "place": place.to_string()});
         let about = about.as_object().cloned().unwrap_or_else(Map::new);
@@ -56,7 +56,7 @@ impl Vault {
         self.artifacts.save_artifact(request).await.map(drop)
     }
 
-    /// Reads the bytes of a payload, and compares them with its name.
+    /// Reads the bytes of a payload and compares them with its name.
     pub(crate) async fn load(
         &self,
         key: &SessionKey,
@@ -75,7 +75,7 @@ impl Vault {
             (None, text) => text.unwrap_or_default().into_bytes(),
         };
         if payload_name(event, place, &bytes) != name {
-            return Err(Loss::Lost("is damaged: its content is not what its name says".to_owned()));
+            return Err(Loss::Lost("is damaged: its content does not match its name".to_owned()));
         }
         Ok(bytes)
     }
@@ -100,7 +100,8 @@ impl Vault {
 
 /// Returns the name of a payload: a hash of its event, its place and its content.
 ///
-/// An append that is repeated saves under the same name again. Another event with the same id, or another content, has another name.
+/// A repeated append saves under the same name again. Another event with the same id, or other content, has another
+/// name.
 pub(crate) fn payload_name(event: &EventId, place: Place, bytes: &[u8]) -> String {
     let mut hash = Sha256::new();
     for text in ["pleach payload", &event.to_string(), &place.to_string()] {
@@ -116,10 +117,11 @@ fn is_payload(name: &str) -> bool {
     hash.is_some_and(|hash| hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// Returns the scope of a session's payloads, in an app of its own: listings of the session's files do not show them.
+/// Returns the scope of a session's payloads. It is in a separate app, so listings of the session's files do not show
+/// them.
 ///
-/// Any text is an id of a session, but not of an artifact, and some file systems ignore case. An id that could be refused or
-/// taken for another one is replaced by its hash.
+/// Any text can be the id of a session, but not the id of an artifact's scope, and some file systems ignore case. An id
+/// that could be refused or taken for another one is replaced by its hash.
 fn scope(key: &SessionKey) -> ArtifactScope {
     let app = format!("{}{PAYLOADS_APP_SUFFIX}", folder(key.app_name.as_str()));
     let session_id = Some(folder(key.session_id.as_str()).into());
@@ -131,7 +133,7 @@ fn folder(id: &str) -> String {
     let bytes = id.as_bytes();
     let is_inner = |byte: u8| is_plain(byte) || b"-_.@".contains(&byte);
     let ends = bytes.first().is_some_and(|byte| is_plain(*byte)) && bytes.last().is_some_and(|byte| is_plain(*byte));
-    // Artifact services refuse a session called `user`.
+    // Artifact services refuse a session with the name `user`.
     if ends && bytes.len() <= LONGEST && bytes.iter().all(|byte| is_inner(*byte)) && id != "user" {
         return id.to_owned();
     }
@@ -162,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_of_one_event_one_place_and_one_content() {
+    fn a_name_depends_on_event_place_and_content() {
         let name = |event: &str, place, bytes: &[u8]| payload_name(&event.into(), place, bytes);
         let first = name("e1", Place::Output, b"1");
         assert!(is_payload(&first), "{first}");

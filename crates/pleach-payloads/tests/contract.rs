@@ -1,4 +1,4 @@
-//! The session contract over every backend, with every value outside of the rows that can be.
+//! The session contract over every backend, with every possible value stored outside the rows.
 
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 

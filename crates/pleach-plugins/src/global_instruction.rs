@@ -9,8 +9,8 @@ use pleach_model::{LlmRequest, LlmResponse};
 
 /// Puts an instruction before the system instruction of every agent.
 ///
-/// A text is a template: `{key}` is replaced by a value of the session state, and a key that is missing fails the agent, unless the
-/// template has `{key?}`. The result of a function is used as it is. An empty instruction changes nothing.
+/// A text is a template: `{key}` is replaced by a value of the session state, and a missing key fails the agent unless
+/// the template has `{key?}`. The result of a function is used as it is. An empty instruction changes nothing.
 ///
 /// ```
 /// # use pleach_plugins::GlobalInstructionPlugin;
@@ -26,7 +26,7 @@ pub struct GlobalInstructionPlugin {
 }
 
 impl GlobalInstructionPlugin {
-    /// Makes the plugin, named `global_instruction`, of a template or an [`Instruction`].
+    /// Creates the plugin, named `global_instruction`, from a template or an [`Instruction`].
     pub fn new(instruction: impl Into<Instruction>) -> Self {
         Self { name: "global_instruction".to_owned(), instruction: instruction.into() }
     }

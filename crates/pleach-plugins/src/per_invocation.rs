@@ -1,4 +1,4 @@
-//! [`PerInvocation`]: what a plugin keeps for each invocation under way, and drops with it.
+//! [`PerInvocation`]: a value that a plugin keeps for each active invocation.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -6,18 +6,19 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use pleach_context::InvocationContext;
 
-/// Values by invocation. A value lives as long as its invocation, also when that is dropped in its middle and no hook is called at
-/// its end. An invocation that is resumed begins with a new value.
+/// Values by invocation. A value lives as long as its invocation, even if the invocation is dropped midway so that no
+/// final hook is called. A resumed invocation begins with a new value.
 pub(crate) struct PerInvocation<T>(Mutex<Entries<T>>);
 
 struct Entries<T> {
-    /// By address, which no other invocation can have while its weak reference is here.
+    /// The values by address. No other invocation can have the same address while the weak reference exists.
     by_address: HashMap<usize, (Weak<InvocationContext>, Arc<T>)>,
-    /// At how many entries those of ended invocations are looked for.
+    /// The number of entries at which entries of ended invocations are swept.
     sweep_at: usize,
 }
 
-/// What a run that was dropped leaves is found when the next one begins, unless many run.
+/// The smallest value of `sweep_at`: entries of dropped runs are removed when the next run begins, unless many runs are
+/// active.
 const FEW: usize = 1;
 
 impl<T> Default for PerInvocation<T> {
@@ -27,7 +28,8 @@ impl<T> Default for PerInvocation<T> {
 }
 
 impl<T> PerInvocation<T> {
-    /// Returns the value of an invocation, which is made if there is none. `make` runs under a lock and must not call back.
+    /// Returns the value of an invocation, and creates it if there is none. `make` runs under a lock and must not call
+    /// back.
     pub(crate) fn get_or_make(&self, ic: &Arc<InvocationContext>, make: impl FnOnce() -> T) -> Arc<T> {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let address = Arc::as_ptr(ic) as usize;

@@ -1,4 +1,4 @@
-//! [`SaveFilesAsArtifactsPlugin`]: the files of users' messages become artifacts.
+//! [`SaveFilesAsArtifactsPlugin`]: saves the files in users' messages as artifacts.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,28 +12,30 @@ use serde_json::Value;
 /// The largest file that is saved, in bytes.
 const MAX_SIZE: usize = 20 * 1024 * 1024;
 
-/// The addresses that models can read.
+/// The URL schemes that models can read.
 const READABLE: [&str; 3] = ["gs", "https", "http"];
 
-/// How many invocations may have files that no event lists yet.
+/// The number of invocations that may have files that are not listed on an event yet.
 const MAX_PENDING: usize = 1_024;
 
-/// Saves the files in a user's message as artifacts and puts a text in their place, `[Uploaded Artifact: "invoice.pdf"]`, so that the
-/// history stays small and the model knows their names.
+/// Saves the files in a user's message as artifacts and replaces them with a text,
+/// `[Uploaded Artifact: "invoice.pdf"]`, so that the history stays small and the model knows their names.
 ///
-/// A file has its display name, else `artifact_INVOCATION_PLACE`; a name that begins with `user:` is shared by all sessions of the user. A
-/// file that has a name already becomes its next version, and the second one of a name in one message gets a number, `image_2.jpg`. The first event of an agent or a function node lists the versions in its
-/// `artifact_delta`. Where the artifact service gives a `gs`, `https` or `http` address, the message refers to the file, too.
+/// A file is saved under its display name, or otherwise as `artifact_INVOCATION_PLACE`. A name that begins with `user:`
+/// is shared by all sessions of the user. If the name already exists, the file becomes its next version. The second
+/// file with the same name in one message gets a number, `image_2.jpg`. The first event of an agent or a function node
+/// lists the versions in its `artifact_delta`. If the artifact service returns a `gs`, `https` or `http` URL, the
+/// message also refers to the file.
 ///
 /// A file of more than 20 MiB is replaced by a text with the reason. A file that cannot be saved stays in the message, and the failure is
 /// logged. Without an artifact service the message stays as it is, with a warning.
 ///
-/// Give agents `load_artifacts`, or a tool of your own, to read the files. ADK: `SaveFilesAsArtifactsPlugin`
+/// To read the files, agents need `load_artifacts` or a tool of your own. ADK: `SaveFilesAsArtifactsPlugin`
 #[derive(Debug)]
 pub struct SaveFilesAsArtifactsPlugin {
     name: String,
     attach_file_reference: bool,
-    /// The versions that no event lists yet, oldest invocation first.
+    /// The versions that are not listed on an event yet, oldest invocation first.
     pending: Mutex<VecDeque<Pending>>,
 }
 
@@ -43,10 +45,10 @@ struct Pending {
     saved: Vec<(String, i64)>,
 }
 
-/// A file that is saved.
+/// A saved file.
 struct Saved {
     version: i64,
-    /// No event lists the version yet.
+    /// Whether the version is not listed on an event yet.
     is_new: bool,
     reference: Option<Part>,
 }
@@ -58,7 +60,7 @@ impl Default for SaveFilesAsArtifactsPlugin {
 }
 
 impl SaveFilesAsArtifactsPlugin {
-    /// Makes the plugin, named `save_files_as_artifacts_plugin`.
+    /// Creates the plugin, named `save_files_as_artifacts_plugin`.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -75,7 +77,7 @@ impl SaveFilesAsArtifactsPlugin {
         self
     }
 
-    /// Sets whether the message refers to files whose address models can read. Without it the model gets names alone.
+    /// Sets whether the message refers to files whose URLs models can read. If not, the model only gets names.
     #[must_use]
     pub fn attach_file_reference(mut self, yes: bool) -> Self {
         self.attach_file_reference = yes;
@@ -147,7 +149,7 @@ impl SaveFilesAsArtifactsPlugin {
             return Ok(Saved { version, is_new, reference: None });
         }
         let known = service.get_artifact_version(&key, Some(version)).await.unwrap_or_else(|error| {
-            tracing::warn!(error = %error, "the address of artifact `{name}` is not known");
+            tracing::warn!(error = %error, "the URL of artifact `{name}` is unknown");
             None
         });
         let readable = known.filter(|known| is_readable(&known.canonical_uri));
@@ -170,13 +172,13 @@ impl SaveFilesAsArtifactsPlugin {
         }
         let mut pending = self.pending();
         if pending.len() >= MAX_PENDING {
-            // An invocation that was dropped before its first node ran.
+            // Such an invocation was dropped before its first node ran.
             pending.pop_front();
         }
         pending.push_back(Pending { invocation: ic.invocation_id().clone(), saved });
     }
 
-    /// Takes the versions of an invocation that no event lists yet.
+    /// Takes the versions of an invocation that are not listed on an event yet.
     fn take(&self, ic: &InvocationContext) -> Vec<(String, i64)> {
         let mut pending = self.pending();
         if pending.is_empty() {
@@ -209,7 +211,7 @@ impl Plugin for SaveFilesAsArtifactsPlugin {
         }
         let Some(service) = ic.artifact_service() else {
             tracing::warn!(
-                "the files of a message are not saved: the Runner has no artifact service, give it one with `.artifacts(…)`"
+                "the files of a message are not saved: the Runner has no artifact service; add one with `.artifacts(…)`"
             );
             return None;
         };
@@ -217,7 +219,7 @@ impl Plugin for SaveFilesAsArtifactsPlugin {
     }
 
     fn before_agent<'a>(&'a self, _: &'a AgentSpec, ctx: &'a CallbackContext) -> Hook<'a, Option<Content>> {
-        // What was saved is saved: an event that cannot list it must not end the run.
+        // The files are saved: an event that cannot list them must not end the run.
         self.list(ctx).unwrap_or_else(|error| unlisted(&error));
         None
     }
@@ -240,7 +242,7 @@ impl Plugin for SaveFilesAsArtifactsPlugin {
     }
 }
 
-/// Returns the version in which an event of the invocation lists the file: its message was sent before.
+/// Returns the version of the file that an event of the invocation already lists, because the message was sent before.
 async fn saved_before(
     ic: &InvocationContext,
     service: &dyn ArtifactService,
@@ -272,7 +274,7 @@ fn free_name(name: String, names: &[String]) -> String {
     numbered.find(|name| !is_taken(name)).expect("the numbers do not end")
 }
 
-/// Writes a name between quotes: it cannot end them, nor its line.
+/// Writes a name between quotes, so that it can end neither the quotes nor the line.
 fn quoted(name: &str) -> String {
     let mut quoted = String::with_capacity(name.len());
     for letter in name.chars() {
@@ -291,7 +293,7 @@ fn unlisted(error: &NodeError) {
     tracing::warn!(error = %error, "no event lists the files that were saved");
 }
 
-/// The text in place of a file that is too large.
+/// Returns the text that replaces a file that is too large.
 fn refusal(name: &str, size: usize) -> Part {
     let mib = |bytes: usize| bytes as f64 / (1024.0 * 1024.0);
     let reason = format!(

@@ -1,4 +1,4 @@
-//! Reading stored answers: unwrapping, and conversion by the question's schema.
+//! Reading stored answers: unwrapping, and conversion according to the question's schema.
 
 use serde_json::{Map, Value};
 
@@ -6,8 +6,8 @@ use crate::{FieldType, json_or_text, kind_of};
 
 /// Returns the answer in a function response.
 ///
-/// An object with the single key `result` is replaced by its value, and a string there is read as JSON if it is valid JSON
-/// (`"42"` is 42); every other object is the answer itself.
+/// An object whose only key is `result` is replaced by the value of that key, and if that value is a string, the string
+/// is read as JSON if it is valid JSON (`"42"` becomes 42). Any other object is the answer itself.
 #[must_use]
 pub fn unwrap_response(response: &Map<String, Value>) -> Value {
     match response.get("result") {
@@ -19,10 +19,11 @@ pub fn unwrap_response(response: &Map<String, Value>) -> Value {
 
 /// Checks an unwrapped answer against the `response_schema` of its question and converts it, as google-adk does.
 ///
-/// This is the check of answers that are stored already. It looks at the top level only: the `type`, the properties and
-/// `required`. A schema without a known `type` accepts everything, items of arrays are not checked. Unknown keys are
-/// dropped, unless other keywords of the schema describe them. Absent optional properties become null, unless they have
-/// a `default` or the schema names its dialect with `$schema`, as those of Rust types with optional fields do.
+/// This is the check of answers that are already stored. It looks only at the top level: the `type`, the properties and
+/// `required`. A schema without a known `type` accepts everything, and items of arrays are not checked. Unknown keys
+/// are dropped, unless other keywords of the schema describe them. Absent optional properties become null, unless they
+/// have a `default` or the schema names its dialect with `$schema`, like the schemas of Rust types with optional
+/// fields.
 ///
 /// # Errors
 /// Names the field and the expected type.
@@ -40,7 +41,7 @@ pub fn check_answer(schema: &Value, answer: Value) -> Result<Value, String> {
 
 fn check_object(schema: &Value, properties: &Map<String, Value>, answer: Value) -> Result<Value, String> {
     let Value::Object(mut given) = answer else {
-        return Err(format!("an object is wanted, {} is given", kind_of(&answer)));
+        return Err(format!("expected an object, got {}", kind_of(&answer)));
     };
     let required = schema.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let mut checked = Map::new();
@@ -64,12 +65,14 @@ fn check_object(schema: &Value, properties: &Map<String, Value>, answer: Value) 
     Ok(Value::Object(checked))
 }
 
-/// google-adk fills every absent key; a Rust field with a default refuses null.
+/// Returns `true` if an absent property becomes null. google-adk fills every absent key, but a Rust field with a
+/// default refuses null.
 fn fills_with_null(schema: &Value, property: &Value) -> bool {
     schema.get("$schema").is_none() && property.get("default").is_none_or(Value::is_null)
 }
 
-/// Returns whether keys beside `properties` are part of the answer: those of a flattened field, for example.
+/// Returns `true` if keys other than those in `properties` are part of the answer, for example the keys of a flattened
+/// field.
 fn describes_other_keys(schema: &Value) -> bool {
     let elsewhere = ["allOf", "anyOf", "oneOf", "$ref", "if", "patternProperties", "dependentSchemas"];
     let additional = schema.get("additionalProperties").is_some_and(|keys| *keys != Value::Bool(false));
@@ -112,7 +115,7 @@ mod tests {
         let optional = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
         assert_eq!(check(optional.clone(), json!({})), Some(json!({"n": null})));
         assert_eq!(check(json!({"anyOf": []}), json!("kept")), Some(json!("kept")));
-        // Issue 10 A1: a field with a default stays absent.
+        // A field with a default stays absent.
         let with_default = json!({"type": "object", "properties": {"n": {"type": "integer", "default": 3}}});
         assert_eq!(check(with_default, json!({})), Some(json!({})));
         let mut of_rust = optional;
@@ -120,7 +123,7 @@ mod tests {
         assert_eq!(check(of_rust, json!({})), Some(json!({})));
     }
 
-    /// Issue 10 A1: the keys of a flattened map or enum are part of the answer.
+    /// The keys of a flattened map or enum are part of the answer.
     #[test]
     fn keys_that_other_keywords_describe_are_kept() {
         let answer = json!({"n": 1, "extra": true});

@@ -1,4 +1,4 @@
-//! [`AnswerError`]: what does not fit in an answer; it names the field and never the value.
+//! [`AnswerError`]: the field of an answer that does not fit, and what it expects. The value is never shown.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::FieldType;
 
-/// How many characters of a name, a pattern or a list of choices are shown.
+/// The number of characters that are shown of a name, a pattern or a list of choices.
 const SHOWN: usize = 120;
 
-/// What does not fit in an answer: the field, and what it expects. The value is never shown.
+/// The reason why an answer does not fit: the field, and what the field expects. The value is never shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AnswerError {
     field: String,
@@ -20,7 +20,8 @@ pub struct AnswerError {
 }
 
 impl AnswerError {
-    /// Makes an error from the dotted path of the field, empty for the answer itself, and what it expects.
+    /// Creates an error from the dotted path of the field, which is empty for the answer itself, and what the field
+    /// expects.
     pub fn new(field: impl Into<String>, wanted: impl Into<String>) -> Self {
         Self { field: field.into(), wanted: wanted.into() }
     }
@@ -44,8 +45,8 @@ impl fmt::Display for AnswerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let wanted = if self.wanted.is_empty() { "another value" } else { &self.wanted };
         match self.field.as_str() {
-            "" => write!(f, "{wanted} is wanted"),
-            field => write!(f, "field '{field}': {wanted} is wanted"),
+            "" => write!(f, "expected {wanted}"),
+            field => write!(f, "field '{field}': expected {wanted}"),
         }
     }
 }
@@ -60,8 +61,8 @@ pub(crate) fn of(error: &ValidationError<'_>) -> AnswerError {
     }
 }
 
-/// Describes the alternative that the answer was most likely meant for: the one with the deepest fault. With faults at the top
-/// only, all alternatives are named.
+/// Describes the alternative that the answer was most likely meant for, which is the one with the deepest fault. If all
+/// faults are at the top, all alternatives are named.
 fn of_closest(error: &ValidationError<'_>, context: &[Vec<ValidationError<'static>>]) -> AnswerError {
     let depth = |error: &ValidationError<'_>| error.instance_path().segments().count();
     let firsts = context.iter().filter_map(|errors| errors.iter().max_by_key(|error| depth(error)));
@@ -83,7 +84,7 @@ fn of_closest(error: &ValidationError<'_>, context: &[Vec<ValidationError<'stati
     }
 }
 
-/// Returns the field that a fault is about when it is not the value itself.
+/// Returns the field that a fault is about, if the fault is not about the value itself.
 fn named(kind: &ValidationErrorKind) -> Option<&str> {
     use ValidationErrorKind::{AdditionalProperties, Required, UnevaluatedProperties};
     match kind {

@@ -1,4 +1,4 @@
-//! [`AnswerType`]: the Rust type that answers to a question are checked against.
+//! [`AnswerType`]: the Rust type against which answers to a question are checked.
 
 use std::any::type_name;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde_path_to_error::{Path, Segment};
 use crate::AnswerError;
 use crate::coerce::Coercing;
 
-/// The Rust type of the answers to a node's questions. An answer that the type refuses is not stored.
+/// The Rust type of the answers to a node's questions. If the type refuses an answer, the answer is not stored.
 #[derive(Clone, Copy)]
 pub struct AnswerType {
     name: fn() -> &'static str,
@@ -19,13 +19,13 @@ pub struct AnswerType {
 }
 
 impl AnswerType {
-    /// Describes answers that are read as a `T`, as leniently as inputs are.
+    /// Describes answers that are read as a `T`, as leniently as inputs.
     #[must_use]
     pub fn of<T: DeserializeOwned>() -> Self {
         Self { name: type_name::<T>, check: check::<T>, schema: || None }
     }
 
-    /// Sets how the JSON schema of the type is made, which its questions carry.
+    /// Sets the function that creates the JSON schema of the type. Questions contain this schema.
     #[must_use]
     pub fn with_schema(self, schema: fn() -> Option<Value>) -> Self {
         Self { schema, ..self }
@@ -40,7 +40,7 @@ impl AnswerType {
     /// Checks that an answer can be read.
     ///
     /// # Errors
-    /// Names the field that does not fit and what it expects, never the value.
+    /// Names the field that does not fit and what it expects, but never the value.
     pub fn check(self, answer: &Value) -> Result<(), AnswerError> {
         (self.check)(answer)
     }
@@ -55,7 +55,7 @@ impl fmt::Debug for AnswerType {
 /// Reads an answer as a `T`, leniently.
 ///
 /// # Errors
-/// As [`AnswerType::check`].
+/// The errors of [`AnswerType::check`].
 pub fn read_answer<T: DeserializeOwned>(answer: &Value) -> Result<T, AnswerError> {
     serde_path_to_error::deserialize(Coercing::Value(answer)).map_err(|error| {
         let field = dotted(error.path());
@@ -77,7 +77,7 @@ fn dotted(path: &Path) -> String {
     names.collect::<Vec<_>>().join(".")
 }
 
-/// Extracts what serde expects instead from its message.
+/// Extracts the expectation from serde's message.
 fn wanted<T>(error: &str, is_whole: bool) -> String {
     if let Some((_, wanted)) = error.rsplit_once(", expected ") {
         return wanted.to_owned();
@@ -124,19 +124,19 @@ mod tests {
         _port: Even,
     }
 
-    /// Issue 10 A1: what only the type knows.
+    /// Only the type itself knows why it refuses a value.
     #[test]
-    fn a1_the_fault_names_field_and_wanted_and_never_the_value() {
-        assert_eq!(fault::<IpAddr>(json!("4242")), "a valid IpAddr is wanted");
-        assert_eq!(fault::<Even>(json!(4243)), "a valid Even is wanted");
+    fn the_fault_names_field_and_wanted_and_never_the_value() {
+        assert_eq!(fault::<IpAddr>(json!("4242")), "expected a valid IpAddr");
+        assert_eq!(fault::<Even>(json!(4243)), "expected a valid Even");
         assert_eq!(
             fault::<Vec<Server>>(json!([{"ip": "::1", "port": 4243}])),
-            "field '0.port': another value is wanted"
+            "field '0.port': expected another value"
         );
-        assert_eq!(fault::<Vec<Server>>(json!([{"ip": "4242", "port": 2}])), "field '0.ip': another value is wanted");
-        assert_eq!(fault::<Server>(json!({"ip": "::1"})), "the field `port` is wanted");
-        assert_eq!(fault::<BTreeMap<u8, u8>>(json!({"300": 1})), "field '300': u8 is wanted");
-        assert_eq!(fault::<i128>(json!(1_180_591_620_717_411_303_424.0)), "i128 is wanted");
+        assert_eq!(fault::<Vec<Server>>(json!([{"ip": "4242", "port": 2}])), "field '0.ip': expected another value");
+        assert_eq!(fault::<Server>(json!({"ip": "::1"})), "expected the field `port`");
+        assert_eq!(fault::<BTreeMap<u8, u8>>(json!({"300": 1})), "field '300': expected u8");
+        assert_eq!(fault::<i128>(json!(1_180_591_620_717_411_303_424.0)), "expected i128");
         assert!(AnswerType::of::<Vec<Server>>().check(&json!([{"ip": "::1", "port": "42"}])).is_ok());
     }
 }

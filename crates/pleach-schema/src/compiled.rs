@@ -10,16 +10,17 @@ use serde_json::{Value, json};
 
 use crate::measure::{chain_of, is_too_deep};
 
-/// How many schemas are kept. A program asks few kinds of questions, and compiling a schema takes longer than running a node.
+/// The number of schemas that are kept. A program asks few kinds of questions, and compiling a schema takes longer than
+/// running a node.
 const MOST_KEPT: NonZeroUsize = NonZeroUsize::MIN.saturating_add(63);
-/// The size of a schema that is kept, in bytes, as [`is_kept`] counts it.
+/// The largest size of a schema that is kept, in bytes as [`is_kept`] counts them.
 const MAX_KEPT: usize = 1 << 16;
 const VALUE: usize = size_of::<Value>();
-/// How often a validator has the path of each part of its schema.
+/// The number of times that a validator stores the path of each part of its schema.
 const PATHS: usize = 3;
-/// The size of a compiled pattern, in bytes.
+/// The largest size of a compiled pattern, in bytes.
 const MAX_PATTERN: usize = 1 << 20;
-/// The ranges of the formats of Rust's integers; schemars writes bounds for the small ones only.
+/// The ranges of the formats of Rust's integers. schemars writes bounds only for the small ones.
 const INTEGERS: [(&str, i64, u64); 6] = [
     ("int32", i32::MIN as i64, i32::MAX as u64),
     ("uint32", 0, u32::MAX as u64),
@@ -32,12 +33,12 @@ const INTEGERS: [(&str, i64, u64); 6] = [
 /// A schema that is enforced.
 #[derive(Debug)]
 pub(crate) struct Compiled {
-    /// The length of the longest chain of its parts that apply to one value.
+    /// The length of the longest chain of the schema's parts that apply to one value.
     pub(crate) chain: usize,
     pub(crate) validator: Validator,
 }
 
-/// A compiled schema, or why it is not enforced.
+/// A compiled schema, or the reason why it is not enforced.
 type Compilation = Result<Arc<Compiled>, Arc<str>>;
 
 static KEPT: LazyLock<Mutex<LruCache<Value, Compilation, RandomState>>> =
@@ -55,17 +56,17 @@ pub(crate) fn compiled(schema: &Value) -> Compilation {
     if let Some(known) = kept().get(schema) {
         return known.clone();
     }
-    // Compiled, and dropped, without the lock: both take a while.
+    // The schema is compiled, and an old validator dropped, without holding the lock, because both take a while.
     let new = compile(schema);
     let replaced = kept().push(schema.clone(), new.clone());
     drop(replaced);
     new
 }
 
-/// Returns whether a schema takes little memory as a validator: it is small and has no patterns, each of which may take
-/// [`MAX_PATTERN`] when it is compiled.
+/// Returns `true` if a schema takes little memory as a validator. It must be small and have no patterns, because each
+/// pattern may take [`MAX_PATTERN`] when compiled.
 fn is_kept(schema: &Value) -> bool {
-    // With the length of the path to each value.
+    // Each value is paired with the length of the path to it.
     let (mut next, mut size) = (vec![(schema, 0)], 0);
     while let Some((value, path)) = next.pop() {
         size += VALUE + PATHS * path;
@@ -80,19 +81,19 @@ fn is_kept(schema: &Value) -> bool {
             return false;
         }
     }
-    // Looking it up is recursive.
+    // Looking up the schema is recursive.
     !is_too_deep(schema)
 }
 
 /// # Errors
-/// As [`compiled`].
+/// The errors of [`compiled`].
 fn compile(schema: &Value) -> Compilation {
     let chain = chain_of(schema)?;
     Ok(Arc::new(Compiled { chain, validator: validator(schema)? }))
 }
 
 /// # Errors
-/// Returns why the validator does not accept the schema.
+/// Returns the reason why the validator does not accept the schema.
 fn validator(schema: &Value) -> Result<Validator, String> {
     let mut schema = schema.clone();
     add_integer_bounds(&mut schema);
@@ -102,12 +103,12 @@ fn validator(schema: &Value) -> Result<Validator, String> {
         let place = error.instance_path().to_string();
         let place = if place.is_empty() { "it".to_owned() } else { format!("`{place}`") };
         format!(
-            "{place} is no valid JSON Schema, or a pattern that is too large or uses look-around or back references"
+            "{place} is not a valid JSON Schema, or is a pattern that is too large or uses look-around or back references"
         )
     })
 }
 
-/// The schema is not nested deeper than 127 levels.
+/// Adds the bounds of Rust's integer formats. The schema is not nested deeper than 127 levels.
 fn add_integer_bounds(schema: &mut Value) {
     match schema {
         Value::Array(items) => items.iter_mut().for_each(add_integer_bounds),
@@ -128,9 +129,9 @@ fn add_integer_bounds(schema: &mut Value) {
 mod tests {
     use super::*;
 
-    /// Issue 10 A1: answers are checked against the whole schema of their question.
+    /// Answers are checked against the whole schema of their question.
     #[test]
-    fn a1_a_schema_is_compiled_once_as_long_as_it_is_kept() {
+    fn a_schema_is_compiled_once_while_it_is_kept() {
         let schema =
             |least: u32| json!({"type": "object", "properties": {"n": {"minimum": least, "title": "of this test"}}});
         let first = compiled(&schema(1)).unwrap();
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a1_what_takes_much_memory_is_not_kept() {
+    fn schemas_that_take_much_memory_are_not_kept() {
         let nested = (0..500).fold(json!({}), |inner, _| json!([inner]));
         for (row, schema, kept) in [
             ("small", json!(true), true),
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a1_why_a_schema_is_not_enforced_is_kept_too() {
+    fn the_reason_why_a_schema_is_not_enforced_is_kept_as_well() {
         let schema = json!({"$id": "of this test"});
         assert_eq!(compiled(&schema).unwrap_err().as_ref(), "it uses `$id`");
         assert_eq!(compiled(&schema).unwrap_err().as_ref(), "it uses `$id`");

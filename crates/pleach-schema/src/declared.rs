@@ -16,8 +16,8 @@ use crate::{CoerceError, FieldType, coerce, json_or_text, kind_of};
 
 /// A declared shape of a node's input or output, or of the session state. Cheap to clone.
 ///
-/// A schema made from a Rust type or from named fields is enforced and converts what fits (`"3"` to 3). Raw JSON
-/// Schema is shown to clients and not enforced. ADK: `input_schema`, `output_schema`, `state_schema`.
+/// A schema that was created from a Rust type or from named fields is enforced, and converts data if it can (`"3"` to
+/// 3). Raw JSON Schema is shown to clients and not enforced. ADK: `input_schema`, `output_schema`, `state_schema`.
 // R164, R303
 #[derive(Clone)]
 pub struct Schema(Arc<Shape>);
@@ -25,9 +25,9 @@ pub struct Schema(Arc<Shape>);
 /// One field of a [`Schema::model`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// The key.
+    /// The key in the object.
     pub name: String,
-    /// The type of its value.
+    /// The type of the value.
     pub kind: FieldType,
     /// Whether the key may be absent or null.
     pub optional: bool,
@@ -48,7 +48,7 @@ enum Shape {
     },
 }
 
-/// Why data does not fit a [`Schema`]. `Display` names the schema and the field, never the value.
+/// The reason why data does not fit a [`Schema`]. `Display` names the schema and the field, but never the value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
@@ -57,7 +57,7 @@ pub enum SchemaError {
     Value {
         /// The schema's name.
         schema: String,
-        /// What the schema expects.
+        /// A description of what the schema expects.
         reason: String,
     },
     /// A field is missing or does not fit.
@@ -67,7 +67,7 @@ pub enum SchemaError {
         schema: String,
         /// The field's name.
         field: String,
-        /// What the field expects.
+        /// A description of what the field expects.
         reason: String,
     },
     /// A state key is not a field of the state schema.
@@ -87,7 +87,7 @@ pub enum SchemaError {
         key: String,
         /// The schema's name.
         schema: String,
-        /// What the field expects.
+        /// A description of what the field expects.
         reason: String,
     },
 }
@@ -104,7 +104,7 @@ impl SchemaError {
 }
 
 impl Field {
-    /// A required field.
+    /// Creates a required field.
     pub fn new(name: impl Into<String>, kind: FieldType) -> Self {
         Self { name: name.into(), kind, optional: false }
     }
@@ -118,7 +118,8 @@ impl Field {
 }
 
 impl Schema {
-    /// Makes the schema of a Rust type. It is enforced, and data is converted to what the type serialises to.
+    /// Creates the schema of a Rust type. It is enforced, and data is converted to the form to which the type
+    /// serialises.
     #[must_use]
     pub fn of<T: Serialize + DeserializeOwned + JsonSchema + 'static>() -> Self {
         fn convert<T: Serialize + DeserializeOwned>(value: &Value) -> Result<Value, CoerceError> {
@@ -131,8 +132,8 @@ impl Schema {
         Self(Arc::new(Shape::Rust { type_id: TypeId::of::<T>(), name, json, fields, convert: convert::<T> }))
     }
 
-    /// Makes the schema of an object with these fields: values are converted, unknown keys are dropped, absent optional
-    /// fields become null.
+    /// Creates the schema of an object with these fields. Values are converted, unknown keys are dropped, and absent
+    /// optional fields become null.
     pub fn model(name: impl Into<String>, fields: impl IntoIterator<Item = Field>) -> Self {
         Self(Arc::new(Shape::Model { name: name.into(), fields: fields.into_iter().collect() }))
     }
@@ -163,7 +164,7 @@ impl Schema {
         }
     }
 
-    /// Returns the declared top-level fields, none for raw JSON Schema.
+    /// Returns the declared top-level fields; an empty slice for raw JSON Schema.
     #[must_use]
     pub fn fields(&self) -> &[Field] {
         match &*self.0 {
@@ -172,13 +173,13 @@ impl Schema {
         }
     }
 
-    /// Returns whether data is checked against the shape at all.
+    /// Returns `true` if data is checked against the shape.
     #[must_use]
     pub fn is_enforced(&self) -> bool {
         !matches!(&*self.0, Shape::Json(_))
     }
 
-    /// Returns whether both are the same schema: clones of one, or made from the same Rust type.
+    /// Returns `true` if both are the same schema: clones of one schema, or created from the same Rust type.
     // R610
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
@@ -191,7 +192,7 @@ impl Schema {
         }
     }
 
-    /// Checks and converts data; null stays null, and null fields of the result are dropped at every depth.
+    /// Checks and converts data. Null stays null, and null fields of the result are dropped at every depth.
     ///
     /// # Errors
     /// [`SchemaError::Value`] or [`SchemaError::Field`].
@@ -212,13 +213,14 @@ impl Schema {
     /// Checks and converts the data of a message; see [`data_of`](Self::data_of).
     ///
     /// # Errors
-    /// As [`apply`](Self::apply).
+    /// The errors of [`apply`](Self::apply).
     // R304
     pub fn apply_content(&self, content: &Content) -> Result<Value, SchemaError> {
         self.apply(&self.data_of(content))
     }
 
-    /// Returns the data that this schema reads from a message: its text for string types, else the JSON in the text.
+    /// Returns the data that this schema reads from a message: its text for string types, otherwise the JSON in the
+    /// text.
     #[must_use]
     pub fn data_of(&self, content: &Content) -> Value {
         let text = content.text();
@@ -230,7 +232,7 @@ impl Schema {
         json_or_text(&text)
     }
 
-    /// Checks one entry of the session state; keys with a scope prefix are exempt.
+    /// Checks an entry of the session state. Keys with a scope prefix are exempt.
     ///
     /// # Errors
     /// [`SchemaError::UndeclaredKey`] or [`SchemaError::StateValue`].
@@ -254,7 +256,7 @@ impl Schema {
 
 fn model_value(name: &str, fields: &[Field], value: &Value) -> Result<Value, SchemaError> {
     let Value::Object(given) = value else {
-        let reason = format!("an object is wanted, {} is given", kind_of(value));
+        let reason = format!("expected an object, got {}", kind_of(value));
         return Err(SchemaError::Value { schema: name.to_owned(), reason });
     };
     let of_field = |field: &Field, reason: String| SchemaError::Field {
@@ -306,7 +308,7 @@ fn json_of<T: JsonSchema>() -> Value {
     settings.into_generator().into_root_schema_for::<T>().to_value()
 }
 
-/// Says of a struct without fields that it has none: schemars writes only `"type": "object"`, which is an object with any fields.
+/// Declares that a struct without fields has none. schemars writes only `"type": "object"`, which allows any fields.
 fn name_no_fields(schema: &mut schemars::Schema) {
     const OTHERS: [&str; 8] =
         ["$ref", "additionalProperties", "allOf", "anyOf", "const", "enum", "oneOf", "patternProperties"];
@@ -333,7 +335,7 @@ fn fields_of(json: &Value) -> Vec<Field> {
     properties.iter().map(field).collect()
 }
 
-/// Returns the one type that a property has beside null, if there is only one.
+/// Returns the type of a property if it has only one type, apart from null.
 fn sole_type(property: &Value) -> Option<&str> {
     match property.get("type")? {
         Value::Array(types) => {
@@ -368,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_struct_without_fields_is_no_object_of_any_fields() {
+    fn a_struct_without_fields_does_not_allow_any_fields() {
         #[derive(Serialize, serde::Deserialize, JsonSchema)]
         struct Empty {}
         #[derive(Serialize, serde::Deserialize, JsonSchema)]

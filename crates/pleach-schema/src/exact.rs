@@ -1,4 +1,4 @@
-//! [`exact_json`]: writes integers of more than 64 bits, which values hold as texts, as the numbers that they are.
+//! [`exact_json`]: writing integers of more than 64 bits, which values hold as texts, as numbers.
 
 use pleach_core::is_big_integer;
 use serde::ser::{Error as _, SerializeMap as _, SerializeSeq as _};
@@ -8,19 +8,19 @@ use serde_json::value::RawValue;
 
 use crate::measure::resolve;
 
-/// How many schemas are looked at for one value.
+/// The largest number of schemas that are considered for one value.
 const MAX_SCHEMAS: usize = 64;
 
-/// Writes a value as compact JSON. A text of digits that is an integer of more than 64 bits is written as that number where the schema
-/// takes a number and no text. References of the schema are found in `root`.
+/// Writes a value as compact JSON. A text that is an integer of more than 64 bits is written as a number if the schema
+/// accepts a number but no text at this place. References of the schema are looked up in `root`.
 ///
 /// # Errors
-/// None for values of JSON; those of the serializer otherwise.
+/// None for JSON values; otherwise the errors of the serializer.
 pub fn exact_json(root: &Value, schema: &Value, value: &Value) -> serde_json::Result<String> {
     serde_json::to_string(&Exact { root, schemas: applied(root, [schema]), value })
 }
 
-/// Whether [`exact_json`] writes a number that the value holds as a text.
+/// Returns `true` if [`exact_json`] writes a number that the value holds as a text.
 #[must_use]
 pub fn has_big_number(root: &Value, schema: &Value, value: &Value) -> bool {
     if !has_big_integer(value) {
@@ -30,7 +30,7 @@ pub fn has_big_number(root: &Value, schema: &Value, value: &Value) -> bool {
     exact_json(root, schema, value).is_ok_and(|text| text != plain)
 }
 
-/// Whether a text of the value is an integer of more than 64 bits.
+/// Returns `true` if any text in the value is an integer of more than 64 bits.
 #[must_use]
 pub fn has_big_integer(value: &Value) -> bool {
     match value {
@@ -41,7 +41,7 @@ pub fn has_big_integer(value: &Value) -> bool {
     }
 }
 
-/// A value with the schemas that apply to it.
+/// A value, and the schemas that apply to it.
 struct Exact<'a> {
     root: &'a Value,
     schemas: Vec<&'a Value>,
@@ -102,7 +102,7 @@ impl Serialize for Exact<'_> {
     }
 }
 
-/// Returns the schemas and all that they apply to the same value.
+/// Returns the schemas, and all schemas that they apply to the same value.
 fn applied<'a>(root: &'a Value, schemas: impl IntoIterator<Item = &'a Value>) -> Vec<&'a Value> {
     let mut all: Vec<&Value> = schemas.into_iter().collect();
     let mut next = 0;
@@ -124,7 +124,7 @@ mod tests {
     const DIGITS: &str = "1234567890123456789012345";
 
     #[test]
-    fn big_integers_are_numbers_where_the_schema_takes_no_text() {
+    fn big_integers_are_numbers_where_the_schema_accepts_no_text() {
         let root = json!({"$defs": {"Id": {"type": "integer"}, "Loop": {"$ref": "#/$defs/Loop"}}});
         for (schema, expected) in [
             (json!({"type": "integer"}), true),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn other_values_are_written_as_they_are() {
+    fn other_values_are_written_unchanged() {
         let schema = json!({
             "properties": {"ids": {"items": {"type": "integer"}}, "pair": {"prefixItems": [{"type": "string"}, {"type": "integer"}]}},
             "additionalProperties": {"type": "number"},

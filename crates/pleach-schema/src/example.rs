@@ -1,13 +1,13 @@
-//! [`example_of`]: a value of a JSON Schema's shape, for texts that describe what is expected.
+//! [`example_of`]: a value with the shape of a JSON Schema, for texts that describe what is expected.
 
 use pleach_core::Map;
 use serde_json::{Value, json};
 
-/// How many levels of a shape are shown; deeper ones are null.
+/// The number of levels of a shape that are shown; deeper ones are null.
 const LEVELS: usize = 4;
 
-/// Returns a value that has the shape of a JSON Schema: types and names, with made-up contents. A part that the schema does not describe
-/// is null.
+/// Returns a value that has the shape of a JSON Schema: its types and names, with made-up contents. Parts that the
+/// schema does not describe are null.
 #[must_use]
 pub fn example_of(schema: &Value) -> Value {
     part(schema, schema, LEVELS)
@@ -37,7 +37,7 @@ fn part(root: &Value, schema: &Value, levels: usize) -> Value {
     }
 }
 
-/// The one type of a schema beside null.
+/// Returns the type of a schema if it has only one type, apart from null.
 fn kind(schema: &Value) -> Option<&str> {
     match schema.get("type")? {
         Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null"),

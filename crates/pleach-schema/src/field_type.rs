@@ -1,29 +1,29 @@
-//! The simple types a declared field can have, with lenient conversion.
+//! The simple types that a declared field can have, with lenient conversion.
 
 use serde_json::Value;
 
 use crate::scalar::{to_float, to_int};
 use crate::to_bool;
 
-/// A field type, converted as ADK's lax validation does.
+/// A field type, with conversions like those of ADK's lax validation.
 // R504
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldType {
     /// Any JSON value.
     Any,
-    /// A text; numbers do not fit.
+    /// A text. Numbers do not fit.
     Str,
-    /// A whole number; fitting text and floats are converted.
+    /// A whole number. Texts and floats that fit are converted.
     Int,
-    /// A number; fitting text is converted.
+    /// A number. Texts that fit are converted.
     Float,
-    /// A flag; `"true"`, `"yes"`, `1` and their opposites are converted.
+    /// A flag. `"true"`, `"yes"`, `1` and their opposites are converted.
     Bool,
     /// An array of anything.
     List,
     /// An object of anything.
     Dict,
-    /// An array whose items are of one type.
+    /// An array whose items have one type.
     ListOf(Box<FieldType>),
 }
 
@@ -46,7 +46,7 @@ impl FieldType {
         })
     }
 
-    /// Returns the field type of a JSON schema's `type`; anything unknown is [`FieldType::Any`].
+    /// Returns the field type for a JSON schema's `type`; anything unknown becomes [`FieldType::Any`].
     #[must_use]
     pub fn of_json_type(name: Option<&str>) -> Self {
         match name {
@@ -60,7 +60,7 @@ impl FieldType {
         }
     }
 
-    /// Returns the JSON schema's `type`, `None` for [`FieldType::Any`].
+    /// Returns the JSON schema's `type`; `None` for [`FieldType::Any`].
     #[must_use]
     pub fn json_type(&self) -> Option<&'static str> {
         match self {
@@ -77,7 +77,7 @@ impl FieldType {
     /// Converts `value` to this type.
     ///
     /// # Errors
-    /// Names the type and the kind of the given value.
+    /// Names the expected type and the kind of the value.
     pub fn coerce(&self, value: &Value) -> Result<Value, String> {
         let fitting = match self {
             Self::Any => Some(value.clone()),
@@ -92,7 +92,7 @@ impl FieldType {
                 _ => None,
             },
         };
-        fitting.ok_or_else(|| format!("{} is wanted, {} is given", self.wanted(), kind_of(value)))
+        fitting.ok_or_else(|| format!("expected {}, got {}", self.wanted(), kind_of(value)))
     }
 
     pub(crate) fn wanted(&self) -> &'static str {
@@ -108,12 +108,12 @@ impl FieldType {
     }
 }
 
-/// Returns what kind of JSON value this is, for error texts; never the value, which may be secret.
+/// Returns the kind of a JSON value, for error texts. It never shows the value, which may be secret.
 #[must_use]
 pub fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
-        Value::Bool(_) => "true or false",
+        Value::Bool(_) => "a boolean",
         Value::Number(number) if number.is_f64() => "a number with a fraction",
         Value::Number(_) => "a whole number",
         Value::String(_) => "a text",

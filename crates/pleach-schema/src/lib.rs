@@ -1,14 +1,14 @@
 //! Schemas and lenient conversion of JSON: everything that decides whether data fits a declared shape.
 //!
-//! Four parts, each usable alone:
-//! - [`Schema`] is the declared shape of a node's input, its output, or the session state;
-//! - [`coerce`] and its siblings read JSON into Rust types as leniently as ADK does;
-//! - [`validate_answer`] checks an answer against the JSON Schema of its question before it is stored, [`AnswerType`] against
-//!   the Rust type that reads it;
-//! - [`check_answer`] reads answers that are stored already.
+//! The crate has four parts, and each can be used alone:
+//! - [`Schema`] is the declared shape of a node's input, its output, or the session state.
+//! - [`coerce`] and its siblings read JSON into Rust types as leniently as ADK does.
+//! - [`validate_answer`] checks an answer against the JSON Schema of its question before it is stored, and
+//!   [`AnswerType`] checks it against the Rust type that reads it.
+//! - [`check_answer`] reads answers that are already stored.
 //!
-//! This crate is plain functions over data. It does not know sessions or nodes, and resolves no reference outside of the
-//! schema it is given.
+//! This crate consists of plain functions over data. It does not know sessions or nodes, and resolves no reference
+//! outside the schema that it is passed.
 
 mod answer;
 mod answer_error;

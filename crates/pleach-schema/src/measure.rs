@@ -1,18 +1,20 @@
-//! Bounds on the work that a schema causes, checked before the validator runs: schemas come from stored, possibly hostile text.
+//! Bounds on the work that a schema causes. They are checked before the validator runs, because schemas come from
+//! stored and possibly hostile text.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// How many JSON values a schema may have.
+/// The largest number of JSON values in a schema.
 const MAX_VALUES: usize = 20_000;
-/// How many schemas may apply to one value one inside the other, by `allOf`, `$ref` and the like.
+/// The largest number of schemas that may apply to one value one inside the other, through `allOf`, `$ref` and similar
+/// keywords.
 const MAX_CHAIN: usize = 48;
-/// How many schemas may apply to one value in all.
+/// The largest number of schemas that may apply to one value in total.
 const MAX_VISITS: usize = 5_000;
-/// How often schemas may be applied while describing a fault.
+/// The largest number of times that schemas may be applied while a fault is described.
 const MAX_DESCRIBED: usize = 20_000;
-/// How deep schemas and answers may be nested: no backend stores more.
+/// The greatest depth of schemas and answers, because no backend stores deeper ones.
 const MAX_DEPTH: usize = 127;
 
 /// Keywords whose value is a schema for the same value.
@@ -25,8 +27,8 @@ const UNSUPPORTED: [&str; 5] = ["$dynamicRef", "$recursiveRef", "$dynamicAnchor"
 /// Returns the length of the longest chain of schemas that apply to one value.
 ///
 /// # Errors
-/// Why the schema is not evaluated: it is too large, applies itself to the same value for ever, or refers to anything but its
-/// own parts by JSON pointer.
+/// Returns the reason why the schema is not evaluated: it is too large, applies itself to the same value for ever, or
+/// refers to something other than its own parts by JSON pointer.
 pub(crate) fn chain_of(schema: &Value) -> Result<usize, String> {
     if depth_of(schema) > MAX_DEPTH {
         return Err(format!("it is nested more than {MAX_DEPTH} levels deep"));
@@ -48,7 +50,7 @@ pub(crate) fn chain_of(schema: &Value) -> Result<usize, String> {
                     return Err(format!("it uses `{keyword}`"));
                 }
                 let cost = walk.cost(value, 0).ok_or(
-                    "a `$ref` leads to none of its own parts or back to itself, or too many schemas apply to one value",
+                    "a `$ref` does not lead to one of its own parts, or leads back to itself, or too many schemas apply to one value",
                 )?;
                 longest = longest.max(cost.chain);
                 next.extend(map.values());
@@ -59,7 +61,7 @@ pub(crate) fn chain_of(schema: &Value) -> Result<usize, String> {
     Ok(longest)
 }
 
-/// Returns how deep a value is nested; counting stops behind the limit.
+/// Returns the depth of a value. Counting stops once the limit is exceeded.
 pub(crate) fn depth_of(value: &Value) -> usize {
     let mut depth = 0;
     let mut level: Vec<&Value> = vec![value];
@@ -90,7 +92,7 @@ struct Cost {
 
 struct Walk<'a> {
     root: &'a Value,
-    /// By the address of the schema, which does not move; `None` while it is being visited.
+    /// Keyed by the schema's address, which does not move; `None` while it is being visited.
     known: HashMap<*const Value, Option<Cost>>,
 }
 
@@ -101,7 +103,7 @@ impl<'a> Walk<'a> {
         }
         let address: *const Value = schema;
         if let Some(known) = self.known.get(&address) {
-            // A schema without a result is being visited: it applies itself to the same value.
+            // A schema without a result is still being visited, so it applies itself to the same value.
             return *known;
         }
         self.known.insert(address, None);
@@ -131,8 +133,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Returns whether describing a fault takes few steps. All alternatives of a value are described, so a recursive schema may
-/// describe one value once for each path to it, and the number of paths grows exponentially with the depth.
+/// Returns `true` if describing a fault takes few steps. All alternatives of a value are described. So a recursive
+/// schema may describe one value once for each path to it, and the number of paths grows exponentially with the depth.
 pub(crate) fn is_cheap_to_describe(schema: &Value, answer: &Value) -> bool {
     let mut ways = Ways { walk: Walk { root: schema, known: HashMap::new() }, known: HashMap::new() };
     ways.count(schema, answer).is_some_and(|count| count <= MAX_DESCRIBED)
@@ -141,12 +143,12 @@ pub(crate) fn is_cheap_to_describe(schema: &Value, answer: &Value) -> bool {
 /// Counts how often schemas are applied to the parts of a value.
 struct Ways<'a> {
     walk: Walk<'a>,
-    /// By the addresses of schema and value, which do not move.
+    /// Keyed by the addresses of schema and value, which do not move.
     known: HashMap<(*const Value, *const Value), usize>,
 }
 
 impl<'a> Ways<'a> {
-    /// `None` when counting itself takes too long.
+    /// Returns the count; `None` if counting itself takes too long.
     fn count(&mut self, schema: &'a Value, value: &'a Value) -> Option<usize> {
         let key: (*const Value, *const Value) = (schema, value);
         if let Some(known) = self.known.get(&key) {
@@ -164,7 +166,7 @@ impl<'a> Ways<'a> {
     }
 }
 
-/// The schemas for the parts of a value, at least those that apply.
+/// Returns the schemas for the parts of a value. It includes at least those that apply.
 fn applied_to_children<'a>(schema: &'a Value, value: &'a Value) -> Vec<(&'a Value, &'a Value)> {
     let named = |keyword: &str, name: &str| schema.get(keyword).and_then(|all| all.get(name));
     let placed = |keyword: &str, place: usize| schema.get(keyword).and_then(|all| all.get(place));
@@ -192,7 +194,7 @@ fn applied_to_children<'a>(schema: &'a Value, value: &'a Value) -> Vec<(&'a Valu
     pairs
 }
 
-/// Finds a part of a schema by a reference such as `#/$defs/Item`; no other kind is resolved.
+/// Finds a part of a schema by a reference such as `#/$defs/Item`. Other kinds of references are not resolved.
 pub(crate) fn resolve<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
     let pointer = reference.strip_prefix('#')?;
     // A percent sign would start another kind of escape.

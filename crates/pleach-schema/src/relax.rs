@@ -1,16 +1,16 @@
-//! Lenient reading at every depth: a text that holds a number fits a number.
+//! Lenient reading at every depth: a text that contains a number fits a number.
 //!
-//! Inside one of several alternatives nothing is converted, since serde converts nothing there either.
+//! Inside one of several alternatives nothing is converted, because serde converts nothing there either.
 
 use serde_json::Value;
 
 use crate::FieldType;
 use crate::measure::resolve;
 
-/// How many references and alternatives are followed for one value.
+/// The number of references and alternatives that are followed for one value.
 const MAX_STEPS: usize = 16;
 
-/// Converts what ADK's lax validation would convert, wherever the schema has one simple type. Other values do not change.
+/// Converts values like ADK's lax validation, wherever the schema has one simple type. Other values do not change.
 pub(crate) fn relax(root: &Value, schema: &Value, answer: &Value) -> Value {
     relax_at(root, schema, answer, 0)
 }
@@ -48,13 +48,13 @@ fn relax_at(root: &Value, schema: &Value, value: &Value, steps: usize) -> Value 
     }
 }
 
-/// The schema of the values of a map whose keys have one form, such as those of `BTreeMap<u32, _>`.
+/// Returns the schema for the values of a map whose keys all have one form, for example `BTreeMap<u32, _>`.
 fn only_pattern(schema: &Value) -> Option<&Value> {
     let mut patterns = schema.get("patternProperties")?.as_object()?.values();
     patterns.next().filter(|_| patterns.next().is_none())
 }
 
-/// The schema of `Some(_)` in `anyOf: [schema, null]`.
+/// Returns the schema for `Some(_)` in `anyOf: [schema, null]`.
 fn only_alternative(schema: &Value) -> Option<&Value> {
     let is_null = |schema: &&Value| schema.get("type").and_then(Value::as_str) == Some("null");
     let lists = ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|keyword| schema.get(keyword)?.as_array());

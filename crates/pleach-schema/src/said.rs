@@ -1,15 +1,16 @@
-//! [`json_in_text`]: JSON that a model said.
+//! [`json_in_text`]: reading JSON in the text of a model.
 // L151
 
 use pleach_core::big_integers_as_strings;
 use serde_json::Value;
 
-/// Reads the JSON that a model said, perhaps between a pair of Markdown fences; `None` when it said nothing but space.
+/// Reads JSON in the text of a model, which may be between a pair of Markdown fences. Returns `None` if the text is
+/// blank.
 ///
-/// Its texts and numbers are repaired as [`big_integers_as_strings`] does.
+/// Texts and numbers in the JSON are repaired like in [`big_integers_as_strings`].
 ///
 /// # Errors
-/// When the text is not JSON.
+/// Fails if the text is not JSON.
 pub fn json_in_text(text: &str) -> serde_json::Result<Option<Value>> {
     if text.trim().is_empty() {
         return Ok(None);
@@ -17,7 +18,7 @@ pub fn json_in_text(text: &str) -> serde_json::Result<Option<Value>> {
     serde_json::from_slice(&big_integers_as_strings(without_fence(text).as_bytes())).map(Some)
 }
 
-/// The text between a pair of fences around all of it; the text itself where there is none.
+/// Returns the text between a pair of fences that encloses it; without fences, the text itself.
 fn without_fence(text: &str) -> &str {
     let inside = text.trim().strip_prefix("```").and_then(|inside| inside.strip_suffix("```"));
     let Some(inside) = inside else { return text };

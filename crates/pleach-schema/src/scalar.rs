@@ -1,17 +1,18 @@
-//! Conversions between texts, numbers and flags, as ADK's lax validation does them.
+//! Conversions between texts, numbers and flags, like those of ADK's lax validation.
 
 use std::borrow::Cow;
 
 use pleach_core::json_of_foreign_text;
 use serde_json::Value;
 
-/// Returns the JSON that `text` holds, repaired as [`json_of_foreign_text`] does, or the text itself.
+/// Returns the JSON in `text`, repaired like in [`json_of_foreign_text`]. If `text` is not JSON, returns the text
+/// itself.
 #[must_use]
 pub fn json_or_text(text: &str) -> Value {
     json_of_foreign_text(text.as_bytes()).unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
-/// Reads a whole number: from a number without a fraction, a flag, or a text of digits.
+/// Reads a whole number from a number without a fraction, from a flag, or from a text of digits.
 #[must_use]
 pub fn to_int(value: &Value) -> Option<Value> {
     match value {
@@ -26,12 +27,12 @@ pub fn to_int(value: &Value) -> Option<Value> {
 fn int_of_text(text: &str) -> Option<Value> {
     let whole = whole_of_text(text)?;
     let fits = whole.parse::<i64>().map(Value::from).or_else(|_| whole.parse::<u64>().map(Value::from));
-    // A number beyond 64 bits is a float, as everywhere (S47).
+    // As everywhere, a number beyond 64 bits is a float (S47).
     fits.ok().or_else(|| whole.parse::<f64>().ok().map(Value::from))
 }
 
-/// Returns the sign and digits of a whole number: a sign, digits with single underscores between them, a fraction of zeros; no
-/// exponent, no bare point.
+/// Returns the sign and digits of a whole number. The text may have a sign, single underscores between digits, and a
+/// fraction of zeros, but no exponent and no bare point.
 fn whole_of_text(text: &str) -> Option<Cow<'_, str>> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let digits = whole.strip_prefix(['+', '-']).unwrap_or(whole);
@@ -46,21 +47,21 @@ fn whole_of_text(text: &str) -> Option<Cow<'_, str>> {
 
 /// A whole number of any size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Whole {
-    /// It fits `i128`.
+pub(crate) enum WholeNumber {
+    /// The number fits into `i128`.
     Signed(i128),
-    /// It is greater, and fits `u128`.
+    /// The number is greater, but fits into `u128`.
     Unsigned(u128),
-    /// It has more than 128 bits.
+    /// The number has more than 128 bits.
     Beyond,
 }
 
-impl Whole {
-    /// Reads what [`to_int`] reads, with every digit.
+impl WholeNumber {
+    /// Reads the same values as [`to_int`], but keeps every digit.
     pub(crate) fn of(value: &Value) -> Option<Self> {
         match value {
             Value::String(text) => Some(Self::of_digits(&whole_of_text(text.trim())?)),
-            // A float of more than 64 bits has lost digits: it is none.
+            // A float of more than 64 bits has lost digits, so it is not read as a whole number.
             Value::Bool(_) | Value::Number(_) => to_int(value).map(|whole| Self::of_digits(&whole.to_string())),
             Value::Null | Value::Array(_) | Value::Object(_) => None,
         }
@@ -71,7 +72,7 @@ impl Whole {
         signed.or_else(|_| digits.parse().map(Self::Unsigned)).unwrap_or(Self::Beyond)
     }
 
-    /// Whether it is in a range.
+    /// Returns `true` if the number is in a range.
     pub(crate) fn is_within(self, least: i128, most: u128) -> bool {
         match self {
             Self::Signed(number) => number >= least && (number < 0 || number.unsigned_abs() <= most),
@@ -81,7 +82,7 @@ impl Whole {
     }
 }
 
-/// Digits may be grouped by single underscores inside of a number.
+/// Removes single underscores between digits.
 fn without_underscores(text: &str) -> Option<Cow<'_, str>> {
     if !text.contains('_') {
         return Some(Cow::Borrowed(text));
@@ -95,7 +96,7 @@ fn whole_number(number: f64) -> Option<Value> {
     (number.fract() == 0.0 && number.abs() < 9.2e18).then(|| Value::from(number as i64))
 }
 
-/// Reads a finite number: from a number, a flag, or a text.
+/// Reads a finite number from a number, a flag, or a text.
 #[must_use]
 pub fn to_float(value: &Value) -> Option<f64> {
     match value {

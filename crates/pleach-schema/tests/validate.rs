@@ -1,5 +1,5 @@
-//! The check of answers before they are stored (issue 10 A1): what is refused, in which words, and what a hostile schema
-//! may do.
+//! The check of answers before they are stored: which answers are refused, the texts of the refusals, and the limits on
+//! hostile schemas.
 
 use pleach_schema::{validate_answer, why_not_enforced};
 use serde_json::{Value, json};
@@ -30,31 +30,28 @@ fn order() -> Value {
 }
 
 #[test]
-fn every_keyword_counts_at_every_depth_and_the_field_is_named() {
+fn every_keyword_applies_at_every_depth_and_the_field_is_named() {
     let schema = order();
     for (answer, expected) in [
         (json!({"id": 1}), "fits"),
         (json!({"id": "1", "items": [{"count": "2"}], "gift": null}), "fits"),
-        (json!({"id": -4}), "field 'id': a number of at least 0 is wanted"),
-        (json!({"id": 4_294_967_296_u64}), "field 'id': a number of at most 4294967295 is wanted"),
+        (json!({"id": -4}), "field 'id': expected a number of at least 0"),
+        (json!({"id": 4_294_967_296_u64}), "field 'id': expected a number of at most 4294967295"),
         (
             json!({"id": 1, "items": [{"count": 1}, {"count": 300}]}),
-            "field 'items.1.count': a number of at most 255 is wanted",
+            "field 'items.1.count': expected a number of at most 255",
         ),
-        (json!({"id": 1, "items": [{}]}), "field 'items.0.count': a value is wanted"),
-        (
-            json!({"id": 1, "items": [{"count": 1, "size": "xl"}]}),
-            "field 'items.0.size': one of \"s\", \"l\" is wanted",
-        ),
-        (json!({"id": 1, "items": [{"count": 1, "more": 1}]}), "field 'items.0.more': no field of this name is wanted"),
-        (json!({"id": 1, "items": {}}), "field 'items': a list is wanted"),
-        (json!({"id": 1, "by_name": {"a": {"count": "x"}}}), "field 'by_name.a.count': a whole number is wanted"),
-        (json!({"id": 1, "gift": {"count": true, "size": 7}}), "field 'gift.size': one of \"s\", \"l\" is wanted"),
-        (json!({"id": 1, "name": "a"}), "field 'name': a text of at least 2 characters is wanted"),
-        (json!({"id": 1, "name": "A1"}), "field 'name': a text that matches the pattern ^[a-z]+$ is wanted"),
-        (json!({"id": 1, "note": null}), "field 'note': a text is wanted"),
-        (json!([1]), "an object is wanted"),
-        (json!({}), "field 'id': a value is wanted"),
+        (json!({"id": 1, "items": [{}]}), "field 'items.0.count': expected a value"),
+        (json!({"id": 1, "items": [{"count": 1, "size": "xl"}]}), "field 'items.0.size': expected one of \"s\", \"l\""),
+        (json!({"id": 1, "items": [{"count": 1, "more": 1}]}), "field 'items.0.more': expected no field of this name"),
+        (json!({"id": 1, "items": {}}), "field 'items': expected a list"),
+        (json!({"id": 1, "by_name": {"a": {"count": "x"}}}), "field 'by_name.a.count': expected a whole number"),
+        (json!({"id": 1, "gift": {"count": true, "size": 7}}), "field 'gift.size': expected one of \"s\", \"l\""),
+        (json!({"id": 1, "name": "a"}), "field 'name': expected a text of at least 2 characters"),
+        (json!({"id": 1, "name": "A1"}), "field 'name': expected a text that matches the pattern ^[a-z]+$"),
+        (json!({"id": 1, "note": null}), "field 'note': expected a text"),
+        (json!([1]), "expected an object"),
+        (json!({}), "field 'id': expected a value"),
     ] {
         assert_eq!(fault(&schema, answer.clone()), expected, "{answer}");
     }
@@ -65,12 +62,12 @@ fn schemas_of_pydantic_and_of_older_drafts_are_read() {
     let pydantic = json!({"title": "A", "type": "object", "$defs": {"C": {"enum": ["r", "g"], "type": "string"}},
         "properties": {"c": {"$ref": "#/$defs/C"}, "n": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": null}}});
     assert_eq!(fault(&pydantic, json!({"c": "g", "n": null})), "fits");
-    assert_eq!(fault(&pydantic, json!({"c": "b"})), "field 'c': one of \"r\", \"g\" is wanted");
-    assert_eq!(fault(&pydantic, json!({"n": "x"})), "field 'n': a whole number is wanted");
+    assert_eq!(fault(&pydantic, json!({"c": "b"})), "field 'c': expected one of \"r\", \"g\"");
+    assert_eq!(fault(&pydantic, json!({"n": "x"})), "field 'n': expected a whole number");
     let draft7 = json!({"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"n": {"type": "integer"}},
         "type": "array", "items": [{"$ref": "#/definitions/n"}]});
     assert_eq!(fault(&draft7, json!([1])), "fits");
-    assert_eq!(fault(&draft7, json!(["x"])), "field '0': a whole number is wanted");
+    assert_eq!(fault(&draft7, json!(["x"])), "field '0': expected a whole number");
 }
 
 #[test]
@@ -108,18 +105,18 @@ fn the_reason_why_a_schema_is_not_enforced_names_the_place() {
     let why = |schema: Value| why_not_enforced(&schema).unwrap_or_default();
     assert_eq!(why(json!({"properties": {"a": {"$id": "x"}}})), "it uses `$id`");
     let pattern = why(json!({"properties": {"a": {"pattern": "(?=a)b"}}}));
-    assert!(pattern.starts_with("`/properties/a/pattern` is no valid"), "{pattern}");
+    assert!(pattern.starts_with("`/properties/a/pattern` is not a valid"), "{pattern}");
     assert_eq!(why(json!({"enum": vec![1; 20_001]})), "it has more than 20000 values");
 }
 
-/// Issue 10 A1: where reading converts a text, the check converts it, too.
+/// If reading converts a text, the check converts it as well.
 #[test]
 fn a_text_that_holds_a_number_fits_in_a_map_whose_keys_have_a_form() {
     let map =
         json!({"type": "object", "patternProperties": {"^\\d+$": {"type": "integer"}}, "additionalProperties": false});
     assert_eq!(fault(&map, json!({"7": "7"})), "fits");
-    assert_eq!(fault(&map, json!({"7": "x"})), "field '7': a whole number is wanted");
-    assert_eq!(fault(&map, json!({"x": 7})), "field 'x': no field of this name is wanted");
+    assert_eq!(fault(&map, json!({"7": "x"})), "field '7': expected a whole number");
+    assert_eq!(fault(&map, json!({"x": 7})), "field 'x': expected no field of this name");
 }
 
 #[test]
@@ -144,13 +141,14 @@ fn hostile_schemas_and_answers_end_soon_and_on_a_small_stack() {
         assert_ne!(fault(&json!({}), lists(500, json!(1))), "fits");
         assert_eq!(
             fault(&json!({"pattern": "^(a+)+$"}), json!("a".repeat(50_000) + "b")),
-            "a text that matches the pattern ^(a+)+$ is wanted"
+            "expected a text that matches the pattern ^(a+)+$"
         );
     };
     threads.spawn(run).unwrap().join().unwrap();
 }
 
-/// A recursive schema with alternatives that share a key, as an untagged enum has: describing a misfit takes few steps.
+/// A recursive schema with alternatives that share a key, like the schema of an untagged enum: describing a misfit
+/// takes few steps.
 #[test]
 fn alternatives_inside_alternatives_end_soon() {
     let nested = |depth: usize, leaf: Value| (0..depth).fold(leaf, |inner, _| json!({"a": inner}));
@@ -159,8 +157,8 @@ fn alternatives_inside_alternatives_end_soon() {
         let mut schema = json!({"$defs": {"Tree": {}}, "$ref": "#/$defs/Tree"});
         schema["$defs"]["Tree"][keyword] = json!([form("b"), form("c"), {"type": "boolean"}]);
         assert_ne!(fault(&schema, nested(3, json!("x"))), "fits", "{keyword}");
-        // 2^40 descriptions if every way were taken.
+        // There would be 2^40 descriptions if every path were taken.
         let described = fault(&schema, nested(40, json!("x")));
-        assert_eq!(described, "a value of one of the allowed forms is wanted", "{keyword}");
+        assert_eq!(described, "expected a value of one of the allowed forms", "{keyword}");
     }
 }

@@ -1,4 +1,4 @@
-//! [`Api`]: what all requests of a server share.
+//! [`Api`]: everything that all requests of a server share.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::origins::Origins;
 use crate::runs::{RunSlots, SessionTurns};
 use crate::{CallerRights, ServerLimits};
 
-/// What all requests of a server share.
+/// Everything that all requests of a server share.
 pub(crate) struct Api {
     pub(crate) runners: BTreeMap<String, Runner>,
     pub(crate) sessions: Arc<dyn SessionService>,
@@ -36,21 +36,21 @@ pub(crate) struct Api {
     /// The path under which clients see the routes.
     pub(crate) prefix: String,
     pub(crate) auto_create_session: bool,
-    /// Whether a run continues when its client has gone.
+    /// Whether a run continues after its client has disconnected.
     pub(crate) detaches_runs: bool,
     /// Whether serving starts the timers of the runners.
     pub(crate) timers: bool,
     pub(crate) slots: RunSlots,
     pub(crate) followers: RunSlots,
     pub(crate) turns: SessionTurns,
-    /// The changes of the state of a session, which wait for no run.
+    /// The turns of requests that change a session's state. They do not wait for runs.
     pub(crate) changes: SessionTurns,
-    /// Whether the routes of the development server are there.
+    /// Whether the server has the routes of the development server.
     #[cfg(feature = "dev")]
     pub(crate) is_dev: bool,
     #[cfg(feature = "dev")]
     pub(crate) traces: Option<crate::Traces>,
-    /// Whether clients on other machines may change something by routes of the development server.
+    /// Whether clients on other machines may change anything through routes of the development server.
     #[cfg(feature = "dev")]
     pub(crate) open_to_others: bool,
     #[cfg(feature = "inspect")]
@@ -59,12 +59,12 @@ pub(crate) struct Api {
     pub(crate) readers: crate::inspection::Readers,
     #[cfg(feature = "dev")]
     pub(crate) dev_ui: Option<crate::dev::DevUi>,
-    /// The prefix as the UI gets it: a path, or a whole URL.
+    /// The prefix as the UI receives it: a path, or a whole URL.
     #[cfg(feature = "dev")]
     pub(crate) backend_url: String,
     #[cfg(feature = "dev")]
     pub(crate) consent: crate::dev::Consent,
-    /// Becomes true when the server ends: followers end then.
+    /// Becomes true when the server shuts down; followers then end.
     pub(crate) ending: watch::Sender<bool>,
 }
 
@@ -80,7 +80,7 @@ impl Api {
     /// Returns the artifact service.
     ///
     /// # Errors
-    /// 400 when there is none.
+    /// 400 if the server has none.
     pub(crate) fn artifacts(&self) -> Result<&Arc<dyn ArtifactService>, ApiError> {
         self.artifacts.as_ref().ok_or_else(|| ApiError::bad_request("Artifact service is not configured."))
     }
@@ -88,7 +88,7 @@ impl Api {
     /// Returns the memory service.
     ///
     /// # Errors
-    /// 400 when there is none.
+    /// 400 if the server has none.
     // H39
     pub(crate) fn memory(&self) -> Result<&Arc<dyn MemoryService>, ApiError> {
         self.memory.as_ref().ok_or_else(|| ApiError::bad_request("Memory service is not configured."))
@@ -97,7 +97,7 @@ impl Api {
     /// Reads a body within the limits.
     ///
     /// # Errors
-    /// Those of [`Payload::read`].
+    /// See [`Payload::read`].
     pub(crate) async fn payload(&self, request: Request) -> Result<Payload, ApiError> {
         Payload::read(request, Lists::None, &self.limits, &*self.clock).await
     }
@@ -105,12 +105,12 @@ impl Api {
     /// Reads a body with a message or events within the limits.
     ///
     /// # Errors
-    /// Those of [`Payload::read`].
+    /// See [`Payload::read`].
     pub(crate) async fn payload_with_messages(&self, request: Request) -> Result<Payload, ApiError> {
         Payload::read(request, Lists::Messages, &self.limits, &*self.clock).await
     }
 
-    /// Whether the server ends and takes no new runs.
+    /// Returns true if the server is shutting down and accepts no new runs.
     pub(crate) fn is_ending(&self) -> bool {
         *self.ending.borrow()
     }

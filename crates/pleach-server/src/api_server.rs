@@ -1,4 +1,4 @@
-//! [`ApiServer`]: a server that is built.
+//! [`ApiServer`]: a built server.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use crate::entry::{Entry, enter};
 use crate::guard::Bind;
 use crate::routes;
 
-/// A server that is built: its routes, its Runners, and its end. Clones are the same server. ADK: `ApiServer`
+/// A built server: its routes, its Runners and its shutdown. All clones are the same server. ADK: `ApiServer`
 #[derive(Clone)]
 pub struct ApiServer {
     api: Arc<Api>,
@@ -26,13 +26,15 @@ impl ApiServer {
         Self { api: Arc::new(api) }
     }
 
-    /// Returns the routes, for a service that has layers of its own in front and listens by itself: nest them by
-    /// `Router::nest_service`. That service then decides which hosts it answers to; the guard of origins is part of the routes.
+    /// Returns the routes, for a service that has its own layers and its own listener: nest them with
+    /// `Router::nest_service`. That service then decides which hosts it answers to; the guard of origins is part of the
+    /// routes.
     pub fn router(&self) -> Router {
         self.routes(Bind::Unknown)
     }
 
-    /// Returns the routes for a service that listens at this address. At a loopback address they refuse requests to other hosts.
+    /// Returns the routes for a service that listens at this address. If it is a loopback address, the routes refuse
+    /// requests to other hosts.
     // H90
     pub fn router_at(&self, address: SocketAddr) -> Router {
         self.routes(if address.ip().to_canonical().is_loopback() { Bind::Loopback } else { Bind::Network })
@@ -46,9 +48,9 @@ impl ApiServer {
         let routes = routes::router();
         #[cfg(feature = "dev")]
         let routes = if self.api.is_dev { routes.merge(crate::dev::router()) } else { routes };
-        // Behind the last merge: it counts for the routes that are there.
+        // After the last merge, because it only applies to routes that exist by then.
         let routes = routes.method_not_allowed_fallback(routes::wrong_method).with_state(Arc::clone(&self.api));
-        // A layer of the router would run behind the choice of the route, which the entry may change.
+        // Not a router layer: that would run after routing, and `enter` may change the route.
         Router::new().fallback_service(from_fn_with_state(entry, enter).layer(routes))
     }
 
@@ -58,11 +60,11 @@ impl ApiServer {
         self.api.runners.get(app)
     }
 
-    /// Drains all Runners at once: new runs are refused, followers end, and active runs may take until the deadline. It cannot be undone.
-    /// Returns what was active, by app.
+    /// Drains all Runners at once: new runs are refused, followers end, and active runs have until the deadline.
+    /// Draining cannot be undone. Returns what was active, by app.
     ///
     /// # Cancel safety
-    /// When the future is dropped, new runs stay refused and active ones continue.
+    /// If the future is dropped, new runs stay refused and active ones continue.
     pub async fn drain(&self, options: impl Into<DrainOptions>) -> Vec<(String, Drained)> {
         let options = options.into();
         self.api.ending.send_replace(true);
@@ -74,10 +76,10 @@ impl ApiServer {
     /// Closes the toolsets and plugins of all apps, and then the session service.
     ///
     /// # Errors
-    /// What could not be closed; everything else is closed.
+    /// The errors of whatever could not be closed; everything else is closed.
     ///
     /// # Cancel safety
-    /// When the future is dropped, the rest stays open; closing again is safe.
+    /// If the future is dropped, the rest stays open; closing again is safe.
     pub async fn close(&self) -> Result<(), RunError> {
         let mut errors = Vec::new();
         for runner in self.api.runners.values() {

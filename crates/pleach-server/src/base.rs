@@ -1,4 +1,5 @@
-//! [`Base`]: what a [`Server`](crate::Server) and an inspector alone are given, and what they have when nothing is given.
+//! [`Base`]: the settings that a [`Server`](crate::Server) and a standalone inspector have in common, with their
+//! defaults.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use crate::origins::Origins;
 use crate::runs::{RunSlots, SessionTurns};
 use crate::{CallerRights, ServerError, ServerLimits};
 
-/// What every server is given.
+/// The settings that every server has.
 pub(crate) struct Base {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) limits: ServerLimits,
@@ -25,7 +26,8 @@ pub(crate) struct Base {
 
 impl Default for Base {
     fn default() -> Self {
-        let (limits, caller) = (ServerLimits::default(), FindCaller::default());
+        let limits = ServerLimits::default();
+        let caller = FindCaller::default();
         Self {
             clock: Arc::new(SystemClock),
             limits,
@@ -37,7 +39,7 @@ impl Default for Base {
 }
 
 impl Base {
-    /// Returns a server of these sessions without apps and without anything else.
+    /// Returns a server of these sessions without apps and without any other service.
     ///
     /// # Errors
     /// [`ServerError::Origin`].

@@ -1,4 +1,4 @@
-//! [`BoundServer`]: a server that listens.
+//! [`BoundServer`]: a server with its listener.
 
 use std::fmt;
 use std::future::{Future, pending};
@@ -41,15 +41,16 @@ impl BoundServer {
         self.serve_until(pending(), Duration::ZERO).await;
     }
 
-    /// Serves until `stop` completes, and then ends in order: no connection is accepted, new runs are refused, active ones are drained,
-    /// and connections send what they have. Closing the server is left to its owner, see [`ApiServer::close`].
+    /// Serves until `stop` completes, and then shuts down in order: it accepts no more connections, refuses new runs,
+    /// drains active runs, and lets connections send what they have. It does not close the server: the owner calls
+    /// [`ApiServer::close`].
     ///
     /// # Cancel safety
     /// Dropping the future cuts all connections off. Detached runs continue.
     pub async fn serve_until(self, stop: impl Future<Output = ()>, drain: impl Into<DrainOptions>) {
         let Self { server, listener, address } = self;
         if !address.ip().to_canonical().is_loopback() {
-            tracing::warn!(%address, "the server is reachable from the network, and does not authenticate its callers by itself");
+            tracing::warn!(%address, "the server is reachable from the network and does not authenticate its callers");
         }
         if server.api().timers {
             server.api().runners.values().for_each(Runner::start_timers);
@@ -81,8 +82,8 @@ impl fmt::Debug for BoundServer {
 }
 
 impl ApiServer {
-    /// Listens at an address. At a loopback address, requests to other hosts are refused; any other address is reached by everybody in
-    /// its network, and the log says so unless callers are authenticated.
+    /// Listens at an address. At a loopback address, requests to other hosts are refused. Any other address can be
+    /// reached by everybody in its network, and the log warns of that unless callers are authenticated.
     ///
     /// # Errors
     /// [`ServerError::Bind`].

@@ -1,4 +1,4 @@
-//! [`Caller`]: who sends a request, and for which users it may act.
+//! [`Caller`]: the sender of a request, and the users for whom it may act.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,23 +8,24 @@ use pleach_core::UserId;
 
 use crate::error::ApiError;
 
-/// Who sends a request. A service that authenticates its callers binds each of them to a user: then a request for another user is
-/// refused with 403, whether it names that user in its path or in its body.
+/// The sender of a request. A service that authenticates its callers binds each of them to a user. A request for
+/// another user is then refused with 403, whether it names that user in its path or in its body.
 ///
-/// A layer in front of the routes puts it into the extensions of the request, or
-/// [`Server::caller`](crate::Server::caller) reads it from the request. Without both, every caller is [`Caller::Anyone`].
+/// A layer in front of the routes puts the caller into the extensions of the request, or
+/// [`Server::caller`](crate::Server::caller) reads it from the request. Without either, every caller is
+/// [`Caller::Anyone`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Caller {
     /// A caller that may act for every user.
     Anyone,
     /// A caller that may act for this user.
     User(UserId),
-    /// A caller that is not known: everything but the health check is refused with 401.
+    /// An unknown caller: every request except the health check is refused with 401.
     Unknown,
 }
 
 impl Caller {
-    /// Refuses a request for a user that the caller may not act for.
+    /// Refuses a request for a user for whom the caller may not act.
     pub(crate) fn check(&self, user: &UserId) -> Result<(), ApiError> {
         match self {
             Self::Anyone => Ok(()),

@@ -5,9 +5,11 @@ use pleach_core::{Event, Map, Scope, StateRights};
 use crate::caller::Caller;
 use crate::error::ApiError;
 
-/// The rights of a caller that is bound to a user to write more than what is that user's own: none, unless the program gives them.
+/// The rights of a caller that is bound to a user, to write more than that user's own data. There are none unless the
+/// program grants them.
 ///
-/// Callers that may act for everybody ([`Caller::Anyone`]) may do all of it. Reserved keys are written by no client: see `docs/server.md`.
+/// Callers that may act for everybody ([`Caller::Anyone`]) have all these rights. No client may write reserved keys:
+/// see `docs/server.md`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallerRights {
     app_state: Right,
@@ -35,28 +37,28 @@ impl CallerRights {
         Self::default()
     }
 
-    /// Sets whether they may change `app:` state, which all users of an app share.
+    /// Sets whether such callers may change `app:` state, which all users of an app share.
     #[must_use]
     pub fn app_state(mut self, yes: bool) -> Self {
         self.app_state = Right::of(yes);
         self
     }
 
-    /// Sets whether they may write sessions, artifacts and memories of apps that the server does not serve.
+    /// Sets whether such callers may write sessions, artifacts and memories of apps that the server does not serve.
     #[must_use]
     pub fn other_apps(mut self, yes: bool) -> Self {
         self.other_apps = Right::of(yes);
         self
     }
 
-    /// Sets whether they may create sessions with events, which can hold what looks like results of nodes and steps.
+    /// Sets whether such callers may create sessions with events. Such events can look like results of nodes and steps.
     #[must_use]
     pub fn initial_events(mut self, yes: bool) -> Self {
         self.initial_events = Right::of(yes);
         self
     }
 
-    /// Returns what a caller may do.
+    /// Returns the rights of a caller.
     pub(crate) fn of(self, caller: &Caller) -> Self {
         match caller {
             Caller::Anyone => Self { app_state: Right::Given, other_apps: Right::Given, initial_events: Right::Given },
@@ -76,16 +78,16 @@ impl CallerRights {
         self.other_apps == Right::Given
     }
 
-    /// Checks the state that a new session begins with.
+    /// Checks the initial state of a new session.
     ///
     /// # Errors
-    /// 403 with the first key that may not be changed.
+    /// 403 with the first key that this caller may not change.
     pub(crate) fn check_initial_state(self, state: &Map) -> Result<(), ApiError> {
         let refused = state.iter().find_map(|(key, value)| self.state().refusal_of(key, value));
         refused.map_or(Ok(()), |refused| Err(refused.into()))
     }
 
-    /// Checks that the keys of a scope replace nothing in its stored state that may not be changed.
+    /// Checks that the keys of a scope replace no stored value that this caller may not change.
     ///
     /// # Errors
     /// 403 with the first key.
@@ -98,10 +100,10 @@ impl CallerRights {
         refused.map_or(Ok(()), |refused| Err(refused.into()))
     }
 
-    /// Checks whether a new session may begin with these events.
+    /// Checks that a new session may begin with these events.
     ///
     /// # Errors
-    /// 403.
+    /// 403 if there are events and the caller may not send any.
     pub(crate) fn check_initial_events(self, events: &[Event]) -> Result<(), ApiError> {
         match self.initial_events {
             Right::Refused if !events.is_empty() => {

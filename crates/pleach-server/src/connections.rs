@@ -1,4 +1,4 @@
-//! [`Connections`]: the open connections of a server, and the reserve in which it says that it is alive.
+//! [`Connections`]: the open connections of a server, and the reserve for requests about its health.
 
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -22,19 +22,21 @@ use crate::ServerLimits;
 use crate::error::ApiError;
 use crate::routes::service::HEALTH;
 
-/// How long the server waits when the system gives it no connection, for want of files.
+/// How long the server waits after a connection could not be accepted, for example because the process has too many
+/// open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How long connections may take to send what they have, once all runs have ended.
+/// How long connections may take to send the rest of their data after all runs have ended.
 const LAST_WORDS: Duration = Duration::from_secs(5);
-/// How many connections are open beyond the limit.
+/// The number of connections beyond the limit.
 const RESERVE: usize = 64;
-/// How long a connection of the reserve may take.
+/// How long a connection of the reserve may stay open.
 const RESERVE_TIME: Duration = Duration::from_secs(5);
 
 /// The open connections.
 ///
-/// Beyond the limit, [`RESERVE`] further ones are open for a short time. Each answers one request: that for the health of the server,
-/// so that a probe does not take a busy server for a dead one. Other requests are answered with 503.
+/// Beyond the limit, [`RESERVE`] further ones are open for a short time. Each answers one request. A request for the
+/// health of the server succeeds, so that a probe does not take a busy server for a dead one; other requests are
+/// answered with 503.
 pub(crate) struct Connections {
     router: Router,
     /// The routes of a connection of the reserve.
@@ -48,14 +50,14 @@ pub(crate) struct Connections {
 
 /// The rights of a connection.
 enum Admission {
-    /// Everything, until it ends.
+    /// Any request, until the connection ends.
     Place(OwnedSemaphorePermit),
-    /// Ask for the health of the server.
+    /// One request for the health of the server.
     Reserve(OwnedSemaphorePermit),
 }
 
 impl Connections {
-    /// Returns no connections yet; `closed` becomes true when they are to end.
+    /// Creates an empty set of connections; `closed` becomes true when they should end.
     pub(crate) fn new(router: Router, limits: &ServerLimits, closed: watch::Receiver<bool>) -> Self {
         Self {
             reserved: Router::new().fallback_service(router.clone()).layer(from_fn(only_health)),
@@ -68,7 +70,7 @@ impl Connections {
         }
     }
 
-    /// Accepts one connection, as soon as there is a place for it or room in the reserve.
+    /// Accepts one connection, as soon as there is room for it, within the limit or in the reserve.
     ///
     /// # Cancel safety
     /// Dropping the future loses no connection.
@@ -93,7 +95,7 @@ impl Connections {
         }
     }
 
-    /// Takes a place that has become free since.
+    /// Moves a connection from the reserve to a place within the limit, if one has become free.
     fn improved(&self, admission: Admission) -> Admission {
         match (admission, Arc::clone(&self.places).try_acquire_owned()) {
             (Admission::Reserve(_), Ok(place)) => Admission::Place(place),
@@ -106,7 +108,7 @@ impl Connections {
         expect(unused_variables, reason = "only routes of the development server ask for the peer")
     )]
     fn open(&mut self, stream: TcpStream, peer: SocketAddr, admission: Admission) {
-        // An event is sent when it comes, however small it is.
+        // Each event is sent at once, however small it is.
         stream.set_nodelay(true).ok();
         let router = match admission {
             Admission::Place(_) => self.router.clone(),
@@ -140,7 +142,7 @@ impl Connections {
         }
     }
 
-    /// Waits for the connections to end, and cuts off those that take too long.
+    /// Waits for the connections to end, and cuts off connections that take too long.
     pub(crate) async fn finish(mut self) {
         let ended = async { while self.open.join_next().await.is_some() {} };
         if tokio::time::timeout(LAST_WORDS, ended).await.is_err() {
@@ -149,7 +151,7 @@ impl Connections {
     }
 }
 
-/// Serves one connection until it ends, or until the server is closed and it has sent what it has.
+/// Serves one connection until it ends. When the server closes, the connection still sends the rest of its data.
 async fn serve<S>(connection: http1::Connection<TokioIo<TcpStream>, S>, mut closed: watch::Receiver<bool>)
 where
     S: hyper::service::HttpService<hyper::body::Incoming, ResBody = axum::body::Body>,
@@ -168,13 +170,13 @@ where
     }
 }
 
-/// Waits until the connections are to end.
+/// Waits until the connections should end.
 async fn until(closed: &mut watch::Receiver<bool>) {
     // An error means that the server was dropped.
     closed.wait_for(|closed| *closed).await.ok();
 }
 
-/// Answers the question for the health of the server, and no other request.
+/// Answers a request for the health of the server, and refuses all others.
 async fn only_health(request: Request, next: Next) -> Response {
     if request.uri().path() == HEALTH {
         return next.run(request).await;

@@ -1,4 +1,5 @@
-//! CORS: the headers by which browsers let pages of other origins read replies. There are none unless origins are configured.
+//! CORS: the headers that make browsers let pages of other origins read replies. No headers are sent unless origins are
+//! configured.
 // H92
 
 use axum::response::Response;
@@ -12,14 +13,15 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use crate::error::text_response;
 use crate::origins::Origins;
 
-/// What an answer to a preflight depends on.
+/// The request headers on which the reply to a preflight depends.
 const VARIES: &str = "Origin, Access-Control-Request-Method, Access-Control-Request-Headers, \
     Access-Control-Request-Private-Network";
 const METHODS: &str = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT";
-/// How a page of a public network asks for a server in a private one.
+/// The header with which a page of a public network asks for access to a server in a private network.
 const PRIVATE_NETWORK: &str = "access-control-request-private-network";
 
-/// Answers a browser that asks whether it may send a request; `None` when this is no such question.
+/// Answers a preflight, with which a browser asks whether it may send a request; `None` if the request is not a
+/// preflight.
 pub(crate) fn preflight(method: &Method, headers: &HeaderMap, origins: &Origins) -> Option<Response> {
     let origin = headers.get(ORIGIN)?;
     let wanted = headers.get(ACCESS_CONTROL_REQUEST_METHOD)?;

@@ -1,4 +1,4 @@
-//! What every request passes before its route: the default app, the guards, CORS, and the caller.
+//! The steps that every request passes before its route: the default app, the guards, CORS, and the caller.
 // H93
 
 use std::panic::AssertUnwindSafe;
@@ -23,7 +23,7 @@ use crate::guard::{Bind, check};
 use crate::names::not_served;
 use crate::routes::service::HEALTH;
 
-/// The paths that every caller may ask for.
+/// The paths that every caller may request.
 const PUBLIC: &[&str] = &[HEALTH];
 
 /// The entry of a server that listens at an address.
@@ -33,10 +33,10 @@ pub(crate) struct Entry {
     pub(crate) bind: Bind,
 }
 
-/// Lets a request in.
+/// Checks a request and passes it to its route.
 pub(crate) async fn enter(State(entry): State<Entry>, mut request: Request, next: Next) -> Response {
     let Entry { api, bind } = entry;
-    // A service around nested routes may have taken the header away.
+    // If the routes are nested, the outer service may have removed the header.
     if bind != Bind::Unknown && request.version() == Version::HTTP_11 && !request.headers().contains_key(HOST) {
         return ApiError::bad_request("The header Host is missing.").into_response();
     }
@@ -76,7 +76,7 @@ fn authenticate(api: &Api, request: Request) -> Result<Request, ApiError> {
     Ok(Request::from_parts(parts, body))
 }
 
-/// Whether a path is that of a file, and no route of the API.
+/// Returns true if a path belongs to a UI file, and not to a route of the API.
 // H100
 #[cfg_attr(not(feature = "dev"), expect(unused_variables, reason = "only the development server has files"))]
 fn answers_head(path: &str) -> bool {
@@ -86,7 +86,7 @@ fn answers_head(path: &str) -> bool {
     false
 }
 
-/// Runs the route. A panic is a failure of its request alone.
+/// Runs the route. A panic fails only its own request.
 async fn answer(mut request: Request, next: Next) -> Response {
     // H7: the routes would answer HEAD as they answer GET.
     if request.method() == Method::HEAD && !answers_head(request.uri().path()) {

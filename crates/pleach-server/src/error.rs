@@ -1,4 +1,4 @@
-//! [`ApiError`]: how a request that fails is answered.
+//! [`ApiError`]: the reply to a request that fails.
 // H5
 
 use axum::body::Body;
@@ -12,16 +12,16 @@ use serde_json::json;
 
 use crate::body::Problem;
 
-/// How a request that fails is answered.
+/// The reply to a request that fails.
 #[derive(Debug)]
 pub(crate) enum ApiError {
     /// A status and its reason.
     Detail(StatusCode, String),
-    /// What does not fit in the request.
+    /// All problems of the request.
     Invalid(Vec<Problem>),
-    /// A failure that says nothing to the client.
+    /// A failure whose reason the client does not learn.
     Internal,
-    /// An app whose name is one of the framework's own.
+    /// An app whose name is reserved for the framework.
     InternalApp(String),
 }
 
@@ -35,7 +35,7 @@ impl ApiError {
     }
 
     pub(crate) fn unauthorized() -> Self {
-        Self::new(StatusCode::UNAUTHORIZED, "The caller is not known: sign in first.")
+        Self::new(StatusCode::UNAUTHORIZED, "The caller is unknown: sign in first.")
     }
 
     pub(crate) fn forbidden(detail: impl Into<String>) -> Self {
@@ -46,7 +46,7 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, detail)
     }
 
-    /// The answer to a path that no route has.
+    /// Returns the reply to a path without a route.
     pub(crate) fn no_route() -> Self {
         Self::not_found("Not Found")
     }
@@ -64,7 +64,8 @@ impl ApiError {
     }
 }
 
-/// Marks the answer to a request for an app of the framework: who listens for this machine alone need not keep it a secret.
+/// Marks the reply to a request for an app of the framework: a server that serves only this machine need not keep the
+/// name a secret.
 // H27
 #[derive(Clone)]
 #[cfg_attr(not(feature = "dev"), expect(dead_code, reason = "only a development server reads the name"))]
@@ -91,14 +92,14 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// A response with a JSON text. It is of a moment, and of its caller.
+/// Returns a response with a JSON text. It must not be cached: it is valid only now and for its caller.
 pub(crate) fn json_response(status: StatusCode, text: String) -> Response {
     let mut response = text_response(status, text, "application/json");
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
 
-/// A response with a text of some type.
+/// Returns a response with a text of the given type.
 pub(crate) fn text_response(status: StatusCode, text: impl Into<Body>, content_type: &'static str) -> Response {
     let mut response = Response::new(text.into());
     *response.status_mut() = status;
@@ -107,21 +108,21 @@ pub(crate) fn text_response(status: StatusCode, text: impl Into<Body>, content_t
     response
 }
 
-/// A state key that the client may not change.
+/// A state key that the client may not change is 403.
 impl From<RefusedKey> for ApiError {
     fn from(refused: RefusedKey) -> Self {
         Self::forbidden(format!("{refused}."))
     }
 }
 
-/// What is at fault in storage is for the log; the client gets what it can act on.
+/// Faults of the storage go to the log; the client only gets errors that it can act on.
 impl From<SessionError> for ApiError {
     fn from(error: SessionError) -> Self {
         match &error {
             SessionError::NotFound(_) => Self::no_session(),
             SessionError::AlreadyExists(key) => Self::conflict(format!("Session already exists: {}", key.session_id)),
             SessionError::Stale { .. } => {
-                Self::conflict("Another request has changed the session meanwhile: send this one again.")
+                Self::conflict("Another request has changed the session: send this one again.")
             }
             SessionError::EventAlreadyExists { .. }
             | SessionError::Unstorable { .. }
@@ -162,7 +163,7 @@ impl From<MemoryError> for ApiError {
     }
 }
 
-/// Names the failure in the log. Its text may hold what users and tools said, and stays out.
+/// Logs the code of the failure. Its text may contain data of users and tools, so it is not logged.
 fn logged(storage: &'static str, code: &'static str) {
     tracing::error!(storage, code, "a request failed in the storage");
 }

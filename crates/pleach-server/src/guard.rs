@@ -1,4 +1,4 @@
-//! The guards of hosts and origins: which requests of browsers are let in.
+//! The guards of hosts and origins, which decide which requests of browsers are accepted.
 // H90, H91
 
 use http::header::{HOST, ORIGIN};
@@ -7,16 +7,16 @@ use http::{HeaderMap, Uri};
 use crate::hosts::{host_of, is_loopback};
 use crate::origins::{Origins, scheme_of};
 
-/// The address that the server listens at, as far as it is known.
+/// The kind of address that the server listens at, if it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bind {
-    /// Others listen, and own the guard of hosts.
+    /// Another service listens, and guards its hosts itself.
     Unknown,
     Loopback,
     Network,
 }
 
-/// Why a request is not let in.
+/// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     Host,
@@ -35,7 +35,7 @@ impl Refusal {
 /// Checks the host and the origin of a request.
 ///
 /// # Errors
-/// Which of them is refused.
+/// [`Refusal`] names the one that is not allowed.
 pub(crate) fn check(headers: &HeaderMap, uri: &Uri, bind: Bind, origins: &Origins) -> Result<(), Refusal> {
     if !host_is_allowed(headers, bind, origins) {
         return Err(Refusal::Host);
@@ -49,8 +49,9 @@ pub(crate) fn check(headers: &HeaderMap, uri: &Uri, bind: Bind, origins: &Origin
     }
 }
 
-/// A server at a loopback address is reached from this machine only, so a request with another host comes from a page that has
-/// its name point here. Such a page is of the same origin, so the guard of origins does not see it.
+/// A server at a loopback address can only be reached from this machine. A request with another host therefore comes
+/// from a page whose domain name was made to point here. Such a page has the same origin, so the guard of origins does
+/// not catch it.
 fn host_is_allowed(headers: &HeaderMap, bind: Bind, origins: &Origins) -> bool {
     if bind != Bind::Loopback || origins.are_all() {
         return true;
@@ -75,7 +76,7 @@ fn origin_is_allowed(origin: &str, headers: &HeaderMap, uri: &Uri, bind: Bind, o
     own_origin(headers, uri).is_some_and(|own| own == origin)
 }
 
-/// Returns the origin that the request was sent to, as proxies in front name it.
+/// Returns the origin to which the request was sent, according to the headers of proxies.
 fn own_origin(headers: &HeaderMap, uri: &Uri) -> Option<String> {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(first_value);
     if let Some((proto, host)) = header("forwarded").and_then(forwarded) {

@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Returns an authority without its port. One that is malformed comes back whole, so that `127.0.0.1:80.evil.example` is not taken
-/// for a loopback address.
+/// Returns an authority without its port. A malformed authority is returned whole, so that `127.0.0.1:80.evil.example`
+/// is not taken for a loopback address.
 pub(crate) fn without_port(authority: &str) -> &str {
     let (host, rest) = if let Some(inner) = authority.strip_prefix('[') {
         match inner.split_once(']') {
@@ -22,11 +22,11 @@ pub(crate) fn without_port(authority: &str) -> &str {
     if rest.is_empty() || is_port(rest) { host } else { authority }
 }
 
-/// Whether an authority, with or without a port, is this machine.
+/// Returns true if an authority, with or without a port, is this machine.
 pub(crate) fn is_loopback(authority: &str) -> bool {
     let host = without_port(authority).to_lowercase();
     let host = host.trim_end_matches('.');
-    // An address of version 6 may name its network interface.
+    // An IPv6 address may name its network interface.
     let local = host.split_once('%').and_then(|(address, _)| address.parse::<Ipv6Addr>().ok()).map(IpAddr::V6);
     let address = local.or_else(|| host.parse().ok());
     host == "localhost" || address.is_some_and(|address| address.to_canonical().is_loopback())

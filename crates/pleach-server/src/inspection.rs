@@ -1,24 +1,26 @@
-//! [`Inspection`]: whether a server has an inspector, and what that may do. [`Readers`]: how much it does at once.
+//! [`Inspection`]: whether a server has an inspector, and what it may do. [`Readers`]: how many sessions it reads at
+//! once.
 
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Whether a server has an inspector, and what that may do.
+/// Whether a server has an inspector, and what it may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Inspection {
-    /// There is none.
+    /// The server has no inspector.
     Off,
-    /// It is there beside the API, and moves sessions of the apps that are served.
+    /// The inspector is part of a server with the API, and moves sessions of the served apps on.
     Full,
-    /// It is there alone, and only reads.
+    /// The server is an inspector only, and is read-only.
     ReadOnly,
 }
 
-/// How many sessions an inspector reads at once. Reading takes the memory of a whole session, and a processor while its log is read.
+/// How many sessions an inspector reads at once. Each read takes the memory of a whole session, and occupies a
+/// processor core.
 const MOST: usize = 4;
 
-/// The places of those that read a session. Others wait in a line.
+/// The permits for reading a session. Requests without a permit queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Readers(Arc<Semaphore>);
 
@@ -29,7 +31,7 @@ impl Default for Readers {
 }
 
 impl Readers {
-    /// Waits for a place.
+    /// Waits for a permit.
     pub(crate) async fn place(&self) -> OwnedSemaphorePermit {
         Arc::clone(&self.0).acquire_owned().await.expect("the semaphore is never closed")
     }

@@ -1,4 +1,4 @@
-//! Replies in JSON: camelCase, and without what a client must not see.
+//! Replies in JSON: camelCase, without the values that a client must not see.
 // H1, H2
 
 use axum::response::Response;
@@ -10,20 +10,20 @@ use serde_json::Value;
 use crate::error::{ApiError, json_response};
 use crate::redact::{clean, is_suspect};
 
-/// A reply with one of the framework's own types.
+/// Returns a reply with a value of one of the framework's own types.
 ///
 /// # Errors
-/// The value has no JSON form, which none of those types can lack.
+/// 500 if the value has no JSON form; all of those types have one.
 pub(crate) fn reply<T: Serialize + ?Sized>(value: &T) -> Result<Response, ApiError> {
     Ok(json_response(StatusCode::OK, public_json(value)?))
 }
 
-/// A reply with JSON that is made for it.
+/// Returns a reply with JSON that was made for it.
 pub(crate) fn plain(value: &Value) -> Response {
     json_response(StatusCode::OK, value.to_string())
 }
 
-/// The reply of an operation that gives nothing.
+/// Returns the reply of an operation without a result.
 pub(crate) fn null() -> Response {
     json_response(StatusCode::OK, "null".to_owned())
 }
@@ -37,7 +37,7 @@ pub(crate) fn public_json<T: Serialize + ?Sized>(value: &T) -> Result<String, Ap
     if !is_suspect(&text) {
         return Ok(text);
     }
-    // Not parsed from the text: a session is deeper than the events in it, and a parser bounds the depth.
+    // Not parsed from the text: a session is nested deeper than its events, and a parser limits the depth.
     let mut document = to_camel(value).map_err(no_json)?;
     clean(&mut document);
     Ok(document.to_string())

@@ -1,12 +1,15 @@
 //! The HTTP and SSE API of ADK over Runners: sessions, runs, artifacts and memory of apps.
 //!
 //! - [`Server`] takes apps and shared services and builds a Runner for each app.
-//! - The built [`ApiServer`] gives routes to nest in another service, or listens by itself as a [`BoundServer`].
-//! - Every request passes the guards of hosts and origins, then its [`Caller`] is found and bound to the user that it names.
-//! - A run is driven by a task of its own that holds at most one event for its client, so a slow client costs nothing but its own run.
-//! - Feature `inspect` has pages that show sessions and move them, and feature `dev` what a browser UI needs besides: its files, pictures of
-//!   apps, traces of runs.
-//! - The crate sees services and Runners, never a backend, and decides nothing about runs: it reads requests and writes replies.
+//! - The built [`ApiServer`] returns routes to nest in another service, or listens on its own as a [`BoundServer`].
+//! - Every request passes the guards of hosts and origins, then its [`Caller`] is found and checked against the user
+//!   that the request names.
+//! - A run is driven by a task of its own that holds at most one event for its client, so a slow client only slows its
+//!   own run.
+//! - Feature `inspect` adds pages that show sessions and move them on. Feature `dev` adds what a browser UI needs: its
+//!   files, pictures of apps, and traces of runs.
+//! - The crate uses services and Runners, never a backend. It makes no decisions about runs: it reads requests and
+//!   writes replies.
 
 mod api;
 mod api_server;

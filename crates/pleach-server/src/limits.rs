@@ -1,38 +1,42 @@
-//! [`ServerLimits`]: what one client may use of a server.
+//! [`ServerLimits`]: the limits of what one client may use.
 
 use std::time::Duration;
 
-/// What one client may use of a server. Each limit that is passed is answered with a status and a text that names it.
+/// The limits of what one client may use of a server. A request that exceeds a limit is answered with a status and a
+/// text that names the limit.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServerLimits {
-    /// The largest body of a request, in bytes: 20 MiB by default. A larger one is answered with 413.
+    /// The largest body of a request, in bytes: 20 MiB by default. A larger body is answered with 413.
     pub body_bytes: usize,
     /// How many events a session may be created with: 1,000 by default. More are answered with 422.
     pub events: usize,
-    /// How many parts a message may have, and all events of a new session together: 10,000 by default. More are answered with 422.
+    /// How many parts a message may have, or all events of a new session together: 10,000 by default. More are answered
+    /// with 422.
     pub parts: usize,
-    /// How many values the JSON of a body may have, each list, object, text, number and constant counted: 250,000 by default. More are
-    /// answered with 422. A value takes many times the memory of its text, so this bounds the memory of a request.
+    /// How many values the JSON of a body may have, counting each list, object, text, number and constant: 250,000 by
+    /// default. More are answered with 422. A value takes many times the memory of its text, so this bounds the memory
+    /// of a request.
     pub values: usize,
-    /// How deep lists and objects of a body may be nested: [`MOST_LEVELS`](Self::MOST_LEVELS) by default and at most. More is answered
-    /// with 400.
+    /// How deeply lists and objects of a body may be nested: [`MOST_LEVELS`](Self::MOST_LEVELS) by default and at most.
+    /// More is answered with 400.
     pub levels: usize,
-    /// How long a request may take to arrive: 30 seconds by default for its head, and as long again for its body. A late body is
-    /// answered with 408, a late head with the end of the connection. A session that is created with events must be stored in this
-    /// time, too; it is removed otherwise, and the answer is 503.
+    /// How long a request may take to arrive: 30 seconds by default for its head, and as long again for its body. A
+    /// late body is answered with 408; after a late head the connection is closed. A session that is created with
+    /// events must also be stored within this time; otherwise it is removed, and the reply is 503.
     pub request_time: Duration,
     /// How many runs of one user of an app may be active at once: 1,000 by default. Another one is answered with 429.
     pub runs_per_user: usize,
     /// How many streams of one user of an app may follow sessions at once: 100 by default. Another one is answered with 429.
     pub followers_per_user: usize,
-    /// How long one request may run an agent: without limit by default. Then the run is aborted and its request answered with
-    /// 504, or with an error in its stream.
+    /// How long one request may run an agent: without limit by default. After this time the run is aborted, and the
+    /// request is answered with 504 or with an error in its stream.
     pub run_time: Option<Duration>,
-    /// How long a client may leave an event of its stream unread: five minutes by default. Then it counts as gone. A request waits as
-    /// long for other runs of its session, and is answered with 409 then.
-    pub client_patience: Duration,
-    /// How many connections are open at once: 10,000 by default. A request on a further one is answered with 503, but for `/health`.
+    /// How long a client may leave an event of its stream unread: five minutes by default. After this time the client
+    /// is treated as gone. A request waits equally long for other runs of its session, and is then answered with 409.
+    pub slow_client_timeout: Duration,
+    /// How many connections are open at once: 10,000 by default. A request on a further connection is answered with
+    /// 503, except for `/health`.
     pub connections: usize,
 }
 
@@ -48,14 +52,14 @@ impl Default for ServerLimits {
             runs_per_user: 1_000,
             followers_per_user: 100,
             run_time: None,
-            client_patience: Duration::from_secs(300),
+            slow_client_timeout: Duration::from_secs(300),
             connections: 10_000,
         }
     }
 }
 
 impl ServerLimits {
-    /// The most levels of JSON that are read.
+    /// The most levels of JSON that a server accepts.
     pub const MOST_LEVELS: usize = 127;
 
     /// Returns the default limits.
@@ -78,7 +82,7 @@ impl ServerLimits {
         self
     }
 
-    /// Sets how many parts a message may have, and all events of a new session together.
+    /// Sets how many parts a message may have, or all events of a new session together.
     #[must_use]
     pub fn parts(mut self, parts: usize) -> Self {
         self.parts = parts;
@@ -92,14 +96,15 @@ impl ServerLimits {
         self
     }
 
-    /// Sets how deep lists and objects of a body may be nested.
+    /// Sets how deeply lists and objects of a body may be nested.
     #[must_use]
     pub fn levels(mut self, levels: usize) -> Self {
         self.levels = levels;
         self
     }
 
-    /// Sets how long the head of a request may take to arrive, its body, and the storing of a session with events.
+    /// Sets how long the head and the body of a request may each take to arrive, and how long storing a session with
+    /// events may take.
     #[must_use]
     pub fn request_time(mut self, time: Duration) -> Self {
         self.request_time = time;
@@ -129,8 +134,8 @@ impl ServerLimits {
 
     /// Sets how long a client may leave an event of its stream unread.
     #[must_use]
-    pub fn client_patience(mut self, time: Duration) -> Self {
-        self.client_patience = time;
+    pub fn slow_client_timeout(mut self, time: Duration) -> Self {
+        self.slow_client_timeout = time;
         self
     }
 

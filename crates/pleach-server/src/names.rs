@@ -1,9 +1,9 @@
-//! Which names of apps a request may use.
+//! Names of apps in requests.
 // H27
 
 use crate::error::ApiError;
 
-/// Returns the error for a name that no app has.
+/// Returns the error for a name without an app.
 pub(crate) fn unknown_app(name: &str) -> ApiError {
     if is_internal(name) {
         return ApiError::InternalApp(name.to_owned());
@@ -11,7 +11,7 @@ pub(crate) fn unknown_app(name: &str) -> ApiError {
     not_served(name)
 }
 
-/// Returns the error for a name that no app has, on a server that hides no names.
+/// Returns the error for a name without an app, on a server that hides no names.
 pub(crate) fn not_served(name: &str) -> ApiError {
     if is_valid(name) {
         return ApiError::not_found(format!("Agent not found: '{name}'. No app of this name is served."));
@@ -25,7 +25,7 @@ fn is_internal(name: &str) -> bool {
     name.starts_with("__")
 }
 
-/// Whether the name consists of identifiers that are joined by dots.
+/// Returns true if the name consists of identifiers joined by dots.
 pub(crate) fn is_valid(name: &str) -> bool {
     name.split('.').all(|word| {
         let mut letters = word.chars();

@@ -19,10 +19,10 @@ pub(crate) struct Origins {
 }
 
 impl Origins {
-    /// Reads origins: literals, `*`, and patterns behind `regex:`, which must match a whole origin.
+    /// Reads origins: literals, `*`, and patterns after `regex:`, which must match a whole origin.
     ///
     /// # Errors
-    /// A pattern that is none.
+    /// An invalid pattern.
     pub(crate) fn new(origins: impl IntoIterator<Item = String>) -> Result<Self, regex::Error> {
         let (mut literals, mut patterns) = (Vec::new(), Vec::new());
         for origin in origins {
@@ -33,19 +33,17 @@ impl Origins {
             }
         }
         let hosts = literals.iter().filter_map(|origin| host_of(origin)).collect();
-        let patterns = match patterns.is_empty() {
-            true => None,
-            false => Some(Regex::new(&format!(r"\A(?:{})\z", patterns.join("|")))?),
-        };
+        let patterns =
+            if patterns.is_empty() { None } else { Some(Regex::new(&format!(r"\A(?:{})\z", patterns.join("|")))?) };
         Ok(Self { literals, patterns, hosts })
     }
 
-    /// Whether any origin was given.
+    /// Returns true if any origin is configured.
     pub(crate) fn are_configured(&self) -> bool {
         !self.literals.is_empty() || self.patterns.is_some()
     }
 
-    /// Whether pages of every origin may call.
+    /// Returns true if pages of every origin may call.
     pub(crate) fn are_all(&self) -> bool {
         self.literals.iter().any(|literal| literal == "*")
     }
@@ -56,7 +54,7 @@ impl Origins {
             || self.patterns.as_ref().is_some_and(|patterns| patterns.is_match(origin))
     }
 
-    /// Whether the host is that of a literal origin.
+    /// Returns true if a literal origin has this host.
     pub(crate) fn vouch_for(&self, host: &str) -> bool {
         let host = without_port(host).to_lowercase();
         let host = host.trim_end_matches('.');

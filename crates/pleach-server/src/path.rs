@@ -1,4 +1,4 @@
-//! What the path of a request names: a user, a session, an artifact.
+//! Extractors for what the path of a request names: a user, a session, an artifact.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(crate) struct EventPath {
     pub(crate) event: String,
 }
 
-/// An event or a session of an app by its id alone, and the user for whom the caller may act if it is bound to one.
+/// An event or a session of an app, by its id alone, and the user to whom the caller is bound, if any.
 #[cfg(feature = "dev")]
 pub(crate) struct TracePath {
     pub(crate) app: String,
@@ -46,10 +46,10 @@ pub(crate) struct NamePath {
     pub(crate) name: String,
 }
 
-/// The name of an artifact, and what is asked of it.
+/// The name of an artifact, and the rest of its path.
 pub(crate) struct ArtifactPath {
     pub(crate) scope: ArtifactScope,
-    /// The path behind `artifacts/`.
+    /// The path after `artifacts/`.
     pub(crate) rest: String,
 }
 
@@ -150,13 +150,14 @@ impl Segments {
         Some(self.0.swap_remove(place).1)
     }
 
-    /// Takes one segment. An empty one is none, and one with an encoded slash is two: no route has either.
+    /// Takes one segment. A segment that is empty or has an encoded slash is "no route".
     fn take(&mut self, name: &str) -> Result<String, ApiError> {
         let is_one = |value: &String| !value.is_empty() && !value.contains(['/', '\0']);
         self.find(name).filter(is_one).ok_or_else(ApiError::no_route)
     }
 
-    /// Takes the app and the user, for whom the caller must be allowed to act; to write, also in the app.
+    /// Takes the app and the user. The caller must be allowed to act for the user and, if the request writes, in the
+    /// app.
     fn user(&mut self, parts: &Parts, api: &Api) -> Result<UserPath, ApiError> {
         let path = UserPath { app: self.take("app")?.into(), user: self.take("user")?.into() };
         let caller = caller(parts);

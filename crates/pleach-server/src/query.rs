@@ -12,25 +12,25 @@ pub(crate) fn text(uri: &Uri, name: &str) -> Option<String> {
     pairs.filter(|(key, _)| key == name).last().map(|(_, value)| value.into_owned())
 }
 
-/// Returns a parameter that is yes or no; no when it is absent.
+/// Returns a boolean parameter; false if it is absent.
 ///
 /// # Errors
-/// 422 for a word that is neither.
+/// 422 for a word that is not a boolean.
 pub(crate) fn flag(uri: &Uri, name: &'static str) -> Result<bool, ApiError> {
     let Some(word) = text(uri, name) else { return Ok(false) };
     flag_word(&word).ok_or_else(|| invalid(name, "bool_parsing", "a valid boolean", word))
 }
 
-/// Returns a parameter that is an integer.
+/// Returns an integer parameter; `None` if it is absent.
 ///
 /// # Errors
-/// 422 for a word that is none.
+/// 422 for a word that is not an integer.
 pub(crate) fn integer(uri: &Uri, name: &'static str) -> Result<Option<i64>, ApiError> {
     let Some(word) = text(uri, name) else { return Ok(None) };
     integer_word(&word).map(Some).ok_or_else(|| invalid(name, "int_parsing", "a valid integer", word))
 }
 
-/// Reads the words for yes and no.
+/// Reads the words for true and false.
 pub(crate) fn flag_word(word: &str) -> Option<bool> {
     match word.to_ascii_lowercase().as_str() {
         "true" | "t" | "yes" | "y" | "on" | "1" => Some(true),
@@ -40,8 +40,7 @@ pub(crate) fn flag_word(word: &str) -> Option<bool> {
 }
 
 /// Reads an integer as Python does: with spaces around it, a sign, single underscores between digits, and a fraction of
-/// zeros. Numbers beyond an `i64` become
-/// its ends, which no version has.
+/// zeros. Numbers outside the range of `i64` become its limits, which no version has.
 pub(crate) fn integer_word(word: &str) -> Option<i64> {
     let word = word.trim();
     let is_zeros = |fraction: &str| !fraction.is_empty() && fraction.bytes().all(|byte| byte == b'0');

@@ -21,8 +21,8 @@ use crate::{ApiServer, BoundServer, Caller, CallerRights, ServerError, ServerLim
 /// The environment variable that names the default app.
 const DEFAULT_APP: &str = "ADK_DEFAULT_APP_NAME";
 
-/// Builds a server of apps over shared services. Each app gets a Runner of its own; the services, the clock and the limits are given
-/// once.
+/// Builds a server of apps over shared services. Each app gets its own Runner; the services, the clock and the limits
+/// are set once.
 ///
 /// # Example
 /// ```no_run
@@ -54,7 +54,7 @@ pub struct Server {
     may_answer: Option<Arc<dyn MayAnswer>>,
     detaches_runs: bool,
     timers: bool,
-    /// Whether there is an inspector; without a word on it, in a development server.
+    /// Whether there is an inspector; if unset, only a development server has one.
     #[cfg(feature = "inspect")]
     inspector: Option<bool>,
     #[cfg(feature = "dev")]
@@ -100,9 +100,9 @@ impl Server {
         self.app_with(app, |runner| runner)
     }
 
-    /// Adds an app whose Runner is built with more than the server's services, such as provided values or a default model. What the
-    /// function sets counts for this app alone; the session, artifact and memory services should stay, because the routes use those of
-    /// the server.
+    /// Adds an app whose Runner is built with more than the server's services, such as provided values or a default
+    /// model. Settings made in the closure apply to this app only. Leave the session, artifact and memory services as
+    /// they are: the routes use the server's.
     pub fn app_with(
         mut self,
         app: App,
@@ -118,13 +118,13 @@ impl Server {
         self
     }
 
-    /// Sets the artifact service of all apps. Without one the routes of artifacts answer 400.
+    /// Sets the artifact service of all apps. Without one, the routes for artifacts reply with 400.
     pub fn artifacts(mut self, service: impl ArtifactService) -> Self {
         self.artifacts = Some(Arc::new(service));
         self
     }
 
-    /// Sets the memory service of all apps. Without one the route of memories answers 400.
+    /// Sets the memory service of all apps. Without one, the route for memories replies with 400.
     pub fn memory(mut self, service: impl MemoryService) -> Self {
         self.memory = Some(Arc::new(service));
         self
@@ -142,49 +142,51 @@ impl Server {
         self
     }
 
-    /// Sets what one client may use.
+    /// Sets the limits of each client.
     pub fn limits(mut self, limits: ServerLimits) -> Self {
         self.base.limits = limits;
         self
     }
 
-    /// Allows pages of these origins to call the server, besides its own: literal origins such as `https://app.example`, `*`, or a
-    /// pattern behind `regex:`, which must match a whole origin. The host of a literal origin is also taken as the name of the server, for
-    /// a proxy on the same machine. ADK: `--allow_origins`
+    /// Allows pages of these origins to call the server, in addition to its own pages. An origin is a literal such as
+    /// `https://app.example`, `*`, or a pattern after `regex:`, which must match a whole origin. The host of a literal
+    /// origin is also accepted as a name of the server, for a proxy on the same machine. ADK: `--allow_origins`
     // H91, H92
     pub fn allow_origins<O: Into<String>>(mut self, origins: impl IntoIterator<Item = O>) -> Self {
         self.base.origins.extend(origins.into_iter().map(Into::into));
         self
     }
 
-    /// Sets how the caller of a request is found, in place of a [`Caller`] in its extensions. The function sees the head of the request,
-    /// and what layers in front have put into its extensions.
+    /// Sets how the caller of a request is found, instead of taking a [`Caller`] from its extensions. The function sees
+    /// the head of the request, including the extensions that layers in front have added.
     pub fn caller(mut self, find: impl Fn(&Parts) -> Caller + Send + Sync + 'static) -> Self {
         self.base.caller = FindCaller::new(find);
         self
     }
 
-    /// Sets what callers that are bound to a user may do besides acting for that user: nothing, unless this allows it.
+    /// Sets what callers that are bound to a user may do besides acting for that user: without this setting, nothing.
     pub fn caller_rights(mut self, rights: CallerRights) -> Self {
         self.base.caller_rights = rights;
         self
     }
 
-    /// Sets who may answer which question, for all apps. The caller of an answer is the user that the request's [`Caller`] is bound to;
-    /// without this that user does not answer what is assigned to others. See [`MayAnswer`].
+    /// Sets who may answer which question, for all apps. The caller of an answer is the user to whom the request's
+    /// [`Caller`] is bound. Without a rule, that user may not answer questions that are assigned to others. See
+    /// [`MayAnswer`].
     pub fn may_answer(mut self, rule: impl MayAnswer) -> Self {
         self.may_answer = Some(Arc::new(rule));
         self
     }
 
-    /// Sets the app of requests that name none, in place of the environment variable `ADK_DEFAULT_APP_NAME`.
+    /// Sets the app of requests that name none, instead of the environment variable `ADK_DEFAULT_APP_NAME`.
     // H10
     pub fn default_app(mut self, name: impl Into<String>) -> Self {
         self.default_app = Some(name.into());
         self
     }
 
-    /// Sets the path under which clients see the server, where a proxy removes it: a path, or a whole URL. Redirections use it.
+    /// Sets the path under which clients see the server, if a proxy removes it: a path, or a whole URL. Redirects use
+    /// it.
     /// ADK: `--url_prefix`
     // H11
     pub fn url_prefix(mut self, prefix: impl AsRef<str>) -> Self {
@@ -206,23 +208,23 @@ impl Server {
         self
     }
 
-    /// Sets whether a run continues when its client has gone: false by default, and the run is aborted. A client that comes back reads
-    /// on at `…/sessions/{id}/events`.
+    /// Sets whether a run continues after its client has disconnected. By default it does not: the run is aborted. A
+    /// client that comes back reads on at `…/sessions/{id}/events`.
     // H55
     pub fn detach_runs(mut self, yes: bool) -> Self {
         self.detaches_runs = yes;
         self
     }
 
-    /// Sets whether the server, once it serves, wakes sleeps and answers questions at their deadlines that earlier and other
-    /// processes have left. Off, it does so for the runs of its own. See [`Runner::start_timers`].
+    /// Sets whether the server, once it serves, also ends sleeps and answers questions at their deadlines for runs that
+    /// other processes have left. If off, it does so only for its own runs. See [`Runner::start_timers`].
     pub fn timers(mut self, yes: bool) -> Self {
         self.timers = yes;
         self
     }
 
-    /// Sets whether the server has the routes of the development server, which show what apps consist of and what runs did: false by
-    /// default. ADK: `DevServer`
+    /// Sets whether the server has the routes of the development server, which show the structure of apps and the steps
+    /// of runs: false by default. ADK: `DevServer`
     // H105–H117
     #[cfg(feature = "dev")]
     pub fn dev(mut self, yes: bool) -> Self {
@@ -248,8 +250,8 @@ impl Server {
         self
     }
 
-    /// Sets whether the inspector is served at `/inspect/`: without a call of this, only by a development server. It shows the sessions of
-    /// all users for whom its caller may act, and starts runs, answers questions and forks sessions.
+    /// Sets whether the inspector is served at `/inspect/`. Without this setting, only a development server has it. It
+    /// shows the sessions of all users for whom its caller may act, starts runs, answers questions and forks sessions.
     #[cfg(feature = "inspect")]
     pub fn inspector(mut self, yes: bool) -> Self {
         self.inspector = Some(yes);
@@ -259,7 +261,7 @@ impl Server {
     /// Checks the configuration and builds the Runners.
     ///
     /// # Errors
-    /// [`ServerError`] with the first fault.
+    /// [`ServerError`] for the first fault.
     pub fn build(self) -> Result<ApiServer, ServerError> {
         #[cfg(feature = "inspect")]
         let inspection = self.inspection();
@@ -320,23 +322,24 @@ impl Server {
         }))
     }
 
-    /// Whether the built server has an inspector, which is a part of the development server.
+    /// Returns the inspector of the built server. By default only a development server has one.
     #[cfg(feature = "inspect")]
     fn inspection(&self) -> crate::inspection::Inspection {
         #[cfg(feature = "dev")]
         let usual = self.is_dev;
         #[cfg(not(feature = "dev"))]
         let usual = false;
-        match self.inspector.unwrap_or(usual) {
-            true => crate::inspection::Inspection::Full,
-            false => crate::inspection::Inspection::Off,
+        if self.inspector.unwrap_or(usual) {
+            crate::inspection::Inspection::Full
+        } else {
+            crate::inspection::Inspection::Off
         }
     }
 
     /// Builds the server and listens at an address. See [`ApiServer::bind`].
     ///
     /// # Errors
-    /// [`ServerError`] with the first fault of the configuration, or why the address cannot be used.
+    /// [`ServerError`] for the first fault of the configuration, or why the address cannot be used.
     ///
     /// # Cancel safety
     /// Dropping the future closes the socket.
@@ -347,7 +350,7 @@ impl Server {
     /// Builds the server as routes of another service. See [`ApiServer::router`].
     ///
     /// # Errors
-    /// [`ServerError`] with the first fault of the configuration.
+    /// [`ServerError`] for the first fault of the configuration.
     pub fn into_router(self) -> Result<Router, ServerError> {
         Ok(self.build()?.router())
     }
@@ -366,7 +369,7 @@ impl fmt::Debug for Server {
     }
 }
 
-/// What the Runners of all apps share.
+/// The services and settings that the Runners of all apps share.
 struct Shared {
     sessions: Arc<dyn SessionService>,
     artifacts: Option<Arc<dyn ArtifactService>>,
@@ -410,7 +413,7 @@ impl Shared {
     }
 }
 
-/// The rule of all apps.
+/// The rule for who may answer, shared by all apps.
 struct SharedRule(Arc<dyn MayAnswer>);
 
 impl MayAnswer for SharedRule {

@@ -13,22 +13,22 @@ pub enum ServerError {
     #[error("the server has no session service: call `.sessions(…)`")]
     NoSessions,
     /// Two apps have the same name.
-    #[error("the server has two apps named '{0}': give them different names")]
+    #[error("the server has two apps named '{0}'; use different names")]
     DuplicateApp(String),
     /// The default app is not one of the server's.
     #[error("the default app '{0}' is not an app of the server: add it with `.app(…)`")]
     UnknownDefaultApp(String),
-    /// The folder of the browser UI is not there.
-    #[error("the folder of the browser UI is not there: {}; name one that has its files", .0.display())]
+    /// The folder of the browser UI does not exist.
+    #[error("the folder of the browser UI does not exist: {}; name a folder with its files", .0.display())]
     NoUi(PathBuf),
-    /// The server has traces and no routes that show them.
+    /// The server has traces but no routes that show them.
     #[error("the server has traces, which only the development server shows: call `.dev(true)`")]
     TracesWithoutDev,
     /// An app cannot be run.
     #[error(transparent)]
     App(BuildError),
-    /// An allowed origin is a pattern that cannot be read.
-    #[error("an allowed origin is no pattern: {0}")]
+    /// An allowed origin is an invalid pattern.
+    #[error("an entry of `allow_origins` is not a valid pattern: {0}. Use an origin, `regex:PATTERN` or `*`")]
     Origin(Box<regex::Error>),
     /// The server cannot listen at an address.
     #[error("cannot listen at {address}: {cause}; choose another address, or end the program that uses it")]
@@ -38,7 +38,7 @@ pub enum ServerError {
         /// The error of the system.
         cause: io::Error,
     },
-    /// The signals that end the program cannot be heard.
+    /// The program cannot listen for the signals that end it.
     #[error("cannot listen for the signals that end the program: {cause}")]
     Signal {
         /// The error of the system.

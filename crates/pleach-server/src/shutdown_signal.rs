@@ -1,4 +1,4 @@
-//! [`shutdown_signal`]: when the program is asked to end.
+//! [`shutdown_signal`]: completes when the program is asked to end.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -6,21 +6,21 @@ use std::task::Poll;
 
 use crate::ServerError;
 
-/// Listens for the signals that ask the program to end: Ctrl-C, and on Unix also SIGTERM, as service managers send it. The future
-/// completes at the first one, and is meant for [`BoundServer::serve_until`](crate::BoundServer::serve_until).
+/// Listens for the signals that ask the program to end: Ctrl-C, and on Unix also SIGTERM, as service managers send it.
+/// The future completes at the first signal. Pass it to [`BoundServer::serve_until`](crate::BoundServer::serve_until).
 ///
-/// Signals count from the call on, not from the first poll of the future. Call it before the program reports that it is ready: a signal
-/// that comes earlier ends the program as if there were no handler. From the call on, these signals no longer end the program by
-/// themselves, also after the future has been dropped.
+/// The function listens from its call on, not from the first poll of the future. Call it before the program reports
+/// that it is ready: an earlier signal ends the program as if there were no handler. From the call on, these signals no
+/// longer end the program by themselves, even after the future has been dropped.
 ///
 /// # Errors
 /// [`ServerError::Signal`].
 ///
 /// # Panics
-/// Panics outside of a Tokio runtime.
+/// Panics outside a Tokio runtime.
 ///
 /// # Cancel safety
-/// Dropping the future loses a signal that has come.
+/// Dropping the future loses a signal that has arrived.
 pub fn shutdown_signal() -> Result<impl Future<Output = ()> + Send + 'static, ServerError> {
     let mut signals = listen().map_err(|cause| ServerError::Signal { cause })?;
     Ok(poll_fn(move |context| {

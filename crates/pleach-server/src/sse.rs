@@ -20,10 +20,10 @@ use crate::json::public_json;
 /// Asks proxies to forward every block at once.
 const NO_BUFFER: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// After how much silence a stream that follows a session says that it is there.
+/// How long a stream that follows a session may be silent before it sends a comment.
 const PING: Duration = Duration::from_secs(15);
 
-/// A response that streams blocks.
+/// Returns a response that streams blocks.
 pub(crate) fn response(blocks: impl Stream<Item = String> + Send + 'static) -> Response {
     let bytes = blocks.map(|block| Ok::<_, Infallible>(Bytes::from(block)));
     let mut response = text_response(StatusCode::OK, Body::from_stream(bytes), "text/event-stream; charset=utf-8");
@@ -33,11 +33,12 @@ pub(crate) fn response(blocks: impl Stream<Item = String> + Send + 'static) -> R
     response
 }
 
-/// A response that streams what is new in a session for as long as its client is there. While nothing is new it sends comments, which
-/// clients skip: otherwise neither the server nor a proxy between them would notice a client that has gone without a word.
+/// Returns a response that streams what is new in a session for as long as its client is connected. While nothing is
+/// new it sends comments, which clients skip: otherwise neither the server nor a proxy between them would notice that a
+/// client has gone.
 ///
 /// # Errors
-/// 429 when the user has too many of them.
+/// 429 if the user has too many such streams.
 pub(crate) fn following(
     api: &Arc<Api>,
     key: &SessionKey,
@@ -57,7 +58,7 @@ pub(crate) fn following(
     Ok(response(pinged))
 }
 
-/// Returns a block. `json` is one line, because JSON escapes the ends of lines.
+/// Returns a block. `json` is one line, because JSON escapes line breaks.
 pub(crate) fn block(json: &str) -> String {
     format!("data: {json}\n\n")
 }
@@ -67,7 +68,8 @@ pub(crate) fn block_with_id(id: &str, json: &str) -> String {
     if id.contains(['\n', '\r', '\0']) { block(json) } else { format!("id: {id}\ndata: {json}\n\n") }
 }
 
-/// Returns the blocks of an event: one, or two where an event has both a message and files, which pages show apart.
+/// Returns the blocks of an event: one block, or two if the event has both a message and files, which pages show
+/// separately.
 ///
 /// # Errors
 /// See [`public_json`].

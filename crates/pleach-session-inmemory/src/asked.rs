@@ -6,25 +6,26 @@ use foldhash::HashMap;
 use pleach_core::{AppName, Event, SessionKey};
 use pleach_session::{InboxItem, LogPlace, NewDeadlines};
 
-/// How many questions of an app are kept: more than are asked between two looks. Who looks later lists all questions.
+/// The number of questions that are kept for each app: more than are asked between two calls. A caller that has fallen
+/// further behind lists all questions instead.
 const KEPT: usize = 4096;
 
-/// The newest questions with a deadline of each app, in the order asked.
+/// The newest questions with a deadline of each app, in the order they were asked.
 #[derive(Debug, Default)]
 pub(crate) struct AskedLog {
-    apps: HashMap<AppName, Asked>,
+    apps: HashMap<AppName, AppQuestions>,
 }
 
 #[derive(Debug, Default)]
-struct Asked {
-    /// How many questions came before the first one here.
+struct AppQuestions {
+    /// The number of questions that came before the first one here.
     dropped: usize,
-    /// `None` where a session was deleted or redacted: what it asked is not kept here.
+    /// The questions; `None` for a session that was deleted or redacted, because its questions are not kept here.
     newest: VecDeque<Option<InboxItem>>,
 }
 
-/// How many questions of an app were seen, in one service.
-struct Seen {
+/// The number of an app's questions that a caller has seen, in one service.
+struct SeenQuestions {
     service: u64,
     count: usize,
 }
@@ -42,7 +43,7 @@ impl AskedLog {
         }
     }
 
-    /// Removes what a session has asked.
+    /// Removes the questions that a session has asked.
     pub(crate) fn forget(&mut self, session: &SessionKey) {
         let Some(asked) = self.apps.get_mut(&session.app_name) else { return };
         for item in &mut asked.newest {
@@ -50,17 +51,18 @@ impl AskedLog {
         }
     }
 
-    /// Returns what was asked behind a place, or at the end; `None` when some of it is no longer here.
+    /// Returns the questions that were asked after `since`; without it, only the current place. `None` if some of the
+    /// questions have been dropped.
     pub(crate) fn since(&self, service: u64, app_name: &AppName, since: Option<&LogPlace>) -> Option<NewDeadlines> {
-        let none = Asked::default();
-        let Asked { dropped, newest } = self.apps.get(app_name).unwrap_or(&none);
+        let none = AppQuestions::default();
+        let AppQuestions { dropped, newest } = self.apps.get(app_name).unwrap_or(&none);
         let count = dropped + newest.len();
         let seen = match since {
             None => count,
-            Some(place) => place.get::<Seen>().filter(|seen| seen.service == service)?.count,
+            Some(place) => place.get::<SeenQuestions>().filter(|seen| seen.service == service)?.count,
         };
         let items = newest.range(seen.checked_sub(*dropped)?.min(newest.len())..).flatten().cloned().collect();
-        Some(NewDeadlines { items, place: LogPlace::new(Seen { service, count }) })
+        Some(NewDeadlines { items, place: LogPlace::new(SeenQuestions { service, count }) })
     }
 }
 
@@ -71,8 +73,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_missed_something_is_told() {
-        let (mut log, app) = (AskedLog::default(), AppName::from("a"));
+    fn a_caller_that_missed_questions_gets_none() {
+        let mut log = AskedLog::default();
+        let app = AppName::from("a");
         let session = SessionKey::new("a", "u", "s");
         let start = log.since(0, &app, None).unwrap();
         assert!(start.items.is_empty());
@@ -85,10 +88,10 @@ mod tests {
         let first = log.since(0, &app, Some(&start.place)).unwrap();
         assert_eq!((first.items.len(), first.items[7].question.id.as_str()), (KEPT, "7"));
         ask(&mut log, "last");
-        assert!(log.since(0, &app, Some(&start.place)).is_none(), "the first one is gone");
+        assert!(log.since(0, &app, Some(&start.place)).is_none(), "the first question is gone");
         assert_eq!(log.since(0, &app, Some(&first.place)).unwrap().items[0].question.id, "last");
         assert!(log.since(1, &app, Some(&first.place)).is_none(), "a place of another service");
         log.forget(&session);
-        assert!(log.since(0, &app, Some(&first.place)).unwrap().items.is_empty(), "nothing is kept of it");
+        assert!(log.since(0, &app, Some(&first.place)).unwrap().items.is_empty(), "no question of the session is kept");
     }
 }

@@ -1,4 +1,4 @@
-//! [`Directory`]: the existing sessions, and the states that apps and users share.
+//! [`Directory`]: the existing sessions, and the states of apps and users that sessions share.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use pleach_session::{SessionError, SessionResult};
 use crate::shared::{SharedState, lock};
 use crate::stored::StoredSession;
 
-/// All apps. An app and a user outlive their sessions, because their state does.
+/// All apps. An app and a user remain after their sessions are gone, because their state remains.
 // S21
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
@@ -30,7 +30,7 @@ struct User {
 }
 
 impl Directory {
-    /// Adds a session that `make` builds from its key, its own part of `state` and the shared ones.
+    /// Adds a session that `make` builds from its key, its own part of `state`, and the shared states.
     // S30
     pub(crate) fn create(
         &mut self,

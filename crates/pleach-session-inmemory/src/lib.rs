@@ -1,7 +1,7 @@
 //! Sessions in process memory.
 //!
-//! A complete session service at the cost of a lock and a push, for tests, tools and services without durability. The cost of
-//! an append does not depend on the history, and loading shares the events instead of copying them.
+//! A complete session service for tests, tools and services that need no durability. An append costs a lock and a push,
+//! however long the history is, and loading shares the events instead of copying them.
 
 mod asked;
 mod directory;

@@ -9,7 +9,7 @@ use pleach_session::{Asked, asked_questions, concerns_questions, is_rewind};
 #[derive(Debug, Default)]
 pub(crate) struct OpenIndex {
     events: Vec<Arc<Event>>,
-    /// Whether a rewind was stored. What it undoes depends on every event.
+    /// Whether a rewind was stored. The events that a rewind undoes depend on the whole history.
     is_rewound: bool,
     /// The open questions of the first `seen` events.
     open: Vec<Asked>,
@@ -17,7 +17,7 @@ pub(crate) struct OpenIndex {
 }
 
 impl OpenIndex {
-    /// Makes the index of a session with these events.
+    /// Creates the index of a session with these events.
     pub(crate) fn of(events: &[Arc<Event>]) -> Self {
         let mut index = Self::default();
         events.iter().for_each(|event| index.add(event));
@@ -32,7 +32,7 @@ impl OpenIndex {
         }
     }
 
-    /// Returns the open questions of the session with the events `all`.
+    /// Returns the open questions of the session whose events are `all`.
     pub(crate) fn open(&mut self, all: &[Arc<Event>]) -> &[Asked] {
         if self.seen != self.events.len() {
             self.open = asked_questions(if self.is_rewound { all } else { &self.events });

@@ -16,7 +16,7 @@ use crate::stored::{Appended, StoredSession};
 
 /// A session service in process memory. ADK: `InMemorySessionService`.
 ///
-/// Unlike google-adk's, it refuses stale writers and event ids that belong to another event.
+/// Unlike google-adk's service, it refuses stale writers, and event ids that belong to another event.
 ///
 /// # Example
 /// ```
@@ -33,7 +33,7 @@ use crate::stored::{Appended, StoredSession};
 pub struct InMemorySessionService {
     /// Identifies this service, so that a head of one service is never used in another.
     service: u64,
-    /// Counts creations, so that a session that is deleted and created again never repeats a revision.
+    /// The number of created sessions, so that a session that is deleted and created again never repeats a revision.
     generations: AtomicU32,
     directory: RwLock<Directory>,
     asked: Mutex<AskedLog>,
@@ -46,13 +46,13 @@ impl Default for InMemorySessionService {
 }
 
 impl InMemorySessionService {
-    /// Makes an empty service.
+    /// Creates an empty service.
     pub fn new() -> Self {
         static SERVICES: AtomicU64 = AtomicU64::new(0);
         let service = SERVICES.fetch_add(1, Ordering::Relaxed);
         Self {
             service,
-            // Far from the numbers of other services, so that a revision of one never fits a session of another.
+            // The numbers of services are far apart, so that a revision of one service never fits a session of another.
             generations: AtomicU32::new(u32::try_from(service % 4096).unwrap_or(0) << 20),
             directory: RwLock::default(),
             asked: Mutex::default(),
@@ -69,7 +69,7 @@ impl InMemorySessionService {
         let stored = directory.create(key, state, |key, state, app, user| {
             StoredSession::new(self.service, generation, key, state, app, user, create_time)
         })?;
-        // Under the lock, no other caller has found the session, so its head is that of no event.
+        // While the lock is held no other caller can find the session, so its head is a head before any event.
         Ok(stored.load(&GetSessionConfig::recent(0)))
     }
 
@@ -85,12 +85,12 @@ impl InMemorySessionService {
         if let Some(program) = &request.unsettled_for {
             found.retain(|stored| !stored.is_settled(program));
         }
-        // No order is kept: it would be a lock of all sessions and two steps in a tree for each append, which goes to its session alone.
+        // No order is maintained: that would need a lock on all sessions and two steps in a tree for each append, while
+        // an append only touches its own session.
         let places = found.into_iter().map(|stored| (stored.place(), stored)).collect();
         let (page, next) = ListCursor::page(places, request.after.as_ref(), request.limit);
-        let session = |(_, stored): &(ListCursor, Arc<StoredSession>)| match request.with_state {
-            true => stored.load(&GetSessionConfig::recent(0)),
-            false => stored.without_state(),
+        let session = |(_, stored): &(ListCursor, Arc<StoredSession>)| {
+            if request.with_state { stored.load(&GetSessionConfig::recent(0)) } else { stored.without_state() }
         };
         let sessions = page.iter().map(session).collect();
         ListSessionsResponse { sessions, next, faults: Vec::new() }
@@ -125,7 +125,7 @@ impl InMemorySessionService {
         Ok(event)
     }
 
-    /// Keeps the questions with a deadline that a stored event asks, for those who wait for deadlines.
+    /// Keeps the questions with a deadline that a stored event asks, for callers that wait for deadlines.
     fn note_deadlines(&self, key: &SessionKey, event: &Event) {
         if event.function_calls().any(|call| call.name.as_deref() == Some(REQUEST_INPUT)) {
             let trimmed = prepare::trimmed_key(key);
@@ -153,7 +153,7 @@ impl InMemorySessionService {
         Ok(())
     }
 
-    /// Appends through the session that the head points to; `None` when it points to none of this service.
+    /// Appends through the session that the head points to; `None` if it does not point to a session of this service.
     fn append_by_handle(&self, head: &SessionHead, event: &Arc<Event>) -> Option<SessionResult<Appended>> {
         let stored = head.handle()?.downcast_ref::<StoredSession>()?;
         if !stored.is_of(self.service, head.key()) {
@@ -264,7 +264,7 @@ impl SessionService for InMemorySessionService {
     }
 }
 
-/// Only a failed allocation panics while the lock is held, so a poisoned directory is whole.
+/// Only a failed allocation can panic while the lock is held, so a poisoned directory is intact.
 fn read(directory: &RwLock<Directory>) -> RwLockReadGuard<'_, Directory> {
     directory.read().unwrap_or_else(PoisonError::into_inner)
 }

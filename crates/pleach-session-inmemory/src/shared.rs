@@ -6,10 +6,10 @@ use pleach_core::Map;
 
 /// A state that several sessions read and write.
 ///
-/// Lock order everywhere: directory, one session's log, app state, user state.
+/// The lock order is always: directory, one session's log, app state, user state.
 pub(crate) type SharedState = Arc<Mutex<Map>>;
 
-/// Locks a state or a log. Nothing but a failed allocation panics while one is locked, so a poisoned one is whole.
+/// Locks a state or a log. Only a failed allocation can panic while one is locked, so a poisoned one is intact.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

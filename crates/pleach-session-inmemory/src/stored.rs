@@ -40,25 +40,25 @@ pub(crate) struct StoredSession {
 
 #[derive(Debug)]
 struct Log {
-    /// Set once the session is no longer in the directory; heads may still point here.
+    /// Whether the session has been removed from the directory. Heads may still point to it.
     deleted: bool,
     update_time: f64,
-    /// The session's own keys; app and user state are merged in on load.
+    /// The session's own keys. App and user state are merged in on load.
     state: Map,
     events: Vec<Arc<Event>>,
     /// The number of changes: events and claims.
     changes: i64,
     /// The number of changes right after each event.
     places: Vec<i64>,
-    /// The position of each event id. Costs a few percent of an append and avoids a scan for a repeated id.
+    /// The position of each event id. It costs a few percent of an append and avoids a scan when an id is repeated.
     // S34
     positions: HashMap<EventId, usize>,
     questions: OpenIndex,
-    /// The programs for which it needs nothing after that number of changes: the two that noted it last.
+    /// The programs that need to do nothing for the session at a number of changes: the two that noted this last.
     settled: Vec<(String, i64)>,
 }
 
-/// How many programs have notes.
+/// The number of programs whose notes are kept.
 const PROGRAMS: usize = 2;
 
 impl StoredSession {
@@ -85,7 +85,7 @@ impl StoredSession {
         Self { service, generation, key, app, user, log: Mutex::new(log) }
     }
 
-    /// Returns whether a head with `key` of the given service refers to this session.
+    /// Returns `true` if a head with `key` of the given service refers to this session.
     pub(crate) fn is_of(&self, service: u64, key: &SessionKey) -> bool {
         self.service == service && (std::ptr::eq(&*self.key, key) || *self.key == *key)
     }
@@ -147,7 +147,7 @@ impl StoredSession {
         SessionHead::new(self.key.clone(), self.revision(log.changes), log.update_time).with_handle(self.clone())
     }
 
-    /// Appends after the revision of the caller's head; `None` when the session has been deleted.
+    /// Appends after the revision of the caller's head; `None` if the session has been deleted.
     // S34, S35
     pub(crate) fn append(&self, head: &SessionHead, event: &Arc<Event>) -> Option<SessionResult<Appended>> {
         let mut guard = lock(&self.log);
@@ -187,17 +187,17 @@ impl StoredSession {
         Some(Ok(Appended { revision: self.revision(log.changes), update_time: event.timestamp(), event }))
     }
 
-    /// Advances the revision without an event, to the update time `time`; `None` when the session has been deleted.
+    /// Advances the revision without an event, to the update time `time`; `None` if the session has been deleted.
     pub(crate) fn claim(&self, ours: Revision, time: f64) -> Option<SessionResult<Renewed>> {
         Some(self.lock_at(ours)?.map(|mut log| self.advance(&mut log, time)))
     }
 
-    /// Compares the revision; `None` when the session has been deleted.
+    /// Compares the revision; `None` if the session has been deleted.
     pub(crate) fn check(&self, ours: Revision) -> Option<SessionResult<()>> {
         self.lock_at(ours).map(|log| log.map(drop))
     }
 
-    /// Notes that the session needs nothing at a revision, if that is its present one.
+    /// Notes that the session needs nothing at a revision, if this is its current revision.
     pub(crate) fn settle(&self, program: &str, revision: Revision) {
         if let Some(Ok(mut log)) = self.lock_at(revision) {
             log.settled.retain(|(noted, _)| noted != program);
@@ -207,13 +207,13 @@ impl StoredSession {
         }
     }
 
-    /// Returns whether a program has noted that the session, as it is, needs nothing.
+    /// Returns `true` if a program has noted that the session needs nothing as it is now.
     pub(crate) fn is_settled(&self, program: &str) -> bool {
         let log = lock(&self.log);
         log.settled.iter().any(|(noted, changes)| noted == program && *changes == log.changes)
     }
 
-    /// Replaces an event and advances the revision; `None` when the session has been deleted.
+    /// Replaces an event and advances the revision; `None` if the session has been deleted.
     pub(crate) fn redact(&self, ours: Revision, event: Arc<Event>, time: f64) -> Option<SessionResult<Renewed>> {
         Some(self.lock_at(ours)?.and_then(|mut log| {
             let place = log.positions.get(event.id()).copied();
@@ -226,7 +226,7 @@ impl StoredSession {
         }))
     }
 
-    /// Locks the log, if its revision is the caller's; `None` when the session has been deleted.
+    /// Locks the log if its revision is the caller's; `None` if the session has been deleted.
     fn lock_at(&self, ours: Revision) -> Option<SessionResult<MutexGuard<'_, Log>>> {
         let log = lock(&self.log);
         if log.deleted {
@@ -245,7 +245,8 @@ impl StoredSession {
         (self.revision(log.changes), time)
     }
 
-    /// Returns the event with the results of its operations. The states they are applied to stay locked in `shared`.
+    /// Returns the event with the results of its operations. The states to which they are applied stay locked in
+    /// `shared`.
     fn resolved<'a>(
         &'a self,
         state: &Map,
@@ -262,12 +263,13 @@ impl StoredSession {
         })
     }
 
-    /// Locks both, always in this order, so that no reader sees half a delta and no two appends deadlock.
+    /// Locks both states, always in this order, so that no reader sees half a delta and no two appends deadlock.
     fn lock_shared(&self) -> SharedStates<'_> {
         (lock(&self.app), lock(&self.user))
     }
 
-    /// Handles an event id that is already in the log: a success when it is the same event, as after a lost answer.
+    /// Handles an event id that is already in the log. If it is the same event, the append succeeds: its response was
+    /// lost earlier.
     // S34
     fn repeated(&self, log: &Log, position: usize, head: &SessionHead, event: &Arc<Event>) -> SessionResult<Appended> {
         let present = &log.events[position];
@@ -280,7 +282,8 @@ impl StoredSession {
         let behind = self.revision(log.places[position]);
         let ours = head.revision();
         if ours.ties == behind.ties && ours > behind {
-            // The caller has seen later changes; an older revision would make its next append stale for no reason.
+            // The caller has seen later changes. With an older revision, its next append would be stale without a
+            // reason.
             return Ok(Appended { event, revision: ours, update_time: head.last_update_time() });
         }
         Ok(Appended { event, revision: behind, update_time: present.timestamp() })
@@ -291,13 +294,13 @@ impl StoredSession {
         Revision::new(changes, self.generation)
     }
 
-    /// Replaces keys of the three states; both shared ones are locked once, so that no reader sees half a delta.
+    /// Replaces keys of the three states. Both shared states are locked once, so that no reader sees half a delta.
     fn apply_delta<'a>(&'a self, state: &mut Map, mut shared: Option<SharedStates<'a>>, delta: &Map) {
         for (key, value) in delta {
             let (scope, name) = Scope::split(key);
             let target = match scope {
                 Scope::Session => &mut *state,
-                // Already removed from the event.
+                // `temp:` keys have already been removed from the event.
                 Scope::Temp => continue,
                 Scope::App | Scope::User => {
                     let (app, user) = shared.get_or_insert_with(|| self.lock_shared());

@@ -1,4 +1,4 @@
-//! The session contract, as it is and behind the strict wrapper, and what only memory does.
+//! The session contract, without and with the strict wrapper, and rules of the in-memory service only.
 
 mod memory {
     use pleach_session_inmemory::InMemorySessionService;
@@ -44,7 +44,7 @@ mod memory_only {
         let back = loaded(&service, &key()).await;
         assert_eq!(ids(&back), ["third", "first", "second"]);
         assert_eq!(back.last_update_time(), CREATED + 2.0);
-        // Walking back from the end stops at the first event that is too old (S31).
+        // The search from the end stops at the first event that is too old (S31).
         let config = GetSessionConfig::after(CREATED + 2.0);
         let cut = service.get_session(&key(), config).await.unwrap().unwrap();
         assert_eq!(ids(&cut), ["second"]);
@@ -77,7 +77,8 @@ mod memory_only {
         assert!(error.is_stale(), "{error}");
     }
 
-    /// Another thread finds the session the moment it exists. The creator has seen no event, so its append is refused.
+    /// Another thread finds the session as soon as it exists. The creator has not seen that thread's event, so its
+    /// append is refused.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn s36_a_created_session_is_that_before_any_append() {
         const ROUNDS: usize = 5_000;

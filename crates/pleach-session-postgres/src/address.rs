@@ -1,7 +1,7 @@
 //! The address of a database: strict parsing of its URL.
 
 mod parameters;
-mod said_of_pooler;
+mod pooler_hints;
 mod tls;
 
 use std::str::FromStr as _;
@@ -11,26 +11,26 @@ use pleach_session::SessionResult;
 use sqlx::postgres::PgConnectOptions;
 
 use self::parameters::{OfDriver, is_word, parameters, plain_url, refuse_two_of_a_kind, refused, twice};
-use self::said_of_pooler::{hosted, pooling};
+use self::pooler_hints::{hosted, pooling};
 use self::tls::tls_mode;
 use crate::fault::Server;
 use crate::pooling::Pooling;
 use crate::secure::Secure;
 use crate::settings::Settings;
 
-/// A parsed URL. No `Debug`: the options hold the password.
+/// A parsed URL. It does not implement `Debug`, because the options hold the password.
 #[derive(Clone)]
 pub(crate) struct Address {
-    /// Connections that start with the settings.
+    /// How to open connections that start with the settings.
     pub(crate) secure: Secure,
-    /// Connections that start without them, for a pooler.
+    /// How to open connections that start without them, for a pooler.
     pub(crate) pooled: Secure,
     /// The settings of the server.
     pub(crate) settings: Settings,
     /// The pooling mode, if the URL names one.
     pub(crate) pooling: Option<Pooling>,
     pub(crate) server: Server,
-    /// The service's own settings in the URL.
+    /// The service's own settings, as far as the URL has them.
     pub(crate) connections: Option<u32>,
     pub(crate) operation_timeout: Option<Duration>,
 }
@@ -43,7 +43,7 @@ impl Address {
         let (query, fragment) = query.split_once('#').unwrap_or((query, ""));
         let (own, of_driver) = parameters(query, fragment)?;
         refuse_two_of_a_kind(base, &of_driver)?;
-        // The driver does not know this value: without a file it trusts the system's authorities.
+        // The driver does not know the value `system`: without a file it trusts the system's authorities.
         let trusts_system = of_driver.iter().any(|(kind, pair)| *kind == "sslrootcert" && pair.ends_with("=system"));
         let pairs = of_driver.iter().filter(|(kind, _)| !(trusts_system && *kind == "sslrootcert"));
         let pairs: OfDriver<'_> = pairs.copied().collect();
@@ -54,7 +54,8 @@ impl Address {
         let mode = tls_mode(connect.get_ssl_mode(), &kinds, trusts_system)?;
         let pooled = Secure { connect: self::connect(base, &without_settings)?, mode, allows_cleartext: false };
         let secure = Secure { connect, mode, allows_cleartext: false };
-        let (settings, pooling) = (Settings::default(), hosted(&secure.connect));
+        let settings = Settings::default();
+        let pooling = hosted(&secure.connect);
         let mut address =
             Self { secure, pooled, settings, pooling, server, connections: None, operation_timeout: None };
         address.set_pooling(&own, &of_driver)?;
@@ -69,7 +70,7 @@ impl Address {
         Ok(address)
     }
 
-    /// Reads what the URL says of a pooler. It overrules what its host is known for.
+    /// Applies the URL's parameters about a pooler. They take precedence over what is known about the host.
     fn set_pooling(&mut self, own: &[(&'static str, String)], of_driver: &OfDriver<'_>) -> SessionResult<()> {
         let own = own.iter().map(|(name, value)| (*name, value.as_str()));
         let of_driver =
@@ -88,24 +89,26 @@ impl Address {
         Ok(())
     }
 
-    /// Refuses settings that cannot be made in each transaction, where connections have no session.
+    /// Refuses settings that a transaction cannot make, for connections that have no session of their own.
     pub(crate) fn check_settings_of_transactions(&self) -> SessionResult<()> {
         let of_session = ["idle_session_timeout"].into_iter().find(|name| self.settings.has(name));
         let reason = match (&self.settings.other, of_session) {
             (None, None) => return Ok(()),
-            (_, Some(name)) => format!("`{name}` is about a session, which a pooler in transaction mode shares"),
+            (_, Some(name)) => format!("`{name}` applies to a session, which a pooler in transaction mode shares"),
             (Some(word), None) => {
-                let what = if is_word(word.trim_start_matches('-')) { format!(" `{word}`") } else { String::new() };
-                format!("its `options` have{what} what is no setting, and a transaction can only begin with settings")
+                let is_shown = is_word(word.trim_start_matches('-'));
+                let what = if is_shown { format!("`{word}`, which") } else { "something that".to_owned() };
+                format!("its `options` contain {what} is not a setting, and a transaction can only begin with settings")
             }
         };
         Err(refused(format!("{reason}: leave it out, or set it in the pooler")))
     }
 
-    /// Refuses a setting of the server that `options` and another parameter both give, or `options` twice.
+    /// Refuses a server setting that both `options` and another parameter set, or that `options` sets twice.
     fn refuse_a_setting_twice(&self, kinds: &[&str]) -> SessionResult<()> {
         let all = self.secure.connect.get_options().unwrap_or_default();
-        // The driver puts what the URL says behind the variable; the last one counts, so the URL overrules it.
+        // The driver appends the URL's options to those of `PGOPTIONS`. The last value wins, so the URL takes
+        // precedence.
         let variable = std::env::var("PGOPTIONS").unwrap_or_default();
         let settings = Settings::read(all.strip_prefix(variable.as_str()).unwrap_or(all));
         let mut names: Vec<String> = settings.values.into_iter().map(|(name, _)| name).collect();
@@ -124,7 +127,7 @@ impl Address {
                 self.secure.allows_cleartext = match value {
                     "true" => true,
                     "false" => false,
-                    _ => return Err(refused("`allow_cleartext_password` is `true` or `false`".to_owned())),
+                    _ => return Err(refused("`allow_cleartext_password` must be `true` or `false`".to_owned())),
                 };
                 self.pooled.allows_cleartext = self.secure.allows_cleartext;
             }
@@ -135,16 +138,16 @@ impl Address {
                                   sslmode=verify-full, which knows the server by its certificate";
                     return Err(refused(reason.to_owned()));
                 }
-                _ => return Err(refused("`channel_binding` is `disable`, `prefer` or `require`".to_owned())),
+                _ => return Err(refused("`channel_binding` must be `disable`, `prefer` or `require`".to_owned())),
             },
             "connections" => match value.parse() {
                 Ok(count @ 1..=10_000) => self.connections = Some(count),
-                _ => return Err(refused("`connections` is a number from 1 to 10000".to_owned())),
+                _ => return Err(refused("`connections` must be a number from 1 to 10000".to_owned())),
             },
             "operation_timeout" => self.operation_timeout = Some(millis(name, value)?),
-            // Read by `set_pooling`.
+            // `set_pooling` reads these.
             "pooler" | "pgbouncer" | "prepared_statement_cache_size" => {}
-            // The rest are settings of the server, which counts in milliseconds of an `i32`.
+            // The others are settings of the server, whose milliseconds are an `i32`.
             _ => {
                 let millis = millis(name, value)?.as_millis();
                 let connect = self.secure.connect.clone();
@@ -159,7 +162,7 @@ fn connect(base: &str, pairs: &OfDriver<'_>) -> SessionResult<PgConnectOptions> 
     let pairs: Vec<&str> = pairs.iter().map(|(_, pair)| *pair).collect();
     let url = format!("{base}?{}", pairs.join("&"));
     let connect = PgConnectOptions::from_str(&url).map_err(|error| refused(reason(&error)))?;
-    // Poolers refuse this parameter; numbers are read in binary anyway.
+    // Poolers refuse this parameter, and numbers are read in binary anyway.
     let connect = connect.extra_float_digits(None);
     Ok(if connect.get_application_name().is_none() { connect.application_name("pleach") } else { connect })
 }
@@ -170,7 +173,7 @@ fn millis(name: &str, value: &str) -> SessionResult<Duration> {
         Ok(millis @ 0..=2_147_483_647) if millis > 0 || name != "operation_timeout" => {
             Ok(Duration::from_millis(millis.into()))
         }
-        _ => Err(refused(format!("`{name}` is a number of milliseconds, such as `10000`"))),
+        _ => Err(refused(format!("`{name}` must be a number of milliseconds, such as `10000`"))),
     }
 }
 
@@ -182,7 +185,7 @@ fn reason(error: &sqlx::Error) -> String {
 }
 
 fn name(connect: &PgConnectOptions) -> String {
-    // The server uses the user's name when no database is named.
+    // If no database is named, the server uses the user's name.
     let database = connect.get_database().unwrap_or(connect.get_username());
     match connect.get_socket() {
         Some(socket) => format!("Postgres database {database} at {}", socket.display()),
@@ -254,7 +257,7 @@ mod tests {
             ("options[application_name]=x&application_name=y", "application_name"),
             ("options=-c%20s3cret!%3D1%20-c%20s3cret!%3D2", "options"),
         ] {
-            check(&format!("postgres://h/db?{query}"), &format!("says `{name}` twice"));
+            check(&format!("postgres://h/db?{query}"), &format!("sets `{name}` twice"));
         }
         check(
             "postgres://u@h/db?options=-c%20a%3Dx%5C%20-c%20-c%20b%3D2&options[c]=1",
@@ -265,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn d1_d2_parameters_of_a_url_are_read() {
+    fn parameters_of_a_url_are_read() {
         let url =
             "postgres://u@h/db?connections=3&operation_timeout=250&statement_timeout=1000&options=-csearch_path%3Dx";
         let address = Address::parse(url).unwrap();
@@ -285,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_front_of_the_server_is_read_from_words_and_known_hosts() {
+    fn a_pooler_is_recognised_by_parameters_and_known_hosts() {
         use Pooling::{Session, Transaction};
         for (rest, expected) in [
             ("h/db", None),
@@ -310,15 +313,15 @@ mod tests {
             assert_eq!(Address::parse(&format!("postgres://u@{rest}")).unwrap().pooling, expected, "{rest}");
         }
         for (query, expected) in [
-            ("pooler=s3cret", "`pooler` is `transaction`, `session` or `none`"),
+            ("pooler=s3cret", "`pooler` must be `transaction`, `session` or `none`"),
             ("pooler=statement", "such a pooler has no transactions"),
-            ("pgbouncer=s3cret", "`pgbouncer` is `true` or `false`"),
+            ("pgbouncer=s3cret", "`pgbouncer` must be `true` or `false`"),
             ("prepared_statement_cache_size=5", "`statement-cache-capacity` sets another size"),
             ("pooler=session&pgbouncer=true", "contradict each other"),
             ("statement-cache-capacity=0&pooler=none", "contradict each other"),
             ("pooler=transaction&pooler=transaction", "`pooler` twice"),
-            ("pooler=transaction&idle_session_timeout=5", "`idle_session_timeout` is about a session"),
-            ("pooler=transaction&options=-B%205", "`-B` what is no setting"),
+            ("pooler=transaction&idle_session_timeout=5", "`idle_session_timeout` applies to a session"),
+            ("pooler=transaction&options=-B%205", "`-B`, which is not a setting"),
         ] {
             check(&format!("postgres://h/db?{query}"), expected);
         }
@@ -326,11 +329,11 @@ mod tests {
             Address::parse("postgres://h/db?pgbouncer=true&options=-csearch_path%3Dx&lock_timeout=5").unwrap();
         let settings = [("search_path", "x"), ("lock_timeout", "5")].map(|(name, value)| (name.into(), value.into()));
         assert_eq!(address.settings.values, settings);
-        // Which a pooler refuses at the start of a connection.
+        // A pooler refuses options at the start of a connection.
         assert_eq!(address.pooled.connect.get_options(), None);
     }
 
-    /// A password in which `/`, `?`, `#` or `@` is not percent-encoded is parsed as another part of the URL.
+    /// If `/`, `?`, `#` or `@` is not percent-encoded in a password, it is parsed as another part of the URL.
     #[test]
     fn pieces_of_a_password_are_shown_nowhere() {
         for mark in

@@ -15,20 +15,21 @@ use crate::lent::Lent;
 use crate::value::{self, EventText, Seen, Time};
 use crate::{limits, sql};
 
-/// How often a statement is repeated because another writer held the row first and did not change the revision.
+/// The number of times that a statement is repeated because another writer locked the row first without changing the
+/// revision.
 const RACES: usize = 8;
 
-/// One append, with everything that writing it needs.
+/// An append, with everything that is needed to write it.
 pub(crate) struct Append {
     key: Arc<SessionKey>,
     server: Server,
-    /// The revision that the caller has seen; the fence.
+    /// The revision that the caller has seen, which is the fence.
     seen: Seen,
     /// The event as the caller sent it, for recognising a repeated append.
     sent: Arc<Event>,
     event: Arc<Event>,
     time: Time,
-    /// The deltas as JSON text; `None` where there is nothing to merge.
+    /// The deltas as JSON text; `None` if there is nothing to merge.
     own: Option<String>,
     app: Option<String>,
     user: Option<String>,
@@ -39,22 +40,22 @@ pub(crate) struct Append {
 pub(crate) struct Appended {
     /// The new revision of the caller's head.
     pub(crate) behind: Seen,
-    /// The stored event, if it differs from the one that was sent.
+    /// The stored event, if it differs from the sent one.
     pub(crate) stored: Option<Arc<Event>>,
 }
 
-/// The event of an append, found in the store.
-struct Known {
-    /// The revision right after it.
+/// An append's event that was found in the store.
+struct KnownEvent {
+    /// The revision right after the event.
     behind: Seen,
-    /// The stored event, if it has more than the one that was sent.
+    /// The stored event, if it has more than the sent one.
     stored: Option<Arc<Event>>,
-    /// Whether the caller had seen it; `None` when that can no longer be determined.
+    /// Whether the caller had seen the event; `None` if that can no longer be determined.
     was_seen: Option<bool>,
 }
 
 impl Append {
-    /// Checks and serialises everything that needs no connection. `sent` is prepared for storage, except perhaps for its time.
+    /// Checks and serialises everything that needs no connection. `sent` is prepared for storage, but may have no time.
     pub(crate) fn new(head: &SessionHead, sent: Arc<Event>, server: &Server) -> SessionResult<Self> {
         let event = prepare::event_with_time(head, Arc::clone(&sent));
         let seen = Seen { revision: head.revision(), update_time: head.last_update_time() };
@@ -71,9 +72,8 @@ impl Append {
         let time = limits::check_event(&key, &event)?;
         let unwritable = |error| server.fault(sqlx::Error::Encode(Box::new(error)));
         let delta = RawDelta::from_map(event.actions().state_delta()).map_err(unwritable)?;
-        let text = |object: &RawObject| match object.is_empty() {
-            true => Ok(None),
-            false => raw_state::to_text(object).map(Some).map_err(unwritable),
+        let text = |object: &RawObject| {
+            if object.is_empty() { Ok(None) } else { raw_state::to_text(object).map(Some).map_err(unwritable) }
         };
         let (own, app, user) = (text(&delta.session)?, text(&delta.app)?, text(&delta.user)?);
         Ok(Self { key, server: server.clone(), seen, sent, event, time, own, app, user })
@@ -109,15 +109,16 @@ impl Append {
         if shared { query.bind(self.app.as_deref()).bind(self.user.as_deref()) } else { query }
     }
 
-    /// Returns the stored revision; `None` without a session.
+    /// Returns the stored revision; `None` if there is no session.
     async fn found(&self, connection: &mut Lent) -> sqlx::Result<Option<Seen>> {
         let rows = value::query(sql::FIND_REVISION, &self.key).fetch_all(connection).await?;
         rows.first().map(|row| Ok(Seen::new(row.try_get("update_time")?, row.try_get("ties")?))).transpose()
     }
 
-    /// Looks for a stored event with this id. It is a success if it is the same event, as after a lost answer.
+    /// Looks for a stored event with this id. If it is the same event, the append succeeds: its response was lost
+    /// earlier.
     // S34
-    async fn known(&self, connection: &mut Lent) -> Result<Option<Known>, Trouble> {
+    async fn known(&self, connection: &mut Lent) -> Result<Option<KnownEvent>, Trouble> {
         let rows = value::query(sql::FIND_EVENT, &self.key)
             .bind(Time(self.seen.revision.micros))
             .bind(i64::from(self.seen.revision.ties))
@@ -136,31 +137,31 @@ impl Append {
             return Err(SessionError::EventAlreadyExists { key, event: self.event.id().clone() }.into());
         }
         let behind = Seen::new(row.try_get("timestamp")?, row.try_get("ties")?);
-        Ok(Some(Known { behind, stored, was_seen: row.try_get("seen")? }))
+        Ok(Some(KnownEvent { behind, stored, was_seen: row.try_get("seen")? }))
     }
 
-    /// Returns whether the stored event has more than the one that was sent: a time, results of operations.
+    /// Returns `true` if the stored event has more than the sent one: a time, or results of operations.
     fn is_completed(&self) -> bool {
         !self.sent.actions().state_ops().is_empty() || !self.sent.has_timestamp()
     }
 
-    /// Returns the stored event, if it is the result of appending the one that was sent.
+    /// Returns the stored event if it is the result of appending the sent one.
     fn repeated(&self, data: Option<&str>) -> Option<Arc<Event>> {
         let stored: Event = serde_json::from_str(data?).ok()?;
         prepare::repeated(&self.sent, &stored).map(Arc::new)
     }
 
-    /// Returns the answer when the fence does not hold; `found` is the stored revision.
+    /// Returns the answer if the fence does not hold; `found` is the stored revision.
     async fn refused(&self, connection: &mut Lent, found: Seen) -> Result<Appended, Trouble> {
         match self.known(connection).await? {
             // The head of a caller that has seen the event does not change.
-            Some(Known { was_seen: Some(true), stored, .. }) => Ok(Appended { behind: self.seen, stored }),
-            Some(Known { was_seen: Some(false), behind, stored }) => Ok(Appended { behind, stored }),
+            Some(KnownEvent { was_seen: Some(true), stored, .. }) => Ok(Appended { behind: self.seen, stored }),
+            Some(KnownEvent { was_seen: Some(false), behind, stored }) => Ok(Appended { behind, stored }),
             _ => Err(self.stale(found).into()),
         }
     }
 
-    /// The event's id is taken although the fence holds, so the caller has seen every event.
+    /// Handles an id that is taken although the fence holds, which means that the caller has seen every event.
     async fn duplicate(&self, connection: &mut Lent, error: sqlx::Error) -> Result<Appended, Trouble> {
         let known = self.known(connection).await?.ok_or(Trouble::Sql(error))?;
         Ok(Appended { behind: self.seen, stored: known.stored })
@@ -170,7 +171,7 @@ impl Append {
         SessionError::NotFound((*self.key).clone()).into()
     }
 
-    /// Other writers have changed the session's row repeatedly without a change of its revision.
+    /// Returns the error for other writers having locked the session's row repeatedly without changing its revision.
     fn outrun(&self) -> Trouble {
         let source = "other writers kept coming first".into();
         SessionError::Locked { what: format!("session {} in {}", self.key, self.server), source }.into()
@@ -186,7 +187,7 @@ impl Append {
                 Ok(Attempt::Stored(appended)) => return Ok(appended),
                 Ok(Attempt::Outrun) => {}
                 Ok(Attempt::Refused) => {
-                    // Read again: values read while waiting for the row may be outdated.
+                    // Read again, because values that were read while waiting for the row may be outdated.
                     let found = self.found(connection).await?.ok_or_else(|| self.not_found())?;
                     if found.revision != self.seen.revision {
                         return self.refused(connection, found).await;
@@ -226,8 +227,8 @@ impl Append {
         Ok(Attempt::Stored(Appended { behind, stored: Some(resolved.event) }))
     }
 
-    /// Returns whether the append writes state of the scope. All written state is locked first, even without an operation:
-    /// locking it later would be in another order than in other appends.
+    /// Returns `true` if the append writes state of the scope. All states that it writes are locked first, even without
+    /// an operation, because locking one later would not follow the order of other appends.
     fn writes(&self, scope: Scope) -> bool {
         let actions = self.event.actions();
         let mut keys = actions.state_ops().keys().chain(actions.state_delta().keys());
@@ -239,7 +240,7 @@ impl Append {
     }
 }
 
-/// Commits a transaction whose outcome is one to `keep`, and rolls it back otherwise.
+/// Commits a transaction whose outcome is to be kept, and rolls it back otherwise.
 pub(crate) async fn end<T>(
     connection: &mut Lent,
     outcome: Result<T, Trouble>,
@@ -258,7 +259,7 @@ enum Attempt {
     Stored(Appended),
     /// The fence did not hold.
     Refused,
-    /// Another writer was first.
+    /// Another writer came first.
     Outrun,
 }
 
@@ -270,7 +271,7 @@ impl Ask for Append {
             return self.append_with_ops(connection).await;
         }
         for _ in 0..RACES {
-            // Fetches all rows, because the commit comes after the first.
+            // All rows are fetched, because the commit comes after the first row.
             let rows = match self.query().fetch_all(&mut *connection).await {
                 Ok(rows) => rows,
                 Err(error) if Fault::of(&error) == Fault::Duplicate => return self.duplicate(connection, error).await,
@@ -289,7 +290,7 @@ impl Ask for Append {
     }
 }
 
-/// Names the state that could not be merged into (case 88).
+/// Names the state into which the delta could not be merged (case 88).
 pub(crate) fn not_an_object(error: sqlx::Error, key: &SessionKey, server: &Server) -> Trouble {
     if Fault::of(&error) != Fault::NotAnObject {
         return error.into();

@@ -1,4 +1,4 @@
-//! Claiming: the fence of an append without an event, and the redaction of an event behind it.
+//! Claiming, which is an append's fence without an event, and replacing a redacted event after a claim.
 
 use std::sync::Arc;
 
@@ -14,20 +14,20 @@ use crate::load::read_event;
 use crate::value::{self, EventText, Name, Seen, Time};
 use crate::{limits, sql};
 
-/// How often a statement is repeated because another writer held the row first and did not change the revision, or because an
-/// event has the time of the claim.
+/// The number of times that a statement is repeated because another writer locked the row first without changing the
+/// revision, or because an event has the time of the claim.
 const RACES: usize = 8;
 
 /// A claim of a session.
 pub(crate) struct Claim {
     key: Arc<SessionKey>,
     server: Server,
-    /// The revision that the caller has seen; the fence.
+    /// The revision that the caller has seen, which is the fence.
     seen: Seen,
     time: Time,
 }
 
-/// A claim of a session, and the event that takes the place of the stored one with its id.
+/// A claim of a session, and the event that replaces the stored event with its id.
 pub(crate) struct Redact {
     pub(crate) claim: Claim,
     /// The event, prepared for storage.
@@ -62,7 +62,7 @@ impl Claim {
     }
 }
 
-/// Compares the session's revision with the one that the caller has seen.
+/// Compares the session's revision with the revision that the caller has seen.
 ///
 /// # Errors
 /// `NotFound` and `Stale`.
@@ -73,7 +73,7 @@ async fn compare(connection: &mut Lent, key: &SessionKey, ours: Revision) -> Res
     if stored == ours { Ok(()) } else { Err(SessionError::Stale { key: key.clone(), stored, ours }.into()) }
 }
 
-/// A look whether a head is the newest.
+/// A check whether a head is the newest.
 pub(crate) struct CheckHead<'h>(pub(crate) &'h SessionHead);
 
 impl Ask for CheckHead<'_> {
@@ -107,7 +107,8 @@ impl Redact {
     }
 }
 
-/// A claim whose answer was lost is stale when it is repeated: it looks like another caller's.
+/// A claim is stale if it is repeated after its response was lost, because it cannot be distinguished from another
+/// caller's claim.
 impl Ask for Claim {
     type Answer = Seen;
 

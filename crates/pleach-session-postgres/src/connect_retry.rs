@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
-/// Longer than any program runs; a later `Instant` may not exist.
+/// This is longer than any program runs. A later `Instant` may not exist.
 const FOREVER: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 
 /// A deadline, and the pauses between the attempts before it.
@@ -23,12 +23,12 @@ impl ConnectRetry {
         Self { deadline: Instant::now() + limit.min(FOREVER), pauses }
     }
 
-    /// Allows one attempt, which may take this long.
+    /// Allows a single attempt that may take this long.
     pub(crate) fn once(limit: Duration) -> Self {
         Self { pauses: Backoff::new(Duration::ZERO, FIRST_PAUSE, LONGEST_PAUSE), ..Self::new(limit) }
     }
 
-    /// Waits for the next pause; returns false when there is no time for another attempt.
+    /// Waits for the next pause. Returns `false` if there is no time for another attempt.
     pub(crate) async fn wait(&mut self) -> bool {
         let Some(pause) = self.pauses.pause() else { return false };
         let next = Instant::now() + pause;

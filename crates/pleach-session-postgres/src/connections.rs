@@ -1,7 +1,7 @@
-//! The connections of a service: opened on demand, lent for one operation, replaced when they break.
+//! The connections of a service: opened on demand, lent for one operation, replaced if they break.
 //!
-//! Not sqlx's pool, which sends a ping whenever a connection is returned and makes an append slower by a fifth. Here a broken
-//! connection is detected by the next operation on it, and every operation can be repeated.
+//! This is not sqlx's pool, which sends a ping whenever a connection is returned and so slows an append down by a
+//! fifth. Here the next operation on a broken connection detects the fault, and every operation can be repeated.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,11 +23,11 @@ use crate::refusal::Refusal;
 use crate::secure::Secure;
 use crate::settings::Opening;
 
-/// One operation, which can be repeated on another connection.
+/// An operation, which can be repeated on another connection.
 pub(crate) trait Ask: Send + Sync {
     type Answer: Send;
 
-    /// Executes it. `again` is true when an earlier attempt lost its connection and may have been executed.
+    /// Executes the operation. `again` is `true` if an earlier attempt lost its connection and may have been executed.
     fn ask(&self, connection: &mut Lent, again: bool) -> impl Future<Output = Result<Self::Answer, Trouble>> + Send;
 }
 
@@ -45,9 +45,9 @@ struct Shared {
     size: u32,
     /// The time limit of one operation: waiting for a connection, all attempts and the pauses between them.
     acquire_timeout: Duration,
-    /// One permit per connection; waiters are served in order.
+    /// One permit per connection. Waiters are served in order.
     permits: Arc<Semaphore>,
-    /// Idle connections, used last in, first out, so that a small load uses few of them.
+    /// Idle connections. The last one returned is used first, so that a small load uses few of them.
     idle: Mutex<Vec<Lent>>,
     in_flight: InFlight,
 }
@@ -67,7 +67,8 @@ impl Connections {
         let permits = Arc::new(Semaphore::new(size as usize));
         let acquire_timeout = address.operation_timeout.unwrap_or(options.acquire_timeout);
         let pooling = Mutex::new(address.pooling.unwrap_or(Pooling::Session));
-        let (idle, in_flight) = (Mutex::default(), InFlight::default());
+        let idle = Mutex::default();
+        let in_flight = InFlight::default();
         Self { shared: Arc::new(Shared { address, opening, pooling, size, acquire_timeout, permits, idle, in_flight }) }
     }
 
@@ -79,7 +80,7 @@ impl Connections {
         &self.shared.address.server
     }
 
-    /// Finds out what connections have of the server, unless the URL says so.
+    /// Finds out whether connections have sessions of their own, unless the URL says so.
     ///
     /// # Errors
     /// The server cannot be reached, or has a setting that a pooler in its mode cannot have.
@@ -94,7 +95,7 @@ impl Connections {
         let (pooling, connection) = found.map_err(|error| self.server().fault(error))?;
         if pooling == Pooling::Transaction {
             address.check_settings_of_transactions()?;
-            tracing::info!(server = %self.server(), "a pooler lends the sessions of this server for one transaction each");
+            tracing::info!(server = %self.server(), "a pooler lends the sessions of this server for one transaction at a time");
         }
         *self.pooling() = pooling;
         self.idle().extend(connection.map(Lent::with_session));
@@ -105,8 +106,9 @@ impl Connections {
         self.open_with(&self.shared.address.secure).await
     }
 
-    /// Opens an extra connection for work that takes long, so that the others stay available. Where it has a session of its own, that one
-    /// begins without time limits: nothing is set later, which would stay in the session of a pooler that was not noticed.
+    /// Opens an extra connection for work that takes long, so that the others stay available. If the connection has a
+    /// session of its own, the session begins without time limits. They are not lifted later, because such a setting
+    /// would stay in the session of an undetected pooler.
     pub(crate) async fn open_for_long_work(&self) -> sqlx::Result<Lent> {
         let mut unlimited = self.shared.address.secure.clone();
         unlimited.connect = unlimited.connect.options([("statement_timeout", "0"), ("lock_timeout", "0")]);
@@ -130,8 +132,8 @@ impl Connections {
 
     /// Executes a load in the caller's task. Dropping the future costs a connection, nothing else.
     ///
-    /// It first waits for operations whose callers have gone: a caller that drops a run and starts it again sees everything that
-    /// was in flight, whose deadline is before this one's.
+    /// It first waits for operations whose callers have gone away. So a caller that drops a run and starts it again
+    /// sees everything that was in flight, because the deadlines of those operations come first.
     pub(crate) async fn ask<A: Ask>(&self, ask: &A) -> SessionResult<A::Answer> {
         let retry = ConnectRetry::new(self.shared.acquire_timeout);
         self.shared.in_flight.wait_for_abandoned().await;
@@ -145,12 +147,13 @@ impl Connections {
         self.ask_with(permit, ask, retry).await
     }
 
-    /// Executes an operation to its end, even when the caller's future is dropped.
+    /// Executes an operation to its end, even if the caller's future is dropped.
     pub(crate) async fn ask_to_the_end<A: Ask + 'static>(&self, ask: A) -> SessionResult<A::Answer> {
         let retry = ConnectRetry::new(self.shared.acquire_timeout);
         let operation = self.begin()?;
         let permit = self.permit(&retry).await?;
-        let (own, _caller) = (self.clone(), operation.caller());
+        let own = self.clone();
+        let _caller = operation.caller();
         let task = tokio::spawn(async move {
             let _operation = operation;
             own.ask_with(permit, &ask, retry).await
@@ -167,7 +170,8 @@ impl Connections {
         let mut again = false;
         loop {
             let Ok(outcome) = timeout_at(retry.deadline, self.attempt(ask, again)).await else {
-                // The attempt's connection is dropped with it, because the answer may still come. The others may be unresponsive, too.
+                // The attempt's connection is dropped with it, because the answer may still come. The others may be
+                // unresponsive as well.
                 self.idle().clear();
                 return Err(self.server().unavailable("it did not answer in time"));
             };
@@ -195,7 +199,7 @@ impl Connections {
         };
         let outcome = ask.ask(&mut connection, again).await;
         match &outcome {
-            // The cause has most likely broken the other connections, too.
+            // The cause has most likely broken the other connections as well.
             Err(Trouble::Sql(error)) if Fault::of(error) == Fault::Lost => self.idle().clear(),
             Err(Trouble::Sql(error)) if Fault::of(error) == Fault::Pooled => {}
             _ => {
@@ -207,16 +211,18 @@ impl Connections {
         outcome
     }
 
-    /// Keeps a connection for the next operation, unless the service uses connections in another way since it was lent.
+    /// Keeps a connection for the next operation, unless the service has changed the way it uses connections since this
+    /// one was lent.
     fn give_back(&self, connection: Lent) {
-        // Held, so that no switch comes in between: it clears the idle ones after it has set the mode.
+        // Hold the lock, so that no switch happens in between: a switch clears the idle connections after it has set
+        // the mode.
         let pooling = self.pooling();
         if connection.is_pooled() == (*pooling == Pooling::Transaction) {
             self.idle().push(connection);
         }
     }
 
-    /// Uses connections as behind a pooler in transaction mode from now on.
+    /// From now on, uses connections as if a pooler in transaction mode were in front of the server.
     pub(crate) fn give_up_sessions(&self) -> SessionResult<()> {
         self.shared.address.check_settings_of_transactions()?;
         let before = std::mem::replace(&mut *self.pooling(), Pooling::Transaction);
@@ -224,8 +230,8 @@ impl Connections {
             self.idle().clear();
             tracing::warn!(
                 server = %self.server(),
-                "a prepared statement has got lost: a pooler lends the sessions of this server for one transaction each; \
-                 `pooler=transaction` in the URL says so from the start"
+                "a prepared statement was lost, because a pooler lends the sessions of this server for one transaction at a time; \
+                 put `pooler=transaction` into the URL"
             );
         }
         Ok(())
@@ -247,23 +253,23 @@ impl Connections {
         }
     }
 
-    /// Waits until every operation that was started before has ended.
+    /// Waits until every operation that started earlier has ended.
     pub(crate) async fn flush(&self) -> SessionResult<()> {
         if self.shared.in_flight.until_done().await { Ok(()) } else { Err(self.closed()) }
     }
 
-    /// Refuses new operations, waits for those in flight, then closes. Closing twice is allowed.
+    /// Refuses new operations, waits for those in flight, then closes the connections. Closing twice is allowed.
     pub(crate) async fn close(&self) {
         self.shared.in_flight.close().await;
         let idle = std::mem::take(&mut *self.idle());
         for connection in idle {
-            // Nothing is lost: every answer was given after its commit.
+            // Nothing is lost, because every answer was sent after its commit.
             let _ = connection.close().await;
         }
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Lent>> {
-        // A panic elsewhere leaves the list of connections whole.
+        // A panic elsewhere leaves the list of connections intact.
         self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -272,10 +278,11 @@ impl Connections {
     }
 }
 
-/// Without the connection's settings: they hold the password.
+/// Omits the connection's settings, because they hold the password.
 impl fmt::Debug for Connections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (size, pooling) = (self.shared.size, *self.pooling());
+        let size = self.shared.size;
+        let pooling = *self.pooling();
         let mut connections = f.debug_struct("Connections");
         connections.field("server", self.server()).field("size", &size).field("pooling", &pooling).finish()
     }
@@ -287,7 +294,7 @@ mod tests {
 
     use super::*;
 
-    /// An operation under way while another one shows that there is a pooler.
+    /// An operation in progress while another one detects a pooler.
     struct Switched<'c>(&'c Connections);
 
     impl Ask for Switched<'_> {

@@ -14,7 +14,7 @@ use crate::lent::Lent;
 use crate::value::{self, Seen, Time};
 use crate::{limits, sql};
 
-/// Creates a session.
+/// A request to create a session.
 pub(crate) struct Create {
     key: Arc<SessionKey>,
     server: Server,
@@ -74,10 +74,11 @@ impl Ask for Create {
     }
 }
 
-/// Deletes a session.
+/// A request to delete a session.
 pub(crate) struct Delete {
     key: SessionKey,
-    /// The creation time of the session that was found first: a repeated delete must not remove one that was created since.
+    /// The creation time of the session that was found first, because a repeated delete must not remove a session that
+    /// was created meanwhile.
     created: OnceLock<String>,
 }
 

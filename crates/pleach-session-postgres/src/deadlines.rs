@@ -1,7 +1,8 @@
-//! The questions with a deadline that were asked lately: by the times of the events that ask, through an index of these.
+//! Recently asked questions with a deadline, found by the times of the events that ask them, through an index of these
+//! events.
 //!
-//! Nothing in Postgres is in the order of appends. So each look reads the events of the last minute by the caller's clock, but those that
-//! it has seen before; the clocks of processes may differ by as much.
+//! No column in Postgres follows the order of appends. So each scan reads the last minute again, by the caller's clock,
+//! and skips events that it has already seen. The clocks of processes may differ by up to a minute.
 
 use std::collections::HashSet;
 
@@ -18,23 +19,23 @@ use crate::lent::Lent;
 use crate::load::read_event;
 use crate::value::{Name, Time};
 
-/// How far before the last look events are read again, in seconds: they have the time of the process that asks, and appear when its
-/// transaction ends.
+/// How far before the previous scan events are read again, in seconds. Events have the time of the process that asks,
+/// and become visible when its transaction ends.
 const BACK: f64 = 60.0;
 
-/// A look: when it was, in seconds since the epoch, and the events behind [`BACK`] that were seen.
+/// A scan: its time in seconds since the epoch, and the events that it saw within [`BACK`].
 #[derive(Clone, Debug, Default)]
-struct Looked {
+struct ScanPosition {
     at: f64,
     seen: HashSet<Place>,
 }
 
-/// A stored event: its user, session and id.
+/// The place of a stored event: its user, session and id.
 type Place = (String, String, String);
 
 impl PostgresSessionService {
-    /// Returns the questions with a deadline that the app has asked lately, but those that were seen at the last look; `None` without the
-    /// index.
+    /// Returns the questions with a deadline that the app has asked recently, except those that the previous scan saw;
+    /// `None` if there is no index.
     pub(crate) async fn deadlines_since(
         &self,
         app_name: &AppName,
@@ -44,21 +45,21 @@ impl PostgresSessionService {
         if self.read_only || !*self.inbox.has_deadlines.get_or_try_init(|| self.make_deadlines()).await? {
             return Ok(None);
         }
-        let first = Looked { at: now, ..Looked::default() };
+        let first = ScanPosition { at: now, ..ScanPosition::default() };
         let last = match since {
             None => &first,
-            Some(place) => match place.get::<Looked>() {
+            Some(place) => match place.get::<ScanPosition>() {
                 Some(last) => last,
                 None => return Ok(None),
             },
         };
-        let (items, seen) = self.connections.ask(&Look { app_name, last, now, service: self }).await?;
-        Ok(Some(NewDeadlines { items, place: LogPlace::new(Looked { at: now, seen }) }))
+        let (items, seen) = self.connections.ask(&ScanDeadlines { app_name, last, now, service: self }).await?;
+        Ok(Some(NewDeadlines { items, place: LogPlace::new(ScanPosition { at: now, seen }) }))
     }
 
-    /// Makes the index, and returns whether it is there.
+    /// Creates the index, and returns `true` if it exists.
     async fn make_deadlines(&self) -> SessionResult<bool> {
-        if self.connections.ask(&Find).await? {
+        if self.connections.ask(&FindIndex).await? {
             return Ok(true);
         }
         match self.make_index(&self.inbox.deadlines_build, &sql::DEADLINES).await {
@@ -70,9 +71,9 @@ impl PostgresSessionService {
     }
 }
 
-struct Find;
+struct FindIndex;
 
-impl Ask for Find {
+impl Ask for FindIndex {
     type Answer = bool;
 
     async fn ask(&self, connection: &mut Lent, _: bool) -> Result<bool, Trouble> {
@@ -80,15 +81,15 @@ impl Ask for Find {
     }
 }
 
-struct Look<'l> {
+struct ScanDeadlines<'l> {
     app_name: &'l AppName,
-    last: &'l Looked,
+    last: &'l ScanPosition,
     now: f64,
     service: &'l PostgresSessionService,
 }
 
-impl Ask for Look<'_> {
-    /// What was asked, and the events of the last minute.
+impl Ask for ScanDeadlines<'_> {
+    /// The questions asked, and the events of the last minute.
     type Answer = (Vec<InboxItem>, HashSet<Place>);
 
     async fn ask(&self, connection: &mut Lent, _: bool) -> Result<Self::Answer, Trouble> {
@@ -102,13 +103,14 @@ impl Ask for Look<'_> {
             .bind(seen().map(|(.., id)| id.as_str()).collect::<Vec<_>>())
             .fetch_all(connection)
             .await?;
-        let (mut items, mut seen) = (Vec::new(), HashSet::new());
+        let mut items = Vec::new();
+        let mut seen = HashSet::new();
         for row in &rows {
             let (user, session, id): (&str, &str, &str) =
                 (row.try_get("user_id")?, row.try_get("session_id")?, row.try_get("id")?);
             if !row.try_get::<bool, _>("is_seen")? {
                 let key = SessionKey::new(app_name, user, session);
-                // One that cannot be read asks nothing here: a listing of all questions reports it.
+                // An event that cannot be read is skipped here; a listing of all questions reports it.
                 if let Ok(event) = read_event(row, id, &key, service.connections.server()) {
                     items.extend(NewDeadlines::of_event(&key, &event));
                 }

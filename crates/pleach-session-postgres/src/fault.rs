@@ -10,7 +10,7 @@ use crate::refusal::Refusal;
 
 const BACKEND: &str = "postgres";
 
-/// The name of the database in errors; it never has a password.
+/// The name of the database in errors. It never contains a password.
 #[derive(Clone, Debug)]
 pub(crate) struct Server(Arc<str>);
 
@@ -32,12 +32,12 @@ impl Server {
         }
     }
 
-    /// Makes the error for a missing answer without a failed statement.
+    /// Creates the error for an operation that got no answer, although no statement failed.
     pub(crate) fn unavailable(&self, reason: &'static str) -> SessionError {
         SessionError::Unavailable { what: self.to_string(), source: BoxError::from(reason) }
     }
 
-    /// Makes the error for a stored value that cannot be read; `place` is its row and column.
+    /// Creates the error for a stored value that cannot be read; `place` is its row and column.
     pub(crate) fn corrupt(&self, place: impl fmt::Display, source: impl Into<BoxError>) -> SessionError {
         SessionError::Corrupt { what: format!("{place} in {self}"), source: without_data(source) }
     }
@@ -53,26 +53,27 @@ impl fmt::Display for Server {
     }
 }
 
-/// What a failed statement means for the connection, and for repeating the work.
+/// The meaning of a failed statement for the connection, and for repeating the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// The connection broke or there was none: the statement may have been executed.
+    /// The connection broke or there was none, so the statement may have been executed.
     Lost,
-    /// Rolled back in favour of another transaction; nothing was written.
+    /// The transaction was rolled back in favour of another one; nothing was written.
     Again,
     /// A row with this key exists.
     Duplicate,
-    /// The target of a merge is not an object: the statements write NULL then.
+    /// The target of a merge is not an object; in this case the statements write NULL.
     NotAnObject,
     /// A lock was not acquired in time.
     Locked,
-    /// A prepared statement is another one, or is gone: a pooler lends the server's session to others, too. Nothing was executed.
+    /// A prepared statement has changed or is gone, because a pooler lends the server's session to others as well.
+    /// Nothing was executed.
     Pooled,
-    /// A pooler refuses what this program asks of any server.
+    /// A pooler refuses something that this program requests of every server.
     Refused(Refusal),
-    /// The server refuses service: password, permission, space.
+    /// The server refuses service: because of the password, a privilege, or lack of space.
     Unavailable,
-    /// The fault of this statement.
+    /// The failure concerns only this statement.
     Other,
 }
 
@@ -89,7 +90,7 @@ impl Fault {
         }
     }
 
-    /// Reads the errors that show a pooler. Its own errors share a code, so their messages are compared.
+    /// Reads the errors that reveal a pooler. The pooler's own errors share a code, so their messages are compared.
     fn of_pooler(code: &str, message: &str) -> Option<Self> {
         match code {
             "26000" | "42P05" => Some(Self::Pooled),
@@ -101,7 +102,8 @@ impl Fault {
 
     fn of_code(code: &str) -> Self {
         match code {
-            // The server shuts down, crashed or starts; the connection was idle for too long; too many connections.
+            // The server is shutting down, has crashed or is starting, the connection was idle for too long, or there
+            // are too many connections.
             "57P01" | "57P02" | "57P03" | "57P05" | "25P03" | "53300" => Self::Lost,
             "40001" | "40P01" => Self::Again,
             "23505" => Self::Duplicate,
@@ -116,13 +118,13 @@ impl Fault {
         }
     }
 
-    /// Returns whether the same work may succeed a moment later.
+    /// Returns `true` if the same work may succeed a moment later.
     pub(crate) fn is_passing(self) -> bool {
         matches!(self, Self::Lost | Self::Again | Self::Pooled)
     }
 }
 
-/// Why an operation has no answer: an error of the driver, or one of the service.
+/// The reason why an operation has no answer: an error of the driver, or an error of the service.
 #[derive(Debug)]
 pub(crate) enum Trouble {
     /// The statement failed.

@@ -1,11 +1,11 @@
-//! [`InFlight`]: tracks in-flight operations. Waiting for earlier ones does not block new ones.
+//! [`InFlight`]: tracks operations in flight. Waiting for earlier operations does not block new ones.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// The in-flight operations of a service; clones share them.
+/// The operations in flight of a service; clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct InFlight {
     now: Arc<watch::Sender<Numbers>>,
@@ -17,25 +17,25 @@ struct Numbers {
     /// The number of the next operation.
     begun: u64,
     open: BTreeSet<u64>,
-    /// The open ones whose callers went away.
+    /// The open operations whose callers have gone away.
     abandoned: BTreeSet<u64>,
     is_closed: bool,
 }
 
-/// An operation, until it is dropped.
+/// An operation in flight, until this value is dropped.
 pub(crate) struct Operation {
     in_flight: InFlight,
     number: u64,
 }
 
-/// The caller of an operation, until it is dropped: then the operation is abandoned, if it has not ended.
+/// The caller of an operation. If this value is dropped before the operation has ended, the operation is abandoned.
 pub(crate) struct Caller {
     in_flight: InFlight,
     number: u64,
 }
 
 impl InFlight {
-    /// Begins an operation; `None` when the tracker is closed.
+    /// Begins an operation; `None` if the tracker is closed.
     pub(crate) fn begin(&self) -> Option<Operation> {
         let mut begun = None;
         self.now.send_if_modified(|now| {
@@ -50,14 +50,14 @@ impl InFlight {
         begun
     }
 
-    /// Waits for the operations that are abandoned now.
+    /// Waits for the operations that are abandoned at this moment.
     pub(crate) async fn wait_for_abandoned(&self) {
         if !self.now.borrow().abandoned.is_empty() {
             self.until_ended(|now| &now.abandoned).await;
         }
     }
 
-    /// Waits for the operations that are open now; returns false when the tracker was closed before.
+    /// Waits for the operations that are open at this moment. Returns `false` if the tracker was already closed.
     pub(crate) async fn until_done(&self) -> bool {
         let is_open = !self.now.borrow().is_closed;
         self.until_ended(|now| &now.open).await;

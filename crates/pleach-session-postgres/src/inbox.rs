@@ -1,8 +1,8 @@
-//! The inbox: open questions from a projection that is brought up to date before it is read.
+//! The inbox: open questions, read from a projection that is brought up to date first.
 //!
-//! Appends do not maintain it. A partial index on `events` has those that may concern questions, from any writer. Sessions
-//! whose number of entries differs from the projected one are projected again, from these events alone. The index is built
-//! concurrently with writes, and the result is the same without it.
+//! Appends do not update it. A partial index on `events` contains the events that may concern questions, from any
+//! writer. If a session's number of such events differs from the number in the projection, the session is projected
+//! again, from these events alone. The index is built concurrently with writes, and the result is the same without it.
 
 use std::sync::atomic::Ordering;
 
@@ -34,7 +34,7 @@ impl Projection for PostgresSessionService {
             return Ok(());
         }
         let server = self.connections.server();
-        let found = self.connections.ask(&Look { server }).await??;
+        let found = self.connections.ask(&InspectInbox { server }).await??;
         if !found.has_tables {
             self.make_tables().await?;
         }
@@ -84,7 +84,7 @@ impl Projection for PostgresSessionService {
             let server = self.connections.server();
             tracing::warn!(
                 %server, %reason,
-                "the inbox is not kept: every listing of open questions loads every session; list them once as the owner \
+                "the inbox is not kept: every listing of open questions loads every session; list questions once as the owner \
                  of the tables, and grant SELECT, INSERT, UPDATE and DELETE on the tables `pleach_…`"
             );
         }
@@ -92,7 +92,7 @@ impl Projection for PostgresSessionService {
 }
 
 impl PostgresSessionService {
-    /// Makes the tables, again and again while appends hold the table that they refer to.
+    /// Creates the tables. Tries again while appends hold the table to which they refer.
     async fn make_tables(&self) -> ProjectionResult<()> {
         let server = self.connections.server();
         let mut retry = ConnectRetry::new(self.connections.acquire_timeout());
@@ -104,13 +104,13 @@ impl PostgresSessionService {
         }
     }
 
-    /// Waits for an index, and returns whether it is there: who may not make it reads more without it.
+    /// Waits for an index. Returns `true` if it exists. A role that may not create it reads more without it.
     pub(crate) async fn make_index(&self, build: &IndexBuild, index: &'static Index) -> ProjectionResult<bool> {
         let server = self.connections.server();
         let Some(built) = build.wait(&self.connections, index).await else {
             let what = format!("an index of open questions in {server}");
             let source =
-                "it is being built, which takes as long as reading all events and waits for older transactions";
+                "it is being built, which takes as long as reading all events, and waits for older transactions";
             return Err(SessionError::Locked { what, source: source.into() }.into());
         };
         let Err(error) = built else { return Ok(true) };
@@ -130,22 +130,23 @@ impl PostgresSessionService {
     }
 }
 
-/// Returns whether a time limit of the server has ended a statement, which behind a pooler cannot be lifted for a build.
+/// Returns `true` if a time limit of the server has ended a statement. Through a pooler, a build cannot lift such a
+/// limit.
 fn is_out_of_time(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "57014")
 }
 
-/// What is there of the inbox.
+/// The existing parts of the inbox.
 struct Found {
     has_tables: bool,
     has_index: bool,
 }
 
-struct Look<'s> {
+struct InspectInbox<'s> {
     server: &'s Server,
 }
 
-impl Ask for Look<'_> {
+impl Ask for InspectInbox<'_> {
     type Answer = ProjectionResult<Found>;
 
     async fn ask(&self, connection: &mut Lent, _: bool) -> Result<Self::Answer, Trouble> {
@@ -173,14 +174,14 @@ impl Ask for MakeTables<'_> {
     }
 }
 
-/// Has the server count the rows of the projection.
+/// Makes the server count the rows of the projection.
 struct Analyze;
 
 impl Ask for Analyze {
     type Answer = ();
 
     async fn ask(&self, connection: &mut Lent, _: bool) -> Result<(), Trouble> {
-        // Without new statistics the rows are right all the same.
+        // Without new statistics the rows are still right.
         if let Err(error) = sqlx::raw_sql(sql::analyze()).execute(connection).await {
             tracing::debug!(%error, "the tables of the inbox have no new statistics");
         }
@@ -188,7 +189,7 @@ impl Ask for Analyze {
     }
 }
 
-/// Finds the next sessions that are behind, in the order of their keys.
+/// Finds the next sessions whose projection is out of date, in key order.
 struct FindBehind<'r> {
     request: &'r ListQuestions,
     after: Option<&'r Behind>,
@@ -200,7 +201,7 @@ impl Ask for FindBehind<'_> {
 
     async fn ask(&self, connection: &mut Lent, _: bool) -> Result<Self::Answer, Trouble> {
         let Self { request, after, server } = *self;
-        // Young tables have no statistics, and a nested loop over all sessions of an app takes seconds.
+        // New tables have no statistics, and a nested loop over all sessions of an app would take seconds.
         connection.begin("SET TRANSACTION READ ONLY; SET LOCAL enable_nestloop = off").await?;
         let found = sqlx::query(sql::stale(request.user_id.is_some(), after.is_some()))
             .bind(Name(request.app_name.as_str()))
@@ -238,11 +239,11 @@ impl Ask for FindEvents<'_> {
         let users: Vec<&str> = self.sessions.iter().map(|behind| behind.user.as_str()).collect();
         let sessions: Vec<&str> = self.sessions.iter().map(|behind| behind.session.as_str()).collect();
         let query = sqlx::query(sql::events()).bind(Name(app.as_str())).bind(users).bind(sessions);
-        // Planned for each batch: see `Store`.
+        // The statement is planned for each batch: see `Store`.
         let mut rows = query.persistent(false).fetch(connection);
         let mut gathering = Gathering::default();
         while let Some(row) = rows.try_next().await? {
-            // Counted from one.
+            // Slots are counted from one.
             let slot = usize::try_from(row.try_get::<i64, _>("slot")? - 1).unwrap_or(usize::MAX);
             let Some(behind) = self.sessions.get(slot) else { continue };
             let created: String = row.try_get("created")?;
@@ -254,7 +255,7 @@ impl Ask for FindEvents<'_> {
     }
 }
 
-/// Reads the projection.
+/// Reads the requested page from the projection.
 struct Answer<'r> {
     request: &'r ListQuestions,
     server: &'r Server,
@@ -266,7 +267,7 @@ impl Ask for Answer<'_> {
     async fn ask(&self, connection: &mut Lent, _: bool) -> Result<Self::Answer, Trouble> {
         let request = self.request;
         let after = request.after.as_ref();
-        // One row more than the limit shows that there is a next page.
+        // One more row than the limit shows whether there is a next page.
         let limit = request.limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1));
         let found = sqlx::query(sql::answer(request.user_id.is_some(), request.assignee.is_some()))
             .bind(Name(request.app_name.as_str()))
@@ -277,7 +278,7 @@ impl Ask for Answer<'_> {
             .bind(after.map_or(Name(""), |after| Name(after.session_id.as_str())))
             .bind(after.map_or(-1, |after| i64::from(after.place)))
             .bind(limit)
-            // A plan that was made when the tables were small would be kept while they grow.
+            // A plan from a time when the tables were small would be kept while they grow.
             .persistent(false)
             .fetch_all(connection)
             .await;
@@ -296,7 +297,7 @@ impl Ask for Answer<'_> {
     }
 }
 
-/// Separates faults of the storage from those of what it has of one session.
+/// Separates failures of the storage from damaged data of a single session.
 fn of_its_session<T>(read: Result<T, Trouble>) -> Result<SessionResult<T>, Trouble> {
     match read {
         Ok(read) => Ok(Ok(read)),

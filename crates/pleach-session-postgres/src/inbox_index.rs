@@ -1,4 +1,4 @@
-//! The indexes on `events`: built beside the writers, on a connection of their own.
+//! The indexes on `events`: built concurrently with writes, each on a connection of its own.
 
 use std::sync::{Mutex as StdMutex, PoisonError};
 use std::time::Duration;
@@ -13,13 +13,13 @@ use crate::fault::Fault;
 use crate::inbox_sql::{self as sql, Index};
 use crate::lent::Lent;
 
-/// How long to wait before looking again whether another process has built it.
+/// How long to wait before checking again whether another process has built the index.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How often a lock is looked for that a pooler has put into another session.
+/// How often to look for a lock that may be in another of a pooler's sessions.
 const UNLOCKS: usize = 16;
 
-/// A build under way.
+/// A build in progress.
 #[derive(Debug, Default)]
 pub(crate) struct IndexBuild {
     task: Mutex<Option<JoinHandle<sqlx::Result<()>>>>,
@@ -27,10 +27,11 @@ pub(crate) struct IndexBuild {
 }
 
 impl IndexBuild {
-    /// Waits for the index until the acquire timeout; `None` when it is not there by then. The build continues meanwhile.
+    /// Waits for the index until the acquire timeout. Returns `None` if it is not complete by then; the build
+    /// continues.
     ///
     /// # Errors
-    /// What the build failed with.
+    /// The error with which the build failed.
     pub(crate) async fn wait(&self, connections: &Connections, index: &'static Index) -> Option<sqlx::Result<()>> {
         let deadline = Instant::now() + connections.acquire_timeout();
         let mut task = timeout_at(deadline, self.task.lock()).await.ok()?;
@@ -45,7 +46,7 @@ impl IndexBuild {
         Some(joined.unwrap_or_else(|_| Err(sqlx::Error::WorkerCrashed)))
     }
 
-    /// Gives up a build that is under way: the server ends it, or leaves what the next build removes.
+    /// Abandons a build in progress. The server ends it, or leaves an incomplete index that the next build removes.
     pub(crate) fn stop(&self) {
         if let Some(build) = self.abort.lock().unwrap_or_else(PoisonError::into_inner).take() {
             build.abort();
@@ -53,13 +54,13 @@ impl IndexBuild {
     }
 }
 
-/// Whether the index is there, as we make it; `None` without one.
+/// Returns whether the index is as we create it; `None` if there is no index.
 pub(crate) async fn find(connection: &mut Lent, index: &'static Index) -> sqlx::Result<Option<bool>> {
     let found = sqlx::query(index.find.as_str()).persistent(false).fetch_all(connection).await?;
     found.first().map(|row| row.try_get("is_sound")).transpose()
 }
 
-/// Builds the index unless it is there.
+/// Builds the index unless it exists.
 async fn build(connections: &Connections, index: &'static Index) -> sqlx::Result<()> {
     loop {
         let mut connection = connections.open_for_long_work().await?;
@@ -77,14 +78,15 @@ async fn build(connections: &Connections, index: &'static Index) -> sqlx::Result
     }
 }
 
-/// Builds the index. Statements that wait hold no snapshot, for which the build would wait. `has_lock` is set with the lock.
+/// Builds the index. Statements that wait hold no snapshot, because the build would wait for it. `has_lock` is set once
+/// the lock is held.
 async fn build_with(connection: &mut Lent, index: &'static Index, has_lock: &mut bool) -> sqlx::Result<()> {
     loop {
         if find(&mut *connection, index).await? == Some(true) {
             return Ok(());
         }
         if begins(&mut *connection, has_lock).await? {
-            // As the one at work: it may have been completed since.
+            // Now that no other process is building, check again: the index may have been completed meanwhile.
             if find(&mut *connection, index).await? == Some(true) {
                 return Ok(());
             }
@@ -92,13 +94,14 @@ async fn build_with(connection: &mut Lent, index: &'static Index, has_lock: &mut
                 return Ok(());
             }
         }
-        // Another process builds it. It goes by the time of the machine: a test may hold that of the runtime while a query is made.
+        // Another process is building it. The pause uses real time, because a test may pause the runtime's clock while
+        // a query is made.
         tokio::task::spawn_blocking(|| std::thread::sleep(PAUSE)).await.map_err(|_| sqlx::Error::WorkerCrashed)?;
     }
 }
 
-/// Returns whether no other process is building. Where the session is the connection's own, it holds a lock from then on. Behind a
-/// pooler there is none that lasts as long, and two that begin at once meet in [`make`].
+/// Returns `true` if no other process is building. If the connection has a session of its own, the session holds a lock
+/// from now on. Through a pooler no lock lasts as long, and two builds that begin at the same time meet in [`make`].
 async fn begins(connection: &mut Lent, has_lock: &mut bool) -> sqlx::Result<bool> {
     if connection.is_pooled() {
         return sqlx::query(sql::IS_BUILT)
@@ -113,13 +116,14 @@ async fn begins(connection: &mut Lent, has_lock: &mut bool) -> sqlx::Result<bool
     Ok(*has_lock)
 }
 
-/// Gives the lock back, although it ends with the connection: if a pooler has lent the session, it does not. Returns whether it was found.
+/// Releases the lock. It ends with the connection, unless a pooler has lent the session. Returns `true` if the lock was
+/// found.
 async fn unlock(connection: &mut Lent) -> bool {
     for _ in 0..UNLOCKS {
         let unlocked = sqlx::query(sql::UNLOCK).persistent(false).fetch_one(&mut *connection).await;
         match unlocked.and_then(|row| row.try_get("is_unlocked")) {
             Ok(true) => return true,
-            // The session of a pooler is another one each time.
+            // A pooler's session may be a different one each time.
             Ok(false) => {}
             // Without a connection there is no lock.
             Err(_) => return true,
@@ -128,14 +132,13 @@ async fn unlock(connection: &mut Lent) -> bool {
     false
 }
 
-/// Makes the index. Returns whether it is whole: another process may have been making it, too.
+/// Creates the index. Returns `true` if it is complete: another process may have been creating it as well.
 async fn make(connection: &mut Lent, index: &'static Index) -> sqlx::Result<bool> {
-    let schema: Option<String> = match connection.is_pooled() {
-        true => {
-            let found = sqlx::query(sql::SCHEMA).fetch_optional(&mut *connection).await?;
-            found.map(|row| row.try_get("name")).transpose()?
-        }
-        false => None,
+    let schema: Option<String> = if connection.is_pooled() {
+        let found = sqlx::query(sql::SCHEMA).fetch_optional(&mut *connection).await?;
+        found.map(|row| row.try_get("name")).transpose()?
+    } else {
+        None
     };
     let [drop, create, comment] = index.make(schema.as_deref());
     for (text, is_comment) in [(drop, false), (create, false), (comment, true)] {
@@ -147,7 +150,8 @@ async fn make(connection: &mut Lent, index: &'static Index) -> sqlx::Result<bool
     Ok(true)
 }
 
-/// Returns whether another process was making the same index: a deadlock, an object that is there, changed, or gone before its comment.
+/// Returns `true` if another process was creating the same index: there was a deadlock, or an object already exists,
+/// has changed, or is gone before its comment.
 fn is_race(error: &sqlx::Error, is_comment: bool) -> bool {
     let code = error.as_database_error().and_then(|error| error.code());
     code.is_some_and(|code| match &*code {

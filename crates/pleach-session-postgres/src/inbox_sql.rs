@@ -1,11 +1,11 @@
-//! The SQL texts of the inbox: constants that are put together once; values are bound.
+//! The SQL texts of the inbox: constants that are assembled once; values are bound.
 
 use std::sync::LazyLock;
 
 use pleach_session::PROJECTION;
 
-/// Fills in the version in the names, which events may concern questions (those that ask, answer, abort or rewind), and which ask with a
-/// deadline.
+/// Fills in the version in the names, and the conditions for the events that may concern questions (those that ask,
+/// answer, abort or rewind) and for those that ask with a deadline.
 fn filled(text: &str) -> String {
     text.replace("{concerns}", include_str!("../schema/inbox/concerns.sql"))
         .replace("{has_deadline}", include_str!("../schema/inbox/has_deadline.sql").trim_end())
@@ -14,12 +14,13 @@ fn filled(text: &str) -> String {
 
 /// The texts of an index on `events`.
 pub(crate) struct Index {
-    /// Whether it is there, as we make it.
+    /// Selects whether the index is as we create it.
     pub(crate) find: String,
-    /// Removes one that was not completed, or is another's; makes it while others write; marks it as whole. Outside of transactions
-    /// only. `{schema}` is to be replaced by the name of the schema and a dot, or by nothing.
+    /// Three statements: drop an index that was not completed or is another program's, create it while others write,
+    /// and mark it as complete. They cannot run in a transaction. `{schema}` is replaced by the name of the schema and
+    /// a dot, or by nothing.
     make: [String; 3],
-    /// The text of the warning where it cannot be made.
+    /// The text of the warning if the index cannot be created.
     pub(crate) without: &'static str,
 }
 
@@ -37,8 +38,8 @@ impl Index {
         }
     }
 
-    /// The statements that make it. `schema` is the quoted name of the schema of `events`, where the connection has no search path of
-    /// its own.
+    /// Returns the statements that create the index. `schema` is the quoted name of the schema of `events`, for
+    /// connections without a search path of their own.
     pub(crate) fn make(&self, schema: Option<&str>) -> [String; 3] {
         let prefix = schema.map_or_else(String::new, |schema| format!("{schema}."));
         self.make.clone().map(|text| text.replace("{schema}", &prefix))
@@ -51,7 +52,7 @@ pub(crate) static EVENTS: LazyLock<Index> = LazyLock::new(|| {
         "pleach_events_{v}",
         "(app_name, user_id, session_id) WHERE {concerns}",
         "pleach: the events that may concern open questions",
-        "listings of open questions read every event: list them once as the owner of the tables",
+        "listings of open questions read every event: list questions once as the owner of the tables",
     )
 });
 
@@ -65,7 +66,7 @@ pub(crate) static DEADLINES: LazyLock<Index> = LazyLock::new(|| {
     )
 });
 
-/// Declares texts without further blanks.
+/// Declares texts without further placeholders.
 macro_rules! texts {
     ($($(#[$doc:meta])* $name:ident = $text:expr;)+) => {
         $($(#[$doc])* pub(crate) fn $name() -> &'static str {
@@ -76,33 +77,34 @@ macro_rules! texts {
 }
 
 texts! {
-    /// Whether the tables are there, as we make them.
+    /// Selects whether the tables exist as we create them.
     is_sound = concat!("SELECT ", include_str!("../schema/inbox/is_sound.sql"), " AS is_sound");
-    /// Makes the tables that are missing.
+    /// Creates the missing tables.
     create = &include_str!("../schema/inbox/create.sql")
         .replace("{is_sound}", include_str!("../schema/inbox/is_sound.sql"));
-    /// The events of sessions that may concern questions.
+    /// Selects the events of sessions that may concern questions.
     events = include_str!("../schema/inbox/events.sql");
-    /// What was asked lately with a deadline.
+    /// Selects the recently asked questions with a deadline.
     deadlines = include_str!("../schema/inbox/deadlines.sql");
-    /// Stores what the rows of sessions are made from.
+    /// Stores the rows of the projected sessions, unless a row that covers more events is stored.
     upsert = include_str!("../schema/inbox/upsert.sql");
     delete = include_str!("../schema/inbox/delete.sql");
     insert = include_str!("../schema/inbox/insert.sql");
-    /// Counts the rows for the planner. Who does not own the tables gets a warning of the server.
+    /// Counts the rows for the planner. A role that does not own the tables gets a warning from the server.
     analyze = "ANALYZE (SKIP_LOCKED) pleach_inbox_{v}, pleach_questions_{v}";
 }
 
-/// Makes sure that one builder of the index is at work in a schema.
+/// Makes sure that only one builder of the index is at work in a schema.
 pub(crate) const TRY_LOCK: &str = "SELECT pg_try_advisory_lock(1685221744, hashtext(current_schema())) AS is_locked";
 pub(crate) const UNLOCK: &str = "SELECT pg_advisory_unlock(1685221744, hashtext(current_schema())) AS is_unlocked";
-/// Whether one is at work, for connections that cannot hold a lock until the index is built.
+/// Selects whether a build is in progress, for connections that cannot hold a lock until the index is built.
 pub(crate) const IS_BUILT: &str =
     "SELECT EXISTS (SELECT 1 FROM pg_stat_progress_create_index WHERE relid = to_regclass('events')) AS is_built";
-/// The schema of the events.
+/// Selects the schema of the events.
 pub(crate) const SCHEMA: &str = "SELECT quote_ident(nspname) AS name FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace \
      WHERE pg_class.oid = to_regclass('events')";
-/// Sessions that are behind, of one user or of all, behind a session or from the first on.
+/// Returns the text that selects sessions whose projection is out of date: of one user or of all, after a session or
+/// from the start.
 pub(crate) fn stale(of_user: bool, is_behind: bool) -> &'static str {
     static TEXTS: LazyLock<[[String; 2]; 2]> = LazyLock::new(|| {
         let text = filled(include_str!("../schema/inbox/stale.sql"));
@@ -112,11 +114,12 @@ pub(crate) fn stale(of_user: bool, is_behind: bool) -> &'static str {
     &TEXTS[usize::from(of_user)][usize::from(is_behind)]
 }
 
-/// Open questions, of one user or of all, of one assignee or of all.
+/// Returns the text that selects open questions: of one user or of all, for one assignee or for all.
 pub(crate) fn answer(of_user: bool, of_assignee: bool) -> &'static str {
     static TEXTS: LazyLock<[[String; 2]; 2]> = LazyLock::new(|| {
         let text = filled(include_str!("../schema/inbox/answer.sql"));
-        // Only the beginning of a text is in the index: entries of an index have a greatest length, and roles have none.
+        // The index contains only the beginning of a text, because the length of index entries is limited and the
+        // length of role names is not.
         let assignees = ["$3::text IS NULL", "left(assignee, 128) = left($3, 128) AND assignee = $3"];
         let of = |user: &str| assignees.map(|wanted| text.replace("{user}", user).replace("{assignee}", wanted));
         ["$2::text IS NULL", "user_id = $2"].map(of)

@@ -13,7 +13,7 @@ use crate::inbox_fault::outcome;
 use crate::inbox_sql as sql;
 use crate::lent::Lent;
 
-/// What is open in some sessions of an app, to be stored.
+/// The open questions of some sessions of an app, to be stored.
 pub(crate) struct Store {
     pub(crate) app_name: AppName,
     pub(crate) server: Server,
@@ -24,8 +24,9 @@ type Names = (UserId, SessionId);
 
 impl Store {
     async fn store(&self, connection: &mut Lent) -> sqlx::Result<()> {
-        // A plan that was made when a table was small would read all of it, and would be kept while it grows. So statements are
-        // planned for each batch, and the check of a foreign key, whose plan is kept in any case, must use the index.
+        // A plan from a time when a table was small would read all of it, and would be kept while the table grows. So
+        // statements are planned for each batch. The check of a foreign key, whose plan is kept in any case, must use
+        // the index.
         connection.begin("SET LOCAL enable_seqscan = off").await?;
         let stored = self.store_sessions(connection).await?;
         let users: Vec<&str> = stored.iter().map(|(user, _)| user.as_str()).collect();
@@ -36,7 +37,7 @@ impl Store {
         connection.commit().await
     }
 
-    /// Returns the sessions that are not projected from newer events already.
+    /// Returns the sessions that are not already projected from newer events.
     async fn store_sessions(&self, connection: &mut Lent) -> sqlx::Result<HashSet<Names>> {
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         let sessions = || self.sessions.iter();
@@ -88,7 +89,7 @@ impl Ask for Store {
             Ok(()) => return Ok(Ok(())),
             Err(error) => error,
         };
-        // A connection that is broken has no transaction to end, and the next operation notices.
+        // A broken connection has no transaction to end, and the next operation notices the fault.
         let _ = connection.settle().await;
         outcome(error, &self.server)
     }

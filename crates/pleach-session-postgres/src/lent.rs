@@ -1,8 +1,9 @@
 //! [`Lent`]: a connection as an operation uses it, with or without a pooler.
 //!
-//! Behind a pooler in transaction mode the server's session changes between two transactions. The driver parses a statement
-//! in one and executes it in the next round trip, so every statement gets a transaction of its own there, unless the operation
-//! has begun one. Nothing that a session keeps is used: statements have no names, and settings last until the end of the transaction.
+//! Through a pooler in transaction mode, the server's session changes between two transactions. The driver parses a
+//! statement in one round trip and executes it in the next. So every statement gets a transaction of its own, unless
+//! the operation has begun one. Nothing that a session keeps is used: statements have no names, and settings last only
+//! until the end of the transaction.
 
 use std::fmt;
 
@@ -26,13 +27,13 @@ pub(crate) struct Lent {
 
 /// The owner of the server's session.
 enum Session {
-    /// The connection's own, as long as it is open.
+    /// The connection owns the session, as long as it is open.
     Own,
-    /// A pooler's, which lends it for one transaction; each begins with the text.
+    /// A pooler owns the session and lends it for one transaction at a time. Each transaction begins with this text.
     Pooled(Opening),
 }
 
-/// Whether a transaction is open that [`Lent`] has begun.
+/// Whether [`Lent`] has begun a transaction that is still open.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Transaction {
     None,
@@ -40,12 +41,12 @@ enum Transaction {
 }
 
 impl Lent {
-    /// A connection with a session of its own.
+    /// Wraps a connection that has a session of its own.
     pub(crate) fn with_session(connection: PgConnection) -> Self {
         Self { connection, session: Session::Own, transaction: Transaction::None }
     }
 
-    /// A connection to a pooler.
+    /// Wraps a connection to a pooler.
     pub(crate) fn pooled(connection: PgConnection, opening: Opening) -> Self {
         Self { connection, session: Session::Pooled(opening), transaction: Transaction::None }
     }
@@ -54,14 +55,14 @@ impl Lent {
         matches!(self.session, Session::Pooled(_))
     }
 
-    /// Begins a transaction, and executes the `settings` that it begins with in the same round trip.
+    /// Begins a transaction, and executes `settings` in the same round trip.
     pub(crate) async fn begin(&mut self, settings: &'static str) -> sqlx::Result<()> {
         let opening = match &self.session {
             Session::Own => "BEGIN;",
             Session::Pooled(opening) => opening.text(),
         };
         let text = AssertSqlSafe([opening, settings].join(" "));
-        // Before its answer: the transaction may be open, although the setting that follows has failed.
+        // Set this before the answer comes: the transaction may be open even if the setting after it failed.
         self.transaction = Transaction::Open;
         sqlx::raw_sql(text).execute(&mut self.connection).await?;
         Ok(())
@@ -81,7 +82,7 @@ impl Lent {
         Ok(())
     }
 
-    /// Ends a transaction that an operation has left open, which would keep its locks and a pooler's session.
+    /// Ends a transaction that an operation has left open, because it would keep its locks and a pooler's session.
     pub(crate) async fn settle(&mut self) -> sqlx::Result<()> {
         match self.transaction {
             Transaction::None => Ok(()),
@@ -89,7 +90,8 @@ impl Lent {
         }
     }
 
-    /// Executes a statement that no transaction may contain. The settings of the URL are not set for it behind a pooler.
+    /// Executes a statement that must not be in a transaction. Through a pooler, the settings of the URL do not apply
+    /// to it.
     pub(crate) async fn execute_alone(&mut self, text: String) -> sqlx::Result<()> {
         sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut self.connection).await.map(drop)
     }
@@ -120,9 +122,9 @@ impl Lent {
             }
             let end = match &outcome {
                 Ok(()) => self.commit().await,
-                // There is no connection to ask.
+                // There is no connection left to ask.
                 Err(error) if Fault::of(error) == Fault::Lost => Ok(()),
-                // If it fails, the transaction counts as open, and the connection is not used again.
+                // If this fails, the transaction is treated as open, and the connection is not used again.
                 Err(_) => self.roll_back().await.or(Ok(())),
             };
             outcome.and(end)?;
@@ -130,7 +132,7 @@ impl Lent {
     }
 }
 
-/// The result of a statement: its rows, and how many rows it has written.
+/// The result of a statement: its rows, and the number of rows that it wrote.
 type Answers<'e> = BoxStream<'e, sqlx::Result<Either<PgQueryResult, PgRow>>>;
 
 impl<'c> Executor<'c> for &'c mut Lent {
@@ -154,7 +156,7 @@ impl<'c> Executor<'c> for &'c mut Lent {
         E: 'q + Execute<'q, Postgres>,
     {
         let rows = self.fetch(query);
-        // To the end: the commit comes after the rows.
+        // Fetch to the end, because the commit comes after the rows.
         Box::pin(async move { Ok(rows.try_collect::<Vec<_>>().await?.into_iter().next()) })
     }
 

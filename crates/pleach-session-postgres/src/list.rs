@@ -1,4 +1,4 @@
-//! Listings and the small reads.
+//! Listings and the small read operations.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl<'r> List<'r> {
     fn query(&self, only_unsettled: bool) -> Query<'r, Postgres, PgArguments> {
         let request = self.request;
         let after = request.after.as_ref();
-        // One row more than the limit shows that there is a next page.
+        // One more row than the limit shows whether there is a next page.
         let limit = request.limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1));
         sqlx::query(sql::list_sessions(only_unsettled))
             .bind(Name(request.app_name.as_str()))
@@ -74,7 +74,7 @@ impl<'r> List<'r> {
     }
 }
 
-/// Lists the sessions that a program has not noted as settled; `None` where there are no notes that can be read.
+/// Lists the sessions that a program has not noted as settled; `None` if there are no notes that can be read.
 pub(crate) struct ListUnsettled<'r> {
     pub(crate) list: List<'r>,
     pub(crate) program: &'r str,
@@ -84,7 +84,8 @@ impl Ask for ListUnsettled<'_> {
     type Answer = Option<ListSessionsResponse>;
 
     async fn ask(&self, connection: &mut Lent, _: bool) -> Result<Self::Answer, Trouble> {
-        // Young tables have no statistics, and a nested loop may read all notes for each session. A plan that was made then would be kept.
+        // New tables have no statistics, and a nested loop could read all notes for each session. A plan from that time
+        // would be kept.
         connection.begin("SET TRANSACTION READ ONLY; SET LOCAL enable_nestloop = off").await?;
         let query = self.list.query(true).bind(Name(self.program)).persistent(false);
         let found = query.fetch_all(&mut *connection).await;
@@ -96,7 +97,7 @@ impl Ask for ListUnsettled<'_> {
     }
 }
 
-/// The shared states of a page's sessions: the app's under `None`, and its users'.
+/// The states that a page's sessions share: the app's under `None`, and those of its users.
 type SharedStates<'r> = HashMap<Option<&'r str>, SharedState>;
 
 impl List<'_> {
@@ -128,7 +129,7 @@ impl List<'_> {
             SessionHead::new(key.clone(), seen.revision, seen.update_time)
         });
         let head = head.map_err(|error| self.server.corrupt(format_args!("the update time of session {key}"), error));
-        // Only infinity cannot be read. A cursor with it has no JSON.
+        // Only an infinite time cannot be read, and a cursor with it could not be written as JSON.
         let time_if_unreadable = if row.try_get("is_first")? { f64::MIN } else { f64::MAX };
         Ok(Listed { key, head, time_if_unreadable, state })
     }
@@ -179,7 +180,7 @@ impl Ask for Find<'_> {
     }
 }
 
-/// Reads the user's state, without prefixes.
+/// Reads the user's state, without key prefixes.
 pub(crate) struct UserState<'r> {
     pub(crate) app_name: &'r AppName,
     pub(crate) user_id: &'r UserId,
@@ -199,7 +200,7 @@ impl Ask for UserState<'_> {
     }
 }
 
-/// Reads an app's state, without prefixes.
+/// Reads an app's state, without key prefixes.
 pub(crate) struct AppState<'r> {
     pub(crate) app_name: &'r AppName,
     pub(crate) server: &'r Server,

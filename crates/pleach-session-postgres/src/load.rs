@@ -1,6 +1,6 @@
-//! Loading one session: head, state and events in one statement, which is one snapshot and one round trip.
+//! Loading one session: head, state and events in one statement, so from one snapshot and with one round trip.
 //!
-//! Events are parsed while the rows behind them arrive.
+//! Events are parsed while later rows arrive.
 
 use std::sync::Arc;
 
@@ -32,20 +32,21 @@ enum EventFilter {
         after: Option<Time>,
         newest: Option<i64>,
     },
-    /// The events appended after a revision.
+    /// The events that were appended after a revision.
     Since(Revision),
 }
 
-/// The result of the rows.
+/// The result of reading the rows.
 struct Loaded {
     session: Option<Session>,
-    /// The requested revision does not exist.
+    /// Whether the requested revision does not exist.
     unknown: bool,
 }
 
 impl<'k> Load<'k> {
     pub(crate) fn new(key: &'k SessionKey, config: &GetSessionConfig, server: &'k Server) -> Self {
-        // Zero means no filter here, as in google-adk, and times are rounded like the column they are compared with (S31).
+        // As in google-adk, zero means that there is no filter, and times are rounded like the column with which they
+        // are compared (S31).
         let after = config.after_timestamp.filter(|&after| after != 0.0 && !after.is_nan());
         let after = after.map(|after| Time(micros(after)));
         let newest = config.num_recent_events.map(|count| i64::try_from(count).unwrap_or(i64::MAX));
@@ -71,7 +72,8 @@ impl<'k> Load<'k> {
 
     async fn read(&self, connection: &mut Lent) -> Result<Loaded, Trouble> {
         let mut rows = self.query().fetch(connection);
-        let (mut session, mut unknown) = (None, false);
+        let mut session = None;
+        let mut unknown = false;
         let mut events = Vec::new();
         while let Some(row) = rows.try_next().await? {
             let place: i64 = row.try_get("place")?;
@@ -81,7 +83,7 @@ impl<'k> Load<'k> {
                 Some(id) => events.push((place, Arc::new(read_event(&row, id, self.key, self.server)?))),
             }
         }
-        // They arrive in order, unless the server executes both halves of the statement in parallel.
+        // The events arrive in order, unless the server executes both halves of the statement in parallel.
         if !events.is_sorted_by_key(|(place, _)| *place) {
             events.sort_by_key(|(place, _)| *place);
         }
@@ -90,7 +92,8 @@ impl<'k> Load<'k> {
     }
 
     fn read_head(&self, row: &PgRow) -> Result<Session, Trouble> {
-        let (key, server) = (self.key, self.server);
+        let key = self.key;
+        let server = self.server;
         let time = row
             .try_get("timestamp")
             .map_err(|error| server.corrupt(format_args!("the update time of session {key}"), error))?;
@@ -101,7 +104,8 @@ impl<'k> Load<'k> {
     }
 }
 
-/// Reads an event from its row. The columns overrule the document's ids; the document overrules the column's time.
+/// Reads an event from its row. The columns take precedence over the document's ids, and the document takes precedence
+/// over the column's time.
 // S46
 pub(crate) fn read_event(row: &PgRow, id: &str, key: &SessionKey, server: &Server) -> Result<Event, Trouble> {
     let place = || format!("event {id} of session {key}");
@@ -129,7 +133,7 @@ impl Ask for Load<'_> {
     }
 }
 
-/// Loads the events appended after a head. A small query comes first, because most sessions have not changed.
+/// Loads the events that were appended after a head. A small query comes first, because most sessions have not changed.
 pub(crate) struct LoadSince<'k> {
     pub(crate) head: &'k SessionHead,
     pub(crate) server: &'k Server,
@@ -139,7 +143,8 @@ impl Ask for LoadSince<'_> {
     type Answer = Option<Since>;
 
     async fn ask(&self, connection: &mut Lent, _: bool) -> Result<Option<Since>, Trouble> {
-        let (key, server) = (self.head.key(), self.server);
+        let key = self.head.key();
+        let server = self.server;
         let now = Load { key, server, wanted: EventFilter::None }.read(connection).await?;
         let unchanged = |session: &Session| session.revision() == self.head.revision();
         if now.session.as_ref().is_none_or(unchanged) {

@@ -1,7 +1,8 @@
-//! Poolers: who has the server's session between two transactions, and how that is found out.
+//! Poolers: who owns the server's session between two transactions, and how this is found out.
 //!
-//! A pooler in front of a server does not say that it is there. One in transaction mode lends a session to many connections in turn, so
-//! two of them see the same one. Asking changes nothing: it is a read without a prepared statement.
+//! A pooler in front of a server does not announce itself. In transaction mode, it lends a session to many connections
+//! in turn, so two of them see the same session. Asking the server changes nothing: it is a read without a prepared
+//! statement.
 
 use std::time::Duration;
 
@@ -13,23 +14,23 @@ use crate::refusal::Refusal;
 use crate::secure::Secure;
 use crate::settings::{Settings, quoted};
 
-/// How often the two connections ask, in pairs, where sessions are no older than their connections.
+/// The number of times that each of the two connections asks if sessions are no older than their connections.
 const PAIRS: usize = 2;
-/// The same where there is a pooler: with many users, it takes a while until a session comes round.
+/// The same number if there is a pooler: with many users, it takes a while until a session comes round again.
 const PAIRS_AT_POOLER: usize = 16;
-/// The tolerance for a server whose clock is adjusted while it is asked.
+/// The tolerance for a server whose clock is adjusted during the check.
 const TOLERANCE: Duration = Duration::from_millis(250);
 
 /// Whether a connection keeps its server session between two transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pooling {
-    /// It keeps a session of its own: there is no pooler, or one in session mode.
+    /// The connection keeps a session of its own: there is no pooler, or one in session mode.
     Session,
-    /// It keeps none: each transaction may be executed in another session.
+    /// The connection has no session of its own: each transaction may be executed in another one.
     Transaction,
 }
 
-/// One answer of the server to one of two connections.
+/// An answer of the server to one of two connections.
 #[derive(Clone, Copy, Debug)]
 struct Answer {
     /// The session's process.
@@ -38,7 +39,7 @@ struct Answer {
     is_older: bool,
 }
 
-/// Finds out what connections have, and returns the first of them, if it can be used.
+/// Finds out whether connections have sessions of their own. Also returns the first connection, if it can be used.
 ///
 /// # Errors
 /// The first connection cannot be opened.
@@ -56,9 +57,10 @@ pub(crate) async fn find(secure: &Secure, settings: &Settings) -> sqlx::Result<(
             first.close().await?;
             Ok((Pooling::Transaction, None))
         }
-        // It may have been idle for too long, or the server allows one connection only. If there is a pooler, statements show it.
+        // The connection may have been idle for too long, or the server may allow only one connection. If there is a
+        // pooler, later statements will show it.
         Err(error) => {
-            tracing::debug!(%error, "whether there is a pooler is not known");
+            tracing::debug!(%error, "cannot find out whether there is a pooler");
             Ok((Pooling::Session, None))
         }
     }
@@ -79,7 +81,8 @@ async fn compare(first: (&mut PgConnection, Instant), second: (&mut PgConnection
     let mut asked = [Vec::new(), Vec::new()];
     let mut pairs = 0;
     loop {
-        // In turn, and not the same one first each time: a pooler may lend its sessions in turn, too.
+        // The connections ask in turn, and not with the same one first each time, because a pooler may also lend its
+        // sessions in turn.
         for index in [pairs % 2, 1 - pairs % 2] {
             let (connection, start) = if index == 0 { (&mut *first.0, first.1) } else { (&mut *second.0, second.1) };
             asked[index].push(ask(connection, start).await?);
@@ -99,22 +102,24 @@ async fn ask(connection: &mut PgConnection, start: Instant) -> sqlx::Result<Answ
     let text = "SELECT pid, extract(epoch FROM clock_timestamp() - backend_start)::float8 AS age \
                 FROM pg_stat_activity WHERE pid = pg_backend_pid()";
     let row = sqlx::raw_sql(text).fetch_one(connection).await?;
-    // NULL for who may not see it.
+    // The age is NULL for a role that may not see it.
     let age = row.try_get::<Option<f64>, _>("age")?.unwrap_or_default();
     let is_older = age > (start.elapsed() + TOLERANCE).as_secs_f64();
     Ok(Answer { process: row.try_get("pid")?, is_older })
 }
 
-/// Returns whether the answers show sessions that are lent: one connection has seen two, or both have seen the same.
+/// Returns `true` if the answers show that sessions are lent: one connection has seen two, or both have seen the same
+/// one.
 fn is_shared([first, second]: &[Vec<Answer>; 2]) -> bool {
     let changed = |answers: &[Answer]| answers.windows(2).any(|pair| pair[0].process != pair[1].process);
     let process = |answers: &[Answer]| answers.first().map(|answer| answer.process);
     changed(first) || changed(second) || process(first) == process(second)
 }
 
-/// Returns whether the server has not got the settings that the connection started with: a pooler has dropped them.
+/// Returns `true` if the server does not have the settings with which the connection started, because a pooler has
+/// dropped them.
 async fn has_dropped(settings: &Settings, connection: &mut PgConnection) -> sqlx::Result<bool> {
-    // Names with a dot are those of extensions, which the view may lack.
+    // Names with a dot belong to extensions, and the view may not have them.
     let names = settings.values.iter().map(|(name, _)| name).filter(|name| !name.contains('.'));
     let names: Vec<String> = names.map(|name| quoted(name)).collect();
     if names.is_empty() {
@@ -146,7 +151,7 @@ mod tests {
         check(&[1], &[1], true);
         check(&[1, 2], &[3, 3], true);
         check(&[1, 1], &[2, 1], true);
-        // A pooler that lends two sessions in turn, asked by first, second, second, first.
+        // The pooler lends two sessions in turn, and the connections ask in the order first, second, second, first.
         check(&[1, 2], &[2, 1], true);
     }
 }

@@ -1,18 +1,18 @@
-//! [`Refusal`]: what a pooler does not let through, with the remedy.
+//! [`Refusal`]: a request that a pooler refuses, with the remedy.
 
 use std::fmt;
 
-/// The kinds of refusals of a pooler.
+/// The kinds of requests that a pooler refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// A parameter with which a connection starts.
+    /// The refused request is a parameter with which a connection starts.
     Parameter,
-    /// Transactions: its mode is `statement`.
+    /// The pooler's mode is `statement`, which refuses transactions.
     StatementMode,
 }
 
 impl Refusal {
-    /// Reads the message of an error of PgBouncer.
+    /// Reads the message of a PgBouncer error.
     pub(crate) fn of(message: &str) -> Option<Self> {
         if message.starts_with("unsupported startup parameter") {
             return Some(Self::Parameter);
@@ -25,7 +25,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Parameter => {
-                "a pooler (PgBouncer) answers at this address and refuses a setting that connections start with: use \
+                "a pooler (PgBouncer) answers at this address and refuses a setting with which connections start: use \
                  `pooler=transaction` in the URL, which makes the settings in each transaction, put the settings of PGOPTIONS \
                  into the URL, or name them in the pooler's `ignore_startup_parameters`"
             }

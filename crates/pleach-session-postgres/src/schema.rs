@@ -1,4 +1,4 @@
-//! Opening a database: detecting its layout, and creating the tables it lacks.
+//! Opening a database: detecting its layout, and creating missing tables.
 // S62, S64
 
 use std::time::Duration;
@@ -13,15 +13,15 @@ use crate::fault::{Fault, Server, Trouble};
 use crate::lent::Lent;
 use crate::sql;
 
-/// Tables, metadata and index of the layout.
+/// The number of tables and indexes of the layout, including the metadata.
 const OBJECTS: i64 = 6;
-/// The tables that hold sessions.
+/// The number of tables that hold sessions.
 const TABLES: i64 = 4;
 const METADATA: &str = "adk_internal_metadata";
-/// How long another program may take to create its tables.
+/// The time that another program may take to create its tables.
 const OTHERS: Duration = Duration::from_secs(2);
 
-/// Makes sure that the database has the layout. Missing tables are created, unless it is only read.
+/// Makes sure that the database has the layout. Missing tables are created, unless the database is only read.
 pub(crate) async fn prepare(connections: &Connections, read_only: bool) -> SessionResult<()> {
     let retry = ConnectRetry::once(connections.acquire_timeout());
     connections.ask_for(retry, &Prepare { server: connections.server(), read_only }).await
@@ -35,15 +35,15 @@ struct Prepare<'s> {
 /// The contents of a database.
 #[derive(Debug, PartialEq, Eq)]
 enum Found {
-    /// All tables, in the supported version.
+    /// All objects exist, in the supported version.
     Ready,
-    /// All tables, and not all that is beside them.
+    /// All tables that hold sessions exist, but not all other objects.
     Readable,
-    /// No table, or some tables of the layout.
+    /// There are no tables, or only some tables of the layout.
     Missing,
-    /// The table of versions without a version: google-adk is creating its tables, or was interrupted.
+    /// The table of versions exists but is empty: google-adk is creating its tables, or was interrupted.
     Unversioned,
-    /// Another layout, which must not be changed.
+    /// The database has another layout, and must not be changed.
     Foreign(String),
 }
 
@@ -85,7 +85,7 @@ impl Prepare<'_> {
     }
 }
 
-/// Returns whether another program created the same object concurrently.
+/// Returns `true` if another program created the same object concurrently.
 fn is_race(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|error| error.code());
     Fault::of(error) == Fault::Again
@@ -113,7 +113,7 @@ fn of_version(version: &str) -> String {
     if version == "0" {
         return OLD.to_owned();
     }
-    format!("its schema version is {version}, and this version of pleach knows version 1: use a newer pleach")
+    format!("its schema version is {version}, but this version of pleach knows only version 1: use a newer pleach")
 }
 
 const OLD: &str = "it has the tables of google-adk before 1.22 (schema version 0): copy them into a new database with \
@@ -131,7 +131,7 @@ fn by_shape(row: &PgRow, lacking: &[String]) -> sqlx::Result<Found> {
     };
     if let Some(table) = strange {
         return Ok(Found::Foreign(format!(
-            "its table `{table}` is another program's: use a database or a schema of its own"
+            "its table `{table}` is another program's: use a separate database or schema"
         )));
     }
     let (present, tables): (i64, i64) = (row.try_get("present")?, row.try_get("tables")?);

@@ -1,4 +1,4 @@
-//! Opening a connection with the URL's TLS settings, without sending the password to any server that asks for it.
+//! Opening a connection with the URL's TLS settings. The password is not sent to just any server that asks for it.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
@@ -10,14 +10,14 @@ use sqlx::{ConnectOptions as _, PgConnection};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// The request for TLS.
+/// The client's request for TLS.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 /// Version 3.0 of the protocol.
 const PROTOCOL: [u8; 4] = [0, 3, 0, 0];
-/// The maximum length of a greeting; a longer one is not from a Postgres server.
+/// The largest length of a greeting. A longer one does not come from a Postgres server.
 const LONGEST_GREETING: usize = 64 * 1024;
 
-/// How connections are opened. No `Debug`: the options hold the password.
+/// The way connections are opened. It does not implement `Debug`, because the options hold the password.
 #[derive(Clone)]
 pub(crate) struct Secure {
     pub(crate) connect: PgConnectOptions,
@@ -27,12 +27,12 @@ pub(crate) struct Secure {
     pub(crate) allows_cleartext: bool,
 }
 
-/// How a server greets a client without TLS.
+/// The greeting that a server sends to a client without TLS.
 #[derive(Debug, PartialEq, Eq)]
 enum Greeting {
-    /// It requires no password.
+    /// The server requires no password.
     Trusts,
-    /// It requires a proof that does not reveal the password.
+    /// The server requires a proof that does not reveal the password.
     WantsProof,
     WantsCleartext,
 }
@@ -59,7 +59,7 @@ impl Secure {
         if !self.speaks_tls().await? {
             return self.open_plain().await;
         }
-        // The first answer counts: a server that accepts TLS first and refuses it later does not get the password.
+        // The first answer decides: a server that first accepts TLS and later refuses it does not get the password.
         match self.open_tls(PgSslMode::Require).await {
             Err(error) if is_refusal(&error) => self.open_plain().await,
             outcome => outcome,
@@ -83,7 +83,7 @@ impl Secure {
     }
 
     async fn dial(&self) -> sqlx::Result<TcpStream> {
-        // The driver keeps the brackets that an IPv6 address has in a URL.
+        // For an IPv6 address, the driver keeps the brackets of the URL.
         let host = self.connect.get_host().trim_matches(['[', ']']);
         Ok(TcpStream::connect((host, self.connect.get_port())).await?)
     }
@@ -94,11 +94,12 @@ impl Secure {
         match stream.read_u8().await? {
             b'S' => Ok(true),
             b'N' => Ok(false),
-            _ => Err(sqlx::Error::Protocol("the server does not answer as a Postgres server does".to_owned())),
+            _ => Err(sqlx::Error::Protocol("the server does not answer like a Postgres server".to_owned())),
         }
     }
 
-    /// Starts like a client and checks which authentication the server requests; the driver itself would answer any request.
+    /// Starts like a client and checks which authentication the server requests. The driver itself would answer any
+    /// request.
     async fn greeting(&self) -> sqlx::Result<Greeting> {
         let mut stream = self.dial().await?;
         let user = self.connect.get_username();
@@ -107,7 +108,7 @@ impl Secure {
         loop {
             let kind = stream.read_u8().await?;
             let length = usize::try_from(stream.read_u32().await?).unwrap_or(usize::MAX);
-            let strange = || sqlx::Error::Protocol("the server does not greet as a Postgres server does".to_owned());
+            let strange = || sqlx::Error::Protocol("the server does not greet like a Postgres server".to_owned());
             let length = length.checked_sub(4).filter(|length| *length <= LONGEST_GREETING).ok_or_else(strange)?;
             let mut body = vec![0; length];
             stream.read_exact(&mut body).await?;
@@ -139,7 +140,8 @@ fn startup(user: &str, database: &str) -> Vec<u8> {
     [length.to_be_bytes().to_vec(), body].concat()
 }
 
-/// Returns whether connecting with the other TLS setting may succeed: the server refuses this one, or TLS fails.
+/// Returns `true` if connecting with the other TLS setting may succeed, because the server refused this one or TLS
+/// failed.
 fn is_refusal(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Tls(_) => true,
@@ -155,16 +157,16 @@ struct CleartextRefused;
 impl fmt::Display for CleartextRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "the server asks for the password in clear text over a connection without TLS, and did not get it: turn on \
-             TLS on the server and use sslmode=verify-full, or let it use scram-sha-256; allow_cleartext_password=true in \
-             the URL sends it",
+            "the server asks for the password in clear text over a connection without TLS and did not get it: turn on \
+             TLS on the server and use sslmode=verify-full, or let it use scram-sha-256; to send the password anyway, put \
+             allow_cleartext_password=true into the URL",
         )
     }
 }
 
 impl StdError for CleartextRefused {}
 
-/// The server's response instead of a greeting.
+/// The error that the server sent instead of a greeting.
 #[derive(Debug)]
 struct Refused {
     code: String,

@@ -23,25 +23,25 @@ use crate::options::PostgresOptions;
 use crate::schema;
 use crate::value::Seen;
 
-/// The time limit of a health check: long enough to replace an idle connection that was closed.
+/// The time limit of a health check. It is long enough to replace an idle connection that was closed.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Sessions in a Postgres database. ADK: `DatabaseSessionService`.
 ///
 /// The database has google-adk's *v1* layout, and google-adk may read and append to it at the same time. Any number of
 /// services, in any number of processes, may use the same database. The tables are in the connection's default schema,
-/// which a URL can set: `?options=-csearch_path%3Dmy_schema`.
+/// which can be set in the URL: `?options=-csearch_path%3Dmy_schema`.
 ///
-/// Every append is one statement and one transaction. When a connection breaks, it is unknown whether the statement was
-/// executed. The same append is then repeated until the acquire timeout, and finds its event if it is stored. The caller
-/// gets an error only if the server stays unavailable, and may repeat the append then.
+/// Every append is one statement and one transaction. If a connection breaks, it is unknown whether the statement was
+/// executed. The same append is then repeated until the acquire timeout, and finds its event if it was stored. The
+/// caller gets an error only if the server stays unavailable, and may then repeat the append.
 ///
-/// Calls need a Tokio runtime with I/O and time on; connections belong to the runtime that opened them, so use a service
-/// in one.
+/// Calls need a Tokio runtime with I/O and time enabled. Connections belong to the runtime that opened them, so use a
+/// service in only one runtime.
 ///
-/// Unlike google-adk's, it detects *any* change since the session was loaded, even one with the same time. One gap is left
-/// between the two programs: google-adk does not change the session's row when it appends an event without state at exactly
-/// the session's time, so an append that waits for that transaction does not detect it.
+/// Unlike google-adk's service, it detects *any* change since the session was loaded, even one with the same time. One
+/// gap remains between the two programs: google-adk does not change the session's row when it appends an event without
+/// state at exactly the session's time, so an append that waits for that transaction does not detect it.
 ///
 /// # Example
 /// ```
@@ -62,26 +62,27 @@ pub struct PostgresSessionService {
 }
 
 impl PostgresSessionService {
-    /// Opens a database with the default options, and creates missing tables.
+    /// Opens a database with the default options. Missing tables are created.
     ///
     /// # Errors
-    /// Those of [`open_with`](Self::open_with).
+    /// The errors of [`open_with`](Self::open_with).
     ///
     /// # Cancel safety
-    /// As [`open_with`](Self::open_with).
+    /// The same as [`open_with`](Self::open_with).
     pub async fn open(url: &str) -> SessionResult<Self> {
         Self::open_with(url, PostgresOptions::default()).await
     }
 
-    /// Opens a database, and creates missing tables. The database itself must exist.
+    /// Opens a database. Missing tables are created, but the database itself must exist.
     ///
-    /// The URL is `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`; `postgres`, `postgresql+asyncpg` and
-    /// `postgresql+psycopg` mean the same. Missing parts come from libpq's variables (`PGHOST`, `PGPASSWORD`, …)
-    /// and its password file.
+    /// The URL is `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`. The schemes `postgres`, `postgresql+asyncpg` and
+    /// `postgresql+psycopg` mean the same. Missing parts come from libpq's variables (`PGHOST`, `PGPASSWORD`, …) and
+    /// its password file.
     ///
     /// # Errors
-    /// `Unsupported` for a URL that cannot be used and for a database in another layout (v0, newer, another program's),
-    /// which is not changed; `Unavailable` when the server cannot be reached or refuses the connection. No error shows a password.
+    /// `Unsupported` for a URL that cannot be used, and for a database in another layout (v0, newer, another
+    /// program's), which is not changed; `Unavailable` if the server cannot be reached or refuses the connection. No
+    /// error shows a password.
     ///
     /// # Cancel safety
     /// When the future is dropped, the tables may have been created.
@@ -92,12 +93,12 @@ impl PostgresSessionService {
         Ok(Self { connections, inbox: Arc::default(), read_only: options.read_only })
     }
 
-    /// Refuses to write to a database that was opened to be read only.
+    /// Refuses to write to a database that was opened read-only.
     fn check_writable(&self) -> SessionResult<()> {
-        match self.read_only {
-            true => Err(SessionError::ReadOnly { what: self.connections.server().to_string() }),
-            false => Ok(()),
+        if self.read_only {
+            return Err(SessionError::ReadOnly { what: self.connections.server().to_string() });
         }
+        Ok(())
     }
 
     async fn create(&self, request: CreateSession) -> SessionResult<Session> {
@@ -185,7 +186,7 @@ impl SessionService for PostgresSessionService {
 
     fn list_questions(&self, request: ListQuestions) -> BoxFuture<'_, SessionResult<ListQuestionsResponse>> {
         Box::pin(async move {
-            // The index of them is written when it is used.
+            // Using the index of questions would mean writing it.
             if self.read_only { walk_questions(self, &request).await } else { list_projected(self, &request).await }
         })
     }

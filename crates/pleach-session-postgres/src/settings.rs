@@ -1,12 +1,12 @@
-//! Settings of the server in a URL, and the text with which a transaction takes them over.
+//! Server settings in a URL, and the text with which a transaction applies them.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// The settings in a command line of the server, as `options` in a URL has it.
+/// The settings in a command line of the server, as in the `options` of a URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Settings {
-    /// Names, spelled as the server does, and values, in their order: the last value of a name counts.
+    /// Names, spelled as by the server, and values, in their order. The last value of a name wins.
     pub(crate) values: Vec<(String, String)>,
     /// The first word that is not a setting, such as another flag.
     pub(crate) other: Option<String>,
@@ -31,13 +31,13 @@ impl Settings {
         settings
     }
 
-    /// Returns whether `name` has a value.
+    /// Returns `true` if `name` has a value.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.values.iter().any(|(other, _)| other == name)
     }
 }
 
-/// Splits a command line at spaces, as the server does: after a backslash a space is a part of the value.
+/// Splits a command line at spaces, as the server does. A space after a backslash is part of the value.
 fn words(options: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut letters = options.chars();
@@ -52,8 +52,8 @@ fn words(options: &str) -> Vec<String> {
     words
 }
 
-/// The statements at the beginning of each transaction on a server's session that is not ours: they set, until its end, what a
-/// session of our own has from its start.
+/// The statements at the start of each transaction in a session that is not our own. Until the transaction ends, they
+/// set what a session of our own has from its start.
 #[derive(Clone, Debug)]
 pub(crate) struct Opening(Arc<str>);
 
@@ -75,7 +75,7 @@ impl Opening {
     }
 }
 
-/// A literal of SQL, which means the same whatever `standard_conforming_strings` is.
+/// Returns an SQL literal that means the same for every `standard_conforming_strings`.
 pub(crate) fn quoted(text: &str) -> String {
     format!("E'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_stays_a_value_in_the_text_that_begins_a_transaction() {
+    fn values_are_quoted_in_the_text_that_begins_a_transaction() {
         let settings = Settings::read("-c a.b=it's\\ \\\\'; -c lock_timeout=9");
         assert_eq!(
             Opening::new(&settings, true).text(),

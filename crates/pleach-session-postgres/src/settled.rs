@@ -1,4 +1,5 @@
-//! Notes of sessions that a program needs to do nothing about, in a table of our own, which is made when the first is written.
+//! Notes of sessions that need nothing from a program, in a table of our own, which is created when the first note is
+//! written.
 
 use pleach_core::SessionHead;
 use pleach_session::{ProjectionError, ProjectionResult, SessionError, SessionResult};
@@ -25,7 +26,7 @@ impl PostgresSessionService {
         }
     }
 
-    /// Makes the table, again and again while appends hold the one that it refers to.
+    /// Creates the table. Tries again while appends hold the table to which it refers.
     async fn make_notes(&self) -> SessionResult<()> {
         let mut retry = ConnectRetry::new(self.connections.acquire_timeout());
         loop {
@@ -39,12 +40,12 @@ impl PostgresSessionService {
     fn unwritable(&self, error: ProjectionError) -> SessionError {
         match error {
             ProjectionError::Unwritable(error) | ProjectionError::Failed(error) => error,
-            ProjectionError::Missing => self.connections.server().unavailable("its table of notes has gone"),
+            ProjectionError::Missing => self.connections.server().unavailable("its table of notes is gone"),
         }
     }
 }
 
-/// Makes the table of notes.
+/// A request to create the table of notes.
 struct Make;
 
 impl Ask for Make {
@@ -72,14 +73,14 @@ impl NoteSettled {
                 .iter()
                 .any(|name| name.contains('\0'))
         };
-        // No session has a name with U+0000 here.
+        // No session here has a name with U+0000.
         let heads = heads.iter().filter(is_storable).cloned().collect();
         Self { server: server.clone(), program: program.to_owned(), heads }
     }
 
     async fn note(&self, connection: &mut Lent) -> sqlx::Result<()> {
         let heads = || self.heads.iter();
-        // See `Store` of the inbox.
+        // For the reason see `Store` of the inbox.
         connection.begin("SET LOCAL enable_seqscan = off").await?;
         sqlx::query(sql::NOTE_SETTLED)
             .bind(heads().map(|head| head.key().app_name.as_str()).collect::<Vec<_>>())
@@ -103,7 +104,7 @@ impl Ask for NoteSettled {
             Ok(()) => return Ok(Ok(())),
             Err(error) => error,
         };
-        // A connection that is broken has no transaction to end, and the next operation notices.
+        // A broken connection has no transaction to end, and the next operation notices the fault.
         let _ = connection.settle().await;
         outcome(error, &self.server)
     }

@@ -1,4 +1,4 @@
-//! Every SQL text of this crate. Values are always bound; the texts are constants, or are put together of constants once.
+//! All SQL texts of this crate. Values are always bound. The texts are constants, or are assembled once from constants.
 
 use std::sync::LazyLock;
 
@@ -25,53 +25,54 @@ pub(crate) const DETECT: &str = include_str!("../schema/detect.sql");
 pub(crate) const VERSION: &str = "SELECT value FROM adk_internal_metadata WHERE key = 'schema_version'";
 pub(crate) const CREATE_TABLES: &str = include_str!("../schema/create.sql");
 
-/// Appends after an event or the creation: without app and user keys in the delta, and with a merge of app or user state.
+/// Appends after an event or the creation. The first text is for a delta without app and user keys, the second one
+/// merges app or user state.
 pub(crate) const APPEND: [&str; 2] = appends!("../schema/append_behind_event.sql");
-/// The same after a claim.
+/// The same texts for an append after a claim.
 pub(crate) const APPEND_BEHIND_CLAIM: [&str; 2] = appends!("../schema/append_behind_claim.sql");
 pub(crate) const CLAIM: &str = include_str!("../schema/claim.sql");
 pub(crate) const FIND_STORED: &str = "SELECT event_data AS data, invocation_id, \"timestamp\" FROM events \
      WHERE app_name = $1 AND user_id = $2 AND session_id = $3 AND id = $4";
 pub(crate) const REPLACE_EVENT: &str = "UPDATE events SET event_data = $5::text::jsonb \
      WHERE app_name = $1 AND user_id = $2 AND session_id = $3 AND id = $4";
-/// Writes the other rows of the session in the transaction that replaces an event. The ages of rows are the order of appends,
-/// and now they are equal, so that readers load the session again (see `load_since.sql`).
+/// Rewrites the session's other rows in the transaction that replaces an event. The ages of rows show the order of
+/// appends. Now they are equal, so readers load the session again (see `load_since.sql`).
 pub(crate) const TOUCH_EVENTS: &str = "UPDATE events SET invocation_id = invocation_id \
      WHERE app_name = $1 AND user_id = $2 AND session_id = $3 AND id <> $4";
-/// Reads the states that the operations of an append are applied to.
+/// Reads the states to which the operations of an append are applied.
 pub(crate) const LOCK_STATES: &str = include_str!("../schema/lock_states.sql");
 pub(crate) const FIND_REVISION: &str = include_str!("../schema/find_revision.sql");
 /// Finds an event, as seen from a revision.
 pub(crate) const FIND_EVENT: &str =
     concat!(include_str!("../schema/load_anchor.sql"), include_str!("../schema/find_event.sql"));
 
-/// The revision right after an event.
+/// Selects the revision right after an event.
 pub(crate) const FIND_BEHIND: &str = include_str!("../schema/find_behind.sql");
 
 pub(crate) const CREATE_SESSION: &str = include_str!("../schema/create_session.sql");
 pub(crate) const ANYTHING: &str = "SELECT 1 FROM sessions LIMIT 1";
-/// As text, which can also be infinite.
+/// Selects the creation time as text, because it may be infinite.
 pub(crate) const FIND_CREATION: &str =
     "SELECT create_time::text AS create_time FROM sessions WHERE app_name = $1 AND user_id = $2 AND id = $3";
-/// The foreign key cascades to its events.
+/// Deletes a session. The foreign key also deletes its events.
 pub(crate) const DELETE_SESSION: &str =
     "DELETE FROM sessions WHERE app_name = $1 AND user_id = $2 AND id = $3 AND create_time::text = $4";
 
-/// The session without events.
+/// Loads the session without events.
 pub(crate) const LOAD_NONE: &str = include_str!("../schema/load_head.sql");
 pub(crate) const LOAD_ALL: &str =
     concat!(include_str!("../schema/load_head.sql"), include_str!("../schema/load_all.sql"));
 pub(crate) const LOAD_NEWEST: &str =
     concat!(include_str!("../schema/load_head.sql"), include_str!("../schema/load_newest.sql"));
 
-/// The events appended after a revision.
+/// Loads the events that were appended after a revision.
 pub(crate) const LOAD_SINCE: &str = concat!(
     include_str!("../schema/load_anchor.sql"),
     include_str!("../schema/load_head.sql"),
     include_str!("../schema/load_since.sql")
 );
 
-/// The sessions of an app: all, or without those that a program has noted as settled.
+/// Returns the text that lists the sessions of an app: all of them, or those that a program has not noted as settled.
 pub(crate) fn list_sessions(only_unsettled: bool) -> &'static str {
     static TEXTS: LazyLock<[String; 2]> = LazyLock::new(|| {
         let unsettled = format!("\n{}", include_str!("../schema/settled/unsettled.sql").trim_end());

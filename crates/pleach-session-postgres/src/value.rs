@@ -16,8 +16,8 @@ use crate::fault::Server;
 
 /// A part of a key in a condition.
 ///
-/// No text column holds U+0000, and the server refuses a text with it. Such a name is bound as NULL, which equals nothing, so
-/// the session is not found and there is no error.
+/// No text column can hold U+0000, and the server refuses a text that contains it. Such a name is bound as NULL, which
+/// equals nothing, so the session is not found and there is no error.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Name<'a>(pub(crate) &'a str);
 
@@ -36,7 +36,8 @@ impl Encode<'_, Postgres> for Name<'_> {
     }
 }
 
-/// The JSON text of an event, written right into the statement: an event may be large, and a text of its own would be another copy.
+/// The JSON text of an event, written directly into the statement. An event may be large, and a separate text would be
+/// another copy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EventText<'a>(pub(crate) &'a Event);
 
@@ -53,7 +54,7 @@ impl Encode<'_, Postgres> for EventText<'_> {
     }
 }
 
-/// A statement whose first three values are the key of a session.
+/// Creates a statement whose first three values are the key of a session.
 pub(crate) fn query<'q>(text: &'static str, key: &'q SessionKey) -> Query<'q, Postgres, PgArguments> {
     let names = [key.app_name.as_str(), key.user_id.as_str(), key.session_id.as_str()].map(Name);
     names.into_iter().fold(sqlx::query(text), Query::bind)
@@ -63,13 +64,15 @@ pub(crate) fn query<'q>(text: &'static str, key: &'q SessionKey) -> Query<'q, Po
 const TIMESTAMP: PgTypeInfo = PgTypeInfo::with_oid(Oid(1114));
 /// Postgres counts from 2000-01-01.
 const POSTGRES_EPOCH: i64 = 946_684_800_000_000;
-/// The earliest time of the type, in 4713 BC; earlier times compare as -infinity. The latest is beyond an `i64` of
-/// microseconds since 1970.
+/// The earliest time of the type, in 4713 BC; earlier times compare as -infinity. The latest time is beyond the
+/// microseconds since 1970 that fit into an `i64`.
 const EARLIEST: i64 = -211_813_488_000_000_000;
 
-/// A `timestamp` column: UTC, in microseconds since 1970. The ends of the integers encode infinity and -infinity.
+/// A `timestamp` column: UTC, in microseconds since 1970. The smallest and the largest integer encode -infinity and
+/// infinity.
 ///
-/// It stays an integer, because it is the fence: no calendar and no float between the column and the revision.
+/// The value stays an integer, because it is the fence: there is no calendar and no float between the column and the
+/// revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Time(pub(crate) i64);
 
@@ -99,7 +102,7 @@ impl Encode<'_, Postgres> for Time {
 impl Decode<'_, Postgres> for Time {
     fn decode(value: PgValueRef<'_>) -> Result<Self, BoxDynError> {
         let since_2000 = i64::from_be_bytes(value.as_bytes()?.try_into()?);
-        // The ends of the range encode infinity and -infinity.
+        // The smallest and the largest integer encode -infinity and infinity.
         if matches!(since_2000, i64::MIN | i64::MAX) {
             return Err("the time is infinite".into());
         }
@@ -111,19 +114,19 @@ impl Decode<'_, Postgres> for Time {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Seen {
     pub(crate) revision: Revision,
-    /// In seconds since the epoch.
+    /// The time in seconds since the epoch.
     pub(crate) update_time: f64,
 }
 
 impl Seen {
     pub(crate) fn new(time: Time, ties: i64) -> Self {
-        // A session with 2^32 events at one microsecond does not exist.
+        // There is no session with 2^32 events in one microsecond.
         let ties = u32::try_from(ties).unwrap_or(u32::MAX);
         Self { revision: Revision::new(time.0, ties), update_time: seconds(time.0) }
     }
 }
 
-/// The JSON text of a `jsonb` column; `None` when it is NULL.
+/// Returns the JSON text of a `jsonb` column; `None` if it is NULL.
 pub(crate) fn json<'r>(row: &'r PgRow, column: &str) -> sqlx::Result<Option<&'r str>> {
     let value = row.try_get_raw(column)?;
     if value.is_null() {
@@ -145,7 +148,7 @@ pub(crate) fn state(text: Option<&str>, place: std::fmt::Arguments<'_>, server: 
     text.map_or_else(|| Ok(StoredState::default()), read)
 }
 
-/// Makes a session of its head and the columns of its own state and those of its app and user.
+/// Creates a session from its head and the state columns of the session, its app and its user.
 pub(crate) fn session(head: SessionHead, states: [Option<&str>; 3], server: &Server) -> SessionResult<Session> {
     let (key, [own, app, user]) = (head.key(), states);
     let own = state(own, format_args!("the state of session {key}"), server)?;

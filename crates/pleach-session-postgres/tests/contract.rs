@@ -1,4 +1,5 @@
-//! The session contract on a Postgres database, and on one behind a pooler that lends its sessions for a transaction.
+//! The session contract on a Postgres database, and on one behind a pooler that lends its sessions for one transaction
+//! at a time.
 
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 

@@ -1,7 +1,8 @@
-//! The questions with a deadline that were asked lately, found without a table of ours: by the numbers of the rows of `events`.
+//! Recently asked questions with a deadline, found without a table of pleach's own: by the row numbers of `events`.
 //!
-//! While the last row that was looked at is there, every event that is appended gets a higher number: SQLite continues behind the
-//! highest one. Behind a row that was deleted, numbers may have been given again; then an earlier row counts.
+//! SQLite numbers a new row after the highest existing number. So while the last row of the previous scan exists, every
+//! event appended later has a higher number. If that row was deleted, SQLite may have reused its number; then the scan
+//! starts at an earlier known row.
 
 use pleach_core::{AppName, SessionKey};
 use pleach_session::{InboxItem, LogPlace, NewDeadlines, SessionResult};
@@ -13,30 +14,31 @@ use crate::column;
 use crate::document::event_of_row;
 use crate::writer::EventRow;
 
-/// How many rows are kept that were the last one at a look, for when sessions with later ones are deleted.
+/// The number of rows that are remembered from earlier scans, in case sessions with later rows are deleted.
 const KEPT: usize = 32;
 
-/// The rows that were the last ones at earlier looks, oldest first. An empty log has none.
+/// The last rows of earlier scans, oldest first. For an empty log there are none.
 #[derive(Clone, Default)]
-struct Looked {
+struct ScanPosition {
     rows: Vec<EventRow>,
-    /// Whether no row had been deleted or dropped: then everything is behind the beginning, too.
+    /// Whether the first scan found an empty log and no remembered row was dropped. If all remembered rows are gone,
+    /// the scan can then start at the beginning of the log.
     from_start: bool,
 }
 
 impl SqliteSessionService {
-    /// Returns the questions with a deadline that the app has asked behind a place, or the end of the log; `None` when the log there has
-    /// changed.
+    /// Returns the questions with a deadline that the app has asked since a place in the log, or without a place the
+    /// end of the log. Returns `None` if the log has changed at that place.
     pub(crate) async fn deadlines_since(
         &self,
         app_name: &AppName,
         since: Option<&LogPlace>,
     ) -> SessionResult<Option<NewDeadlines>> {
         let Some(since) = since else { return self.end_of_log().await.map(Some) };
-        let Some(mut looked) = since.get::<Looked>().cloned() else { return Ok(None) };
+        let Some(mut position) = since.get::<ScanPosition>().cloned() else { return Ok(None) };
         loop {
-            let last = looked.rows.last();
-            if last.is_none() && !looked.from_start {
+            let last = position.rows.last();
+            if last.is_none() && !position.from_start {
                 return Ok(None);
             }
             let found = sqlx::query(AssertSqlSafe(self.sql.inbox.deadlines.clone()))
@@ -49,7 +51,7 @@ impl SqliteSessionService {
             let rows = rows.map_err(|error| self.file.fault(error))?;
             let known = usize::from(last.is_some());
             if last.is_some() && rows.first() != last {
-                looked.rows.pop();
+                position.rows.pop();
                 continue;
             }
             let mut items = Vec::new();
@@ -57,13 +59,13 @@ impl SqliteSessionService {
                 items.extend(self.deadlines_of(row, &place.session(app_name))?);
             }
             if let Some(newest) = rows.last().filter(|newest| Some(*newest) != last).cloned() {
-                looked.rows.push(newest);
+                position.rows.push(newest);
             }
-            if looked.rows.len() > KEPT {
-                looked.rows.remove(0);
-                looked.from_start = false;
+            if position.rows.len() > KEPT {
+                position.rows.remove(0);
+                position.from_start = false;
             }
-            return Ok(Some(NewDeadlines { items, place: LogPlace::new(looked) }));
+            return Ok(Some(NewDeadlines { items, place: LogPlace::new(position) }));
         }
     }
 
@@ -72,11 +74,12 @@ impl SqliteSessionService {
         let newest = newest.and_then(|row| row.as_ref().map(EventRow::of).transpose());
         let newest = newest.map_err(|error| self.file.fault(error))?;
         let from_start = newest.is_none();
-        let looked = Looked { rows: newest.into_iter().collect(), from_start };
-        Ok(NewDeadlines { items: Vec::new(), place: LogPlace::new(looked) })
+        let position = ScanPosition { rows: newest.into_iter().collect(), from_start };
+        Ok(NewDeadlines { items: Vec::new(), place: LogPlace::new(position) })
     }
 
-    /// Returns what the event of a row asks. One that cannot be read asks nothing here: a listing of all questions reports it.
+    /// Returns the questions that the event of a row asks. An event that cannot be read is skipped here; a listing of
+    /// all questions reports it.
     fn deadlines_of(&self, row: &SqliteRow, session: &SessionKey) -> SessionResult<Vec<InboxItem>> {
         let document = column::text(row, "data").map_err(|error| self.file.fault(error))?;
         let Some(document) = document else { return Ok(Vec::new()) };
@@ -90,9 +93,9 @@ mod tests {
     use crate::{SqliteLayout, SqliteOptions, SqliteSessionService};
     use sqlx::{AssertSqlSafe, Row as _};
 
-    /// An index of the app has all its events: a look would grow with their number.
+    /// No index holds all events of the app, because a scan would then take longer the more there are.
     #[tokio::test]
-    async fn a_look_reads_the_rows_behind_its_place_only() {
+    async fn a_scan_reads_only_the_rows_after_its_place() {
         for layout in [SqliteLayout::Lite, SqliteLayout::V1] {
             let folder = tempfile::tempdir().expect("a folder");
             let options = SqliteOptions::new().with_layout(layout);

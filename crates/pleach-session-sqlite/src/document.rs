@@ -14,23 +14,23 @@ use crate::column;
 use crate::fault::File;
 use crate::layout::SqliteLayout;
 
-/// Separates the documents of one text; JSON text never contains it.
+/// The separator of the documents in one text; JSON text never contains it.
 // S47
 const SEPARATOR: char = '\u{1e}';
 
-/// Precedes the row number and the id of a document that is too long for the shared text (see `sql::DOCUMENT`). JSON text never
-/// contains it.
+/// The mark before the row number and the id of a document that is too long for the shared text (see `sql::DOCUMENT`).
+/// JSON text never contains it.
 const LEFT_OUT: char = '\u{1f}';
 
-/// An event whose document was left out.
+/// An event whose document was left out of the shared text.
 #[derive(Clone, Debug)]
 pub(crate) struct LeftOut {
-    /// The index of the event among those that were read.
+    /// The index of the event among the events that were read.
     pub(crate) index: usize,
     pub(crate) row: LongRow,
 }
 
-/// The row of a document that was left out. The id shows whether the number now belongs to another row.
+/// The row of a document that was left out. The id shows whether the row number now belongs to another event.
 #[derive(Clone, Debug)]
 pub(crate) struct LongRow {
     pub(crate) number: i64,
@@ -38,7 +38,7 @@ pub(crate) struct LongRow {
     pub(crate) id: String,
 }
 
-/// Up to 256 events: their documents in one text and, where columns overrule them, the columns.
+/// Up to 256 events: their documents in one text and, where columns take precedence, the columns.
 // S46
 pub(crate) struct Chunk<'r> {
     documents: &'r str,
@@ -52,7 +52,8 @@ impl<'r> Chunk<'r> {
         Ok(Self { documents: row.try_get("data")?, ids: row.try_get("ids")?, invocations: row.try_get("invocations")? })
     }
 
-    /// Returns the events. One whose document was left out has only the values of its columns, and is listed in `left_out`.
+    /// Returns the events. An event whose document was left out has only the values of its columns, and is listed in
+    /// `left_out`.
     pub(crate) fn events(
         &self,
         key: &SessionKey,
@@ -85,7 +86,7 @@ pub(crate) fn row_left_out(document: &str) -> Option<LongRow> {
     Some(LongRow { number: number.parse().ok()?, id: id.to_owned() })
 }
 
-/// Reads the document of an event that was left out; the ids of its columns are kept.
+/// Reads the document of an event that was left out; the ids from its columns are kept.
 pub(crate) fn complete(event: &Event, document: &str, key: &SessionKey, file: &File) -> SessionResult<Event> {
     let mut read = parse(document, &format_args!("an event of session {key}"), file)?;
     if !event.id().is_empty() {
@@ -94,7 +95,7 @@ pub(crate) fn complete(event: &Event, document: &str, key: &SessionKey, file: &F
     Ok(read)
 }
 
-/// Reads a document; an empty one means none, so that everything comes from the columns (case 74).
+/// Reads a document. For an empty document, all values come from the columns (case 74).
 fn parse(document: &str, place: &dyn fmt::Display, file: &File) -> SessionResult<Event> {
     if document.is_empty() {
         return Ok(Event::new());
@@ -111,13 +112,14 @@ fn overrule(event: &mut Event, id: &str, invocation: &str) {
     }
 }
 
-/// Completes a document without an id or a time, which only other programs write.
+/// Returns `true` if the document has no id or no time. Only other programs write such documents, and columns complete
+/// them.
 pub(crate) fn lacks_columns(event: &Event) -> bool {
     event.id().is_empty() || event.timestamp() == 0.0
 }
 
-/// Reads one event from its row. google-adk invents a random id and the current time for a document of the lite layout that
-/// lacks them, at each read; the columns give the same values every time.
+/// Reads an event from its row. If a document of the lite layout has no id or no time, google-adk invents a random id
+/// and the current time at each read; the columns provide the same values every time.
 pub(crate) fn event_of_row(
     row: &SqliteRow,
     document: &str,

@@ -1,4 +1,4 @@
-//! [`EventFilter`]: which events of a session to load, and the query for them.
+//! [`EventFilter`]: the events of a session to load, and the query for them.
 
 use pleach_core::{Revision, SessionKey, seconds};
 use pleach_session::GetSessionConfig;
@@ -20,7 +20,7 @@ pub(crate) enum EventFilter {
         after: Option<(f64, String)>,
         newest: Option<i64>,
     },
-    /// The events appended after the n-th event of a time.
+    /// The events that were appended after the n-th event of a time.
     Since {
         time: TimeColumn,
         ties: u32,
@@ -32,7 +32,7 @@ impl EventFilter {
         if config.num_recent_events == Some(0) {
             return Self::None;
         }
-        // Zero means no filter here, as in google-adk (S31), and so does NaN.
+        // As in google-adk, zero means that there is no filter (S31); NaN means the same.
         let after = config.after_timestamp.filter(|&after| after != 0.0 && !after.is_nan());
         Self::Events {
             after: after.map(|after| (layout.rounded(after), time::to_text(after))),
@@ -44,7 +44,7 @@ impl EventFilter {
         Self::Since { time: layout.column(seconds(revision.micros)), ties: revision.ties }
     }
 
-    /// Returns a query for the session in the first row, and its events in chunks after it.
+    /// Returns a query whose first row is the session, followed by its events in chunks.
     pub(crate) fn query<'q>(&'q self, sql: &'q Sql, key: &'q SessionKey) -> Query<'q> {
         match self {
             Self::None => bind_key(sqlx::query(AssertSqlSafe(sql.load_head.clone())), key),
@@ -52,7 +52,7 @@ impl EventFilter {
         }
     }
 
-    /// The same with a row for each event.
+    /// Returns the same query with one row for each event.
     pub(crate) fn query_rows<'q>(&'q self, sql: &'q Sql, key: &'q SessionKey) -> Query<'q> {
         self.bind(&sql.load_rows, key)
     }

@@ -22,7 +22,7 @@ impl File {
         self.shared_fault(&Arc::new(error))
     }
 
-    /// Makes the same error for several callers.
+    /// Creates the same error for several callers.
     pub(crate) fn shared_fault(&self, error: &Arc<sqlx::Error>) -> SessionError {
         let what = self.to_string();
         let source: BoxError = Box::new(Arc::clone(error));
@@ -34,7 +34,7 @@ impl File {
         }
     }
 
-    /// Makes a copy of the error of opening the file, for further callers.
+    /// Copies the error of opening the file, for further callers.
     pub(crate) fn retold(&self, error: &SessionError) -> SessionError {
         let mut text = error.to_string();
         let mut source = std::error::Error::source(error);
@@ -45,7 +45,7 @@ impl File {
         SessionError::Unavailable { what: self.to_string(), source: text.into() }
     }
 
-    /// Makes the error for a stored value that cannot be read; `place` is its row and column.
+    /// Creates the error for a stored value that cannot be read; `place` is its row and column.
     pub(crate) fn corrupt(&self, place: impl fmt::Display, source: impl Into<BoxError>) -> SessionError {
         SessionError::Corrupt { what: format!("{place} in {self}"), source: without_data(source) }
     }
@@ -58,7 +58,7 @@ impl File {
         SessionError::ReadOnly { what: self.to_string() }
     }
 
-    /// Makes the error of a service that was closed, or whose writer has ended.
+    /// Creates the error of a service that was closed, or whose writer has ended.
     pub(crate) fn closed(&self) -> SessionError {
         let source = BoxError::from("the session service is closed");
         SessionError::Unavailable { what: self.to_string(), source }
@@ -71,20 +71,20 @@ impl fmt::Display for File {
     }
 }
 
-/// What a failed statement means for the file, and for repeating the work.
+/// The meaning of a failed statement for the file, and for repeating the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// Another connection holds the lock; nothing was written.
     Busy,
     /// A row with this key exists.
     Duplicate,
-    /// The file is not a database, or a damaged one.
+    /// The file is not a database, or it is damaged.
     Damaged,
-    /// A value has not the type of its column; the fault of one row.
+    /// A value does not have the type of its column; only its row is affected.
     Unreadable,
     /// The file cannot be reached or written; the connection must be replaced.
     Unavailable,
-    /// The fault of this statement.
+    /// The failure concerns only this statement.
     Other,
 }
 
@@ -113,18 +113,19 @@ impl Fault {
         }
     }
 
-    /// Returns whether the file cannot be written by any statement.
+    /// Returns `true` if no statement can write to the file.
     pub(crate) fn is_read_only(error: &sqlx::Error) -> bool {
         let code = error.as_database_error().and_then(|error| error.code());
         code.and_then(|code| code.parse::<i32>().ok()).is_some_and(|code| code & 0xff == 8)
     }
 
-    /// Returns whether every statement of the transaction would fail the same way, so that repeating them one by one is useless.
+    /// Returns `true` if every statement of the transaction would fail in the same way, so that repeating them one by
+    /// one is useless.
     pub(crate) fn is_shared(self) -> bool {
         self == Self::Busy || self.is_fatal()
     }
 
-    /// Returns whether the connection itself must be replaced.
+    /// Returns `true` if the connection itself must be replaced.
     pub(crate) fn is_fatal(self) -> bool {
         matches!(self, Self::Damaged | Self::Unavailable)
     }

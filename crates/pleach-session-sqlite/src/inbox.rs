@@ -1,8 +1,9 @@
-//! The inbox: open questions from a projection that is brought up to date before it is read.
+//! The inbox: open questions, read from a projection that is brought up to date first.
 //!
-//! Appends know nothing of it. A listing searches the part of the log that no listing has searched yet for events that may
-//! concern questions, from any writer. Sessions whose number of such events is not the projected one are projected
-//! again, from these events alone. Everything is read beside the writer, which stores it in small portions.
+//! Appends do not update it. A listing searches the part of the log that no listing has searched yet for events that
+//! may concern questions, from any writer. If a session's number of such events differs from the number in the
+//! projection, the session is projected again, from these events alone. Everything is read in parallel with the writer,
+//! which stores the results in small portions.
 
 use std::sync::atomic::Ordering;
 
@@ -22,9 +23,10 @@ use crate::document::event_of_row;
 use crate::inbox_sql::{OBJECTS, is_missing};
 use crate::writer::{EventRow, InboxWrite, Message};
 
-/// How many events are searched at once.
+/// The number of events that are searched at once.
 const SEARCHED: i64 = 32_768;
-/// How many of those that were found are stored at once, so that no append waits longer than behind others.
+/// The number of found events that are stored in one transaction: few enough that appends wait no longer than for each
+/// other.
 const FOUND: usize = 1024;
 
 impl Projection for SqliteSessionService {
@@ -77,7 +79,7 @@ impl Projection for SqliteSessionService {
             let Some(behind) = sessions.get(slot) else { continue };
             let created: String = row.try_get("created").map_err(fault)?;
             let key = SessionKey::new(&request.app_name, behind.user.as_str(), behind.session.as_str());
-            // The row that is found again by its column.
+            // The column by which the row can be found again.
             let id: &str = row.try_get("ids").map_err(fault)?;
             let event = of_its_session(self.event(&row, &key))?.map(|mut event| {
                 event.set_id(id);
@@ -101,7 +103,7 @@ impl Projection for SqliteSessionService {
             (Some(_), Some(_)) => &inbox.of_both,
         };
         let after = request.after.as_ref();
-        // One more row than wanted shows that there is a next page.
+        // One more row than requested shows whether there is a next page.
         let limit = request.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1));
         let rows = sqlx::query(AssertSqlSafe(text.clone()))
             .bind(request.app_name.as_str())
@@ -136,7 +138,7 @@ impl Projection for SqliteSessionService {
 }
 
 impl SqliteSessionService {
-    /// Searches what was appended since the log was searched last.
+    /// Searches the events that were appended since the last search of the log.
     async fn search(&self) -> ProjectionResult<()> {
         loop {
             let found = sqlx::query(AssertSqlSafe(self.sql.inbox.find.clone()))
@@ -152,7 +154,8 @@ impl SqliteSessionService {
         }
     }
 
-    /// Searches the rows behind `searched`, up to `next`. While a portion of what was found is stored, the next one is read.
+    /// Searches the rows after `searched`, up to `next`. While a portion of the found events is stored, the next one is
+    /// read.
     async fn search_rows(&self, searched: i64, next: i64) -> ProjectionResult<()> {
         let mut rows =
             sqlx::query(AssertSqlSafe(self.sql.inbox.search.clone())).bind(searched).bind(next).fetch(&self.readers);
@@ -171,7 +174,7 @@ impl SqliteSessionService {
         }
     }
 
-    /// Reads up to [`FOUND`] events, fewer at the end.
+    /// Reads up to [`FOUND`] events, or fewer at the end.
     async fn read_found(
         &self,
         rows: &mut (impl Stream<Item = sqlx::Result<SqliteRow>> + Unpin),
@@ -205,16 +208,16 @@ impl SqliteSessionService {
     }
 }
 
-/// A portion of the events that were found.
+/// A portion of the found events.
 #[derive(Default)]
 struct Found {
     events: Vec<EventRow>,
-    /// The event of the last row to search. Without it, because it was deleted meanwhile, the number of the row is not the end
-    /// of anything.
+    /// The event of the last row to search. If it is missing because it was deleted meanwhile, the end of the search
+    /// cannot be recorded.
     last: Option<EventRow>,
 }
 
-/// Separates faults of the storage from those of what it has of one session.
+/// Separates failures of the storage from damaged data of a single session.
 fn of_its_session<T>(read: SessionResult<T>) -> ProjectionResult<SessionResult<T>> {
     match read {
         Err(error) if !error.is_of_one_session() => Err(error.into()),

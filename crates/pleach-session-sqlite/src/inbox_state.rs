@@ -1,12 +1,12 @@
-//! [`InboxState`]: what a service remembers of its inbox.
+//! [`InboxState`]: the part of a service that concerns its inbox.
 
 use std::sync::atomic::AtomicBool;
 
-/// What a service remembers of its inbox.
+/// The part of a service that concerns its inbox.
 #[derive(Debug, Default)]
 pub(crate) struct InboxState {
-    /// The tables exist.
+    /// Whether the tables exist.
     pub(crate) is_made: AtomicBool,
-    /// A warning was logged that the inbox is not kept.
+    /// Whether a warning was logged that the inbox is not kept.
     pub(crate) has_warned: AtomicBool,
 }

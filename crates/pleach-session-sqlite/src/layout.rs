@@ -1,4 +1,4 @@
-//! The two layouts that google-adk uses in SQLite files, and their differences once a file is open.
+//! The two layouts that google-adk uses in SQLite files, and how they differ once a file is open.
 
 use pleach_core::{SessionKey, micros, seconds};
 use pleach_session::{SessionError, SessionResult, prepare};
@@ -9,24 +9,24 @@ use sqlx::sqlite::{Sqlite, SqliteArgumentsBuffer, SqliteTypeInfo};
 
 use crate::time;
 
-/// Microseconds of times below this, in seconds, fit a revision.
+/// Below this time, in seconds, the microseconds of a time fit into a revision.
 const DISTINCT: f64 = 9e12;
 
-/// Which of google-adk's two layouts a file has. Their tables have the same names and are not interchangeable.
+/// The layout of a file: one of google-adk's two. Their tables have the same names and are not interchangeable.
 // S65
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SqliteLayout {
-    /// That of google-adk's `SqliteSessionService`, which `adk web` uses: times are numbers of seconds, ids lose the
-    /// surrounding blanks. Its `DatabaseSessionService` can read it.
+    /// The layout of google-adk's `SqliteSessionService`, which `adk web` uses. Times are numbers of seconds, and ids
+    /// lose surrounding blanks. google-adk's `DatabaseSessionService` can read it.
     #[default]
     Lite,
-    /// That of google-adk's `DatabaseSessionService`, as in every other database: times are texts in whole microseconds
-    /// of the years 1 to 9999, ids are not trimmed.
+    /// The layout of google-adk's `DatabaseSessionService`, as in every other database. Times are texts in whole
+    /// microseconds of the years 1 to 9999, and ids are not trimmed.
     V1,
 }
 
 impl SqliteLayout {
-    /// Returns the name for logs and errors.
+    /// Returns the layout's name for logs and errors.
     pub fn name(self) -> &'static str {
         match self {
             Self::Lite => "lite",
@@ -34,13 +34,13 @@ impl SqliteLayout {
         }
     }
 
-    /// Returns a time in seconds as a column stores it; refuses one that a column cannot hold.
+    /// Returns a time in seconds, as a column stores it. Refuses a time that a column cannot hold.
     // S49
     pub(crate) fn time(self, key: &SessionKey, field: &str, time: f64) -> SessionResult<f64> {
         match self {
             Self::Lite if time.abs() < DISTINCT => Ok(time),
             Self::Lite => {
-                let reason = "the time is more than 280,000 years away: revisions could not tell such times apart";
+                let reason = "the time is more than 280,000 years away: revisions cannot distinguish such times";
                 Err(SessionError::Unstorable { key: key.clone(), field: field.to_owned(), reason })
             }
             Self::V1 => prepare::calendar_time(key, field, time).map(seconds),
@@ -63,7 +63,7 @@ impl SqliteLayout {
         }
     }
 
-    /// Returns the column that orders events of one time.
+    /// Returns the column that orders events with the same time.
     // S48
     pub(crate) fn tie(self) -> &'static str {
         match self {
@@ -72,7 +72,7 @@ impl SqliteLayout {
         }
     }
 
-    /// Returns the trimmed id, if the layout trims ids and this one has blanks.
+    /// Returns the trimmed id if the layout trims ids and this id has surrounding blanks.
     // S30
     pub(crate) fn trimmed(self, key: &SessionKey) -> Option<SessionKey> {
         match self {

@@ -1,7 +1,7 @@
 //! Sessions in an SQLite file, in either of the two layouts that google-adk's services read and write.
 //!
-//! One thread owns the writing connection and commits the appends of all callers in groups; loads run on a few
-//! other connections. Merges work on JSON text, so that keys that a delta does not name keep their exact bytes.
+//! One thread owns the writing connection and commits the appends of all callers in groups; loads run on a few other
+//! connections. Merges work on JSON text, so keys that a delta does not name keep their exact bytes.
 
 mod column;
 mod deadlines;

@@ -1,4 +1,4 @@
-//! Listings and the small reads.
+//! Listings and the small read operations.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,15 +12,16 @@ use sqlx::{AssertSqlSafe, Row as _};
 use crate::column;
 use crate::fault::File;
 use crate::inbox_sql::is_missing;
-use crate::listing_sql::{PlaceColumns, Which};
+use crate::listing_sql::{ListingFilter, PlaceColumns};
 use crate::load::{Reader, state};
 use crate::sql::{self, Sql};
 use crate::writer::Renewed;
 
-/// The place of a session in a listing, and the number of its row.
+/// The position of a session in a listing, and its row number.
 type Place = (ListCursor, i64);
 
-/// The sessions of an app without events: the places of the page, and then what is in their rows.
+/// Returns the sessions of an app without events. The positions of the page are read first, then the rows of its
+/// sessions.
 // S32
 pub(crate) async fn sessions(reader: Reader<'_>, request: &ListSessions) -> SessionResult<ListSessionsResponse> {
     let Reader { pool, file, sql } = reader;
@@ -41,10 +42,10 @@ pub(crate) async fn sessions(reader: Reader<'_>, request: &ListSessions) -> Sess
     Ok(response)
 }
 
-/// Returns the places of at least one session more than the page has, and of all sessions with odd times.
+/// Returns the positions of at least one session more than the page has, and of all sessions with odd times.
 async fn places(reader: Reader<'_>, request: &ListSessions) -> SessionResult<Vec<Place>> {
     let rows = match place_rows(reader, request, request.unsettled_for.as_deref()).await {
-        // Nothing was noted in this file yet.
+        // Nothing has been noted in this file yet.
         Err(error) if request.unsettled_for.is_some() && is_missing(&error) => place_rows(reader, request, None).await,
         rows => rows,
     };
@@ -57,12 +58,12 @@ async fn place_rows(reader: Reader<'_>, request: &ListSessions, program: Option<
     let app = request.app_name.as_str();
     let user = request.user_id.as_ref().map(UserId::as_str);
     let after = PlaceColumns::of(request.after.as_ref(), sql.layout());
-    let which = Which { of_user: user.is_some(), unsettled: program.is_some() };
-    // Without a limit SQLite takes -1.
+    let filter = ListingFilter { of_user: user.is_some(), unsettled: program.is_some() };
+    // In SQLite, -1 means that there is no limit.
     let limit = request.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1));
-    let page = sqlx::query(AssertSqlSafe(sql.listing.page(which))).bind(app).bind(user);
+    let page = sqlx::query(AssertSqlSafe(sql.listing.page(filter))).bind(app).bind(user);
     let mut page = page.bind(after.time).bind(after.user).bind(after.session).bind(limit);
-    let mut odd = sqlx::query(AssertSqlSafe(sql.listing.odd(which))).bind(app).bind(user);
+    let mut odd = sqlx::query(AssertSqlSafe(sql.listing.odd(filter))).bind(app).bind(user);
     if let Some(program) = program {
         (page, odd) = (page.bind(program), odd.bind(program));
     }
@@ -74,16 +75,16 @@ async fn place_rows(reader: Reader<'_>, request: &ListSessions, program: Option<
 fn place(row: &SqliteRow, sql: &Sql) -> sqlx::Result<Place> {
     let (user_id, id): (String, String) = (row.try_get("user_id")?, row.try_get("id")?);
     let update_time = column::time(row, "update_time")?.map_or(NO_TIME, |time| sql.layout().rounded(time));
-    // One zero: for SQLite they are equal.
+    // Adding 0.0 turns -0 into 0, because they are equal in SQLite.
     let place = ListCursor { update_time: update_time + 0.0, user_id: user_id.into(), session_id: id.into() };
     Ok((place, row.try_get("place")?))
 }
 
-/// The place of sessions whose times cannot be read.
+/// The position of sessions whose times cannot be read.
 const NO_TIME: f64 = 0.0;
 
 /// A listed session.
-struct Own<'r> {
+struct ListedRow<'r> {
     user: String,
     id: String,
     state: Option<std::borrow::Cow<'r, str>>,
@@ -91,16 +92,16 @@ struct Own<'r> {
     seen: Option<Renewed>,
 }
 
-impl Own<'_> {
+impl ListedRow<'_> {
     fn is_of(&self, key: &SessionKey) -> bool {
         key.user_id.as_str() == self.user && key.session_id.as_str() == self.id
     }
 }
 
-/// The states a listing merges.
+/// The states that a listing merges.
 struct States<'r> {
-    /// By the numbers of the rows. Each is read when its session is made.
-    own: HashMap<i64, Own<'r>>,
+    /// The sessions by row number. A state is read when its session is created.
+    own: HashMap<i64, ListedRow<'r>>,
     app: SharedState,
     users: HashMap<String, SharedState>,
 }
@@ -114,7 +115,7 @@ impl<'r> States<'r> {
             let text = column::text(row, "state")?;
             match (kind, user) {
                 (0, Some(user)) => {
-                    let own = Own { user, id: row.try_get("id")?, state: text, seen: seen(row, sql)? };
+                    let own = ListedRow { user, id: row.try_get("id")?, state: text, seen: seen(row, sql)? };
                     states.own.insert(row.try_get("place")?, own);
                 }
                 (_, None) => states.app = shared(text.as_deref(), format_args!("the state of app {app}"), file),
@@ -127,12 +128,13 @@ impl<'r> States<'r> {
         Ok(states)
     }
 
-    fn list(&self, own: &Own<'_>, key: SessionKey, file: &File, response: &mut ListSessionsResponse) {
+    fn list(&self, own: &ListedRow<'_>, key: SessionKey, file: &File, response: &mut ListSessionsResponse) {
         let none = Ok(StoredState::default());
         let user = self.users.get(key.user_id.as_str()).unwrap_or(&none);
-        let no_time = || file.corrupt(format_args!("the update time of session {key}"), "it is no time");
+        let no_time = || file.corrupt(format_args!("the update time of session {key}"), "it is not a time");
         let head = own.seen.map(|seen| SessionHead::new(key.clone(), seen.revision, seen.update_time));
-        let (head, time_if_unreadable) = (head.ok_or_else(no_time), NO_TIME);
+        let head = head.ok_or_else(no_time);
+        let time_if_unreadable = NO_TIME;
         let state = state(own.state.as_deref(), format_args!("the state of session {key}"), file);
         Listed { key, head, time_if_unreadable, state }.add_to(response, &self.app, user);
     }
@@ -168,7 +170,7 @@ pub(crate) async fn find(reader: Reader<'_>, app: &AppName, id: &SessionId) -> S
     rows.iter().map(key).collect()
 }
 
-/// Returns the user's state, without prefixes.
+/// Returns the user's state, without key prefixes.
 pub(crate) async fn user_state(reader: Reader<'_>, app: &AppName, user: &UserId) -> SessionResult<Map> {
     let row = sqlx::query(sql::USER_STATE).bind(app.as_str()).bind(user.as_str());
     let row = row.fetch_optional(reader.pool).await.map_err(|error| reader.file.fault(error))?;
@@ -176,7 +178,7 @@ pub(crate) async fn user_state(reader: Reader<'_>, app: &AppName, user: &UserId)
     Ok(readable(state, Scope::User, app, user))
 }
 
-/// Returns the app's state, without prefixes.
+/// Returns the app's state, without key prefixes.
 pub(crate) async fn app_state(reader: Reader<'_>, app: &AppName) -> SessionResult<Map> {
     let row = sqlx::query(sql::APP_STATE).bind(app.as_str());
     let row = row.fetch_optional(reader.pool).await.map_err(|error| reader.file.fault(error))?;

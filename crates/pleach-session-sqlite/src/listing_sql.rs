@@ -1,8 +1,8 @@
-//! The SQL texts of listings, and the indexes that they read a page by.
+//! The SQL texts of listings, and the indexes from which they read a page.
 //!
-//! Times of one kind are in order in an index. A file may have others: numbers in the v1 layout and texts in the lite one, which google-adk's
-//! other service has written, and what is no time at all. Sessions with these are in an index of their own, which is read whole for each
-//! page and is empty in most files.
+//! In an index, times of one kind are in order. But a file may have other times: numbers in the v1 layout and texts in
+//! the lite layout, which google-adk's other service wrote, and values that are not times at all. An index of its own
+//! holds the sessions with such times. It is read whole for each page, and is empty in most files.
 // S32, S65
 
 use std::sync::Arc;
@@ -14,9 +14,10 @@ use crate::layout::{SqliteLayout, TimeColumn};
 use crate::session_time::SessionTime;
 use crate::time;
 
-/// Whether a time is written as the layout writes it, so that the order of the column is that of the times. Each such time can be read.
+/// Returns the condition that a time is written as the layout writes it, so that the order of the column is the order
+/// of the times. Every such time can be read.
 ///
-/// A text has six digits behind the second and is a day of the calendar; February 29 is left to the other index.
+/// A text must have six digits after the second and be a day of the calendar. February 29 is left to the other index.
 fn own_kind(layout: SqliteLayout) -> &'static str {
     match layout {
         SqliteLayout::Lite => "typeof(update_time) IN ('real', 'integer')",
@@ -34,18 +35,18 @@ fn own_kind(layout: SqliteLayout) -> &'static str {
 /// The texts that depend on the layout.
 #[derive(Debug)]
 pub(crate) struct Listing {
-    /// The texts that make the indexes, as SQLite keeps them.
+    /// The texts that create the indexes, as SQLite stores them.
     pub(crate) indexes: [Arc<str>; 4],
     page: [[Arc<str>; 2]; 2],
     odd: [[Arc<str>; 2]; 2],
 }
 
-/// Which sessions of an app are listed.
+/// The sessions of an app to list.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Which {
-    /// Those of a user, and not all.
+pub(crate) struct ListingFilter {
+    /// Only the sessions of one user.
     pub(crate) of_user: bool,
-    /// Those that a program has not noted as settled, and not all.
+    /// Only the sessions that a program has not noted as settled.
     pub(crate) unsettled: bool,
 }
 
@@ -57,7 +58,7 @@ impl Listing {
     pub(crate) fn of(layout: SqliteLayout) -> Self {
         let own = own_kind(layout);
         let unsettled = include_str!("../schema/settled/unsettled.sql").replace("{ties}", &layout.ties(OF_ROW));
-        // Every number is used in every text: see the head of `sql`.
+        // Every parameter number is used in every text: see the top of `sql`.
         let texts = |text: &str, of_user: &str, program: &str| {
             let unsettled = unsettled.trim_end().replace("{program}", program);
             ["?2 IS NULL", of_user].map(|user| {
@@ -73,23 +74,23 @@ impl Listing {
                 format!("CREATE INDEX pleach_sessions_1_odd ON sessions (app_name, user_id, id, update_time) WHERE NOT ({own})").into(),
             ],
             page: texts(include_str!("../schema/list_page.sql"), "user_id = ?2", "?7"),
-            // The `+` keeps SQLite from an index that has all sessions of the user.
+            // The `+` keeps SQLite from using an index that has all sessions of the user.
             odd: texts(include_str!("../schema/list_odd.sql"), "+user_id = ?2", "?3"),
         }
     }
 
-    /// Sessions with times of the layout's own kind.
-    pub(crate) fn page(&self, which: Which) -> Arc<str> {
-        Arc::clone(&self.page[usize::from(which.of_user)][usize::from(which.unsettled)])
+    /// Returns the text for sessions with times of the layout's own kind.
+    pub(crate) fn page(&self, filter: ListingFilter) -> Arc<str> {
+        Arc::clone(&self.page[usize::from(filter.of_user)][usize::from(filter.unsettled)])
     }
 
-    /// Sessions with other times.
-    pub(crate) fn odd(&self, which: Which) -> Arc<str> {
-        Arc::clone(&self.odd[usize::from(which.of_user)][usize::from(which.unsettled)])
+    /// Returns the text for sessions with other times.
+    pub(crate) fn odd(&self, filter: ListingFilter) -> Arc<str> {
+        Arc::clone(&self.odd[usize::from(filter.of_user)][usize::from(filter.unsettled)])
     }
 }
 
-/// The place behind which a page begins, as it is compared with columns.
+/// The position after which a page begins, as compared with columns.
 pub(crate) struct PlaceColumns<'a> {
     pub(crate) time: TimeColumn,
     pub(crate) user: &'a str,
@@ -99,7 +100,7 @@ pub(crate) struct PlaceColumns<'a> {
 impl<'a> PlaceColumns<'a> {
     pub(crate) fn of(after: Option<&'a ListCursor>, layout: SqliteLayout) -> Self {
         let Some(after) = after else { return Self::before(layout.before_all()) };
-        // NaN is put at an end, like `ListCursor::order` does.
+        // NaN is put at an end, as in `ListCursor::order`.
         let at = after.update_time;
         let at = if at.is_nan() { f64::INFINITY.copysign(at) } else { at };
         let (user, session) = (after.user_id.as_str(), after.session_id.as_str());
@@ -107,7 +108,7 @@ impl<'a> PlaceColumns<'a> {
             SqliteLayout::Lite => Self { time: TimeColumn::Number(at), user, session },
             SqliteLayout::V1 if at == f64::NEG_INFINITY => Self::before(layout.before_all()),
             SqliteLayout::V1 if seconds(micros(at)) == at => Self { time: layout.column(at), user, session },
-            // Between two microseconds: behind all texts of the earlier one.
+            // Between two microseconds: after all texts of the earlier one.
             SqliteLayout::V1 => Self::before(TimeColumn::Text(time::to_text((at * 1e6).floor() / 1e6) + "~")),
         }
     }
@@ -147,18 +148,18 @@ mod tests {
             let options = SqliteOptions::new().with_layout(layout);
             let service = SqliteSessionService::open_with(folder.path().join("s.db"), options).await.expect("a file");
             for (of_user, index) in [(false, "by_time"), (true, "of_user")] {
-                let which = Which { of_user, unsettled: false };
-                let page = plan(&service, &service.sql.listing.page(which)).await;
+                let filter = ListingFilter { of_user, unsettled: false };
+                let page = plan(&service, &service.sql.listing.page(filter)).await;
                 assert_eq!(page.len(), 1, "{layout:?}: {page:?}");
                 check_page(&page, index);
-                let odd = plan(&service, &service.sql.listing.odd(which)).await;
+                let odd = plan(&service, &service.sql.listing.odd(filter)).await;
                 assert_eq!(odd.len(), 1, "{odd:?}");
                 assert!(odd[0].contains("INDEX pleach_sessions_1_odd"), "{layout:?}: {odd:?}");
             }
             let found = plan(&service, crate::sql::FIND_SESSIONS).await;
             assert_eq!(found, ["SEARCH sessions USING COVERING INDEX pleach_sessions_1_by_id (app_name=? AND id=?)"]);
             let states = plan(&service, &service.sql.list_states).await.join("\n");
-            // Only the array of rows, and the users that are found in it.
+            // Only the array of rows is scanned, and the users that are found in it.
             let is_of_page = |step: &&str| step.contains("VIRTUAL TABLE") || *step == "SCAN page";
             let scanned: Vec<&str> = states.lines().filter(|step| step.contains("SCAN") && !is_of_page(step)).collect();
             assert!(scanned.is_empty(), "{scanned:?} in {states}");
@@ -172,17 +173,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_page_without_settled_sessions_looks_each_note_up_by_its_key() {
+    async fn a_page_without_settled_sessions_finds_each_note_by_its_key() {
         for layout in [SqliteLayout::Lite, SqliteLayout::V1] {
             let folder = tempfile::tempdir().expect("a folder");
             let options = SqliteOptions::new().with_layout(layout);
             let service = SqliteSessionService::open_with(folder.path().join("s.db"), options).await.expect("a file");
             service.note_settled("v1", &[]).await.expect("a table");
             for (of_user, index) in [(false, "by_time"), (true, "of_user")] {
-                let which = Which { of_user, unsettled: true };
-                let page = plan(&service, &service.sql.listing.page(which)).await;
+                let filter = ListingFilter { of_user, unsettled: true };
+                let page = plan(&service, &service.sql.listing.page(filter)).await;
                 check_page(&page, index);
-                let odd = plan(&service, &service.sql.listing.odd(which)).await;
+                let odd = plan(&service, &service.sql.listing.odd(filter)).await;
                 assert!(odd[0].contains("INDEX pleach_sessions_1_odd"), "{layout:?}: {odd:?}");
                 for steps in [&page, &odd] {
                     let note = steps.iter().find(|step| step.contains(" n USING")).expect("a look at notes");

@@ -1,8 +1,9 @@
-//! Loading one session: head, state and events in one statement, which is one snapshot and one trip.
+//! Loading one session: head, state and events in one statement, so from one snapshot and with one round trip.
 //!
-//! Events arrive as texts of up to 256 documents, so that SQLite's thread reads while this side parses. Long documents are left
-//! out of those texts and read one by one, so that no text exceeds SQLite's limit. A stored document never changes, so later
-//! reads belong to the snapshot of the first statement, unless the session was deleted in between.
+//! Events arrive as texts of up to 256 documents, so that SQLite's thread reads while this thread parses. Long
+//! documents are left out of those texts and read one by one, so that no text exceeds SQLite's limit. A stored document
+//! never changes, so later reads belong to the snapshot of the first statement, unless the session was deleted in
+//! between.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use crate::layout::SqliteLayout;
 use crate::sql::{LONG_DOCUMENT, Sql};
 use crate::writer::Renewed;
 
-/// What loads need of a service.
+/// The parts of a service that loads need.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'s> {
     pub(crate) pool: &'s SqlitePool,
@@ -46,7 +47,7 @@ pub(crate) async fn session(
     Ok(loaded.map(|loaded| loaded.session))
 }
 
-/// Loads the events appended after a head. A small query comes first, because most sessions have not changed.
+/// Loads the events that were appended after a head. A small query comes first, because most sessions have not changed.
 pub(crate) async fn since(reader: Reader<'_>, head: &SessionHead) -> SessionResult<Option<Since>> {
     let Some(now) = load(reader, head.key(), &EventFilter::None).await? else {
         return Ok(None);
@@ -78,20 +79,22 @@ pub(crate) async fn head_behind(
     Ok(Some(SessionHead::new(key.clone(), seen.revision, seen.update_time)))
 }
 
-/// Compares the session's revision with that of a head.
+/// Compares the session's revision with the revision of a head.
 pub(crate) async fn check_head(reader: Reader<'_>, head: &SessionHead) -> SessionResult<()> {
-    let (key, ours) = (head.key(), head.revision());
+    let key = head.key();
+    let ours = head.revision();
     let fault = |error| reader.file.fault(error);
     let query = bind_key(sqlx::query(AssertSqlSafe(reader.sql.revision.clone())), key);
     let rows = query.fetch_all(reader.pool).await.map_err(fault)?;
     let Some(row) = rows.first() else { return Err(SessionError::NotFound(key.clone())) };
-    let (time, ties) = (column::time(row, "update_time").map_err(fault)?, column::count(row, "ties").map_err(fault)?);
+    let time = column::time(row, "update_time").map_err(fault)?;
+    let ties = column::count(row, "ties").map_err(fault)?;
     let stored =
         time.map_or_else(Revision::default, |time| Renewed::new(reader.sql.layout().rounded(time), ties).revision);
     if stored == ours { Ok(()) } else { Err(SessionError::Stale { key: key.clone(), stored, ours }) }
 }
 
-/// How often a session is read again because it was deleted and created again in between.
+/// The number of times that a session is read again because it was deleted and created again in between.
 const TRIES: usize = 4;
 
 async fn load(reader: Reader<'_>, key: &SessionKey, wanted: &EventFilter) -> SessionResult<Option<Loaded>> {
@@ -103,7 +106,7 @@ async fn load(reader: Reader<'_>, key: &SessionKey, wanted: &EventFilter) -> Ses
         }
     }
     let what = format!("session {key} in {}", reader.file);
-    Err(SessionError::Locked { what, source: "it is deleted and made again while it is read".into() })
+    Err(SessionError::Locked { what, source: "it is deleted and created again while it is read".into() })
 }
 
 /// The result of reading a session.
@@ -120,7 +123,7 @@ async fn read(
     wanted: &EventFilter,
 ) -> SessionResult<Read> {
     match read_together(reader, connection, key, wanted).await {
-        // Row by row, so that the error names the event.
+        // Load row by row, so that the error names the event.
         Err(SessionError::Corrupt { .. }) => load_rows(reader, connection, key, wanted).await,
         read => read,
     }
@@ -147,7 +150,7 @@ async fn read_together(
     Ok(Read::Done(Some(loaded)))
 }
 
-/// Reads head and events; documents that were left out are listed by the index of their events.
+/// Reads head and events. Documents that were left out are listed by the index of their events.
 async fn read_chunks(
     reader: Reader<'_>,
     connection: &mut SqliteConnection,
@@ -161,7 +164,7 @@ async fn read_chunks(
     let Some(head) = rows.try_next().await.map_err(fault)? else {
         return Ok(None);
     };
-    // Events whose session row is missing are not a session (case 102).
+    // If events have no session row, there is no session (case 102).
     if head.try_get::<i64, _>("chunk").map_err(fault)? >= 0 {
         return Ok(None);
     }
@@ -182,7 +185,7 @@ async fn read_chunks(
     Ok(Some(loaded))
 }
 
-/// Loads everything again with a row for each event, for documents without an id or a time.
+/// Loads everything again with one row for each event, for documents without an id or a time.
 async fn load_rows(
     reader: Reader<'_>,
     connection: &mut SqliteConnection,
@@ -192,7 +195,7 @@ async fn load_rows(
     let Reader { file, sql, .. } = reader;
     let fault = |error| file.fault(error);
     let mut rows = wanted.query_rows(sql, key).fetch_all(&mut *connection).await.map_err(fault)?;
-    // Every row has a number; that of the head is -1.
+    // Every row has a number; the head's is -1.
     let number = |row: &SqliteRow| row.try_get::<i64, _>("chunk").unwrap_or(i64::MAX);
     rows.sort_by_key(number);
     let [head, events @ ..] = &*rows else {
@@ -216,7 +219,7 @@ async fn load_rows(
     Ok(Read::Done(Some(loaded)))
 }
 
-/// Reads the row of a document that was left out; `None` when it was deleted since.
+/// Reads the row of a document that was left out; `None` if it has been deleted meanwhile.
 async fn long_document(
     reader: Reader<'_>,
     connection: &mut SqliteConnection,
@@ -224,7 +227,7 @@ async fn long_document(
     row: &LongRow,
 ) -> SessionResult<Option<SqliteRow>> {
     let query = bind_key(sqlx::query(LONG_DOCUMENT), key).bind(row.number).bind(row.id.as_str());
-    // Fetches all rows, because the statement frees its copy at its end.
+    // All rows are fetched, because the statement frees its copy at its end.
     let rows = query.fetch_all(connection).await.map_err(|error| reader.file.fault(error))?;
     Ok(rows.into_iter().next())
 }
@@ -254,7 +257,7 @@ fn read_head(row: &SqliteRow, key: &SessionKey, file: &File, layout: SqliteLayou
     let (view, unreadable) = own.merged(&app, &user);
     report_unreadable(key, &unreadable);
     let updated =
-        updated.ok_or_else(|| file.corrupt(format_args!("the update time of session {key}"), "it is no time"))?;
+        updated.ok_or_else(|| file.corrupt(format_args!("the update time of session {key}"), "it is not a time"))?;
     let seen = Renewed::new(layout.rounded(updated), ties);
     let head = SessionHead::new(key.clone(), seen.revision, seen.update_time);
     Ok(Session::new(head, view).with_unreadable(unreadable))

@@ -7,8 +7,8 @@ use pleach_session::Backoff;
 const FIRST_PAUSE: Duration = Duration::from_micros(200);
 const LONGEST_PAUSE: Duration = Duration::from_millis(10);
 
-/// SQLite's own busy handler sleeps for up to 100 ms at a time, so a waiter that just missed the lock keeps missing it;
-/// short random pauses bring the longest wait of eight processes from 430 ms to 74 ms.
+/// SQLite's own busy handler sleeps for up to 100 ms at a time, so a waiter that just missed the lock keeps missing it.
+/// Short random pauses reduce the longest wait of eight processes from 430 ms to 74 ms.
 #[derive(Debug)]
 pub(crate) struct LockWait(Backoff);
 
@@ -17,7 +17,8 @@ impl LockWait {
         Self(Backoff::new(limit, FIRST_PAUSE, LONGEST_PAUSE))
     }
 
-    /// Blocks the calling thread for the next pause; false when the limit is reached. Only for the writer's own thread.
+    /// Blocks the calling thread for the next pause. Returns `false` once the limit is reached. Only for the writer's
+    /// own thread.
     pub(crate) fn wait(&mut self) -> bool {
         let pause = self.0.pause();
         pause.map(std::thread::sleep).is_some()

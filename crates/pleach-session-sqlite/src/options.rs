@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use crate::layout::SqliteLayout;
 
-/// When a commit counts as done.
+/// The point at which a commit is reported as complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Synchronous {
-    /// Once the disk has it: a stored event survives a power cut.
+    /// When the disk has the data, so that a stored event survives a power cut.
     #[default]
     Full,
-    /// Once the operating system has it: a stored event survives the process, and a power cut may take the newest
-    /// ones. Several times faster for a lone writer.
+    /// When the operating system has the data: a stored event survives the end of the process, but a power cut may lose
+    /// the newest events. Several times faster for a single writer.
     Normal,
 }
 
@@ -38,36 +38,37 @@ impl Default for SqliteOptions {
 }
 
 impl SqliteOptions {
-    /// A busy timeout of ten seconds, full durability, four read connections, the lite layout for a new file.
+    /// Returns the defaults: a busy timeout of ten seconds, full durability, four read connections, and the lite layout
+    /// for a new file.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets how long to wait for other processes that hold the file's lock before failing as `Locked`.
+    /// Sets how long to wait for other processes that hold the file's lock. After that, operations fail as `Locked`.
     pub fn with_busy_timeout(mut self, timeout: Duration) -> Self {
         self.busy_timeout = timeout;
         self
     }
 
-    /// When a commit counts as done.
+    /// Sets the point at which a commit is reported as complete.
     pub fn with_synchronous(mut self, synchronous: Synchronous) -> Self {
         self.synchronous = synchronous;
         self
     }
 
-    /// Sets the layout of a new file; the layout of an existing file does not change.
+    /// Sets the layout of a new file. An existing file keeps its layout.
     pub fn with_layout(mut self, layout: SqliteLayout) -> Self {
         self.layout = layout;
         self
     }
 
-    /// Sets whether a missing file is created; if not, opening it fails as `Unavailable`. On by default.
+    /// Sets whether a missing file is created. If not, opening it fails as `Unavailable`. The default is `true`.
     pub fn with_create_if_missing(mut self, create: bool) -> Self {
         self.create_if_missing = create;
         self
     }
 
-    /// Sets how many loads and listings run at the same time; at least one.
+    /// Sets how many loads and listings may run at the same time; at least one.
     pub fn with_read_connections(mut self, connections: u32) -> Self {
         self.read_connections = connections.max(1);
         self

@@ -1,4 +1,4 @@
-//! One file for each agent, where `adk web` keeps it.
+//! One file for each agent, at the place where `adk web` keeps it.
 // S39
 
 use std::collections::HashMap;
@@ -15,13 +15,13 @@ use tokio::sync::OnceCell;
 use crate::fault::File;
 use crate::{SqliteOptions, SqliteSessionService, private};
 
-/// Keeps the sessions of each app in its own file: `ROOT/APP/.adk/session.db`, and those of apps whose names begin with `__` in
-/// `ROOT/.adk/session.db`. ADK: `PerAgentDatabaseSessionService`, the default of `adk web`.
+/// Keeps the sessions of each app in a file of its own: `ROOT/APP/.adk/session.db`. Apps whose names begin with `__`
+/// share `ROOT/.adk/session.db`. ADK: `PerAgentDatabaseSessionService`, the default of `adk web`.
 ///
 /// A file is opened on the first call for its app, and created by the first
-/// [`create_session`](SessionService::create_session); reads of an unknown app create nothing.
+/// [`create_session`](SessionService::create_session). Reads of an unknown app create nothing.
 ///
-/// A name that is not a path below the root (empty, absolute, with `..`) is refused as `Unsupported`.
+/// A name that is not a path below the root (an empty or absolute one, or one with `..`) is refused as `Unsupported`.
 ///
 /// # Example
 /// ```
@@ -34,14 +34,14 @@ pub struct PerAgentSessionService {
     root: PathBuf,
     options: SqliteOptions,
     folders: HashMap<AppName, String>,
-    /// By folder; `None` once the service is closed.
+    /// The files by folder; `None` after the service was closed.
     files: Mutex<Option<Files>>,
 }
 
 type Files = HashMap<PathBuf, Arc<OnceCell<SqliteSessionService>>>;
 
 impl PerAgentSessionService {
-    /// Keeps files below `root`, with the default options.
+    /// Creates a service that keeps files below `root`, with the default options.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
             root: root.into(),
@@ -76,7 +76,7 @@ impl PerAgentSessionService {
             return Ok(self.root.join(path).join(".adk"));
         }
         let reason = format!(
-            "{name:?} is no name of a folder below {}: rename the app, or name its folder with `with_folder`",
+            "{name:?} cannot be the name of a folder below {}: rename the app, or set its folder with `with_folder`",
             self.root.display()
         );
         Err(SessionError::Unsupported { what: format!("the app {app_name}"), reason })
@@ -87,7 +87,7 @@ impl PerAgentSessionService {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the app's service, creating its file if `make` is set; `None` when there is no file and `make` is not set.
+    /// Returns the app's service. A missing file is created if `make` is set; otherwise the result is `None`.
     async fn service(&self, app_name: &AppName, make: bool) -> SessionResult<Option<SqliteSessionService>> {
         let folder = self.folder(app_name)?;
         let path = folder.join("session.db");
@@ -274,7 +274,7 @@ impl SessionService for PerAgentSessionService {
         })
     }
 
-    /// Checks the open files only; the others are opened when they are needed.
+    /// Checks only the open files; the others are opened when they are needed.
     fn health_check(&self) -> BoxFuture<'_, SessionResult<()>> {
         Box::pin(async move {
             for service in self.open_services() {

@@ -4,10 +4,10 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Creates a file for its owner alone; an existing file keeps its permissions.
+/// Creates a file that only its owner may read. An existing file keeps its permissions.
 ///
-/// SQLite gives its companion files the permissions of the file itself. An error is ignored here, because SQLite reports it
-/// when it opens the file.
+/// SQLite gives its companion files the same permissions. Errors are ignored here, because SQLite reports them when it
+/// opens the file.
 pub(crate) fn make_file(path: &Path) {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -16,7 +16,7 @@ pub(crate) fn make_file(path: &Path) {
     let _ = options.open(path);
 }
 
-/// Creates a folder and its parents for their owner alone; existing ones keep their permissions.
+/// Creates a folder and its parents, which only their owner may read. Existing folders keep their permissions.
 pub(crate) fn make_folders(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);

@@ -1,4 +1,4 @@
-//! A file that is only read: no writer, no WAL, no tables.
+//! A file that is only read: no writer, no change to WAL, no creation of tables.
 
 use std::fmt;
 use std::path::Path;
@@ -18,13 +18,14 @@ use crate::sql::{self, Sql};
 use crate::writer::detect::detect;
 use crate::{SqliteLayout, list, load};
 
-/// Sessions in an SQLite file that is only read, in either layout: for programs that look into a database of another one.
+/// Sessions in an SQLite file that is only read, in either layout: for programs that inspect another program's
+/// database.
 ///
-/// Opening and reading change nothing in the file. In WAL mode, which is a property of the file, SQLite keeps two files beside it while it
-/// is open, so it then needs a folder that it may write to; a file in another mode needs no permission but that of reading. Everything
-/// that would write fails as `ReadOnly`.
+/// Opening and reading do not change the file. If the file is in WAL mode, SQLite keeps two files next to it while it
+/// is open, so the folder must be writable. Otherwise read permission is enough. Every operation that would write fails
+/// as `ReadOnly`.
 ///
-/// Open questions are found by reading all sessions, because the index of them is written when it is used.
+/// Open questions are found by reading all sessions, because using their index would mean writing it.
 #[derive(Clone)]
 pub struct ReadOnlySqliteSessionService {
     file: File,
@@ -33,11 +34,12 @@ pub struct ReadOnlySqliteSessionService {
 }
 
 impl ReadOnlySqliteSessionService {
-    /// Opens a file. Of the options it uses the busy timeout and the number of connections.
+    /// Opens a file. Of `options`, only the busy timeout and the number of connections apply.
     ///
     /// # Errors
-    /// `Unsupported` for a file whose tables are missing or have another layout, `Corrupt` for a file that is not a database or damaged,
-    /// `Locked` when other processes hold it beyond the busy timeout, `Unavailable` when it cannot be opened.
+    /// `Unsupported` for a file whose tables are missing or have another layout, `Corrupt` for a file that is damaged
+    /// or not a database, `Locked` if other processes hold it beyond the busy timeout, `Unavailable` if it cannot be
+    /// opened.
     ///
     /// # Cancel safety
     /// Opening changes nothing.
@@ -50,14 +52,14 @@ impl ReadOnlySqliteSessionService {
         drop(connection);
         match found.layout {
             Some(layout) if found.is_readable => {
-                tracing::debug!(%file, layout = layout.name(), "sessions opened to be read");
+                tracing::debug!(%file, layout = layout.name(), "sessions opened read-only");
                 Ok(Self { file, readers, sql: Arc::new(Sql::of(layout)) })
             }
             _ => Err(file.unsupported("tables of sessions are missing; opening it for writing creates them")),
         }
     }
 
-    /// Returns which of google-adk's two layouts the file has.
+    /// Returns the layout of the file, which is one of google-adk's two.
     pub fn layout(&self) -> SqliteLayout {
         self.sql.layout()
     }

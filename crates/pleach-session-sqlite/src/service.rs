@@ -28,21 +28,21 @@ use crate::writer::{
 };
 use crate::{list, load};
 
-/// The minimum timeout for a free read connection.
+/// The shortest timeout for a free read connection.
 const MIN_ACQUIRE: Duration = Duration::from_secs(5);
 
 /// Sessions in an SQLite file. ADK: `SqliteSessionService` and, for the v1 layout, `DatabaseSessionService`.
 ///
-/// A new file gets the layout of the options, an existing one keeps its own, and google-adk may read and append to it
-/// at the same time. Any number of services, in any number of processes, may have the same file open.
+/// A new file gets the layout of the options; an existing file keeps its own. google-adk may read and append to the
+/// file at the same time. Any number of services, in any number of processes, may have the same file open.
 ///
-/// Appends of all callers go through one writer, which commits waiting appends together; each caller is answered after its
-/// commit. Loads run concurrently on other connections.
+/// Appends of all callers go through one writer, which commits waiting appends together. Each caller is answered after
+/// its commit. Loads run concurrently on other connections.
 ///
-/// Loads need a Tokio runtime with the time driver enabled; appends run on the writer's own runtime.
+/// Loads need a Tokio runtime with the time driver enabled. Appends run on the writer's own runtime.
 ///
-/// Unlike google-adk's, it compares and appends in one transaction and detects *any* change since the session was loaded,
-/// even one with the same or an older time.
+/// Unlike google-adk's service, it compares and appends in one transaction, and detects *any* change since the session
+/// was loaded, even one with the same or an older time.
 ///
 /// # Example
 /// ```
@@ -50,7 +50,7 @@ const MIN_ACQUIRE: Duration = Duration::from_secs(5);
 /// # use pleach_session_sqlite::{SqliteLayout, SqliteOptions, SqliteSessionService};
 /// # async fn example() -> SessionResult<()> {
 /// let sessions = SqliteSessionService::open("sessions.db").await?;
-/// // A new file that google-adk's `DatabaseSessionService` reads, too.
+/// // A new file that google-adk's `DatabaseSessionService` can also read.
 /// let options = SqliteOptions::default().with_layout(SqliteLayout::V1);
 /// let shared = SqliteSessionService::open_with("shared.db", options).await?;
 /// # drop((sessions, shared));
@@ -67,23 +67,24 @@ pub struct SqliteSessionService {
 }
 
 impl SqliteSessionService {
-    /// Opens a file with the default options, and creates it and its tables if they are missing.
+    /// Opens a file with the default options. The file and its tables are created if they are missing.
     ///
     /// # Errors
-    /// Those of [`open_with`](Self::open_with).
+    /// The errors of [`open_with`](Self::open_with).
     ///
     /// # Cancel safety
-    /// As [`open_with`](Self::open_with).
+    /// The same as [`open_with`](Self::open_with).
     pub async fn open(path: impl AsRef<Path>) -> SessionResult<Self> {
         Self::open_with(path, SqliteOptions::default()).await
     }
 
-    /// Opens a file, creates it and its tables if they are missing, and switches it to WAL.
+    /// Opens a file and switches it to WAL. The file and its tables are created if they are missing.
     ///
     /// # Errors
-    /// `Unsupported` for a file whose tables have another layout (v0, a newer one, another program's) and for SQLite's in-memory
-    /// names, `Corrupt` for a file that is not a database or damaged, `Locked` when other processes hold it beyond the busy
-    /// timeout, `Unavailable` when it cannot be opened or written. Each names the file; a refused file is not changed.
+    /// `Unsupported` for a file whose tables have another layout (v0, a newer one, another program's) and for SQLite's
+    /// in-memory names, `Corrupt` for a file that is damaged or not a database, `Locked` if other processes hold it
+    /// beyond the busy timeout, `Unavailable` if it cannot be opened or written. Each error names the file. A refused
+    /// file is not changed.
     ///
     /// # Cancel safety
     /// When the future is dropped, the file and its tables may have been created.
@@ -96,7 +97,7 @@ impl SqliteSessionService {
         Ok(Self { file, writer, readers, sql, inbox: Arc::default() })
     }
 
-    /// Returns which of google-adk's two layouts the file has.
+    /// Returns the layout of the file, which is one of google-adk's two.
     pub fn layout(&self) -> SqliteLayout {
         self.sql.layout()
     }
@@ -129,7 +130,7 @@ impl SqliteSessionService {
         Ok(Session::new(head, view).with_unreadable(unreadable))
     }
 
-    /// Finds a session by its id as given, or in the lite layout by the trimmed id.
+    /// Finds a session by its id exactly, or in the lite layout by the trimmed id.
     // S30
     async fn get(&self, key: &SessionKey, config: GetSessionConfig) -> SessionResult<Option<Session>> {
         self.writer.wait_for_abandoned().await?;
@@ -147,10 +148,11 @@ impl SqliteSessionService {
         let sent = prepare::event_to_store(head.key(), event)?;
         let event = prepare::event_with_time(head, Arc::clone(&sent));
         let time = self.layout().time(head.key(), "timestamp", event.timestamp())?;
-        // Serialised on the caller's thread, because all callers share the writer's.
+        // The event is serialised on the caller's thread, because all callers share the writer's thread.
         let data = prepare::event_text(head.key(), &event)?.into();
         let delta = expected_delta(event.actions()).map_err(|error| self.unwritable(error))?;
-        let (key, seen) = (head.shared_key().clone(), Renewed::seen_by(head));
+        let key = head.shared_key().clone();
+        let seen = Renewed::seen_by(head);
         let Appended { renewed, stored } = self
             .writer
             .ask(|reply| {
@@ -162,7 +164,7 @@ impl SqliteSessionService {
         Ok(stored.unwrap_or(event))
     }
 
-    /// Sends what moves the session's revision on, and updates the head.
+    /// Sends a message that advances the session's revision, and updates the head.
     async fn advance(
         &self,
         head: &mut SessionHead,
@@ -170,7 +172,8 @@ impl SqliteSessionService {
         message: impl FnOnce(Claim) -> Message,
     ) -> SessionResult<()> {
         let time = self.layout().time(head.key(), "update_time", prepare::claim_time(head, time))?;
-        let (key, seen) = (head.shared_key().clone(), Renewed::seen_by(head));
+        let key = head.shared_key().clone();
+        let seen = Renewed::seen_by(head);
         let renewed = self.writer.ask(|reply| message(Claim { key, seen, time, reply })).await?;
         head.advance(renewed.revision, renewed.update_time);
         Ok(())
@@ -209,12 +212,12 @@ impl SqliteSessionService {
     }
 }
 
-/// Returns the path of a file as it is opened, and its name in errors.
+/// Returns the path with which a file is opened, and its name in errors.
 ///
 /// # Errors
 /// `Unsupported` for names that SQLite reads as a database in memory.
 pub(crate) fn named(path: &Path) -> SessionResult<(PathBuf, File)> {
-    // SQLite would interpret such a name as a URI with options.
+    // Without the prefix, SQLite would interpret such a name as a URI with options.
     let path = match path {
         path if path.as_os_str().as_encoded_bytes().starts_with(b"file:") => Path::new(".").join(path),
         path => path.to_owned(),
@@ -227,14 +230,14 @@ pub(crate) fn named(path: &Path) -> SessionResult<(PathBuf, File)> {
     Ok((path, file))
 }
 
-/// Returns the reading connections of a file.
+/// Returns the read connections of a file.
 pub(crate) fn readers(path: &Path, options: &SqliteOptions) -> SqlitePool {
     let connect = SqliteConnectOptions::new()
         .filename(path)
         .read_only(true)
         .busy_timeout(options.busy_timeout)
         .disable_statement_logging();
-    // No timers, because a pool may outlive the runtime that opened it.
+    // The pool has no timers, because it may outlive the runtime that opened it.
     SqlitePoolOptions::new()
         .max_connections(options.read_connections)
         .test_before_acquire(false)
@@ -244,7 +247,8 @@ pub(crate) fn readers(path: &Path, options: &SqliteOptions) -> SqlitePool {
         .connect_lazy_with(connect)
 }
 
-/// Returns the delta with a null for each operation's result, so that the writer reads the states that they need.
+/// Returns the delta with null in place of each operation's result, so that the writer reads the states that the
+/// operations need.
 fn expected_delta(actions: &EventActions) -> serde_json::Result<RawDelta> {
     if actions.state_ops().is_empty() {
         return RawDelta::from_map(actions.state_delta());

@@ -1,8 +1,8 @@
 //! SQL for the events of one microsecond, in files whose times may be of two kinds.
 //!
-//! A file of the lite layout has numbers and one of the v1 layout has texts, unless google-adk's other service has appended to
-//! it. The quick form compares times of the layout's own kind, with an index; the thorough form converts both, and is used only
-//! for sessions that have a time of the other kind.
+//! A file of the lite layout has numbers and a file of the v1 layout has texts, unless google-adk's other service
+//! appended to it. The quick form compares times of the layout's own kind, with an index. The thorough form converts
+//! both kinds, and is used only for sessions that have a time of the other kind.
 // S65, S66.4
 
 use pleach_session::prepare::CLAIMED;
@@ -17,7 +17,8 @@ pub(crate) struct SessionTime<'s> {
 }
 
 impl SqliteLayout {
-    /// Returns an expression: `select` over the events `t` of that microsecond, which `tail` may restrict and order.
+    /// Returns an expression: `select` over the events `t` of the given microsecond; `tail` may restrict and order
+    /// them.
     pub(crate) fn events_at(self, select: &str, time: SessionTime<'_>, tail: &str) -> String {
         let SessionTime { key, at } = time;
         let own = of_session("t", key);
@@ -30,7 +31,8 @@ impl SqliteLayout {
         )
     }
 
-    /// Returns an expression: the ties of a revision at the time of the session row, with [`CLAIMED`] for a claimed one.
+    /// Returns an expression: the ties of a revision at the time of the session row, including [`CLAIMED`] for a
+    /// claimed session.
     pub(crate) fn ties(self, time: SessionTime<'_>) -> String {
         let own = of_session("t", time.key);
         let events = self.events_at("count(*)", time, "");
@@ -52,7 +54,8 @@ impl SqliteLayout {
         format!("(typeof({at}) IN ('{kind}') OR EXISTS (SELECT 1 FROM events o WHERE {own} AND o.timestamp {range}))")
     }
 
-    /// Numbers may differ by less than a microsecond, which revisions ignore; they are compared like `time::instant`.
+    /// Compares two times. Numbers may differ by less than a microsecond, which revisions ignore, so they are compared
+    /// like `time::instant`.
     fn quick(self, a: &str, b: &str) -> String {
         match self {
             Self::Lite => format!("{a} BETWEEN {b} - 1e-6 AND {b} + 1e-6 AND round({a} * 1e6) = round({b} * 1e6)"),

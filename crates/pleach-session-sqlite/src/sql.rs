@@ -1,7 +1,7 @@
-//! Every SQL text of this crate. Values are always bound.
+//! All SQL texts of this crate. Values are always bound.
 //!
-//! Two rules keep sqlx's binding correct. Numbered parameters run from `?1` without a gap in each statement, because a gap is
-//! silently bound to something else; and texts for several rows use anonymous `?` only.
+//! Two rules keep sqlx's binding correct. In each statement, numbered parameters run from `?1` without a gap, because a
+//! gap would silently be bound to something else. Texts for several rows use only anonymous `?`.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(crate) const BEGIN: &str = "BEGIN IMMEDIATE";
 pub(crate) const COMMIT: &str = "COMMIT";
 pub(crate) const ROLLBACK: &str = "ROLLBACK";
 
-/// Creates the missing tables and the index of a layout.
+/// Returns the text that creates the missing tables and the index of a layout.
 pub(crate) fn create_tables(layout: SqliteLayout) -> &'static str {
     match layout {
         SqliteLayout::Lite => include_str!("../schema/lite/create.sql"),
@@ -39,11 +39,11 @@ pub(crate) const INSERT_SESSION: &str = "INSERT INTO sessions \
      (app_name, user_id, id, state, create_time, update_time) VALUES (?1, ?2, ?3, ?4, ?5, ?5); COMMIT";
 pub(crate) const DELETE_SESSION: &str = include_str!("../schema/delete_session.sql");
 
-/// Pages that become free are overwritten with zeros, too.
+/// Pages that become free are overwritten with zeros as well.
 pub(crate) const SECURE_DELETE: &str = "PRAGMA secure_delete = ON";
-/// As the connection is opened.
+/// The setting with which the connection is opened.
 pub(crate) const QUICK_DELETE: &str = "PRAGMA secure_delete = FAST";
-/// Copies the log into the file and empties it, unless a reader needs it.
+/// Copies the write-ahead log into the file and empties it, unless a reader needs it.
 pub(crate) const EMPTY_LOG: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 pub(crate) const EVENT_ROW: &str = "SELECT coalesce(event_data, '') AS data, id AS ids, invocation_id AS invocations, \
      timestamp AS update_time FROM events WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3 AND id = ?4";
@@ -56,57 +56,59 @@ pub(crate) const REPAIR_SESSION: &str =
     "UPDATE sessions SET update_time = ?4 WHERE app_name = ?1 AND user_id = ?2 AND id = ?3";
 pub(crate) const REPAIR_TIME: &str = "UPDATE events SET timestamp = ?1 WHERE rowid = ?2";
 
-/// The texts with placeholders filled in, made once when a file is opened; sqlx keeps their prepared statements by text.
+/// The texts whose placeholders are filled in once when a file is opened. sqlx finds their prepared statements by text.
 #[derive(Debug)]
 pub(crate) struct Sql {
     layout: SqliteLayout,
     pub(crate) batch_begin: Arc<str>,
-    /// The same inside of the transaction.
+    /// The same read inside the append's transaction.
     pub(crate) batch_read: Arc<str>,
     pub(crate) find_event: Arc<str>,
-    /// The time of the event `?4` and the number of events up to it with that time: the revision right after it.
+    /// Selects the time of the event `?4` and the number of events up to it with that time, which form the revision
+    /// right after it.
     pub(crate) find_behind: Arc<str>,
     pub(crate) count_at: Arc<str>,
     pub(crate) claim: Arc<str>,
-    /// The same inside of a transaction.
+    /// The same claim inside a transaction.
     pub(crate) claim_within: Arc<str>,
     pub(crate) list_states: Arc<str>,
     pub(crate) inbox: Inbox,
     pub(crate) listing: Listing,
     /// Notes sessions as settled.
     pub(crate) note_settled: Arc<str>,
-    /// The revision of a session.
+    /// Selects the revision of a session.
     pub(crate) revision: Arc<str>,
-    /// The session without events.
+    /// Selects the session without events.
     pub(crate) load_head: Arc<str>,
     pub(crate) load: Loads,
-    /// The same with a row for each event.
+    /// The same loads with one row for each event.
     pub(crate) load_rows: Loads,
 }
 
-/// A document, or, if it is long, a mark, the number of its row and its id: SQLite builds no text of more than a billion bytes,
-/// and a sort should not move long values. `octet_length` reads only the header of a row.
+/// An expression for a document or, if the document is long, for a mark, its row number and its id. SQLite builds no
+/// text of more than a billion bytes, and a sort should not move long values. `octet_length` reads only the header of a
+/// row.
 const DOCUMENT: &str = "CASE WHEN octet_length(event_data) > 131072 THEN char(31) || rowid || ' ' || hex(id) ELSE coalesce(event_data, '') END";
-/// A document that was left out, of the session `?1` to `?3`.
+/// Selects a document that was left out, in the session `?1` to `?3`.
 pub(crate) const LONG_DOCUMENT: &str = "SELECT coalesce(event_data, '') AS data FROM events \
      WHERE app_name = ?1 AND user_id = ?2 AND session_id = ?3 AND rowid = ?4 AND hex(id) = ?5";
 
 /// One text for each kind of event filter.
 #[derive(Debug)]
 pub(crate) struct Loads {
-    /// All of them: the key is `?1` to `?3`.
+    /// All events; the key is `?1` to `?3`.
     pub(crate) all: Arc<str>,
-    /// Those at a time or later: `?4` as a number, `?5` as a text.
+    /// The events at or after a time: `?4` as a number, `?5` as a text.
     pub(crate) after: Arc<str>,
-    /// The newest `?4`.
+    /// The newest `?4` events.
     pub(crate) newest: Arc<str>,
-    /// The newest `?6` of those at a time or later.
+    /// The newest `?6` of the events at or after a time.
     pub(crate) newest_after: Arc<str>,
-    /// Those appended behind the `?5`-th event of the microsecond `?4`, or behind the creation at that time.
+    /// The events appended after the `?5`-th event of the microsecond `?4`, or after the creation at that time.
     pub(crate) since: Arc<str>,
 }
 
-/// The kind of load.
+/// The parameters of a load: the session's key and a time.
 const ASKED: SessionTime<'_> = SessionTime { key: ["?1", "?2", "?3"], at: "?4" };
 
 impl Sql {
@@ -160,8 +162,9 @@ impl Sql {
     }
 }
 
-/// The row of the last event that the owner of a revision has seen, or 0 for the creation; NULL when neither exists any more.
-/// Rows are numbered in the order of appends, and a claim has the number of events before it.
+/// Returns an expression for the row of the last event that the owner of a revision has seen, or 0 for the creation;
+/// NULL if neither exists any more. Rows are numbered in the order of appends, and a claim has the number of events
+/// before it.
 fn anchor(layout: SqliteLayout) -> String {
     let event = layout.events_at("t.rowid", ASKED, "ORDER BY t.rowid LIMIT 1 OFFSET ?5 - 1");
     let created = same("c.create_time", "?4");
@@ -178,12 +181,12 @@ fn anchor(layout: SqliteLayout) -> String {
 
 impl Loads {
     fn of(layout: SqliteLayout, text: &str) -> Self {
-        // A file may hold both numbers and texts (S66.4), and each is compared with its own kind: every number sorts
-        // before the empty text.
+        // A file may hold both numbers and texts (S66.4). Each is compared with its own kind, because every number
+        // sorts before the empty text.
         let after = "AND (timestamp >= ?4 AND timestamp < '' OR timestamp >= ?5)";
         let tie = layout.tie();
         let newest = |limit: &str| format!("ORDER BY timestamp DESC, {tie} DESC LIMIT {limit}");
-        // Only the v1 layout lets the columns overrule the documents (S46).
+        // Only in the v1 layout do the columns take precedence over the documents (S46).
         let ids = match layout {
             SqliteLayout::Lite => "NULL, NULL",
             SqliteLayout::V1 => "json_group_array(id), json_group_array(invocation_id)",
@@ -211,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_blank_is_left() {
+    fn no_placeholder_is_left() {
         for layout in [SqliteLayout::Lite, SqliteLayout::V1] {
             let sql = Sql::of(layout);
             let text = format!("{sql:?}");

@@ -5,7 +5,7 @@ use chrono::{DateTime, NaiveDate};
 use pleach_core::{micros, seconds};
 
 const MICROS: i64 = 1_000_000;
-/// The first and the last microsecond of the text form: years 1 to 9999.
+/// The first and the last microsecond of the text form, for the years 1 to 9999.
 const RANGE: (i64, i64) = (-62_135_596_800_000_000, 253_402_300_799_999_999);
 
 /// Returns the microsecond by which times are compared, rounded like SQLite's `round`.
@@ -13,7 +13,7 @@ pub(crate) fn instant(seconds: f64) -> i64 {
     (seconds * 1e6).round() as i64
 }
 
-/// Reads `YYYY-MM-DD[ T]hh:mm:ss[.f…][Z|±hh:mm]` or a number as text, in seconds since the epoch.
+/// Reads `YYYY-MM-DD[ T]hh:mm:ss[.f…][Z|±hh:mm]` or a number written as text. Returns seconds since the epoch.
 pub(crate) fn parse(text: &str) -> Option<f64> {
     let text = text.trim();
     if let Ok(number) = text.parse::<f64>()
@@ -24,7 +24,7 @@ pub(crate) fn parse(text: &str) -> Option<f64> {
     parse_date_time(text.as_bytes()).map(seconds)
 }
 
-/// Formats seconds since the epoch for the v1 layout: UTC, always six digits, so that they compare as text.
+/// Formats seconds since the epoch for the v1 layout: in UTC, always with six digits, so that times compare as texts.
 pub(crate) fn to_text(time: f64) -> String {
     let time = DateTime::from_timestamp_micros(micros(time).clamp(RANGE.0, RANGE.1)).unwrap_or_default();
     time.format("%Y-%m-%d %H:%M:%S%.6f").to_string()
@@ -50,7 +50,7 @@ fn digits(text: &[u8], range: std::ops::Range<usize>) -> Option<i64> {
         .try_fold(0, |number, byte| byte.is_ascii_digit().then(|| number * 10 + i64::from(byte - b'0')))
 }
 
-/// Reads the fraction in microseconds, and returns what follows it; further digits are dropped.
+/// Reads the fraction in microseconds and returns it with the rest of the text. Further digits are dropped.
 fn fraction(text: &[u8]) -> Option<(i64, &[u8])> {
     let Some(text) = text.strip_prefix(b".") else {
         return Some((0, text));
@@ -62,7 +62,7 @@ fn fraction(text: &[u8]) -> Option<(i64, &[u8])> {
     Some((digits(text, 0..used)? * scale, &text[length..]))
 }
 
-/// Returns the seconds that a zone is ahead of UTC; no zone means UTC.
+/// Returns how many seconds a time zone is ahead of UTC. No zone means UTC.
 fn offset(zone: &[u8]) -> Option<i64> {
     let sign = match zone.first() {
         None => return Some(0),
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn case_90_junk_is_no_time() {
+    fn case_90_junk_is_not_a_time() {
         for text in [
             "junk",
             "",

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pleach_core::{IdGen as _, RandomIds};
 
-/// Random, growing pauses between attempts, up to a limit of their sum.
+/// Random, growing pauses between attempts, with a limit on their sum.
 ///
 /// For backends that retry while a shared resource is busy. The backend does the sleeping.
 #[derive(Debug)]
@@ -15,12 +15,12 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Makes pauses of about `first`, doubling up to `longest`, with a sum of `limit`.
+    /// Creates pauses that begin at about `first`, double up to `longest` and add up to at most `limit`.
     pub fn new(limit: Duration, first: Duration, longest: Duration) -> Self {
         Self { left: limit, pause: first, longest }
     }
 
-    /// Returns the next pause; `None` when the limit is reached.
+    /// Returns the next pause; `None` once the limit is reached.
     pub fn pause(&mut self) -> Option<Duration> {
         if self.left.is_zero() {
             return None;

@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use crate::notes::REWIND_BEFORE_EVENT;
 
-/// Returns the effective events, newest first: without those that a rewind undid, and without the rewinds themselves.
+/// Returns the effective events, newest first. Events that a rewind undid and the rewinds themselves are left out.
 ///
 /// A rewind undoes everything from the first event of the invocation that it names, or from the event that it names
-/// ([`set_rewind_before_event`]). Events before stay effective, including
-/// earlier rewinds. A rewind to before an earlier rewind therefore restores the events which that one undid.
+/// ([`set_rewind_before_event`]). Earlier events stay effective, including earlier rewinds. So a rewind to a point
+/// before an earlier rewind restores the events that the earlier rewind undid.
 ///
-/// Replay, the matching of answers, the search for ids and open questions all start from these events.
+/// Replay, the matching of answers, the search for ids and the open questions all start from these events.
 // R1141
 pub fn newest_effective_events(events: &[Arc<Event>]) -> impl Iterator<Item = &Arc<Event>> {
     newest_with_rewinds(events).filter(|event| rewind_target(event).is_none())
@@ -29,7 +29,8 @@ fn newest_with_rewinds(events: &[Arc<Event>]) -> impl Iterator<Item = &Arc<Event
         end = end.checked_sub(1)?;
         let event = &events[end];
         if let Some(target) = rewind_target(event) {
-            // A rewind to an absent or later place undoes nothing. Where a part of the session is read, the event may be missing.
+            // A rewind to an absent or later place undoes nothing. The event may be missing if only a part of the
+            // session was read.
             let named = rewind_before_event(event).and_then(|first| {
                 places.get_or_insert_with(|| places_by_id(events)).get(&EventId::from(first)).copied()
             });
@@ -53,13 +54,14 @@ pub fn effective_events(events: &[Arc<Event>]) -> Vec<&Arc<Event>> {
     live
 }
 
-/// Returns the effective events in order, and the rewinds among them that undid a part of an invocation: see [`partly_rewound`].
+/// Returns the effective events in order, including the rewinds among them that undid a part of an invocation: see
+/// [`partly_rewound`].
 #[must_use]
 pub fn effective_events_and_rewinds(events: &[Arc<Event>]) -> Vec<&Arc<Event>> {
     effective_in(events, |_| true)
 }
 
-/// Returns the effective events of one invocation, in order, and the rewinds that undid a part of it.
+/// Returns the effective events of one invocation, in order, including the rewinds that undid a part of it.
 #[must_use]
 pub fn effective_events_of<'a>(events: &'a [Arc<Event>], invocation: &InvocationId) -> Vec<&'a Arc<Event>> {
     effective_in(events, |id| id == invocation.as_str())
@@ -78,8 +80,8 @@ fn effective_in(events: &[Arc<Event>], is_wanted: impl Fn(&str) -> bool) -> Vec<
     effective
 }
 
-/// Returns the invocation of which a rewind undid a part, and the id of the first event that it undid; `None` for other events. Such a
-/// rewind records which runs of the invocation had completed without an event of their own.
+/// Returns the invocation that a rewind undid in part, and the id of the first event that the rewind undid; `None` for
+/// other events. Such a rewind records which runs of the invocation had completed without an event of their own.
 #[must_use]
 pub fn partly_rewound(event: &Event) -> Option<(&str, EventId)> {
     Some((rewind_target(event)?, EventId::from(rewind_before_event(event)?)))
@@ -102,7 +104,7 @@ fn places_by_id(events: &[Arc<Event>]) -> HashMap<&EventId, usize> {
     events.iter().enumerate().map(|(place, event)| (event.id(), place)).collect()
 }
 
-/// Returns whether an event is a rewind. Without one, all events are effective. Few sessions have one.
+/// Returns `true` if an event is a rewind. Without rewinds all events are effective, and few sessions have one.
 fn has_rewinds(events: &[Arc<Event>]) -> bool {
     events.iter().any(|event| rewind_target(event).is_some())
 }
@@ -111,7 +113,7 @@ fn rewind_target(event: &Event) -> Option<&str> {
     event.actions().rewind_before_invocation_id().filter(|target| !target.is_empty())
 }
 
-/// Has a rewind keep the events of its invocation before the event `first`.
+/// Makes a rewind keep the events of its invocation before the event `first`.
 pub fn set_rewind_before_event(rewind: &mut Event, first: &EventId) {
     let mut notes = rewind.custom_metadata().cloned().unwrap_or_default();
     notes.insert(REWIND_BEFORE_EVENT.to_owned(), Value::from(first.to_string()));
@@ -126,7 +128,8 @@ fn rewind_before_event(event: &Event) -> Option<&str> {
 mod tests {
     use super::*;
 
-    /// Events by their invocations; `<x` is a rewind to before `x` in the invocation that the text before it names.
+    /// Each word is an event, named after its invocation. `r<x` is a rewind in the invocation `r` to before the
+    /// invocation `x`.
     fn check(log: &str, live: &str) {
         let event = |word: &str| {
             let (invocation, target) = word.split_once('<').map_or((word, None), |(id, target)| (id, Some(target)));
@@ -147,7 +150,7 @@ mod tests {
 
     /// Each row was compared with `_apply_rewinds` of google-adk 2.13.0.
     #[test]
-    fn r1141_rewound_spans_do_not_count() {
+    fn r1141_rewound_events_are_not_effective() {
         for (log, live) in [
             ("", ""),
             ("a b c", "a b c"),
@@ -155,17 +158,17 @@ mod tests {
             ("a b c r<b d", "a d"),
             ("a b a c r<a d", "d"),
             ("a b b c r<c d", "a b b d"),
-            // A rewind of a rewind brings back what it took.
+            // A rewind of a rewind restores what the first one undid.
             ("a b c r<b s<r", "a b c"),
             ("a b c r<b d s<r", "a b c"),
             ("a b c r<b s<r t<s", "a"),
-            // Twice to the same place, and to an earlier place in between.
+            // Two rewinds to the same place, then a rewind to an earlier place.
             ("a b r<b b s<b c", "a c"),
             ("a b c r<c d s<b e", "a e"),
             ("a b c r<b d s<a e", "e"),
-            // An id that is used again behind the rewind counts from there.
+            // An id that is used again after the rewind is effective from there.
             ("a b r<b b", "a b"),
-            // What is not there, lies behind, or names nothing takes nothing back.
+            // A rewind to an unknown or later invocation, or to an empty id, undoes nothing.
             ("a r<z b", "a b"),
             ("a r<r b", "a b"),
             ("a r<b b", "a b"),
@@ -175,7 +178,7 @@ mod tests {
         }
     }
 
-    // R1141: a rewind to before an event keeps what its invocation has before it.
+    // R1141: a rewind to before an event keeps the earlier events of its invocation.
     #[test]
     fn r1141_a_rewind_before_an_event_keeps_the_events_before_it() {
         let event = |id: &str, invocation: &str, before: Option<(&str, &str)>| {
@@ -200,7 +203,7 @@ mod tests {
         assert_eq!(ids(effective_events(&log)), "1 5");
         assert_eq!(ids(effective_events_of(&log, &"a".into())), "1 4 5");
         assert_eq!(ids(effective_events(&log[..3])), "1 2 3");
-        // The newest events of the session alone.
+        // Only the newest events of the session.
         assert_eq!(ids(effective_events(&log[2..])), "5");
     }
 }

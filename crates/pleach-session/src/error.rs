@@ -9,7 +9,7 @@ use crate::redaction_error::{RedactionError, RedactionFault};
 /// The result of every session service operation.
 pub type SessionResult<T> = Result<T, SessionError>;
 
-/// A failed session operation. Nothing was written unless a variant says otherwise.
+/// A failed session operation. Nothing was written unless the variant says otherwise.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SessionError {
@@ -17,13 +17,13 @@ pub enum SessionError {
     AlreadyExists(SessionKey),
     /// No session with this key is stored. ADK: `SessionNotFoundError`.
     NotFound(SessionKey),
-    /// Another writer appended since the session was loaded; load it again. ADK: `StaleSessionError`.
+    /// Another writer changed the session since it was loaded; load it again. ADK: `StaleSessionError`.
     Stale {
         /// The session.
         key: SessionKey,
-        /// The revision the storage holds now.
+        /// The revision that is stored now.
         stored: Revision,
-        /// The revision the caller had loaded.
+        /// The revision that the caller had loaded.
         ours: Revision,
     },
     /// The session already holds a different event with the same id.
@@ -31,39 +31,39 @@ pub enum SessionError {
     EventAlreadyExists {
         /// The session.
         key: SessionKey,
-        /// The id both events carry.
+        /// The id that both events have.
         event: EventId,
     },
-    /// A value no backend may store, such as a text with U+0000.
+    /// A value that no backend may store, such as a text with U+0000.
     // S47
     Unstorable {
         /// The session.
         key: SessionKey,
-        /// Where the value is, such as `actions.state_delta.note`.
+        /// The place of the value, such as `actions.state_delta.note`.
         field: String,
-        /// Why it is refused.
+        /// The reason why the value is refused.
         reason: &'static str,
     },
-    /// An operation of the event does not fit the stored value of its state key. Nothing is stored; write the key with an
-    /// operation of its type, or set it first.
+    /// An operation of the event does not fit the stored value of its state key. Nothing is stored. Use an operation
+    /// that fits the value, or set the key first.
     StateOperation {
         /// The session.
         key: SessionKey,
         /// The state key, with its prefix.
         state_key: String,
-        /// Why the operation does not fit.
+        /// The reason why the operation does not fit.
         reason: Box<StateOpError>,
     },
     /// Stored data cannot be read.
     Corrupt {
         /// The file, row or column at fault.
         what: String,
-        /// The error of the reader.
+        /// The error that reading reported.
         source: BoxError,
     },
-    /// A value of an event is kept outside of the event, as a payload, which is missing or damaged.
+    /// The payload of a value that is kept outside its event is missing or damaged.
     PayloadLost(Box<LostPayload>),
-    /// Values of an event cannot be removed.
+    /// A redaction was refused.
     Redaction(Box<RedactionError>),
     /// Other writers kept the storage locked until the deadline passed; trying again may help.
     Locked {
@@ -72,23 +72,24 @@ pub enum SessionError {
         /// The error of the driver.
         source: BoxError,
     },
-    /// The storage cannot be reached or written: missing folder, no permission, disk full, service closed.
+    /// The storage cannot be reached or written: a missing folder, no permission, a full disk, a closed service.
     ///
-    /// An append that failed so may have been stored; appending the same event again is safe, and shows it.
+    /// A failed append may have been stored nevertheless. Appending the same event again is safe and returns the
+    /// stored one.
     Unavailable {
         /// The file or server at fault.
         what: String,
         /// The error of the driver.
         source: BoxError,
     },
-    /// The storage is sound but made for another program or version.
+    /// The storage is intact, but was made for another program or version.
     Unsupported {
         /// The file or server at fault.
         what: String,
-        /// What was found, and what to do about it.
+        /// A description of what was found, and what to do about it.
         reason: String,
     },
-    /// The storage was opened to be read only, and something was to be written. Nothing was.
+    /// The storage is open read-only, so nothing was written.
     ReadOnly {
         /// The file or server.
         what: String,
@@ -109,11 +110,11 @@ pub struct LostPayload {
     pub key: SessionKey,
     /// The event.
     pub event: EventId,
-    /// Where the value is in the event, such as `output` or `content.parts[0].text`.
+    /// The place of the value in the event, such as `output` or `content.parts[0].text`.
     pub place: String,
-    /// The name of the artifact that should hold it.
+    /// The name of the artifact that should hold the payload.
     pub artifact: String,
-    /// What is wrong with it.
+    /// A description of what is wrong with the payload.
     pub reason: String,
 }
 
@@ -124,21 +125,18 @@ impl fmt::Display for SessionError {
             Self::NotFound(key) => write!(f, "session {key} not found: create it, or check its app, user and id"),
             Self::Stale { key, stored, ours } => write!(
                 f,
-                "session {key} is stale (stored revision {stored}, ours {ours}): load it again and repeat the change"
+                "session {key} has changed since it was loaded (stored revision {stored}, loaded {ours}); nothing was written. Load it again and repeat the change"
             ),
             Self::EventAlreadyExists { key, event } => {
-                write!(
-                    f,
-                    "session {key} already holds another event with the id {event}: give the event an id of its own"
-                )
+                write!(f, "session {key} already holds another event with the id {event}: give the event another id")
             }
             Self::Unstorable { key, field, reason } => {
-                write!(f, "session {key}: {field} cannot be stored: {reason}; nothing was stored, change the value")
+                write!(f, "session {key}: {field} cannot be stored: {reason}; nothing was stored. Change the value")
             }
             Self::StateOperation { key, state_key, reason } => {
                 write!(
                     f,
-                    "session {key}: state key `{state_key}` is not changed and the event is not stored: {reason}; use an operation that fits the value, or set the key first"
+                    "session {key}: the operation on state key `{state_key}` failed: {reason}. The event was not stored. Use an operation that fits the value, or set the key first"
                 )
             }
             Self::Corrupt { what, source } => {
@@ -157,41 +155,43 @@ impl fmt::Display for SessionError {
             }
             Self::Unavailable { what, source } => write!(
                 f,
-                "{what} is not available: {}; check that it can be reached, read and written, then try again: the same append is not stored twice",
+                "{what} is not available: {}. Check that it can be reached, read and written, then try again; repeating the same append is safe",
                 with_causes(&**source)
             ),
             Self::Unsupported { what, reason } => write!(f, "{what} is not supported: {reason}"),
-            Self::ReadOnly { what } => write!(f, "{what} was opened to be read only: open it for writing"),
+            Self::ReadOnly { what } => {
+                write!(f, "{what} is open read-only, so nothing was written. Open it for writing")
+            }
             Self::Storage { backend, source } => write!(
                 f,
-                "{backend} storage failed: {}; look into the log of the storage, then try again",
+                "{backend} storage failed: {}. Check the log of the storage, then try again",
                 with_causes(&**source)
             ),
         }
     }
 }
 
-// The causes are in the text, so there is no `source()`.
+// The text contains the causes, so there is no `source()`.
 impl std::error::Error for SessionError {}
 
 impl SessionError {
-    /// Makes the error for a value that no backend may store.
+    /// Creates the error for a value that no backend may store.
     pub(crate) fn unstorable(key: &SessionKey, fault: Unstorable) -> Self {
         Self::Unstorable { key: key.clone(), field: fault.field, reason: fault.reason }
     }
 
-    /// Makes the error for an operation that does not fit the value of `state_key`.
+    /// Creates the error for an operation that does not fit the value of `state_key`.
     pub(crate) fn state_operation(key: &SessionKey, state_key: &str, reason: StateOpError) -> Self {
         Self::StateOperation { key: key.clone(), state_key: state_key.to_owned(), reason: Box::new(reason) }
     }
 
-    /// Makes the error for a redaction that is refused; `path` is empty where none is at fault.
+    /// Creates the error for a refused redaction; `path` is empty if no path is at fault.
     pub(crate) fn redaction(key: &SessionKey, event: &EventId, path: &str, fault: RedactionFault) -> Self {
         let (key, event, path) = (key.clone(), event.clone(), path.to_owned());
         Self::Redaction(Box::new(RedactionError { key, event, path, fault }))
     }
 
-    /// The stable code for events and HTTP bodies: google-adk's class name where it has one.
+    /// Returns the stable code for events and HTTP bodies: google-adk's class name where there is one.
     pub fn code(&self) -> &'static str {
         match self {
             Self::AlreadyExists(_) => "AlreadyExistsError",
@@ -211,12 +211,13 @@ impl SessionError {
         }
     }
 
-    /// True when the fault is in what is stored of one session, and not in the storage: the others can be used.
+    /// Returns `true` if the fault is in the stored data of one session and not in the storage, so that other sessions
+    /// can be used.
     pub fn is_of_one_session(&self) -> bool {
         matches!(self, Self::Corrupt { .. } | Self::PayloadLost(_))
     }
 
-    /// True when loading the session again and repeating the work may succeed.
+    /// Returns `true` if loading the session again and repeating the work may succeed.
     pub fn is_stale(&self) -> bool {
         matches!(self, Self::Stale { .. })
     }

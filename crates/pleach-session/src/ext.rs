@@ -12,15 +12,15 @@ use crate::{GetSessionConfig, Redaction, SessionError, SessionResult, SessionSer
 pub trait SessionServiceExt: SessionService {
     /// Stores `event` and applies it to `session`. ADK: `BaseSessionService.append_event`.
     ///
-    /// The delta's `temp:` keys are applied to `session.state` and are not stored; the rest of the delta and the event follow.
-    /// A partial event is returned as it is and changes nothing. An event without an id gets a UUID, one without a time the
-    /// system's. Unlike in google-adk, `session` is changed only on success.
+    /// The delta's `temp:` keys are applied to `session.state` but not stored. Then the rest of the delta and the event
+    /// are applied. A partial event is returned unchanged and changes nothing. An event without an id gets a UUID, and
+    /// one without a time gets the system's time. Unlike in google-adk, `session` is changed only on success.
     ///
     /// # Errors
-    /// Those of [`SessionService::append`]; `session` is then unchanged.
+    /// The errors of [`SessionService::append`]; `session` is then unchanged.
     ///
     /// # Cancel safety
-    /// When the future is dropped the event is stored whole or not at all, and `session` is unchanged.
+    /// When the future is dropped, the event is stored whole or not at all, and `session` is unchanged.
     // S14, S34
     fn append_event(
         &self,
@@ -39,7 +39,8 @@ pub trait SessionServiceExt: SessionService {
             let loaded = session.revision();
             let stored = self.append(&mut session.head, Arc::new(event)).await?;
             apply(&mut session.state, &temp);
-            // An unchanged revision means that the event was stored before this session was loaded, so the session contains it.
+            // An unchanged revision means that the event was stored before this session was loaded, so the session
+            // contains it.
             if session.revision() != loaded {
                 session.apply(&stored);
             }
@@ -47,13 +48,14 @@ pub trait SessionServiceExt: SessionService {
         }
     }
 
-    /// Updates `session` from the store; returns whether events were added or the whole session was loaded again.
+    /// Updates `session` from the store. Returns `true` if events were added or the whole session was loaded again.
     ///
-    /// Reads only new events and appends them. When the service cannot determine them, the whole session is loaded, even if
-    /// `session` held a part of it only. The state becomes the stored one, without `temp:` keys.
+    /// Only new events are read and added to `session`. If the service cannot determine them, the whole session is
+    /// loaded, even if `session` held only a part of it. The state becomes the stored one, without `temp:` keys.
     ///
     /// # Errors
-    /// `NotFound` for a deleted session, and those of [`SessionService::events_since`]; `session` is then unchanged.
+    /// `NotFound` for a deleted session, and the errors of [`SessionService::events_since`]; `session` is then
+    /// unchanged.
     ///
     /// # Cancel safety
     /// When the future is dropped, `session` is unchanged.
@@ -75,16 +77,18 @@ pub trait SessionServiceExt: SessionService {
         }
     }
 
-    /// Stores `event` like [`append_event`](Self::append_event). When `session` is stale, refreshes it and tries again, at most
-    /// `retries` times.
+    /// Stores `event` like [`append_event`](Self::append_event). If `session` is stale, refreshes it and tries again,
+    /// at most `retries` times.
     ///
-    /// For events that do not depend on the history they are appended to. Never used by a run: two runs would interleave.
+    /// Use it for events that do not depend on the earlier history. A run never uses it, because the events of two runs
+    /// would interleave.
     ///
     /// # Errors
-    /// Those of [`append_event`](Self::append_event) and [`refresh`](Self::refresh); `Stale` when every attempt was stale.
+    /// The errors of [`append_event`](Self::append_event) and [`refresh`](Self::refresh); `Stale` if every attempt was
+    /// stale.
     ///
     /// # Cancel safety
-    /// When the future is dropped the event is stored whole or not at all; `session` may be refreshed.
+    /// When the future is dropped, the event is stored whole or not at all; `session` may have been refreshed.
     fn append_with_reload(
         &self,
         session: &mut Session,
@@ -106,17 +110,19 @@ pub trait SessionServiceExt: SessionService {
         }
     }
 
-    /// Removes values from a stored event, and returns the event as it is stored then. The same call again changes nothing.
+    /// Removes values from a stored event and returns the event as it is stored afterwards. Repeating the call changes
+    /// nothing.
     ///
-    /// Only the event changes. The session's state keeps the values that the event set: append an event that sets the keys again.
-    /// A run that has not ended reads `"[redacted]"` from then on, for example as the output of a node that it does not run again, and
-    /// one that is under way ends at its next event with a stale error.
+    /// Only the event changes. The session's state keeps the values that the event set: to remove them, append an event
+    /// that sets the keys again. From now on, a resume reads `"[redacted]"`, for example as the output of a node that
+    /// it does not run again. A run in progress ends at its next event with a stale error.
     ///
-    /// Loads the session, and repeats that when another writer comes first. ADK has no such call.
+    /// The call loads the session, and starts again if another writer comes first. ADK has no such call.
     ///
     /// # Errors
-    /// [`SessionError::Redaction`], naming the path, also when other questions would be open then, or a run still reads the value; `NotFound`;
-    /// those of [`SessionService::redact_event`]. Nothing is changed.
+    /// [`SessionError::Redaction`] names the path. It is also returned if the redaction would change which questions
+    /// are open, or if a run still reads the value. `NotFound`; the errors of [`SessionService::redact_event`]. Nothing
+    /// is changed on failure.
     ///
     /// # Cancel safety
     /// When the future is dropped, the event is redacted whole or not at all.
@@ -141,7 +147,7 @@ pub trait SessionServiceExt: SessionService {
     }
 }
 
-/// How often a redaction is tried when other writers come first.
+/// The number of times that a redaction is tried when other writers come first.
 const REDACTIONS: usize = 8;
 
 impl<S: SessionService + ?Sized> SessionServiceExt for S {}

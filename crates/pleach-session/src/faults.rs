@@ -1,4 +1,4 @@
-//! Stored data of single sessions that cannot be read: what listings say of it, and one warning for each.
+//! Sessions whose stored data cannot be read: how listings report them, and one warning for each.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,39 +7,39 @@ use pleach_core::{Scope, SessionKey, UnreadableKeys};
 
 use crate::SessionError;
 
-/// How many warnings are remembered. Faults beyond it are logged at the level of debugging.
+/// The number of warnings that are remembered. Later faults are only logged at debug level.
 const MOST: usize = 10_000;
 
-/// A listed session that cannot be loaded, and why.
+/// A listed session that cannot be loaded, and the reason.
 #[derive(Clone, Debug)]
 pub struct SessionFault {
     /// The session.
     pub session: SessionKey,
-    /// The fault: [`SessionError::Corrupt`].
+    /// The error: [`SessionError::Corrupt`].
     pub error: Arc<SessionError>,
 }
 
-/// The texts of the warnings of this process.
+/// The texts of the warnings that this process has logged.
 static REPORTED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
 
-/// Returns whether a fault was not reported before.
+/// Returns `true` if the fault has not been reported before.
 fn is_new(fault: String) -> bool {
     let mut reported = REPORTED.lock().unwrap_or_else(PoisonError::into_inner);
     let reported = reported.get_or_insert_default();
     reported.len() < MOST && reported.insert(fault)
 }
 
-/// Logs a warning that a session is left out of something because stored data of it cannot be read: one for each session and error in a
-/// process, however often it is asked for. Other sessions are not affected.
+/// Warns that a session is left out of something because its stored data cannot be read. Each process logs one warning
+/// for each session and error, however often the session is listed. Other sessions are not affected.
 pub fn report_fault(session: &SessionKey, error: &SessionError) {
     if is_new(format!("{session}: {error}")) {
-        tracing::warn!(%session, %error, "a session is left out: what is stored of it cannot be read");
+        tracing::warn!(%session, %error, "a session is left out: its stored data cannot be read");
     } else {
-        tracing::debug!(%session, %error, "a session is left out: what is stored of it cannot be read");
+        tracing::debug!(%session, %error, "a session is left out: its stored data cannot be read");
     }
 }
 
-/// Logs a warning that values of a state cannot be read: one for each session, user or app whose keys they are.
+/// Warns that values of a state cannot be read: one warning for each session, user or app that the keys belong to.
 pub fn report_unreadable(session: &SessionKey, keys: &UnreadableKeys) {
     for scope in [Scope::Session, Scope::User, Scope::App] {
         let of_scope = |key: &&String| Scope::split(key).0 == scope;
@@ -51,8 +51,9 @@ pub fn report_unreadable(session: &SessionKey, keys: &UnreadableKeys) {
             Scope::Session | Scope::Temp => format!("session {session}"),
         };
         if is_new(format!("{whose}: {key}")) {
-            let (count, reason) = (keys.keys().filter(of_scope).count(), &keys[key]);
-            tracing::warn!(%whose, %key, %reason, count, "state keys cannot be read: they count as unreadable until they are set");
+            let count = keys.keys().filter(of_scope).count();
+            let reason = &keys[key];
+            tracing::warn!(%whose, %key, %reason, count, "state keys cannot be read: they stay unreadable until they are set");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! [`KnownState`]: what a copy of a session needs beside the events.
+//! [`KnownState`]: the values that a copy of a session needs in addition to the events.
 
 use foldhash::HashMap;
 use std::sync::Arc;
@@ -7,17 +7,17 @@ use pleach_core::{Event, EventId, Map, Scope, Session, SessionHead};
 
 use crate::{REDACTIONS, SessionResult, SessionService, is_state_redacted};
 
-/// The values of a session's own state that redactions have removed from its events, and that are known, because nothing has set
-/// them since.
+/// Values of a session's own state whose events were redacted. The state still has them, because nothing has set their
+/// keys since.
 ///
-/// A copy that appends the events alone would set such keys to `"[redacted]"`.
+/// A copy that only appended the events would set such keys to `"[redacted]"`.
 #[derive(Clone, Debug, Default)]
 pub struct KnownState {
     of_events: HashMap<EventId, Map>,
 }
 
 impl KnownState {
-    /// Finds the values of a session with all its events.
+    /// Finds the values of a session that was loaded with all its events.
     #[must_use]
     pub fn of(session: &Session) -> Self {
         let mut last: HashMap<&str, &Event> = HashMap::default();
@@ -34,20 +34,21 @@ impl KnownState {
         known
     }
 
-    /// Returns the values that an event has set; `None` for most events.
+    /// Returns the values that an event set; `None` for most events.
     #[must_use]
     pub fn values(&self, event: &EventId) -> Option<&Map> {
         self.of_events.get(event)
     }
 
-    /// Appends a copy of an event to another session, whose state gets these values: the event is appended with them, and then redacted as
-    /// its original is.
+    /// Appends a copy of an event to another session. The event is appended with these values, so that they get into
+    /// the session's state, and is then redacted like the original.
     ///
     /// # Errors
-    /// Those of [`SessionService::append`] and [`SessionService::redact_event`].
+    /// The errors of [`SessionService::append`] and [`SessionService::redact_event`].
     ///
     /// # Cancel safety
-    /// When the future is dropped, the event is stored whole or not at all, perhaps with the values in it. Delete such a copy.
+    /// When the future is dropped, the event is stored whole or not at all, but the stored event may still hold the
+    /// values. Delete such a copy.
     pub async fn append<S: SessionService + ?Sized>(
         &self,
         to: &S,

@@ -59,8 +59,8 @@ pub use summaries::Summaries;
 pub use summarizer::{EventsSummarizer, Summary, summary_event};
 pub use visible::{is_internal_content, is_visible_part};
 
-/// The key in the custom metadata of a partial event with the reason why nothing comes from a model:
-/// `{"model": NAME, "code": CODE, "status": HTTP status or null, "seconds": wait, "attempt": how many attempts were made}`.
+/// The key in a partial event's custom metadata that tells why a model is not answering: `{"model": NAME, "code": CODE,
+/// "status": HTTP status or null, "seconds": wait, "attempt": how many attempts were made}`.
 ///
-/// Such an event goes to those who follow the run. It is not stored, and the reader of the run does not get it.
+/// Only followers of the run receive such an event. It is not stored, and the reader of the run does not get it.
 pub const MODEL_WAIT: &str = "_pleach_model_wait";

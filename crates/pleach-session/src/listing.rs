@@ -1,4 +1,4 @@
-//! Adding sessions to a listing, each judged by itself: what backends that store states as texts share.
+//! Adding sessions to a listing, each one independently: shared by backends that store states as texts.
 
 use std::sync::Arc;
 
@@ -7,25 +7,26 @@ use pleach_core::{AppName, Map, Revision, Scope, Session, SessionHead, SessionKe
 use crate::raw_state::StoredState;
 use crate::{ListSessionsResponse, SessionError, SessionFault, SessionResult, report_unreadable};
 
-/// A state that sessions share, or why it cannot be read.
+/// The state of an app or user, or the reason why it cannot be read.
 pub type SharedState = Result<StoredState, Arc<SessionError>>;
 
-/// A listed session as a backend has read it.
+/// A listed session, as a backend has read it.
 #[derive(Debug)]
 pub struct Listed {
     /// The session.
     pub key: SessionKey,
     /// The head that an append needs, or the reason why the update time cannot be read.
     pub head: SessionResult<SessionHead>,
-    /// The update time of a session whose own cannot be read, in seconds since the epoch: its place in the listing.
+    /// The update time to use if the session's own cannot be read, in seconds since the epoch. It decides the place in
+    /// the listing.
     pub time_if_unreadable: f64,
-    /// Its own state, or why it cannot be read.
+    /// The session's own state, or the reason why it cannot be read.
     pub state: SessionResult<StoredState>,
 }
 
 impl Listed {
-    /// Adds the session to a listing, with what can be read of it and of the states of its app and user, and with its fault if it cannot be
-    /// loaded.
+    /// Adds the session to a listing with everything that can be read of it and of the states of its app and user. If
+    /// the session cannot be loaded, its fault is added as well.
     pub fn add_to(self, response: &mut ListSessionsResponse, app: &SharedState, user: &SharedState) {
         let Listed { key, head, time_if_unreadable, state } = self;
         let (state, head) = (state.map_err(Arc::new), head.map_err(Arc::new));
@@ -42,7 +43,7 @@ impl Listed {
     }
 }
 
-/// Returns what can be read of a state of an app, or of a user, and reports the rest.
+/// Returns the readable values of the state of an app or a user, and reports the unreadable ones.
 pub fn readable(state: StoredState, scope: Scope, app: &AppName, user: &UserId) -> Map {
     let keys = state.unreadable.into_iter().map(|(key, reason)| (scope.key(&key), reason)).collect();
     report_unreadable(&SessionKey::new(app, user, ""), &keys);

@@ -1,4 +1,4 @@
-//! Which questions of a session wait for an answer.
+//! Which questions of a session are waiting for an answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,34 +10,36 @@ use serde_json::Value;
 
 use crate::effective_events;
 
-/// The error code of the events that close an aborted invocation. ADK: the same
+/// The error code of the events that close an aborted invocation. ADK uses the same code.
 pub const ABORTED: &str = "INVOCATION_ABORTED";
 
-/// Returns the questions of a session's events that wait for an answer, in the order asked.
+/// Returns the questions among a session's events that wait for an answer, in the order asked.
 ///
-/// Only events that count after rewinds are read. A question is identified by its invocation and its id. When several
-/// runs of one invocation ask under the same id, the last of them is listed, because an answer reaches that one; the others
-/// follow when it is answered. A question is closed by a user's answer that fits it, by one that fits an alternative of it
-/// ([`Question::select`]), and by the end of an aborted invocation; the result of a long-running tool itself does not close it.
+/// Only events that are effective after rewinds are read. A question is identified by its invocation and its id. If
+/// several runs of one invocation ask under the same id, only the last question is listed, because an answer reaches
+/// that one; the others follow once it is answered. A question is closed by a user's answer that fits it, by an answer
+/// that fits one of its alternatives ([`Question::select`]), or by the abort of its invocation. The result of a
+/// long-running tool does not close it.
 // R901, R905, R907, R909, R128, R1130, R1141
 #[must_use]
 pub fn open_questions(events: &[Arc<Event>]) -> Vec<Question> {
-    let mut desk = Desk::default();
-    effective_events(events).into_iter().for_each(|event| desk.read(event));
-    desk.into_open()
+    let mut tracker = QuestionTracker::default();
+    effective_events(events).into_iter().for_each(|event| tracker.read(event));
+    tracker.into_open()
 }
 
-/// Returns whether an event closes an aborted invocation. The error event of a node that failed with the same code does not.
+/// Returns `true` if an event closes an aborted invocation. The error event of a node that failed with the same code
+/// does not.
 // R128, R1130
 #[must_use]
 pub fn ends_aborted(event: &Event) -> bool {
     event.error_code() == Some(ABORTED) && event.path().is_root()
 }
 
-/// Checks a stored answer against the schema that its question stored, as every reader of a history does.
+/// Checks a stored answer against the stored schema of its question, as every reader of a history does.
 ///
 /// # Errors
-/// Describes what does not fit.
+/// Returns a description of what does not fit.
 // R907
 pub fn check_stored_answer(schema: Option<&Value>, response: &FunctionResponse) -> Result<Value, String> {
     let empty = Map::new();
@@ -48,14 +50,14 @@ pub fn check_stored_answer(schema: Option<&Value>, response: &FunctionResponse) 
     }
 }
 
-/// Questions while a history is read. Every step costs the same, whatever was asked before.
+/// The questions asked so far while a history is read. Each event costs the same, however many questions came before.
 #[derive(Default)]
-struct Desk {
-    /// Every question asked, in order; the place of one that is closed is empty.
+struct QuestionTracker {
+    /// Every question asked, in order. A closed question leaves an empty place.
     asked: Vec<Option<Question>>,
-    /// What each invocation has asked, by id. An entry stays when its questions are closed.
-    invocations: HashMap<InvocationId, HashMap<String, OneId>>,
-    /// For every id that was asked under: the invocations with open questions, by the places at which they asked last.
+    /// The questions of each invocation, by id. An entry stays after its questions are closed.
+    invocations: HashMap<InvocationId, HashMap<String, QuestionsOfId>>,
+    /// For every question id: the invocations with open questions, by the places of their last questions.
     waiting: HashMap<String, BTreeMap<usize, InvocationId>>,
     /// The places of the questions of each select.
     selects: HashMap<(InvocationId, NodePath, String), Vec<usize>>,
@@ -63,16 +65,16 @@ struct Desk {
 
 /// The questions of one invocation with one id.
 #[derive(Default)]
-struct OneId {
-    /// The places of the open ones.
+struct QuestionsOfId {
+    /// The places of the open questions.
     open: BTreeSet<usize>,
-    /// The open one of each run.
+    /// The place of each run's open question.
     of_runs: HashMap<NodePath, usize>,
-    /// The place at which the invocation waits: that of the last one asked.
+    /// The place of the last question asked: the place at which the invocation waits.
     last: Option<usize>,
 }
 
-impl Desk {
+impl QuestionTracker {
     fn read(&mut self, event: &Event) {
         if event.is_from_user() {
             return self.take_answers(event);
@@ -117,7 +119,7 @@ impl Desk {
         }
     }
 
-    /// Closes an answered question, and the alternatives of it.
+    /// Closes an answered question and its alternatives.
     fn close_answered(&mut self, place: usize) {
         let select = self.asked[place].as_ref().and_then(select_of);
         self.close(place);
@@ -136,12 +138,13 @@ impl Desk {
             let Some(id) = response.id.as_deref() else { continue };
             let answered = self.place_of(event.invocation_id(), id);
             if let Some(question) = answered.and_then(|place| self.asked[place].as_ref()) {
-                // An answer that another writer stored although it does not fit leaves the question open.
+                // Another writer may have stored an answer that does not fit. It leaves the question open.
                 if check_stored_answer(question.response_schema.as_ref(), response).is_ok() {
                     answered.into_iter().for_each(|place| self.close_answered(place));
                 }
             } else if !self.waiting.contains_key(id) {
-                // An answer to a call on a branch that is named after a question answers that question (R1003).
+                // If a branch is named after a question, an answer to a call on that branch answers the question
+                // (R1003).
                 for run_id in event.branch().into_iter().flat_map(|branch| branch.run_ids()) {
                     let place = self.place_of(event.invocation_id(), run_id);
                     place.into_iter().for_each(|place| self.close_answered(place));
@@ -150,9 +153,9 @@ impl Desk {
         }
     }
 
-    /// The place of the question that an answer to `id` closes: the last open one of the answer's own invocation if that has
-    /// asked under the id, else of the last invocation that waits under it, because classic agents answer in an invocation of
-    /// their own.
+    /// Returns the place of the question that an answer to `id` closes. If the answer's own invocation has asked under
+    /// the id, it is the last open question of that invocation. Otherwise it is the question of the last invocation
+    /// that waits under the id, because classic agents answer in an invocation of their own.
     fn place_of(&self, invocation: &InvocationId, id: &str) -> Option<usize> {
         let of = |asker: &InvocationId| self.invocations.get(asker)?.get(id);
         let waiting = || of(self.waiting.get(id)?.last_key_value()?.1);
@@ -167,7 +170,7 @@ impl Desk {
     }
 }
 
-/// What all questions of a select have in common.
+/// The properties that all questions of a select share.
 fn select_of(question: &Question) -> Option<(InvocationId, NodePath, String)> {
     let select = question.select.clone()?;
     Some((question.invocation_id.clone(), question.node_path.clone(), select))
@@ -203,7 +206,6 @@ mod tests {
         assert_eq!(found.join(" "), open, "{log}");
     }
 
-    /// Issue 10 A3
     #[test]
     fn questions_are_told_apart_by_invocation_and_id() {
         check("a?q b?q", "a?q@n@1 b?q@n@1");
@@ -212,7 +214,7 @@ mod tests {
         // An answer in an invocation of its own reaches the newest question.
         check("a?q b?q c!q", "a?q@n@1");
         check("a?q b?q a# b?p", "b?q@n@1 b?p@n@1");
-        // One that does not wait any more takes no answer from another one.
+        // An invocation that no longer waits takes no answer from another invocation.
         check("b?q a?q a# c!q", "");
         check("b?q a?q a!q c!q", "");
         check("b?q a?q a!q a!q", "b?q@n@1");
@@ -223,7 +225,7 @@ mod tests {
         check("a?q@x@1 a?q@y@1", "a?q@y@1");
         check("a?q@x@1 a?q@y@1 a!q", "a?q@x@1");
         check("a?q@x@1 a?q@y@1 a!q a!q", "");
-        // Asked again by the same run.
+        // The same run asks again.
         check("a?q@x@1 a!q a?q@x@1 a?p@x@1", "a?q@x@1 a?p@x@1");
         check("a?q@x@1 a?p@x@1 a?q@x@1", "a?p@x@1 a?q@x@1");
     }

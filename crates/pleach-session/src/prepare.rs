@@ -13,9 +13,9 @@ use serde_json::Value;
 use crate::raw_state::{self, StoredValue};
 use crate::{CreateSession, SessionError, SessionResult};
 
-/// Prepares an event for storage: removes its `temp:` keys and refuses values that no backend stores.
+/// Prepares an event for storage: removes its `temp:` keys and refuses values that backends cannot store.
 ///
-/// The event is edited in place when it is not shared, and copied only when it is shared and has a `temp:` key.
+/// The event is edited in place if it is not shared. It is copied only if it is shared and has a `temp:` key.
 ///
 /// # Errors
 /// `Unstorable`, naming the field.
@@ -49,7 +49,8 @@ fn remove_temp(event: &mut Arc<Event>) {
     }
 }
 
-/// Sets the time of an event that has none: the system's, or one microsecond after the session's last update if that is later.
+/// Sets the time of an event that has none: the system's time, or one microsecond after the session's last update if
+/// that is later.
 #[must_use]
 pub fn event_with_time(head: &SessionHead, mut event: Arc<Event>) -> Arc<Event> {
     if !event.has_timestamp() {
@@ -61,8 +62,8 @@ pub fn event_with_time(head: &SessionHead, mut event: Arc<Event>) -> Arc<Event> 
 
 /// Replaces an event's operations by their results on the stored values, which `stored` returns by prefixed key.
 ///
-/// A backend calls this inside of the append's transaction: no other writer may change the values until the results are
-/// written. An event without operations is returned as it is.
+/// A backend calls this inside the append's transaction: no other writer may change the values until the results are
+/// written. An event without operations is returned unchanged.
 ///
 /// # Errors
 /// `StateOperation`, naming the state key; `Unstorable` for a result that cannot be stored; the errors of `stored`.
@@ -91,7 +92,7 @@ pub fn resolve_ops(
     Ok(Arc::new(resolved))
 }
 
-/// The states that an event's operations are applied to, as JSON texts of objects; absent ones are empty.
+/// The states that an event's operations are applied to, as JSON texts of objects; absent states are empty.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StateTexts<'a> {
     /// The session's own state.
@@ -104,11 +105,11 @@ pub struct StateTexts<'a> {
 
 /// Replaces an event's operations like [`resolve_ops`], for states that are stored as texts. Each text is read once.
 ///
-/// `value` converts the stored value of a state key, see [`StoredValue`]. `corrupt` makes the error for a text that is not a
-/// JSON object.
+/// `value` converts the stored value of a state key: see [`StoredValue`]. `corrupt` creates the error for a text that
+/// is not a JSON object.
 ///
 /// # Errors
-/// Those of [`resolve_ops`], `value` and `corrupt`.
+/// The errors of [`resolve_ops`], `value` and `corrupt`.
 pub fn resolve_ops_on_texts(
     key: &SessionKey,
     event: &Arc<Event>,
@@ -137,11 +138,11 @@ pub fn resolve_ops_on_texts(
     })
 }
 
-/// Returns `ours` in its stored form if `stored` is the result of appending it: with the stored results of its operations, and
-/// the stored time if it has none.
+/// Returns `ours` in its stored form if `stored` is the result of appending it. The stored form has the stored results
+/// of the operations, and the stored time if `ours` has none.
 ///
-/// It recognises a repeated append whose answer was lost, so that operations are not applied twice. Numbers are compared by
-/// value, because a storage may write `1e16` as an integer.
+/// This recognises a repeated append whose response was lost, so that operations are not applied twice. Numbers are
+/// compared by value, because a storage may write `1e16` as an integer.
 #[must_use]
 pub fn repeated(ours: &Event, stored: &Event) -> Option<Event> {
     let mut event = ours.clone();
@@ -214,10 +215,10 @@ pub fn check_new_session(key: &SessionKey, create_time: f64, state: Map) -> Sess
     }
 }
 
-/// Returns the JSON text of an event that [`event_to_store`] has checked, for backends that store text.
+/// Returns the JSON text of an event that [`event_to_store`] has checked. For backends that store text.
 ///
 /// # Errors
-/// `Unstorable` when it has no JSON form.
+/// `Unstorable` if the event has no JSON form.
 pub fn event_text(key: &SessionKey, event: &Event) -> SessionResult<String> {
     serde_json::to_string(event).map_err(|error| SessionError::Unstorable {
         key: key.clone(),
@@ -240,7 +241,7 @@ fn trim(text: &str) -> &str {
     text.trim_matches(|letter: char| letter.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&letter))
 }
 
-/// Returns the key with a trimmed session id, when that is a different id.
+/// Returns the key with the session id trimmed, if that changes the id.
 // S30
 pub fn trimmed_key(key: &SessionKey) -> Option<SessionKey> {
     let text = key.session_id.as_str();
@@ -262,48 +263,51 @@ pub fn turn_id(session: &SessionId) -> SessionId {
     if trimmed.len() == session.as_str().len() { session.clone() } else { SessionId::from(trimmed) }
 }
 
-/// Returns the creation time of a new session: the requested one or the system's, in seconds since the epoch and whole µs.
+/// Returns the creation time of a new session: the requested time or the system's, in seconds since the epoch and whole
+/// microseconds.
 pub fn create_time(request: &CreateSession) -> f64 {
     request.create_time.unwrap_or_else(system_time)
 }
 
-/// The first microsecond of the year 1 and the last of 9999, which is what google-adk reads from a calendar column.
+/// The times that google-adk can read from a calendar column: from the first microsecond of the year 1 to the last of
+/// 9999.
 const CALENDAR: std::ops::RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_300_799_999_999;
 
-/// Converts a time in seconds to that of a calendar column of the v1 layout: whole microseconds since the epoch.
+/// Converts a time in seconds to the value of a calendar column of the v1 layout: whole microseconds since the epoch.
 ///
 /// # Errors
-/// `Unstorable`, naming `field`, outside of the years 1 to 9999.
+/// `Unstorable`, naming `field`, if the time is outside the years 1 to 9999.
 // S49
 pub fn calendar_time(key: &SessionKey, field: &str, seconds: f64) -> SessionResult<i64> {
     let time = micros(seconds);
     if seconds.is_finite() && CALENDAR.contains(&time) {
         return Ok(time);
     }
-    let reason = "the time is outside of the years 1 to 9999";
+    let reason = "the time is outside the years 1 to 9999";
     Err(SessionError::unstorable(key, Unstorable { field: field.to_owned(), reason }))
 }
 
-/// The bit of a revision's ties that marks a claim in a database; the lower bits hold the number of events before it.
+/// The bit in a revision's ties that marks a claim in a database; the lower bits hold the number of events before the
+/// claim.
 ///
-/// Times alone do not distinguish claims: after an event with an older time, the next claim may get the time of the last one.
-/// The count of events makes the revisions of a session's claims unique.
+/// Times alone do not distinguish claims: after an event with an older time, the next claim may get the time of the
+/// last claim. The number of events makes the revisions of a session's claims unique.
 pub const CLAIMED: u32 = 1 << 31;
 
-/// Returns the update time of a session that is claimed at `time`, in seconds since the epoch: later than the last update,
-/// which is that of `head` if its fence holds.
+/// Returns the update time of a session that is claimed at `time`, in seconds since the epoch. It is later than the
+/// last update, which is the update time of `head` if its fence holds.
 pub fn claim_time(head: &SessionHead, time: f64) -> f64 {
     seconds(micros(time)).max(next_time(head.last_update_time()))
 }
 
-/// Returns the system's time in seconds since the epoch, rounded to whole µs.
+/// Returns the system's time in seconds since the epoch, rounded to whole microseconds.
 // S48
 #[expect(
     clippy::disallowed_methods,
-    reason = "a request without a time asks for the system's; the runner gives its own clock's"
+    reason = "a request without a time gets the system's time; the runner passes its own clock's time"
 )]
 pub(crate) fn system_time() -> f64 {
-    // A clock before 1970 is broken; zero is as good as any time then.
+    // A clock that is set before 1970 is wrong anyway, so zero will do.
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     seconds(micros(since.as_secs_f64()))
 }

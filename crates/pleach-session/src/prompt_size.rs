@@ -1,18 +1,18 @@
-//! Estimates how long a prompt is.
+//! An estimate of the length of a prompt.
 // R1150
 
 use pleach_core::{Content, Map, Part};
 
-/// Estimates the number of tokens in a prompt of these contents; `None` without any text, call or response.
+/// Estimates the number of tokens in a prompt with these contents; `None` if they have no text, call or response.
 pub fn estimated_tokens<'a>(contents: impl IntoIterator<Item = &'a Content>) -> Option<u64> {
     match contents.into_iter().map(characters).sum::<usize>() {
         0 => None,
-        // A rule of thumb: a token has four characters.
+        // A rule of thumb: one token is four characters.
         total => Some(total as u64 / 4),
     }
 }
 
-/// Returns the number of characters of a content that cost tokens.
+/// Returns the number of characters in a content that cost tokens.
 fn characters(content: &Content) -> usize {
     let text = |text: &Option<String>| text.as_ref().map_or(0, |text| text.chars().count());
     let json = |map: &Option<Map>| {

@@ -4,26 +4,26 @@ use std::fmt;
 
 use pleach_core::{EventId, SessionKey};
 
-/// A redaction that is refused. Nothing is changed.
+/// A redaction that was refused. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedactionError {
     /// The session.
     pub key: SessionKey,
     /// The event.
     pub event: EventId,
-    /// The path at fault, as it was given; empty where there is none.
+    /// The path at fault, as the caller passed it; empty if no path is at fault.
     pub path: String,
-    /// What is wrong with it.
+    /// The reason why the redaction is refused.
     pub fault: RedactionFault,
 }
 
-/// Why a redaction is refused.
+/// The reason why a redaction is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RedactionFault {
     /// The session has no such event.
     UnknownEvent,
-    /// No path is given.
+    /// The redaction has no path.
     NoPath,
     /// The path is not a JSON pointer.
     NoPointer,
@@ -33,8 +33,8 @@ pub enum RedactionFault {
     Fixed,
     /// Values of the event are kept as payloads, which are redacted through the service that keeps them.
     Payloads,
-    /// Another question would be open, or another answer would count: one that no longer fits its schema does not close its question, and an
-    /// answer gives a permission, or refuses it.
+    /// Another question would be open, or another answer would apply. An answer that no longer fits its schema does not
+    /// close its question; an answer may also grant or refuse a permission.
     ChangesQuestions,
     /// A run that has not ended still reads the value: the arguments of a call without a response, or code that was not executed.
     StillRead,
@@ -50,27 +50,27 @@ impl fmt::Display for RedactionError {
             RedactionFault::NoPointer => {
                 write!(
                     f,
-                    "`{path}` is not a JSON pointer; write it as `/content/parts/0/text`, with `~1` for `/` in a key"
+                    "`{path}` is not a JSON pointer; write it like `/content/parts/0/text`, with `~1` for `/` in a key"
                 )
             }
-            RedactionFault::Absent => write!(f, "it has no value at `{path}`; look at the event as it is stored"),
+            RedactionFault::Absent => write!(f, "it has no value at `{path}`; check the stored event"),
             RedactionFault::Fixed if path.is_empty() => {
-                f.write_str("it would differ in other values, or have values that no redaction leaves")
+                f.write_str("it would also change other values, or leave values that no redaction leaves")
             }
             RedactionFault::Fixed => {
                 write!(f, "the engine reads `{path}`; name a value in the content, the output or the state delta")
             }
             RedactionFault::Payloads => f.write_str(
-                "values of it are kept outside of the session service; redact it through `PayloadSessions`, or in the command with `--payloads`",
+                "some of its values are stored outside the session service; redact it through `PayloadSessions`, or in the command with `--payloads`",
             ),
             RedactionFault::ChangesQuestions => {
                 write!(
                     f,
-                    "without `{path}` another answer would count, or another question would be open; name values inside that its schema does not need"
+                    "without `{path}`, another answer would apply or another question would be open; name only inner values that the question's schema does not need"
                 )
             }
             RedactionFault::StillRead => {
-                write!(f, "a run that has not ended still reads `{path}`; let the run end, or rewind its invocation, and redact it then")
+                write!(f, "a run that has not ended still reads `{path}`; redact it after the run has ended, or after a rewind of its invocation")
             }
         }
     }

@@ -8,22 +8,22 @@ use crate::SessionFault;
 /// A request for a new session. ADK: `BaseSessionService.create_session`.
 #[derive(Clone, Debug)]
 pub struct CreateSession {
-    /// The app the session belongs to.
+    /// The app that the session belongs to.
     pub app_name: AppName,
-    /// The user the session belongs to.
+    /// The user that the session belongs to.
     pub user_id: UserId,
     /// The initial state with its scope prefixes; `temp:` keys are dropped.
     // S13
     pub state: Map,
-    /// The requested id; the service generates a UUID when it is absent or blank.
+    /// The requested id; the service generates a UUID if it is absent or blank.
     // S30
     pub session_id: Option<SessionId>,
-    /// Creation time in seconds since the epoch; the system's clock when absent.
+    /// The creation time in seconds since the epoch; the system's time if absent.
     pub create_time: Option<f64>,
 }
 
 impl CreateSession {
-    /// Makes a request for a session of `user_id` in `app_name` with an empty state and a generated id.
+    /// Creates a request for a session of `user_id` in `app_name` with an empty state and a generated id.
     pub fn new(app_name: impl Into<AppName>, user_id: impl Into<UserId>) -> Self {
         Self {
             app_name: app_name.into(),
@@ -53,71 +53,74 @@ impl CreateSession {
     }
 }
 
-/// Which events [`get_session`](crate::SessionService::get_session) returns; the default is all. ADK: `GetSessionConfig`.
+/// The events that [`get_session`](crate::SessionService::get_session) returns; the default is all of them.
+/// ADK: `GetSessionConfig`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct GetSessionConfig {
-    /// At most this many events, the newest ones; `Some(0)` returns none, but the full state.
+    /// The largest number of events, counted from the newest. `Some(0)` returns no events, but the full state.
     pub num_recent_events: Option<usize>,
-    /// Only events at this time or later, in seconds since the epoch.
+    /// The earliest time of the events, in seconds since the epoch.
     pub after_timestamp: Option<f64>,
 }
 
 impl GetSessionConfig {
-    /// All events.
+    /// Selects all events.
     pub fn all() -> Self {
         Self::default()
     }
 
-    /// The newest `count` events.
+    /// Selects the newest `count` events.
     pub fn recent(count: usize) -> Self {
         Self { num_recent_events: Some(count), ..Self::default() }
     }
 
-    /// The events at `seconds` since the epoch or later.
+    /// Selects the events at or after `seconds` since the epoch.
     pub fn after(seconds: f64) -> Self {
         Self { after_timestamp: Some(seconds), ..Self::default() }
     }
 
-    /// Limits the answer to the newest `count` events.
+    /// Limits the selection to the newest `count` events.
     pub fn with_recent(mut self, count: usize) -> Self {
         self.num_recent_events = Some(count);
         self
     }
 }
 
-/// A request for the sessions of an app, oldest activity first. ADK: `BaseSessionService.list_sessions`.
+/// A request for the sessions of an app, least recently updated first. ADK: `BaseSessionService.list_sessions`.
 // S32
 #[derive(Clone, Debug)]
 pub struct ListSessions {
     /// The app whose sessions are listed.
     pub app_name: AppName,
-    /// Only this user's sessions; `None` lists every user's, and the empty string is a user like any other.
+    /// The user whose sessions are listed; `None` for every user. The empty string is a user like any other.
     pub user_id: Option<UserId>,
-    /// Starts after this position: the `next` of the previous page.
+    /// The position after which the list starts: the `next` of the previous page.
     pub after: Option<ListCursor>,
-    /// At most this many sessions; all when absent.
+    /// The largest number of sessions to list; `None` for all.
     pub limit: Option<usize>,
-    /// Whether the sessions have their merged state; `true` in ADK. Without it, states are not read: they may be large.
+    /// Whether the sessions have their merged state; `true` in ADK. If `false`, states, which may be large, are not
+    /// read.
     pub with_state: bool,
-    /// Leaves out the sessions that this program has [noted](crate::SessionService::note_settled) at their present revision. A service
-    /// that keeps no notes lists all.
+    /// Leaves out the sessions that this program has [noted](crate::SessionService::note_settled) at their current
+    /// revision. A service that keeps no notes lists all sessions.
     pub unsettled_for: Option<String>,
 }
 
 impl ListSessions {
-    /// Every session of the app.
+    /// Requests every session of the app.
     pub fn new(app_name: impl Into<AppName>) -> Self {
         let app_name = app_name.into();
         Self { app_name, user_id: None, after: None, limit: None, with_state: true, unsettled_for: None }
     }
 
-    /// Leaves out what `program` has noted to need nothing: see [`unsettled_for`](Self::unsettled_for).
+    /// Leaves out the sessions that need nothing according to the notes of `program`: see
+    /// [`unsettled_for`](Self::unsettled_for).
     pub fn unsettled_for(mut self, program: impl Into<String>) -> Self {
         self.unsettled_for = Some(program.into());
         self
     }
 
-    /// Leaves the states out: the sessions have an empty one. See [`with_state`](Self::with_state).
+    /// Leaves the states out, so that the sessions have empty ones. See [`with_state`](Self::with_state).
     pub fn without_state(mut self) -> Self {
         self.with_state = false;
         self
@@ -163,10 +166,10 @@ impl ListCursor {
             .then_with(|| self.session_id.cmp(&other.session_id))
     }
 
-    /// Sorts `items` by their position, drops those up to `after` and keeps `limit`; the second value is the next page's cursor, if
-    /// there is a next page.
+    /// Sorts `items` by position, drops those up to `after` and keeps `limit`. The second value is the cursor of the
+    /// next page, if there is one.
     ///
-    /// Shared by the backends, which differ only in the source of the positions.
+    /// The backends share this; they differ only in the source of the positions.
     pub fn page<T>(
         mut items: Vec<(Self, T)>,
         after: Option<&Self>,
@@ -179,7 +182,7 @@ impl ListCursor {
         let limit = limit.unwrap_or(usize::MAX);
         let more = items.len() > limit;
         if more {
-            // Only the page is sorted.
+            // Only the page needs sorting.
             items.select_nth_unstable_by(limit, order);
             items.truncate(limit);
         }
@@ -189,14 +192,14 @@ impl ListCursor {
     }
 }
 
-/// The sessions found, without their events. ADK: `ListSessionsResponse`.
+/// The sessions that were found, without their events. ADK: `ListSessionsResponse`.
 // S4
 #[derive(Clone, Debug, Default)]
 pub struct ListSessionsResponse {
     /// Sessions with merged state and no events.
     pub sessions: Vec<Session>,
-    /// The start of the next page; `None` on the last page, and when the limit is zero.
+    /// The start of the next page; `None` on the last page, and if the limit is zero.
     pub next: Option<ListCursor>,
-    /// Why some of these sessions cannot be loaded. Keys that cannot be read by themselves are in [`Session::unreadable`].
+    /// Why some of these sessions cannot be loaded. Single keys that cannot be read are in [`Session::unreadable`].
     pub faults: Vec<SessionFault>,
 }

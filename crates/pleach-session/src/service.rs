@@ -14,7 +14,7 @@ use crate::{
 
 /// Stores sessions and their events. ADK: `BaseSessionService`.
 ///
-/// Every operation is cancel safe: when its future is dropped, it takes effect as a whole or not at all.
+/// Every operation is cancel safe: if its future is dropped, the operation takes effect as a whole or not at all.
 ///
 /// # Example
 /// ```
@@ -32,17 +32,19 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
     /// Stores a new session and returns it with merged state and no events.
     ///
     /// # Errors
-    /// `AlreadyExists` when the id is taken for this app and user; nothing of the request's state is then applied.
+    /// `AlreadyExists` if the id is taken for this app and user; then nothing of the request's state is applied.
     /// `Unstorable` for a value that not every backend can hold.
     // S30
     fn create_session(&self, request: CreateSession) -> BoxFuture<'_, SessionResult<Session>>;
 
-    /// Loads a session with merged state and the events that `config` selects, oldest first; `None` when there is none.
+    /// Loads a session with merged state and the events that `config` selects, oldest first; `None` if there is no such
+    /// session.
     ///
-    /// A value of the state that cannot be read is missing there, and its key is in [`Session::unreadable`].
+    /// A state value that cannot be read is left out, and its key is in [`Session::unreadable`].
     ///
     /// # Errors
-    /// `Corrupt` when an event, the update time or a state as a whole cannot be read. It names the session, and the event.
+    /// `Corrupt` if an event, the update time or a whole state cannot be read. The error names the session, and the
+    /// event.
     // S31
     fn get_session<'a>(
         &'a self,
@@ -50,21 +52,21 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         config: GetSessionConfig,
     ) -> BoxFuture<'a, SessionResult<Option<Session>>>;
 
-    /// Returns the changes since `head` was made; `None` when the session no longer exists.
+    /// Returns the changes since `head` was made; `None` if the session no longer exists.
     ///
-    /// For an unchanged session this is one small query, whatever the length of its history; otherwise only the new events
-    /// are read and parsed. The state is the current merged view, in which other sessions may have changed `app:` and `user:`
-    /// keys even when there is no new event.
+    /// For an unchanged session this is one small query, however long its history. Otherwise only the new events are
+    /// read and parsed. The state is the current merged view: other sessions may have changed `app:` and `user:` keys
+    /// even if there is no new event.
     ///
     /// # Errors
-    /// `Corrupt` when the stored data cannot be read.
+    /// `Corrupt` if the stored data cannot be read.
     fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<Option<Since>>>;
 
-    /// Returns the head of a reader who has seen a session up to an event, in the order of appends:
-    /// [`events_since`](Self::events_since) returns for it the events that were appended after `event`.
+    /// Returns the head of a reader who has seen a session up to an event, in the order of appends. With this head,
+    /// [`events_since`](Self::events_since) returns the events that were appended after `event`.
     ///
-    /// `None` when there is no such event, or when [`get_session`](Self::get_session) returns events in the order of appends. A
-    /// database returns them in the order of their times, which may differ.
+    /// `None` if there is no such event, or if [`get_session`](Self::get_session) returns events in the order of
+    /// appends. A database returns them in the order of their times, which may differ.
     ///
     /// # Errors
     /// Only storage failures.
@@ -77,33 +79,38 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(None)))
     }
 
-    /// Returns the names of the apps that have sessions, in the order of their bytes.
+    /// Returns the names of the apps that have sessions, in byte order.
     ///
-    /// The default cannot know them. ADK has no such call.
+    /// The default implementation cannot list them. ADK has no such call.
     ///
     /// # Errors
-    /// `Unsupported` from a service that cannot list them.
+    /// `Unsupported` if the service cannot list apps.
     fn list_apps(&self) -> BoxFuture<'_, SessionResult<Vec<AppName>>> {
-        let (what, reason) = ("a list of apps".to_owned(), "this session service keeps none: name the app".to_owned());
+        let (what, reason) =
+            ("a list of apps".to_owned(), "this session service cannot list its apps: name the app".to_owned());
         Box::pin(std::future::ready(Err(SessionError::Unsupported { what, reason })))
     }
 
-    /// Lists sessions without events, with merged state unless it is left out, oldest activity first.
+    /// Lists sessions without events, oldest update first. They have their merged state unless the request leaves it
+    /// out.
     ///
-    /// Each session is judged by itself. One whose state or update time cannot be read is listed with what can be read of it, and with its
-    /// fault in [`faults`](ListSessionsResponse::faults); without a time it is listed as one of the beginning of the epoch.
+    /// Each session is judged by itself. If the state or the update time of a session cannot be read, the session is
+    /// listed with everything that can be read, and its fault is in [`faults`](ListSessionsResponse::faults). Without a
+    /// readable time, the beginning of the epoch is used.
     ///
     /// # Errors
     /// Only storage failures.
     // S32
     fn list_sessions(&self, request: ListSessions) -> BoxFuture<'_, SessionResult<ListSessionsResponse>>;
 
-    /// Lists the open questions of the app's sessions, in the order asked: see [`open_questions`](crate::open_questions).
+    /// Lists the open questions of the app's sessions, in the order they were asked: see
+    /// [`open_questions`](crate::open_questions).
     ///
-    /// The answer includes everything appended before the call, and may include concurrent appends. The default loads every
-    /// session, so its time grows with their histories; a service should keep a projection instead, as those of pleach do.
+    /// The result includes everything appended before the call, and may include concurrent appends. The default
+    /// implementation loads every session, so its time grows with their histories. A service should keep a projection
+    /// instead, as the services of pleach do.
     ///
-    /// Sessions with events that cannot be read are left out, with one warning for each in the log.
+    /// Sessions with events that cannot be read are left out, and a warning is logged for each.
     ///
     /// # Errors
     /// Only storage failures.
@@ -111,18 +118,20 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         Box::pin(async move { walk_questions(self, &request).await })
     }
 
-    /// Returns the questions with a deadline that the app's sessions have asked since a place in the log, and the place up to which
-    /// the service has looked; without `since` only that place, which may come with some of the newest questions. Each question comes at
-    /// least once, also when it has been answered meanwhile.
+    /// Returns the questions with a deadline that the app's sessions have asked since a place in the log, and the place
+    /// up to which the service has looked. Without `since` the call is made for its place; some of the newest questions
+    /// may come with it. Each question is returned at least once, even if it has been answered meanwhile.
     ///
-    /// A process that answers questions at their deadlines calls this every second, beside a rare
-    /// [`list_questions`](Self::list_questions): the time of a call depends on what was appended since the last one or in the last minute, not on the number of
-    /// sessions or questions, and it writes nothing. `now` is the caller's clock, in seconds since the epoch.
+    /// A process that answers questions at their deadlines calls this every second, and
+    /// [`list_questions`](Self::list_questions) now and then. The cost depends on what was appended since the last call
+    /// or in the last minute, not on the number of sessions or questions. The call writes nothing. `now` is the
+    /// caller's clock, in seconds since the epoch.
     ///
-    /// `None` when the service cannot say: the caller lists all questions then. The default always gives it.
+    /// Returns `None` if the service cannot tell; the caller then lists all questions. The default implementation
+    /// always returns `None`.
     ///
     /// # Errors
-    /// `Corrupt` when the stored data cannot be read.
+    /// `Corrupt` if the stored data cannot be read.
     fn new_deadlines<'a>(
         &'a self,
         app_name: &'a AppName,
@@ -145,8 +154,8 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
 
     /// Removes a session and its events. App and user state stay. A missing session is not an error.
     ///
-    /// Heads of a deleted session are stale in a new one with the same id. In a database this fails only when both were created
-    /// in the same microsecond.
+    /// After a session is deleted and created again with the same id, old heads are stale. In a database this fails
+    /// only if both sessions were created in the same microsecond.
     ///
     /// # Errors
     /// Only storage failures.
@@ -155,43 +164,43 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
 
     /// Stores one complete event under the fence of `head` (compare and append) and updates `head`.
     ///
-    /// Returns the stored event, which has no `temp:` keys in its state delta. A partial event is returned as it is and not
-    /// stored. Appending an event that is already stored and equal in every field succeeds, so that an append whose answer was
-    /// lost can be repeated; `head` then advances at most to the revision right after that event.
+    /// Returns the stored event, which has no `temp:` keys in its state delta. A partial event is returned unchanged
+    /// and not stored. Appending an event that is already stored and equal in every field succeeds, so an append whose
+    /// response was lost can be repeated; `head` then advances at most to the revision right after that event.
     ///
-    /// The event's operations ([`EventActions::state_ops`](pleach_core::EventActions::state_ops)) are applied to the stored
-    /// values in the transaction that stores the event, so concurrent writes lose none. Their results are stored and returned
-    /// in the state delta, as plain values. An event with operations that is already stored is equal if everything else is;
-    /// the operations are not applied again.
+    /// The event's operations ([`EventActions::state_ops`](pleach_core::EventActions::state_ops)) are applied to the
+    /// stored values in the transaction that stores the event, so concurrent writes are not lost. The results are
+    /// stored and returned in the state delta, as plain values. If an event with operations is already stored, the
+    /// operations are not compared and are not applied again.
     ///
-    /// The caller sets the id. An event without a time gets the system's, and its time is not compared. The parameter is an `Arc`
-    /// because the log shares its events; an unshared one is edited in place.
+    /// The caller sets the id. An event without a time gets the system's time, and its time is not compared. The
+    /// parameter is an `Arc` because the log shares its events; an unshared event is edited in place.
     ///
     /// # Errors
-    /// `NotFound` for a deleted session, `Stale` when someone else appended since `head` was made,
-    /// `EventAlreadyExists`, `Unstorable`, `StateOperation` when an operation does not fit the stored value. `head` changes on
-    /// success only.
+    /// `NotFound` for a deleted session; `Stale` if someone else changed it since `head` was made;
+    /// `EventAlreadyExists`; `Unstorable`; `StateOperation` if an operation does not fit the stored value. `head`
+    /// changes only on success.
     ///
     /// # Cancel safety
-    /// When the future is dropped the event is stored whole or not at all, and `head` is unchanged.
+    /// When the future is dropped, the event is stored whole or not at all, and `head` is unchanged.
     // S34, S35
     fn append<'a>(&'a self, head: &'a mut SessionHead, event: Arc<Event>) -> BoxFuture<'a, SessionResult<Arc<Event>>>;
 
-    /// Advances the session's revision without storing an event, under the fence of `head`, and updates `head`. Older heads are
-    /// stale from then on.
+    /// Advances the session's revision without storing an event, under the fence of `head`, and updates `head`. Older
+    /// heads become stale.
     ///
-    /// A writer claims a session before it does work whose result it appends later. Of several writers with the same head
-    /// exactly one succeeds, so the others fail before they have done anything. The claim changes only the session's update
-    /// time, which other programs see as an ordinary change.
+    /// A writer claims a session before it does work whose result it appends later. If several writers have the same
+    /// head, exactly one of them succeeds, and the others fail before they have done anything. The claim changes only
+    /// the session's update time, which other programs see as an ordinary change.
     ///
-    /// `time` is the caller's clock, in seconds since the epoch. When it is not later than the last update, or an event has
-    /// that time, the update time becomes the next free microsecond.
+    /// `time` is the caller's clock, in seconds since the epoch. If it is not later than the last update, or if an
+    /// event has that time, the update time becomes the next free microsecond.
     ///
     /// The default implementation only compares, so several claims of one head succeed and the first append decides.
     ///
     /// # Errors
-    /// `NotFound` for a deleted session, `Stale` when the session was appended to or claimed since `head` was made, even by this
-    /// caller with an answer that was lost. `head` changes on success only.
+    /// `NotFound` for a deleted session; `Stale` if the session was changed or claimed since `head` was made. This
+    /// includes an earlier claim by the same caller whose response was lost. `head` changes only on success.
     ///
     /// # Cancel safety
     /// When the future is dropped, the claim is made or not, and `head` is unchanged.
@@ -200,11 +209,11 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         self.check_head(head)
     }
 
-    /// Compares the session's revision with that of `head`, and changes nothing. A writer calls it before it begins work for which it
-    /// has not claimed the session. Another writer may append right after the comparison.
+    /// Compares the session's revision with the revision of `head`, and changes nothing. A writer calls it before it
+    /// begins work for which it has not claimed the session. Another writer may append right after the comparison.
     ///
     /// # Errors
-    /// `NotFound` for a deleted session, `Stale` when the session was appended to or claimed since `head` was made.
+    /// `NotFound` for a deleted session; `Stale` if the session was changed or claimed since `head` was made.
     ///
     /// # Cancel safety
     /// Dropping the future has no effect.
@@ -223,13 +232,14 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         })
     }
 
-    /// Notes that `program` needs to do nothing about sessions as they are now, each at the revision of its head. Listings
-    /// [for that program](ListSessions::unsettled_for) leave such a session out until its revision changes, in whatever way.
+    /// Notes that `program` has nothing to do for sessions as they are now, each at the revision of its head. Listings
+    /// [for that program](ListSessions::unsettled_for) leave such a session out until its revision changes for any
+    /// reason.
     ///
-    /// A head that is not the newest one has no effect, and a session that is deleted takes its notes with it. A service keeps the notes of
-    /// the two programs that noted a session last, such as those of an old and a new version while one replaces the other.
+    /// A head that is not the newest one has no effect. Deleting a session deletes its notes. A service keeps the notes
+    /// of the two programs that noted a session last, for example of an old and a new version during an upgrade.
     ///
-    /// The default keeps no notes, so that its listings have all sessions. ADK has no such call.
+    /// The default implementation keeps no notes, so its listings include all sessions. ADK has no such call.
     ///
     /// # Errors
     /// Only storage failures, and `ReadOnly`.
@@ -241,20 +251,22 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Stores `event` in place of the stored event with its id, from which it differs only as after a redaction
-    /// ([`Redaction`](crate::Redaction), [`check_redacted`](crate::check_redacted)), under the fence of `head`; updates `head`. Older heads are stale from then on, as after a
-    /// [`claim`](Self::claim), and so is a run under way.
+    /// Replaces the stored event that has the id of `event`, under the fence of `head`, and updates `head`. The two may
+    /// differ only as a redaction makes them differ ([`Redaction`](crate::Redaction),
+    /// [`check_redacted`](crate::check_redacted)). Older heads become stale, as after a [`claim`](Self::claim),
+    /// including the head of a run in progress.
     ///
-    /// [`SessionServiceExt::redact`](crate::SessionServiceExt::redact) makes the event, and checks that the rest of the log does not need what
-    /// is removed, such as an answer that closes a question: this call compares the event alone. The event keeps its place; states and files
-    /// are not changed. Sessions that were loaded before keep the old values: load them again.
+    /// [`SessionServiceExt::redact`](crate::SessionServiceExt::redact) makes the event and checks that the rest of the
+    /// log does not need the removed values, for example an answer that closes a question. This call compares only the
+    /// event itself. The event keeps its place; states and files are not changed. Sessions that were loaded before keep
+    /// the old values: load them again.
     ///
-    /// `time` is that of a claim, in seconds since the epoch. ADK has no such call.
+    /// `time` has the same meaning as in [`claim`](Self::claim), in seconds since the epoch. ADK has no such call.
     ///
     /// # Errors
-    /// `Redaction` when there is no such event, or another value differs; `NotFound` for a deleted session; `Stale` when the session was
-    /// appended to or claimed since `head` was made; `Unstorable`; `Unsupported` by a service that does not have the operation.
-    /// `head` changes on success only.
+    /// `Redaction` if there is no such event, or another value differs; `NotFound` for a deleted session; `Stale` if
+    /// the session was changed or claimed since `head` was made; `Unstorable`; `Unsupported` if the service does not
+    /// have this operation. `head` changes only on success.
     ///
     /// # Cancel safety
     /// When the future is dropped, the event is replaced whole or not at all, and `head` is unchanged.
@@ -270,13 +282,14 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         Box::pin(std::future::ready(Err(SessionError::Unsupported { what, reason })))
     }
 
-    /// Loads the session for a redaction of `event`: all its events, of which only this one has all its values. `None` without the session.
+    /// Loads the session for a redaction of `event`: with all its events, though only `event` is certain to have all
+    /// its values. `None` if there is no such session.
     ///
-    /// A service that keeps values elsewhere implements it, so that a value of another event that is lost is in no redaction's way. Here it
-    /// is [`get_session`](Self::get_session). ADK has no such call.
+    /// A service that keeps values elsewhere implements this, so that a lost value of another event does not prevent a
+    /// redaction. The default is [`get_session`](Self::get_session). ADK has no such call.
     ///
     /// # Errors
-    /// Those of [`get_session`](Self::get_session).
+    /// The errors of [`get_session`](Self::get_session).
     ///
     /// # Cancel safety
     /// The call only reads.
@@ -289,17 +302,17 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         self.get_session(key, GetSessionConfig::all())
     }
 
-    /// Returns the user's state across sessions, keys without the `user:` prefix. ADK: `get_user_state`.
+    /// Returns the user's state across sessions, with keys without the `user:` prefix. ADK: `get_user_state`.
     ///
     /// # Errors
-    /// `Corrupt` when the stored data cannot be read.
+    /// `Corrupt` if the stored data cannot be read.
     // S38
     fn user_state<'a>(&'a self, app_name: &'a AppName, user_id: &'a UserId) -> BoxFuture<'a, SessionResult<Map>>;
 
-    /// Returns the app's state across users and sessions, keys without the `app:` prefix.
+    /// Returns the app's state across users and sessions, with keys without the `app:` prefix.
     ///
     /// # Errors
-    /// `Corrupt` when the stored data cannot be read; `Unsupported` by a service that does not have the operation.
+    /// `Corrupt` if the stored data cannot be read; `Unsupported` if the service does not have this operation.
     fn app_state<'a>(&'a self, app_name: &'a AppName) -> BoxFuture<'a, SessionResult<Map>> {
         let what = format!("reading the state of app {app_name} by itself");
         let reason = "this session service does not implement `app_state`; load a session to see it".to_owned();
@@ -309,12 +322,12 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
     /// Checks that the storage responds.
     ///
     /// # Errors
-    /// Only storage failures: `Unavailable` for a server that is gone or a service that is closed.
+    /// Only storage failures: `Unavailable` if the server is gone or the service is closed.
     fn health_check(&self) -> BoxFuture<'_, SessionResult<()>> {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Waits until everything submitted before is stored.
+    /// Waits until everything that was submitted before is stored.
     ///
     /// # Errors
     /// Only storage failures.
@@ -322,7 +335,8 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Finishes pending work and releases files and connections. Later calls of such a service fail as `Unavailable`.
+    /// Finishes pending work and releases files and connections. Later calls of a service that was closed fail as
+    /// `Unavailable`.
     ///
     /// # Errors
     /// Only storage failures.
@@ -448,11 +462,12 @@ const SESSIONS_PER_PAGE: usize = 100;
 
 /// Lists open questions by loading every session, one after the other.
 ///
-/// Takes time proportional to the histories of all sessions. Backends with a projection fall back to it when the projection
-/// cannot be written. A session that cannot be read is left out, with a warning in the log.
+/// The time grows with the histories of all sessions. Backends with a projection fall back to this function if the
+/// projection cannot be written. A session that cannot be read is left out, with a warning in the log.
 ///
 /// # Errors
-/// Those of [`SessionService::list_sessions`] and [`SessionService::get_session`] that concern more than one session.
+/// The errors of [`SessionService::list_sessions`] and [`SessionService::get_session`] that concern more than one
+/// session.
 ///
 /// # Cancel safety
 /// The call only reads.
@@ -463,7 +478,7 @@ pub async fn walk_questions<S: SessionService + ?Sized>(
     let mut wanted = ListSessions::new(request.app_name.clone()).with_limit(SESSIONS_PER_PAGE).without_state();
     wanted.user_id.clone_from(&request.user_id);
     let mut items = Vec::new();
-    // A session that is appended to concurrently moves to the end of the list: it may be listed twice, and is never missed.
+    // A concurrent append moves a session to the end of the list: the session may be listed twice, but is never missed.
     let mut seen: HashSet<SessionKey> = HashSet::default();
     loop {
         let page = sessions.list_sessions(wanted.clone()).await?;

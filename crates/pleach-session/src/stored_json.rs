@@ -1,18 +1,19 @@
-//! Reading JSON texts of stores, in which google-adk keeps what Rust's strings and numbers cannot.
+//! Reading stored JSON texts, in which google-adk keeps values that Rust's strings and numbers cannot represent.
 
 use pleach_core::{mend_json, read_foreign_json};
 use serde::de::DeserializeOwned;
 
-/// Reads a stored JSON text. What [`mend_json`] repairs is read repaired; the store keeps it as it is.
+/// Reads a stored JSON text. Faults that [`mend_json`] can repair are repaired in the result; the stored text is not
+/// changed.
 ///
-/// Text without faults is parsed once, and costs a search for `\u0000` beside.
+/// Text without faults is parsed once, plus a search for `\u0000`.
 ///
 /// # Errors
-/// The text is no JSON, or not that of a `T`, or nests more than 127 levels deep.
+/// The text is not JSON, or not the JSON of a `T`, or it nests more than 127 levels deep.
 // S47
 pub fn read_stored<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
     let strict = match serde_json::from_str(text) {
-        // Every other text that is repaired is invalid JSON.
+        // All other texts that need repair are invalid JSON.
         Ok(read) if !text.contains("\\u0000") => return Ok(read),
         Ok(_) => return read_foreign_json(text.as_bytes()),
         Err(error) => error,
@@ -30,7 +31,7 @@ mod tests {
     use super::read_stored;
 
     #[test]
-    fn what_python_stores_is_read_repaired() {
+    fn text_that_python_stores_is_repaired_when_read() {
         for (stored, expected) in [
             (r#"["a\ud83d", "\u0000", NaN]"#, json!(["a\u{fffd}", "\u{fffd}", null])),
             (r#"["\\u0000", "\ud83d\ude00"]"#, json!(["\\u0000", "😀"])),

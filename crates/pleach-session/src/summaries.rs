@@ -3,8 +3,8 @@
 
 use pleach_core::{Event, EventCompaction};
 
-/// The effective summaries among some events. A summary inside the range of another one is superseded, and of two equal ones
-/// the later is effective. Summarizers and prompts of agents both start from these.
+/// The effective summaries among some events. A summary whose range lies inside another one's is superseded. If two
+/// ranges are equal, the later summary is effective. Summarizers and prompts of agents both use this.
 #[derive(Clone, Debug, Default)]
 pub struct Summaries<'e> {
     effective: Vec<(usize, &'e EventCompaction)>,
@@ -18,7 +18,8 @@ impl<'e> Summaries<'e> {
         let events = events.into_iter().enumerate();
         let mut effective: Vec<(usize, &EventCompaction)> =
             events.filter_map(|(place, event)| Some((place, event.actions().compaction()?))).collect();
-        // Every summary comes after all that can contain it, so comparing with the largest end so far is enough.
+        // Each summary comes after all summaries that can contain it, so comparing it with the latest end so far is
+        // enough.
         effective.sort_by(|(left, a), (right, b)| {
             let by_range =
                 a.start_timestamp.total_cmp(&b.start_timestamp).then(b.end_timestamp.total_cmp(&a.end_timestamp));
@@ -32,7 +33,7 @@ impl<'e> Summaries<'e> {
             }
             is_effective
         });
-        // Still in the order of their starts.
+        // The summaries are still ordered by start.
         let spans = effective.iter().map(|(_, summary)| (summary.start_timestamp, summary.end_timestamp));
         let mut covered: Vec<(f64, f64)> = Vec::new();
         for (start, end) in spans.filter(|(start, end)| start <= end) {
@@ -51,7 +52,7 @@ impl<'e> Summaries<'e> {
         &self.effective
     }
 
-    /// Returns whether a summary covers an event of this time, in seconds.
+    /// Returns `true` if a summary covers an event of this time, in seconds.
     #[must_use]
     pub fn covers(&self, time: f64) -> bool {
         let place = self.covered.partition_point(|(start, _)| *start <= time);

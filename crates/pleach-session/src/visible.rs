@@ -3,10 +3,10 @@
 
 use pleach_core::{Content, Part, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL};
 
-/// The function of messages between parts of google-adk.
+/// The function name of messages between parts of google-adk.
 const FRAMEWORK: &str = "adk_framework";
 
-/// Returns whether a part is shown to a model, or at least keeps its content in the conversation.
+/// Returns `true` if a part is shown to a model, or at least keeps its content in the conversation.
 #[must_use]
 pub fn is_visible_part(part: &Part, shows_thoughts: impl FnOnce() -> bool) -> bool {
     let says = part.text.as_ref().is_some_and(|text| !text.is_empty())
@@ -24,7 +24,8 @@ pub fn is_visible_part(part: &Part, shows_thoughts: impl FnOnce() -> bool) -> bo
     (says && !part.is_thought()) || always() || (says && shows_thoughts())
 }
 
-/// Returns whether a content is about a credential, a confirmation or the framework itself: prompts omit it.
+/// Returns `true` if a content is about a credential, a confirmation or the framework itself. Prompts omit such
+/// contents.
 #[must_use]
 pub fn is_internal_content(content: &Content) -> bool {
     content.parts().iter().any(|part| {

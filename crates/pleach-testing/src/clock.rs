@@ -1,4 +1,4 @@
-//! [`TestClock`]: a clock that a test advances, and that several Runners share.
+//! [`TestClock`]: a clock that a test advances, and that several Runners can share.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -9,29 +9,33 @@ use pleach_core::{BoxFuture, Clock};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// 2027-01-15, 08:00 UTC, in seconds since the epoch.
+/// The time at which test clocks start: 2027-01-15, 08:00 UTC, in seconds since the epoch.
 const START: Duration = Duration::from_secs(1_800_000_000);
 
-/// The end of time, 9999-12-31: no clock shows more, and a sleep until then or later does not end.
+/// The end of time, 9999-12-31. No clock shows a later time, and a sleep until then or later does not end.
 const LAST: Duration = Duration::from_secs(253_402_300_799);
 
-/// How much time [`TestClock::run`] lets pass, each time after [`PACE`].
+/// The time by which [`TestClock::run`] advances the clock after each [`PACE`].
 const STRIDE: Duration = Duration::from_secs(1);
 
-/// How long a second takes in [`TestClock::run`]: long enough for a database to answer within the time-outs of steps.
+/// The time that a second takes in [`TestClock::run`]: long enough for a database to answer within the timeouts of
+/// steps.
 const PACE: Duration = Duration::from_millis(20);
 
-/// How often the other tasks are polled after the clock was advanced. A run in memory needs a few of them for each event.
+/// The number of times that the other tasks are polled after the clock was advanced. A run in memory needs a few polls
+/// for each event.
 const POLLS: usize = 64;
 
-/// A clock that a test advances. Its clones are one clock, so the Runners that get them share it.
+/// A clock that a test advances. All clones are the same clock, so Runners that get clones share it.
 ///
-/// [`TestClock::new`] shows the same time until it is advanced, and no sleep ends before. [`TestClock::running`]
-/// shows the time of tokio's runtime, which passes by itself: with `#[tokio::test(start_paused = true)]` no real time passes, and
-/// the runtime advances it whenever every task waits. It can be advanced, too.
+/// A [`TestClock::new`] shows the same time until it is advanced, and no sleep ends before that. A
+/// [`TestClock::running`] shows the time of tokio's runtime, which passes by itself. With
+/// `#[tokio::test(start_paused = true)]` no real time passes, and the runtime advances its time whenever all tasks
+/// wait. Such a clock can also be advanced.
 ///
-/// Time-outs, retries, sleeps and deadlines of runs wait by the clock of their Runner. So do [`Runner::drain`](pleach_runner::Runner::drain) and
-/// followers that read what other processes store: beside them the clock must be advanced, as [`run`](TestClock::run) does.
+/// Timeouts, retries, sleeps and deadlines of runs use the clock of their Runner. So do
+/// [`Runner::drain`](pleach_runner::Runner::drain) and followers that read the events of other processes. While a test
+/// waits for those, the clock must be advanced, as [`run`](TestClock::run) does.
 ///
 /// ```
 /// use std::time::Duration;
@@ -58,25 +62,25 @@ pub struct TestClock {
 struct Shared {
     state: Mutex<State>,
     pace: Pace,
-    /// Changes when time is advanced, and when a sleep begins.
+    /// Notified when time is advanced, and when a sleep begins.
     changed: watch::Sender<u64>,
 }
 
-/// What advances a clock beside the test.
+/// The source of time that passes by itself.
 #[derive(Clone, Copy, Debug)]
 enum Pace {
     Nothing,
-    /// The time of tokio's runtime since then.
+    /// The time of tokio's runtime since this instant.
     Runtime(Instant),
-    /// Each sleep, by its duration when it ends. It takes the time of tokio's runtime.
+    /// Each sleep advances the clock by its duration when it ends. The sleep itself uses the time of tokio's runtime.
     Sleeps,
 }
 
 #[derive(Debug)]
 struct State {
-    /// What the clock shows, without what has passed by itself; since the epoch.
+    /// The time set by the test, since the epoch; time that passes by itself is added to it.
     shown: Duration,
-    /// When the sleeps end, since the epoch, each with a number.
+    /// The ends of the sleeps, since the epoch, each with a number.
     sleeps: BTreeSet<(Duration, u64)>,
     begun: u64,
 }
@@ -88,26 +92,28 @@ impl TestClock {
         Self::with(START, Pace::Nothing)
     }
 
-    /// Returns a clock that shows 2027-01-15, 08:00 UTC, and from there measures the time of tokio's runtime.
+    /// Returns a clock that shows 2027-01-15, 08:00 UTC, and then follows the time of tokio's runtime.
     #[must_use]
     pub fn running() -> Self {
         Self::with(START, Pace::Runtime(Instant::now()))
     }
 
-    /// Returns a clock that shows `time` until it is advanced. Times before 1970 count as 1970, times after 9999 as the end of 9999.
+    /// Returns a clock that shows `time` until it is advanced. Times before 1970 are treated as 1970, and times after
+    /// 9999 as the end of 9999.
     #[must_use]
     pub fn starting_at(time: SystemTime) -> Self {
         Self::with(since_epoch(time), Pace::Nothing)
     }
 
-    /// Returns a clock that shows `time`, and from there measures the time of tokio's runtime. Times are limited as in
+    /// Returns a clock that shows `time`, and then follows the time of tokio's runtime. Times are limited as in
     /// [`starting_at`](Self::starting_at).
     #[must_use]
     pub fn running_from(time: SystemTime) -> Self {
         Self::with(since_epoch(time), Pace::Runtime(Instant::now()))
     }
 
-    /// Returns a clock that shows the same time until a sleep ends: what does not sleep takes no time, also where time is not paused.
+    /// Returns a clock that shows the same time until a sleep ends: code that does not sleep takes no time, even if
+    /// tokio's time is not paused.
     pub(crate) fn of_sleeps() -> Self {
         Self::with(START, Pace::Sleeps)
     }
@@ -123,22 +129,23 @@ impl TestClock {
         UNIX_EPOCH + self.shared.since_epoch()
     }
 
-    /// Returns how many sleeps, time-outs among them, have begun and not ended.
+    /// Returns the number of sleeps, including timeouts, that have begun but not ended.
     #[must_use]
     pub fn sleeping(&self) -> usize {
         self.shared.state().sleeps.len()
     }
 
-    /// Advances the clock, and ends the sleeps until then, in the order of their times: each when the clock shows its time. It does not pass
-    /// the end of the year 9999.
+    /// Advances the clock and ends the sleeps until then in the order of their times, each when the clock shows its
+    /// time. The clock stops at the end of the year 9999.
     ///
-    /// In between the other tasks of the runtime are polled, so that what wakes can sleep again. This needs a current-thread runtime, the
-    /// default of `#[tokio::test]`: on one of several threads nothing shows when the others have been polled, and sleeps may begin late.
-    /// Work that waits for a database or another thread may take longer, too: wait for it, or use [`run`](Self::run) or
+    /// In between, the other tasks of the runtime are polled, so that a task that wakes can sleep again. This needs a
+    /// current-thread runtime, the default of `#[tokio::test]`. On a runtime with several threads, the clock does not
+    /// know when the other tasks have been polled, and sleeps may begin late. Work that waits for a database or another
+    /// thread may also take longer: wait for it, or use [`run`](Self::run) or
     /// [`advance_to_next_sleep`](Self::advance_to_next_sleep).
     ///
     /// # Cancel safety
-    /// When the future is dropped, the clock shows a time in between.
+    /// If the future is dropped, the clock shows a time in between.
     pub async fn advance(&self, by: Duration) {
         let target = self.shared.since_epoch().saturating_add(by).min(LAST);
         while let Some(next) = self.shared.next(Some(target)) {
@@ -149,12 +156,12 @@ impl TestClock {
         others().await;
     }
 
-    /// Waits for a future while the clock runs: a second of it passes in each 20 ms of tokio's time. For what wakes at a time, and for what
-    /// other processes store, which a follower or an outcome reads again and again by the clock; databases answer meanwhile, within the
-    /// time-outs of steps. Where tokio's time is paused, the clock runs as fast as everything else.
+    /// Waits for a future while the clock runs: it advances by a second in each 20 ms of tokio's time. Use it to wait
+    /// for timers, and for events of other processes, which followers poll for by this clock. Databases have time to
+    /// answer within the timeouts of steps. If tokio's time is paused, no real time passes.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the one that it waits for, and the clock shows the time that has passed.
+    /// Dropping the future also drops the awaited future. The clock keeps the time that has passed.
     pub async fn run<T>(&self, future: impl Future<Output = T>) -> T {
         let running = async {
             loop {
@@ -169,7 +176,8 @@ impl TestClock {
         }
     }
 
-    /// Waits until something sleeps, advances the clock to the earliest end of a sleep, and returns by how much.
+    /// Waits until something sleeps, advances the clock to the earliest end of a sleep, and returns the duration of the
+    /// advance.
     ///
     /// # Cancel safety
     /// Until something sleeps, dropping the future has no effect.
@@ -182,20 +190,20 @@ impl TestClock {
                 others().await;
                 return next.saturating_sub(before);
             }
-            // The sender is in `self`.
+            // This cannot fail, because the sender is in `self`.
             let _ = changed.changed().await;
         }
     }
 
-    /// Shows a time, if it is later than what is shown, and ends all sleeps until then at once.
+    /// Sets the clock to a time, if it is later than the current one, and ends all sleeps until then at once.
     pub(crate) fn jump_to(&self, seconds: f64) {
-        // The next microsecond: the clock must not show less than was asked for.
+        // Rounded up to the next microsecond, so that the clock does not show less than `seconds`.
         let time = Duration::try_from_secs_f64(seconds).unwrap_or_default() + Duration::from_micros(1);
         self.shared.set(time);
     }
 }
 
-/// A clock that shows 2027-01-15, 08:00 UTC, until it is advanced.
+/// The default is a clock that shows 2027-01-15, 08:00 UTC, until it is advanced.
 impl Default for TestClock {
     fn default() -> Self {
         Self::new()
@@ -220,7 +228,7 @@ impl Clock for TestClock {
                     return;
                 }
                 if let Pace::Nothing = sleep.clock.pace {
-                    // The sender is in the clock.
+                    // This cannot fail, because the sender is in the clock.
                     let _ = changed.changed().await;
                 } else if tokio::time::timeout(left, changed.changed()).await.is_err() {
                     sleep.clock.slept_until(sleep.until.0);
@@ -239,7 +247,7 @@ impl Shared {
         self.state().shown.saturating_add(self.passed()).min(LAST)
     }
 
-    /// What has passed by itself.
+    /// Returns the time that has passed by itself.
     fn passed(&self) -> Duration {
         match self.pace {
             Pace::Runtime(since) => since.elapsed(),
@@ -247,14 +255,14 @@ impl Shared {
         }
     }
 
-    /// A sleep has taken its time.
+    /// Notes that a sleep has ended.
     fn slept_until(&self, time: Duration) {
         if let Pace::Sleeps = self.pace {
             self.set(time);
         }
     }
 
-    /// Shows a time, unless it is in the past.
+    /// Sets the time, unless it is in the past.
     fn set(&self, time: Duration) {
         let mut state = self.state();
         state.shown = state.shown.max(time.saturating_sub(self.passed()));
@@ -266,7 +274,7 @@ impl Shared {
         self.changed.send_modify(|count| *count += 1);
     }
 
-    /// The earliest end of a sleep behind the time that is shown, up to `last`.
+    /// Returns the earliest end of a sleep after the current time, up to `last`.
     fn next(&self, last: Option<Duration>) -> Option<Duration> {
         let now = self.since_epoch();
         let state = self.state();
@@ -275,7 +283,7 @@ impl Shared {
     }
 }
 
-/// A sleep that has begun.
+/// A sleep that has not ended.
 struct Sleep {
     clock: Arc<Shared>,
     until: (Duration, u64),
@@ -304,7 +312,7 @@ fn since_epoch(time: SystemTime) -> Duration {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().min(LAST)
 }
 
-/// Lets the other tasks of the runtime do what they can do without waiting.
+/// Lets the other tasks of the runtime proceed as far as they can without waiting.
 async fn others() {
     for _ in 0..POLLS {
         tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! [`Effects`]: what the code under test has done to the world outside.
+//! [`Effects`]: the external effects of the code under test.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,10 +8,11 @@ use pleach_core::{Event, NodePath, SessionKey};
 
 use crate::trace::{is_stable, uuids};
 
-/// Records what the code under test does to the world outside: payments, mails, requests.
+/// Records the external effects of the code under test: payments, mails, requests.
 ///
-/// Nodes, steps and tools of a test call [`record`](Self::record) where the real ones call a service. Clones record together.
-/// [`ResumeProperty`](crate::ResumeProperty) reads from it whether a run does a thing again whose result is recorded already.
+/// Nodes, steps and tools of a test call [`record`](Self::record) where the real ones call a service. Clones share one
+/// record. [`ResumeProperty`](crate::ResumeProperty) uses it to check whether a run repeats an effect whose result is
+/// already stored.
 ///
 /// ```
 /// use pleach_testing::Effects;
@@ -30,20 +31,21 @@ pub struct Effects {
 #[derive(Debug, Default)]
 struct Done {
     all: Vec<(String, String)>,
-    /// The keys of what has a stored result.
+    /// The effects that have a stored result, with their keys.
     confirmed: BTreeSet<(String, String)>,
     repeated: Vec<String>,
 }
 
 impl Effects {
-    /// Nothing is done yet.
+    /// Creates an empty record.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Records that `what` was done. `key` is `ctx.idempotency_key()`, taken where it is done, or a text that contains it. The property
-    /// refuses other keys: it could not see which result confirms them.
+    /// Records that `what` was done. Pass as `key` the `ctx.idempotency_key()` of the place where it is done, or a text
+    /// that contains that key. The property refuses other keys, because it could not find the result that confirms
+    /// them.
     pub fn record(&self, what: impl Into<String>, key: impl Into<String>) {
         let effect = (what.into(), key.into());
         let mut done = self.done();
@@ -53,19 +55,20 @@ impl Effects {
         done.all.push(effect);
     }
 
-    /// Returns everything that was done, in order, repetitions included.
+    /// Returns all effects in order, including repetitions.
     #[must_use]
     pub fn all(&self) -> Vec<String> {
         self.done().all.iter().map(|(what, _)| what.clone()).collect()
     }
 
-    /// Returns under how many keys `what` was done: how often a service has done it that recognises repeated requests.
+    /// Returns the number of keys under which `what` was done. A service that recognises repeated requests has done it
+    /// that often.
     #[must_use]
     pub fn count(&self, what: &str) -> usize {
         self.counts().get(what).copied().unwrap_or_default()
     }
 
-    /// Under how many keys each thing was done.
+    /// Returns the number of keys under which each effect was done.
     pub(crate) fn counts(&self) -> BTreeMap<String, usize> {
         let mut counts = BTreeMap::new();
         for (what, _) in self.done().all.iter().collect::<BTreeSet<_>>() {
@@ -74,12 +77,12 @@ impl Effects {
         counts
     }
 
-    /// What was done again although the log had the result, or a later event of the same run.
+    /// Returns the effects that were repeated although the log had the result, or a later event of the same run.
     pub(crate) fn repeated(&self) -> Vec<String> {
         self.done().repeated.clone()
     }
 
-    /// What was recorded under keys that contain no key of a run, each once.
+    /// Returns the effects recorded under keys that do not come from `idempotency_key`, each once.
     pub(crate) fn foreign(&self) -> Vec<String> {
         let done = self.done();
         let is_foreign = |key: &str| uuids(key).iter().all(|(_, id)| !is_stable(*id));
@@ -87,14 +90,14 @@ impl Effects {
         foreign.into_iter().map(|(what, key)| format!("{what} ({key})")).collect()
     }
 
-    /// Forgets everything, for another case.
+    /// Removes all effects, for another case.
     pub(crate) fn clear(&self) {
         *self.done() = Done::default();
     }
 
-    /// Notes that an event is stored: what its run and the runs above it have done before must not be done again.
+    /// Notes that an event is stored: the earlier effects of its run and the runs above it must not be repeated.
     ///
-    /// An error event is no result: what a failed attempt has done may be done again.
+    /// An error event is not a result: the effects of a failed attempt may be repeated.
     pub(crate) fn confirm(&self, session: &SessionKey, event: &Event) {
         if event.error_code().is_some() || event.is_from_user() {
             return;
@@ -117,7 +120,7 @@ impl Effects {
     }
 }
 
-/// What `Context::idempotency_key` gives in a run, and in a call of a tool that the run makes.
+/// Returns the value of `Context::idempotency_key` in a run, or in a tool call that the run makes.
 fn key_of(session: &SessionKey, event: &Event, path: &NodePath, call: &str) -> String {
     let SessionKey { app_name, user_id, session_id } = session;
     let session = [app_name.as_str(), user_id.as_str(), session_id.as_str()];

@@ -1,4 +1,4 @@
-//! [`FaultPlan`]: which calls of a session service go wrong, and how.
+//! [`FaultPlan`]: the faults of a session service's calls.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,17 +14,17 @@ use crate::{HeldTime, Operation, Seed};
 
 type MakeError = Arc<dyn Fn() -> SessionError + Send + Sync>;
 
-/// Which calls of a session service go wrong. Calls of an operation are counted from 1, over all clones of the service. A call has
-/// one fault: the last that is set for it.
+/// The faults of a session service's calls. Calls of each operation are counted from 1, over all clones of the service.
+/// If several faults are set for one call, the last one wins.
 pub struct FaultPlan {
     faults: BTreeMap<(Operation, usize), Fault>,
-    /// From which call on every one fails.
+    /// For each operation, the call from which every call fails.
     gone_from: BTreeMap<Operation, usize>,
-    /// From which call of all operations on every one fails.
+    /// The call, counted over all operations, from which every call fails.
     all_gone_from: Option<usize>,
-    /// How likely each call fails before it is made, and each write behind it.
+    /// The probabilities that a call fails before it is made, and that a write fails after it was made.
     rates: (f64, f64),
-    /// At most so many times a call lets others go first, before and behind what it does.
+    /// The maximum number of times that a call yields to other tasks, both before and after its work.
     yields: usize,
     /// Whether paused time does not advance during a call.
     holds_time: bool,
@@ -35,7 +35,7 @@ pub struct FaultPlan {
 struct State {
     seed: Seed,
     calls: BTreeMap<Operation, usize>,
-    /// How many faults have struck.
+    /// The number of faults that have occurred.
     struck: usize,
 }
 
@@ -48,7 +48,7 @@ enum Fault {
 }
 
 impl FaultPlan {
-    /// A plan without faults.
+    /// Creates a plan without faults.
     #[must_use]
     pub fn new() -> Self {
         let state = State { seed: Seed::new(0), calls: BTreeMap::new(), struck: 0 };
@@ -67,16 +67,17 @@ impl FaultPlan {
     /// Fails a call with [`SessionError::Unavailable`]. Nothing is stored.
     ///
     /// # Panics
-    /// For call 0: calls are counted from 1.
+    /// If `call` is 0: calls are counted from 1.
     #[must_use]
     pub fn fail(self, operation: Operation, call: usize) -> Self {
         self.fail_with(operation, call, move || unavailable(operation, "it was not made"))
     }
 
-    /// Fails a call and every later one with [`SessionError::Unavailable`]: the store is gone. A fault of one call precedes it.
+    /// Fails this call and every later one with [`SessionError::Unavailable`], as if the store were gone. A fault set
+    /// for a single call takes precedence.
     ///
     /// # Panics
-    /// For call 0: calls are counted from 1.
+    /// If `call` is 0: calls are counted from 1.
     #[must_use]
     pub fn fail_from(mut self, operation: Operation, call: usize) -> Self {
         assert_call(call);
@@ -84,11 +85,11 @@ impl FaultPlan {
         self
     }
 
-    /// Fails the call with this number among those of all operations, and every later one, with [`SessionError::Unavailable`]: the store is
-    /// gone for everything. A fault of one call precedes it.
+    /// Fails all operations from this call on with [`SessionError::Unavailable`], as if the store were gone. Here the
+    /// calls of all operations are counted together. A fault set for a single call takes precedence.
     ///
     /// # Panics
-    /// For call 0: calls are counted from 1.
+    /// If `call` is 0: calls are counted from 1.
     #[must_use]
     pub fn fail_all_from(mut self, call: usize) -> Self {
         assert_call(call);
@@ -96,10 +97,10 @@ impl FaultPlan {
         self
     }
 
-    /// Fails a call with an error of your own. Nothing is stored.
+    /// Fails a call with your own error. Nothing is stored.
     ///
     /// # Panics
-    /// For call 0: calls are counted from 1.
+    /// If `call` is 0: calls are counted from 1.
     #[must_use]
     pub fn fail_with(
         self,
@@ -110,52 +111,53 @@ impl FaultPlan {
         self.fault(operation, call, Fault::Fail(Arc::new(error)))
     }
 
-    /// Makes a call and loses its answer: the caller gets [`SessionError::Unavailable`], and what was to be stored is stored.
+    /// Makes a call and loses its reply: the caller gets [`SessionError::Unavailable`], although the write is stored.
     ///
     /// # Panics
-    /// For call 0: calls are counted from 1.
+    /// If `call` is 0: calls are counted from 1.
     #[must_use]
     pub fn lose_reply(self, operation: Operation, call: usize) -> Self {
         self.fault(operation, call, Fault::LoseReply)
     }
 
-    /// Answers an append as if it were made, and does not make it: a broken service, for tests of checks.
+    /// Reports an append as successful without making it. This simulates a broken service, for tests of checks.
     ///
     /// # Panics
-    /// For call 0: calls are counted from 1.
+    /// If `call` is 0: calls are counted from 1.
     #[must_use]
     pub fn lose_append(self, call: usize) -> Self {
         self.fault(Operation::Append, call, Fault::LoseWrite)
     }
 
-    /// Makes a call later, by the plan's clock.
+    /// Delays a call, by the plan's clock.
     ///
     /// # Panics
-    /// For call 0: calls are counted from 1.
+    /// If `call` is 0: calls are counted from 1.
     #[must_use]
     pub fn delay(self, operation: Operation, call: usize, by: Duration) -> Self {
         self.fault(operation, call, Fault::Delay(by))
     }
 
-    /// Sets the clock of delays: that of the machine by default.
+    /// Sets the clock for delays: by default the machine's clock.
     #[must_use]
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.clock = Arc::new(clock);
         self
     }
 
-    /// Sets the seed of everything that is random: 0 by default.
+    /// Sets the seed for all random choices: 0 by default.
     #[must_use]
     pub fn seed(self, seed: u64) -> Self {
         self.state().seed = Seed::new(seed);
         self
     }
 
-    /// Fails calls by chance with [`SessionError::Unavailable`]: each before it is made with the probability `before`, and each write
-    /// (append, claim, redact, create, delete) whose turn has come behind it with the probability `behind`, so that it is stored. Between 0 and 1.
+    /// Fails calls at random with [`SessionError::Unavailable`]. Each call fails before it is made with the probability
+    /// `before`. Each write that is made (append, claim, redact, create, delete) fails afterwards with the probability
+    /// `behind`, so that it is stored. Both are between 0 and 1.
     ///
     /// # Panics
-    /// For a probability that is not between 0 and 1.
+    /// If a probability is not between 0 and 1.
     #[must_use]
     pub fn rates(mut self, before: f64, behind: f64) -> Self {
         for rate in [before, behind] {
@@ -165,15 +167,15 @@ impl FaultPlan {
         self
     }
 
-    /// Holds tokio's paused time while calls are under way: for databases in tests with `start_paused = true`. See [`HeldTime`].
+    /// Holds tokio's paused time during calls, for databases in tests with `start_paused = true`. See [`HeldTime`].
     #[must_use]
     pub fn holds_time(mut self) -> Self {
         self.holds_time = true;
         self
     }
 
-    /// Lets every call yield up to `most` times before and behind what it does, as the seed chooses: other tasks, and other futures of
-    /// [`interleave`](crate::interleave), continue meanwhile.
+    /// Lets every call yield up to `most` times both before and after its work, as the seed chooses. Meanwhile other
+    /// tasks, and other futures of [`interleave`](crate::interleave), continue.
     #[must_use]
     pub fn yields(mut self, most: usize) -> Self {
         self.yields = most;
@@ -186,7 +188,7 @@ impl FaultPlan {
         self
     }
 
-    /// Decides about the next call of an operation.
+    /// Decides what happens to the next call of an operation.
     async fn decide(&self, operation: Operation) -> SessionResult<Pass> {
         self.pause().await;
         let fault = self.strike(operation);
@@ -196,13 +198,13 @@ impl FaultPlan {
         let held = self.holds_time.then(HeldTime::new);
         match fault {
             Some(Fault::Fail(error)) => Err(error()),
-            Some(Fault::LoseReply) => Ok(Pass::ReplyLost(unavailable(operation, "its answer is lost"), held)),
+            Some(Fault::LoseReply) => Ok(Pass::ReplyLost(unavailable(operation, "its reply was lost"), held)),
             Some(Fault::LoseWrite) => Ok(Pass::WriteLost),
             Some(Fault::Delay(_)) | None => Ok(Pass::Made(0, held)),
         }
     }
 
-    /// Counts a call; the fault that it meets, if any.
+    /// Counts a call, and returns its fault, if any.
     fn strike(&self, operation: Operation) -> Option<Fault> {
         let mut state = self.state();
         let count = state.calls.entry(operation).or_default();
@@ -221,7 +223,7 @@ impl FaultPlan {
         fault
     }
 
-    /// Lets others go first.
+    /// Yields to other tasks.
     async fn pause(&self) {
         if self.yields == 0 {
             return;

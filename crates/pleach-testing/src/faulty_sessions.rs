@@ -1,4 +1,4 @@
-//! [`FaultySessions`]: a session service that fails, delays and loses answers, by a plan or by a seed.
+//! [`FaultySessions`]: a session service that fails, delays calls and loses replies, by a plan or by a seed.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -12,7 +12,8 @@ use pleach_session::{
 use crate::gate::{Call, Gate, Pass};
 use crate::{FaultPlan, Operation};
 
-/// A session service with faults. Errors are those that real services give; nothing else of the service changes.
+/// A session service with faults. Its errors are the same as the errors of real services. Otherwise it behaves like the
+/// inner service.
 ///
 /// ```
 /// use pleach_core::{Event, SessionKey};
@@ -40,26 +41,26 @@ pub struct FaultySessions {
 }
 
 impl FaultySessions {
-    /// Puts the faults of a plan before a service.
+    /// Wraps a service with the faults of a plan.
     pub fn new(inner: impl SessionService, plan: FaultPlan) -> Self {
         Self { inner: Arc::new(inner), gate: Arc::new(plan) }
     }
 
-    /// Returns how many calls of an operation have come, failed ones among them.
+    /// Returns the number of calls of an operation so far, including failed ones.
     #[must_use]
     pub fn calls(&self, operation: Operation) -> usize {
         self.gate.calls(operation)
     }
 
-    /// Returns how many faults have struck: failures, lost answers, lost appends and delays.
+    /// Returns the number of faults so far: failures, lost replies, lost appends and delays.
     #[must_use]
     pub fn faults(&self) -> usize {
         self.gate.faults()
     }
 
-    /// Returns the faults of the plan whose calls have not come: the operations, and the numbers of their calls. A test that counts on its
-    /// faults asserts that there are none. Those of [`rates`](FaultPlan::rates) and of [`fail_all_from`](FaultPlan::fail_all_from) are not
-    /// among them.
+    /// Returns the planned faults whose calls have not been made yet, as operations and call numbers. A test that
+    /// relies on its faults asserts that there are none left. Faults of [`rates`](FaultPlan::rates) and of
+    /// [`fail_all_from`](FaultPlan::fail_all_from) are not included.
     #[must_use]
     pub fn unused(&self) -> Vec<(Operation, usize)> {
         self.gate.unused()
@@ -81,7 +82,7 @@ impl FaultySessions {
                 made?;
                 Err(error)
             }
-            // Gates give it for appends only.
+            // Gates return this for appends only.
             Pass::WriteLost => made.await,
         }
     }
@@ -102,7 +103,7 @@ impl FaultySessions {
         let call = Call { operation: Operation::Append, append: Some((&key, &event)) };
         match self.gate.enter(call).await? {
             Pass::Made(number, held) => {
-                // A caller that never sees the answer keeps its head.
+                // A caller that never sees the reply keeps its head.
                 let mut ahead = head.clone();
                 let result = self.inner.append(&mut ahead, Arc::clone(&event)).await;
                 drop(held);

@@ -1,4 +1,4 @@
-//! [`Gate`]: decides about the calls of a session service.
+//! [`Gate`]: decides what happens to the calls of a session service.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use pleach_session::{SessionError, SessionResult};
 use crate::Operation;
 use crate::held_time::HeldTime;
 
-/// A call that comes to a gate.
+/// A call that arrives at a gate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call<'a> {
     pub(crate) operation: Operation,
@@ -16,32 +16,32 @@ pub(crate) struct Call<'a> {
     pub(crate) append: Option<(&'a SessionKey, &'a Event)>,
 }
 
-/// What becomes of a call that a gate lets through.
+/// The fate of a call that a gate lets through.
 #[derive(Debug)]
 pub(crate) enum Pass {
-    /// It is made; the number is the gate's. What it holds is dropped behind the call.
+    /// The call is made. The number is the gate's own. The held time is released after the call.
     Made(usize, Option<HeldTime>),
-    /// It is made, and its answer gets lost.
+    /// The call is made, but its reply is lost.
     ReplyLost(SessionError, Option<HeldTime>),
-    /// An append is not made, and answered as if it were.
+    /// An append is not made, but is reported as successful.
     WriteLost,
 }
 
-/// Decides about calls.
+/// Decides what happens to calls.
 pub(crate) trait Gate: fmt::Debug + Send + Sync + 'static {
-    /// Before the call: an error is its answer.
+    /// Called before the operation. An error becomes the result of the call.
     fn enter<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, SessionResult<Pass>>;
 
-    /// Behind a call that was made, before its caller gets the answer.
+    /// Called after the operation, before its caller gets the result.
     fn leave<'a>(&'a self, call: Call<'a>, number: usize, succeeded: bool) -> BoxFuture<'a, ()>;
 
-    /// How many calls of an operation have come.
+    /// Returns the number of calls of an operation so far.
     fn calls(&self, operation: Operation) -> usize;
 
-    /// How many faults have struck.
+    /// Returns the number of faults so far.
     fn faults(&self) -> usize;
 
-    /// The planned faults whose calls have not come.
+    /// Returns the planned faults whose calls have not been made yet.
     fn unused(&self) -> Vec<(Operation, usize)> {
         Vec::new()
     }

@@ -1,12 +1,13 @@
-//! [`HeldTime`]: keeps tokio's paused time from advancing by itself.
+//! [`HeldTime`]: stops tokio's paused time from advancing by itself.
 
 use std::sync::mpsc::{Sender, channel};
 
-/// Until it is dropped, a tokio runtime whose time is paused does not advance it.
+/// A guard that stops a tokio runtime from advancing its paused time until the guard is dropped.
 ///
-/// A paused runtime advances its time whenever all of its tasks wait, also for a database or another program: time-outs strike then
-/// that would not in a real hour. This guard is for such waits. [`ResumeProperty`](crate::ResumeProperty) has it around its store, and
-/// [`FaultPlan::holds_time`](crate::FaultPlan::holds_time) puts it around any.
+/// A paused runtime advances its time whenever all of its tasks wait, even for a database or another program. Timeouts
+/// then occur that would not occur in a real hour. Use this guard during such waits.
+/// [`ResumeProperty`](crate::ResumeProperty) uses it for calls to its store, and
+/// [`FaultPlan::holds_time`](crate::FaultPlan::holds_time) for calls to any store.
 ///
 /// ```
 /// use pleach_testing::HeldTime;
@@ -26,10 +27,10 @@ pub struct HeldTime {
 }
 
 impl HeldTime {
-    /// Begins now.
+    /// Holds the time from now on.
     ///
     /// # Panics
-    /// Without a tokio runtime.
+    /// Panics outside a tokio runtime.
     #[expect(clippy::new_without_default, reason = "a default that panics without a runtime would surprise")]
     pub fn new() -> Self {
         let (held, dropped) = channel();

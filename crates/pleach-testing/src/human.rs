@@ -9,15 +9,15 @@ use pleach_runner::{RunError, RunRequest, Runner, SessionRef};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// More answers than a conversation of a test has.
+/// The maximum number of answers, more than any test conversation needs.
 const MANY: usize = 10_000;
 
 /// A person that answers from a script: questions, confirmations, and the results of long-running tools.
 ///
-/// The first rule that fits a question gives the answer. A rule with several answers gives them to the questions that it fits,
-/// one after the other, and its last one to every further question. The same question gets the same answer when it is asked again.
-/// Clones are one person. Of a [select](pleach_context::Context::select), the first branch that a rule answers counts; branches without a
-/// rule are passed over if another one has one.
+/// The first rule that matches a question provides the answer. A rule with several answers gives them to its questions
+/// one after the other, and then repeats the last one. The same question gets the same answer when it is asked again.
+/// All clones are the same person. In a [select](pleach_context::Context::select), the first branch with a rule is
+/// answered. Branches without a rule are skipped if another branch has one.
 ///
 /// ```
 /// use pleach_testing::ScriptedHuman;
@@ -35,21 +35,23 @@ const MANY: usize = 10_000;
 #[derive(Clone, Debug, Default)]
 pub struct ScriptedHuman {
     rules: Arc<Vec<Rule>>,
-    told: Arc<Mutex<Told>>,
+    told: Arc<Mutex<AnswersGiven>>,
 }
 
-/// Why a [`ScriptedHuman`] has stopped.
+/// Why a [`ScriptedHuman`] stopped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HumanError {
-    /// No rule fits an open question.
+    /// No rule matches an open question.
     #[error("{}", unanswered(.0))]
     NoAnswer(Box<Question>),
-    /// A run has failed, or an answer was refused.
+    /// A run failed, or an answer was refused.
     #[error("{0}")]
     Run(RunError),
-    /// The session still asks after many answers.
-    #[error("the session still asks after {MANY} answers, at last '{0}': does a loop end?")]
+    /// The session still has questions after very many answers.
+    #[error(
+        "stopped after {MANY} answers: the session still asks (last question: '{0}'). Look for a loop that never ends"
+    )]
     NoEnd(String),
 }
 
@@ -61,12 +63,12 @@ struct Rule {
 
 #[derive(Clone, Debug)]
 enum Fits {
-    /// Ids; `*` is any text.
+    /// Question ids. `*` matches any text.
     Id(String),
     Function(String),
-    /// A confirmation of a call of this tool, or of a node.
+    /// The confirmation of a call of this tool, or of a node.
     Confirmation(String),
-    /// A wait for the signal of this name.
+    /// A wait for the signal with this name.
     Signal(String),
 }
 
@@ -77,36 +79,36 @@ enum Says {
     Nothing,
 }
 
-/// What was said so far.
+/// The answers so far.
 #[derive(Debug, Default)]
-struct Told {
-    /// How often each rule was used.
+struct AnswersGiven {
+    /// The number of times that each rule was used.
     used: BTreeMap<usize, usize>,
-    /// By invocation, id, run and select: each select asks anew.
+    /// The answers by invocation, id, run and select: each select asks separately.
     answers: BTreeMap<[String; 4], Value>,
 }
 
-/// What a script says about a question.
+/// A script's decision about a question.
 #[derive(Debug)]
 enum Reply {
     Answer(Value),
-    /// It stays open on purpose.
+    /// The question stays open on purpose.
     Open,
     NoRule,
 }
 
 impl ScriptedHuman {
-    /// A person that answers nothing yet.
+    /// Creates a person without answers.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Answers questions with this id, in which `*` is any text. Waits for signals fit only patterns that begin with `pleach_signal:`; see
-    /// [`signals`](Self::signals).
+    /// Answers questions with this id, in which `*` matches any text. Waits for signals are matched only by patterns
+    /// that begin with `pleach_signal:`; see [`signals`](Self::signals).
     ///
     /// # Panics
-    /// The answer has no JSON form.
+    /// If the answer has no JSON form.
     #[must_use]
     pub fn answers(self, id: impl Into<String>, answer: impl Serialize) -> Self {
         self.rule(Fits::Id(id.into()), Says::Each(vec![json_of(answer)]))
@@ -115,7 +117,7 @@ impl ScriptedHuman {
     /// Answers the questions with this id one after the other, and further ones with the last answer.
     ///
     /// # Panics
-    /// There is no answer, or one has no JSON form.
+    /// If there is no answer, or if one has no JSON form.
     #[must_use]
     pub fn answers_each(self, id: impl Into<String>, answers: impl IntoIterator<Item = impl Serialize>) -> Self {
         let answers: Vec<Value> = answers.into_iter().map(json_of).collect();
@@ -123,7 +125,7 @@ impl ScriptedHuman {
         self.rule(Fits::Id(id.into()), Says::Each(answers))
     }
 
-    /// Answers questions with this id, in which `*` is any text, by a function of the question.
+    /// Answers questions with this id, in which `*` matches any text, with the result of a function.
     #[must_use]
     pub fn answers_with(
         self,
@@ -133,10 +135,10 @@ impl ScriptedHuman {
         self.rule(Fits::Id(id.into()), Says::With(Arc::new(answer)))
     }
 
-    /// Gives the result of a long-running tool.
+    /// Provides the result of a long-running tool.
     ///
     /// # Panics
-    /// The result has no JSON form.
+    /// If the result has no JSON form.
     #[must_use]
     pub fn answers_function(self, function: impl Into<String>, result: impl Serialize) -> Self {
         self.rule(Fits::Function(function.into()), Says::Each(vec![json_of(result)]))
@@ -145,19 +147,21 @@ impl ScriptedHuman {
     /// Ends waits for a signal, as [`Runner::signal`] would with this payload while the run waits.
     ///
     /// # Panics
-    /// The payload has no JSON form.
+    /// If the payload has no JSON form.
     #[must_use]
     pub fn signals(self, name: impl Into<String>, payload: impl Serialize) -> Self {
         self.rule(Fits::Signal(name.into()), Says::Each(vec![json_of(payload)]))
     }
 
-    /// Allows or refuses calls of a tool that ask for confirmation. The name of a node counts for confirmations that name no tool.
+    /// Allows or refuses calls of a tool that ask for confirmation. A confirmation that names no tool is matched by the
+    /// name of its node.
     #[must_use]
     pub fn confirms(self, name: impl Into<String>, allowed: bool) -> Self {
         self.rule(Fits::Confirmation(name.into()), Says::Each(vec![json!({"confirmed": allowed})]))
     }
 
-    /// Leaves questions with this id open: until their deadline, or for ever. Waits for signals fit as in [`answers`](Self::answers).
+    /// Leaves questions with this id open, until their deadline or forever. Waits for signals are matched as in
+    /// [`answers`](Self::answers).
     #[must_use]
     pub fn leaves_open(self, id: impl Into<String>) -> Self {
         self.rule(Fits::Id(id.into()), Says::Nothing)
@@ -168,12 +172,13 @@ impl ScriptedHuman {
         self
     }
 
-    /// Answers the questions of a session, one after the other and each run to its end, until none is open but those that are left
-    /// open. Sleeps are no questions to a person. Returns the questions that stay open, sleeps among them.
+    /// Answers the questions of a session one after the other, and reads each run to its end, until only questions are
+    /// open that the script leaves open. Sleeps are not questions to a person. Returns the questions that stay open,
+    /// including sleeps.
     ///
     /// # Errors
-    /// [`HumanError::NoAnswer`] with the question that no rule fits; what was answered before is stored. [`HumanError::Run`] when a run
-    /// fails.
+    /// [`HumanError::NoAnswer`] with the question that no rule matches; earlier answers are stored. [`HumanError::Run`]
+    /// if a run fails.
     ///
     /// # Cancel safety
     /// Dropping the future drops the run of the last answer.
@@ -195,11 +200,11 @@ impl ScriptedHuman {
         Err(HumanError::NoEnd(last))
     }
 
-    /// Sends a message and answers what is asked until the session waits for nothing more: [`answer_all`](Self::answer_all) behind
-    /// [`Runner::start`].
+    /// Sends a message, and answers questions until the session waits for no further answer: [`Runner::start`] followed
+    /// by [`answer_all`](Self::answer_all).
     ///
     /// # Errors
-    /// Those of [`answer_all`](Self::answer_all).
+    /// The errors of [`answer_all`](Self::answer_all).
     ///
     /// # Cancel safety
     /// Dropping the future drops the run.
@@ -209,7 +214,7 @@ impl ScriptedHuman {
         self.answer_all(runner, session).await
     }
 
-    /// A person with the same script that has said nothing yet.
+    /// Returns a person with the same script and no answers so far.
     pub(crate) fn anew(&self) -> Self {
         Self { rules: Arc::clone(&self.rules), told: Arc::default() }
     }
@@ -217,7 +222,7 @@ impl ScriptedHuman {
     /// Returns the first question that the script answers, with its answer.
     ///
     /// # Errors
-    /// A question before it that no rule fits, unless one fits another branch of its select.
+    /// An earlier question that no rule matches, unless a rule matches another branch of its select.
     pub(crate) fn first_answer<'q>(&self, open: &'q [Question]) -> Result<Option<(&'q Question, Value)>, &'q Question> {
         for question in open {
             let is_branch = |other: &&Question| {
@@ -268,7 +273,7 @@ impl ScriptedHuman {
 impl Fits {
     fn question(&self, question: &Question) -> bool {
         match self {
-            // A person sends no signals: a pattern that fits everything must not end the wait for one.
+            // A person does not send signals: a pattern that matches everything must not end the wait for a signal.
             Self::Id(pattern) if question.kind == QuestionKind::Signal => {
                 pattern.starts_with(SIGNAL) && fits(pattern, &question.id)
             }
@@ -293,21 +298,21 @@ impl fmt::Debug for Says {
     }
 }
 
-/// The tool whose call is to be confirmed.
+/// Returns the tool whose call is to be confirmed.
 fn called(question: &Question) -> Option<&str> {
     let payload = question.payload.as_ref()?;
     let call = payload.get("originalFunctionCall").unwrap_or(payload);
     ["name", "tool", "tool_name"].iter().find_map(|field| call.get(field)?.as_str())
 }
 
-/// Whether a text is one of a pattern, in which `*` is any text.
+/// Returns true if a text matches a pattern, in which `*` matches any text.
 fn fits(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(text) = text.strip_prefix(start) else { return false };
     (0..=text.len()).filter(|at| text.is_char_boundary(*at)).any(|at| fits(rest, &text[at..]))
 }
 
-/// Runs to the end; its questions are no error.
+/// Reads a run to its end. Its questions are not errors.
 async fn finish(mut run: pleach_runner::Run) -> Result<(), RunError> {
     while let Some(event) = run.next().await {
         event?;

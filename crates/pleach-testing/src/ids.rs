@@ -1,4 +1,4 @@
-//! [`CountedIds`]: ids that count, and that several Runners share.
+//! [`CountedIds`]: counted ids that several Runners can share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,9 +8,9 @@ use pleach_core::{IdGen, Uuid};
 /// The version and variant bits of a random UUID, for readers that check them.
 const FRAME: u128 = 0x0000_0000_0000_4000_8000_0000_0000_0000;
 
-/// Makes the ids `00000000-0000-4000-8000-000000000001`, `…2` and so on, and a jitter that is always a half.
+/// Makes the ids `00000000-0000-4000-8000-000000000001`, `…2` and so on, and a jitter that is always 0.5.
 ///
-/// Clones count together, so the Runners that get them make no id twice.
+/// Clones share one counter, so Runners that get clones make no id twice.
 ///
 /// ```
 /// use pleach_core::IdGen as _;
@@ -26,13 +26,13 @@ pub struct CountedIds {
 }
 
 impl CountedIds {
-    /// Starts at one.
+    /// Creates a counter that starts at one.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns whether an id was counted.
+    /// Returns true if an id is a counted one.
     pub(crate) fn is_counted(id: Uuid) -> bool {
         id.as_u128() >> 64 == FRAME >> 64 && (id.as_u128() ^ FRAME) < 1 << 62
     }

@@ -1,4 +1,4 @@
-//! [`interleave`]: races futures in an order that a seed chooses.
+//! [`interleave`]: interleaves futures in an order that a seed chooses.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -10,12 +10,12 @@ use futures_util::task::AtomicWaker;
 
 use crate::Seed;
 
-/// Polls futures until all have ended, in an order that the seed chooses: each time one of those that can continue. Returns their
-/// outputs, in the order in which the futures were given.
+/// Polls futures until all have ended, in an order that the seed chooses: each time, one of the futures that can
+/// continue. Returns their outputs in the order of the futures.
 ///
-/// On a current-thread runtime, and with services in memory, equal seeds give equal orders. Runs await little in memory: give their
-/// Runner a [`FaultySessions`](crate::FaultySessions) whose plan has
-/// [`yields`](crate::FaultPlan::yields), so that there are places at which they can be interleaved.
+/// On a current-thread runtime, and with services in memory, equal seeds produce equal orders. Runs in memory rarely
+/// wait. To create points at which they can be interleaved, use a Runner with [`FaultySessions`](crate::FaultySessions)
+/// whose plan has [`yields`](crate::FaultPlan::yields).
 ///
 /// ```
 /// use pleach_testing::interleave;
@@ -51,24 +51,25 @@ pub async fn interleave<F: Future>(seed: u64, futures: impl IntoIterator<Item = 
             if let Poll::Ready(output) = lanes[chosen].poll() {
                 outputs[chosen] = Some(output);
             }
-            // What it has woken decides with the others what is polled next.
+            // Futures that it has woken take part in the choice of the next one.
             cx.waker().wake_by_ref();
         }
-        match lanes.iter().all(|lane| lane.future.is_none()) {
-            true => Poll::Ready(outputs.drain(..).flatten().collect()),
-            false => Poll::Pending,
+        if lanes.iter().all(|lane| lane.future.is_none()) {
+            Poll::Ready(outputs.drain(..).flatten().collect())
+        } else {
+            Poll::Pending
         }
     })
     .await
 }
 
-/// One of the futures, until it has ended.
+/// One of the futures; `None` after it has ended.
 struct Lane<F: Future> {
     future: Option<Pin<Box<F>>>,
     flag: Arc<Flag>,
 }
 
-/// Whether a future was woken.
+/// A flag that is set if a future was woken.
 struct Flag {
     woken: AtomicBool,
     whole: Arc<AtomicWaker>,

@@ -1,8 +1,8 @@
-//! Tests of one's own workflows and agents, with nothing but the public API: a clock that tests advance, counted ids, scripted people,
-//! faults of session services, seeded interleavings, the resume property, traces for snapshots.
+//! Tools for testing your own workflows and agents through the public API: a clock that tests advance, counted ids,
+//! scripted people, faults of session services, seeded interleavings, the resume property, and traces for snapshots.
 //!
-//! The facade exports all of it as `pleach::testkit`, behind the feature `testkit`. The crate contains no part of the runtime, and
-//! none of the doubles of pleach's own tests, which are in `pleach-testkit`.
+//! The facade exports the whole crate as `pleach::testkit`, with the feature `testkit`. The crate contains no part of
+//! the runtime, and none of the test doubles of pleach's own tests, which are in `pleach-testkit`.
 
 mod clock;
 mod effects;

@@ -5,12 +5,13 @@ use pleach_core::FunctionCall;
 use pleach_model::{LlmResponse, Model, ModelCall, ModelError, ModelErrorKind, ResponseStream};
 use serde_json::Value;
 
-/// A model that answers by the place of a request in its conversation: the first reply to a request in which the model has said nothing yet,
-/// the second one to a request with one content of the model, and so on.
+/// A model that answers by the place of a request in its conversation. A request without contents of the model gets the
+/// first reply, a request with one content of the model gets the second one, and so on.
 ///
-/// A [`ScriptedModel`](pleach_model::ScriptedModel) forgets what it has said: a process that is cut off before the reply is stored gets the next one
-/// when it asks again. This one keeps nothing, so an agent of a [`ResumeProperty`](crate::ResumeProperty) can ask it. A request
-/// beyond the script fails with [`ModelErrorKind::ScriptExhausted`].
+/// A [`ScriptedModel`](pleach_model::ScriptedModel) removes each reply that it returns: a process that is cut off
+/// before the reply is stored gets the next one when it asks again. This model keeps no state, so it suits agents in a
+/// [`ResumeProperty`](crate::ResumeProperty). A request beyond the script fails with
+/// [`ModelErrorKind::ScriptExhausted`].
 ///
 /// ```
 /// use pleach_testing::ModelByTurn;
@@ -26,19 +27,19 @@ pub struct ModelByTurn {
 }
 
 impl ModelByTurn {
-    /// A model without replies.
+    /// Creates a model without replies.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Says a text next.
+    /// Adds a reply with a text.
     #[must_use]
     pub fn then_text(self, text: impl Into<String>) -> Self {
         self.then(LlmResponse::text(text))
     }
 
-    /// Calls a tool next. Arguments that are not an object fail the call of the model.
+    /// Adds a reply that calls a tool. Arguments that are not an object fail the model call.
     #[must_use]
     pub fn then_call(mut self, name: impl Into<String>, args: Value) -> Self {
         let name = name.into();
@@ -46,20 +47,20 @@ impl ModelByTurn {
             self.replies.push(Err(format!("the arguments of the scripted call of `{name}` are not an object")));
             return self;
         };
-        // Without an id, as most models do: the runtime makes one.
+        // Without an id, as in most models' calls: the runtime makes one.
         let mut call = FunctionCall::new("", name, args);
         call.id = None;
         self.then(LlmResponse::calls([call]))
     }
 
-    /// Answers so next.
+    /// Adds a reply.
     #[must_use]
     pub fn then(mut self, reply: impl Into<LlmResponse>) -> Self {
         self.replies.push(Ok(reply.into()));
         self
     }
 
-    /// Gives the last reply to every request beyond the script.
+    /// Repeats the last reply for every request beyond the script.
     #[must_use]
     pub fn repeating(mut self) -> Self {
         self.repeats = true;

@@ -1,4 +1,4 @@
-//! [`Operation`]: what a session service is asked to do.
+//! [`Operation`]: the operations of a session service.
 
 use std::fmt;
 
@@ -19,9 +19,9 @@ pub enum Operation {
     Append,
     /// [`SessionService::claim`].
     Claim,
-    /// [`SessionService::check_head`]: a run makes it before a step whose session it has not just claimed.
+    /// [`SessionService::check_head`]. A run calls it before a step, unless it has just claimed the session.
     CheckHead,
-    /// [`SessionService::note_settled`]: a Runner makes it for the sessions that it has looked at and that need nothing.
+    /// [`SessionService::note_settled`]. A Runner calls it for sessions that it has checked and that need nothing.
     NoteSettled,
     /// [`SessionService::redact_event`].
     Redact,
@@ -46,7 +46,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Whether it changes what is stored.
+    /// Returns true if the operation changes stored data.
     pub(crate) fn writes(self) -> bool {
         matches!(self, Self::CreateSession | Self::Append | Self::Claim | Self::Redact | Self::DeleteSession)
     }

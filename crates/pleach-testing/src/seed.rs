@@ -1,11 +1,11 @@
-//! [`Seed`]: reproducible choices; [`each_seed`]: a test with many of them.
+//! [`Seed`]: reproducible choices. [`each_seed`]: runs a test with many seeds.
 
 use std::future::Future;
 
 /// The variable that chooses one seed for [`each_seed`].
 pub const SEED_VARIABLE: &str = "PLEACH_TEST_SEED";
 
-/// A generator of reproducible choices. Equal seeds choose equally, on every machine.
+/// A generator of reproducible choices. Equal seeds make the same choices on every machine.
 ///
 /// ```
 /// use pleach_testing::Seed;
@@ -19,16 +19,16 @@ pub struct Seed {
 }
 
 impl Seed {
-    /// Starts the choices of a seed.
+    /// Creates a generator with this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    /// Chooses a number below `limit`; 0 for a limit of 0.
+    /// Chooses a number below `limit`; 0 if `limit` is 0.
     pub fn below(&mut self, limit: usize) -> usize {
         let limit = u64::try_from(limit).unwrap_or(u64::MAX).max(1);
-        // Less than `limit`, which was a usize.
+        // The number is less than `limit`, so it fits into a usize.
         usize::try_from(self.next() % limit).unwrap_or_default()
     }
 
@@ -38,7 +38,7 @@ impl Seed {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64 <= probability && probability > 0.0
     }
 
-    /// SplitMix64 (Steele, Lea, Flood 2014).
+    /// Returns the next number of SplitMix64 (Steele, Lea, Flood 2014).
     fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.state;
@@ -48,9 +48,9 @@ impl Seed {
     }
 }
 
-/// Runs a test with the seeds from 0 up to `count`, or with the one that the environment variable `PLEACH_TEST_SEED` names, as every
-/// other test of seeds does then: name the test, too. When the
-/// test panics, standard error names the seed.
+/// Runs a test with the seeds from 0 up to, but not including, `count`. If the environment variable `PLEACH_TEST_SEED`
+/// is set, every test with seeds uses only that seed, so also select the test by name. If the test panics, its seed is
+/// printed to standard error.
 ///
 /// ```
 /// use pleach_testing::{Seed, each_seed};
@@ -62,7 +62,7 @@ impl Seed {
 /// ```
 ///
 /// # Panics
-/// When the test does, when `count` is 0, and when the variable is no number.
+/// Panics if the test panics, if `count` is 0, or if the variable is not a number.
 ///
 /// # Cancel safety
 /// Dropping the future drops the test of the current seed.
@@ -77,14 +77,14 @@ pub async fn each_seed<F: Future<Output = ()>>(count: u64, test: impl Fn(u64) ->
     }
 }
 
-/// Names the seed of a test that panics.
+/// Prints the seed of a test that panics.
 struct Named(u64);
 
 impl Drop for Named {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let seed = self.0;
-            eprintln!("failed with seed {seed}: {SEED_VARIABLE}={seed} runs every test of seeds with this one alone");
+            eprintln!("failed with seed {seed}: {SEED_VARIABLE}={seed} runs every test with seeds with this seed only");
         }
     }
 }

@@ -14,9 +14,11 @@ use serde_json::Value;
 use names::Names;
 pub(crate) use names::{is_stable, uuids};
 
-/// The events of a session as text that equal runs make equal: ids become counted names, times are left out, secrets of
-/// credentials are hidden. A question with a deadline shows what was left when it was asked, which differs where a deadline is a fixed time and
-/// the Runner has the machine's clock: give it a [`TestClock`](crate::TestClock). For `insta::assert_snapshot!(trace)`, or `assert_yaml_snapshot!`.
+/// The events of a session as text that is equal for equal runs: ids become counted names, times are left out, and
+/// secrets of credentials are hidden. A question with a deadline shows the time that was left when it was asked. That
+/// time varies if the deadline is a fixed time and the Runner uses the machine's clock; use a
+/// [`TestClock`](crate::TestClock). A trace can be passed to `insta::assert_snapshot!(trace)` or
+/// `assert_yaml_snapshot!`.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -38,31 +40,31 @@ pub struct Trace {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct TraceEntry {
-    /// The place of its invocation among those of the session, from 1.
+    /// The number of the invocation within the session, from 1.
     pub invocation: usize,
-    /// Its author.
+    /// The author of the event.
     pub author: String,
-    /// The run that wrote it; empty for messages of the user.
+    /// The run that wrote the event; empty for messages of the user.
     pub path: String,
-    /// The branch of the conversation that it belongs to.
+    /// The branch of the conversation to which the event belongs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// What it says and does.
+    /// The statements and actions of the event.
     pub does: Vec<String>,
 }
 
 impl Trace {
-    /// Reads events, in the order of their storage.
+    /// Returns the trace of these events, which must be in the order in which they were stored.
     #[must_use]
     pub fn of(events: &[Arc<Event>]) -> Self {
         let mut names = Names::default();
         Self { entries: events.iter().map(|event| TraceEntry::of(event, &mut names)).collect() }
     }
 
-    /// Reads the events of a session.
+    /// Loads a session and returns its trace.
     ///
     /// # Errors
-    /// [`SessionError::NotFound`], and those of [`SessionService::get_session`].
+    /// [`SessionError::NotFound`], and the errors of [`SessionService::get_session`].
     ///
     /// # Cancel safety
     /// The call only reads.
@@ -72,7 +74,7 @@ impl Trace {
         Ok(Self::of(&session.events))
     }
 
-    /// Replaces a text everywhere: what differs from run to run and is no id.
+    /// Replaces a text everywhere. Use it for texts that differ from run to run and are not ids.
     #[must_use]
     pub fn redact(mut self, text: &str, name: &str) -> Self {
         if text.is_empty() {
@@ -87,14 +89,14 @@ impl Trace {
         self
     }
 
-    /// Returns the events.
+    /// Returns the entries, one for each event.
     #[must_use]
     pub fn entries(&self) -> &[TraceEntry] {
         &self.entries
     }
 }
 
-/// A line for each event, below a line for each invocation.
+/// The text has a line for each event, below a line for each invocation.
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut invocation = 0;
@@ -111,9 +113,10 @@ impl fmt::Display for Trace {
 
 impl fmt::Display for TraceEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.path.is_empty() {
-            true => f.write_str(&self.author)?,
-            false => write!(f, "{} ({})", self.path, self.author)?,
+        if self.path.is_empty() {
+            f.write_str(&self.author)?
+        } else {
+            write!(f, "{} ({})", self.path, self.author)?
         }
         if let Some(branch) = &self.branch {
             write!(f, " [{branch}]")?;
@@ -123,7 +126,7 @@ impl fmt::Display for TraceEntry {
 }
 
 impl TraceEntry {
-    /// Reads an event by itself.
+    /// Returns the entry of a single event.
     pub(crate) fn of_one(event: &Event) -> Self {
         Self::of(event, &mut Names::default())
     }
@@ -134,7 +137,7 @@ impl TraceEntry {
         for mut fact in Fact::of(event) {
             fact.hide_secrets();
             let text = match &fact {
-                // Its arguments are those of the question, which is a fact of its own.
+                // The question has its own fact, with the same arguments as the call.
                 Fact::Calls { id, name, .. } if is_question_only(&questions, id, name) => continue,
                 Fact::Asks { id, .. } => questions.iter().find(|question| question.id == *id).map(asks),
                 _ => says(&fact),
@@ -159,7 +162,7 @@ fn is_question_only(questions: &[Question], id: &str, name: &str) -> bool {
     name == REQUEST_INPUT || questions.iter().any(|question| question.id == id && !is_tool(question))
 }
 
-/// A question, without its times: the deadline is what is left when it is asked.
+/// Returns the text of a question without times. Its deadline is shown as the time left when it is asked.
 fn asks(question: &Question) -> String {
     let mut text = match question.kind {
         QuestionKind::Timer => "sleeps".to_owned(),
@@ -207,7 +210,7 @@ fn says(fact: &Fact) -> Option<String> {
     })
 }
 
-/// The value of an answer that has nothing else.
+/// Returns the value of an answer that consists of a single value; otherwise the whole answer.
 fn result(response: &Value) -> &Value {
     let fields = response.as_object().filter(|fields| fields.len() == 1);
     fields.and_then(|fields| fields.get("result")).unwrap_or(response)

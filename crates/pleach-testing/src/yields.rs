@@ -1,4 +1,4 @@
-//! [`SeededYields`]: a plugin that mixes the lanes of a run.
+//! [`SeededYields`]: a plugin that varies the order of a run's lanes.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::Seed;
 
-/// A plugin that lets nodes and tools yield before and behind what they do, as a seed chooses. Lanes that run side by side then end in
-/// other orders with other seeds, and in the same order with the same one.
+/// A plugin that lets nodes and tools yield before and after their work, as a seed chooses. Parallel lanes then end in
+/// different orders with different seeds, and in the same order with the same seed.
 ///
 /// ```
 /// use pleach_testing::{SeededYields, each_seed};
@@ -30,13 +30,13 @@ pub struct SeededYields {
 }
 
 impl SeededYields {
-    /// Yields up to `most` times at each place.
+    /// Creates a plugin that yields up to `most` times at each place.
     #[must_use]
     pub fn new(seed: u64, most: usize) -> Self {
         Self { seed: Mutex::new(Seed::new(seed)), most }
     }
 
-    /// A hook that yields, and decides nothing.
+    /// Returns a hook that yields and decides nothing.
     fn hook<'a, T: Default + Send + 'a>(&self) -> Hook<'a, T> {
         let times = self.seed.lock().unwrap_or_else(PoisonError::into_inner).below(self.most + 1);
         Some(Box::pin(async move {

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use pleach_core::{BoxFuture, Clock};
 
-/// A clock that advances only when the test or a sleep advances it. Its clones are one clock.
+/// A clock that advances only when the test or a sleep advances it. All clones are the same clock.
 ///
-/// Sleeping completes at once and advances the clock by that duration, so that a test can read from it how long was slept.
+/// A sleep completes at once and advances the clock by its duration, so that a test can read the total time slept.
 #[derive(Clone, Debug)]
 pub struct FixedClock {
     now: Arc<Mutex<f64>>,
@@ -15,12 +15,13 @@ pub struct FixedClock {
 }
 
 impl FixedClock {
-    /// A clock that shows `seconds` since the epoch.
+    /// Returns a clock that shows `seconds` since the epoch.
     pub fn at(seconds: f64) -> Self {
         Self { now: Arc::new(Mutex::new(seconds)), step: 0.0 }
     }
 
-    /// A clock that shows `seconds` since the epoch when it is read first, and a second more with every further reading.
+    /// Returns a clock that shows `seconds` since the epoch when it is first read, and a second more with every further
+    /// reading.
     pub fn ticking(seconds: f64) -> Self {
         Self { step: 1.0, ..Self::at(seconds) }
     }
@@ -40,7 +41,7 @@ impl FixedClock {
     }
 }
 
-/// Shows the first second of 2027-01-15, 08:00 UTC: 1,800,000,000.
+/// The default clock shows 2027-01-15, 08:00 UTC: 1,800,000,000 seconds since the epoch.
 impl Default for FixedClock {
     fn default() -> Self {
         Self::at(1_800_000_000.0)
@@ -59,7 +60,7 @@ impl Clock for FixedClock {
         let clock = self.clone();
         Box::pin(async move {
             clock.advance(duration);
-            // Other tasks must be polled, as they are while a real sleep waits.
+            // Other tasks must be polled, as during a real sleep.
             tokio::task::yield_now().await;
         })
     }

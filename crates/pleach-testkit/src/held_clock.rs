@@ -6,8 +6,8 @@ use std::time::Duration;
 use pleach_core::{BoxFuture, Clock};
 use tokio::sync::oneshot;
 
-/// A clock that always shows 1,800,000,000 seconds since the epoch. A sleep lasts until the test wakes it.
-/// Its clones are one clock.
+/// A clock that always shows 1,800,000,000 seconds since the epoch. A sleep lasts until the test wakes it. All clones
+/// are the same clock.
 #[derive(Clone, Debug, Default)]
 pub struct HeldClock {
     sleeps: Arc<Mutex<Vec<Sleep>>>,
@@ -20,10 +20,10 @@ struct Sleep {
 }
 
 impl HeldClock {
-    /// Ends the oldest sleep; returns how long it was asked to last.
+    /// Ends the oldest sleep, and returns its requested duration.
     ///
     /// # Panics
-    /// Nothing sleeps.
+    /// Panics if nothing sleeps.
     pub fn wake(&self) -> Duration {
         let sleep = self.sleeps().remove(0);
         // A sleeper that was dropped needs no waking.
@@ -31,7 +31,7 @@ impl HeldClock {
         sleep.duration
     }
 
-    /// Ends all sleeps that were asked to last this long; returns how many.
+    /// Ends all sleeps with this requested duration, and returns their number.
     pub fn wake_all_of(&self, duration: Duration) -> usize {
         let woken: Vec<Sleep> = self.sleeps().extract_if(.., |sleep| sleep.duration == duration).collect();
         let count = woken.len();

@@ -1,7 +1,7 @@
-//! What pleach's own tests share: clocks, counted ids, Postgres schemas and poolers, the contract every session service must keep,
-//! and what google-adk read from its own databases.
+//! Shared parts of pleach's own tests: clocks, counted ids, Postgres schemas and poolers, the contract that every
+//! session service must keep, and the values that google-adk read from its own databases.
 //!
-//! Used by tests, benchmarks and the conformance driver only.
+//! Only tests, benchmarks and the conformance driver use this crate.
 
 pub mod contract;
 mod fixed_clock;

@@ -1,4 +1,4 @@
-//! How much memory a test takes.
+//! Measures how much memory a test takes.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use crate::contract::{created, event, loaded};
 /// The size of the event of [`check_copies_of_a_large_event`], in bytes.
 const LARGE: usize = 100_000_000;
 
-/// The highest resident memory of this process since the last reset, in bytes; 0 where the system does not show it.
+/// Returns the peak resident memory of this process since the last reset, in bytes; 0 if the system does not report it.
 ///
-/// For a test that is alone in its process.
+/// The test must be alone in its process.
 #[must_use]
 pub fn peak_memory(reset: bool) -> usize {
     if reset {
-        // Linux alone has it; there the write starts the count again.
+        // Only Linux has this file; writing to it resets the peak.
         let _ = std::fs::write("/proc/self/clear_refs", "5");
     }
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -26,13 +26,13 @@ pub fn peak_memory(reset: bool) -> usize {
     kilobytes.unwrap_or(0) * 1024
 }
 
-/// Appends an event of 100 MB with one service that `open` makes, loads it with another, and checks how many copies of it each
-/// of them holds at a time: 4.3 while appending, 3.3 while loading, the event itself among them.
+/// Appends an event of 100 MB with one service that `open` returns, loads it with another, and checks how many copies
+/// each of them holds at a time: at most 4.3 while appending and 3.3 while loading, including the event itself.
 ///
-/// Does nothing without the variable `PLEACH_TEST_LARGE`. For a test that is alone in its process.
+/// Does nothing without the variable `PLEACH_TEST_LARGE`. The test must be alone in its process.
 ///
 /// # Panics
-/// When there are more copies, or the service fails.
+/// Panics if there are more copies, or if the service fails.
 pub async fn check_copies_of_a_large_event<S: SessionService>(open: impl AsyncFn() -> S, key: &SessionKey) {
     if std::env::var_os("PLEACH_TEST_LARGE").is_none() {
         crate::skip("PLEACH_TEST_LARGE is not set");

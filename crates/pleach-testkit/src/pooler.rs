@@ -1,4 +1,4 @@
-//! [`Pooler`]: a PgBouncer for one test, in front of the server of the tests.
+//! [`Pooler`]: a PgBouncer for one test, in front of the test server.
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -11,31 +11,32 @@ use crate::schema::Schema;
 /// The variable that names the program `pgbouncer`.
 pub const POOLER_VARIABLE: &str = "PLEACH_TEST_PGBOUNCER";
 
-/// The database of the pooler that has the schema as its default one.
+/// The pooler's database whose default schema is the test's.
 const SCHEMA: &str = "schema_of_test";
 
-/// A PgBouncer on a port of its own, gone with this value.
+/// A PgBouncer on its own port, stopped when this value is dropped.
 #[derive(Debug)]
 pub struct Pooler {
     program: PathBuf,
-    /// Its configuration; it has the password of the server of the tests.
+    /// The path of the configuration, which contains the password of the test server.
     configuration: PathBuf,
     port: u16,
     child: Option<Child>,
 }
 
 impl Pooler {
-    /// Starts one in front of the server of a schema, with further lines of its configuration such as `pool_mode = transaction`; without
-    /// the program prints that the test is skipped.
+    /// Starts a PgBouncer in front of the server of a schema, with further lines for its configuration such as
+    /// `pool_mode = transaction`. Without the program, prints that the test is skipped.
     ///
     /// # Panics
-    /// The program cannot be started.
+    /// Panics if the program cannot be started.
     pub fn for_test(schema: &Schema, lines: &str) -> Option<Self> {
         let program = program()?;
         Some(Self::start(program, schema, lines).expect("pgbouncer starts"))
     }
 
-    /// Returns whether the program has this version, or a later one, of the major version 1; prints that the test is skipped if not.
+    /// Returns true if the program has this minor version of version 1, or a later one. If not, prints that the test is
+    /// skipped.
     pub fn has_version(minor: u32) -> bool {
         let output = program().and_then(|program| Command::new(program).arg("--version").output().ok());
         let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
@@ -58,7 +59,7 @@ impl Pooler {
             "[databases]\n* = {server}\n{SCHEMA} = {server} dbname={database} connect_query='SET search_path TO {}'\n\
              [pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = any\n{}{lines}\n",
             schema.name(),
-            // It refuses to run as root.
+            // PgBouncer refuses to run as root.
             if is_root() { "user = nobody\n" } else { "" }
         );
         let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&configuration)?;
@@ -68,10 +69,10 @@ impl Pooler {
         Ok(pooler)
     }
 
-    /// Starts it again after [`take_down`](Self::take_down), and waits until it listens.
+    /// Starts PgBouncer again after [`take_down`](Self::take_down), and waits until it listens.
     ///
     /// # Errors
-    /// It ends, for example because a line of the configuration is unknown to it.
+    /// An error if PgBouncer ends, for example because of an unknown line in its configuration.
     pub fn bring_up(&mut self) -> io::Result<()> {
         let mut command = Command::new(&self.program);
         command.arg(&self.configuration).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -85,16 +86,16 @@ impl Pooler {
         Ok(())
     }
 
-    /// Kills it, and with it its connections.
+    /// Kills PgBouncer, and with it all its connections.
     pub fn take_down(&mut self) {
         if let Some(mut child) = self.child.take() {
-            // It may have ended by itself.
+            // The program may already have ended.
             let _ = child.kill();
             let _ = child.wait();
         }
     }
 
-    /// The URL of a schema through it, with its options: a parameter of an URL can follow after `&`.
+    /// Returns the URL of a schema through the pooler, with its options. Further parameters can be added after `&`.
     pub fn url(&self, schema: &Schema) -> String {
         let url = schema.url();
         let place = url.rsplit_once('@').map_or(&*url, |(_, place)| place);
@@ -102,7 +103,7 @@ impl Pooler {
         format!("postgres://test@127.0.0.1:{}/{database}", self.port)
     }
 
-    /// The URL without options: it is the pooler that makes the schema the default one.
+    /// Returns the URL without options. The pooler sets the default schema.
     pub fn url_without_options(&self) -> String {
         format!("postgres://test@127.0.0.1:{}/{SCHEMA}?application_name=test", self.port)
     }
@@ -123,7 +124,7 @@ fn program() -> Option<PathBuf> {
     program.map(PathBuf::from)
 }
 
-/// The server of a URL as the configuration names it, and the name of the database.
+/// Returns the server of a URL in the form for the configuration, and the name of the database.
 fn server_of(url: &str) -> Option<(String, &str)> {
     let (login, place) = url.split_once("://")?.1.rsplit_once('@')?;
     let (user, password) = login.split_once(':').unwrap_or((login, ""));

@@ -5,17 +5,18 @@ use std::time::Duration;
 use pleach_core::{BoxFuture, Clock};
 use tokio::time::Instant;
 
-/// A clock that shows 1,800,000,000 seconds since the epoch when it is made, and measures from there by the runtime's time.
-/// Its clones are one clock.
+/// A clock that starts at 1,800,000,000 seconds since the epoch and then follows the runtime's time. All clones are the
+/// same clock.
 ///
-/// In a runtime whose time is paused, sleeps take no real time and end in an exact order, and equal programs read equal times.
+/// If the runtime's time is paused, sleeps take no real time and end in an exact order, and equal programs read equal
+/// times.
 #[derive(Clone, Copy, Debug)]
 pub struct RuntimeClock {
     made: Instant,
 }
 
 impl RuntimeClock {
-    /// A clock that starts now.
+    /// Returns a clock that starts now.
     pub fn start() -> Self {
         Self { made: Instant::now() }
     }

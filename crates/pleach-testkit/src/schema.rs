@@ -3,25 +3,25 @@
 use pleach_core::{IdGen as _, RandomIds};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
-/// The variable that names the server of the tests, as a URL.
+/// The variable with the URL of the test server.
 pub const SERVER_VARIABLE: &str = "PLEACH_TEST_POSTGRES_URL";
 
-/// Returns the URL of the server of the tests, if there is one.
+/// Returns the URL of the test server, if there is one.
 pub fn server() -> Option<String> {
     std::env::var(SERVER_VARIABLE).ok().filter(|url| !url.is_empty())
 }
 
-/// An empty schema on a server, dropped with this value.
+/// An empty schema on a server. It is dropped together with this value.
 pub struct Schema {
     server: String,
     name: String,
 }
 
 impl Schema {
-    /// Makes a schema on the server of the tests; without one prints that the test is skipped.
+    /// Creates a schema on the test server. Without a server, prints that the test is skipped.
     ///
     /// # Panics
-    /// The server cannot be reached or refuses.
+    /// Panics if the server cannot be reached or refuses.
     pub async fn for_test() -> Option<Self> {
         let Some(server) = server() else {
             crate::skip(format_args!("{SERVER_VARIABLE} names no server"));
@@ -30,49 +30,49 @@ impl Schema {
         Some(Self::create(server).await.expect("the server of the tests makes a schema"))
     }
 
-    /// Makes a schema with a random name on the server of a URL.
+    /// Creates a schema with a random name on the server of a URL.
     ///
     /// # Errors
-    /// The server cannot be reached or refuses.
+    /// An error if the server cannot be reached or refuses.
     pub async fn create(server: String) -> sqlx::Result<Self> {
         let name = format!("pleach_{}", RandomIds.uuid().simple());
         run_on(&server, &format!("CREATE SCHEMA {name}")).await?;
         Ok(Self { server, name })
     }
 
-    /// Its name, which needs no quotes.
+    /// Returns the name of the schema, which needs no quotes.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The URL with which it is the default schema, and with which connections have its name. It ends with the options of
-    /// connections: `%20-cNAME%3DVALUE` behind it sets another one.
+    /// Returns a URL that makes this schema the default and names connections after it. The URL ends with the options
+    /// of connections: append `%20-cNAME%3DVALUE` to set another one.
     pub fn url(&self) -> String {
         let mark = if self.server.contains('?') { '&' } else { '?' };
         let name = &self.name;
         format!("{}{mark}application_name={name}&options=-csearch_path%3D{name}", self.server)
     }
 
-    /// Opens a connection to it.
+    /// Opens a connection to the schema.
     ///
     /// # Errors
-    /// The server cannot be reached or refuses.
+    /// An error if the server cannot be reached or refuses.
     pub async fn connect(&self) -> sqlx::Result<PgConnection> {
         PgConnection::connect(&self.url()).await
     }
 
-    /// Runs statements in it, through a connection of their own.
+    /// Runs statements in the schema, through a separate connection.
     ///
     /// # Errors
-    /// The server cannot be reached or refuses.
+    /// An error if the server cannot be reached or refuses.
     pub async fn run(&self, sql: &str) -> sqlx::Result<()> {
         run_on(&self.url(), sql).await
     }
 
-    /// Restores a plain dump into it: statements on the schema `public`, and rows behind `COPY … FROM stdin`.
+    /// Restores a plain dump into the schema: statements on the schema `public`, and rows after `COPY … FROM stdin`.
     ///
     /// # Errors
-    /// The server cannot be reached or refuses.
+    /// An error if the server cannot be reached or refuses.
     pub async fn restore(&self, dump: &str) -> sqlx::Result<()> {
         let mut connection = self.connect().await?;
         let mut lines = dump.lines();
@@ -99,7 +99,7 @@ impl Schema {
     /// The server still executes what a process sent before it was killed, and may still commit its transaction.
     ///
     /// # Errors
-    /// The server cannot be reached.
+    /// An error if the server cannot be reached.
     pub async fn settle(&self) -> sqlx::Result<()> {
         let mut connection = PgConnection::connect(&self.server).await?;
         let left = "SELECT 1 FROM pg_stat_activity WHERE application_name = $1";
@@ -108,10 +108,10 @@ impl Schema {
     }
 }
 
-/// Runs statements through a connection of their own, as another program would.
+/// Runs statements through a separate connection, as another program would.
 ///
 /// # Errors
-/// The server cannot be reached or refuses.
+/// An error if the server cannot be reached or refuses.
 pub async fn run_on(url: &str, sql: &str) -> sqlx::Result<()> {
     let mut connection = PgConnection::connect(url).await?;
     execute(&mut connection, sql).await?;
@@ -122,7 +122,7 @@ async fn execute(connection: &mut PgConnection, sql: &str) -> sqlx::Result<()> {
     sqlx::raw_sql(AssertSqlSafe(sql)).execute(connection).await.map(drop)
 }
 
-/// Without the URL, which may contain a password.
+/// Debug output omits the URL, which may contain a password.
 impl std::fmt::Debug for Schema {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Schema").field("name", &self.name).finish_non_exhaustive()
@@ -132,14 +132,15 @@ impl std::fmt::Debug for Schema {
 impl Drop for Schema {
     fn drop(&mut self) {
         let server = self.server.clone();
-        // A connection in a transaction would hold its locks for ever: the task that ends it may be on the thread that waits here.
+        // A connection in a transaction would hold its locks forever: the task that ends it may be on the thread that
+        // waits here.
         let sql = format!(
             "SET client_min_messages = error; \
              SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '{name}'; \
              DROP SCHEMA IF EXISTS {name} CASCADE",
             name = self.name
         );
-        // A thread with a runtime of its own: this may run inside of one, and also while a test panics.
+        // A thread with its own runtime, because this may run inside a runtime, and even while a test panics.
         let dropping = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(run_on(&server, &sql)).map_err(std::io::Error::other)

@@ -1,20 +1,20 @@
-//! [`SeqIds`]: ids that count.
+//! [`SeqIds`]: counted ids.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pleach_core::{IdGen, Uuid};
 
-/// Makes the UUIDs `00000000-0000-4000-8000-000000000001`, `…2` and so on, and a jitter that is always a half.
+/// Makes the UUIDs `00000000-0000-4000-8000-000000000001`, `…2` and so on, and a jitter that is always 0.5.
 ///
-/// Clones count together, so that the Runners of several processes make no id twice.
+/// Clones share one counter, so that the Runners of several processes make no id twice.
 #[derive(Clone, Debug, Default)]
 pub struct SeqIds {
     made: Arc<AtomicU64>,
 }
 
 impl SeqIds {
-    /// Starts at one.
+    /// Creates a counter that starts at one.
     pub fn new() -> Self {
         Self::default()
     }

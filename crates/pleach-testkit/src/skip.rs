@@ -1,20 +1,20 @@
-//! [`skip`]: how a test says that it cannot run here.
+//! [`skip`]: reports that a test cannot run here.
 
 use std::fmt::Display;
 use std::io::Write as _;
 use std::panic::Location;
 
-/// The variable with the file to which skipped tests are added, a line each: name, tabulator, reason.
+/// The variable with the file to which skipped tests are added, one per line: name, tab, reason.
 ///
-/// `cargo xtask test-all` sets it: the runner of tests does not show what a test prints that passes.
+/// `cargo xtask test-all` sets it, because the test runner does not show the output of tests that pass.
 pub const SKIPPED_VARIABLE: &str = "PLEACH_TEST_SKIPPED";
 
-/// Prints that the test which calls this is skipped, and why; adds it to the list of skipped tests, if there is one.
+/// Prints that the calling test is skipped, and why, and adds it to the list of skipped tests, if there is one.
 ///
-/// The test returns then, and passes.
+/// The test should then return, so that it passes.
 ///
 /// # Panics
-/// The list cannot be written.
+/// Panics if the list cannot be written.
 #[track_caller]
 pub fn skip(reason: impl Display) {
     eprintln!("SKIPPED: {reason}");
@@ -24,7 +24,8 @@ pub fn skip(reason: impl Display) {
     list.write_all(line(Location::caller(), &reason.to_string()).as_bytes()).expect("the list can be written");
 }
 
-/// The line of the current test. Its thread has its name, but for tests that run one after the other, in the main thread.
+/// Returns the line for the current test. The test's thread has its name, except for tests that run one after the other
+/// in the main thread.
 fn line(caller: &Location<'_>, reason: &str) -> String {
     let thread = std::thread::current();
     let place = || format!("{}:{}", caller.file(), caller.line());

@@ -1,4 +1,4 @@
-//! A session service that gives nothing away for free.
+//! A session service that exposes sloppy callers and backends.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use pleach_session::{
     LogPlace, NewDeadlines, SessionError, SessionResult, SessionService, Since,
 };
 
-/// Wraps a service so that callers that are sloppy, and backends that rely on what only memory can do, fail early.
+/// Wraps a service so that sloppy callers, and backends that rely on shared memory, fail early.
 ///
-/// Everything that goes in and comes out makes a trip through JSON, in both spellings, and must come back equal; heads
-/// lose the backend's short cut; what is returned shares no memory with what is stored.
+/// All inputs and outputs are converted to JSON and back, in both spellings, and must be equal afterwards. Heads lose
+/// the backend's short cut. Returned values share no memory with stored ones.
 #[derive(Debug)]
 pub struct StrictSessionService<S> {
     inner: S,
@@ -26,7 +26,7 @@ impl<S: SessionService> StrictSessionService<S> {
     }
 
     async fn create(&self, mut request: CreateSession) -> SessionResult<Session> {
-        // What makes no such trip is for the service to refuse, by name.
+        // State that cannot be converted is left for the service to refuse by name.
         if let Ok(state) = through_json(&request.state) {
             request.state = state;
         }
@@ -34,12 +34,13 @@ impl<S: SessionService> StrictSessionService<S> {
     }
 
     async fn append(&self, head: &mut SessionHead, event: Arc<Event>) -> SessionResult<Arc<Event>> {
-        // Before it is stored. What cannot be read again at all is for the service to refuse, by name.
+        // Convert the event before it is stored. An event that cannot be read back is left for the service to refuse by
+        // name.
         let readable = serde_json::to_string(&*event).is_ok_and(|text| serde_json::from_str::<Event>(&text).is_ok());
         let ops = event.actions().state_ops().clone();
         let event = if readable && !event.is_partial() {
             let mut copy = copied_event(&event)?;
-            // They have no JSON form: the store that gets them applies them.
+            // Operations have no JSON form; the store applies them.
             ops.into_iter().for_each(|(key, ops)| copy.actions_mut().set_state_ops(key, ops));
             if !event.has_timestamp() {
                 copy.clear_timestamp();
@@ -196,14 +197,14 @@ fn without_handle(head: &SessionHead) -> SessionHead {
     SessionHead::new(head.shared_key().clone(), head.revision(), head.last_update_time())
 }
 
-/// The session, read again from both spellings of its JSON.
+/// Returns the session, read back from both spellings of its JSON.
 fn copied(session: Session) -> SessionResult<Session> {
     let events = session.events.iter().map(|event| copied_event(event).map(Arc::new)).collect::<SessionResult<_>>()?;
     let mut copy: Session = through_json(&session)?;
     let camel: Session = to_camel(&session).and_then(serde_json::from_value).map_err(refused)?;
     let same = |other: &Session| (&other.state, &other.events) == (&session.state, &session.events);
     if !same(&copy) || !same(&camel) || copy.key() != session.key() {
-        return Err(refused(format!("session {} is not the same after a trip through JSON", session.key())));
+        return Err(refused(format!("session {} has changed after conversion to JSON and back", session.key())));
     }
     copy.head = without_handle(&session.head);
     copy.events = events;
@@ -217,7 +218,7 @@ fn copied_event(event: &Event) -> SessionResult<Event> {
     let mut plain = event.clone();
     plain.actions_mut().take_state_ops();
     if copy != plain || camel != plain {
-        return Err(refused(format!("event {} is not the same after a trip through JSON", event.id())));
+        return Err(refused(format!("event {} has changed after conversion to JSON and back", event.id())));
     }
     Ok(copy)
 }

@@ -1,17 +1,18 @@
-//! The table of rules and backends in `docs/sessions.md` is the table the tests are made from.
+//! Checks that the table of rules and backends in `docs/sessions.md` is generated from the same rules as the tests.
 
 use std::path::Path;
 
 use pleach_testkit::contract::{For, RULES};
 
-const BEGIN: &str = "<!-- rules: written by this crate's test; PLEACH_BLESS=1 writes it anew -->\n";
+const BEGIN: &str = "<!-- rules: written by this crate's test; PLEACH_BLESS=1 rewrites it -->\n";
 const END: &str = "<!-- end of rules -->\n";
 
-/// The services the contract is stamped for, and whether they have the v1 layout.
+/// The services for which contract tests are generated, and whether they have the v1 layout.
 const SERVICES: [(&str, bool); 5] =
     [("memory", false), ("strict wrapper", false), ("SQLite lite", false), ("SQLite v1", true), ("Postgres", true)];
 
-/// `case_17_a_partial_event` is about row 17 of the edge cases, `s35_…` about the rule of that number.
+/// Splits a name into its numbers and its text: `case_17_a_partial_event` is about row 17 of the edge cases, `s35_…`
+/// about rule S35.
 fn split(name: &str) -> (String, String) {
     let plain = name.strip_prefix("v1_").unwrap_or(name);
     let is_number = |word: &&str| {
@@ -46,9 +47,9 @@ fn the_table_of_rules_in_the_docs_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/sessions.md");
     let text = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = text.split_once(BEGIN).expect("docs/sessions.md has the mark of the table");
-    let (found, behind) = rest.split_once(END).expect("docs/sessions.md has the mark behind the table");
+    let (found, after) = rest.split_once(END).expect("docs/sessions.md has the mark after the table");
     if std::env::var_os("PLEACH_BLESS").is_some() {
-        std::fs::write(&path, format!("{before}{BEGIN}\n{}\n{END}{behind}", table())).unwrap();
+        std::fs::write(&path, format!("{before}{BEGIN}\n{}\n{END}{after}", table())).unwrap();
         return;
     }
     assert_eq!(found.trim(), table().trim(), "run this test with PLEACH_BLESS=1");

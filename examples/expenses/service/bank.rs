@@ -1,4 +1,4 @@
-//! The payments. In place of a bank's API there is a file with a line for each payment.
+//! The payments. A file with a line for each payment replaces a bank's API.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,10 +9,10 @@ use tokio::fs::{self, OpenOptions};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::Mutex;
 
-/// A bank that does a payment once for each idempotency key, as the APIs of banks do.
+/// A bank that makes one payment for each idempotency key, like real banks' APIs.
 pub(crate) struct Bank {
     ledger: PathBuf,
-    /// How long it takes to confirm a payment that it has made.
+    /// The time that the bank takes to confirm a payment that it has made.
     delay: Duration,
     turn: Mutex<()>,
 }
@@ -25,7 +25,7 @@ struct Payment {
     cents: u32,
 }
 
-/// The bank cannot be reached, or leaves it open whether it has paid.
+/// The bank cannot be reached, or does not confirm that it has paid.
 #[derive(Debug, thiserror::Error)]
 #[error("the bank does not answer: {0}")]
 pub(crate) struct BankError(#[from] io::Error);
@@ -35,7 +35,7 @@ impl Bank {
         Self { ledger: ledger.into(), delay, turn: Mutex::default() }
     }
 
-    /// Pays, unless it has paid under this key before. Gives the receipt.
+    /// Pays, unless it has already paid under this key. Returns the receipt.
     pub(crate) async fn pay(&self, employee: &str, cents: u32, key: &str) -> Result<String, BankError> {
         let turn = self.turn.lock().await;
         if !self.has_paid(key).await? {

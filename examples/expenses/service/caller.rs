@@ -1,4 +1,4 @@
-//! [`Caller`]: who sends a request.
+//! [`Caller`]: the person who sends a request.
 
 use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
@@ -7,15 +7,15 @@ use pleach::Question;
 
 use super::problem::Problem;
 
-/// The person who sends a request. The proxy in front of the service signs people in: it sets the headers `x-user`, and `x-roles` with
-/// roles separated by commas, and removes those that clients send.
+/// The person who sends a request. The proxy in front of the service signs people in: it sets the headers `x-user`, and
+/// `x-roles` with roles separated by commas, and removes these headers from clients' requests.
 pub(super) struct Caller {
     pub(super) user: String,
     roles: Vec<String>,
 }
 
 impl Caller {
-    /// Whether a question is assigned to the caller or to a role of the caller's.
+    /// Returns true if a question is assigned to the caller or to one of the caller's roles.
     pub(super) fn is_asked(&self, question: &Question) -> bool {
         let asked = question.assignee.as_ref();
         asked.is_some_and(|asked| *asked == self.user || self.roles.contains(asked))

@@ -18,7 +18,7 @@ use super::Service;
 use super::expense::OUTCOME;
 use super::problem::Problem;
 
-/// How long a stream may bring nothing before it asks how far the expense is, which reads the session.
+/// How long a stream may be silent before it checks the status of the expense, which reads the session.
 const QUIET: Duration = Duration::from_secs(15);
 
 #[derive(Deserialize)]
@@ -27,7 +27,7 @@ pub(super) struct From {
     after: Option<String>,
 }
 
-/// What a client sees of an event.
+/// The part of an event that a client sees.
 #[derive(Serialize)]
 struct Shown {
     /// The node, such as `approve`.
@@ -40,7 +40,7 @@ struct Shown {
     outcome: Option<Value>,
 }
 
-/// Streams what has been stored and what comes, over questions and their answers, until the expense is done.
+/// Streams stored and new events, across questions and their answers, until the expense is done.
 pub(super) async fn events(
     State(service): State<Service>,
     Path((employee, id)): Path<(String, String)>,
@@ -51,7 +51,7 @@ pub(super) async fn events(
     let last = headers.get("last-event-id").and_then(|last| last.to_str().ok().map(str::to_owned));
     let after = last.or(from.after).map(EventId::from);
     let session = SessionKey::new(service.runner.app_name(), employee, id);
-    // Asked before the stream begins: what is stored later comes in the stream.
+    // Read before the stream begins: events that are stored later arrive in the stream.
     let stored = service.stored(&session).await?.ok_or_else(|| RunError::SessionNotFound(session.clone()))?;
     let is_done = OUTCOME.of(&stored)?.is_some();
     let options = FollowOptions::new().after(after.clone()).across_pauses(!is_done);
@@ -76,7 +76,8 @@ fn stream(
                 }
                 None | Some(Ok(None)) => break,
                 Some(Err(_)) => {
-                    // What is stored by now, and then the end, when the run has failed or was aborted in another process.
+                    // If the run has failed or was aborted in another process: send the events stored by now, and then
+                    // end.
                     if has_ended(&service, &session).await
                         && let Ok(rest) = service.runner.follow(&session, last.clone()).await
                     {
@@ -100,7 +101,7 @@ fn stream(
     }
 }
 
-/// Whether nothing more comes of an expense unless an operator acts.
+/// Returns true if an expense makes no progress unless an operator acts.
 async fn has_ended(service: &Service, session: &SessionKey) -> bool {
     let status = service.runner.status(session).await;
     status.is_ok_and(|status| {
@@ -109,13 +110,13 @@ async fn has_ended(service: &Service, session: &SessionKey) -> bool {
 }
 
 impl Shown {
-    /// What a client sees of an event, if it sees anything.
+    /// Returns the part of an event that a client sees, if there is one.
     fn of(event: &RunEvent) -> Option<Self> {
         if event.is_partial() || event.is_from_user() {
             return None;
         }
         let question = event.request.as_deref().cloned();
-        // The class: the text may hold what a bank said.
+        // Only the class: the text may contain what a bank said.
         let error = event.error_code().map(str::to_owned);
         let outcome = event.actions().state_delta().get(OUTCOME.name()).cloned();
         let has_news = question.is_some() || error.is_some() || outcome.is_some() || event.output().is_some();

@@ -4,7 +4,7 @@ use pleach::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What was spent, as an employee reports it.
+/// An employee's report of what was spent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Report {
@@ -13,7 +13,7 @@ pub(crate) struct Report {
     pub(crate) purpose: String,
 }
 
-/// What a manager answers.
+/// A manager's answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Decision {
@@ -21,13 +21,13 @@ pub(crate) struct Decision {
     /// Why.
     #[serde(default)]
     pub(crate) note: Option<String>,
-    /// Who has answered, which the service sets: forms leave out what is `readOnly`. `None` at the deadline.
+    /// The person who answered, set by the service: forms leave out fields that are `readOnly`. `None` at the deadline.
     #[serde(default)]
     #[schemars(extend("readOnly" = true))]
     pub(crate) by: Option<String>,
 }
 
-/// What has become of an expense.
+/// The outcome of an expense.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "snake_case")]
 pub(crate) enum Outcome {
@@ -41,8 +41,8 @@ pub(crate) enum Outcome {
     },
 }
 
-/// The report in the state of its session: later nodes read it there.
+/// The state key of the report. Later nodes read it there.
 pub(crate) const REPORT: Key<Report> = Key::new("report");
 
-/// The outcome in the state of its session, stored with the last event of an expense.
+/// The state key of the outcome, which is stored with the last event of an expense.
 pub(crate) const OUTCOME: Key<Outcome> = Key::new("outcome");

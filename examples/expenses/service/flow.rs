@@ -15,18 +15,18 @@ use serde_json::json;
 use super::bank::{Bank, BankError};
 use super::expense::{Decision, OUTCOME, Outcome, REPORT, Report};
 
-/// The id of the question to the managers, and the role that is asked.
+/// The id of the question, and the role that is asked.
 const APPROVAL: &str = "approval";
 const MANAGERS: &str = "managers";
 
-/// What the company has decided about expenses.
+/// The company's rules for expenses.
 #[derive(Clone, Debug)]
 pub(crate) struct Policy {
-    /// Up to this amount no one is asked.
+    /// The largest amount that needs no approval.
     pub(crate) free_cents: u32,
-    /// How long a manager may take. Then the expense is rejected.
+    /// How long a manager may take to answer. After that the expense is rejected.
     pub(crate) answer_within: Duration,
-    /// How often a payment is tried.
+    /// The number of attempts for a payment.
     pub(crate) attempts: u32,
 }
 
@@ -44,7 +44,7 @@ enum Verdict {
     Rejected,
 }
 
-/// State that `pay` reads. The field is named as the key.
+/// State that `pay` reads. The field's name is the key.
 #[derive(Deserialize)]
 struct Filed {
     report: Report,
@@ -55,7 +55,7 @@ pub(crate) fn workflow() -> Result<Workflow<Report>, BuildError> {
     let mut wf = Workflow::builder("expense").input::<Report>();
     let (check, approve) = (wf.node("check", check), wf.node("approve", approve));
     let (decide, reject) = (wf.node("decide", decide), wf.node("reject", reject));
-    // A node that has steps runs again on a resume, so that it finds their results.
+    // A node with steps runs again on a resume, so that it finds their results.
     let pay = wf.add(FunctionNode::new("pay", pay).rerun_on_resume(true));
     wf.edge(START, check)
         .route(check, Size::Small, pay)
@@ -76,7 +76,7 @@ async fn check(
     Ok(Output::of(report).route(size))
 }
 
-/// Asks the managers. What they answer is the output of the node; if no one answers, the default is.
+/// Asks the managers. The node's output is their answer, or the default if no one answers.
 async fn approve(ctx: Context, Shared(policy): Shared<Policy>, Input(report): Input<Report>) -> RequestInput<Decision> {
     let (employee, euros) = (ctx.user_id(), f64::from(report.cents) / 100.0);
     let unanswered = json!({"approved": false, "note": "no manager has answered in time"});
@@ -92,7 +92,7 @@ async fn decide(Input(decision): Input<Decision>) -> Output<Decision, Verdict> {
     Output::of(decision).route(verdict)
 }
 
-/// Pays once, whatever happens: a result that is stored is not computed again, and what a crash repeats has the same key.
+/// Pays once, whatever happens: a stored result is not computed again, and a repeated call has the same key.
 async fn pay(
     ctx: Context,
     Shared(bank): Shared<Bank>,

@@ -16,7 +16,7 @@ use super::caller::Caller;
 use super::problem::Problem;
 use super::routes::begun;
 
-/// How many questions a page has at most.
+/// The maximum number of questions on a page.
 const PAGE: usize = 50;
 
 #[derive(Deserialize)]
@@ -24,7 +24,7 @@ pub(super) struct Wanted {
     /// The role that is asked.
     assignee: Option<String>,
     limit: Option<usize>,
-    /// The `next` of the page before.
+    /// The `next` of the previous page.
     after: Option<String>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Page {
     next: Option<String>,
 }
 
-/// A question, and the expense that it is about.
+/// A question, and its expense.
 #[derive(Serialize)]
 struct Item {
     employee: String,
@@ -66,7 +66,7 @@ impl From<InboxItem> for Item {
     }
 }
 
-/// Answers a question, once. The run continues behind the stored answer.
+/// Answers a question, once. The run continues after the stored answer.
 pub(super) async fn answer(
     State(service): State<Service>,
     Path((employee, id, question)): Path<(String, String, String)>,
@@ -77,16 +77,17 @@ pub(super) async fn answer(
     let session = SessionKey::new(service.runner.app_name(), employee, id);
     let question = asked(&service, &session, &question, &caller).await?;
     if let Value::Object(fields) = &mut answer {
-        // Whatever the body has there.
+        // Overwrites any value in the body.
         fields.insert("by".to_owned(), caller.user.into());
     }
-    // Of two answers the second one is refused, also when it comes while the first one is processed.
+    // The second of two answers is refused, even if it arrives while the first one is being processed.
     let options = AnswerOptions::new().only_if_open(true).queue(true);
     let run = service.runner.answer_with(&session, [(&question, answer)], options)?;
     begun(run.detach()).await.map_err(|error: RunError| error.into()).map(|_| StatusCode::ACCEPTED)
 }
 
-/// Finds the open question that a caller wants to answer. Sleeps and signals are questions, too, which no person answers.
+/// Finds the open question that a caller wants to answer. Sleeps and waits for signals are also stored as questions,
+/// but people do not answer them.
 async fn asked(service: &Service, session: &SessionKey, id: &str, caller: &Caller) -> Result<Question, Problem> {
     let stored = service.runner.sessions().get_session(session, GetSessionConfig::all()).await?;
     let events = stored.ok_or_else(|| RunError::SessionNotFound(session.clone()))?.events;
@@ -95,7 +96,7 @@ async fn asked(service: &Service, session: &SessionKey, id: &str, caller: &Calle
         Some(question) if caller.is_asked(&question) => Ok(question),
         Some(_) => Err(Problem::new(StatusCode::FORBIDDEN, "this question is for others")),
         None if events.iter().flat_map(|event| event.questions()).any(|question| is_it(&question)) => {
-            Err(Problem::new(StatusCode::CONFLICT, "this question is answered already"))
+            Err(Problem::new(StatusCode::CONFLICT, "this question has already been answered"))
         }
         None => Err(Problem::new(StatusCode::NOT_FOUND, "there is no such question")),
     }

@@ -13,7 +13,7 @@ use serde_json::json;
 pub(crate) struct Problem {
     status: StatusCode,
     text: String,
-    /// Where the fault is in the body of the request, as a dotted path.
+    /// The place of the fault in the body of the request, as a dotted path.
     field: Option<String>,
 }
 
@@ -42,7 +42,7 @@ impl From<RunError> for Problem {
             | RunError::UnknownRun { .. }
             | RunError::AmbiguousSession { .. }
             | RunError::AmbiguousQuestion { .. } => StatusCode::BAD_REQUEST,
-            // The last one: another process has answered at the same moment.
+            // `Stale` means that another process has answered at the same moment.
             RunError::AlreadyAnswered { .. }
             | RunError::OtherMessage { .. }
             | RunError::OtherState { .. }
@@ -60,7 +60,7 @@ impl From<RunError> for Problem {
         };
         match error {
             RunError::Answer { field, reason, .. } => Self { field, ..Self::new(status, reason) },
-            // Its text may hold what a bank said, which is for the log.
+            // The text may contain what a bank said, so it only goes to the log.
             error if status == StatusCode::INTERNAL_SERVER_ERROR => {
                 tracing::error!(%error, "a request failed");
                 Self::new(status, "internal error")

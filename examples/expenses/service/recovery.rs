@@ -1,4 +1,4 @@
-//! What earlier processes have left unfinished: it is found and continued.
+//! Finds expenses that earlier processes have left unfinished, and continues them.
 
 use std::time::Duration;
 
@@ -6,13 +6,14 @@ use pleach::{ListUnfinished, RunError};
 
 use super::Service;
 
-/// How far back to look. An expense that was cut off before is not found: this must be longer than the service is ever down.
+/// How far back to look. Expenses that were cut off earlier are not found, so this must be longer than any downtime of
+/// the service.
 const BACK: Duration = Duration::from_secs(7 * 86_400);
 
-/// How often to look again.
+/// How often to look.
 const EVERY: Duration = Duration::from_secs(60);
 
-/// Continues what was cut off, now and each minute, until the process ends.
+/// Continues interrupted expenses, now and every minute, until the process ends.
 pub(crate) async fn recover_always(service: Service, idle: Duration) {
     let stopping = service.stopping.clone();
     let look = async {
@@ -26,8 +27,8 @@ pub(crate) async fn recover_always(service: Service, idle: Duration) {
     stopping.run_until_cancelled(look).await;
 }
 
-/// Continues the expenses that nothing has happened to for longer than `idle`, which must be longer than a payment takes, and than a pause
-/// between two attempts: another process may be at work on others. Failed ones are left to `retry`.
+/// Continues expenses that have been idle for longer than `idle`. Another process may be working on the others, so
+/// `idle` must be longer than a payment and than the pause between two attempts. Failed expenses are left to `retry`.
 async fn recover(service: &Service, idle: Duration) -> Result<(), RunError> {
     let now = service.now();
     let list = ListUnfinished::new().since(now - BACK).idle_since(now - idle);

@@ -1,4 +1,4 @@
-//! The API: submit an expense, look how far it is, try a failed one again.
+//! The API: submit an expense, read its status, retry a failed one.
 
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, State};
@@ -16,7 +16,7 @@ use super::expense::{OUTCOME, Outcome, REPORT, Report};
 use super::inbox::{answer, inbox};
 use super::problem::Problem;
 
-/// The routes of the service. Who may call which is for a layer in front of them to decide, except for answers: who may give one
+/// The routes of the service. A layer in front of them decides who may call which route, except for answers: there it
 /// depends on the question.
 pub(crate) fn router(service: Service) -> Router {
     Router::new()
@@ -30,9 +30,11 @@ pub(crate) fn router(service: Service) -> Router {
         .with_state(service)
 }
 
-/// Starts the run of an expense, in a session of its own. The reply is sent when the report is stored; the run continues by itself.
+/// Starts the run of an expense in a new session. The reply is sent when the report is stored; the run continues by
+/// itself.
 ///
-/// With the header `Idempotency-Key`, which becomes the id of the expense, a report may be sent again: it is filed once.
+/// With the header `Idempotency-Key`, which becomes the id of the expense, a report may be sent again, but is filed
+/// only once.
 async fn submit(
     State(service): State<Service>,
     Path(employee): Path<String>,
@@ -41,7 +43,7 @@ async fn submit(
 ) -> Result<(StatusCode, Json<Value>), Problem> {
     let Json(report) = report?;
     if report.cents == 0 {
-        return Err(Problem::of_field("cents", "an amount above 0 is wanted"));
+        return Err(Problem::of_field("cents", "the amount must be above 0"));
     }
     let id = match headers.get("idempotency-key").map(|key| key.to_str()) {
         Some(Ok(key)) => key.to_owned(),
@@ -60,13 +62,13 @@ async fn submit(
     Ok((StatusCode::ACCEPTED, Json(json!({"id": id}))))
 }
 
-/// How far an expense is.
+/// The status of an expense.
 #[derive(Serialize)]
 struct Status {
     id: String,
     employee: String,
     progress: &'static str,
-    /// The class of the error with which it has failed.
+    /// The class of the error, if the expense has failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     questions: Vec<Question>,
@@ -81,7 +83,7 @@ async fn status(
     let status = service.runner.status((employee.as_str(), id.as_str())).await?;
     let (progress, error) = match &status.progress {
         RunProgress::Waiting => ("waiting", None),
-        // Its text may hold what a bank said: that is for the log, which has it.
+        // The text may contain what a bank said; it is already in the log.
         RunProgress::Failed { error, .. } => ("failed", Some(error.class().to_owned())),
         RunProgress::Unfinished => ("interrupted", None),
         RunProgress::Done => ("done", None),
@@ -93,13 +95,13 @@ async fn status(
     Ok(Json(Status { id, employee, progress, error, questions: status.questions, outcome }))
 }
 
-/// Resumes an expense that has failed. What has completed does not run again.
+/// Resumes a failed expense. Completed nodes do not run again.
 async fn retry(
     State(service): State<Service>,
     Path((employee, id)): Path<(String, String)>,
 ) -> Result<StatusCode, Problem> {
     let status = service.runner.status((employee.as_str(), id.as_str())).await?;
-    // One that was cut off is continued by itself, and may be at work in another process.
+    // An interrupted expense is continued automatically, and may be running in another process.
     match (status.progress, status.invocation) {
         (RunProgress::Failed { .. }, Some(invocation)) => {
             begun(service.runner.resume(employee, id, invocation).detach()).await?;
@@ -114,11 +116,11 @@ async fn health(State(service): State<Service>) -> Result<&'static str, Problem>
     Ok("ok")
 }
 
-/// Waits until a run has stored its message or answer, or returns the error for which it did not.
+/// Waits until a run has stored its message or answer, or returns the error that prevented it.
 pub(super) async fn begun(mut run: Detached) -> Result<InvocationId, RunError> {
     match run.invocation_id().await {
         Ok(id) => Ok(id),
-        // The handle itself has the error with its type.
+        // The handle itself has the typed error.
         Err(stopped) => (&mut run).await.and(Err(stopped)),
     }
 }

@@ -1,4 +1,4 @@
-//! [`Service`]: what all requests share.
+//! [`Service`]: everything that all requests share.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -10,11 +10,11 @@ use tokio_util::sync::CancellationToken;
 use super::flow::workflow;
 use super::{Bank, Policy};
 
-/// What all requests share. Cheap to clone.
+/// Everything that all requests share. It is cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Service {
     pub(crate) runner: Runner,
-    /// Cancelled when the process begins to end: streams of events end then.
+    /// Cancelled when the process begins to shut down. Streams of events then end.
     pub(crate) stopping: CancellationToken,
     clock: Arc<dyn Clock>,
 }
@@ -41,7 +41,7 @@ impl Service {
         SystemTime::UNIX_EPOCH + Duration::from_secs_f64(self.clock.now())
     }
 
-    /// Reads a session's state, without its events. `None` when nothing was submitted under its name.
+    /// Reads a session's state, without its events. `None` if nothing was submitted under its name.
     pub(crate) async fn stored(&self, session: &SessionKey) -> Result<Option<Session>, SessionError> {
         self.runner.sessions().get_session(session, GetSessionConfig::recent(0)).await
     }

@@ -1,4 +1,4 @@
-//! The example `approval`, run as a program: each call is a process of its own.
+//! The example `approval`, run as a program: each call is a separate process.
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
 #[path = "../example/mod.rs"]
@@ -13,7 +13,7 @@ fn one_process_asks_another_answers_and_the_tool_runs_once() {
     let asked = run(&folder, &["order", "40", "chairs"]);
     let id = id_in(&asked);
     let wish = r#""buy" {"item":"chairs","quantity":40}"#;
-    let waits = "It waits for approval. Any process can give it:\n    cargo run --example approval -- answer";
+    let waits = "It waits for approval. Any process can answer:\n    cargo run --example approval -- answer";
     let call = r#"  * buy {"item":"chairs","quantity":40}"#;
     assert_eq!(asked, format!("{call}\n{waits} {id} yes\n"));
     assert_eq!(bought(&folder), "");
@@ -24,12 +24,12 @@ fn one_process_asks_another_answers_and_the_tool_runs_once() {
     assert_eq!(answered, format!("Approved: {wish}\n{result}\nI have bought 40 chairs.\n"));
     assert_eq!(run(&folder, &["inbox"]), "0 to answer\n");
     let again = fails(&folder, &["answer", &id, "yes"]);
-    assert_eq!(again, format!("approval: no open question has the id {id}; `inbox` lists those that are open\n"));
+    assert_eq!(again, format!("approval: no open question has the id {id}; `inbox` lists the open ones\n"));
     assert_eq!(bought(&folder), "40 chairs\n");
 }
 
 #[test]
-fn what_is_refused_does_not_happen() {
+fn a_refused_call_does_not_run() {
     let folder = example::empty_folder("approval", "no");
     let (first, second) = (run(&folder, &["order", "11", "desks"]), run(&folder, &["order", "12", "lamps"]));
     assert!(run(&folder, &["answer", &id_in(&first), "no"]).ends_with("I was not allowed to buy that.\n"));
@@ -46,7 +46,7 @@ fn a_small_order_needs_no_approval() {
 }
 
 #[test]
-fn a_command_line_that_cannot_be_followed_is_refused() {
+fn an_invalid_command_line_is_refused() {
     let folder = example::empty_folder("approval", "usage");
     assert_eq!(
         fails(&folder, &["answer", "id", "perhaps"]),

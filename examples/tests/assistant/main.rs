@@ -12,7 +12,7 @@ mod terminal;
 use std::path::Path;
 use std::process::Command;
 
-/// Variables that would choose a model.
+/// The environment variables that would choose a model.
 const KEYS: [&str; 9] = [
     "OPENAI_API_KEY",
     "OPENAI_BASE_URL",
@@ -25,7 +25,7 @@ const KEYS: [&str; 9] = [
     "OLLAMA_API_KEY",
 ];
 
-/// The program in a folder, without the keys of the machine.
+/// Returns the command in a folder, without the API keys of the machine.
 fn assistant(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(example::program("assistant"));
     command.args(args).current_dir(folder);

@@ -1,4 +1,4 @@
-//! Without a terminal, with the script in the place of a model.
+//! Tests without a terminal, with the script in place of a model.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use crate::{assistant, example};
 
-const NO_KEY: &str = "with a script, for want of a model: say `help`. /help shows the commands.";
+const NO_KEY: &str = "with a script, because there is no model: say `help`. /help shows the commands.";
 
 #[test]
 fn lines_are_messages_answers_and_commands() {
@@ -58,14 +58,14 @@ Continue with --session s2
 fn a_new_chat_knows_nothing_of_the_old_one() {
     let folder = example::empty_folder("assistant", "anew");
     let (_, output, _) = run(&folder, &["--session", "s1"], "hello\n/new\n/history\n/quit\nnotes\n");
-    let (_, behind) = output.split_once("answers instead.\n").expect("the script answers");
-    let lines: Vec<_> = behind.lines().collect();
+    let (_, after) = output.split_once("answers instead.\n").expect("the script answers");
+    let lines: Vec<_> = after.lines().collect();
     assert!(lines.len() == 2 && lines[0].starts_with("Chat chat-"), "{output}");
     assert_eq!(lines[1], lines[0].replace("Chat ", "Continue with --session "));
 }
 
 #[test]
-fn a_command_line_that_cannot_be_followed_is_refused() {
+fn an_invalid_command_line_is_refused() {
     let folder = example::empty_folder("assistant", "usage");
     let cases: [(&[&str], &str); 5] = [
         (&["--loud"], "invalid option '--loud'; `--help` shows the options"),
@@ -90,7 +90,7 @@ fn run(folder: &Path, args: &[&str], input: &str) -> (Option<i32>, String, Strin
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the example starts");
     let mut stdin = child.stdin.take().expect("standard input is piped");
-    // A program that reads no input may have ended already.
+    // A program that reads no input may already have ended.
     let _ = stdin.write_all(input.as_bytes());
     drop(stdin);
     let output = child.wait_with_output().expect("the example ends");

@@ -1,4 +1,4 @@
-//! A server on loopback that has OpenAI's chat completions, as far as the tests need them.
+//! A server on loopback with as much of OpenAI's chat completions as the tests need.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -8,24 +8,24 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// How long a test waits for what has to come.
+/// The maximum time that a test waits for something.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One answer of the server.
 pub(crate) enum Answer {
-    /// Fragments of a text. Each but the first waits until the test says so.
+    /// Fragments of a text. Each one except the first waits for the test's permission.
     Text(Vec<&'static str>),
-    /// A text that ends at the limit of tokens.
+    /// A text that ends at the token limit.
     TooLong(&'static str),
     /// A call of a tool, in two pieces.
     Call(&'static str, &'static str),
-    /// A fragment, and then nothing until the client has gone.
+    /// A fragment, and then nothing until the client disconnects.
     Unfinished(&'static str),
     /// A failure with a status and a message.
     Refusal(u16, &'static str),
 }
 
-/// The server, which gives each request the next answer and ends with the last one.
+/// The server. It sends the next answer to each request, and ends after the last one.
 pub(crate) struct Server {
     pub(crate) base_url: String,
     requests: Receiver<Value>,
@@ -50,7 +50,7 @@ impl Server {
         Self { base_url, requests, next_fragment, gone }
     }
 
-    /// The body of the next request.
+    /// Returns the body of the next request.
     pub(crate) fn request(&self) -> Value {
         self.requests.recv_timeout(PATIENCE).expect("a request comes")
     }
@@ -116,7 +116,7 @@ fn play(stream: &mut TcpStream, answer: Answer, may_continue: &Receiver<()>, lea
         Answer::Unfinished(text) => {
             start_stream(stream);
             chunk(stream, json!({"content": text}), None);
-            // Ends with the connection.
+            // Returns when the connection ends.
             let _ = stream.read_to_end(&mut Vec::new());
             leaves.send(()).unwrap();
         }
@@ -129,7 +129,7 @@ fn play(stream: &mut TcpStream, answer: Answer, may_continue: &Receiver<()>, lea
     }
 }
 
-/// Without a length: the end of the connection is the end of the body.
+/// Starts a response without a length: the body ends with the connection.
 fn start_stream(stream: &mut TcpStream) {
     write!(stream, "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n").unwrap();
 }

@@ -1,4 +1,4 @@
-//! On a pseudo-terminal, with a model behind a base URL.
+//! Tests on a pseudo-terminal, with a model at a base URL.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ fn an_answer_streams_a_tool_is_confirmed_and_another_process_knows_the_chat() {
     let mut terminal = open(&folder, &server);
     say(&mut terminal, "I am Ana");
     expect(&mut terminal, "Hel");
-    // The rest of the answer is not sent before its beginning is on the screen.
+    // The rest of the answer is sent only after its beginning is on the screen.
     server.send_fragment();
     expect(&mut terminal, "lo Ana.\r\n");
     say(&mut terminal, "a note please");
@@ -133,7 +133,7 @@ fn expect(terminal: &mut PtySession, text: &str) {
 fn say(terminal: &mut PtySession, message: &str) {
     expect(terminal, "> ");
     terminal.send_line(message).unwrap();
-    // The editor shows what is typed; what comes behind it is not the user's.
+    // The editor echoes what is typed; text after the line break is not the user's.
     expect(terminal, "\r\n");
 }
 

@@ -1,8 +1,8 @@
-//! The examples as programs: where cargo has put them, and a folder for each test to run one in.
+//! Finds the examples' programs, and provides an empty folder for each test.
 
 use std::path::PathBuf;
 
-/// An example that cargo builds with the tests of its package.
+/// Returns the path of an example, which cargo builds with the tests of its package.
 pub(crate) fn program(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test knows its program");
     let profile = test.parent().and_then(|deps| deps.parent()).expect("tests lie in a folder of the target folder");
@@ -11,7 +11,7 @@ pub(crate) fn program(name: &str) -> PathBuf {
     program
 }
 
-/// An empty folder. Each test gives a name of its own, so that tests may run at the same time.
+/// Creates an empty folder. Each test passes its own name, so that tests can run at the same time.
 pub(crate) fn empty_folder(example: &str, test: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(example).join(test);
     if folder.exists() {

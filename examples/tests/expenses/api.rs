@@ -1,4 +1,4 @@
-//! What the routes do, one request after the other.
+//! Tests of the routes, with one request after the other.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub(crate) async fn a_large_expense_is_paid_when_a_manager_approves(backend: Bac
     assert_eq!(client.outcome("e1").await["result"], "paid");
     client.comes_to("e1", "done").await;
     assert_eq!(place.payments(), 1);
-    // Answered already, even with the same answer.
+    // The question has already been answered; even the same answer is refused.
     let (status, body) = client.answer("e1", json!({"approved": true})).await;
     assert_eq!(status, StatusCode::CONFLICT, "{body}");
 }
@@ -95,7 +95,7 @@ pub(crate) async fn an_answer_that_does_not_fit_is_refused_with_its_field_and_ch
     assert!(body["error"].as_str().unwrap().contains("cents: invalid value"), "{body}");
 }
 
-pub(crate) async fn what_is_not_there_is_not_found(backend: Backend) {
+pub(crate) async fn missing_things_are_not_found(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let client = place.start().await;
     client.submit("e1", 48_000).await;
@@ -103,7 +103,7 @@ pub(crate) async fn what_is_not_there_is_not_found(backend: Backend) {
     let answer = json!({"approved": true});
     assert_eq!(client.answer("e2", answer.clone()).await.0, StatusCode::NOT_FOUND);
     assert_eq!(client.post(&format!("{ANA}/e2/retry"), answer.clone()).await.0, StatusCode::NOT_FOUND);
-    // An expense of ana is not one of ben.
+    // An expense of ana does not belong to ben.
     for path in [format!("{ANA}/e2"), format!("{ANA}/e2/events"), "/employees/ben/expenses/e1".to_owned()] {
         assert_eq!(client.get(&path).await.0, StatusCode::NOT_FOUND, "{path}");
     }
@@ -117,7 +117,7 @@ pub(crate) async fn a_question_is_answered_by_the_person_or_role_that_is_asked(b
     let client = place.start().await;
     client.submit("e1", 48_000).await;
     client.asks("e1").await;
-    // A wait for a signal, which is for programs, under the same label.
+    // A wait for a signal, which only programs end, under the same label.
     let signal = format!("{SIGNAL}expense@1/approve@1:1");
     let asks = RequestInput::<Value>::ask(&signal, "cancel").assign_to("managers").into_event(&signal);
     let sessions = client.service.runner.sessions();

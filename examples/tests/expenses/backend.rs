@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::client::Client;
 use crate::service::{Bank, Policy, Service, recover_always};
 
-/// How long managers may take. Timers look for new deadlines each second: the test clock stops there.
+/// How long managers may take. Timers look for new deadlines every second, and the test clock advances to each look.
 pub(crate) const LIMIT: Duration = Duration::from_secs(600);
 
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,7 @@ pub(crate) enum Backend {
     Postgres,
 }
 
-/// The place of a test: its database and its ledger, gone with this value.
+/// The database and the ledger of a test, removed when this value is dropped.
 pub(crate) struct Place {
     pub(crate) folder: TempDir,
     schema: Option<Schema>,
@@ -33,7 +33,7 @@ pub(crate) struct Place {
 }
 
 impl Backend {
-    /// Makes a place, or prints the reason to skip the test.
+    /// Creates a place, or prints the reason for skipping the test.
     pub(crate) async fn place(self) -> Option<Place> {
         let schema = match self {
             Self::Postgres => Some(Schema::for_test().await?),
@@ -50,7 +50,7 @@ impl Place {
         match (&self.schema, self.backend) {
             (Some(schema), _) => schema.url(),
             (None, Backend::Memory) => "memory:".to_owned(),
-            // An absolute path after three slashes makes four.
+            // An absolute path after three slashes results in four slashes.
             (None, _) => format!("sqlite:///{}", self.folder.path().join("expenses.db").display()),
         }
     }
@@ -59,12 +59,12 @@ impl Place {
         self.folder.path().join("payments.jsonl")
     }
 
-    /// The lines of the ledger: the payments that were made.
+    /// Returns the number of payments that were made: the lines of the ledger.
     pub(crate) fn payments(&self) -> usize {
         std::fs::read_to_string(self.ledger()).map_or(0, |ledger| ledger.lines().count())
     }
 
-    /// Starts a service, as a process does that opens the database.
+    /// Starts a service, like a process that opens the database.
     pub(crate) async fn start(&self) -> Client {
         self.start_with(Bank::new(self.ledger(), Duration::ZERO)).await
     }

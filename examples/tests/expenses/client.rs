@@ -55,7 +55,7 @@ impl Client {
         self.answer_as(&["mia", "managers"], id, "approval", answer).await
     }
 
-    /// Answers a question as a person with roles: the first name is the person's.
+    /// Answers a question as a person with roles. The first name is the person's.
     pub(crate) async fn answer_as(&self, who: &[&str], id: &str, question: &str, answer: Value) -> (StatusCode, Value) {
         let request =
             Request::post(format!("{ANA}/{id}/answers/{question}")).header("content-type", "application/json");
@@ -66,14 +66,14 @@ impl Client {
         self.reply(request.body(Body::from(answer.to_string())).unwrap()).await
     }
 
-    /// The status of an expense.
+    /// Returns the status of an expense.
     pub(crate) async fn status(&self, id: &str) -> Value {
         let (status, body) = self.get(&format!("{ANA}/{id}")).await;
         assert_eq!(status, StatusCode::OK, "{body}");
         body
     }
 
-    /// Follows an expense, behind an event if one is given.
+    /// Follows an expense, after an event if one is given.
     pub(crate) async fn events(&self, id: &str, last: Option<&str>) -> Events {
         let request = Request::get(format!("{ANA}/{id}/events"));
         let request = last.into_iter().fold(request, |request, last| request.header("last-event-id", last));
@@ -93,14 +93,14 @@ impl Client {
         panic!("the stream of {id} ended without an outcome")
     }
 
-    /// Waits until an expense is so far: its run ends a little after its last event.
+    /// Waits until an expense has this progress: its run ends shortly after its last event.
     pub(crate) async fn comes_to(&self, id: &str, progress: &str) {
         while self.status(id).await["progress"] != progress {
             tokio::task::yield_now().await;
         }
     }
 
-    /// Waits until an expense asks.
+    /// Waits until an expense asks a question.
     pub(crate) async fn asks(&self, id: &str) {
         let mut events = self.events(id, None).await;
         while let Some(event) = events.next().await {
@@ -141,7 +141,7 @@ impl Events {
         }
     }
 
-    /// Everything until the end.
+    /// Returns all remaining events.
     pub(crate) async fn rest(mut self) -> Vec<Sent> {
         let mut all = Vec::new();
         while let Some(sent) = self.next().await {

@@ -1,4 +1,4 @@
-//! The example `expenses`: its routes on every backend, and the program over kills and ends.
+//! The example `expenses`: its routes on every backend, and the program across kills and shutdowns.
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
 mod api;
@@ -17,7 +17,7 @@ mod races;
 mod service;
 mod streams;
 
-/// Stamps one named test per rule and backend.
+/// Defines one named test per rule and backend.
 macro_rules! on_each_backend {
     ($($name:ident = $backend:expr),* $(,)?) => {
         $(mod $name {
@@ -27,13 +27,13 @@ macro_rules! on_each_backend {
                 api::a_rejected_expense_is_not_paid,
                 api::an_expense_that_no_manager_answers_is_rejected_at_its_deadline,
                 api::an_answer_that_does_not_fit_is_refused_with_its_field_and_changes_nothing,
-                api::what_is_not_there_is_not_found,
+                api::missing_things_are_not_found,
                 api::a_question_is_answered_by_the_person_or_role_that_is_asked,
                 api::a_report_that_is_sent_twice_is_filed_once,
                 api::the_inbox_has_pages,
                 api::a_failed_payment_is_tried_again_by_an_operator,
-                races::of_two_answers_at_once_one_counts,
-                races::of_two_answers_in_two_processes_one_counts,
+                races::one_of_two_simultaneous_answers_wins,
+                races::one_of_two_answers_in_two_processes_wins,
                 races::an_answer_and_the_deadline_at_once_pay_at_most_once,
                 streams::a_stream_goes_over_a_pause_to_the_end,
                 streams::a_client_that_comes_back_gets_what_it_has_missed,
@@ -51,7 +51,7 @@ macro_rules! on_each_backend {
     };
 }
 
-/// The rules of what outlives a process.
+/// Defines the tests of data that outlives a process.
 #[cfg(unix)]
 macro_rules! on_durable_backends {
     ($($name:ident = $backend:expr),* $(,)?) => {
@@ -67,8 +67,8 @@ macro_rules! on_durable_backends {
             }
 
             #[tokio::test]
-            async fn what_takes_longer_than_the_drain_continues_in_the_next_process() {
-                crate::process::what_takes_longer_than_the_drain_continues_in_the_next_process($backend).await;
+            async fn a_payment_that_outlasts_the_drain_continues_in_the_next_process() {
+                crate::process::a_payment_that_outlasts_the_drain_continues_in_the_next_process($backend).await;
             }
         })*
     };

@@ -1,4 +1,4 @@
-//! Processes that are killed, and processes that end.
+//! Tests of processes that are killed or shut down.
 
 use std::io::Read as _;
 
@@ -8,7 +8,7 @@ use crate::backend::{Backend, Place};
 use crate::client::{ANA, Sent};
 use crate::program::Program;
 
-/// The bank takes longer to confirm than any test.
+/// Options with which the bank takes longer to confirm than any test.
 const FOREVER: [&str; 2] = ["--bank-delay", "86400"];
 
 /// Submits a small expense, and waits until the bank has made its payment.
@@ -24,7 +24,7 @@ fn is_paid(event: &Sent) -> bool {
     event.data["outcome"]["result"] == "paid"
 }
 
-/// Issue 15, point 6: the payment is made, the process is killed before its result is stored, and the next process finishes it.
+/// The payment is made, the process is killed before its result is stored, and the next process finishes it.
 pub(crate) async fn a_payment_that_a_kill_cuts_off_is_made_once(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let first = Program::start(&place, &FOREVER);
@@ -43,21 +43,21 @@ pub(crate) async fn a_service_that_ends_lets_its_payments_finish(backend: Backen
     submit_and_pay(&place, &program);
     program.terminate();
     program.finish();
-    // Nothing is left to do: this process cannot pay.
+    // Nothing is left to do, and this process cannot pay.
     let next = Program::start(&place, &FOREVER);
     let status = next.send("GET", &format!("{ANA}/e1"), &json!({}));
     assert!(status.contains(r#""progress":"done""#), "{status}");
     assert_eq!(place.payments(), 1);
 }
 
-pub(crate) async fn what_takes_longer_than_the_drain_continues_in_the_next_process(backend: Backend) {
+pub(crate) async fn a_payment_that_outlasts_the_drain_continues_in_the_next_process(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let program = Program::start(&place, &["--bank-delay", "86400", "--drain", "0"]);
     submit_and_pay(&place, &program);
     let mut events = program.read_events(&format!("{ANA}/e1/events"), |event| event.node() == "check");
     program.terminate();
     let mut rest = String::new();
-    // The stream ends with the service, or is cut with its connection.
+    // The stream ends with the service, or is cut off with its connection.
     events.read_to_string(&mut rest).ok();
     program.finish();
     let next = Program::start(&place, &[]);

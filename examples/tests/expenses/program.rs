@@ -10,7 +10,7 @@ use crate::backend::Place;
 use crate::client::Sent;
 use crate::example;
 
-/// A process of the service. It is killed with this value, if it has not ended before.
+/// A process of the service. It is killed when this value is dropped, unless it has already ended.
 pub(crate) struct Program {
     child: Child,
     address: String,
@@ -37,7 +37,7 @@ impl Program {
         stream
     }
 
-    /// Sends a request; returns the reply with its head.
+    /// Sends a request, and returns the reply with its head.
     pub(crate) fn send(&self, method: &str, path: &str, body: &Value) -> String {
         let mut reply = String::new();
         self.open(method, path, &body.to_string()).read_to_string(&mut reply).unwrap();
@@ -60,7 +60,7 @@ impl Program {
         }
     }
 
-    /// As `kill -9` does.
+    /// Kills the process like `kill -9`.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -72,7 +72,7 @@ impl Program {
         assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     }
 
-    /// Waits for the end, which must be a good one.
+    /// Waits for the end of the process, which must be successful.
     pub(crate) fn finish(mut self) {
         assert!(self.child.wait().unwrap().success());
     }

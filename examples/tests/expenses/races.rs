@@ -1,4 +1,4 @@
-//! What comes at the same time.
+//! Tests of simultaneous answers and deadlines.
 
 use axum::http::StatusCode;
 use futures_util::future::join;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::backend::{Backend, LIMIT, Place};
 use crate::client::Client;
 
-pub(crate) async fn of_two_answers_at_once_one_counts(backend: Backend) {
+pub(crate) async fn one_of_two_simultaneous_answers_wins(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let client = place.start().await;
     for round in 0..5 {
@@ -15,7 +15,7 @@ pub(crate) async fn of_two_answers_at_once_one_counts(backend: Backend) {
     }
 }
 
-pub(crate) async fn of_two_answers_in_two_processes_one_counts(backend: Backend) {
+pub(crate) async fn one_of_two_answers_in_two_processes_wins(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let (one, other) = (place.start().await, place.start().await);
     for round in 0..5 {
@@ -23,7 +23,7 @@ pub(crate) async fn of_two_answers_in_two_processes_one_counts(backend: Backend)
     }
 }
 
-/// One manager approves and one rejects: one is accepted, the other one refused, and what is paid fits.
+/// One manager approves and one rejects: one answer is accepted, the other is refused, and the payment matches.
 async fn race(place: &Place, one: &Client, other: &Client, round: usize) {
     let (id, before) = (format!("e{round}"), place.payments());
     one.submit(&id, 48_000).await;

@@ -1,4 +1,4 @@
-//! The streams of events.
+//! Tests of the streams of events.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn nodes(events: &[Sent]) -> Vec<&str> {
     events.iter().map(Sent::node).collect()
 }
 
-/// Reads a stream to the question.
+/// Reads a stream up to the question.
 async fn to_question(client: &Client) -> (crate::client::Events, Vec<Sent>) {
     let mut events = client.events("e1", None).await;
     let mut seen = Vec::new();
@@ -33,7 +33,7 @@ pub(crate) async fn a_stream_goes_over_a_pause_to_the_end(backend: Backend) {
     seen.extend(events.rest().await);
     assert_eq!(nodes(&seen), WHOLE);
     assert_eq!(seen[4].data["outcome"]["result"], "paid");
-    // Once it is done, the same events come at once, and the stream ends.
+    // After the expense is done, the same events arrive at once, and the stream ends.
     assert_eq!(client.events("e1", None).await.rest().await, seen);
     assert_eq!(client.events("e1", Some(&seen[4].id)).await.rest().await, []);
 }
@@ -45,7 +45,7 @@ pub(crate) async fn a_client_that_comes_back_gets_what_it_has_missed(backend: Ba
     let (events, mut seen) = to_question(&client).await;
     drop(events);
     client.answer("e1", json!({"approved": true})).await;
-    // In another process, as behind a load balancer.
+    // Continue in another process, as with a load balancer.
     let other = place.start().await;
     let last = seen.last().unwrap().id.clone();
     let missed = async { other.events("e1", Some(&last)).await.rest().await };

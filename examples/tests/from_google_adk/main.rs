@@ -1,4 +1,4 @@
-//! The programs of docs/from-google-adk.md: those in Rust print what the page says, and so do those in Python.
+//! The programs of docs/from-google-adk.md: the Rust ones and the Python ones print what the page says.
 
 #[path = "../example/mod.rs"]
 mod example;
@@ -19,7 +19,7 @@ const PYTHON: &str = "PLEACH_TEST_ADK_PYTHON";
 /// The version that the page names.
 const VERSION: &str = "2.13";
 
-/// What each program prints, by the name of its section.
+/// The output of each program, by the name of its section.
 type Printed = BTreeMap<String, String>;
 
 #[derive(Deserialize)]

@@ -1,4 +1,4 @@
-//! The example `mcp_files`, run as a program, with the reference server where it is installed.
+//! The example `mcp_files`, run as a program, with the reference server if it is installed.
 
 #[path = "../example/mod.rs"]
 mod example;
@@ -6,7 +6,7 @@ mod example;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The variable with the folder into which `npm install` has put the servers.
+/// The variable with the folder in which `npm install` has installed the servers.
 const SERVERS: &str = "PLEACH_TEST_MCP_SERVERS";
 
 #[test]
@@ -50,13 +50,14 @@ fn a_server_that_cannot_be_started_is_named() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_named() {
+fn a_missing_folder_is_named() {
     let output = run(&example::empty_folder("mcp_files", "absent"), &["--folder", "absent"]);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(error.starts_with("mcp_files: absent: "), "{error}");
 }
 
-/// The command of the reference server. Its path must not have blanks: the example splits a command at them.
+/// The command of the reference server. Its path must not contain blanks, because the example splits the command at
+/// them.
 fn server() -> Option<String> {
     let Some(folder) = std::env::var_os(SERVERS).filter(|folder| !folder.is_empty()) else {
         pleach_testkit::skip(format_args!("{SERVERS} names no folder"));

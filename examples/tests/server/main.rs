@@ -70,7 +70,7 @@ fn a_chat_is_served_and_another_process_continues_it() {
 }
 
 #[test]
-fn the_development_server_is_there_when_it_is_asked_for() {
+fn the_development_server_is_optional() {
     let folder = example::empty_folder("server", "dev");
     for (args, status) in [(&[][..], "404"), (&["--dev"], "200")] {
         let served = Served::start(&folder, args);
@@ -113,7 +113,7 @@ fn the_command_line_is_explained_and_checked() {
     assert!(help.status.success() && String::from_utf8_lossy(&help.stdout).contains("usage: server"));
     for (args, text) in [
         (&["--dve"][..], "server: invalid option '--dve'; `--help` shows the options\n"),
-        (&["--ui", "nope", "--port", "0"], "the folder of the browser UI is not there: nope"),
+        (&["--ui", "nope", "--port", "0"], "the folder of the browser UI does not exist: nope"),
         (&["--logo-text", "Shop"], "--logo-text and --logo-image-url are needed together"),
         (&["--sessions", "nope:x"], "nope"),
         (&["--host", "203.0.113.1", "--port", "1"], "cannot listen at"),

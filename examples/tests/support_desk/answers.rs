@@ -1,4 +1,4 @@
-//! Answering in another process, and what the history says afterwards.
+//! Tests of answers in another process, and of the history afterwards.
 
 use crate::program::{Desk, check};
 
@@ -66,11 +66,11 @@ fn a_refusal_pays_nothing() {
 fn a_question_is_answered_once_and_only_by_its_id() {
     let desk = Desk::in_empty_folder("answer_unknown");
     desk.run(&[]);
-    let unknown = "support_desk: no question \"T-102\" is open; open are: refund-T-102, refund-T-106\n";
+    let unknown = "support_desk: no question \"T-102\" is open; open questions: refund-T-102, refund-T-106\n";
     check(&desk.run(&["--answer", "T-102", "yes"]), 2, "", unknown);
     desk.run(&["--answer", "refund-T-102", "no"]);
     let before = desk.run(&["--trace"]).stdout;
-    let answered = "support_desk: no question \"refund-T-102\" is open; open are: refund-T-106\n";
+    let answered = "support_desk: no question \"refund-T-102\" is open; open questions: refund-T-106\n";
     check(&desk.run(&["--answer", "refund-T-102", "yes"]), 2, "", answered);
     assert_eq!(desk.run(&["--trace"]).stdout, before);
 }

@@ -1,4 +1,4 @@
-//! A process that is killed: wherever in the history it happens, the next one continues from there.
+//! A process may be killed anywhere in the history; the next process continues from there.
 
 use pleach::prelude::*;
 use pleach::{
@@ -10,7 +10,7 @@ use crate::program::Desk;
 const TICKET: &str = r#"{"id":"A","user":"ben","text":"A refund, please.","order":1012}"#;
 
 #[tokio::test]
-async fn a_killed_run_goes_on_wherever_it_stopped() {
+async fn a_killed_run_continues_wherever_it_stopped() {
     let whole = whole_history().await;
     assert_eq!(whole.events.len(), 14);
     for stored in 0..=whole.events.len() {
@@ -29,7 +29,7 @@ async fn a_killed_run_goes_on_wherever_it_stopped() {
     }
 }
 
-/// The history of an undisturbed ticket.
+/// Returns the history of an uninterrupted ticket.
 async fn whole_history() -> Session {
     let desk = Desk::in_empty_folder("not_cut_off");
     desk.write("mine.jsonl", TICKET);
@@ -53,7 +53,7 @@ async fn load(desk: &Desk) -> Session {
     session.expect("the session is there")
 }
 
-/// Leaves what a process leaves that is killed after its first `count` events.
+/// Stores what a process leaves if it is killed after its first `count` events.
 async fn store(desk: &Desk, whole: &Session, count: usize) {
     let service = open(desk).await;
     let request = CreateSession::new("support_desk", "ben").with_session_id("A").with_create_time(1.0);
@@ -64,7 +64,7 @@ async fn store(desk: &Desk, whole: &Session, count: usize) {
     service.close().await.expect("the database closes");
 }
 
-/// What the node runs ended with, in order of their paths: a node that ran twice is listed twice.
+/// Returns the results of the node runs, in the order of their paths. A node that ran twice is listed twice.
 fn results(session: &Session) -> Vec<(String, String)> {
     let ends = |event: &&std::sync::Arc<Event>| event.output().is_some() || event.is_interrupt();
     let mut results: Vec<_> = session

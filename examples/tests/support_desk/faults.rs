@@ -1,4 +1,4 @@
-//! What the program refuses: status 2, the reason on standard error, nothing stored.
+//! Inputs that the program refuses: status 2, the reason on standard error, nothing stored.
 
 use crate::program::{Desk, check};
 
@@ -19,9 +19,9 @@ fn a_bad_ticket_is_named_by_file_line_and_field_and_nothing_is_stored() {
         (r#"{"id":"B","user":"eva","text":"hello","colour":"red"}"#, "field `colour` is unknown"),
         (
             r#"{"id":"B 2","user":"eva","text":"hello"}"#,
-            "field `id`: only letters, digits and - _ . @ may stand in \"B 2\"",
+            "field `id`: only letters, digits and - _ . @ are allowed, not \"B 2\"",
         ),
-        (r#"{"id":"A","user":"eva","text":"hello"}"#, "field `id`: A stands in line 1 already"),
+        (r#"{"id":"A","user":"eva","text":"hello"}"#, "field `id`: A is already in line 1"),
     ];
     for (line, reason) in cases {
         desk.write("bad.jsonl", format!("{{\"id\":\"A\",\"user\":\"eva\",\"text\":\"hello\"}}\n\n{line}\n"));
@@ -29,7 +29,7 @@ fn a_bad_ticket_is_named_by_file_line_and_field_and_nothing_is_stored() {
         check(&desk.run(&["bad.jsonl"]), 2, "", &told);
     }
     desk.write("bad.jsonl", "\n\n");
-    check(&desk.run(&["bad.jsonl"]), 2, "", "support_desk: bad.jsonl holds no tickets\n");
+    check(&desk.run(&["bad.jsonl"]), 2, "", "support_desk: bad.jsonl contains no tickets\n");
     let absent = desk.run(&["absent.jsonl"]);
     assert_eq!((absent.status, absent.stdout.as_str()), (Some(2), ""));
     assert!(absent.stderr.starts_with("support_desk: cannot read absent.jsonl: "), "{}", absent.stderr);
@@ -42,15 +42,15 @@ fn a_ticket_id_belongs_to_one_user() {
     desk.run(&[]);
     let before = desk.run(&["--trace"]).stdout;
     let lines = "{\"id\":\"new\",\"user\":\"eva\",\"text\":\"hello\"}\n{\"id\":\"T-102\",\"user\":\"eva\",\"text\":\"hello\"}\n";
-    let told = "support_desk: ticket T-102 is stored as a ticket of ben already; nothing was stored\n";
+    let told = "support_desk: ticket T-102 already belongs to ben; nothing was stored\n";
     check(&desk.run_with_input(&["-"], lines), 2, "", told);
     assert_eq!(desk.run(&["--trace"]).stdout, before);
 }
 
 #[test]
-fn a_file_that_is_no_database_is_refused_and_left_alone() {
+fn a_file_that_is_not_a_database_is_refused_and_left_unchanged() {
     let desk = Desk::in_empty_folder("corrupt");
-    let content = "this is no database, and long enough for its first bytes to be looked at. ".repeat(40);
+    let content = "this is not a database, but it is long enough for its first bytes to be read. ".repeat(40);
     desk.write("support_desk.db", &content);
     for args in [&[][..], &["--trace"], &["--answer", "refund-T-102", "yes"]] {
         let ended = desk.run(args);
@@ -71,18 +71,18 @@ fn without_a_database_there_is_nothing_to_answer_or_to_show() {
 }
 
 #[test]
-fn a_command_line_that_cannot_be_understood_is_refused() {
+fn an_invalid_command_line_is_refused() {
     let desk = Desk::in_empty_folder("usage");
     let cases: [(&[&str], &str); 6] = [
         (&["--verbose"], "unknown flag --verbose"),
         (&["--db"], "--db needs a file"),
         (&["--answer"], "--answer needs the id of a question"),
-        (&["--answer", "refund-T-102"], "--answer needs yes or no behind the id"),
+        (&["--answer", "refund-T-102"], "--answer needs yes or no after the id"),
         (&["--answer", "refund-T-102", "perhaps"], "an answer is yes or no, not perhaps"),
         (&["--trace", "mine.jsonl"], "what to do is given more than once"),
     ];
     for (args, reason) in cases {
-        check(&desk.run(args), 2, "", &format!("support_desk: {reason}; `--help` shows what there is\n"));
+        check(&desk.run(args), 2, "", &format!("support_desk: {reason}; `--help` shows the options\n"));
     }
     assert_eq!(desk.files(), Vec::<String>::new());
     assert_eq!(desk.run(&["--help"]).status, Some(0));

@@ -1,4 +1,4 @@
-//! The example `support_desk`, run as a program: every call is a process of its own.
+//! The example `support_desk`, run as a program: every call is a separate process.
 
 mod answers;
 mod cut_off;
@@ -41,7 +41,7 @@ T-106  ana: "The second cup broke, too. Refund, please."
   refund-T-106: Refund 12.50 to ana (refunds so far: 1)?
     cargo run --example support_desk -- --answer refund-T-106 yes
 
-What is stored, step by step: cargo run --example support_desk -- --trace
+See every stored step: cargo run --example support_desk -- --trace
 "#;
 
 #[test]
@@ -68,7 +68,7 @@ fn tickets_may_come_from_a_file_or_from_standard_input() {
     let ticket = |id| format!("{{\"id\":\"{id}\",\"user\":\"eva\",\"text\":\"hello\"}}\r\n\n");
     let told = |id| {
         format!(
-            "1 ticket, kept in my.db\n\n{id}  eva: \"hello\"\n => A colleague will write to you today.\n\n1 closed.\n\nWhat is stored, step by step: cargo run --example support_desk -- --db my.db --trace\n"
+            "1 ticket, kept in my.db\n\n{id}  eva: \"hello\"\n => A colleague will write to you today.\n\n1 closed.\n\nSee every stored step: cargo run --example support_desk -- --db my.db --trace\n"
         )
     };
     desk.write("mine.jsonl", ticket("A"));

@@ -1,4 +1,4 @@
-//! Running the example in a folder of its own.
+//! Runs the example in its own folder.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ pub(crate) struct Desk {
     pub(crate) folder: PathBuf,
 }
 
-/// How a process ended.
+/// The result of a process.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Ended {
     pub(crate) status: Option<i32>,
@@ -20,7 +20,7 @@ pub(crate) struct Ended {
 }
 
 impl Desk {
-    /// Each test gives a name of its own, so that tests may run at the same time.
+    /// Creates an empty folder. Each test passes its own name, so that tests can run at the same time.
     pub(crate) fn in_empty_folder(test: &str) -> Self {
         Self { folder: example::empty_folder("support_desk", test) }
     }
@@ -31,12 +31,12 @@ impl Desk {
 
     pub(crate) fn run_with_input(&self, args: &[&str], input: &str) -> Ended {
         let mut command = Command::new(example::program("support_desk"));
-        // As cargo runs it, so that the commands it prints are those of cargo.
+        // Runs as under cargo, so that the commands it prints are cargo commands.
         command.args(args).current_dir(&self.folder).env("CARGO_MANIFEST_DIR", env!("CARGO_MANIFEST_DIR"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the example starts");
         let mut stdin = child.stdin.take().expect("standard input is piped");
-        // A program that reads no input may have ended already.
+        // A program that reads no input may already have ended.
         let _ = stdin.write_all(input.as_bytes());
         drop(stdin);
         let output = child.wait_with_output().expect("the example ends");

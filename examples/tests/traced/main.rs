@@ -1,4 +1,4 @@
-//! The example `traced`, run as a program: the process that answers adds to the trace of the one that asked.
+//! The example `traced`, run as a program: the process that answers adds to the trace of the process that asked.
 
 #[path = "../example/mod.rs"]
 mod example;
@@ -6,7 +6,7 @@ mod example;
 use std::path::Path;
 use std::process::Command;
 
-/// What a process printed about one span.
+/// The printed line of one span.
 #[derive(Debug, PartialEq)]
 struct Line {
     trace: String,
@@ -23,7 +23,7 @@ fn two_processes_export_one_trace() {
 
     let names = |lines: &[Line]| lines.iter().map(|line| line.what.clone()).collect::<Vec<_>>();
     let expected = |node: &str, workflow: &str, lines: &[Line]| {
-        // The request of each process is a trace of its own, and linked.
+        // The request of each process has its own trace, which is linked.
         let request = &lines[2];
         assert_eq!(names(lines), [node, &format!("{workflow}, linked to {}", request.trace), "request"]);
         assert_ne!(request.trace, lines[0].trace);
@@ -32,7 +32,7 @@ fn two_processes_export_one_trace() {
     expected("invoke_node ship: completed", "invoke_workflow orders: completed", &after);
     let [(node, root), (next, resumed)] = [(&before[0], &before[1]), (&after[0], &after[1])];
     assert!([node, next, resumed].iter().all(|line| line.trace == root.trace), "{before:?} {after:?}");
-    // The part that started the invocation is the root, the other one is below it.
+    // The part that started the invocation is the root, the other part is below it.
     assert_eq!(root.parent, "0".repeat(16));
     assert_eq!((&node.parent, &resumed.parent, &next.parent), (&root.span, &root.span, &resumed.span));
     assert_ne!(root.span, resumed.span);
@@ -46,7 +46,7 @@ fn two_processes_export_one_trace() {
     expect(&answered, run);
 }
 
-/// What a process printed: its spans, and the points of its metrics.
+/// Runs a process, and returns its printed spans and metric points.
 fn run(folder: &Path, args: &[&str]) -> (Vec<Line>, Vec<String>) {
     let output =
         Command::new(example::program("traced")).args(args).current_dir(folder).output().expect("the example starts");

@@ -1,4 +1,4 @@
-//! The folders of artifacts. Paths come from names only, never from stored files.
+//! The folders of artifacts. Paths are made only from names, never from stored files.
 // S77
 
 use std::fs;
@@ -63,7 +63,7 @@ pub(super) fn user_folder(root: &Path, scope: &ArtifactScope) -> ArtifactResult<
     Ok(base(root, scope)?.join("artifacts"))
 }
 
-/// Returns the folder of the session's artifacts, if a session is given.
+/// Returns the folder of the session's artifacts, if the scope has a session.
 pub(super) fn session_folder(root: &Path, scope: &ArtifactScope) -> ArtifactResult<Option<PathBuf>> {
     let Some(session) = &scope.session_id else {
         return Ok(None);
@@ -79,12 +79,9 @@ fn base(root: &Path, scope: &ArtifactScope) -> ArtifactResult<PathBuf> {
     Ok(app.join("users").join(scope.user_id.as_str()))
 }
 
-/// Returns the folder of an artifact; refuses names that lead out of their scope.
+/// Returns the folder of an artifact. Refuses names that lead out of their scope.
 pub(super) fn artifact_folder(root: &Path, key: &ArtifactKey) -> ArtifactResult<ArtifactFolder> {
-    let session = match key.has_user_prefix() {
-        true => None,
-        false => session_folder(root, &key.scope)?,
-    };
+    let session = if key.has_user_prefix() { None } else { session_folder(root, &key.scope)? };
     let scope = match session {
         Some(session) => session,
         None => user_folder(root, &key.scope)?,
@@ -95,9 +92,9 @@ pub(super) fn artifact_folder(root: &Path, key: &ArtifactKey) -> ArtifactResult<
     Ok(ArtifactFolder { file_name: parts.last().expect("a name has at least one part").clone(), scope, path })
 }
 
-/// Refuses to save under a name whose files would collide with those of the layout itself.
+/// Refuses to save under a name whose files would collide with files of the layout itself.
 ///
-/// Only for saving: existing artifacts with such a name can still be read and removed.
+/// This check is only for saving: existing artifacts with such a name can still be read and removed.
 pub(super) fn refuse_reserved(filename: &str) -> ArtifactResult<()> {
     // Windows drops trailing dots and blanks, and some file systems ignore case.
     let is = |part: &str, word: &str| folded(part.trim_end_matches([' ', '.'])) == word;
@@ -138,10 +135,10 @@ fn parts(filename: &str) -> ArtifactResult<Vec<String>> {
     Ok(parts)
 }
 
-/// Refuses a path with a symbolic link in it anywhere below the root; `name` is what leads there.
+/// Refuses a path that contains a symbolic link anywhere below the root; `name` is the name or id that leads there.
 ///
-/// Another program that may write below the root could create a link right after this check, so the root should belong to one
-/// program.
+/// Another program that may write below the root could create a link right after this check, so the root should belong
+/// to a single program.
 pub(super) fn refuse_links(root: &Path, path: &Path, name: &str) -> ArtifactResult<()> {
     let below: Vec<&Path> = path.ancestors().take_while(|ancestor| *ancestor != root).collect();
     for part in below.into_iter().rev() {
@@ -150,7 +147,7 @@ pub(super) fn refuse_links(root: &Path, path: &Path, name: &str) -> ArtifactResu
                 return Err(invalid(name, "leads through a symbolic link: replace the link by a folder or a file"));
             }
             Ok(_) => {}
-            // An absent path has nothing below it.
+            // There is nothing below a path that does not exist.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(()),
             Err(source) => return Err(ArtifactError::Io { path: part.to_owned(), source }),
         }
@@ -166,7 +163,7 @@ fn invalid(filename: &str, reason: &'static str) -> ArtifactError {
 mod tests {
     use super::*;
 
-    /// Issue 10 E: a refused name is in the text, and so is what to use instead.
+    /// The text contains the refused name, and what to use instead.
     fn check_text(error: &ArtifactError, name: &str) {
         let text = error.to_string();
         assert!(text.contains(&format!("`{name}`")) && text.contains(": use "), "{text}");

@@ -1,4 +1,4 @@
-//! The `metadata.json` beside each version.
+//! The `metadata.json` next to each version.
 // S77
 
 use std::io::ErrorKind;
@@ -21,7 +21,7 @@ pub(super) struct Metadata {
     pub(super) custom_metadata: Map,
     #[serde(alias = "create_time", default, skip_serializing_if = "Option::is_none")]
     pub(super) create_time: Option<f64>,
-    /// Its presence means that the file holds bytes, not text.
+    /// The media type. If it is present, the file holds bytes, not text.
     #[serde(alias = "mime_type", default, skip_serializing_if = "Option::is_none")]
     pub(super) mime_type: Option<String>,
     #[serde(alias = "file_name", default)]
@@ -31,7 +31,7 @@ pub(super) struct Metadata {
 }
 
 impl Metadata {
-    /// Reads a file; `None` when it does not exist.
+    /// Reads a file; `None` if it does not exist.
     pub(super) fn read(path: &Path) -> ArtifactResult<Option<Self>> {
         let bytes = match private::read(path) {
             Ok(bytes) => bytes,
@@ -45,7 +45,7 @@ impl Metadata {
             .map_err(|error| ArtifactError::Corrupt { path: path.to_owned(), source: without_data(error) })
     }
 
-    /// Returns the media type, if the file holds bytes; an empty one counts as none.
+    /// Returns the media type if the file holds bytes. An empty media type is treated as absent.
     pub(super) fn media_type(&self) -> Option<&str> {
         self.mime_type.as_deref().filter(|mime| !mime.is_empty())
     }

@@ -22,10 +22,11 @@ use store::Store;
 /// ROOT/apps/{app}/users/{user}/artifacts/{name}/versions/{n}/{last part of name}
 /// ```
 ///
-/// Beside each file lies a `metadata.json`. A version is written aside and renamed, so readers, other processes
-/// included, see it whole or not at all. A bare name without a session is stored with the user and listed as it is.
-/// Only the owner may read its folders and files (on Unix: 0700 and 0600), and no symbolic link below the folder is
-/// followed. Files are read and written on tokio's blocking threads, so a tokio runtime must be running.
+/// A `metadata.json` lies next to each file. A version is written in a separate folder, which is then renamed, so
+/// readers, including other processes, see it whole or not at all. A bare name without a session is stored for the
+/// user, and is listed without a prefix. Only the owner may read the folders and files (on Unix: 0700 and 0600), and no
+/// symbolic link below the root is followed. Files are read and written on tokio's blocking threads, so a tokio runtime
+/// must be running.
 ///
 /// # Example
 /// ```
@@ -48,20 +49,20 @@ pub struct FileArtifactService {
 }
 
 impl FileArtifactService {
-    /// Opens the folder, creating it if it is missing; `clock` gives the creation times of versions.
+    /// Opens the folder, creating it if it is missing; `clock` provides the creation times of versions.
     ///
     /// # Errors
-    /// `Io` when the folder cannot be created or found.
+    /// `Io` if the folder cannot be created or found.
     ///
     /// # Cancel safety
-    /// The folder may have been created when the future is dropped.
+    /// The folder may have been created if the future is dropped.
     pub async fn open(root: impl Into<PathBuf>, clock: Arc<dyn Clock>) -> ArtifactResult<Self> {
         let root = root.into();
         let store = blocking(move || Store::open(root, clock)).await?;
         Ok(Self { store: Arc::new(store) })
     }
 
-    /// Runs one operation on a blocking thread.
+    /// Runs an operation on a blocking thread.
     fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Store) -> ArtifactResult<T> + Send + 'static,

@@ -9,7 +9,7 @@ pub(super) fn make_folder(path: &Path) -> io::Result<()> {
     builder().create(path)
 }
 
-/// Creates a folder and its parents; existing ones keep their permissions.
+/// Creates a folder and its parents. Existing folders keep their permissions.
 pub(super) fn make_folders(path: &Path) -> io::Result<()> {
     builder().recursive(true).create(path)
 }
@@ -31,7 +31,7 @@ pub(super) fn make_file(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Makes the entries of a folder durable, where the system can.
+/// Makes the entries of a folder durable, if the system supports this.
 pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     File::open(path)?.sync_all()?;
@@ -40,12 +40,10 @@ pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads a regular file; a symbolic link is an error.
+/// Reads a regular file. A symbolic link is an error.
 pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    match fs::symlink_metadata(path)?.is_file() {
-        true => fs::read(path),
-        false => {
-            Err(io::Error::new(io::ErrorKind::InvalidData, "it is a symbolic link or another thing that is no file"))
-        }
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is a symbolic link, or not a regular file"));
     }
+    fs::read(path)
 }

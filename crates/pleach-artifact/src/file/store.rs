@@ -1,4 +1,4 @@
-//! Reading and writing the folders. Everything here blocks.
+//! Reading and writing the folders. All functions here block.
 
 use std::fs;
 use std::io::{self, ErrorKind, Write as _};
@@ -19,7 +19,7 @@ const DEFAULT_MIME_TYPE: &str = "application/octet-stream";
 
 #[derive(Debug)]
 pub(super) struct Store {
-    /// Absolute, without symbolic links.
+    /// The root as an absolute path without symbolic links.
     root: PathBuf,
     clock: Arc<dyn Clock>,
 }
@@ -31,7 +31,8 @@ impl Store {
     }
 
     pub(super) fn save(&self, req: &SaveArtifact) -> ArtifactResult<i64> {
-        // The whole scope, as in listings: a `user:` name is stored outside of the session, whose id must be valid all the same.
+        // Check the whole scope, as in listings: a `user:` name is stored outside the session, but the id of the
+        // session must still be valid.
         validate::scope(&req.key.scope)?;
         let content = Content::of(req)?;
         let folder = self.folder(&req.key)?;
@@ -48,7 +49,7 @@ impl Store {
         };
         let published = publish(&folder, version, content.bytes, &metadata, &self.root);
         if published.is_err() {
-            // The first error is the one that matters; a folder left behind only keeps its number reserved.
+            // The first error is the one that matters. A folder that is left behind only keeps its number reserved.
             let _ = fs::remove_dir_all(folder.pending(version));
         }
         published.map(|()| version)
@@ -63,7 +64,7 @@ impl Store {
         let path = folder.payload(version);
         let bytes = match private::read(&path) {
             Ok(bytes) => bytes,
-            // Deleted since the versions were listed.
+            // The version was deleted after the versions were listed.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return at(&path, Err(error)),
         };
@@ -101,7 +102,7 @@ impl Store {
             Err(error) if is_absent(&error) => return Ok(()),
             result => at(&versions, result)?,
         }
-        // The folder of `doc` is also the parent of `doc/page`, so only empty ones go.
+        // The folder of `doc` is also the parent of `doc/page`, so only empty folders are removed.
         for empty in folder.path.ancestors().take_while(|a| *a != folder.scope) {
             if fs::remove_dir(empty).is_err() {
                 break;
@@ -133,7 +134,8 @@ impl Store {
         layout::artifact_folder(&self.root, key)
     }
 
-    /// The URI is computed again, because a file that was tampered with must not determine paths.
+    /// Returns the description of a version. The URI is computed again, because a file that was tampered with must not
+    /// determine paths.
     fn info(&self, folder: &ArtifactFolder, version: i64) -> ArtifactResult<ArtifactVersion> {
         let metadata = Metadata::read(&folder.metadata(version))?;
         let create_time = metadata.as_ref().and_then(|m| m.create_time);
@@ -162,7 +164,7 @@ impl<'a> Content<'a> {
             let data = blob.data.as_ref();
             let mime_type = blob.mime_type.as_deref().filter(|mime| !mime.is_empty());
             return Ok(Self {
-                bytes: data.ok_or_else(|| unsupported("has inline data without bytes: give the part its `data`"))?,
+                bytes: data.ok_or_else(|| unsupported("has inline data without bytes: set the part's `data`"))?,
                 mime_type: Some(mime_type.unwrap_or(DEFAULT_MIME_TYPE)),
                 display_name: blob.display_name.as_deref(),
             });
@@ -170,7 +172,7 @@ impl<'a> Content<'a> {
         let text = req.artifact.text.as_ref();
         Ok(Self {
             bytes: text
-                .ok_or_else(|| unsupported("has neither inline data nor text: give the part one of them"))?
+                .ok_or_else(|| unsupported("has neither inline data nor text: set one of them in the part"))?
                 .as_bytes(),
             mime_type: None,
             display_name: None,
@@ -204,7 +206,7 @@ fn reserve(folder: &ArtifactFolder) -> ArtifactResult<i64> {
     }
 }
 
-/// Writes both files aside and publishes them with one rename.
+/// Writes both files into the pending folder, and publishes them with one rename.
 fn publish(
     folder: &ArtifactFolder,
     version: i64,
@@ -221,21 +223,21 @@ fn publish(
     }
     at(&pending, private::sync_folder(&pending))?;
     at(&pending, fs::rename(&pending, folder.version(version)))?;
-    // A new name is an entry of its folder, and the folders above may be new, too.
+    // A new name is an entry of its folder, and the folders above it may be new as well.
     for parent in folder.versions().ancestors().take_while(|parent| parent.starts_with(root)) {
         at(parent, private::sync_folder(parent))?;
     }
     Ok(())
 }
 
-/// Writes and syncs a file: a published version must be whole after a power failure.
+/// Writes and syncs a file, because a published version must be whole after a power failure.
 fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = private::make_file(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }
 
-/// Returns the requested version, if it exists, or the newest.
+/// Returns the requested version if it exists; without a request, the newest.
 fn pick(folder: &ArtifactFolder, version: Option<i64>) -> ArtifactResult<Option<i64>> {
     let versions = versions(folder)?;
     Ok(match version {
@@ -244,7 +246,7 @@ fn pick(folder: &ArtifactFolder, version: Option<i64>) -> ArtifactResult<Option<
     })
 }
 
-/// Returns the published versions, smallest first; pending ones have other names.
+/// Returns the published versions, smallest first. Pending versions have other names.
 fn versions(folder: &ArtifactFolder) -> ArtifactResult<Vec<i64>> {
     let mut found: Vec<i64> =
         folders(&folder.versions())?.iter().filter_map(|path| version_of(path.file_name()?.to_str()?)).collect();
@@ -252,13 +254,13 @@ fn versions(folder: &ArtifactFolder) -> ArtifactResult<Vec<i64>> {
     Ok(found)
 }
 
-/// Returns the version number in a folder's name, if it has the form that this service writes.
+/// Returns the version number in a folder's name, if the name has the form that this service writes.
 fn version_of(name: &str) -> Option<i64> {
     let version: i64 = name.parse().ok()?;
     (version >= 0 && version.to_string() == name).then_some(version)
 }
 
-/// Collects the names of all artifacts below a scope's folder; `prefix` is added to a name without metadata.
+/// Collects the names of all artifacts below a scope's folder. `prefix` is added to names that have no metadata.
 fn collect_names(scope: &Path, prefix: &str, names: &mut Vec<String>) -> ArtifactResult<()> {
     let mut open = vec![(scope.to_owned(), String::new())];
     while let Some((path, name)) = open.pop() {
@@ -280,13 +282,14 @@ fn collect_names(scope: &Path, prefix: &str, names: &mut Vec<String>) -> Artifac
     Ok(())
 }
 
-/// Returns the name given when saving. A damaged file counts as no name, so that it does not hide other artifacts.
+/// Returns the name that was used when saving. A damaged metadata file is treated as having no name, so that it does
+/// not hide other artifacts.
 fn remembered_name(folder: &ArtifactFolder, version: i64) -> Option<String> {
     let metadata = Metadata::read(&folder.metadata(version)).ok().flatten()?;
     Some(metadata.file_name).filter(|name| !name.is_empty())
 }
 
-/// Returns the folders in a folder, without symbolic links; none when it does not exist.
+/// Returns the folders in a folder, without symbolic links; none if the folder does not exist.
 fn folders(path: &Path) -> ArtifactResult<Vec<PathBuf>> {
     // `read_dir` follows a link at the path itself.
     if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {

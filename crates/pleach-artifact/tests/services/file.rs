@@ -119,14 +119,14 @@ async fn s77_links_that_lead_out_are_refused() {
     assert_eq!(service.list_artifact_keys(&scope()).await.expect("names"), ["inside"]);
 }
 
-/// Issue 10 D3: whatever below the root is a link, nothing is read, written, listed or removed behind it.
+/// If any path below the root is a link, nothing beyond the link is read, written, listed or removed.
 #[cfg(unix)]
 #[tokio::test]
-async fn d3_no_link_below_the_root_is_followed() {
+async fn no_link_below_the_root_is_followed() {
     use std::os::unix::fs::symlink;
 
     let place = "root/apps/app/users/u1/sessions/s1/artifacts";
-    // A file is what a payload and its metadata are, everything else is a folder.
+    // A payload and its metadata are files; everything else is a folder.
     for link in ["", "f", "f/versions", "f/versions/0", "f/versions/0/f", "f/versions/0/metadata.json"] {
         let (folder, service) = service().await;
         save(&service, &key("f"), "secret").await;
@@ -148,7 +148,7 @@ async fn d3_no_link_below_the_root_is_followed() {
     }
 }
 
-/// Everything below a path, with its contents.
+/// Returns all files at or below a path, with their contents.
 #[cfg(unix)]
 fn files(path: &std::path::Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     if path.is_file() {
@@ -164,7 +164,7 @@ fn files(path: &std::path::Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn d3_only_the_owner_may_read_what_is_made() {
+async fn only_the_owner_may_read_new_folders_and_files() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let (folder, service) = service().await;
@@ -232,9 +232,9 @@ async fn concurrent_saves_get_different_versions() {
     assert_eq!(versions.len(), 20);
 }
 
-/// Issue 10 D3: the error is logged, and metadata may be secret.
+/// The error is logged, and metadata may be secret.
 #[tokio::test]
-async fn d3_damaged_metadata_is_not_shown() {
+async fn damaged_metadata_is_not_shown() {
     let (folder, service) = service().await;
     save(&service, &key("f"), "mine").await;
     let path = folder.path().join("root/apps/app/users/u1/sessions/s1/artifacts/f/versions/0/metadata.json");
@@ -246,7 +246,7 @@ async fn d3_damaged_metadata_is_not_shown() {
     assert!(!format!("{error} {error:?}").contains("sk-live-1"), "{error}");
 }
 
-/// Issue 10 D: no number follows the largest one.
+/// No number follows the largest one.
 #[tokio::test]
 async fn no_version_follows_the_last_one() {
     let (folder, service) = service().await;

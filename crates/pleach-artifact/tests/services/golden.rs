@@ -1,4 +1,4 @@
-//! Files written by google-adk's own service.
+//! Files that google-adk's own service wrote.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{clock, key, load, save, scope};
 
-/// A copy, since opening a service may write.
+/// Copies a folder, because opening a service may write to it.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
     for entry in fs::read_dir(from).expect("a folder") {

@@ -31,7 +31,10 @@ async fn s73_a_bare_name_needs_a_session() {
     let key = ArtifactScope::user("app", "u1").artifact("f");
     assert_eq!(code(&service, &key, "x").await, "InputValidationError");
     let error = service.load_artifact(&key, None).await.expect_err("no session");
-    assert!(error.to_string().starts_with("artifact `f` belongs to a session, and no session is given: "), "{error}");
+    assert!(
+        error.to_string().starts_with("artifact `f` belongs to a session, but the scope has no session: "),
+        "{error}"
+    );
 }
 
 #[tokio::test]

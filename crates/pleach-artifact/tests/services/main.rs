@@ -1,4 +1,4 @@
-//! What both artifact services have in common.
+//! The rules that both artifact services have in common.
 // S70–S78
 
 mod file;
@@ -12,7 +12,7 @@ use pleach_artifact::{ArtifactKey, ArtifactScope, ArtifactService, SaveArtifact}
 use pleach_core::{Clock, Part, SessionKey};
 use pleach_testkit::FixedClock;
 
-/// Shows 100 first, and a second more with every reading.
+/// Returns a clock that shows 100 first, and one second more at every reading.
 fn clock() -> Arc<dyn Clock> {
     Arc::new(FixedClock::ticking(100.0))
 }

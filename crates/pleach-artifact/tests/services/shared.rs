@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{clock, code, key, load, other_session, save, scope};
 
-/// Makes one test per service from each rule.
+/// Creates one test for each rule and service.
 macro_rules! rules {
     ($($rule:ident),+ $(,)?) => {
         $(mod $rule {
@@ -35,7 +35,7 @@ rules!(
     s74_a_part_without_content_is_refused,
     s76_the_tombstone_is_a_version_that_loads_as_none,
     s77_ids_that_leave_their_folder_are_refused,
-    s77_what_is_saved_can_be_listed_in_its_scope,
+    s77_saved_artifacts_can_be_listed_in_their_scope,
     names_nest_without_disturbing_each_other,
     apps_users_and_sessions_are_apart,
 );
@@ -124,8 +124,8 @@ async fn s77_ids_that_leave_their_folder_are_refused(service: &dyn ArtifactServi
     }
 }
 
-/// A `user:` name is kept outside of the session, and used to be saved under session ids that no listing takes.
-async fn s77_what_is_saved_can_be_listed_in_its_scope(service: &dyn ArtifactService) {
+/// A `user:` name is stored outside the session, and was once saved under session ids that no listing accepts.
+async fn s77_saved_artifacts_can_be_listed_in_their_scope(service: &dyn ArtifactService) {
     for session in ["..", "/s", "a//b", " ", "a\0", "a/versions", "user", "s1"] {
         let scope = ArtifactScope::session(&SessionKey::new("app", "u1", session));
         for name in ["user:f", "f"] {

@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal as _, Write as _};
 
-/// Asks a question, and returns whether the answer is yes. Without a terminal it is no.
+/// Asks a question, and returns whether the answer is yes. Without a terminal the answer is no.
 pub(super) fn confirms(question: &str) -> std::io::Result<bool> {
     if !std::io::stdin().is_terminal() {
         return Ok(false);

@@ -21,5 +21,5 @@ pub(super) async fn run(args: Delete, screen: &mut Screen) -> Result<(), Fault> 
             "deleted": { "appName": key.app_name, "userId": key.user_id, "id": key.session_id },
         }));
     }
-    screen.line(format_args!("session {name} is deleted"))
+    screen.line(format_args!("session {name} was deleted"))
 }

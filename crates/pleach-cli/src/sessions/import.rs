@@ -17,7 +17,8 @@ pub(super) async fn run(args: Import, screen: &mut Screen) -> Result<(), Fault> 
     let input = read(&args.file)?;
     let store = open_or_make(&args.store.url, args.store.payloads.as_deref()).await?;
     let bar = screen.bar("importing");
-    let (mut counts, mut shared) = (Counts::default(), Shared::default());
+    let mut counts = Counts::default();
+    let mut shared = Shared::default();
     let mut outcome = Ok(());
     for (index, line) in input.lines().enumerate() {
         let line = line.map_err(|error| Fault::File { path: args.file.clone(), error })?;
@@ -30,7 +31,7 @@ pub(super) async fn run(args: Import, screen: &mut Screen) -> Result<(), Fault> 
         }
         bar.inc(1);
     }
-    // Also behind a failure: events have changed state of apps and users that stays as it was.
+    // Even after a failure: the imported events have changed app and user state, which must be put back.
     shared.write(&*store).await?;
     outcome?;
     bar.finish_and_clear();
@@ -38,10 +39,10 @@ pub(super) async fn run(args: Import, screen: &mut Screen) -> Result<(), Fault> 
     if screen.is_json {
         return screen.value(&json!({ "imported": imported, "skipped": skipped, "events": events }));
     }
-    screen.line(format_args!("{imported} sessions with {events} events are imported, {skipped} were there already"))
+    screen.line(format_args!("{imported} sessions with {events} events imported, {skipped} existed already"))
 }
 
-/// What was done.
+/// The numbers of sessions and events that were imported.
 #[derive(Default)]
 struct Counts {
     imported: usize,
@@ -59,7 +60,7 @@ async fn one(
 ) -> Result<(), Fault> {
     let session: Session = serde_json::from_str(line).map_err(|error| Fault::Line { line: number, error })?;
     check_whole(&session)?;
-    // What the database says of its apps and users stays; what it does not know comes from the file.
+    // Existing app and user state wins; missing keys come from the file.
     shared.keep_of(store, session.key()).await?;
     match copy(&session, store).await? {
         Copied::New => {

@@ -25,12 +25,12 @@ pub(super) async fn run(args: List, screen: &mut Screen) -> Result<(), Fault> {
         }
     }
     if count == 0 && !screen.is_json {
-        screen.line("no session")?;
+        screen.line("no sessions")?;
     }
     Ok(())
 }
 
-/// Writes a session, with what of it cannot be read.
+/// Writes a session, and names the parts that cannot be read.
 fn write(session: &Session, fault: Option<&str>, screen: &mut Screen) -> Result<(), Fault> {
     let key = session.key();
     if screen.is_json {

@@ -1,4 +1,4 @@
-//! `pleach sessions`: each command in a file of its own.
+//! `pleach sessions`: one file for each command.
 
 mod confirm;
 mod delete;

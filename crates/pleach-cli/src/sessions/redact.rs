@@ -23,5 +23,5 @@ pub(super) async fn run(args: Redact, screen: &mut Screen) -> Result<(), Fault> 
         let redacted = to_camel(&*redacted).map_err(std::io::Error::from)?;
         return screen.value(&json!({ "redacted": redacted }));
     }
-    screen.line(format_args!("event {event} of session {name} is redacted"))
+    screen.line(format_args!("event {event} of session {name} was redacted"))
 }

@@ -1,4 +1,4 @@
-//! `pleach sessions trace`: the events of a session, a line each, or the runs of its nodes.
+//! `pleach sessions trace`: the events of a session, one per line, or the runs of its nodes.
 
 use pleach::inspect::{Fact, NodeRun, RunTree, TimelineEntry, TurnWork, Work, invocations, timeline};
 use pleach::{REQUEST_CREDENTIAL, Session};
@@ -9,7 +9,7 @@ use crate::graph::invocation;
 use crate::screen::{Screen, printable, short, time};
 use crate::store::{load, open_to_read};
 
-/// The characters of a text or a value that are shown.
+/// The number of characters of a text or a value that are shown.
 const VALUE: usize = 120;
 
 pub(super) async fn run(args: Trace, screen: &mut Screen) -> Result<(), Fault> {
@@ -55,7 +55,7 @@ fn trees(
     Ok(())
 }
 
-/// Returns a run as `NAME@ID  STATUS  SECONDS`, with its failed attempts, and what its turns did if there are several.
+/// Returns a run as `NAME@ID STATUS SECONDS`, with its failed attempts, and the work of its turns if there are several.
 fn run_line(run: &NodeRun, turns: usize) -> String {
     let status = serde_json::json!(run.status);
     let mut text = format!(
@@ -82,7 +82,7 @@ fn run_line(run: &NodeRun, turns: usize) -> String {
     text
 }
 
-/// Returns the turns in a row of which the same became, as `2` or `2-5`.
+/// Returns consecutive turns with the same work, as `2` or `2-5`.
 fn spans(turns: &[TurnWork]) -> impl Iterator<Item = (String, Work)> {
     turns.chunk_by(|one, next| one.work == next.work).filter_map(|same| {
         let (first, last) = (same.first()?, same.last()?.last);
@@ -99,7 +99,7 @@ fn line(entry: &TimelineEntry) -> String {
     format!("{}  {}  {undone}{}", time(entry.time), printable(by), parts.join("; ")).trim_end().to_owned()
 }
 
-/// Returns a fact in words. What clients and agents say about credentials is left out.
+/// Returns a fact in words. Texts of clients and agents about credentials are left out.
 fn said(fact: &Fact) -> Option<String> {
     let value = |name: &str, value: &serde_json::Value| {
         if name == REQUEST_CREDENTIAL { String::new() } else { short(&value.to_string(), VALUE) }
@@ -123,7 +123,7 @@ fn said(fact: &Fact) -> Option<String> {
         }
         Fact::Summarises => "summarises".to_owned(),
         Fact::Ends => "ends".to_owned(),
-        // A question is a call, which is there already; progress is no news.
+        // A question is a call, which is already listed; progress is not worth a word.
         _ => return None,
     })
 }

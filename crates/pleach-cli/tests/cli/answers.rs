@@ -1,4 +1,4 @@
-//! `pleach answer`: what it stores is what the program that asked continues with.
+//! `pleach answer`: the program that asked continues with the stored answer.
 
 use pleach::prelude::*;
 use pleach::{RequestInput, Workflow};
@@ -21,7 +21,7 @@ async fn runner(url: &str) -> Runner {
     Runner::builder("shop").root(wf.build().unwrap()).sessions(sessions).auto_create_session(true).build().unwrap()
 }
 
-/// Runs until the workflow asks, and ends the program.
+/// Runs until the workflow asks, and then drops the program.
 async fn asked(url: &str) -> String {
     let runner = runner(url).await;
     let mut run = runner.run("ana", "s1", "order");
@@ -41,7 +41,7 @@ async fn a_program_continues_with_a_stored_answer() {
         "the answer is stored in session shop/ana/s1; its program continues when it resumes invocation {invocation}\n"
     );
     assert_eq!((stored.code, stored.out.as_str()), (0, expected.as_str()), "{stored:?}");
-    assert_eq!(pleach(&["inbox", "--sessions", &url]).out, "no open question\n");
+    assert_eq!(pleach(&["inbox", "--sessions", &url]).out, "no open questions\n");
     let runner = runner(&url).await;
     let output: String = runner.resume("ana", "s1", invocation.as_str()).output().await.unwrap();
     assert_eq!(output, "12 chairs");
@@ -79,7 +79,7 @@ async fn what_cannot_be_answered_is_refused_and_nothing_is_stored() {
     assert_eq!(answered["answered"]["invocationId"], invocation.as_str());
 }
 
-// An invocation whose last event asks nothing may run in another process.
+// An invocation whose last event is not a question may be running in another process.
 #[tokio::test]
 async fn an_invocation_that_may_run_is_left_alone_unless_it_is_forced() {
     use pleach::{Event, SessionServiceExt as _};
@@ -98,7 +98,7 @@ async fn an_invocation_that_may_run_is_left_alone_unless_it_is_forced() {
     assert_eq!(pleach(&["answer", "s2", "ok", "true", "--force", "--sessions", &url]).code, 0);
 }
 
-// The fence of an append is the session's: another invocation at work would be stale, too.
+// An append compares the revision of the whole session, so another running invocation would also be stale.
 #[tokio::test]
 async fn another_invocation_of_the_session_that_may_run_is_named() {
     use pleach::{Event, SessionServiceExt as _};

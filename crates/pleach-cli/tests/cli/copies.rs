@@ -28,12 +28,12 @@ async fn what_is_exported_is_imported_as_it_was() {
         assert_eq!(loaded(&to, "shop", user, id).await, loaded(&from, "shop", user, id).await);
     }
     let again = pleach(&["sessions", "import", file, "--sessions", &to]);
-    assert!(again.code == 1 && again.err.contains("shop/ana/s1 is in the database already"), "{again:?}");
+    assert!(again.code == 1 && again.err.contains("shop/ana/s1 already exists in the database"), "{again:?}");
     let again = pleach(&["sessions", "import", file, "--sessions", &to, "--skip-existing"]);
-    assert_eq!(again.out, "0 sessions with 0 events are imported, 2 were there already\n");
+    assert_eq!(again.out, "0 sessions with 0 events imported, 2 existed already\n");
 }
 
-// State that sessions share is the database's: an import adds to it and changes nothing.
+// State that sessions share belongs to the database: an import adds missing keys and changes none.
 #[tokio::test]
 async fn an_import_leaves_the_state_of_apps_and_users_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
@@ -52,12 +52,12 @@ async fn an_import_leaves_the_state_of_apps_and_users_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_line_that_holds_no_session_is_named() {
+async fn a_line_that_is_not_a_session_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bad.jsonl");
     std::fs::write(&file, "\n{\"id\": 1}\n").unwrap();
     let ran = pleach(&["sessions", "import", file.to_str().unwrap(), "--sessions", &url(folder.path(), "a.db")]);
-    assert!(ran.code == 1 && ran.err.contains("line 2 of the file holds no session"), "{ran:?}");
+    assert!(ran.code == 1 && ran.err.contains("line 2 of the file is not a session"), "{ran:?}");
 }
 
 #[tokio::test]
@@ -72,7 +72,7 @@ async fn a_database_is_migrated_and_compared() {
         let ran = pleach(&["migrate", &from, to]);
         assert_eq!(
             (ran.code, ran.out.as_str()),
-            (0, "3 sessions are copied, 0 were there already; 7 events are compared\n"),
+            (0, "3 sessions copied, 0 existed already; 7 events compared\n"),
             "{ran:?}"
         );
         for (app, user, id) in [("shop", "ana", "s1"), ("shop", "ben", "s2"), ("desk", "ana", "s1")] {
@@ -80,12 +80,12 @@ async fn a_database_is_migrated_and_compared() {
             assert_eq!((copied.events, copied.state), (original.events, original.state));
         }
         let again = pleach(&["migrate", &from, to]);
-        assert!(again.code == 1 && again.err.contains("is in the database already"), "{again:?}");
+        assert!(again.code == 1 && again.err.contains("already exists in the database"), "{again:?}");
         assert_eq!(pleach(&["migrate", &from, to, "--skip-existing"]).code, 0);
     }
 }
 
-// The state keeps what an event has set, also where the event says no more what it was.
+// The state keeps what an event has set, even if the value has been redacted from the event.
 #[tokio::test]
 async fn copies_of_redacted_events_have_the_state_of_their_source() {
     let folder = tempfile::tempdir().unwrap();
@@ -119,7 +119,7 @@ async fn copies_of_redacted_events_have_the_state_of_their_source() {
     }
 }
 
-// Sessions with a state that cannot be read do not hold up the others, be it their own or their user's.
+// Sessions with an unreadable state, be it their own or their user's, do not block the others.
 #[tokio::test]
 async fn what_is_damaged_is_left_out_of_copies() {
     let folder = tempfile::tempdir().unwrap();
@@ -164,7 +164,7 @@ async fn what_is_damaged_is_left_out_of_copies() {
     assert_eq!(loaded(&to, "shop", "ana", "s1").await.state, json!({"whole": 1}).as_object().unwrap().clone());
 }
 
-// google-adk stores such values. Nothing of them can be read, and the other values of the state are copied.
+// google-adk stores such values. They cannot be read, but the other values of the state are copied.
 #[tokio::test]
 async fn values_of_states_that_cannot_be_read_are_named_and_the_rest_is_copied() {
     let folder = tempfile::tempdir().unwrap();
@@ -184,7 +184,7 @@ async fn values_of_states_that_cannot_be_read_are_named_and_the_rest_is_copied()
     let mut bytes = std::fs::read(&file).unwrap();
     for start in 0..bytes.len() - 320 {
         if bytes[start..].starts_with(br#""PLANT"#) {
-            // As long as the text, and too deep.
+            // As long as the original text, but nested too deep.
             bytes[start..start + 160].fill(b'[');
             bytes[start + 160..start + 320].fill(b']');
         }
@@ -218,7 +218,7 @@ async fn values_of_states_that_cannot_be_read_are_named_and_the_rest_is_copied()
     );
 }
 
-// Of a copy that was changed since, the comparison says so.
+// If a copy was changed since, the comparison reports it.
 #[tokio::test]
 async fn a_copy_that_differs_is_named() {
     use pleach::{Event, SessionServiceExt as _, connect};
@@ -233,7 +233,7 @@ async fn a_copy_that_differs_is_named() {
     assert!(ran.code == 4 && ran.err.contains("session desk/ana/s1"), "{ran:?}");
 }
 
-/// Makes the session `shop/ana/s1` with an output of 1000 bytes in `payloads`.
+/// Creates the session `shop/ana/s1` with an output of 1000 bytes in `payloads`.
 async fn fill_outside(url: &str, payloads: &Path) -> PayloadSessions {
     let artifacts = FileArtifactService::open(payloads, Arc::new(SystemClock)).await.unwrap();
     let store = PayloadSessions::new(connect(url).await.unwrap(), Arc::new(artifacts)).with_threshold(100);
@@ -253,7 +253,7 @@ async fn copies_need_the_values_that_are_outside_of_the_database() {
 
     for (refused, out) in [
         (pleach(&["sessions", "export", "--sessions", &from]), ""),
-        (pleach(&["migrate", &from, &to]), "0 sessions are copied, 0 were there already; 0 events are compared\n"),
+        (pleach(&["migrate", &from, &to]), "0 sessions copied, 0 existed already; 0 events compared\n"),
     ] {
         assert_eq!(refused.code, 1, "{refused:?}");
         assert!(refused.err.contains("shop/ana/s1") && refused.err.contains("--from-payloads"), "{refused:?}");
@@ -270,7 +270,7 @@ async fn copies_need_the_values_that_are_outside_of_the_database() {
     assert!(exported.out.contains(&"x".repeat(1000)) && !exported.out.contains("pleach_payload"), "{exported:?}");
     let migrated = pleach(&["migrate", &from, &to, "--from-payloads", payloads]);
     assert_eq!(migrated.code, 0, "{migrated:?}");
-    // Sessions with a payload that is missing, or a list of payloads that someone has forged, do not hold up the others.
+    // Sessions with a missing payload or a forged list of payloads do not block the others.
     let mut broken = store.create_session(CreateSession::new("shop", "ben").with_session_id("s2")).await.unwrap();
     store.append_event(&mut broken, Event::of("y".repeat(1000))).await.unwrap();
     let (user, third) = (SessionKey::new("shop.payloads", "ben", "s2"), url(folder.path(), "third.db"));

@@ -1,4 +1,4 @@
-//! `pleach graph`: what ran, drawn from a log.
+//! `pleach graph`: the runs of a log, drawn as a graph.
 
 use pleach::{CreateSession, Event, OutputFor, SessionService as _, SessionServiceExt as _, connect};
 

@@ -22,7 +22,7 @@ async fn sessions_are_listed_and_shown() {
         shown.out.contains("state    count = 2\n") && shown.out.contains("state    app:open = true\n"),
         "{shown:?}"
     );
-    // What would move the cursor of a terminal is replaced.
+    // Characters that would move the cursor of a terminal are replaced.
     assert!(shown.out.contains("asks     ok: Refund?\u{fffd}[2J\n"), "{shown:?}");
     let shown = pleach(&["--json", "sessions", "show", "s2", "--sessions", &url]).values().remove(0);
     assert_eq!((&shown["eventCount"], &shown["openQuestions"][0]["id"]), (&3.into(), &"ok".into()));
@@ -53,7 +53,7 @@ async fn open_questions_are_listed_for_all_and_for_one() {
     assert_eq!(asked.out, "2023-11-14 22:13:23.000  shop/ben/s2  ok (for lead): Refund?\u{fffd}[2J\n", "{asked:?}");
     let asked = pleach(&["--json", "inbox", "--sessions", &url, "--assignee", "lead"]);
     assert_eq!(asked.values()[0]["session"]["sessionId"], "s2", "{asked:?}");
-    assert_eq!(pleach(&["inbox", "--sessions", &url, "--assignee", "clerk"]).out, "no open question\n");
+    assert_eq!(pleach(&["inbox", "--sessions", &url, "--assignee", "clerk"]).out, "no open questions\n");
 }
 
 #[tokio::test]
@@ -84,7 +84,7 @@ fn shells_complete_the_command() {
     assert!(pleach(&["completions", "bash"]).out.contains("sessions"));
 }
 
-// The files that google-adk itself has written.
+// Files that google-adk itself has written.
 #[test]
 fn databases_of_google_adk_are_read() {
     let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../pleach-session-sqlite/tests/golden");
@@ -116,7 +116,7 @@ fn databases_of_google_adk_are_read() {
     assert!(read > 3, "{read} sessions were read");
 }
 
-// What a program keeps in the state may be a credential, and what it says may turn the text around it.
+// A program's state may contain a credential, and its texts may change the direction of the text around them.
 #[tokio::test]
 async fn texts_show_no_secret_and_turn_no_line() {
     let folder = tempfile::tempdir().unwrap();
@@ -160,7 +160,7 @@ async fn a_graph_that_is_too_large_says_so() {
     }
 }
 
-/// Found by a newcomer: sleeps and waits for signals, which no person answers, were listed as well.
+/// People do not answer sleeps and waits for signals, so these are not listed by default.
 #[tokio::test]
 async fn sleeps_and_waits_for_signals_are_listed_when_they_are_asked_for() {
     let folder = tempfile::tempdir().unwrap();

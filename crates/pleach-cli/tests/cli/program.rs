@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 use pleach::{CreateSession, Event, RequestInput, SessionKey, SessionService, SessionServiceExt as _, connect};
 use serde_json::{Value, json};
 
-/// What a call of the command gave.
+/// The result of a call of the command.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -15,13 +15,13 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// The lines of standard output as JSON.
+    /// Returns the lines of standard output as JSON.
     pub(crate) fn values(&self) -> Vec<Value> {
         self.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 }
 
-/// Runs `pleach` with these arguments and without an environment of its own.
+/// Runs `pleach` with these arguments, but without the environment variables that it reads.
 pub(crate) fn pleach(args: &[&str]) -> Ran {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pleach"));
     command.args(args).env_remove("PLEACH_SESSIONS").env_remove("PLEACH_PAYLOADS").stdin(Stdio::null());
@@ -42,7 +42,7 @@ fn event(author: &str, id: &str, time: f64) -> Event {
     event
 }
 
-/// Makes two sessions of the app `shop` and one of `desk`, with state of every scope and an open question.
+/// Creates two sessions of the app `shop` and one of `desk`, with state of every scope and an open question.
 pub(crate) async fn fill(url: &str) {
     let store = connect(url).await.unwrap();
     for (app, user, id) in [("shop", "ana", "s1"), ("shop", "ben", "s2"), ("desk", "ana", "s1")] {

@@ -8,7 +8,7 @@ use crate::program::pleach;
 
 const CRATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../pleach");
 
-/// Makes a project, and returns its folder.
+/// Creates a project, and returns its folder.
 fn made(folder: &Path, name: &str, flags: &[&str]) -> PathBuf {
     let project = folder.join(name);
     let made = pleach(&[&["new", project.to_str().unwrap(), "--path", CRATE], flags].concat());
@@ -16,13 +16,13 @@ fn made(folder: &Path, name: &str, flags: &[&str]) -> PathBuf {
     project
 }
 
-/// Builds the projects of a folder as one workspace, so that what they have in common is built once, beside what the tests have built already.
-/// Returns the folder of their programs.
+/// Builds the projects of a folder as one workspace, so that common dependencies are built once, next to what the tests
+/// have already built. Returns the folder of their programs.
 fn built(folder: &Path) -> PathBuf {
     for project in std::fs::read_dir(folder).unwrap() {
         let project = project.unwrap().path();
         assert!(cargo(&project, &["metadata", "--no-deps", "--format-version=1"]).status.success(), "{project:?}");
-        // A project is a workspace of its own: here, it is a member.
+        // A project is its own workspace; here it becomes a member.
         let manifest = std::fs::read_to_string(project.join("Cargo.toml")).unwrap();
         std::fs::write(project.join("Cargo.toml"), manifest.replace("[workspace]", "")).unwrap();
     }
@@ -76,13 +76,13 @@ fn what_cannot_be_made_is_named_and_nothing_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     for (name, more, code, words) in [
-        ("1st", &[][..], 2, "\"1st\" is no name"),
-        ("a b", &[], 2, "\"a b\" is no name"),
-        // Cargo makes folders of these names beside the program, and a project uses these crates.
-        ("build", &[], 2, "\"build\" is no name"),
-        ("incremental", &[], 2, "\"incremental\" is no name"),
-        ("serde-json", &[], 2, "\"serde-json\" is no name"),
-        ("async", &[], 2, "\"async\" is no name"),
+        ("1st", &[][..], 2, "\"1st\" is not a valid project name"),
+        ("a b", &[], 2, "\"a b\" is not a valid project name"),
+        // Cargo creates folders with these names next to the program, and a project uses these crates.
+        ("build", &[], 2, "\"build\" is not a valid project name"),
+        ("incremental", &[], 2, "\"incremental\" is not a valid project name"),
+        ("serde-json", &[], 2, "\"serde-json\" is not a valid project name"),
+        ("async", &[], 2, "\"async\" is not a valid project name"),
         ("fine", &["--path", "/nowhere"], 2, "/nowhere has no crate"),
         ("fine", &["--agent", "--workflow"], 2, "--workflow"),
     ] {
@@ -90,7 +90,7 @@ fn what_cannot_be_made_is_named_and_nothing_is_written() {
         assert!(ran.code == code && ran.err.contains(words), "{name}: {ran:?}");
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-    // What the README of a project shows has sessions to show.
+    // The command in a project's README has sessions to show.
     let readme = |project: PathBuf| std::fs::read_to_string(project.join("README.md")).unwrap();
     assert!(readme(made(folder.path(), "once", &[])).contains("sessions trace first --tree --sessions sqlite:once.db"));
     assert!(readme(made(folder.path(), "served", &["--server"])).contains("sessions list --sessions sqlite:served.db"));
@@ -100,5 +100,5 @@ fn what_cannot_be_made_is_named_and_nothing_is_written() {
     let manifest = std::fs::read_to_string(folder.path().join("whole/Cargo.toml")).unwrap();
     assert!(manifest.contains("crates/pleach\""), "{manifest}");
     let again = pleach(&["new", &path("twice"), "--path", CRATE]);
-    assert!(again.code == 1 && again.err.contains("is there already"), "{again:?}");
+    assert!(again.code == 1 && again.err.contains("already exists"), "{again:?}");
 }

@@ -1,4 +1,4 @@
-//! Values that are removed from events.
+//! `pleach sessions redact`: removes values from events.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ async fn values_are_removed_for_a_reason() {
     fill(&url).await;
     let before = loaded(&url, "shop", "ben", "s2").await;
     for (event, more, code, words) in [
-        ("e2", &["--path", "/content"][..], 2, "nothing is redacted: say `--yes`"),
+        ("e2", &["--path", "/content"][..], 2, "nothing was redacted. Pass `--yes` to confirm"),
         ("e2", &["--yes"], 2, "--path"),
         ("e9", &["--yes", "--path", "/content"], 3, "no such event"),
         ("e2", &["--yes", "--path", "/output"], 3, "no value at `/output`"),
@@ -43,10 +43,10 @@ async fn values_are_removed_for_a_reason() {
         (&after.events[0], &after.events[2], &after.state),
         (&before.events[0], &before.events[2], &before.state)
     );
-    // A text for people.
+    // Without `--json`, the output is text for people.
     let ran =
         pleach(&["sessions", "redact", "s2", "e3", "--path", "/content", "--reason", "r", "--yes", "--sessions", &url]);
-    assert_eq!(ran.out, "event e3 of session shop/ben/s2 is redacted\n", "{ran:?}");
+    assert_eq!(ran.out, "event e3 of session shop/ben/s2 was redacted\n", "{ran:?}");
     assert!(pleach(&["inbox", "--sessions", &url]).out.ends_with("ok (for lead): [redacted]\n"));
 }
 
@@ -74,7 +74,7 @@ async fn payloads_are_needed_to_redact_what_they_hold() {
     assert!(!held());
 }
 
-/// The files below a folder.
+/// Returns the files below a folder.
 fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_owned()];

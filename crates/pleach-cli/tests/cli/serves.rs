@@ -1,4 +1,4 @@
-//! `pleach serve`: the inspector of a database that is only read.
+//! `pleach serve`: a read-only inspector of a database.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::program::{fill, pleach, url};
 
-/// The command, which ends with the test.
+/// The running command, which ends with the test.
 struct Serving {
     child: Child,
     address: String,
@@ -68,7 +68,7 @@ async fn a_database_is_shown_and_not_changed() {
     assert!(std::fs::read(&file).unwrap() == before, "the file has changed");
 }
 
-/// A file in another journal mode keeps it, and gets nothing beside it.
+/// A file in another journal mode keeps that mode, and no file is created next to it.
 #[tokio::test]
 async fn a_file_without_a_write_ahead_log_gets_none() {
     let folder = tempfile::tempdir().unwrap();
@@ -76,7 +76,7 @@ async fn a_file_without_a_write_ahead_log_gets_none() {
     let mut served = 0;
     for entry in std::fs::read_dir(golden).unwrap() {
         let path = entry.unwrap().path();
-        // Bytes 18 and 19 are 1 where there is no write-ahead log.
+        // Bytes 18 and 19 are 1 if there is no write-ahead log.
         let is_plain = |bytes: &[u8]| bytes.starts_with(b"SQLite format 3") && bytes[18..20] == [1, 1];
         let Some(before) = std::fs::read(&path).ok().filter(|bytes| is_plain(bytes)) else { continue };
         if path.ends_with("v0.sqlite") {
@@ -94,10 +94,10 @@ async fn a_file_without_a_write_ahead_log_gets_none() {
             assert_eq!(ran.code, 0, "{ran:?}");
         }
         assert!(std::fs::read(&file).unwrap() == before, "{} has changed", path.display());
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "a file is beside {}", path.display());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "there is a file next to {}", path.display());
         served += 1;
     }
-    assert!(served > 0, "no file is without a write-ahead log");
+    assert!(served > 0, "every file has a write-ahead log");
 }
 
 #[cfg(unix)]
@@ -113,7 +113,7 @@ async fn a_service_manager_ends_it_in_order() {
 }
 
 #[test]
-fn only_this_machine_is_served_unless_it_is_said() {
+fn only_this_machine_is_served_without_expose() {
     let folder = tempfile::tempdir().unwrap();
     let ran = pleach(&["serve", "--listen", "0.0.0.0:0", "--sessions", &url(folder.path(), "a.db")]);
     assert!(ran.code == 2 && ran.err.contains("--expose"), "{ran:?}");

@@ -72,7 +72,7 @@ impl EventActions {
         replay_map(&mut uncommon.artifact_delta, &before.artifact_delta, after.artifact_delta);
     }
 
-    /// Moves the requests for credentials and confirmations of `other` here.
+    /// Moves the requests for credentials and confirmations from `other` into these actions.
     pub fn take_requests(&mut self, other: &mut Self) {
         let Some(uncommon) = other.uncommon.as_deref_mut() else { return };
         if uncommon.requested_auth_configs.is_empty() && uncommon.requested_tool_confirmations.is_empty() {
@@ -84,14 +84,14 @@ impl EventActions {
         self.requested_tool_confirmations_mut().extend(confirmations);
     }
 
-    /// Returns whether anything but the route is set.
+    /// Returns `true` if anything but the route is set.
     #[must_use]
     pub fn has_effects(&self) -> bool {
         self.state_delta.as_deref().is_some_and(|delta| !delta.is_empty())
             || self.uncommon.as_ref().is_some_and(|uncommon| **uncommon != UncommonActions::default())
     }
 
-    /// Returns whether anything but the route and the requests for credentials and confirmations is set.
+    /// Returns `true` if anything but the route and the requests for credentials and confirmations is set.
     #[must_use]
     pub fn has_effects_beside_requests(&self) -> bool {
         let requests = self.requested_auth_configs().is_empty() && self.requested_tool_confirmations().is_empty();
@@ -104,7 +104,7 @@ impl EventActions {
     }
 }
 
-/// Appends widgets; one with a known id replaces the older one.
+/// Appends widgets. A widget with a known id replaces the earlier one.
 fn add_widgets(widgets: &mut Option<Vec<UiWidget>>, newer: Vec<UiWidget>) {
     let Some(known) = widgets.as_mut().filter(|known| !known.is_empty()) else {
         *widgets = Some(newer);
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn merging_keeps_what_the_newer_actions_do_not_set() {
+    fn merging_keeps_values_that_the_newer_actions_do_not_set() {
         let mut older = EventActions::new();
         older.set_escalate(Some(true));
         older.artifact_delta_mut().insert("a".to_owned(), 1);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn merging_adds_widgets_behind_the_others() {
+    fn merging_appends_widgets() {
         let mut older = EventActions::new();
         older.set_render_ui_widgets(Some(widgets("ab")));
         let mut newer = EventActions::new();
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn replaying_a_change_keeps_widgets_that_others_added_meanwhile() {
+    fn replaying_a_change_keeps_concurrently_added_widgets() {
         let check = |before: &str, after: &str, now: &str, expected: &str| {
             let [before, after, mut now] = [before, after, now].map(|ids| {
                 let mut actions = EventActions::new();
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn replaying_a_change_keeps_what_others_changed_meanwhile() {
+    fn replaying_a_change_keeps_concurrent_changes() {
         let mut before = EventActions::new();
         before.artifact_delta_mut().insert("gone".to_owned(), 1);
         let mut after = before.clone();

@@ -36,9 +36,9 @@ pub struct EventActions {
 #[derive(Clone, Debug, Default)]
 struct Delta {
     values: Map,
-    /// Behind a pointer, because few events have any.
+    /// Boxed, because few events have operations.
     ops: Option<Box<Ops>>,
-    /// The number of the delta among the writes of its invocation; 0 for none. In memory only.
+    /// The position of the delta among the writes of its invocation; 0 for none. In memory only.
     writes: u64,
 }
 
@@ -46,7 +46,7 @@ struct Delta {
 #[derive(Clone, Debug, Default)]
 struct Ops {
     pending: StateOps,
-    /// Whether a store has applied them.
+    /// Whether a session service has applied the operations.
     applied: bool,
 }
 
@@ -84,12 +84,12 @@ macro_rules! accessors {
 }
 
 impl EventActions {
-    /// Makes actions that do nothing.
+    /// Creates actions that do nothing.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns whether there is a state delta, or an operation on the state.
+    /// Returns `true` if there is a state delta, or an operation on the state.
     pub fn changes_state(&self) -> bool {
         self.state_delta.as_deref().is_some_and(|delta| !delta.is_empty())
     }
@@ -104,7 +104,7 @@ impl EventActions {
         &mut self.state_delta.get_or_insert_default().values
     }
 
-    /// Takes the state delta out; `None` when there is none.
+    /// Takes the state delta out; `None` if there is none.
     pub fn take_state_delta(&mut self) -> Option<Map> {
         self.state_delta.take().map(|delta| delta.values).filter(|values| !values.is_empty())
     }
@@ -114,27 +114,30 @@ impl EventActions {
         self.state_delta = (!delta.is_empty()).then(|| Box::new(Delta { values: delta, ..Delta::default() }));
     }
 
-    /// Sets a state key, to anything that has a JSON form, and drops earlier operations on it.
+    /// Sets a state key to any serializable value, and drops earlier operations on it.
     ///
     /// # Errors
-    /// When the value has none, such as one with a NaN; nothing is changed then.
+    /// Fails if the value has no JSON form, for example because of a NaN; then nothing is changed.
     pub fn try_set_state(&mut self, key: impl Into<String>, value: impl Serialize) -> serde_json::Result<()> {
         self.set_state(key, crate::to_json(value)?);
         Ok(())
     }
 
-    /// Sets a state key and drops earlier operations on it. A NaN or an infinity becomes null; [`try_set_state`] refuses it.
+    /// Sets a state key and drops earlier operations on it. A NaN or an infinity becomes null; [`try_set_state`]
+    /// refuses them.
     ///
     /// [`try_set_state`]: Self::try_set_state
     pub fn set_state(&mut self, key: impl Into<String>, value: impl Into<Value>) {
-        let (key, delta) = (key.into(), self.state_delta.get_or_insert_default());
+        let key = key.into();
+        let delta = self.state_delta.get_or_insert_default();
         if let Some(ops) = &mut delta.ops {
             ops.pending.remove(&key);
         }
         delta.values.insert(key, value.into());
     }
 
-    /// Returns the operations that the store applies when the event is appended, by state key with its prefix.
+    /// Returns the operations that the session service applies when the event is appended, by state key with its
+    /// prefix.
     ///
     /// They are never serialised: a stored event has their results in its [`state_delta`](Self::state_delta). Before the
     /// append, the delta's value of such a key is only the expected result.
@@ -142,21 +145,23 @@ impl EventActions {
         self.state_delta.as_deref().and_then(Delta::pending).unwrap_or(&NO_OPS)
     }
 
-    /// Adds an operation on a state key. It applies after earlier ones, and after a value that the delta sets.
+    /// Adds an operation on a state key. It is applied after earlier operations, and after a value that the delta sets.
     pub fn add_state_op(&mut self, key: impl Into<String>, op: StateOp) {
-        let (key, delta) = (key.into(), self.state_delta.get_or_insert_default());
+        let key = key.into();
+        let delta = self.state_delta.get_or_insert_default();
         let set = delta.values.get(&key).cloned().map(StateOp::Set);
         let ops = delta.ops.get_or_insert_default();
         ops.applied = false;
         let ops = ops.pending.entry(key).or_insert_with(|| Vec::from_iter(set));
-        // An operation that does not fit a value set here is refused when the event is stored, with the name of the key.
+        // If an operation does not fit a value set here, it is refused when the event is stored, with an error that
+        // names the key.
         let spare = matches!(ops.last(), Some(StateOp::Set(_))).then(|| op.clone());
         if StateOp::push_onto(ops, op).is_err() {
             ops.extend(spare);
         }
     }
 
-    /// Replaces the operations on a state key; an empty list results in the stored value as it is. For engines.
+    /// Replaces the operations on a state key. An empty list leaves the stored value unchanged. For engines.
     pub fn set_state_ops(&mut self, key: impl Into<String>, ops: Vec<StateOp>) {
         let all = self.state_delta.get_or_insert_default().ops.get_or_insert_default();
         all.applied = false;
@@ -169,29 +174,29 @@ impl EventActions {
         ops.map(|ops| ops.pending).unwrap_or_default()
     }
 
-    /// Replaces the operations by their results, which go into the delta. For session services.
+    /// Replaces the operations by their results, which are put into the delta. For session services.
     pub fn resolve_state_ops(&mut self, results: Map) {
         let delta = self.state_delta.get_or_insert_default();
         delta.values.extend(results);
         delta.ops = Some(Box::new(Ops { applied: true, ..Ops::default() }));
     }
 
-    /// Returns whether a session service has replaced operations by their results, since the event is in memory.
+    /// Returns `true` if a session service has replaced operations by their results since the event came into memory.
     pub fn has_resolved_state_ops(&self) -> bool {
         self.state_delta.as_ref().and_then(|delta| delta.ops.as_deref()).is_some_and(|ops| ops.applied)
     }
 
-    /// Returns the number of the delta among the writes of its invocation; 0 for none. In memory only. For engines.
+    /// Returns the position of the delta among the writes of its invocation; 0 for none. In memory only. For engines.
     pub fn state_writes(&self) -> u64 {
         self.state_delta.as_ref().map_or(0, |delta| delta.writes)
     }
 
-    /// Sets the number of the delta among the writes of its invocation. For engines.
+    /// Sets the position of the delta among the writes of its invocation. For engines.
     pub fn set_state_writes(&mut self, writes: u64) {
         self.state_delta.get_or_insert_default().writes = writes;
     }
 
-    /// Returns the route the node chose.
+    /// Returns the route that the node chose.
     pub fn route(&self) -> Option<&Route> {
         self.route.as_deref()
     }
@@ -201,57 +206,57 @@ impl EventActions {
         self.route = route.map(Box::new);
     }
 
-    /// Returns the artifacts saved, file name to version.
+    /// Returns the versions of the saved artifacts, by file name.
     pub fn artifact_delta(&self) -> &BTreeMap<String, i64> {
         self.uncommon.as_ref().map_or(&NO_ARTIFACTS, |uncommon| &uncommon.artifact_delta)
     }
 
-    /// Returns the artifacts saved, mutably.
+    /// Returns the versions of the saved artifacts, mutably.
     pub fn artifact_delta_mut(&mut self) -> &mut BTreeMap<String, i64> {
         &mut self.uncommon_mut().artifact_delta
     }
 
-    /// Returns the credentials asked for, by function call id.
+    /// Returns the requested credentials, by function call id.
     pub fn requested_auth_configs(&self) -> &BTreeMap<String, AuthConfig> {
         self.uncommon.as_ref().map_or(&NO_AUTH, |uncommon| &uncommon.requested_auth_configs)
     }
 
-    /// Returns the credentials asked for, mutably.
+    /// Returns the requested credentials, mutably.
     pub fn requested_auth_configs_mut(&mut self) -> &mut BTreeMap<String, AuthConfig> {
         &mut self.uncommon_mut().requested_auth_configs
     }
 
-    /// Returns the confirmations asked for, by function call id.
+    /// Returns the requested confirmations, by function call id.
     pub fn requested_tool_confirmations(&self) -> &BTreeMap<String, ToolConfirmation> {
         self.uncommon.as_ref().map_or(&NO_CONFIRMATIONS, |uncommon| &uncommon.requested_tool_confirmations)
     }
 
-    /// Returns the confirmations asked for, mutably.
+    /// Returns the requested confirmations, mutably.
     pub fn requested_tool_confirmations_mut(&mut self) -> &mut BTreeMap<String, ToolConfirmation> {
         &mut self.uncommon_mut().requested_tool_confirmations
     }
 
     accessors! {
-        /// Returns whether the model must not summarise the function response.
+        /// Returns `true` if the model must not summarise the function response.
         skip_summarization, set_skip_summarization: bool => |stored| *stored => bool;
         /// Returns the agent that takes over.
         transfer_to_agent, set_transfer_to_agent: String => |stored| stored.as_deref() => &str;
-        /// Returns why that agent takes over.
+        /// Returns the reason for the transfer to that agent.
         transfer_reason, set_transfer_reason: String => |stored| stored.as_deref() => &str;
-        /// Returns whether the agent escalates to its parent.
+        /// Returns `true` if the agent escalates to its parent.
         escalate, set_escalate: bool => |stored| *stored => bool;
         /// Returns the summary that replaces a span of events.
         compaction, set_compaction: EventCompaction => |stored| stored.as_ref() => &EventCompaction;
-        /// Returns whether the agent has finished its run.
+        /// Returns `true` if the agent has finished its run.
         end_of_agent, set_end_of_agent: bool => |stored| *stored => bool;
-        /// Returns the checkpoint of an agent: user data, never renamed.
+        /// Returns the checkpoint of an agent: user data, whose keys are never renamed.
         agent_state, set_agent_state: Map => |stored| stored.as_ref() => &Map;
         /// Returns the invocation before which the session was rewound.
         rewind_before_invocation_id, set_rewind_before_invocation_id: String
             => |stored| stored.as_deref() => &str;
         /// Returns the widgets for a user interface to show.
         render_ui_widgets, set_render_ui_widgets: Vec<UiWidget> => |stored| stored.as_deref() => &[UiWidget];
-        /// Returns the structured answer a model gave: user data, never renamed.
+        /// Returns the structured response that a model set: user data, whose keys are never renamed.
         set_model_response, set_set_model_response: Value => |stored| stored.as_ref() => &Value;
     }
 
@@ -259,7 +264,7 @@ impl EventActions {
         self.uncommon.get_or_insert_default()
     }
 
-    /// Returns whether there are no effects.
+    /// Returns `true` if there are no effects.
     pub fn is_empty(&self) -> bool {
         self.state_delta.as_deref().is_none_or(Delta::is_empty)
             && self.route.is_none()

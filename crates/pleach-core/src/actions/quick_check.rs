@@ -5,7 +5,7 @@ use crate::RouteKey;
 use crate::quick_check::{QUICK, QuickCheck};
 
 impl EventActions {
-    /// Returns whether the check decides about all of them, but for the state operations, and it passes.
+    /// Returns `true` if `check` could examine all actions, except their state operations, and they passed.
     pub(crate) fn passes(&self, check: &impl QuickCheck) -> bool {
         let Self { state_delta, route, uncommon } = self;
         let passes_key = |key: &RouteKey| match key {

@@ -7,7 +7,7 @@ use serde_json::{Error, Value};
 use crate::json::json_object;
 use crate::{AuthConfig, EventCompaction, Map, to_bool};
 
-/// Everything of [`EventActions`](super::EventActions) but the state delta and the route.
+/// All of [`EventActions`](super::EventActions) except the state delta and the route.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct UncommonActions {
     pub(crate) skip_summarization: Option<bool>,
@@ -26,23 +26,24 @@ pub(crate) struct UncommonActions {
 }
 
 json_object! {
-    /// Asks a person whether a tool may be called, and holds the answer. ADK: `ToolConfirmation`
+    /// A request for a person's permission to call a tool, or the answer to it. ADK: `ToolConfirmation`
     pub struct ToolConfirmation refuse as "ToolConfirmation" {
-        /// What the person should know.
+        /// The text that the person should read.
         hint: String = "hint",
-        /// True once the call is allowed.
+        /// Whether the call is allowed.
         confirmed: bool = "confirmed",
-        /// More data of the question or the answer: user data, never renamed.
+        /// Further data of the question or the answer: user data, whose keys are never renamed.
         payload: Option<Value> = "payload",
     }
 }
 
 impl ToolConfirmation {
-    /// Reads a client's answer: a confirmation, or `{"response": "<a confirmation as JSON text>"}`. Null fields count as absent, and
-    /// `confirmed` may be a word or a number, as [`to_bool`] reads it. ADK: `ToolConfirmation.from_response_dict`
+    /// Reads a client's answer: a confirmation, or `{"response": "<a confirmation as JSON text>"}`. Null fields are
+    /// treated as absent, and `confirmed` may be a word or a number, as [`to_bool`] reads it.
+    /// ADK: `ToolConfirmation.from_response_dict`
     ///
     /// # Errors
-    /// When the answer is neither.
+    /// Fails if the answer is neither.
     pub fn from_response(response: &Value) -> Result<Self, Error> {
         let read = |mut value: Value| {
             if let Value::Object(fields) = &mut value {
@@ -60,13 +61,13 @@ impl ToolConfirmation {
 }
 
 json_object! {
-    /// A widget that a user interface shows beside the text. ADK: `UiWidget`
+    /// A widget that a user interface shows next to the text. ADK: `UiWidget`
     pub struct UiWidget refuse as "UiWidget" {
-        /// Names the widget.
+        /// The id of the widget.
         id: String = "id",
         /// The provider that renders it, for example `mcp`.
         provider: String = "provider",
-        /// What the provider needs: user data, never renamed.
+        /// The data that the provider needs: user data, whose keys are never renamed.
         payload: Map = "payload",
     }
 }

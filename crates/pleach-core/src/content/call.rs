@@ -7,13 +7,13 @@ use crate::json::json_object;
 use crate::{Map, Owned};
 
 json_object! {
-    /// Describes a function to a model that may call it. ADK: `types.FunctionDeclaration`
+    /// The description of a function that a model may call. ADK: `types.FunctionDeclaration`
     pub struct FunctionDeclaration keep {
-        /// The function.
+        /// The name of the function.
         name: Option<String> = "name",
-        /// What it does.
+        /// A description of what the function does.
         description: Option<String> = "description",
-        /// The JSON schema of its arguments: an object.
+        /// The JSON schema of the arguments: an object.
         parameters_json_schema: Option<Value> = "parameters_json_schema" | "parametersJsonSchema",
     }
 }
@@ -51,21 +51,21 @@ impl FunctionDeclaration {
 json_object! {
     /// A model's request to call a function. ADK: `types.FunctionCall`
     pub struct FunctionCall keep {
-        /// Names this call; the response carries the same id.
+        /// The id of the call; the response has the same id.
         id: Option<String> = "id",
-        /// The arguments: user data, never renamed.
+        /// The arguments: user data, whose keys are never renamed.
         args: Option<Map> = "args",
-        /// The function.
+        /// The name of the function.
         name: Option<String> = "name",
-        /// Pieces of arguments while a call is streamed.
+        /// Pieces of the arguments while a call is streamed.
         partial_args: Option<Box<Owned>> = "partial_args" | "partialArgs",
-        /// More pieces follow.
+        /// Whether more pieces follow.
         will_continue: Option<bool> = "will_continue" | "willContinue",
     }
 }
 
 impl FunctionCall {
-    /// Makes a call with an id and arguments.
+    /// Creates a call with an id and arguments.
     pub fn new(id: impl Into<String>, name: impl Into<String>, args: Map) -> Self {
         Self { id: Some(id.into()), name: Some(name.into()), args: Some(args), ..Self::default() }
     }
@@ -74,23 +74,23 @@ impl FunctionCall {
 json_object! {
     /// The result of a function call. ADK: `types.FunctionResponse`
     pub struct FunctionResponse keep {
-        /// More responses to the same call follow.
+        /// Whether more responses to the same call follow.
         will_continue: Option<bool> = "will_continue" | "willContinue",
-        /// When the model should react, for example `WHEN_IDLE`.
+        /// The time at which the model should react, for example `WHEN_IDLE`.
         scheduling: Option<String> = "scheduling",
-        /// Media that belongs to the response.
+        /// Media that belong to the response.
         parts: Option<Vec<FunctionResponsePart>> = "parts",
         /// The id of the call.
         id: Option<String> = "id",
-        /// The function.
+        /// The name of the function.
         name: Option<String> = "name",
-        /// The result: user data, never renamed.
+        /// The result: user data, whose keys are never renamed.
         response: Option<Map> = "response",
     }
 }
 
 impl FunctionResponse {
-    /// Makes the response to the call `id` of the function `name`.
+    /// Creates the response to the call `id` of the function `name`.
     pub fn new(id: impl Into<String>, name: impl Into<String>, response: Map) -> Self {
         Self { id: Some(id.into()), name: Some(name.into()), response: Some(response), ..Self::default() }
     }
@@ -99,11 +99,11 @@ impl FunctionResponse {
 json_object! {
     /// One piece of media in a function response. ADK: `types.FunctionResponsePart`
     pub struct FunctionResponsePart keep {
-        /// Media sent along.
+        /// Media in the message itself.
         inline_data: Option<Blob> = "inline_data" | "inlineData",
-        /// Media kept elsewhere.
+        /// Media stored elsewhere.
         file_data: Option<FileData> = "file_data" | "fileData",
-        /// How the media is to be processed.
+        /// How the media are to be processed.
         media_processing: Option<Box<Owned>> = "media_processing" | "mediaProcessing",
     }
 }
@@ -113,9 +113,9 @@ json_object! {
     pub struct ExecutableCode keep {
         /// The program text.
         code: Option<String> = "code",
-        /// Its language, for example `PYTHON`.
+        /// The programming language, for example `PYTHON`.
         language: Option<String> = "language",
-        /// Names this piece of code.
+        /// The id of this piece of code.
         id: Option<String> = "id",
     }
 }
@@ -123,9 +123,9 @@ json_object! {
 json_object! {
     /// The result of running a model's code. ADK: `types.CodeExecutionResult`
     pub struct CodeExecutionResult keep {
-        /// For example `OUTCOME_OK`.
+        /// The outcome, for example `OUTCOME_OK`.
         outcome: Option<String> = "outcome",
-        /// What the program printed, or why it failed.
+        /// The output of the program, or the reason why it failed.
         output: Option<String> = "output",
         /// The id of the code.
         id: Option<String> = "id",
@@ -135,11 +135,11 @@ json_object! {
 json_object! {
     /// A call of a tool that runs on the model's side. ADK: `types.ToolCall`
     pub struct ToolCall keep {
-        /// Names this call.
+        /// The id of the call.
         id: Option<String> = "id",
-        /// Which tool.
+        /// The kind of tool.
         tool_type: Option<String> = "tool_type" | "toolType",
-        /// The arguments: user data, never renamed.
+        /// The arguments: user data, whose keys are never renamed.
         args: Option<Map> = "args",
     }
 }
@@ -149,9 +149,9 @@ json_object! {
     pub struct ToolResponse keep {
         /// The id of the call.
         id: Option<String> = "id",
-        /// Which tool.
+        /// The kind of tool.
         tool_type: Option<String> = "tool_type" | "toolType",
-        /// The result: user data, never renamed.
+        /// The result: user data, whose keys are never renamed.
         response: Option<Map> = "response",
     }
 }

@@ -4,7 +4,7 @@ use crate::Bytes;
 use crate::json::json_object;
 
 json_object! {
-    /// Media sent along in the message itself. ADK: `types.Blob`
+    /// Media in the message itself. ADK: `types.Blob`
     pub struct Blob keep {
         /// The bytes; base64 in JSON.
         data: Option<Bytes> = "data",
@@ -16,11 +16,11 @@ json_object! {
 }
 
 json_object! {
-    /// Media kept elsewhere. ADK: `types.FileData`
+    /// Media stored elsewhere. ADK: `types.FileData`
     pub struct FileData keep {
         /// A name to show to people.
         display_name: Option<String> = "display_name" | "displayName",
-        /// Where the file is.
+        /// The URI of the file.
         file_uri: Option<String> = "file_uri" | "fileUri",
         /// The IANA media type.
         mime_type: Option<String> = "mime_type" | "mimeType",
@@ -28,13 +28,13 @@ json_object! {
 }
 
 json_object! {
-    /// Selects a piece of a video. ADK: `types.VideoMetadata`
+    /// A selection from a video. ADK: `types.VideoMetadata`
     pub struct VideoMetadata keep {
-        /// Where the piece ends, for example `"12.5s"`.
+        /// The end of the selection, for example `"12.5s"`.
         end_offset: Option<String> = "end_offset" | "endOffset",
-        /// Frames per second to look at.
+        /// The number of frames per second to look at.
         fps: Option<f64> = "fps",
-        /// Where the piece starts.
+        /// The start of the selection.
         start_offset: Option<String> = "start_offset" | "startOffset",
     }
 }

@@ -1,4 +1,4 @@
-//! A message and the ways to make one.
+//! A message and the ways to create one.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -11,7 +11,7 @@ use crate::json::json_object;
 json_object! {
     /// A message: the parts and the role of the speaker. ADK: `types.Content`
     pub struct Content keep {
-        /// The parts, oldest first. Absent and empty are different in JSON and both survive.
+        /// The parts, oldest first. An absent list and an empty list differ in JSON, and both are kept.
         parts: Option<Vec<Part>> = "parts",
         /// The role of the speaker: `user` or `model`.
         role: Option<SmolStr> = "role",
@@ -19,22 +19,22 @@ json_object! {
 }
 
 impl Content {
-    /// Makes a message of several parts.
+    /// Creates a message with several parts.
     pub fn new(role: impl Into<SmolStr>, parts: impl IntoIterator<Item = Part>) -> Self {
         Self { parts: Some(parts.into_iter().collect()), role: Some(role.into()), extra: None }
     }
 
-    /// Makes a text message of the user.
+    /// Creates a text message of the user.
     pub fn user(text: impl Into<String>) -> Self {
         Self::new(SmolStr::new_static("user"), [Part::text(text)])
     }
 
-    /// Makes a text message of the model.
+    /// Creates a text message of the model.
     pub fn model(text: impl Into<String>) -> Self {
         Self::new(SmolStr::new_static("model"), [Part::text(text)])
     }
 
-    /// Returns the parts; none when they are absent.
+    /// Returns the parts; an empty slice if they are absent.
     pub fn parts(&self) -> &[Part] {
         self.parts.as_deref().unwrap_or_default()
     }
@@ -67,7 +67,7 @@ impl Content {
 
 /// Conversion into an event's message: from a text, a part, several parts or a whole [`Content`].
 ///
-/// Text and parts get the role `user`, a single part that calls a function the role `model`.
+/// Text and parts get the role `user`; a single part that calls a function gets the role `model`.
 // R107
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message(pub Content);
@@ -109,10 +109,10 @@ impl From<Vec<Part>> for Message {
     }
 }
 
-/// Reads any of the forms: a text, a part, an array of texts and parts, a whole content.
+/// Reads any of these forms: a text, a part, an array of texts and parts, or a whole content.
 impl<'de> Deserialize<'de> for Message {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // Convenience keys are written by hand, so the cost of a detour over a `Value` does not matter.
+        // Convenience keys are written by hand, so the cost of a detour through a `Value` does not matter.
         match Value::deserialize(deserializer)? {
             Value::String(text) => Ok(text.into()),
             Value::Array(items) => items

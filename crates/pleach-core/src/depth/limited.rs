@@ -8,14 +8,14 @@ use serde::{Serialize, Serializer};
 
 /// The deepest JSON that can be read back: the limit of serde_json's parser is 128.
 pub const DEEPEST: usize = 127;
-/// The deepest result of a tool, and the deepest answer to a question: the event, its content, the list of parts, the part, the
-/// function response and the object in it enclose the value.
+/// The deepest result of a tool, and the deepest answer to a question. Six levels enclose the value: the event, its
+/// content, the list of parts, the part, the function response and its object.
 pub const DEEPEST_RESULT: usize = DEEPEST - 6;
-/// Why a deeper value is refused.
+/// The reason for refusing a deeper value.
 pub(crate) const DEEP: &str = "its values are nested more than 127 levels deep";
 const NOT_FINITE: &str = "NaN and infinities have no JSON form";
 
-/// How many more levels a value may have: levels of JSON, and wrappers, which are no level in JSON.
+/// How many more levels a value may have: levels of JSON, and wrappers, which are not levels in JSON.
 #[derive(Clone, Copy)]
 pub(crate) struct DepthBudget {
     levels: usize,
@@ -26,9 +26,10 @@ pub(crate) struct DepthBudget {
 impl DepthBudget {
     /// The depth that can be read back.
     pub(crate) const ALL: Self = Self::levels(DEEPEST);
-    /// The depth up to which values are dropped normally: that takes less than 500 KB of stack in an unoptimised build.
+    /// The depth up to which values are dropped normally. Dropping them takes less than 500 KB of stack in an
+    /// unoptimised build.
     pub(crate) const DROPPED: Self = Self::levels(4 * DEEPEST);
-    /// Replaces deeper values and numbers without a JSON form by null, to find the location of a fault.
+    /// Replaces deeper values, and numbers without a JSON form, by null. Used to find the location of a fault.
     pub(crate) const CUT: Self = Self { cut: true, ..Self::levels(DEEPEST + 1) };
 
     const fn levels(levels: usize) -> Self {
@@ -90,7 +91,8 @@ impl<S: Serializer> Serializer for Limited<S> {
         serialize_bytes: &[u8], serialize_unit_struct: &'static str,
     }
 
-    // A JSON value of this program holds 64 bits: the digits of a longer integer become a text, which every reader of one takes.
+    // A JSON integer of this program has at most 64 bits. A longer integer is written as a text of its digits, which
+    // every reader of integers accepts.
     fn serialize_i128(self, value: i128) -> Result<S::Ok, S::Error> {
         match (i64::try_from(value), u64::try_from(value)) {
             (Ok(value), _) => self.inner.serialize_i64(value),

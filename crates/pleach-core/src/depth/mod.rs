@@ -1,4 +1,5 @@
-//! The limit on the nesting of JSON values: deeper ones cannot be read back, and dropping them may overflow the stack.
+//! The limit on the nesting of JSON values. Deeper values cannot be read back, and dropping them may overflow the
+//! stack.
 
 pub(crate) mod limited;
 
@@ -10,12 +11,12 @@ use serde_json::{Error, Value};
 
 use limited::{DEEP, DEEPEST, DepthBudget, Limited};
 
-/// Serialises a value to JSON of at most 127 levels, which is what serde_json reads.
+/// Serialises a value to JSON of at most 127 levels, which is the limit of serde_json's parser.
 ///
 /// A deeper value is passed to [`discard`].
 ///
 /// # Errors
-/// The value has no JSON form, such as one with NaN or an infinity in it, or nests deeper.
+/// Fails if the value has no JSON form, for example because of a NaN or an infinity, or if it nests deeper.
 pub fn to_json<T: Serialize>(value: T) -> Result<Value, Error> {
     let json = value.serialize(Limited { inner: serde_json::value::Serializer, budget: DepthBudget::ALL });
     if json.as_ref().is_err_and(|error| error.to_string().contains(DEEP)) {
@@ -24,27 +25,28 @@ pub fn to_json<T: Serialize>(value: T) -> Result<Value, Error> {
     json
 }
 
-/// Drops a value that was refused because it nests too deep, unless dropping it may overflow the stack: then it is leaked.
+/// Drops a value that was refused because it nests too deep. If dropping it may overflow the stack, the value is leaked
+/// instead.
 ///
-/// Only a program can make such a value, because a parser stops at 127 levels. A stack overflow would abort the process, so a
-/// leak is the smaller fault; only the value's own `Drop`, which is recursive, could free it. Values of up to 508 levels are
-/// dropped, so wrapping a value from outside in a few levels leaks nothing.
+/// Only a program can create such a value, because a parser stops at 127 levels. A stack overflow would abort the
+/// process, so the leak is the smaller fault: nothing but the value's own `Drop`, which is recursive, could free it.
+/// Values of up to 508 levels are dropped, so a value from outside that is wrapped in a few levels is never leaked.
 pub fn discard<T: Serialize>(value: T) {
     if !fits(&value, DepthBudget::DROPPED) {
         std::mem::forget(value);
     }
 }
 
-/// Returns whether a value nests within the budget; other faults are ignored.
+/// Returns `true` if a value nests within the budget; other faults are ignored.
 pub(crate) fn fits<T: Serialize + ?Sized>(value: &T, budget: DepthBudget) -> bool {
     let written = value.serialize(Limited { inner: &mut serde_json::Serializer::new(io::sink()), budget });
     !written.is_err_and(|error| error.to_string().contains(DEEP))
 }
 
-/// Like [`to_json`], but a [`Value`] is returned without a copy, and freed when it is too deep.
+/// Like [`to_json`], but a [`Value`] is returned without a copy, and is freed if it is too deep.
 ///
 /// # Errors
-/// As [`to_json`].
+/// The errors of [`to_json`].
 pub fn into_json<T: Serialize + 'static>(value: T) -> Result<Value, Error> {
     let mut value = Some(value);
     let any: &mut dyn Any = &mut value;
@@ -54,8 +56,8 @@ pub fn into_json<T: Serialize + 'static>(value: T) -> Result<Value, Error> {
     to_json(value)
 }
 
-/// Returns the value unless it nests more than 127 levels deep. Such a value is freed level by level, because a normal drop
-/// needs a stack as deep as the value.
+/// Returns the value unless it nests more than 127 levels deep. A deeper value is freed level by level, because a
+/// normal drop needs a stack as deep as the value.
 #[must_use]
 pub fn bounded(value: Value) -> Option<Value> {
     if is_bounded(&value) {
@@ -65,13 +67,13 @@ pub fn bounded(value: Value) -> Option<Value> {
     None
 }
 
-/// Returns whether a value nests at most 127 levels deep, which is what serde_json reads.
+/// Returns `true` if a value nests at most 127 levels deep, which is the limit of serde_json's parser.
 #[must_use]
 pub fn is_bounded(value: &Value) -> bool {
     nests_within(value, DEEPEST)
 }
 
-/// Returns whether a value nests at most `levels` deep. Recurses at most so deep.
+/// Returns `true` if a value nests at most `levels` deep. Recurses no deeper than that.
 #[must_use]
 pub fn nests_within(value: &Value, levels: usize) -> bool {
     match value {
@@ -103,9 +105,8 @@ mod tests {
             .fold(Value::Null, |inner, level| if level % 2 == 0 { json!([inner]) } else { json!({ "a": inner }) })
     }
 
-    /// issue 10 B3
     #[test]
-    fn b3_numbers_without_a_json_form_are_refused_at_any_depth() {
+    fn numbers_without_a_json_form_are_refused_at_any_depth() {
         use std::collections::BTreeMap;
 
         assert_eq!(to_json((Option::<f64>::None, 1.5, ())).unwrap(), json!([null, 1.5, null]));
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn c3_values_are_leaked_only_where_a_drop_may_overflow_the_stack() {
+    fn values_are_leaked_only_where_a_drop_may_overflow_the_stack() {
         use std::sync::Arc;
 
         #[derive(serde::Serialize)]
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn c3_values_deeper_than_a_reader_goes_are_freed_without_recursion() {
+    fn values_that_are_too_deep_to_be_read_are_freed_without_recursion() {
         assert!(bounded(nested(127)).is_some());
         assert!(bounded(nested(128)).is_none());
         assert!(bounded((0..1_000_000).fold(Value::Null, |inner, _| Value::Array(vec![inner]))).is_none());

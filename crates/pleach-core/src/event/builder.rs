@@ -7,31 +7,31 @@ use smol_str::SmolStr;
 use crate::{Branch, Content, Event, EventActions, IntoRoute, Map, Message, NodePath, StateOp};
 
 impl Event {
-    /// Makes an event with nothing in it; the engine completes id, time, author, invocation, path and branch.
+    /// Creates an empty event; the engine sets id, time, author, invocation, path and branch.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Makes an event with an author and nothing else.
+    /// Creates an event that has only an author.
     pub fn from_author(author: impl Into<SmolStr>) -> Self {
         Self { author: author.into(), ..Self::default() }
     }
 
-    /// Makes an event with a message: a text, a part, several parts (all with the role `user`) or a [`Content`].
+    /// Creates an event with a message: a text, a part, several parts (all with the role `user`) or a [`Content`].
     // R107
     pub fn message(message: impl Into<Message>) -> Self {
         Self::new().with_message(message)
     }
 
-    /// Makes an event with a JSON value as output. A NaN or an infinity becomes null; [`Event::try_of`] refuses it.
+    /// Creates an event with a JSON value as output. A NaN or an infinity becomes null; [`Event::try_of`] refuses them.
     pub fn of(value: impl Into<Value>) -> Self {
         Self::new().with_output(value)
     }
 
-    /// Makes an event with any serializable value as output.
+    /// Creates an event with any serializable value as output.
     ///
     /// # Errors
-    /// When the value has none, such as one with a NaN.
+    /// Fails if the value has no JSON form, for example because of a NaN.
     pub fn try_of(value: impl Serialize) -> serde_json::Result<Self> {
         Self::new().try_with_output(value)
     }
@@ -42,36 +42,36 @@ impl Event {
         self
     }
 
-    /// Sets the output. A NaN or an infinity becomes null; [`Event::try_with_output`] refuses it.
+    /// Sets the output. A NaN or an infinity becomes null; [`Event::try_with_output`] refuses them.
     pub fn with_output(mut self, value: impl Into<Value>) -> Self {
         self.set_output(Some(value.into()));
         self
     }
 
-    /// Sets the output to anything that has a JSON form.
+    /// Sets the output to any serializable value.
     ///
     /// # Errors
-    /// When the value has none, such as one with a NaN.
+    /// Fails if the value has no JSON form, for example because of a NaN.
     pub fn try_with_output(self, value: impl Serialize) -> serde_json::Result<Self> {
         Ok(self.with_output(crate::to_json(value)?))
     }
 
-    /// Sets the route: which edges of the graph are followed.
+    /// Sets the route, which decides the edges of the graph to follow.
     pub fn with_route(mut self, route: impl IntoRoute) -> Self {
         self.actions.set_route(Some(route.into_route()));
         self
     }
 
-    /// Adds one change of state. A NaN or an infinity becomes null; [`Event::try_with_state`] refuses it.
+    /// Adds one state change. A NaN or an infinity becomes null; [`Event::try_with_state`] refuses them.
     pub fn with_state(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.actions.set_state(key, value);
         self
     }
 
-    /// Adds one change of state, of anything that has a JSON form.
+    /// Adds one state change, with any serializable value.
     ///
     /// # Errors
-    /// When the value has none, such as one with a NaN.
+    /// Fails if the value has no JSON form, for example because of a NaN.
     pub fn try_with_state(self, key: impl Into<String>, value: impl Serialize) -> serde_json::Result<Self> {
         Ok(self.with_state(key, crate::to_json(value)?))
     }
@@ -82,14 +82,14 @@ impl Event {
         self
     }
 
-    /// Replaces all changes of state; the other actions stay.
+    /// Replaces all state changes; the other actions stay.
     // E246
     pub fn with_state_map(mut self, delta: Map) -> Self {
         self.actions.set_state_delta(delta);
         self
     }
 
-    /// Sets the message as it is.
+    /// Sets the message, unchanged.
     pub fn with_content(mut self, content: Content) -> Self {
         self.set_content(Some(content));
         self
@@ -100,13 +100,13 @@ impl Event {
         self.with_content(message.into().0)
     }
 
-    /// Marks a streamed fragment, which is shown but never stored.
+    /// Marks the event as a streamed fragment, which is shown but never stored.
     pub fn with_partial(mut self, partial: bool) -> Self {
         self.partial = Some(partial);
         self
     }
 
-    /// Reports an error.
+    /// Sets the error that the event reports.
     pub fn with_error(mut self, code: impl Into<String>, message: impl Into<String>) -> Self {
         self.set_error_code(Some(code.into()));
         self.set_error_message(Some(message.into()));

@@ -11,19 +11,19 @@ use crate::{Branch, Content, EventActions, EventId, InvocationId, Map, NodePath}
 
 /// One record of a session's history: a message, an output or actions, and the run that wrote it. ADK: `Event`
 ///
-/// A user's code makes events by chaining (`Event::from_author("a").with_route("hard")`); the engine completes them with
-/// id, time, invocation, path and branch, stores them and then shares them as `Arc<Event>`.
+/// User code creates events by chaining (`Event::from_author("a").with_route("hard")`). The engine sets id, time,
+/// invocation, path and branch, stores the events and then shares them as `Arc<Event>`.
 ///
-/// What node runs usually write is stored inline; everything uncommon is behind one pointer, so that making an event that
-/// carries an output allocates nothing.
+/// Fields that node runs usually set are stored inline. All others are behind one pointer, so an event that only
+/// carries an output needs no allocation.
 ///
-/// JSON: snake_case in google-adk's order, `null` fields left out; [`to_camel`](crate::to_camel) gives the HTTP form.
-/// Read in either casing, unknown keys at the top level and in `node_info` are kept.
+/// JSON: snake_case in google-adk's order, without `null` fields; [`to_camel`](crate::to_camel) returns the HTTP form.
+/// Either casing can be read. Unknown keys at the top level and in `node_info` are kept.
 // R101–R105, S41–S46
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Event {
     pub(super) id: EventId,
-    /// 0 while there is none; a time of zero is kept as -0.
+    /// The time, or 0 if there is none; a time of zero is stored as -0.
     pub(super) timestamp: f64,
     pub(super) invocation_id: InvocationId,
     pub(super) author: SmolStr,
@@ -49,9 +49,9 @@ pub(super) struct UncommonFields {
     pub(super) error_message: Option<String>,
     pub(super) custom_metadata: Option<Map>,
     pub(super) model: Option<Box<ModelInfo>>,
-    /// Unknown keys of the event.
+    /// The unknown keys of the event.
     pub(super) extra: Map,
-    /// Unknown keys of `node_info`.
+    /// The unknown keys of `node_info`.
     pub(super) node_extra: Map,
 }
 
@@ -67,7 +67,7 @@ macro_rules! uncommon {
         pub fn $set(&mut self, value: Option<$type>) {
             if value.is_some() || self.uncommon.is_some() {
                 self.uncommon_mut().$get = value.map(Into::into);
-                // An event that has lost its last uncommon field equals one that never had any.
+                // An event that lost its last uncommon field equals one that never had any.
                 self.uncommon.take_if(|uncommon| **uncommon == UncommonFields::default());
             }
         }
@@ -85,13 +85,13 @@ impl Event {
         self.id = id.into();
     }
 
-    /// Returns when the event was made, in seconds since the epoch; 0 until the engine completes it.
+    /// Returns the creation time of the event, in seconds since the epoch; 0 until the engine sets it.
     pub fn timestamp(&self) -> f64 {
         // -0 becomes 0.
         self.timestamp + 0.0
     }
 
-    /// Returns whether the event has a time. An event without one gets the time of its append.
+    /// Returns `true` if the event has a time. An event without one gets the time of its append.
     pub fn has_timestamp(&self) -> bool {
         self.timestamp.to_bits() != 0
     }
@@ -106,12 +106,12 @@ impl Event {
         self.timestamp = if timestamp == 0.0 { -0.0 } else { timestamp };
     }
 
-    /// Returns the user turn the event belongs to.
+    /// Returns the id of the invocation that the event belongs to.
     pub fn invocation_id(&self) -> &InvocationId {
         &self.invocation_id
     }
 
-    /// Sets the user turn.
+    /// Sets the id of the invocation.
     pub fn set_invocation_id(&mut self, id: impl Into<InvocationId>) {
         self.invocation_id = id.into();
     }
@@ -126,7 +126,7 @@ impl Event {
         self.author = author.into();
     }
 
-    /// Returns the path of the run that wrote the event; empty outside of workflows.
+    /// Returns the path of the run that wrote the event; empty outside workflows.
     pub fn path(&self) -> &NodePath {
         &self.path
     }
@@ -146,23 +146,23 @@ impl Event {
         self.branch = branch;
     }
 
-    /// Returns the node's result: for other nodes, not for people.
+    /// Returns the node's output, which is meant for other nodes, not for people.
     pub fn output(&self) -> Option<&Value> {
         self.output.as_ref()
     }
 
-    /// Sets the node's result. `null` is no result.
+    /// Sets the node's output. `null` is treated as no output.
     // R101
     pub fn set_output(&mut self, output: Option<Value>) {
         self.output = output.filter(|value| !value.is_null());
     }
 
-    /// Takes the node's result out.
+    /// Takes the node's output out.
     pub fn take_output(&mut self) -> Option<Value> {
         self.output.take()
     }
 
-    /// Returns the message: for people and models.
+    /// Returns the message, which is meant for people and models.
     pub fn content(&self) -> Option<&Content> {
         self.content.as_deref()
     }
@@ -197,12 +197,12 @@ impl Event {
         self.actions = actions;
     }
 
-    /// Takes the actions out.
+    /// Returns the actions by value.
     pub fn into_actions(self) -> EventActions {
         self.actions
     }
 
-    /// Returns the ids of calls whose results come later; `None` and empty are different in JSON.
+    /// Returns the ids of calls whose results come later. `None` and an empty set differ in JSON.
     pub fn long_running_tool_ids(&self) -> Option<&BTreeSet<String>> {
         self.long_running_tool_ids.as_deref()
     }
@@ -212,17 +212,17 @@ impl Event {
         self.long_running_tool_ids = ids.map(Box::new);
     }
 
-    /// Returns the runs whose output this event carries.
+    /// Returns the runs whose output the event carries.
     pub fn output_for(&self) -> &OutputFor {
         &self.output_for
     }
 
-    /// Sets the runs whose output this event carries.
+    /// Sets the runs whose output the event carries.
     pub fn set_output_for(&mut self, output_for: OutputFor) {
         self.output_for = output_for;
     }
 
-    /// Returns `Some(true)` when the message is the node's output.
+    /// Returns `Some(true)` if the message is the node's output.
     pub fn message_as_output(&self) -> Option<bool> {
         self.message_as_output
     }
@@ -245,15 +245,15 @@ impl Event {
     uncommon! {
         /// Returns the tag that hides the event from other runs.
         isolation_scope, set_isolation_scope: Arc<str> => |stored| stored.as_deref() => &str;
-        /// Returns whether a live turn is over.
+        /// Returns `true` if a live turn is over.
         turn_complete, set_turn_complete: bool => |stored| *stored => bool;
-        /// Returns the class name of the error the event reports.
+        /// Returns the class name of the error that the event reports.
         error_code, set_error_code: String => |stored| stored.as_deref() => &str;
-        /// Returns the text of the error the event reports.
+        /// Returns the text of the error that the event reports.
         error_message, set_error_message: String => |stored| stored.as_deref() => &str;
-        /// Returns the application's own metadata: user data, never renamed.
+        /// Returns the application's own metadata: user data, whose keys are never renamed.
         custom_metadata, set_custom_metadata: Map => |stored| stored.as_ref() => &Map;
-        /// Returns the metadata of a model's answer.
+        /// Returns the metadata of a model's response.
         model, set_model: ModelInfo => |stored| stored.as_deref() => &ModelInfo;
     }
 
@@ -262,7 +262,7 @@ impl Event {
         self.uncommon_mut().model.get_or_insert_default()
     }
 
-    /// Returns top-level keys this version does not know; they are written back untouched.
+    /// Returns the top-level keys that this version does not know; they are written back unchanged.
     pub fn extra(&self) -> Option<&Map> {
         self.uncommon.as_ref().map(|uncommon| &uncommon.extra).filter(|extra| !extra.is_empty())
     }

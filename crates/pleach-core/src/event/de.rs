@@ -52,7 +52,7 @@ json_fields!(Field {
     node_path = "node_path",
 });
 
-/// An event while it is being read, with the convenience keys that are applied at the end.
+/// An event while it is being read, and the convenience keys that are applied at the end.
 #[derive(Default)]
 struct Draft {
     event: Event,
@@ -141,7 +141,7 @@ impl Draft {
         node_info.put_into(&mut event);
         if let Some(Message(content)) = message {
             if event.content.is_some() {
-                return Err(E::custom("'message' and 'content' are mutually exclusive: give only one of them"));
+                return Err(E::custom("'message' and 'content' are mutually exclusive: pass only one of them"));
             }
             event.set_content(Some(content));
         }

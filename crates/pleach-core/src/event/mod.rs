@@ -1,4 +1,4 @@
-//! The event: one immutable record of a session's history.
+//! The event: an immutable record in a session's history.
 // R101–R109
 
 mod builder;

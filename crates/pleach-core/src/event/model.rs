@@ -1,30 +1,30 @@
-//! [`ModelInfo`]: the metadata of a model's answer.
+//! [`ModelInfo`]: the metadata of a model's response.
 
 use crate::{Map, Owned};
 
-/// The part of an event that only answers of models have. ADK: `LlmResponse`
+/// The part of an event that only a model's responses have. ADK: `LlmResponse`
 // R101
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelInfo {
-    /// The version of the model that answered.
+    /// The version of the model that responded.
     pub model_version: Option<String>,
-    /// The sources that ground the answer, for example search results.
+    /// The sources that ground the response, for example search results.
     pub grounding_metadata: Option<Owned>,
-    /// Why a live turn ended.
+    /// The reason why a live turn ended.
     pub turn_complete_reason: Option<String>,
     /// The status of a background interaction.
     pub interaction_status: Option<String>,
-    /// Why the model stopped, for example `STOP`; unknown words are kept.
+    /// The reason why the model stopped, for example `STOP`; unknown words are kept.
     pub finish_reason: Option<String>,
     /// Whether the user interrupted the model.
     pub interrupted: Option<bool>,
-    /// Tokens used.
+    /// The number of tokens used.
     pub usage_metadata: Option<Owned>,
-    /// How to resume a live session.
+    /// The handle with which a live session can be resumed.
     pub live_session_resumption_update: Option<Owned>,
-    /// Names a live session.
+    /// The id of a live session.
     pub live_session_id: Option<String>,
-    /// The server is about to close a live session.
+    /// The server's announcement that it will close the live session.
     pub go_away: Option<Owned>,
     /// Whether speech is detected.
     pub voice_activity: Option<Owned>,
@@ -32,16 +32,16 @@ pub struct ModelInfo {
     pub input_transcription: Option<Owned>,
     /// The text of what the model said.
     pub output_transcription: Option<Owned>,
-    /// Mean log probability of the answer's tokens.
+    /// The mean log probability of the response's tokens.
     pub avg_logprobs: Option<f64>,
-    /// Log probabilities of the tokens.
+    /// The log probabilities of the tokens.
     pub logprobs_result: Option<Owned>,
-    /// About the context cache; its keys are snake_case over HTTP too.
+    /// Metadata of the context cache; its keys are in snake_case even over HTTP.
     pub cache_metadata: Option<Map>,
-    /// Sources cited.
+    /// The cited sources.
     pub citation_metadata: Option<Owned>,
-    /// Names an interaction kept by the model's provider.
+    /// The id of an interaction that the model's provider keeps.
     pub interaction_id: Option<String>,
-    /// Names an environment kept by the model's provider.
+    /// The id of an environment that the model's provider keeps.
     pub environment_id: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! [`NodeInfo`]: which node run an event belongs to.
+//! [`NodeInfo`]: the node run that an event belongs to.
 
 use serde_json::Value;
 
@@ -13,19 +13,19 @@ pub struct NodeInfo<'a> {
 }
 
 impl Event {
-    /// Returns the workflow metadata as one view.
+    /// Returns a view of the workflow metadata.
     pub fn node_info(&self) -> NodeInfo<'_> {
         NodeInfo { event: self }
     }
 }
 
 impl<'a> NodeInfo<'a> {
-    /// Returns the path of the run; empty outside of workflows.
+    /// Returns the path of the run; empty outside workflows.
     pub fn path(&self) -> &'a NodePath {
         self.event.path()
     }
 
-    /// Returns the paths whose output this event carries; `None` when the field is absent.
+    /// Returns the paths of the runs whose output the event carries; `None` if the field is absent.
     pub fn output_for(&self) -> Option<&'a [NodePath]> {
         match self.event.output_for() {
             OutputFor::None => None,
@@ -34,7 +34,7 @@ impl<'a> NodeInfo<'a> {
         }
     }
 
-    /// Returns whether the event's content is the node's output.
+    /// Returns `Some(true)` if the event's content is the node's output.
     pub fn message_as_output(&self) -> Option<bool> {
         self.event.message_as_output()
     }
@@ -44,7 +44,7 @@ impl<'a> NodeInfo<'a> {
         self.path().name()
     }
 
-    /// Returns the run id, empty if there is none.
+    /// Returns the run id; empty if there is none.
     pub fn run_id(&self) -> &'a str {
         self.path().run_id()
     }
@@ -56,7 +56,7 @@ impl<'a> NodeInfo<'a> {
 }
 
 json_object! {
-    /// The metadata as it is read; older writers stored run ids beside a path without them.
+    /// The metadata as read. Older writers stored run ids next to a path without them.
     pub(super) struct NodeInfoDocument keep {
         /// See [`NodeInfo::path`].
         path: NodePath = "path",
@@ -64,9 +64,9 @@ json_object! {
         output_for: Option<Vec<NodePath>> = "output_for" | "outputFor",
         /// See [`NodeInfo::message_as_output`].
         message_as_output: Option<bool> = "message_as_output" | "messageAsOutput",
-        /// The run id of older writers.
+        /// The run id that older writers stored.
         run_id: Option<Value> = "run_id" | "runId",
-        /// The run id of still older writers.
+        /// The run id that still older writers stored.
         execution_id: Option<Value> = "execution_id" | "executionId",
     }
 }

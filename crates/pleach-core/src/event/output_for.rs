@@ -1,4 +1,4 @@
-//! [`OutputFor`]: the runs that an event's output belongs to.
+//! [`OutputFor`]: the runs to which an event's output belongs.
 
 use crate::NodePath;
 
@@ -6,11 +6,11 @@ use crate::NodePath;
 // R105
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum OutputFor {
-    /// None; the field is absent.
+    /// No run; the field is absent.
     #[default]
     None,
-    /// The run that wrote the event, which is the usual case and takes no memory.
+    /// Only the run that wrote the event. This is the usual case, and takes no memory.
     Own,
-    /// These runs: the output of a terminal node is also that of the workflows around it.
+    /// These runs. The output of a terminal node is also the output of the enclosing workflows.
     Paths(Box<[NodePath]>),
 }

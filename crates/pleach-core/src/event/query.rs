@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 use crate::request_input::{REQUEST_CREDENTIAL, REQUEST_INPUT};
 use crate::{Event, FunctionCall, FunctionResponse, NodePath, OutputFor};
 
-/// How the keys of the engine's notes begin, which are in `custom_metadata`.
+/// Prefix of the keys that the engine writes to `custom_metadata`.
 const NOTE: &str = "_adk_";
 
 impl Event {
-    /// Returns whether this is a streamed fragment.
+    /// Returns `true` if this is a streamed fragment.
     pub fn is_partial(&self) -> bool {
         self.partial == Some(true)
     }
 
-    /// Joins the text of the message, without thoughts; empty when there is none.
+    /// Joins the text of the message, without thoughts; empty if there is none.
     pub fn text(&self) -> String {
         self.content().map(|content| content.text()).unwrap_or_default()
     }
@@ -29,10 +29,10 @@ impl Event {
         self.content().into_iter().flat_map(|content| content.function_responses())
     }
 
-    /// Returns whether the event is the user's own: a message, an answer, a state change or a rewind.
+    /// Returns `true` if the event is the user's own: a message, an answer, a state change or a rewind.
     ///
-    /// A workflow or a node may be named `user`, so the author alone does not decide: what a node wrote has a path, and
-    /// what the engine writes about it is a checkpoint, an end mark, a note or the seal of an abort.
+    /// A workflow or a node may be named `user`, so the author alone does not decide. An event of a node has a path,
+    /// and an event of the engine is a checkpoint, an end mark, a note or an abort event.
     pub fn is_from_user(&self) -> bool {
         self.author() == "user"
             && self.path().is_root()
@@ -42,15 +42,15 @@ impl Event {
             && !self.is_note()
     }
 
-    /// Returns whether the engine only notes something with this event: it has metadata and nothing else. The metadata of what
-    /// the user sends is the user's, whatever its keys.
+    /// Returns `true` if the event is only a note of the engine: it has metadata and nothing else. If the user's own
+    /// event has metadata, it belongs to the user, whatever its keys are.
     fn is_note(&self) -> bool {
         self.content().is_none()
             && self.actions.is_empty()
             && self.custom_metadata().is_some_and(|metadata| metadata.keys().any(|key| key.starts_with(NOTE)))
     }
 
-    /// Returns whether this event's output is that of the run at `path`.
+    /// Returns `true` if the event's output is the output of the run at `path`.
     pub fn is_output_for(&self, path: &NodePath) -> bool {
         match &self.output_for {
             OutputFor::None => false,
@@ -59,9 +59,9 @@ impl Event {
         }
     }
 
-    /// Returns the ids of the questions this event asks the outside world: long-running calls and, for events written
-    /// without a list of them, calls asking for input or a credential. An agent's event has the list: a model that calls a
-    /// reserved function asks nothing.
+    /// Returns the ids of the questions that the event asks the outside world: the ids of its long-running calls. In an
+    /// event without a list of them, the calls that ask for input or a credential are used. Events of agents always
+    /// have the list, so a model that calls a reserved function asks nothing.
     // R141
     pub fn interrupt_ids(&self) -> BTreeSet<&str> {
         if let Some(ids) = self.long_running_tool_ids() {
@@ -77,7 +77,7 @@ impl Event {
             .filter_map(|call| call.id.as_deref())
     }
 
-    /// Returns whether the event asks the outside world a question.
+    /// Returns `true` if the event asks the outside world a question.
     // R141
     pub fn is_interrupt(&self) -> bool {
         match self.long_running_tool_ids() {
@@ -86,7 +86,7 @@ impl Event {
         }
     }
 
-    /// Returns whether this is a final response: the agent that wrote it has nothing to add.
+    /// Returns `true` if this is a final response, so that the agent that wrote it has nothing to add.
     // R108
     pub fn is_final_response(&self) -> bool {
         let waits = self.long_running_tool_ids().is_some_and(|ids| !ids.is_empty());
@@ -96,7 +96,7 @@ impl Event {
         if self.is_partial() || self.function_calls().next().is_some() {
             return false;
         }
-        // A reported error ends the turn whatever else the message holds.
+        // A reported error ends the turn, whatever else the message contains.
         self.error_code().is_some_and(|code| !code.is_empty())
             || (self.function_responses().next().is_none() && !self.ends_with_code_result())
     }
@@ -107,7 +107,8 @@ impl Event {
             .is_some_and(|part| part.code_execution_result.is_some())
     }
 
-    /// Returns whether the event is the checkpoint of an agent, or its end mark. An empty state is none.
+    /// Returns `true` if the event is an agent's checkpoint or end mark. An event with an empty `agent_state` is not a
+    /// checkpoint.
     // R125, R109
     pub fn is_checkpoint(&self) -> bool {
         self.actions.agent_state().is_some_and(|state| !state.is_empty()) || self.actions.end_of_agent() == Some(true)

@@ -5,9 +5,9 @@ use super::{ModelInfo, OutputFor};
 use crate::quick_check::{QUICK, QuickCheck};
 
 impl Event {
-    /// Returns whether the check decides about the whole event, but for its state operations, and it passes.
+    /// Returns `true` if `check` could examine the whole event, except its state operations, and the event passed.
     pub(crate) fn passes(&self, check: &impl QuickCheck) -> bool {
-        // Every field is named, so that a new one cannot be forgotten.
+        // Every field is named, so that a new field cannot be forgotten.
         let Self {
             id,
             timestamp: _,

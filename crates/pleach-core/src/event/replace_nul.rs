@@ -10,15 +10,17 @@ use crate::nul::{replace_nul, replace_nul_in, replace_nul_in_map, replace_nul_in
 use crate::quick_check::{Clean, Depth};
 
 impl Event {
-    /// Replaces U+0000, which no store takes, by U+FFFD in every text, key and value of the event. Returns whether there was any.
+    /// Replaces U+0000, which no store accepts, by U+FFFD in every text, key and value of the event. Returns `true` if
+    /// there was any.
     ///
-    /// For events whose texts come from models, tools and other programs. What the runtime itself names stays: the author, the
-    /// path, the ids and the route. An event that nests too deep stays as it is; see [`bound_event`](crate::bound_event).
+    /// For events whose texts come from models, tools and other programs. The names that the runtime sets are not
+    /// changed: the author, the path, the ids and the route. An event that nests too deep is not changed; see
+    /// [`bound_event`](crate::bound_event).
     pub fn replace_nul(&mut self) -> bool {
         if self.passes(&Clean) && self.actions.state_ops().is_empty() || self.is_clean() || self.is_too_deep() {
             return false;
         }
-        // Every field is named, so that a new one cannot be forgotten.
+        // Every field is named, so that a new field cannot be forgotten.
         let Self {
             id: _,
             timestamp: _,
@@ -42,7 +44,7 @@ impl Event {
         found | uncommon.as_deref_mut().is_some_and(UncommonFields::replace_nul)
     }
 
-    /// Whether no text has U+0000: a check without a copy, also of media.
+    /// Returns `true` if no text contains U+0000. The check makes no copy, even of media.
     fn is_clean(&self) -> bool {
         self.actions.state_ops().is_empty() && check_event(self).is_ok()
     }
@@ -53,9 +55,10 @@ impl Event {
 }
 
 impl Content {
-    /// Replaces U+0000, which no store takes, by U+FFFD in every text, key and value. Returns whether there was any.
+    /// Replaces U+0000, which no store accepts, by U+FFFD in every text, key and value. Returns `true` if there was
+    /// any.
     ///
-    /// The values must not nest too deep, see [`bound_message`](crate::bound_message).
+    /// The values must not nest too deep; see [`bound_message`](crate::bound_message).
     pub fn replace_nul(&mut self) -> bool {
         !self.passes(&Clean) && !is_storable(self) && replace_nul_in(self)
     }

@@ -8,14 +8,14 @@ use super::data::UncommonFields;
 use crate::json::{FieldName, Present};
 use crate::{Event, Map};
 
-/// The target of fields. An object that also has unknown keys must be written as a map, because the names of a struct's
-/// fields are `'static`.
+/// The target that fields are written to. An object that also has unknown keys must be written as a map, because the
+/// names of a struct's fields are `'static`.
 trait Target {
     type Error;
 
     fn put<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), Self::Error>;
 
-    /// Leaves `None` out.
+    /// Writes a value, and leaves `None` out.
     fn put_some<T: Serialize>(&mut self, name: &'static str, value: &Option<T>) -> Result<(), Self::Error> {
         if value.is_present() { self.put(name, value) } else { Ok(()) }
     }
@@ -41,7 +41,7 @@ impl<M: SerializeMap> Target for AsMap<M> {
     }
 }
 
-/// A value that is written as the fields of one object.
+/// A value that is written as the fields of an object.
 trait Members {
     const NAME: &'static str;
     const COUNT: usize;
@@ -100,7 +100,7 @@ impl Members for Event {
     }
 }
 
-/// Writes the fields that google-adk inherits from `LlmResponse` and therefore puts first.
+/// Writes first the fields that google-adk inherits from `LlmResponse`, because google-adk does so.
 fn write_head<W: Target>(event: &Event, uncommon: &UncommonFields, out: &mut W) -> Result<(), W::Error> {
     let model = uncommon.model.as_deref();
     macro_rules! put_model {

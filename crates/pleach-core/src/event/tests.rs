@@ -1,4 +1,4 @@
-//! What an event is, and how it is read and written.
+//! The properties of events, and how they are read and written.
 // R101–R109, E240–E249
 
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ fn event_is_small() {
 }
 
 #[test]
-fn output_event_has_nothing_behind_pointers() {
+fn an_event_with_only_an_output_allocates_nothing_else() {
     let event = Event::of(1);
     assert!(event.uncommon.is_none() && event.content.is_none() && event.long_running_tool_ids.is_none());
     assert_eq!(event.output_for, OutputFor::None);
@@ -83,12 +83,12 @@ fn nul_is_replaced_at_every_place_of_an_event() {
     let again = event.clone();
     assert!(!event.replace_nul());
     assert_eq!(event, again);
-    // Names that the runtime gives stay.
+    // Names that the runtime sets stay.
     let mut named = Event::from_author("a\0");
     assert!(!named.replace_nul());
 }
 
-/// What every event has in JSON, even an empty one.
+/// The fields that every event has in JSON, even an empty one.
 // S42
 #[test]
 fn empty_event_writes_the_obligatory_fields() {
@@ -138,7 +138,7 @@ fn casings_may_be_mixed() {
     assert_eq!(event.function_calls().next().unwrap().will_continue, Some(true));
 }
 
-// S45: when both spellings of a key are present, the camelCase one wins, in either order and at every level.
+// S45: if both spellings of a key are present, the camelCase one wins, in either order and at every level.
 #[test]
 fn camel_case_wins() {
     for text in [
@@ -151,7 +151,7 @@ fn camel_case_wins() {
     }
 }
 
-// E241, S45: unknown keys are no error, and we keep them.
+// E241, S45: unknown keys are not an error, and they are kept.
 #[test]
 fn unknown_keys_survive() {
     let document = json!({
@@ -281,7 +281,7 @@ fn final_response() {
     }
 }
 
-// R105: older writers kept the run id beside the path.
+// R105: older writers stored the run id next to the path.
 #[test]
 fn legacy_run_ids_join_the_path() {
     let check = |info: Value, path: &str, written_back: Value| {
@@ -297,7 +297,7 @@ fn legacy_run_ids_join_the_path() {
     check(json!({"path": "", "runId": "2"}), "", json!({"path": "", "run_id": "2"}));
 }
 
-// S45, edge cases 78, 84, 85: what is refused, and that the text names the field.
+// S45, edge cases 78, 84, 85: wrong types are refused with a text that names the field.
 #[test]
 fn wrong_types_name_the_field() {
     for (json, expected) in [
@@ -317,7 +317,7 @@ fn wrong_types_name_the_field() {
     assert_eq!(read(json!({"timestamp": 3})).timestamp(), 3.0);
 }
 
-// S42: nulls inside user data stay, absent fields of ours go.
+// S42: nulls inside user data stay, absent fields of the framework are left out.
 #[test]
 fn nulls_in_user_data_are_kept() {
     let event = read(json!({
@@ -417,14 +417,14 @@ fn text_leaves_thoughts_out() {
     assert_eq!(Event::message(vec![Part::text("a"), thought, Part::text("b")]).text(), "ab");
 }
 
-// Issue 10 C1: a root node may be named `user`, and its notes are on an event that has nothing else, not even a path.
+// A root node may be named `user`, and the engine's notes are on an event that has nothing else, not even a path.
 #[test]
 fn the_engines_notes_are_not_the_users() {
     let with =
         |key: &str| Event::from_author("user").with_custom_metadata(Map::from_iter([(key.to_owned(), json!([]))]));
     assert!(!with("_adk_caught_failures").is_from_user());
     assert!(with("origin").is_from_user());
-    // Metadata of that prefix on what the user sends is the user's.
+    // On an event of the user, metadata with that prefix belongs to the user.
     assert!(with("_adk_trace").with_message("hello").is_from_user());
     assert!(with("_adk_trace").with_state("k", 1).is_from_user());
 }

@@ -13,33 +13,34 @@ use crate::delta::apply;
 use crate::json::json_object;
 use crate::{AppName, Event, Map, SessionId, SessionKey, UserId, micros};
 
-/// State keys whose stored values cannot be read, with their scope prefixes, and why. A reason never shows a value.
+/// The state keys whose stored values cannot be read, with their scope prefixes, and the reasons. A reason never shows
+/// a value.
 pub type UnreadableKeys = BTreeMap<String, String>;
 
-/// A conversation: its identity, its state and its events, as they were when it was loaded.
+/// A conversation as it was when it was loaded: its identity, its state and its events.
 ///
 /// This is a copy: changing it does not change the stored session. The state is the merged view with `app:` and `user:` keys.
 ///
-/// JSON: `{id, app_name, user_id, state, events, last_update_time}`, camelCase over HTTP. The revision is not part
+/// JSON: `{id, app_name, user_id, state, events, last_update_time}`, in camelCase over HTTP. The revision is not part
 /// of it; a session read from JSON has the revision that follows from its `last_update_time`.
 ///
 /// ADK: `Session`
 // S1, S5, S20, S2
 #[derive(Clone, Debug, PartialEq)]
 pub struct Session {
-    /// What an append needs.
+    /// The part of the session that an append needs.
     pub head: SessionHead,
     /// The merged state.
     pub state: Map,
     /// The events, oldest first.
     pub events: Vec<Arc<Event>>,
-    /// The keys that are missing in the state because another program has stored values that cannot be read. Stores keep these values
-    /// until the keys are set. Not part of the JSON.
+    /// The keys that are missing in the state because another program stored values that cannot be read. Stores keep
+    /// these values until the keys are set. Not part of the JSON.
     pub unreadable: UnreadableKeys,
 }
 
 impl Session {
-    /// Makes a session without events.
+    /// Creates a session without events.
     pub fn new(head: SessionHead, state: Map) -> Self {
         Self { head, state, events: Vec::new(), unreadable: UnreadableKeys::new() }
     }
@@ -50,13 +51,13 @@ impl Session {
         self
     }
 
-    /// Makes a session by hand; `last_update_time` is in seconds since the epoch.
+    /// Creates a session from its parts; `last_update_time` is in seconds since the epoch.
     pub fn from_parts(key: SessionKey, state: Map, events: Vec<Arc<Event>>, last_update_time: f64) -> Self {
         let revision = Revision::new(micros(last_update_time), 0);
         Self { events, ..Self::new(SessionHead::new(key, revision, last_update_time), state) }
     }
 
-    /// Returns the whole identity.
+    /// Returns the identity of the session.
     pub fn key(&self) -> &SessionKey {
         self.head.key()
     }
@@ -71,7 +72,7 @@ impl Session {
         &self.key().user_id
     }
 
-    /// Returns the session's own id, unique within app and user.
+    /// Returns the session's own id, which is unique within app and user.
     pub fn id(&self) -> &SessionId {
         &self.key().session_id
     }
@@ -81,12 +82,12 @@ impl Session {
         self.head.last_update_time()
     }
 
-    /// Returns what the caller has seen of the stored session.
+    /// Returns the revision of the stored session that the caller has seen.
     pub fn revision(&self) -> Revision {
         self.head.revision()
     }
 
-    /// Applies a stored event: its delta goes into the state, and it becomes the newest event.
+    /// Applies a stored event: its delta is applied to the state, and it becomes the newest event.
     // S34
     pub fn apply(&mut self, event: &Arc<Event>) {
         let delta = event.actions().state_delta();
@@ -110,7 +111,7 @@ impl Serialize for Session {
 }
 
 json_object! {
-    /// A session as it is read.
+    /// A session as read.
     struct SessionDocument refuse as "Session" {
         /// See [`Session::id`].
         id: Option<SessionId> = "id",

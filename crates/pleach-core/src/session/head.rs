@@ -1,4 +1,4 @@
-//! [`SessionHead`] and [`Revision`]: what an append needs of a session.
+//! [`SessionHead`] and [`Revision`]: the part of a session that an append needs.
 
 use std::any::Any;
 use std::fmt;
@@ -6,20 +6,20 @@ use std::sync::Arc;
 
 use crate::SessionKey;
 
-/// The version of the stored session that a caller has seen; an append is refused when the store has a newer one.
+/// The version of the stored session that a caller has seen. An append is refused if the store has a newer one.
 ///
-/// Its meaning is the backend's: for SQL the time of the last update and the number of events with exactly that time,
-/// for memory a counter.
+/// The meaning depends on the backend. In SQL it is the time of the last update and the number of events with exactly
+/// that time. In memory it is a counter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Revision {
     /// Microseconds since the epoch, or a count.
     pub micros: i64,
-    /// How many updates share those microseconds, beyond the first.
+    /// The number of further updates with the same microseconds.
     pub ties: u32,
 }
 
 impl Revision {
-    /// Makes a revision from its parts.
+    /// Creates a revision from its parts.
     pub const fn new(micros: i64, ties: u32) -> Self {
         Self { micros, ties }
     }
@@ -35,7 +35,7 @@ impl fmt::Display for Revision {
     }
 }
 
-/// The part of a session that an append needs and updates: cheap to clone, without state and events.
+/// The part of a session that an append needs and updates. It is cheap to clone, because it has no state and no events.
 #[derive(Clone)]
 pub struct SessionHead {
     key: Arc<SessionKey>,
@@ -45,12 +45,12 @@ pub struct SessionHead {
 }
 
 impl SessionHead {
-    /// Makes a head from its parts; `last_update_time` is in seconds since the epoch.
+    /// Creates a head from its parts; `last_update_time` is in seconds since the epoch.
     pub fn new(key: impl Into<Arc<SessionKey>>, revision: Revision, last_update_time: f64) -> Self {
         Self { key: key.into(), revision, last_update_time, handle: None }
     }
 
-    /// Adds a backend's handle, a short cut to the stored session. It is neither printed nor serialised.
+    /// Adds a backend's handle, a shortcut to the stored session. It is neither printed nor serialised.
     pub fn with_handle(mut self, handle: Arc<dyn Any + Send + Sync>) -> Self {
         self.handle = Some(handle);
         self
@@ -104,7 +104,7 @@ impl fmt::Debug for SessionHead {
 }
 
 impl PartialEq for SessionHead {
-    /// Ignores the backend's handle.
+    /// Compares everything except the backend's handle.
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key && self.revision == other.revision && self.last_update_time == other.last_update_time
     }

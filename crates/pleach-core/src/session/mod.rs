@@ -1,4 +1,4 @@
-//! A session as the caller holds it.
+//! A session, as its caller holds it.
 
 mod data;
 mod head;

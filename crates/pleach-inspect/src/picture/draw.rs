@@ -1,4 +1,4 @@
-//! Draws an outline: sizes from the inside out, then places from the outside in.
+//! Draws an outline: computes sizes from the inside out, then positions from the outside in.
 
 use pleach_context::{EdgeOutline, GraphOutline, NodeKind, Outline};
 use pleach_core::NodePath;
@@ -7,16 +7,16 @@ use pleach_workflow::{NodeSummary, RunSummary};
 use super::model::{BoxKind, Picture, PictureBox, PictureEdge};
 use super::place::place;
 
-/// Around the whole picture, and inside the border of a group.
+/// The margin around the whole picture, and inside the border of a group.
 const MARGIN: f64 = 14.0;
-/// The line of a group's name.
+/// The height of the line with a group's name.
 const TITLE: f64 = 34.0;
 const HEIGHT: f64 = 42.0;
 const START: f64 = 22.0;
-/// The width of a letter, of names and of the smaller details.
+/// The width of a letter, in names and in the smaller details.
 const LETTER: f64 = 7.6;
 const SMALL: f64 = 6.2;
-/// The longest name that is shown, in letters.
+/// The length to which names are cut, in letters.
 const LONGEST: usize = 40;
 
 pub(super) fn picture(outline: &Outline, runs: Option<&RunSummary>) -> Picture {
@@ -32,7 +32,7 @@ pub(super) fn picture(outline: &Outline, runs: Option<&RunSummary>) -> Picture {
     picture
 }
 
-/// The runs of an invocation, and the path of the one whose graph is drawn.
+/// The runs of an invocation, and the path of the run whose graph is drawn.
 type Run<'a> = Option<(&'a RunSummary, &'a NodePath)>;
 
 /// Draws a graph, whose runs are below a path.
@@ -64,7 +64,7 @@ fn graph(graph: &GraphOutline, run: Run<'_>) -> Picture {
 
 fn inner_node(outline: &Outline, run: Run<'_>) -> Picture {
     let summary = run.and_then(|(runs, parent)| {
-        // An agent beside what it has called is the run above.
+        // An agent next to the nodes that it called represents the run above.
         let is_caller = outline.kind == NodeKind::Agent && outline.name == parent.name();
         let above = || runs.node(&parent.parent().unwrap_or_default(), &outline.name);
         runs.node(parent, &outline.name).or_else(|| is_caller.then(above).flatten())
@@ -111,16 +111,16 @@ fn start() -> Picture {
     Picture { width: START, height: START, boxes: vec![start], edges: Vec::new() }
 }
 
-/// Returns the corners of a line from the border of one box to that of another.
+/// Returns the corners of a line from the border of one box to the border of another.
 fn line(from: ((f64, f64), (f64, f64)), to: ((f64, f64), (f64, f64)), way: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let (((x1, y1), (w1, h1)), ((x2, y2), (w2, h2))) = (from, to);
     let (first, last) = if y1 + h1 <= y2 {
         ((x1 + w1 / 2.0, y1 + h1), (x2 + w2 / 2.0, y2))
     } else if y2 + h2 <= y1 {
-        // Up again, to the right of the middle, so that the lines of a loop are apart.
+        // A line back up runs to the right of the middle, so that the lines of a loop are apart.
         ((x1 + w1 * 0.75, y1), (x2 + w2 * 0.75, y2 + h2))
     } else if x1 == x2 && y1 == y2 {
-        // To itself.
+        // A line from a box to itself.
         let (right, middle) = (x1 + w1, y1 + h1 / 2.0);
         return vec![
             (right, middle - 8.0),

@@ -1,4 +1,4 @@
-//! [`layers`]: which vertex of a graph is in which row.
+//! [`layers`]: assigns the vertices of a graph to rows.
 
 /// Returns the row of each vertex: an edge leads to a row below, unless it closes a loop. `edges` are pairs of vertices.
 pub(super) fn layers(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
@@ -22,7 +22,7 @@ pub(super) fn layers(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
     rows
 }
 
-/// Returns the edges without those that close a loop, as a walk from the first vertices meets them.
+/// Returns the edges except those that close a loop, in the order in which a walk from the first vertices meets them.
 fn forward(count: usize, edges: &[(usize, usize)]) -> Vec<(usize, usize)> {
     let mut next: Vec<Vec<usize>> = vec![Vec::new(); count];
     edges.iter().filter(|(from, to)| from != to).for_each(|(from, to)| next[*from].push(*to));
@@ -32,7 +32,7 @@ fn forward(count: usize, edges: &[(usize, usize)]) -> Vec<(usize, usize)> {
         if seen[first] {
             continue;
         }
-        // Each vertex with the number of its edges that the walk has taken.
+        // The vertices on the walk's path, each with the number of its edges that the walk has taken.
         let mut way = vec![(first, 0)];
         (seen[first], open[first]) = (true, true);
         while let Some((vertex, taken)) = way.last_mut() {

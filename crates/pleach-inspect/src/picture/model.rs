@@ -4,43 +4,43 @@ use pleach_core::NodePath;
 use pleach_workflow::RunStatus;
 use serde::Serialize;
 
-/// A workflow as boxes and lines. Lengths are pixels of a picture whose upper left corner is the origin.
+/// A workflow as boxes and lines. Lengths are in pixels; the origin is the upper left corner of the picture.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Picture {
     /// The width of the picture.
     pub width: f64,
     /// The height of the picture.
     pub height: f64,
-    /// The boxes: a group before those inside it.
+    /// The boxes. A group comes before the boxes inside it.
     pub boxes: Vec<PictureBox>,
-    /// The lines between them.
+    /// The lines between the boxes.
     pub edges: Vec<PictureEdge>,
 }
 
 /// A node, or the start of a graph.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PictureBox {
-    /// The left end.
+    /// The left edge.
     pub x: f64,
-    /// The upper end.
+    /// The upper edge.
     pub y: f64,
     /// The width.
     pub width: f64,
     /// The height.
     pub height: f64,
-    /// What it shows.
+    /// The kind of the box.
     pub kind: BoxKind,
     /// The name of the node.
     pub name: String,
-    /// How far its last run is; `None` when it has not run.
+    /// The status of the node's last run; `None` if the node has not run.
     pub status: Option<RunStatus>,
-    /// Its runs, failed attempts and time, in words.
+    /// The number of runs, the failed attempts and the time, in words.
     pub detail: String,
-    /// The path of its last run.
+    /// The path of the node's last run.
     pub path: Option<NodePath>,
 }
 
-/// What a box shows.
+/// The kind of a box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BoxKind {
@@ -48,7 +48,7 @@ pub enum BoxKind {
     Start,
     /// A node.
     Node,
-    /// A node that waits for all before it.
+    /// A node that waits for all its predecessors.
     Join,
     /// A workflow, with its nodes inside.
     Group,
@@ -57,8 +57,8 @@ pub enum BoxKind {
 /// A line from one box to another, with an arrow at its end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PictureEdge {
-    /// The corners of the line, from its begin to its end.
+    /// The corners of the line, from its start to its end.
     pub points: Vec<(f64, f64)>,
-    /// The routes on which it is followed.
+    /// The routes that lead along the line.
     pub label: Option<String>,
 }

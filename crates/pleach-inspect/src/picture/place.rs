@@ -1,38 +1,38 @@
-//! [`place`]: where the vertices of a graph are, row by row.
+//! [`place`]: computes the positions of a graph's vertices, row by row.
 
 use super::layers::layers;
 
 /// The free space between two boxes of a row, and between two rows.
 const GAP: f64 = 28.0;
 const ROW_GAP: f64 = 44.0;
-/// The width of the place at which a line passes a row.
+/// The width of the gap in which a line passes through a row.
 const LANE: f64 = 10.0;
-/// Beyond so many passed rows, lines are drawn straight.
+/// If lines pass through more rows than this in total, they are drawn straight.
 const MOST_LANES: usize = 4000;
-/// How often the rows are sorted and shifted.
+/// The number of times that the rows are sorted and shifted.
 const SWEEPS: usize = 6;
 
-/// Where everything is.
+/// The positions of everything in a graph.
 pub(super) struct Placed {
     pub(super) width: f64,
     pub(super) height: f64,
     /// The middle of each vertex.
     pub(super) middles: Vec<(f64, f64)>,
-    /// For each edge, the middles of the rows' passages that it takes on its way.
+    /// For each edge, the middles of the gaps that it passes on its way.
     pub(super) ways: Vec<Vec<(f64, f64)>>,
 }
 
-/// A vertex of the drawing: one of the graph, or the place where a line passes a row.
+/// A vertex of the drawing: a vertex of the graph, or the gap where a line passes through a row.
 struct Spot {
     width: f64,
     row: usize,
     x: f64,
-    /// The spots next to it in the rows above and below.
+    /// The adjacent spots in the rows above and below.
     above: Vec<usize>,
     below: Vec<usize>,
 }
 
-/// Places vertices of these sizes so that edges lead down and cross little.
+/// Places vertices of these sizes so that edges lead down and rarely cross.
 pub(super) fn place(sizes: &[(f64, f64)], edges: &[(usize, usize)]) -> Placed {
     let rows = layers(sizes.len(), edges);
     let mut spots: Vec<Spot> = sizes.iter().zip(&rows).map(|((width, _), row)| Spot::new(*width, *row)).collect();
@@ -55,7 +55,8 @@ impl Spot {
     }
 }
 
-/// Joins the ends of an edge by way of the rows between them. Returns the spots in between, from its begin to its end.
+/// Joins the ends of an edge through the rows between them. Returns the spots in between, from the start of the edge to
+/// its end.
 fn way(spots: &mut Vec<Spot>, (from, to): (usize, usize), has_lanes: bool) -> Vec<usize> {
     let (upper, lower) = if spots[from].row <= spots[to].row { (from, to) } else { (to, from) };
     let mut lanes = Vec::new();
@@ -93,7 +94,7 @@ fn ordered(spots: &[Spot]) -> Vec<Vec<usize>> {
     order
 }
 
-/// Sorts each row by the middle of its spots' neighbours, and sets the spots side by side.
+/// Sorts each row by the middle of its spots' neighbours, and places the spots side by side.
 fn sort(order: &mut [Vec<usize>], spots: &mut [Spot], near: impl Fn(&Spot) -> &Vec<usize>) {
     for row in order {
         let wanted = |spots: &[Spot], index: usize| middle(spots, near(&spots[index])).unwrap_or(spots[index].x);
@@ -114,7 +115,7 @@ fn middle(spots: &[Spot], near: &[usize]) -> Option<f64> {
     (!near.is_empty()).then(|| sum / near.len() as f64)
 }
 
-/// Moves the spots of each row towards their neighbours, as far as the spots beside them allow.
+/// Moves the spots of each row towards their neighbours, as far as the adjacent spots allow.
 fn align(order: &[Vec<usize>], spots: &mut [Spot]) {
     for sweep in 0..SWEEPS {
         for step in 0..order.len() {
@@ -127,8 +128,8 @@ fn align(order: &[Vec<usize>], spots: &mut [Spot]) {
     }
 }
 
-/// Sets the spots of a row as near to where they are wanted as their widths allow: the mean of the places that are reached when they are
-/// pushed from the left and from the right.
+/// Places the spots of a row as near to their wanted positions as their widths allow. Each position is the mean of two:
+/// one from placing the spots from the left, one from placing them from the right.
 fn spread(row: &[usize], spots: &mut [Spot], wanted: &[f64]) {
     let apart = |spots: &[Spot], left: usize, right: usize| (spots[left].width + spots[right].width) / 2.0 + GAP;
     let (mut from_left, mut from_right) = (wanted.to_vec(), wanted.to_vec());

@@ -1,23 +1,23 @@
-//! [`Room`]: how much a picture can show.
+//! [`Room`]: the limits of what a picture can show.
 
 use pleach_context::{GraphOutline, Outline};
 
-/// The most nodes and lines of a picture: more of them can neither be laid out in a moment nor be looked at.
+/// The most nodes and lines of a picture. More can neither be laid out quickly nor be read.
 const MOST_NODES: usize = 1_000;
 const MOST_EDGES: usize = 4_000;
-/// How many pairs of runs are looked at, to find which node follows which.
+/// The most pairs of runs that are compared to find which node follows which.
 const MOST_STEPS: usize = 5_000_000;
 
-/// Why there is no picture.
+/// Why a picture cannot be drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PictureError {
-    /// It would show too much.
+    /// The picture would show too much.
     #[error("the picture would have more than {most} {what}: look at the runs as a tree")]
     TooLarge {
-        /// What there is too much of: nodes, lines, or pairs of runs that follow each other.
+        /// The thing that exceeds its limit: nodes, lines, or pairs of runs that follow each other.
         what: &'static str,
-        /// How much of it is drawn.
+        /// The limit.
         most: usize,
     },
 }
@@ -32,7 +32,7 @@ impl PictureError {
     }
 }
 
-/// What a picture has already, while it is made.
+/// The contents of a picture so far, while it is being made.
 #[derive(Debug, Default)]
 pub(crate) struct Room {
     nodes: usize,

@@ -6,7 +6,7 @@ use pleach_workflow::RunStatus;
 
 use super::model::{BoxKind, Picture, PictureBox, PictureEdge};
 
-/// Colours that can be read on white and on black.
+/// Colours that are legible on white and on black.
 const LINE: &str = "#7d8590";
 const TEXT: &str = "#1f2328";
 
@@ -25,7 +25,8 @@ pub(super) fn document(picture: &Picture) -> String {
 
 fn draw_box(text: &mut String, one: &PictureBox) {
     let PictureBox { x, y, width, height, kind, .. } = one;
-    let (middle, fill) = (x + width / 2.0, colour(one));
+    let middle = x + width / 2.0;
+    let fill = colour(one);
     match kind {
         BoxKind::Start => {
             let (radius, y) = (width / 2.0, y + height / 2.0);
@@ -94,7 +95,7 @@ fn draw_edge(text: &mut String, edge: &PictureEdge) {
     );
 }
 
-/// Returns the middle of a line's middle piece.
+/// Returns the middle of a line's middle segment.
 fn middle(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     let place = points.len() / 2;
     let (from, to) = (points.get(place.checked_sub(1)?)?, points.get(place)?);
@@ -111,7 +112,7 @@ fn colour(one: &PictureBox) -> &'static str {
     }
 }
 
-/// Writes a text so that it stays a text, without the characters that no XML document may have.
+/// Escapes a text for XML, and leaves out the characters that XML does not allow.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {

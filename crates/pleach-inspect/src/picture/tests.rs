@@ -1,4 +1,4 @@
-//! Whole pictures.
+//! Tests of whole pictures.
 
 use pleach_context::{EdgeOutline, GraphOutline, NodeKind};
 use pleach_core::RouteKey;
@@ -79,7 +79,7 @@ fn log(paths: &[&str]) -> Vec<std::sync::Arc<pleach_core::Event>> {
     paths.iter().map(event).collect()
 }
 
-/// What another program wrote may have several roots, or a root with another id than the first.
+/// A log of another program may have several roots, or a root with an id other than the first one.
 #[test]
 fn the_runs_of_any_root_have_their_status() {
     for (paths, inner) in [(["v@1", "w@1/a@1"], "w"), (["w@7/b@1", "w@7/a@1"], "a"), (["w@1/a@1", "w@2/a@1"], "a")] {

@@ -1,4 +1,4 @@
-//! [`Asked`]: which runs wait for the answer to a question.
+//! [`AskingRuns`]: the runs that wait for the answer to a question.
 
 use std::collections::BTreeSet;
 
@@ -7,22 +7,22 @@ use pleach_context::History;
 use pleach_context::engine::RunRecord;
 use pleach_core::{Event, NodePath};
 
-/// The runs that have asked, by question. A run that does not wait any more is dropped when its question is answered, so that a loop that
-/// asks under one id again and again costs no more than one that does not.
+/// The runs that have asked, by question. When a question is answered, runs that no longer wait are dropped, so that a
+/// loop that keeps asking under one id does not become slower.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct AskingRuns {
     runs: HashMap<String, BTreeSet<NodePath>>,
 }
 
-impl Asked {
-    /// Notes what an event asks.
+impl AskingRuns {
+    /// Notes the questions of an event.
     pub(super) fn note(&mut self, event: &Event) {
         for id in event.interrupt_ids() {
             self.runs.entry(id.to_owned()).or_default().insert(event.path().clone());
         }
     }
 
-    /// Returns the runs that an event of the user may answer.
+    /// Returns the runs that a user's event may answer.
     pub(super) fn by(&mut self, event: &Event, history: &History) -> Vec<NodePath> {
         let mut found = Vec::new();
         let named = event.function_responses().filter_map(|response| response.id.as_deref());

@@ -10,7 +10,7 @@ use pleach_core::{Event, InvocationId, NodePath, REQUEST_CREDENTIAL};
 use pleach_workflow::{RunStatus, RunStatuses};
 use serde_json::Value;
 
-use super::asked::Asked;
+use super::asked::AskingRuns;
 use super::model::{Attempt, NodeRun, RunTree};
 use super::tally::Tally;
 use crate::turns::{Turn, turns};
@@ -28,7 +28,7 @@ pub(super) fn tree(own: &[(usize, &Arc<Event>)], invocation: &InvocationId, effe
 struct Reader {
     history: History,
     tallies: HashMap<NodePath, Tally>,
-    asked: Asked,
+    asked: AskingRuns,
     /// The questions whose answers are credentials.
     hidden: HashSet<String>,
 }
@@ -54,9 +54,9 @@ impl Reader {
         }
     }
 
-    /// Counts an event for its run and the runs above it.
+    /// Adds an event to the tallies of its run and the runs above it.
     fn count(&mut self, event: &Arc<Event>, place: usize, turn: usize, before: f64) {
-        // Paths that are too long for a run are not taken apart.
+        // Paths longer than any run may have are not split.
         let around = if self.history.keeps(event.path()) { around(event.path()) } else { Vec::new() };
         self.catch_up(&around, turn);
         self.history.add(event);
@@ -67,7 +67,7 @@ impl Reader {
         self.asked.note(event);
     }
 
-    /// Reads an event of the user, who may answer runs.
+    /// Reads a user's event, which may answer runs.
     fn answer(&mut self, event: &Arc<Event>, place: usize, turn: usize) {
         let owners: BTreeSet<NodePath> = self
             .asked
@@ -89,7 +89,7 @@ impl Reader {
         }
     }
 
-    /// Notes what became of runs in the turns before this one, in which nothing moved them.
+    /// Fills in the earlier turns in which nothing moved these runs.
     fn catch_up(&mut self, runs: &[NodePath], turn: usize) {
         for path in runs {
             if let Some(tally) = self.tallies.get_mut(path) {
@@ -98,7 +98,7 @@ impl Reader {
         }
     }
 
-    /// Returns the runs, each one before those below it.
+    /// Returns the runs, each one before the runs below it.
     fn runs(mut self) -> Vec<NodeRun> {
         let mut runs = Vec::new();
         let statuses = RunStatuses::of(&self.history);
@@ -116,7 +116,7 @@ impl Reader {
             let only_asked = status == RunStatus::Done && !gave && inner.is_empty();
             let mut run = run(path.clone(), depth, record, status, tally, &self.hidden);
             if only_asked {
-                // What it gives is its answer.
+                // The output of such a run is its answer.
                 run.output = run.answers.values().next_back().cloned();
             }
             runs.push(run);
@@ -126,7 +126,7 @@ impl Reader {
     }
 }
 
-/// A run and the runs above it.
+/// Returns a run and the runs above it.
 fn around(path: &NodePath) -> Vec<NodePath> {
     let above = std::iter::successors(Some(path.clone()), NodePath::parent);
     above.take_while(|path| !path.is_root()).collect()
@@ -136,7 +136,7 @@ fn is_open(history: &History, path: &NodePath) -> bool {
     history.run(path).is_some_and(RunRecord::is_open)
 }
 
-/// Describes a run by its record and what was counted of it.
+/// Describes a run by its record and its tally.
 fn run(
     path: NodePath,
     depth: usize,
@@ -147,7 +147,8 @@ fn run(
 ) -> NodeRun {
     let seconds = tally.seconds();
     let mut attempts = tally.failures;
-    // What has not failed has an attempt that is not counted yet; a run that fails with those below it has no error of its own.
+    // The tally only has failed attempts. A run that has not failed has one more, and so does a run that failed only
+    // because runs below it failed.
     if status != RunStatus::Failed || attempts.is_empty() {
         attempts.push(Attempt { began: tally.attempt_began, ended: tally.ended, error: None, message: None });
     }

@@ -12,96 +12,99 @@ use crate::turns::Turn;
 /// The runs of one invocation's nodes, as a tree.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunTree {
-    /// The invocation.
+    /// The id of the invocation.
     pub invocation: InvocationId,
-    /// Whether it counts. The tree of one that a rewind has undone shows what there was.
+    /// Whether the invocation is effective. The tree of an invocation that a rewind has undone shows what happened
+    /// before.
     pub effective: bool,
-    /// Its turns.
+    /// The turns of the invocation.
     pub turns: Vec<Turn>,
-    /// The runs: each one before those below it, siblings in the order of their first events.
+    /// The runs, each one before the runs below it, and siblings in the order of their first events.
     pub runs: Vec<NodeRun>,
 }
 
 /// One run of a node.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NodeRun {
-    /// Its path.
+    /// The path of the run.
     pub path: NodePath,
     /// The name of the node.
     pub name: String,
-    /// The id of the run among those of its node.
+    /// The id of the run among the runs of its node.
     pub run_id: String,
-    /// How many runs are above it.
+    /// The number of runs above this one.
     pub depth: usize,
-    /// How far it is.
+    /// The status of the run.
     pub status: RunStatus,
-    /// When it began, in seconds since the epoch. Nothing records that, so it is the time of the invocation's event before its first one.
+    /// When the run began, in seconds since the epoch. Start times are not recorded, so this is the time of the
+    /// invocation's previous event.
     pub began: f64,
-    /// The time of its last event, or that of a run below it, in seconds since the epoch.
+    /// The time of the last event of this run or a run below it, in seconds since the epoch.
     pub ended: f64,
-    /// How long it has run, in seconds, without the time between turns.
+    /// How long the run has worked, in seconds, without the time between turns.
     pub seconds: f64,
-    /// The place of its first event, or that of a run below it, in the session, from 0.
+    /// The place in the session of the first event of this run or a run below it, from 0.
     pub first: usize,
-    /// The place of its last event, or that of a run below it.
+    /// The place of the last event of this run or a run below it.
     pub last: usize,
-    /// How many events it has written itself.
+    /// The number of events that the run itself has written.
     pub events: usize,
-    /// Its attempts. A node that is not retried has one.
+    /// The attempts. A node that is not retried has one.
     pub attempts: Vec<Attempt>,
-    /// What became of it in the turns since the one in which it began, in order and without gaps. Turns in a row in which nothing or the
-    /// same became of it are one entry, so that a run has no more entries than twice the turns that moved it.
+    /// The work of the run in each turn since it began, in order, without gaps. Consecutive turns in which the
+    /// same happened, or nothing, are one entry, so the number of entries is at most twice the number of turns that
+    /// moved the run.
     pub turns: Vec<TurnWork>,
-    /// What it gave.
+    /// The output of the run.
     pub output: Option<Value>,
-    /// The route that it chose.
+    /// The route that the run chose.
     pub route: Option<Value>,
-    /// The agent that it handed over to.
+    /// The agent to which the run handed over.
     pub transfer: Option<String>,
     /// The open questions of the run and the runs below it.
     pub open: Vec<String>,
-    /// The answers that the run and the runs below it got, by question. A credential is null.
+    /// The answers that the run and the runs below it received, by question. A credential is shown as null.
     pub answers: BTreeMap<String, Value>,
 }
 
 /// One attempt of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Attempt {
-    /// When it began, in seconds since the epoch; see [`NodeRun::began`].
+    /// When the attempt began, in seconds since the epoch; see [`NodeRun::began`].
     pub began: f64,
-    /// When it failed, or the time of the run's last event.
+    /// When the attempt failed, or otherwise the time of the run's last event.
     pub ended: f64,
-    /// The code of the error with which it failed.
+    /// The code of the error that ended the attempt.
     pub error: Option<String>,
     /// The text of that error.
     pub message: Option<String>,
 }
 
-/// What became of a run in a turn, or in several in a row.
+/// The work of a run in one turn, or in several consecutive turns.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct TurnWork {
     /// The number of the first of these turns, from 1.
     pub first: usize,
-    /// The number of the last one. A turn that executed the run is an entry of its own.
+    /// The number of the last of these turns. A turn that executed the run has an entry of its own.
     pub last: usize,
-    /// What became of it.
+    /// The work of the run in these turns.
     pub work: Work,
-    /// When it began in this turn, in seconds since the epoch, if it was executed.
+    /// When the run began in this turn, in seconds since the epoch, if it was executed.
     pub began: Option<f64>,
-    /// The time of its last event in this turn, if it was executed.
+    /// The time of the run's last event in this turn, if it was executed.
     pub ended: Option<f64>,
 }
 
-/// Whether a turn has executed a run.
+/// The kind of work that a run did in a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Work {
-    /// The run, or one below it, has written events.
+    /// The run, or a run below it, has written events.
     Executed,
-    /// It got the answer that it waited for, and has written nothing.
+    /// The run received the answer that it waited for, and has written nothing.
     Answered,
-    /// It had ended: its result was read from the log, and its body did not run.
+    /// The run had ended before: its result was read from the log, and its body did not execute.
     Replayed,
-    /// It waited for an answer that this turn did not bring.
+    /// The run waited for an answer that this turn did not bring.
     Waited,
 }

@@ -1,34 +1,34 @@
-//! [`Tally`]: the events of one run, counted.
+//! [`Tally`]: running totals of the events of one run.
 
 use pleach_context::engine::is_reported;
 use pleach_core::Event;
 
 use super::model::{Attempt, TurnWork, Work};
 
-/// The events of one run and the runs below it, counted while a log is read.
+/// Running totals of the events of one run and the runs below it, kept while a log is read.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) began: f64,
     pub(super) ended: f64,
     pub(super) first: usize,
     pub(super) last: usize,
-    /// Its own events.
+    /// The number of the run's own events.
     pub(super) events: usize,
-    /// The attempts that have failed.
+    /// The failed attempts.
     pub(super) failures: Vec<Attempt>,
     /// When the last attempt began.
     pub(super) attempt_began: f64,
-    /// Up to the last turn that is known; see [`catch_up`](Self::catch_up).
+    /// The work up to the last known turn; see [`catch_up`](Self::catch_up).
     pub(super) turns: Vec<TurnWork>,
 }
 
 impl Tally {
-    /// A run whose first event comes now, at `place`; the event before it came at `before`.
+    /// Creates the tally of a run whose first event is at `place`; the time of the previous event is `before`.
     pub(super) fn new(before: f64, place: usize) -> Self {
         Self { began: before, first: place, attempt_began: before, ..Self::default() }
     }
 
-    /// Counts an event of the run, or of one below it.
+    /// Adds an event of the run or a run below it.
     pub(super) fn count(&mut self, event: &Event, is_own: bool, place: usize, turn: usize, before: f64) {
         let time = event.timestamp();
         self.execute(turn, before, time);
@@ -46,12 +46,12 @@ impl Tally {
         }
     }
 
-    /// The run, or one below it, wrote something.
+    /// Notes that the run, or a run below it, wrote something.
     fn execute(&mut self, turn: usize, before: f64, time: f64) {
         match self.turns.last_mut() {
             Some(work) if work.last == turn && work.work == Work::Executed => work.ended = Some(time),
             _ => {
-                // What was answered and runs then is executed.
+                // A run that is answered and then works counts as executed.
                 self.take_back(turn);
                 let (began, ended) = (Some(before), Some(time));
                 self.turns.push(TurnWork { first: turn, last: turn, work: Work::Executed, began, ended });
@@ -59,7 +59,7 @@ impl Tally {
         }
     }
 
-    /// Removes what is known of a turn, which is the last one.
+    /// Removes the last turn if it is this one.
     fn take_back(&mut self, turn: usize) {
         let Some(work) = self.turns.last_mut().filter(|work| work.last == turn) else { return };
         if work.first == turn {
@@ -69,7 +69,7 @@ impl Tally {
         }
     }
 
-    /// The run, or one below it, is answered.
+    /// Notes that the run, or a run below it, received an answer.
     pub(super) fn answer(&mut self, turn: usize, place: usize, time: f64) {
         if self.turns.last().is_none_or(|work| work.last < turn) {
             self.idle(turn, Work::Answered);
@@ -77,14 +77,15 @@ impl Tally {
         (self.ended, self.last) = (time, place);
     }
 
-    /// Notes the turns before `turn` in which nothing moved the run; `waits` is whether it waits for an answer since then.
+    /// Fills in the turns before `turn` in which nothing moved the run. `waits` returns whether the run has waited for
+    /// an answer since then.
     pub(super) fn catch_up(&mut self, turn: usize, waits: impl FnOnce() -> bool) {
         if self.turns.last().is_some_and(|work| work.last + 1 < turn) {
             self.idle(turn - 1, if waits() { Work::Waited } else { Work::Replayed });
         }
     }
 
-    /// Says the same of all turns up to `turn` that are not known.
+    /// Sets `word` for all turns up to `turn` that are not known yet.
     fn idle(&mut self, turn: usize, word: Work) {
         match self.turns.last_mut() {
             Some(work) if work.work == word => work.last = turn,
@@ -95,7 +96,7 @@ impl Tally {
         }
     }
 
-    /// How long the run has executed, in seconds.
+    /// Returns how long the run has executed, in seconds.
     pub(super) fn seconds(&self) -> f64 {
         self.turns.iter().filter_map(|work| Some(work.ended? - work.began?)).map(|seconds| seconds.max(0.0)).sum()
     }

@@ -1,4 +1,4 @@
-//! Trees of logs that are written as words.
+//! Tests of trees, for logs that are written as words.
 
 use pleach_context::engine::mark_completed;
 use pleach_core::{Content, FunctionResponse, Map, OutputFor, Part, REQUEST_INPUT, RequestInput};
@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{Fact, invocations};
 
-/// Reads a log of words `TIME:WHAT@PATH`: `out` gives an output, `err` fails, `ask` asks `q`, `say` says something; `msg` and `ans` are of the user.
+/// Reads a log of words `TIME:WHAT@PATH`: `out` has an output, `err` fails, `ask` asks `q`, `say` says something; `msg`
+/// and `ans` come from the user.
 fn log(words: &str) -> Vec<Arc<Event>> {
     words.split_whitespace().enumerate().map(|(place, word)| Arc::new(event(place, word))).collect()
 }
@@ -40,7 +41,7 @@ fn tree(words: &str) -> RunTree {
     RunTree::of(&log(words), &"i".into())
 }
 
-/// Writes each run as `DEPTH PATH STATUS SECONDS ATTEMPTS`, and what became of it in each turn.
+/// Writes each run as `DEPTH PATH STATUS SECONDS ATTEMPTS`, and what happened to it in each turn.
 fn shown(tree: &RunTree) -> Vec<String> {
     let turns = |work: &TurnWork| {
         if work.first == work.last { work.first.to_string() } else { format!("{}-{}", work.first, work.last) }
@@ -93,7 +94,7 @@ fn each_turn_has_executed_answered_replayed_or_left_a_run() {
     let expected = [
         "0 wf@1 Waiting 5 1 1Executed 2Executed",
         "1 wf@1/a@1 Done 1 1 1Executed 2Replayed",
-        // The node that only asked has ended with its answer, because a run behind it has begun.
+        // The node that only asked has ended with its answer, because a run after it has begun.
         "1 wf@1/b@1 Done 1 1 1Executed 2Answered",
         "1 wf@1/x@1 Done 1 1 1Executed 2Replayed",
         "1 wf@1/c@1 Done 1 1 2Executed",
@@ -107,7 +108,7 @@ fn each_turn_has_executed_answered_replayed_or_left_a_run() {
 }
 
 #[test]
-fn turns_in_which_the_same_became_of_a_run_are_one_entry() {
+fn turns_in_which_the_same_happened_to_a_run_are_one_entry() {
     let tree = tree(
         "1:msg 2:out@wf@1/a@1 3:ask@wf@1/b@1 4:msg 5:out@wf@1/c@1 6:msg 7:out@wf@1/d@1 8:ans 9:out@wf@1/e@1 10:msg 11:out@wf@1/b@1",
     );
@@ -122,7 +123,7 @@ fn turns_in_which_the_same_became_of_a_run_are_one_entry() {
     assert_eq!(shown(&tree), expected);
 }
 
-/// A node that asks in a loop: each answer brings a turn, and each round a run.
+/// A node that asks in a loop: each answer adds a turn, and each round adds a run.
 #[test]
 fn the_entries_of_a_tree_grow_with_the_events_and_not_with_turns_times_runs() {
     let rounds = 500;
@@ -161,14 +162,14 @@ fn an_invocation_that_was_undone_is_still_shown() {
 fn an_aborted_invocation_is_named() {
     let mut events = log("1:msg 2:out@wf@1/a@1");
     assert!(!crate::invocations(&events)[0].aborted);
-    let mut end = Event::from_author("wf").with_error("INVOCATION_ABORTED", "its client has gone");
+    let mut end = Event::from_author("wf").with_error("INVOCATION_ABORTED", "its client has disconnected");
     end.set_invocation_id("i");
     events.push(Arc::new(end));
     let listed = crate::invocations(&events);
     assert_eq!((listed[0].aborted, listed[0].status), (true, RunStatus::Failed));
 }
 
-/// Issue 15, point 4: the end of a run without a result, which only a rewind records, is one of its invocation.
+/// The end of a run without a result, which only a rewind records, belongs to its invocation.
 #[test]
 fn a_rewind_records_the_ends_of_runs() {
     let mut events = log("0:msg 1:out@wf@1/a@1 2:out@wf@1/c@1");

@@ -1,4 +1,4 @@
-//! Files that are refused, and what the errors say.
+//! Files that are refused, and the texts of the errors.
 
 use std::fs;
 
@@ -43,9 +43,9 @@ async fn another_programs_table_is_refused() {
 }
 
 #[tokio::test]
-async fn what_is_no_database_is_refused() {
+async fn a_file_that_is_not_a_database_is_refused() {
     let place = Place::new();
-    fs::write(place.path(), "a text of some length, which is no database at all").expect("written");
+    fs::write(place.path(), "a text of some length, which is not a database at all").expect("written");
     assert_eq!(refused(&place).await.code(), "CorruptStorageError");
     fs::remove_file(place.path()).expect("removed");
     fs::create_dir(place.path()).expect("a folder");
@@ -53,7 +53,7 @@ async fn what_is_no_database_is_refused() {
 }
 
 #[tokio::test]
-async fn names_of_memory_databases_are_refused() {
+async fn names_of_in_memory_databases_are_refused() {
     for name in ["", ":memory:"] {
         let error = SqliteMemoryService::open(name).await.expect_err("refused");
         assert_eq!(error.code(), "UnsupportedStorageError");
@@ -61,12 +61,12 @@ async fn names_of_memory_databases_are_refused() {
 }
 
 #[tokio::test]
-async fn missing_folders_are_made() {
+async fn missing_folders_are_created() {
     let place = Place::new();
     let path = place.0.path().join("a/b/memory.sqlite");
     SqliteMemoryService::open(&path).await.expect("a memory");
     assert!(path.exists());
-    let error = SqliteMemoryService::open(path.join("c")).await.expect_err("a file is no folder");
+    let error = SqliteMemoryService::open(path.join("c")).await.expect_err("a file is not a folder");
     assert_eq!(error.code(), "StorageUnavailableError");
 }
 
@@ -93,7 +93,7 @@ async fn other_faults_name_the_file_and_the_cause() {
 }
 
 #[tokio::test]
-async fn a_closed_service_says_so() {
+async fn a_closed_service_is_unavailable() {
     let place = Place::new();
     let service = place.open().await;
     service.close().await;

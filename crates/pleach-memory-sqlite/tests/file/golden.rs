@@ -1,11 +1,11 @@
-//! A file that google-adk wrote, and what google-adk itself finds in it.
+//! A file that google-adk wrote, and the results that google-adk itself finds in it.
 //!
-//! `memory.sqlite` was filled by google-adk 2.13.0's `SqliteMemoryService`: two sessions and some events without a
-//! session for one user, one session for another user and another app; texts with thoughts, other scripts, composed
-//! letters, wildcards, bytes, calls, equal texts of different age, and one event without an id. `expected.json` holds
-//! what the same service then found for each question (`searches`), three more events (`added`: one replaces an entry,
-//! one has no id), and the rows and findings after google-adk added those (`rows`, `searches_after`). Times are in
-//! seconds, because entries hold them in local time.
+//! `memory.sqlite` was filled by google-adk 2.13.0's `SqliteMemoryService`. It has two sessions and some events without
+//! a session for one user, and one session each for another user and another app. The texts have thoughts, other
+//! scripts, composed letters, wildcards, bytes, calls and equal texts of different age. One event has no id.
+//! `expected.json` holds the results of the same service for each query (`searches`), three more events (`added`: one
+//! replaces an entry, one has no id), and the rows and results after google-adk added those (`rows`, `searches_after`).
+//! Times are in seconds, because entries show them in local time.
 
 use pleach_core::Event;
 use pleach_memory::{AddEvents, MemoryService as _, SearchMemory, local_time};
@@ -46,7 +46,7 @@ async fn check(service: &SqliteMemoryService, searches: &Value) {
     }
 }
 
-/// All rows, except that JSON is compared by value.
+/// Returns all rows; JSON is compared by value.
 async fn rows(place: &Place) -> Vec<Value> {
     let mut connection = SqliteConnectOptions::new().filename(place.path()).connect().await.expect("connected");
     let rows = sqlx::query("SELECT * FROM memory_events ORDER BY id").fetch_all(&mut connection).await.expect("rows");

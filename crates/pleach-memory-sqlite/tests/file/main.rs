@@ -14,7 +14,7 @@ use pleach_memory::{AddEvents, MemoryEntry, MemoryService as _, SearchMemory};
 use pleach_memory_sqlite::SqliteMemoryService;
 use tempfile::TempDir;
 
-/// A folder of the test's own with the path of a file in it.
+/// A temporary folder, and the path of a file in it.
 struct Place(TempDir);
 
 impl Place {
@@ -52,7 +52,7 @@ async fn search(service: &SqliteMemoryService, query: &str) -> Vec<MemoryEntry> 
     response.expect("searched").memories
 }
 
-/// The event ids found, in order.
+/// Returns the event ids that were found, in order.
 async fn found(service: &SqliteMemoryService, query: &str) -> Vec<String> {
     let memories = search(service, query).await;
     memories.iter().map(|memory| memory.custom_metadata["event_id"].as_str().expect("an id").to_owned()).collect()

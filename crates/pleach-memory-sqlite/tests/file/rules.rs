@@ -1,4 +1,4 @@
-//! What is remembered and what is found.
+//! The rules of storing and finding entries.
 
 use std::sync::Arc;
 
@@ -39,13 +39,13 @@ async fn s82_adding_again_replaces_an_entry_and_removes_none() {
     assert_eq!(found(&service, "tea").await, ["e2", "e1"]);
     assert_eq!(found(&service, "green").await, [""; 0]);
     assert_eq!(search(&service, "black").await[0].id.as_deref(), Some("1"));
-    // The same event of another session is another entry.
+    // The same event in another session is another entry.
     add(&service, "t", vec![event("e1", 4.0, "black tea")]).await;
     assert_eq!(found(&service, "black").await, ["e1", "e1"]);
 }
 
 #[tokio::test]
-async fn s82_only_what_is_said_counts() {
+async fn s82_only_text_is_searched() {
     let mut thought = Part::text("tea");
     thought.thought = Some(true);
     let silent = [
@@ -192,14 +192,14 @@ async fn s80_direct_entries_are_found_and_replaced_by_id() {
         (Some("ann"), Some("2025-10-09T08:53:20"))
     );
     assert_eq!(found(&service, "green").await, [""; 0]);
-    // An entry that a search has found can be added again with another text.
+    // An entry that a search found can be added again with another text.
     let edited = MemoryEntry { content: Content::user("red tea"), ..memories[0].clone() };
     assert_eq!(edited.id.as_deref(), Some("m1"));
     add(vec![edited]).await.expect("stored");
     assert_eq!(found(&service, "tea").await.len(), 2);
     assert_eq!(found(&service, "white").await, [""; 0]);
 
-    // An entry that cannot be stored is named, and none is stored.
+    // The error names an entry that cannot be stored, and none is stored.
     let wrong = MemoryEntry { timestamp: Some("yesterday".into()), ..entry(None, "blue tea") };
     let error = add(vec![entry(None, "mint tea"), wrong]).await.expect_err("no time");
     assert!(error.to_string().starts_with("timestamp of memories[1] cannot be stored: \"yesterday\""), "{error}");
@@ -221,9 +221,9 @@ async fn s80_events_without_session_stand_together() {
     assert_eq!(places, ["__unknown_session_id__"]);
 }
 
-/// Issue 10 D4: 80,000 words took 15 seconds. The first thousand count.
+/// 80,000 words took 15 seconds, so only the first thousand are searched for.
 #[tokio::test]
-async fn d4_a_question_has_a_thousand_words_at_most() {
+async fn a_query_has_at_most_a_thousand_words() {
     let place = Place::new();
     let memory = place.open().await;
     let words: Vec<String> = (0..80_000).map(|number| format!("w{number}")).collect();
@@ -235,10 +235,9 @@ async fn d4_a_question_has_a_thousand_words_at_most() {
     assert_eq!(found.memories.len(), 1);
 }
 
-/// Issue 10 D3.
 #[cfg(unix)]
 #[tokio::test]
-async fn d3_a_new_file_is_its_owners_alone() {
+async fn only_the_owner_may_read_a_new_file() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let folder = tempfile::tempdir().unwrap();

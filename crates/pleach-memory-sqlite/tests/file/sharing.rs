@@ -48,7 +48,7 @@ async fn s82_a_dropped_addition_is_stored_whole_or_not_at_all() {
         let req = AddEvents::new("app", "u1", events).with_session(format!("s{round}"));
         let adding = tokio::time::timeout(Duration::from_micros(micros), service.add_events_to_memory(req));
         let ended = adding.await.is_ok();
-        // The next addition waits for what the dropped one has left behind.
+        // The next addition waits until the dropped one has ended.
         add(&service, "other", vec![event("e", 1.0, "other")]).await;
         let stored = found(&reader, &format!("word{round}")).await.len();
         assert!(stored == 20 || (stored == 0 && !ended), "{stored} of 20 in round {round}");
@@ -83,7 +83,7 @@ async fn s82_other_tables_in_the_file_are_left_alone() {
     assert_eq!(count, 1);
 }
 
-/// What `docs/deleting-data.md` says: the rows of a user can be deleted by SQL, and what is found follows.
+/// As `docs/deleting-data.md` says, the rows of a user can be deleted with SQL, and are then no longer found.
 #[tokio::test]
 async fn rows_that_sql_deletes_are_not_found_any_more() {
     let place = Place::new();

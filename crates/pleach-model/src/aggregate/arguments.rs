@@ -1,4 +1,4 @@
-//! Arguments that come in pieces.
+//! Arguments that arrive in pieces.
 // L218
 
 use std::collections::BTreeMap;
@@ -12,10 +12,10 @@ use super::json_path::{self, Step};
 #[derive(Debug)]
 pub(super) struct Arguments {
     values: Map,
-    /// The texts that may be continued, by path: they are put into place at the end, so that a long text is joined in
-    /// linear time.
+    /// The texts that may still grow, by path. They are inserted at the end, so that a long text is joined in linear
+    /// time.
     texts: BTreeMap<String, String>,
-    /// How many places of arrays may still be left empty.
+    /// The number of array elements that may still be left empty.
     gaps: usize,
 }
 
@@ -26,13 +26,13 @@ impl Default for Arguments {
 }
 
 impl Arguments {
-    /// Takes over arguments that came whole.
+    /// Takes over arguments that arrived whole.
     pub(super) fn extend(&mut self, whole: &Map) {
         self.values.extend(whole.clone());
     }
 
-    /// Takes one piece in: `{"json_path", "string_value" | "number_value" | "bool_value" | "null_value"}`. One without a
-    /// value or a path has no effect.
+    /// Takes in one piece: `{"json_path", "string_value" | "number_value" | "bool_value" | "null_value"}`. A piece
+    /// without a value or a path has no effect.
     pub(super) fn take(&mut self, piece: &Value) {
         let Some(path) = piece.get("json_path").and_then(Value::as_str).filter(|path| !path.is_empty()) else { return };
         if let Some(text) = piece.get("string_value").and_then(Value::as_str) {
@@ -57,7 +57,7 @@ impl Arguments {
         let steps: Vec<Step> = json_path::parse(path);
         let mut open = json_path::get(&self.values, &steps).and_then(Value::as_str).unwrap_or_default().to_owned();
         open.push_str(text);
-        // The place is taken now, so that what comes for a path below it is refused as it would be later.
+        // The place is reserved now, so that a piece for a path below it is refused, as it would be later.
         json_path::set(&mut self.values, &steps, Value::String(String::new()), &mut self.gaps);
         self.texts.insert(path.to_owned(), open);
     }

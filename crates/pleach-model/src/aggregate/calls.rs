@@ -1,11 +1,11 @@
-//! A call whose arguments come in pieces.
+//! A call whose arguments arrive in pieces.
 
 use pleach_core::{Bytes, FunctionCall, IdGen, Map, Part};
 
 use super::arguments::Arguments;
 use crate::{CLIENT_CALL_ID_PREFIX, is_client_call_id};
 
-/// A call that more pieces may belong to.
+/// A call to which more pieces may belong.
 #[derive(Debug)]
 pub(super) struct ActiveCall {
     id: String,
@@ -14,8 +14,8 @@ pub(super) struct ActiveCall {
     signature: Option<Bytes>,
 }
 
-/// Whether a call is a piece of one that is streamed: it has pieces of arguments, a mark whether more follow, or continues
-/// the open call without arguments.
+/// Returns true if a call is a piece of a streamed call: it has pieces of arguments or a mark whether more follow, or
+/// it continues the open call without arguments.
 pub(super) fn is_piece(call: &FunctionCall, is_open: bool) -> bool {
     let has_pieces = call
         .partial_args
@@ -25,7 +25,7 @@ pub(super) fn is_piece(call: &FunctionCall, is_open: bool) -> bool {
     has_pieces || call.will_continue.is_some() || (is_open && !has_arguments)
 }
 
-/// Gives a call an id if it has none.
+/// Sets the id of a call that has none.
 // L157
 pub(super) fn ensure_id(call: &mut FunctionCall, ids: &dyn IdGen) {
     if call.id.as_ref().is_none_or(String::is_empty) {
@@ -41,7 +41,7 @@ impl ActiveCall {
         Self { id, name: None, arguments: Arguments::default(), signature: None }
     }
 
-    /// Whether a piece belongs to another call: it has another name, or another id of the model's.
+    /// Returns true if a piece belongs to another call: it has a different name, or a different id from the model.
     pub(super) fn is_other_than(&self, piece: &FunctionCall) -> bool {
         let differs = |ours: Option<&str>, theirs: &Option<String>| {
             let theirs = theirs.as_deref().filter(|theirs| !theirs.is_empty());
@@ -51,7 +51,7 @@ impl ActiveCall {
         differs(self.name.as_deref(), &piece.name) || differs(own_id, &piece.id)
     }
 
-    /// Takes a piece in, and gives it the id of the call.
+    /// Takes in a piece, and sets its id to the id of the call.
     pub(super) fn take(&mut self, piece: &mut FunctionCall) {
         piece.id = Some(self.id.clone());
         if let Some(name) = piece.name.as_ref().filter(|name| !name.is_empty()) {
@@ -66,7 +66,7 @@ impl ActiveCall {
         }
     }
 
-    /// Whether a piece has named the function.
+    /// Returns true if a piece has named the function.
     pub(super) fn has_name(&self) -> bool {
         self.name.is_some()
     }
@@ -78,7 +78,7 @@ impl ActiveCall {
         }
     }
 
-    /// Returns the whole call; `None` when no piece had a name.
+    /// Returns the whole call; `None` if no piece had a name.
     pub(super) fn into_part(self) -> Option<Part> {
         let args: Map = self.arguments.finish();
         let call =

@@ -4,13 +4,13 @@
 use pleach_core::Map;
 use serde_json::Value;
 
-/// The largest place in an array that a path may name.
+/// The largest array index that a path may contain.
 const MAX_INDEX: usize = 10_000;
 
-/// How many places of arrays may be left empty in all, between those that are set.
+/// The number of array elements that may be left empty in total, between elements that are set.
 pub(super) const MAX_GAPS: usize = 10_000;
 
-/// How deep a path may lead; values nested deeper cannot be read back from JSON.
+/// The maximum depth of a path; values nested deeper cannot be read back from JSON.
 const MAX_DEPTH: usize = 100;
 
 /// One step of a path.
@@ -20,7 +20,7 @@ pub(super) enum Step {
     Index(usize),
 }
 
-/// Reads a path. What is no step is skipped.
+/// Reads a path. Text that is not a step is skipped.
 pub(super) fn parse(path: &str) -> Vec<Step> {
     let mut rest = path.strip_prefix("$.").or(path.strip_prefix('$')).unwrap_or(path);
     let mut steps = Vec::new();
@@ -36,7 +36,7 @@ pub(super) fn parse(path: &str) -> Vec<Step> {
     steps
 }
 
-/// The step that a text begins with, and what is behind it.
+/// Returns the step at the beginning of a text, and the rest.
 fn step(text: &str) -> Option<(Step, &str)> {
     if let Some(inside) = text.strip_prefix('[') {
         return index(inside).or_else(|| quoted(inside));
@@ -51,7 +51,7 @@ fn index(inside: &str) -> Option<(Step, &str)> {
     let (digits, behind) = inside.split_once(']')?;
     let digits = digits.trim();
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    // A number beyond all sizes is beyond the largest index, too.
+    // A number too large for `usize` also exceeds the largest index.
     is_number.then(|| (Step::Index(digits.parse().unwrap_or(usize::MAX)), behind))
 }
 
@@ -63,8 +63,8 @@ fn quoted(inside: &str) -> Option<(Step, &str)> {
     Some((Step::Key(unescaped(&text[..end])), behind))
 }
 
-/// Where the first unescaped character is that ends a name, or a backslash that escapes nothing; the end of the text if
-/// there is neither.
+/// Returns the position of the first unescaped character that ends a name, or of a backslash that escapes nothing;
+/// otherwise the end of the text.
 fn end_of(text: &str, ends: impl Fn(char) -> bool) -> usize {
     let mut letters = text.char_indices();
     while let Some((place, letter)) = letters.next() {
@@ -113,8 +113,8 @@ pub(super) fn get<'a>(target: &'a Map, steps: &[Step]) -> Option<&'a Value> {
     })
 }
 
-/// Puts a value at the end of a path, and makes the containers on the way. A path that leads through a scalar, too far
-/// into an array or too deep has no effect, nor has one that needs more than the `gaps` that are left.
+/// Sets the value at the end of a path, and creates the containers on the way. A path has no effect if it leads through
+/// a scalar, too far into an array or too deep, or if it needs more than the remaining `gaps`.
 pub(super) fn set(target: &mut Map, steps: &[Step], value: Value, gaps: &mut usize) {
     let Some((Step::Key(first), rest)) = steps.split_first() else { return };
     if steps.len() > MAX_DEPTH || steps.iter().any(|step| matches!(step, Step::Index(index) if *index > MAX_INDEX)) {
@@ -128,7 +128,7 @@ pub(super) fn set(target: &mut Map, steps: &[Step], value: Value, gaps: &mut usi
     *place = value;
 }
 
-/// The place that a step leads to; null becomes the container that the step needs.
+/// Returns the value to which a step leads. A null becomes the container that the step needs.
 fn enter<'a>(value: &'a mut Value, step: &Step, gaps: &mut usize) -> Option<&'a mut Value> {
     match step {
         Step::Key(key) => {

@@ -1,4 +1,4 @@
-//! One response out of the fragments of a stream.
+//! Combines the fragments of a stream into one response.
 
 mod arguments;
 mod calls;
@@ -10,15 +10,16 @@ use pleach_core::{Content, IdGen, ModelInfo, Part};
 use crate::{LlmResponse, is_client_call_id};
 use calls::ActiveCall;
 
-/// Makes one response of the fragments of a stream, in the order in which they come.
+/// Combines the fragments of a stream, in the order of their arrival, into one response.
 ///
-/// Adjacent texts are joined, thoughts apart from what is said, and keep the first signature among them. Calls whose
-/// arguments come in pieces become whole. Calls without an id are given one, the same in the fragment and in the response;
-/// a call that repeats the id of an earlier one is dropped. Usage, sources and grounding are the last that were sent.
+/// Adjacent texts are joined, thoughts separately from the answer, and keep their first signature. Calls whose
+/// arguments arrive in pieces are completed. Calls without an id get one, which is the same in the fragment and in the
+/// response. A call that repeats the id of an earlier call is dropped. For usage, sources and grounding, the last
+/// values that were sent win.
 ///
-/// A client of a provider [pushes](Self::push) what it reads, hands on what it gets back, and at the end of the stream
-/// hands on what [`finish`](Self::finish) returns. When the stream breaks it drops the aggregator, so that no half of a
-/// call is ever seen. ADK: `StreamingResponseAggregator`
+/// A client of a provider [pushes](Self::push) each fragment and yields the returned one. At the end of the stream it
+/// yields the result of [`finish`](Self::finish). If the stream breaks, it drops the aggregator, so that an incomplete
+/// call is never seen. ADK: `StreamingResponseAggregator`
 ///
 /// ```
 /// use pleach_core::RandomIds;
@@ -34,22 +35,23 @@ use calls::ActiveCall;
 // L155, L157, L216–L218
 #[derive(Debug, Default)]
 pub struct Aggregator {
-    /// The answer so far; `None` is the place of the call whose arguments are coming.
+    /// The answer so far. `None` marks the place of the call whose arguments are still arriving.
     parts: Vec<Option<Part>>,
     active: Option<ActiveCall>,
     calls: usize,
-    /// Whether a call was left out because nothing names it.
+    /// Whether a call was left out because no fragment named its function.
     has_unnamed_calls: bool,
     info: ModelInfo,
-    /// Code and message of the last fragment.
+    /// The error code and message of the last fragment.
     error: Option<(Option<String>, Option<String>)>,
 }
 
 impl Aggregator {
-    /// Takes a fragment in, and returns it marked as one, its calls with ids.
+    /// Takes in a fragment, and returns it marked as a fragment, with ids on its calls.
     ///
-    /// A fragment is what a provider sends: text, calls or pieces of calls, and the data beside them. Of an error the last
-    /// fragment's counts; an `error_message` without a code is the text for a finish reason other than `STOP`.
+    /// A fragment is what a provider sends: text, calls or pieces of calls, and accompanying data. If fragments report
+    /// an error, the last one wins. An `error_message` without a code is the text for a finish reason other than
+    /// `STOP`.
     pub fn push(&mut self, mut fragment: LlmResponse, ids: &dyn IdGen) -> LlmResponse {
         self.error = Some((fragment.error_code.clone(), fragment.error_message.clone()));
         self.keep_info(&fragment.info);
@@ -65,19 +67,20 @@ impl Aggregator {
         self.calls
     }
 
-    /// Returns how many parts have begun, calls among them, for clients that limit their number.
+    /// Returns how many parts have begun, including calls, for clients that limit their number.
     pub fn part_count(&self) -> usize {
         self.parts.len()
     }
 
-    /// Returns whether there is a call that no fragment has named so far. Such a call is not in the whole answer.
+    /// Returns true if there is a call whose function no fragment has named so far. Such a call is not part of the
+    /// whole answer.
     pub fn has_unnamed_calls(&self) -> bool {
         self.has_unnamed_calls || self.active.as_ref().is_some_and(|active| !active.has_name())
     }
 
-    /// Returns the whole answer; `None` when there was no fragment.
+    /// Returns the whole answer; `None` if there was no fragment.
     ///
-    /// A finish reason other than `STOP` is its error, and the content is kept.
+    /// A finish reason other than `STOP` becomes the error of the answer; the content is kept.
     pub fn finish(mut self) -> Option<LlmResponse> {
         let (code, message) = self.error.take()?;
         self.close_call();
@@ -98,7 +101,7 @@ impl Aggregator {
         })
     }
 
-    /// Keeps what was sent last of the data beside the parts.
+    /// Keeps the latest values of the data that accompanies the parts.
     fn keep_info(&mut self, new: &ModelInfo) {
         fn keep<T: Clone>(kept: &mut Option<T>, new: &Option<T>) {
             if new.is_some() {
@@ -121,7 +124,7 @@ impl Aggregator {
         }
     }
 
-    /// Joins a text with the one before it, if there is one of the same kind.
+    /// Joins a text with the previous one, if that is of the same kind.
     fn joins(&mut self, part: &Part) -> bool {
         let Some(Some(last)) = self.parts.last_mut() else { return false };
         if !is_text(part) || !is_text(last) || part.is_thought() != last.is_thought() {
@@ -143,7 +146,7 @@ impl Aggregator {
                 self.parts.push(Some(part.clone()));
                 self.calls += 1;
             } else {
-                // Nothing at all is the end of a call, and may come twice.
+                // A call without any data marks the end of a call, and may arrive twice.
                 self.has_unnamed_calls |= call.args.as_ref().is_some_and(|args| !args.is_empty());
             }
             return;
@@ -163,7 +166,7 @@ impl Aggregator {
         }
     }
 
-    /// Puts the call whose arguments were coming into its place.
+    /// Puts the completed call into its place.
     fn close_call(&mut self) {
         let Some(active) = self.active.take() else { return };
         if let Some(place) = self.parts.iter().rposition(Option::is_none) {
@@ -178,20 +181,20 @@ impl Aggregator {
     }
 }
 
-/// Whether a part has text, and beside it nothing but a signature, so that it can be joined with its neighbours.
+/// Returns true if a part has text, and otherwise only a signature, so that it can be joined with its neighbours.
 fn is_text(part: &Part) -> bool {
     part.text.as_ref().is_some_and(|text| !text.is_empty()) && is_nothing_but_text(part)
 }
 
-/// Whether a part has nothing on it but the mark of a thought.
+/// Returns true if a part has nothing but the mark of a thought.
 fn is_empty(part: &Part) -> bool {
     let has_text = part.text.as_ref().is_some_and(|text| !text.is_empty());
     !has_text && part.thought_signature.is_none() && is_nothing_but_text(part)
 }
 
-/// Whether a part has neither media nor calls nor anything else beside text, signature and the mark of a thought.
+/// Returns true if a part has nothing but text, a signature and the mark of a thought.
 fn is_nothing_but_text(part: &Part) -> bool {
-    // Every field is named, so that a new one cannot be forgotten.
+    // Every field is listed, so that a new one cannot be forgotten.
     matches!(
         part,
         Part {
@@ -217,7 +220,8 @@ fn is_nothing_but_text(part: &Part) -> bool {
     )
 }
 
-/// The parts without calls that repeat id, name and arguments of another one. Calls with ids of the runtime's are all different calls.
+/// Returns the parts without calls that repeat the id, name and arguments of another call. Calls with ids from the
+/// runtime are all different.
 fn without_repeated_calls(parts: Vec<Option<Part>>) -> Vec<Part> {
     let mut seen: HashSet<String> = HashSet::default();
     let is_new = |part: &Part| match part.function_call.as_ref() {

@@ -15,7 +15,7 @@ fn call(value: Value) -> Part {
     Part::function_call(serde_json::from_value(value).unwrap())
 }
 
-/// Pushes one part at a time, and returns the fragments and the whole.
+/// Pushes one part at a time, and returns the fragments and the whole response.
 fn aggregate(parts: impl IntoIterator<Item = Part>) -> (Vec<LlmResponse>, LlmResponse) {
     let mut aggregator = Aggregator::default();
     let fragment = |part| LlmResponse::of(Content::new("model", [part]));
@@ -47,7 +47,7 @@ fn l217_adjacent_texts_of_a_kind_are_joined() {
 fn l217_the_first_signature_is_kept_byte_for_byte() {
     let parts = [Part::text("a"), signed(Part::text("b"), "one"), signed(Part::text("c"), "two")];
     assert_eq!(whole(parts), [signed(Part::text("abc"), "one")]);
-    // A signature that comes alone stays on a part of its own.
+    // A signature without text stays on its own part.
     let alone = signed(Part::default(), "one");
     assert_eq!(whole([Part::text("a"), alone.clone()]), [Part::text("a"), alone]);
 }
@@ -171,14 +171,14 @@ fn l218_a_call_closes_when_another_begins_and_at_the_end() {
     assert_eq!(found(vec![open("f", Some("a"), "1"), open("f", Some("b"), "2")]), expect(&[("f", "1"), ("f", "2")]));
     let plain = call(json!({"name": "g", "args": {"a": "2"}}));
     assert_eq!(found(vec![open("f", None, "1"), plain]), expect(&[("f", "1"), ("g", "2")]));
-    // A scalar replaces a text, and a text a scalar.
+    // A scalar replaces a text, and a text replaces a scalar.
     let scalar = call(json!({"willContinue": true, "partialArgs": [{"jsonPath": "$.a", "boolValue": true}]}));
     assert_eq!(calls([open("f", None, "1"), scalar.clone()])[0].args.as_ref().unwrap()["a"], json!(true));
     let nameless = call(json!({"willContinue": false, "partialArgs": [{"jsonPath": "$.a", "stringValue": "1"}]}));
     assert_eq!(whole([Part::text("a"), nameless]), [Part::text("a")]);
 }
 
-/// Text that comes while a call is open stays behind the call.
+/// Text that arrives while a call is open stays after the call.
 #[test]
 fn l217_parts_stay_in_the_order_of_arrival() {
     let open = call(json!({"id": "c", "name": "f", "willContinue": true}));

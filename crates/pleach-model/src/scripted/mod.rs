@@ -1,4 +1,4 @@
-//! A model that answers from a script: for tests and examples.
+//! A model that answers from a script, for tests and examples.
 
 mod reply;
 
@@ -12,10 +12,10 @@ use serde_json::Value;
 use crate::{LlmRequest, Model, ModelCall, ModelCapabilities, ModelError, ModelErrorKind, ResponseStream};
 pub use reply::ScriptedReply;
 
-/// A model that answers from a script, and records what it is asked.
+/// A model that answers from a script, and records its requests.
 ///
-/// Each call takes the next reply. A clone is the same model, so a test that has given one away reads the requests from
-/// the other. A call beyond the script fails with [`ModelErrorKind::ScriptExhausted`].
+/// Each call takes the next reply. Clones share one script, so a test can pass one clone to an agent and read the
+/// requests from another. A call beyond the script fails with [`ModelErrorKind::ScriptExhausted`].
 ///
 /// ```
 /// use pleach_model::ScriptedModel;
@@ -31,20 +31,20 @@ pub struct ScriptedModel {
     script: Arc<Mutex<Script>>,
 }
 
-/// One call that a [`ScriptedModel`] got.
+/// A call that a [`ScriptedModel`] received.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RecordedCall {
-    /// What was asked.
+    /// The request.
     pub request: LlmRequest,
-    /// Whether fragments were wanted.
+    /// Whether the call asked for fragments.
     pub streaming: bool,
 }
 
 #[derive(Default)]
 struct Script {
     replies: VecDeque<ScriptedReply>,
-    /// How many replies were ever given to the script.
+    /// The number of replies that were ever added to the script.
     length: usize,
     /// The reply to every call beyond the script.
     repeated: Option<ScriptedReply>,
@@ -52,54 +52,55 @@ struct Script {
 }
 
 impl ScriptedModel {
-    /// Makes a model named `scripted` without replies.
+    /// Creates a model named `scripted` without replies.
     #[must_use]
     pub fn new() -> Self {
         Self { name: "scripted".into(), capabilities: ModelCapabilities::default(), script: Arc::default() }
     }
 
-    /// Makes a model that says a text first.
+    /// Creates a model whose first reply is a text.
     pub fn saying(text: impl Into<String>) -> Self {
         Self::new().then_text(text)
     }
 
-    /// Makes a model that calls a function first; see [`then_call`](Self::then_call).
+    /// Creates a model whose first reply calls a function; see [`then_call`](Self::then_call).
     pub fn calling(name: impl Into<String>, args: Value) -> Self {
         Self::new().then_call(name, args)
     }
 
-    /// Says a text next.
+    /// Adds a reply with a text.
     #[must_use]
     pub fn then_text(self, text: impl Into<String>) -> Self {
         self.then(ScriptedReply::text(text))
     }
 
-    /// Calls a function next, without an id, as Gemini does. Arguments that are not an object fail the call of the model.
+    /// Adds a reply that calls a function, without an id, as Gemini does. Arguments that are not an object fail the
+    /// model call.
     #[must_use]
     pub fn then_call(self, name: impl Into<String>, args: Value) -> Self {
         self.then(ScriptedReply::calls([(name, args)]))
     }
 
-    /// Calls several functions at once next, in this order.
+    /// Adds a reply that calls several functions at once, in this order.
     #[must_use]
     pub fn then_calls<N: Into<String>>(self, calls: impl IntoIterator<Item = (N, Value)>) -> Self {
         self.then(ScriptedReply::calls(calls))
     }
 
-    /// Says a text in fragments next: with streaming they come one by one, and then the whole text; without only the
-    /// latter.
+    /// Adds a reply with a text in fragments. With streaming, the fragments arrive one by one, followed by the whole
+    /// text. Without streaming, only the whole text arrives.
     #[must_use]
     pub fn then_fragments<T: Into<String>>(self, texts: impl IntoIterator<Item = T>) -> Self {
         self.then(ScriptedReply::fragments(texts.into_iter().map(|text| crate::LlmResponse::text(text))))
     }
 
-    /// Fails next.
+    /// Adds a reply that is an error.
     #[must_use]
     pub fn then_error(self, error: ModelError) -> Self {
         self.then(ScriptedReply::error(error))
     }
 
-    /// Gives a reply next: a text, a response, or a [`ScriptedReply`] with delays or an error in its middle.
+    /// Adds a reply: a text, a response, or a [`ScriptedReply`] with delays or an error midway.
     #[must_use]
     pub fn then(self, reply: impl Into<ScriptedReply>) -> Self {
         let mut script = self.lock();
@@ -109,7 +110,7 @@ impl ScriptedModel {
         self
     }
 
-    /// Gives the last reply of the script so far again to every later call.
+    /// Repeats the last reply of the script so far for every later call.
     #[must_use]
     pub fn repeating(self) -> Self {
         let mut script = self.lock();
@@ -125,24 +126,24 @@ impl ScriptedModel {
         self
     }
 
-    /// Sets what the model can do.
+    /// Sets the capabilities of the model.
     #[must_use]
     pub fn with_capabilities(mut self, capabilities: ModelCapabilities) -> Self {
         self.capabilities = capabilities;
         self
     }
 
-    /// Returns the calls that the model got, in order.
+    /// Returns the calls that the model received, in order.
     pub fn calls(&self) -> Vec<RecordedCall> {
         self.lock().calls.clone()
     }
 
-    /// Returns the requests that the model got, in order.
+    /// Returns the requests that the model received, in order.
     pub fn requests(&self) -> Vec<LlmRequest> {
         self.lock().calls.iter().map(|call| call.request.clone()).collect()
     }
 
-    /// Returns how many replies of the script nothing has asked for.
+    /// Returns how many replies of the script are left.
     pub fn replies_left(&self) -> usize {
         self.lock().replies.len()
     }

@@ -1,4 +1,4 @@
-//! What a scripted model answers to one call.
+//! The reply of a scripted model to one call.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{Aggregator, LlmRequest, LlmResponse, ModelCall, ModelError, ModelErrorKind};
 
-/// What a [`ScriptedModel`](crate::ScriptedModel) answers to one call.
+/// The reply of a [`ScriptedModel`](crate::ScriptedModel) to one call.
 ///
 /// ```
 /// use std::time::Duration;
@@ -26,7 +26,7 @@ use crate::{Aggregator, LlmRequest, LlmResponse, ModelCall, ModelError, ModelErr
 #[derive(Clone)]
 pub struct ScriptedReply {
     body: Body,
-    /// What the reply ends in instead of its whole answer.
+    /// The error with which the reply ends instead of the whole answer.
     error: Option<ModelError>,
     delay: Option<Duration>,
     gap: Option<Duration>,
@@ -34,19 +34,19 @@ pub struct ScriptedReply {
 
 #[derive(Clone)]
 enum Body {
-    /// Nothing: only the error counts.
+    /// No response, only the error.
     Nothing,
     Whole(Box<LlmResponse>),
-    /// Fragments, and what they make together.
+    /// Fragments, followed by the whole answer that they make.
     Fragments(Vec<LlmResponse>),
-    /// Responses as they are.
+    /// Responses, unchanged.
     Responses(Vec<LlmResponse>),
     With(Arc<dyn Fn(&LlmRequest) -> LlmResponse + Send + Sync>),
-    /// A call whose arguments are no object.
+    /// A call whose arguments are not an object; the value is the function's name.
     BadArguments(String),
 }
 
-/// One item of the stream, and how long it takes to come.
+/// One item of the stream, and the delay before it.
 pub(super) struct Step {
     pub(super) delay: Option<Duration>,
     pub(super) item: Result<LlmResponse, ModelError>,
@@ -57,12 +57,12 @@ impl ScriptedReply {
         Self { body, error: None, delay: None, gap: None }
     }
 
-    /// Says a text.
+    /// Creates a reply with a text.
     pub fn text(text: impl Into<String>) -> Self {
         LlmResponse::text(text).into()
     }
 
-    /// Calls functions, without ids. Arguments that are not an object fail the call of the model.
+    /// Creates a reply that calls functions, without ids. Arguments that are not an object fail the model call.
     pub fn calls<N: Into<String>>(calls: impl IntoIterator<Item = (N, Value)>) -> Self {
         let mut all = Vec::new();
         for (name, args) in calls {
@@ -73,27 +73,28 @@ impl ScriptedReply {
         LlmResponse::calls(all).into()
     }
 
-    /// Gives fragments, and then the whole answer that they make; without streaming only the latter.
+    /// Creates a reply of fragments, followed by the whole answer that they make. Without streaming, only the whole
+    /// answer is yielded.
     pub fn fragments<R: Into<LlmResponse>>(fragments: impl IntoIterator<Item = R>) -> Self {
         Self::of(Body::Fragments(fragments.into_iter().map(Into::into).collect()))
     }
 
-    /// Gives these responses as they are, whether fragments are wanted or not.
+    /// Creates a reply of these responses, unchanged, whether fragments are wanted or not.
     pub fn responses(responses: impl IntoIterator<Item = LlmResponse>) -> Self {
         Self::of(Body::Responses(responses.into_iter().collect()))
     }
 
-    /// Answers what a function makes of the request.
+    /// Creates a reply that a function computes from the request.
     pub fn with(answer: impl Fn(&LlmRequest) -> LlmResponse + Send + Sync + 'static) -> Self {
         Self::of(Body::With(Arc::new(answer)))
     }
 
-    /// Fails.
+    /// Creates a reply that is an error.
     pub fn error(error: ModelError) -> Self {
         Self { error: Some(error), ..Self::of(Body::Nothing) }
     }
 
-    /// Fails behind the fragments or responses, so that there is no whole answer.
+    /// Ends the reply with an error after the fragments or responses, so that there is no whole answer.
     #[must_use]
     pub fn then_error(mut self, error: ModelError) -> Self {
         self.error = Some(error);
@@ -136,7 +137,7 @@ impl ScriptedReply {
     }
 }
 
-/// The fragments that are wanted, and the whole answer unless the stream is cut.
+/// Returns the fragments, if they are wanted, and the whole answer, unless the stream is cut.
 fn aggregated(fragments: Vec<LlmResponse>, is_cut: bool, call: &ModelCall<'_>) -> Vec<LlmResponse> {
     let mut aggregator = Aggregator::default();
     let mut items: Vec<LlmResponse> =
@@ -148,7 +149,7 @@ fn aggregated(fragments: Vec<LlmResponse>, is_cut: bool, call: &ModelCall<'_>) -
     items
 }
 
-/// Shows the kind of reply, and nothing of what it says.
+/// Debug output shows the kind of reply, but none of its contents.
 impl fmt::Debug for ScriptedReply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match &self.body {

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::*;
 use crate::LlmResponse;
 
-/// A clock that shows how long was slept in all.
+/// A clock that counts the total time slept.
 #[derive(Debug, Default)]
 struct Slept(Arc<Mutex<f64>>);
 
@@ -128,7 +128,7 @@ fn a_reply_can_depend_on_the_request() {
 }
 
 #[test]
-fn a_model_is_used_behind_an_arc() {
+fn a_model_is_used_through_an_arc() {
     let model: Arc<dyn Model> = Arc::new(
         ScriptedModel::saying("a").with_capabilities(ModelCapabilities::default().output_schema_and_tools(true)),
     );

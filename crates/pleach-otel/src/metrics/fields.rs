@@ -1,11 +1,11 @@
-//! [`Fields`]: what a span or an event says that metrics need.
+//! [`Fields`]: the fields of a span or an event that metrics need.
 
 use std::fmt::Debug;
 
 use opentelemetry::{KeyValue, Value};
 use tracing::field::{Field, Visit};
 
-/// What a span says that becomes an attribute or a value. All else is passed over.
+/// The fields of a span that become attributes or values. Other fields are skipped.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     texts: Vec<(&'static str, String)>,
@@ -13,7 +13,7 @@ pub(super) struct Fields {
     flags: Vec<(&'static str, bool)>,
 }
 
-/// The fields that are kept: those that `docs/tracing.md` lists as attributes of metrics, and those that are values.
+/// The fields that are kept: attributes of metrics, as listed in `docs/tracing.md`, and values.
 const KEPT: [&str; 17] = [
     "attempt",
     "error.type",
@@ -43,7 +43,7 @@ impl Fields {
         self.numbers.iter().find(|(known, _)| *known == name).map(|(_, number)| *number)
     }
 
-    /// Returns the attributes with these names that are there.
+    /// Returns the attributes with these names, if they have been recorded.
     pub(super) fn attributes(&self, names: &[&'static str]) -> Vec<KeyValue> {
         let value = |name: &str| -> Option<Value> {
             let flag = self.flags.iter().find(|(known, _)| *known == name).map(|(_, flag)| Value::Bool(*flag));
@@ -54,14 +54,15 @@ impl Fields {
     }
 }
 
-/// Returns an error's code if it can be one. A model or a node of one's own may have put any text there, and each would be a series of its own.
+/// Returns an error's code if it looks like a code. A custom model or node may have put any text there, and each text
+/// would become a series of its own.
 fn error_code(text: &str) -> &str {
     let is_code = text.len() <= 64 && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'));
-    // OpenTelemetry's value for errors that have no code.
+    // OpenTelemetry's value for errors without a code.
     if is_code { text } else { "_OTHER" }
 }
 
-/// Puts a value in the place of an earlier one.
+/// Sets a value, and replaces an earlier one.
 fn set<T>(values: &mut Vec<(&'static str, T)>, field: &Field, value: T) {
     let Some(name) = KEPT.into_iter().find(|kept| *kept == field.name()) else { return };
     match values.iter_mut().find(|(known, _)| *known == name) {

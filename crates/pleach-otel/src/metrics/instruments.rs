@@ -1,4 +1,5 @@
-//! [`Metrics`]: the instruments, and what each of them counts. Names, units and attributes are those of the table in `docs/tracing.md`.
+//! [`Metrics`]: the instruments, and how they are updated. Names, units and attributes are the same as in the table of
+//! `docs/tracing.md`.
 
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Histogram, Meter, UpDownCounter};
@@ -9,13 +10,13 @@ use super::fields::Fields;
 use super::load::Loads;
 use super::measured::{Measured, Operation};
 
-/// Seconds of calls of models and tools, as the conventions advise.
+/// Buckets for calls of models and tools, in seconds, as the conventions advise.
 const CALLS: [f64; 14] = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
 
-/// Seconds of runs, nodes and agents: from code that calls nothing to an hour of work.
+/// Buckets for runs, nodes and agents, in seconds: from code that calls nothing to an hour of work.
 const WORK: [f64; 14] = [0.001, 0.005, 0.02, 0.1, 0.4, 1.6, 6.4, 25.6, 60.0, 180.0, 600.0, 1_200.0, 2_400.0, 3_600.0];
 
-/// Tokens, as the conventions advise: powers of four.
+/// Buckets for tokens, as the conventions advise: powers of four.
 const TOKENS: [f64; 14] = [
     1.0,
     4.0,
@@ -33,7 +34,7 @@ const TOKENS: [f64; 14] = [
     67_108_864.0,
 ];
 
-/// The instruments. ADK: `telemetry/_metrics.py`, where the names begin with `gen_ai`.
+/// The instruments for metrics. ADK: `telemetry/_metrics.py`, where the names begin with `gen_ai`.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     runs_started: Counter<u64>,
@@ -73,7 +74,11 @@ impl Metrics {
             model_retries: count("pleach.model.retries", "{request}", "Requests to models that were sent again."),
             tokens: tokens.with_description("Tokens of calls of models.").with_boundaries(TOKENS.to_vec()).build(),
             questions_opened: count("pleach.questions.opened", "{question}", "Questions that were asked."),
-            questions_closed: count("pleach.questions.closed", "{question}", "Questions that need no answer any more."),
+            questions_closed: count(
+                "pleach.questions.closed",
+                "{question}",
+                "Questions that no longer need an answer.",
+            ),
             questions_open: open.with_description("Questions opened less questions closed.").build(),
             loads: Loads::new(meter),
         }
@@ -89,7 +94,7 @@ impl Metrics {
             Operation::Invocation => {
                 self.runs_started.add(1, &span.fields.attributes(&["gen_ai.workflow.name", "pleach.resumed"]));
             }
-            // A nested workflow is a node that is tried again like any other.
+            // A nested workflow is a node, and is retried like any other.
             Operation::Node | Operation::Workflow => {
                 if span.fields.number("pleach.node.attempt").is_some_and(|attempt| attempt > 1) {
                     self.node_retries.add(1, &[node_name(&span.fields)]);
@@ -99,7 +104,7 @@ impl Metrics {
         }
     }
 
-    /// Records how long the work of a span took, and how it ended.
+    /// Records the duration and the outcome of a span's work.
     pub(super) fn ended(&self, span: &Measured) {
         let (fields, seconds) = (&span.fields, span.seconds());
         let with = |names: &[&'static str]| {
@@ -144,7 +149,7 @@ impl Metrics {
         }
     }
 
-    /// Counts a request to a model that is sent again.
+    /// Counts a retried request to a model.
     pub(super) fn model_retried(&self, fields: &Fields) {
         let model = fields.text("model").unwrap_or_default().to_owned();
         let mut attributes = vec![KeyValue::new("gen_ai.request.model", model)];

@@ -1,4 +1,4 @@
-//! [`MetricsLayer`]: measures spans from their start to the end that is recorded on them.
+//! [`MetricsLayer`]: measures spans from their start to their recorded end.
 
 use std::sync::Arc;
 
@@ -12,17 +12,18 @@ use super::Metrics;
 use super::fields::Fields;
 use super::measured::{Measured, Operation};
 
-/// The name of the event that a request to a model is sent again: the client of the model reports it.
+/// The name of the event that a request to a model is retried. The model's client reports it.
 const MODEL_RETRY: &str = "pleach.model.retry";
-/// The names of the events that a question was stored, and that it needs no answer any more: the Runner reports them.
+/// The names of the events that a question was stored, and that it no longer needs an answer. The Runner reports them.
 const QUESTION_OPENED: &str = "pleach.question.opened";
 const QUESTION_CLOSED: &str = "pleach.question.closed";
 
-/// Returns whether a span or an event is measured.
+/// Returns true if a span or an event is measured.
 pub(crate) fn measures(metadata: &Metadata<'_>) -> bool {
-    match metadata.is_span() {
-        true => metadata.target() == "pleach" && Operation::of(metadata.name()).is_some(),
-        false => [MODEL_RETRY, QUESTION_CLOSED, QUESTION_OPENED].contains(&metadata.name()),
+    if metadata.is_span() {
+        metadata.target() == "pleach" && Operation::of(metadata.name()).is_some()
+    } else {
+        [MODEL_RETRY, QUESTION_CLOSED, QUESTION_OPENED].contains(&metadata.name())
     }
 }
 
@@ -64,7 +65,7 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for MetricsLayer {
     }
 
     fn on_close(&self, id: Id, ctx: Context<'_, S>) {
-        // Taken out first: nothing of the span is locked while instruments, which may log, are called.
+        // Removed from the span first, because instruments may log, and the span must not be locked then.
         let measured = ctx.span(&id).and_then(|span| span.extensions_mut().remove::<Measured>());
         measured.into_iter().for_each(|measured| self.0.ended(&measured));
     }

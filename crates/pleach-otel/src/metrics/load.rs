@@ -1,4 +1,4 @@
-//! [`Loads`]: gauges of what Runners have to do.
+//! [`Loads`]: gauges for the load of Runners.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use opentelemetry::KeyValue;
 use opentelemetry::metrics::Meter;
 use pleach_runner::{Runner, RunnerLoad};
 
-/// Reads the load of a Runner; `None` when the last clone of it is gone.
+/// Reads the load of a Runner; `None` if the last clone of the Runner is gone.
 type ReadLoad = Box<dyn Fn() -> Option<RunnerLoad> + Send + Sync>;
 
 /// The name, the unit and the description of a gauge, and its value in a load.
@@ -22,15 +22,15 @@ impl Loads {
     pub(super) fn new(meter: &Meter) -> Self {
         let loads = Self::default();
         let gauges: [Gauge; 4] = [
-            ("pleach.runs.active", "{run}", "Runs that work.", |load| load.active),
-            ("pleach.runs.detached", "{run}", "Runs that work without a reader.", |load| load.detached),
+            ("pleach.runs.active", "{run}", "Runs that are working.", |load| load.active),
+            ("pleach.runs.detached", "{run}", "Runs that are working without a reader.", |load| load.detached),
             ("pleach.runs.queued", "{run}", "Runs that wait for a busy session.", |load| load.queued),
             ("pleach.deadlines", "{deadline}", "Deadlines that are kept in memory.", |load| load.deadlines),
         ];
         for (name, unit, about, value) in gauges {
             let loads = loads.clone();
             let gauge = meter.u64_observable_gauge(name).with_unit(unit).with_description(about);
-            // The instrument lives in its meter.
+            // The meter keeps the instrument alive.
             let _ = gauge
                 .with_callback(move |observer| {
                     for (app, load) in loads.by_app() {
@@ -42,16 +42,16 @@ impl Loads {
         loads
     }
 
-    /// Reads the load of a Runner from now on.
+    /// Adds a Runner whose load is read from now on.
     pub(super) fn watch(&self, runner: &Runner) {
         let read: ReadLoad = Box::new(runner.load_reader());
         let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Where nothing is exported, nothing else forgets the Runners that are gone.
+        // If nothing is exported, nothing else removes the Runners that are gone.
         watched.retain(|(_, read)| read().is_some());
         watched.push((runner.app_name().to_string(), read));
     }
 
-    /// Returns the load of each app: the sum of its Runners. Those that are gone are forgotten.
+    /// Returns the load of each app: the sum of its Runners. Runners that are gone are removed.
     fn by_app(&self) -> BTreeMap<String, RunnerLoad> {
         let mut sums: BTreeMap<String, RunnerLoad> = BTreeMap::new();
         let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::fields::Fields;
 
-/// What a span covers.
+/// The kind of work that a span covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Invocation,
@@ -34,7 +34,7 @@ pub(super) struct Measured {
     pub(super) operation: Operation,
     pub(super) fields: Fields,
     started: Instant,
-    /// How long the work took, once its outcome is recorded: what holds the span may close it later.
+    /// How long the work took, once its outcome is recorded. The span itself may be closed later.
     took: Option<Duration>,
 }
 
@@ -54,13 +54,13 @@ impl Measured {
         now().saturating_duration_since(self.started)
     }
 
-    /// How long the work took, in seconds.
+    /// Returns how long the work took, in seconds.
     pub(super) fn seconds(&self) -> f64 {
         self.took.unwrap_or_else(|| self.elapsed()).as_secs_f64()
     }
 }
 
-/// Spans take real time, as exporters measure it; the clock of an app may be that of a test.
+/// Returns the real time, as exporters measure it. The clock of an app may be a test clock.
 #[expect(clippy::disallowed_methods, reason = "spans of one process have no invocation's clock in common")]
 fn now() -> Instant {
     Instant::now()

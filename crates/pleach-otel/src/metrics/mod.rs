@@ -1,6 +1,7 @@
 //! Metrics, made from the spans that `pleach_context::telemetry` opens and from the load of Runners.
 //!
-//! Attributes are names that the program chose and values of small sets: no ids of sessions, users or invocations, and nothing that was said.
+//! Attributes are names that the program has chosen, and values from small sets. They contain no ids of sessions, users
+//! or invocations, and no texts of conversations.
 
 mod fields;
 mod instruments;

@@ -1,4 +1,4 @@
-//! When payloads come and go: refused appends, crashes, deletions.
+//! The creation and deletion of payloads: refused appends, crashes, deletions.
 
 use std::sync::Arc;
 use std::task::{Context, Waker};
@@ -15,7 +15,7 @@ async fn a_stale_append_leaves_the_winners_payload_alone() {
     let kept = Kept::above(10);
     let mut winner = kept.session().await;
     let mut loser = winner.clone();
-    // Both processes append the same event, such as the end of a timer.
+    // Both processes append the same event, for example the end of a timer.
     let same = event("timer", long(100));
     kept.sessions.append_event(&mut winner, same.clone()).await.unwrap();
     kept.sessions.append_event(&mut winner, event("e2", long(200))).await.unwrap();
@@ -24,11 +24,11 @@ async fn a_stale_append_leaves_the_winners_payload_alone() {
     kept.sessions.append_event(&mut loser, same).await.unwrap();
     assert_eq!(kept.loaded().await.events, winner.events);
     kept.sessions.delete_session(&key()).await.unwrap();
-    assert_eq!(kept.artifacts.names().await, [""; 0], "with that of the loser");
+    assert_eq!(kept.artifacts.names().await, [""; 0], "the loser's payload is gone as well");
 }
 
 #[tokio::test]
-async fn another_event_with_the_same_id_harms_nothing() {
+async fn another_event_with_the_same_id_changes_nothing() {
     let kept = Kept::above(10);
     let mut session = kept.session().await;
     kept.sessions.append_event(&mut session, event("e1", long(100))).await.unwrap();
@@ -41,7 +41,7 @@ async fn another_event_with_the_same_id_harms_nothing() {
     assert_eq!(kept.loaded().await.events, session.events);
 }
 
-/// A process that dies, or a caller that gives up, at each point of an append.
+/// A process dies, or a caller gives up, at each point of an append.
 #[tokio::test]
 async fn an_append_that_is_cut_off_is_whole_or_absent_and_can_be_repeated() {
     let folder = tempfile::tempdir().unwrap();
@@ -75,19 +75,19 @@ async fn an_append_that_is_cut_off_is_whole_or_absent_and_can_be_repeated() {
     }
     assert!(
         saved_only > 0 && absent > saved_only,
-        "cut off {absent} times before the append, {saved_only} times behind the save"
+        "cut off {absent} times before the append, {saved_only} times after the save"
     );
 }
 
 #[tokio::test]
-async fn an_append_to_a_session_that_is_gone_leaves_nothing() {
+async fn an_append_to_a_deleted_session_leaves_nothing() {
     let kept = Kept::above(10);
     let mut session = kept.session().await;
     kept.sessions.delete_session(&key()).await.unwrap();
     let error = kept.sessions.append_event(&mut session, event("e1", long(100))).await.unwrap_err();
     assert!(matches!(error, SessionError::NotFound(_)), "{error}");
     assert_eq!(kept.artifacts.names().await, [""; 0]);
-    // A session that was made again keeps what it has.
+    // A session that was created again keeps its payloads.
     let mut again = kept.session().await;
     kept.sessions.append_event(&mut again, event("e1", long(100))).await.unwrap();
     assert!(kept.sessions.append_event(&mut session, event("e2", long(200))).await.is_err());
@@ -95,13 +95,13 @@ async fn an_append_to_a_session_that_is_gone_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn deletes_take_the_payloads_of_the_session_only() {
+async fn a_delete_removes_only_the_payloads_of_its_session() {
     let kept = Kept::above(10);
     for id in ["s1", "s2"] {
         let mut session = kept.session_with_id(id).await;
         kept.sessions.append_event(&mut session, event("e1", long(100))).await.unwrap();
     }
-    // Files of users: of the session, and of an app with the name that payloads have.
+    // These are files of users: in the session, and in an app that has the name of the payloads' app.
     let files = [ArtifactScope::session(&key()), ArtifactScope::session(&SessionKey::new("app.payloads", "ana", "s1"))];
     for scope in &files {
         let report = scope.artifact("report.md");
@@ -118,14 +118,14 @@ async fn deletes_take_the_payloads_of_the_session_only() {
 }
 
 #[tokio::test]
-async fn a_delete_again_takes_what_was_left() {
+async fn a_repeated_delete_deletes_the_rest() {
     let kept = Kept::above(10);
     let mut session = kept.session().await;
     kept.sessions.append_event(&mut session, event("e1", long(100))).await.unwrap();
     kept.artifacts.set_down(true);
     let error = kept.sessions.delete_session(&key()).await.unwrap_err();
     assert!(matches!(error, SessionError::Unavailable { .. }), "{error}");
-    assert!(error.to_string().contains("app/ana/s1, which is deleted itself"), "{error}");
+    assert!(error.to_string().contains("app/ana/s1, which is itself deleted"), "{error}");
     assert_eq!(kept.inner.get_session(&key(), GetSessionConfig::all()).await.unwrap(), None);
     kept.artifacts.set_down(false);
     assert_eq!(kept.artifacts.names().await.len(), 1);
@@ -133,7 +133,7 @@ async fn a_delete_again_takes_what_was_left() {
     assert_eq!(kept.artifacts.names().await, [""; 0]);
 }
 
-/// The lite layout cuts blanks off, and both names are the same session.
+/// The lite layout trims blanks, so both ids belong to the same session.
 #[tokio::test]
 async fn blanks_around_an_id_lead_to_the_same_payloads() {
     let kept = Kept::above(10);
@@ -151,7 +151,7 @@ async fn blanks_around_an_id_lead_to_the_same_payloads() {
     assert_eq!(kept.artifacts.names().await, [""; 0]);
 }
 
-/// Services with another threshold, and with none, read what this one has stored.
+/// Services with another threshold, or without one, read the values that this service stored.
 #[tokio::test]
 async fn a_threshold_concerns_appends_only() {
     let kept = Kept::above(10);

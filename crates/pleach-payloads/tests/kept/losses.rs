@@ -38,14 +38,14 @@ async fn a_missing_payload_is_named() {
     let (kept, name) = one_large().await;
     kept.artifacts.delete_artifact(&scope_of("s1").artifact(&name)).await.unwrap();
     check_lost(&fails(&kept).await, &name, "is missing");
-    // What needs no payload works.
+    // A load that needs no payload works.
     let newest = kept.sessions.get_session(&key(), GetSessionConfig::recent(0)).await.unwrap().unwrap();
     assert_eq!(kept.sessions.events_since(&newest.head).await.unwrap().map(|_| ()), Some(()));
     kept.sessions.delete_session(&key()).await.unwrap();
 }
 
 #[tokio::test]
-async fn another_content_is_never_given() {
+async fn other_content_is_never_returned() {
     for other in
         [Part::bytes("application/json", b"\"other\"".to_vec()), Part::text("other"), Part::bytes("", b"x".to_vec())]
     {
@@ -82,7 +82,7 @@ async fn references_that_fit_nothing_are_refused() {
 }
 
 #[tokio::test]
-async fn artifacts_that_are_out_of_reach_are_no_loss() {
+async fn unreachable_artifacts_are_not_lost() {
     let (kept, name) = one_large().await;
     kept.artifacts.set_down(true);
     let error = fails(&kept).await;
@@ -94,7 +94,7 @@ async fn artifacts_that_are_out_of_reach_are_no_loss() {
     let error = kept.sessions.append_event(&mut session, event("e2", long(100))).await.unwrap_err();
     assert!(matches!(error, SessionError::Unavailable { .. }), "{error}");
     assert_eq!((&session.head, kept.rows().await.len()), (&before, 1));
-    // A small event needs no artifact, and the large one is stored once they are back.
+    // A small event needs no artifact. The large one is stored once the artifacts are reachable again.
     kept.sessions.append_event(&mut session, event("e3", 1)).await.unwrap();
     kept.artifacts.set_down(false);
     kept.sessions.append_event(&mut session, event("e2", long(100))).await.unwrap();

@@ -1,4 +1,4 @@
-//! What is kept outside of events: that it comes back, the references to it, and what becomes of it.
+//! Values that are stored outside events: that they come back, the references to them, and how they are deleted.
 
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 

@@ -1,4 +1,4 @@
-//! Every place of an event, the reference in it, and what stays.
+//! Every place of an event, the reference in it, and the values that stay.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ fn map(text: String) -> Map {
     Map::from_iter([("value".to_owned(), text.into())])
 }
 
-/// A part of each kind, each with a value of about 1000 bytes.
+/// Returns a part of each kind, each with a value of about 1000 bytes.
 fn parts() -> Vec<Part> {
     let mut media = Blob::default();
     (media.data, media.mime_type, media.display_name) =
@@ -92,9 +92,9 @@ async fn every_value_comes_back_and_leaves_a_reference() {
     assert_eq!(kept.artifacts.names().await, Vec::from_iter(names));
 }
 
-/// Issue 15, point 4: values above a size.
+/// Only values above the threshold are taken out.
 #[tokio::test]
-async fn a_value_of_the_threshold_stays_and_a_byte_more_goes() {
+async fn a_value_as_large_as_the_threshold_stays_and_a_larger_one_goes() {
     let media = |bytes: usize| Part::bytes("image/png", vec![1; bytes]);
     let message = |part: Part| Event::from_author("agent").with_content(Content::new("model", [part]));
     let call = |bytes: usize| Part::function_call(FunctionCall::new("c", "f", map(long(bytes - 12))));
@@ -106,7 +106,7 @@ async fn a_value_of_the_threshold_stays_and_a_byte_more_goes() {
             message(Part::text(long(bytes))),
             message(media(bytes)),
             message(call(bytes)),
-            // Two bytes each.
+            // The letter has two bytes.
             message(Part::text("ü".repeat(bytes.div_ceil(2)))),
         ];
         for (number, event) in events.into_iter().enumerate() {
@@ -122,7 +122,7 @@ async fn a_value_of_the_threshold_stays_and_a_byte_more_goes() {
 }
 
 #[tokio::test]
-async fn questions_and_answers_stay_where_stores_read_them() {
+async fn questions_and_answers_stay_in_the_event() {
     let kept = Kept::above(0);
     let mut session = kept.session().await;
     let mut ask: RequestInput = RequestInput::ask("q", long(1000)).with_schema(json!({"type": "array"}));

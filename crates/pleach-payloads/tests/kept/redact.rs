@@ -32,9 +32,9 @@ async fn the_payload_of_a_redacted_value_is_deleted() {
     assert_eq!(loaded.events[1], session.events[1]);
 }
 
-/// What is left of a payload is another payload.
+/// The rest of a partly redacted payload is another payload.
 #[tokio::test]
-async fn a_value_inside_of_a_payload_is_redacted() {
+async fn a_value_inside_a_payload_is_redacted() {
     let kept = Kept::above(50);
     let mut session = kept.session().await;
     kept.sessions.append_event(&mut session, event("e1", json!({"card": "4111", "text": long(100)}))).await.unwrap();
@@ -44,7 +44,7 @@ async fn a_value_inside_of_a_payload_is_redacted() {
     assert!(new.len() == 1 && new != old, "{new:?}");
     assert_eq!(references(&kept.rows().await[0]), [("output".to_owned(), new[0].clone())]);
     assert_eq!(kept.loaded().await.events[0].output(), Some(&json!({"card": "[redacted]", "text": long(100)})));
-    // What is there already is not saved again.
+    // A payload that already exists is not saved again.
     let saves = kept.artifacts.saves.load(Ordering::Relaxed);
     redact(&kept, "/output/card").await.unwrap();
     assert_eq!((kept.artifacts.saves.load(Ordering::Relaxed), kept.artifacts.names().await), (saves, new));
@@ -53,13 +53,14 @@ async fn a_value_inside_of_a_payload_is_redacted() {
     assert_eq!(kept.loaded().await.events[0].output(), Some(&json!({"card": "[redacted]", "text": "[redacted]"})));
 }
 
-/// The process dies, or the artifact service fails, behind the event: the same call deletes what is left.
+/// The process dies, or the artifact service fails, after the event is stored. The same call then deletes the remaining
+/// payload.
 #[tokio::test]
 async fn a_redaction_that_left_a_payload_is_completed_by_the_same_call() {
     let kept = Kept::above(50);
     let mut session = kept.session().await;
     kept.sessions.append_event(&mut session, event("e1", long(100))).await.unwrap();
-    // The row alone is redacted, as it is when the process dies behind it.
+    // Only the row is redacted, as if the process had died right after that.
     let names = kept.artifacts.names().await;
     let record = json!({"pleach_redactions": [{"paths": ["/output"], "reason": "a request", "at": 1.0}]});
     let whole = Event::clone(&kept.loaded().await.events[0]).with_output(json!("[redacted]"));
@@ -79,7 +80,7 @@ async fn a_redaction_that_left_a_payload_is_completed_by_the_same_call() {
     assert_eq!(kept.artifacts.names().await, [""; 0]);
 }
 
-/// Without the service an event with references is not redacted: a load would put the payload back.
+/// Without the service, an event with references is not redacted, because a load would put the payload back.
 #[tokio::test]
 async fn references_are_not_redacted_without_the_service() {
     let kept = Kept::above(50);
@@ -91,7 +92,8 @@ async fn references_are_not_redacted_without_the_service() {
     assert_eq!(kept.loaded().await.events, session.events);
 }
 
-/// Media leaves nothing at its place, so a repetition finds none, and still deletes what is left.
+/// Redacted media leave nothing in their place, so a repetition finds no value, but still deletes the remaining
+/// payload.
 #[tokio::test]
 async fn a_redaction_of_media_can_be_repeated() {
     let kept = Kept::above(50);
@@ -103,14 +105,14 @@ async fn a_redaction_of_media_can_be_repeated() {
     let first = redact(&kept, path).await.unwrap();
     assert_eq!((first.text(), kept.artifacts.names().await.len()), ("[redacted]".to_owned(), 0));
     assert_eq!(redact(&kept, path).await.unwrap(), first);
-    // Nothing refers to a payload any more, so a service without them redacts the rest.
+    // No reference to a payload is left, so a service without payloads can redact the rest.
     let rest = Redaction::new(["/content/parts/0/text"], "a request");
     kept.inner.redact(&key(), &"e1".into(), &rest).await.unwrap();
 }
 
-/// Only the payloads of the event itself are read, so those of others may be lost.
+/// Only the event's own payloads are read, so the payloads of other events may be lost.
 #[tokio::test]
-async fn a_payload_that_is_lost_is_in_no_other_redactions_way() {
+async fn a_lost_payload_does_not_prevent_redactions_of_other_events() {
     let kept = Kept::above(50);
     let mut session = kept.session().await;
     for id in ["e0", "e1"] {
@@ -121,17 +123,17 @@ async fn a_payload_that_is_lost_is_in_no_other_redactions_way() {
     kept.artifacts.loads.store(0, Ordering::Relaxed);
     let redacted = redact(&kept, "/output/text").await.unwrap();
     assert_eq!(redacted.output(), Some(&json!({"id": "e1", "text": "[redacted]"})));
-    // To make the redacted event, and to compare it.
+    // The payload is loaded twice: to make the redacted event, and to compare it.
     assert_eq!((kept.artifacts.loads.load(Ordering::Relaxed), kept.artifacts.names().await), (2, Vec::new()));
-    // Of its own payload it is not known what would be left.
+    // If the event's own payload is lost, it is unknown what would be left of it.
     let redaction = Redaction::new(["/output/text"], "a request");
     let error = kept.sessions.redact(&key(), &"e0".into(), &redaction).await.unwrap_err();
     assert!(matches!(error, SessionError::PayloadLost(_)), "{error}");
 }
 
-/// The names of payloads that are deleted do not stay in the event for ever.
+/// The names of deleted payloads do not stay in the event for ever.
 #[tokio::test]
-async fn what_was_deleted_is_not_named_any_more() {
+async fn deleted_payloads_are_no_longer_named() {
     let kept = Kept::above(50);
     let mut session = kept.session().await;
     kept.sessions.append_event(&mut session, event("e1", json!({"a": long(100), "b": long(100)}))).await.unwrap();
@@ -147,9 +149,10 @@ async fn what_was_deleted_is_not_named_any_more() {
     assert_eq!(metadata.as_object().unwrap().keys().collect::<Vec<_>>(), ["pleach_redactions"]);
 }
 
-/// A redaction deletes a payload between the rows and the artifacts of a load, which loads again.
+/// A redaction deletes a payload after a load has read the rows and before it reads the artifacts. The load starts
+/// again.
 #[tokio::test]
-async fn a_load_that_a_redaction_overtakes_gives_what_is_left() {
+async fn a_load_during_a_redaction_returns_the_redacted_event() {
     let kept = Kept::above(50);
     let mut session = kept.session().await;
     let before = session.head.clone();

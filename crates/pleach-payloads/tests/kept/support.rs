@@ -1,4 +1,4 @@
-//! A service over stores that tests look into.
+//! A service over stores that tests can inspect.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,18 +15,18 @@ use pleach_testkit::FixedClock;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-/// Artifacts in memory that count, and fail on demand.
+/// Artifacts in memory. They count operations, and fail on demand.
 #[derive(Debug)]
 pub(crate) struct Watched {
     inner: InMemoryArtifactService,
     pub(crate) is_down: AtomicBool,
-    /// Nothing can be deleted.
+    /// Whether deletions fail.
     pub(crate) keeps_all: AtomicBool,
     pub(crate) saves: AtomicUsize,
     pub(crate) loads: AtomicUsize,
     open: AtomicUsize,
     pub(crate) most_open: AtomicUsize,
-    /// The next load waits until the test releases it.
+    /// Whether the next load waits until the test releases it.
     pub(crate) holds_next: AtomicBool,
     pub(crate) held: Notify,
     pub(crate) released: Notify,
@@ -53,13 +53,13 @@ impl Watched {
     }
 
     fn up(&self) -> ArtifactResult<()> {
-        match self.is_down.load(Ordering::Relaxed) {
-            true => Err(ArtifactError::Storage { backend: "watched", source: "it is down".into() }),
-            false => Ok(()),
+        if self.is_down.load(Ordering::Relaxed) {
+            return Err(ArtifactError::Storage { backend: "watched", source: "it is down".into() });
         }
+        Ok(())
     }
 
-    /// The names of all payloads of the session `app/ana/s1`.
+    /// Returns the names of all payloads of the session `app/ana/s1`.
     pub(crate) async fn names(&self) -> Vec<String> {
         self.names_of("s1").await
     }
@@ -69,7 +69,7 @@ impl Watched {
     }
 }
 
-/// Where the payloads of the session `app/ana/SESSION` are.
+/// Returns the scope with the payloads of the session `app/ana/SESSION`.
 pub(crate) fn scope_of(session: &str) -> ArtifactScope {
     ArtifactScope::session(&SessionKey::new("app.payloads", "ana", session))
 }
@@ -143,7 +143,7 @@ impl ArtifactService for Watched {
     }
 }
 
-/// A service with what is below it.
+/// A service, and the stores below it.
 pub(crate) struct Kept {
     pub(crate) inner: Arc<dyn SessionService>,
     pub(crate) artifacts: Arc<Watched>,
@@ -151,7 +151,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// In memory, with what has more bytes than `threshold` outside.
+    /// Creates a service in memory that stores values of more than `threshold` bytes outside events.
     pub(crate) fn above(threshold: usize) -> Self {
         Self::over(Arc::new(InMemorySessionService::new()), threshold)
     }
@@ -162,7 +162,7 @@ impl Kept {
         Self { inner, artifacts, sessions }
     }
 
-    /// Makes the session `app/ana/s1`.
+    /// Creates the session `app/ana/s1`.
     pub(crate) async fn session(&self) -> Session {
         self.session_with_id("s1").await
     }
@@ -175,7 +175,7 @@ impl Kept {
         self.sessions.get_session(&key(), GetSessionConfig::all()).await.unwrap().unwrap()
     }
 
-    /// The events as the store has them.
+    /// Returns the events as the store has them.
     pub(crate) async fn rows(&self) -> Vec<Value> {
         let session = self.inner.get_session(&key(), GetSessionConfig::all()).await.unwrap().unwrap();
         session.events.iter().map(|event| serde_json::to_value(event).unwrap()).collect()
@@ -186,7 +186,7 @@ pub(crate) fn key() -> SessionKey {
     SessionKey::new("app", "ana", "s1")
 }
 
-/// A complete event with this output.
+/// Returns a complete event with this output.
 pub(crate) fn event(id: &str, output: impl Into<Value>) -> Event {
     complete(id, Event::from_author("node").with_output(output.into()))
 }
@@ -198,19 +198,19 @@ pub(crate) fn complete(id: &str, mut event: Event) -> Event {
     event
 }
 
-/// A text of so many bytes.
+/// Returns a text with this many bytes.
 pub(crate) fn long(bytes: usize) -> String {
     "x".repeat(bytes)
 }
 
-/// The metadata's list of references.
+/// Returns the metadata's list of references.
 pub(crate) fn references(row: &Value) -> Vec<(String, String)> {
     let taken = row["custom_metadata"]["pleach_payloads"]["taken"].as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     taken.iter().map(|entry| (text(&entry["place"]), text(&entry["artifact"]))).collect()
 }
 
-/// A reference to an artifact as an object.
+/// Returns a reference to an artifact as an object.
 pub(crate) fn object(name: &str, bytes: usize) -> Value {
     json!({"pleach_payload": name, "bytes": bytes})
 }

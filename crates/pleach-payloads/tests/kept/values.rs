@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Kept, complete, event, key, long, object, references};
 
-/// What a JSON text could change.
+/// Returns values that a conversion to JSON text could change.
 fn exact() -> Value {
     json!({"largest": u64::MAX, "smallest": i64::MIN, "float": 0.1, "tiny": 5e-324, "whole": 1e16, "negative": -0.0,
         "precise": 1_760_000_000.123_456_7, "text": "ü\u{1f600}\"\\\u{1}\u{2028}", "empty": [{}, [], "", null, true],
@@ -18,7 +18,7 @@ fn exact() -> Value {
 }
 
 #[tokio::test]
-async fn values_are_exact_also_from_a_file() {
+async fn values_are_exact_even_from_a_file() {
     for layout in [SqliteLayout::Lite, SqliteLayout::V1] {
         let folder = tempfile::tempdir().unwrap();
         let options = SqliteOptions::new().with_layout(layout);
@@ -60,9 +60,9 @@ async fn values_that_look_like_references_are_values() {
     }
 }
 
-/// Values with U+0000 are refused as without payloads, and nothing is saved.
+/// Values with U+0000 are refused as they are without payloads, and nothing is saved.
 #[tokio::test]
-async fn what_no_store_accepts_is_refused_before_anything_is_saved() {
+async fn values_that_no_store_accepts_are_refused_before_anything_is_saved() {
     let kept = Kept::above(10);
     let mut session = kept.session().await;
     let deep = (0..200).fold(json!(1), |inner, _| json!([inner]));
@@ -75,7 +75,7 @@ async fn what_no_store_accepts_is_refused_before_anything_is_saved() {
 }
 
 #[tokio::test]
-async fn temp_keys_and_operations_of_a_large_event_are_the_stores_business() {
+async fn the_store_handles_temp_keys_and_operations_of_a_large_event() {
     let kept = Kept::above(10);
     let mut session = kept.session().await;
     let large = event("e1", long(100)).with_state("temp:x", 1).with_state("kept", long(100));
@@ -87,7 +87,7 @@ async fn temp_keys_and_operations_of_a_large_event_are_the_stores_business() {
 }
 
 #[tokio::test]
-async fn only_what_is_returned_is_read_and_a_few_at_once() {
+async fn only_returned_values_are_read_and_a_few_at_a_time() {
     let kept = Kept::above(10);
     let mut session = kept.session().await;
     let mut heads = vec![session.head.clone()];

@@ -1,9 +1,9 @@
-//! [`Account`]: what one user, or the app, has used.
+//! [`Account`]: the usage of one user, or of the app.
 //!
-//! The durable count is in the session state: totals that only ever grow, by `add` operations that ride on the events of the steps that
-//! they count, so that no session and no process loses what another one counts. What a window or a reset leaves behind is a second set of
-//! numbers, the totals at its beginning, which only grow as well. The account is the same in memory: it joins what this process has counted
-//! and what state shows of the others, by the larger number.
+//! The durable counts are in the session state. They are totals that only grow, through `add` operations on the events
+//! of the counted steps, so that no session and no process loses the counts of another one. A window or a reset stores
+//! a second set of numbers: the totals at its beginning, which also only grow. In memory, the account takes the larger
+//! of what this process has counted and what the state shows of other processes.
 
 use std::time::Duration;
 
@@ -47,19 +47,19 @@ impl Keys {
         }
     }
 
-    /// The changes of state with which counting begins anew.
+    /// Returns the changes of state that restart the counts.
     pub(super) fn reset(&self, state: &Map) -> Map {
         let totals = Counts::names().filter_map(|counter| Some((counter, state.get(&self.total(counter))?.clone())));
         totals.map(|(counter, total)| (self.base(counter), total)).collect()
     }
 }
 
-/// The name under which the plugin keeps what it relies on: the note of what the invocation has used so far, and the state keys.
+/// Returns the reserved name for the plugin's data: the note of the invocation's usage so far, and the state keys.
 pub(super) fn reserved_name(plugin: &str) -> String {
     format!("_pleach_{plugin}")
 }
 
-/// An account as state shows it.
+/// An account as read from state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stored {
     total: Counts,
@@ -74,7 +74,7 @@ impl Stored {
         self.total.minus(self.base)
     }
 
-    /// What is used at a time: nothing when a new window has begun that no step has noted yet.
+    /// Returns the usage at a time: nothing if a new window has begun that no step has noted yet.
     pub(super) fn used_at(&self, window: Option<Duration>, now: f64) -> Counts {
         if window_began(window, now) > self.window { Counts::default() } else { self.used() }
     }
@@ -86,18 +86,18 @@ impl Stored {
     }
 }
 
-/// What one user, or the app, has used.
+/// The usage of one user, or of the app.
 #[derive(Debug, Default)]
 pub(super) struct Account {
     known: Stored,
-    /// What steps under way will have used.
+    /// The counts of steps that are still running.
     begun: Counts,
-    /// The counts that no event carries yet.
+    /// The counts that are not on an event yet.
     owed: Counts,
 }
 
 impl Account {
-    /// Takes over what state shows, begins a new window if it is time, and returns what is used.
+    /// Takes over the counts from state, begins a new window if it is time, and returns the usage.
     pub(super) fn used(&mut self, stored: Stored, window: Option<Duration>, now: f64) -> Counts {
         self.known.join(stored);
         let began = window_began(window, now);
@@ -108,28 +108,28 @@ impl Account {
         self.known.used().plus(self.begun)
     }
 
-    /// Counts a step that begins.
+    /// Counts a step that is starting.
     pub(super) fn begin(&mut self, step: Counts) {
         self.begun = self.begun.plus(step);
     }
 
-    /// Takes a step back that has begun and used nothing.
+    /// Takes back the count of a step that used nothing.
     pub(super) fn cancel(&mut self, step: Counts) {
         self.begun = self.begun.minus(step);
     }
 
-    /// Counts what was used.
+    /// Counts usage.
     pub(super) fn charge(&mut self, used: Counts) {
         self.known.total = self.known.total.plus(used);
         self.owed = self.owed.plus(used);
     }
 
-    /// The counts that no event carries yet.
+    /// Returns the counts that are not on an event yet.
     pub(super) fn owed(&self) -> Counts {
         self.owed
     }
 
-    /// Takes what the next event is to carry, of a run that sees `stored`.
+    /// Takes the changes for the next event of a run that sees `stored`.
     pub(super) fn take_owed(&mut self, keys: &Keys, limits: &Limits, stored: Stored) -> Owed {
         let mut raised = Vec::new();
         if stored.window < self.known.window {
@@ -142,7 +142,7 @@ impl Account {
     }
 }
 
-/// When the window of a time began, in seconds since 1970; 0 without windows.
+/// Returns when the window that contains `now` began, in seconds since 1970; 0 without windows.
 fn window_began(window: Option<Duration>, now: f64) -> u64 {
     window.map(|length| (now / length.as_secs_f64()).floor() * length.as_secs_f64()).unwrap_or_default() as u64
 }
@@ -155,10 +155,10 @@ pub(super) struct Owed {
 }
 
 impl Owed {
-    /// Writes the changes, which ride on the next event of the run.
+    /// Writes the changes, which are stored with the next event of the run.
     ///
     /// # Errors
-    /// A `ValidationError` when a key holds something else than a number.
+    /// A `ValidationError` if a key holds something other than a number.
     pub(super) fn write(self, ctx: &Context) -> Result<(), NodeError> {
         for (key, count) in self.raised {
             ctx.reserved_state().max(key, json!(count))?;

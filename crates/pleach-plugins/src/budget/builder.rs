@@ -18,23 +18,23 @@ pub struct BudgetPluginBuilder {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BudgetSetupError {
-    /// No limit was given.
-    #[error("the budget limits nothing: give it limits with `per_run`, `per_user` or `per_app`")]
+    /// No limit is set.
+    #[error("the budget limits nothing: set limits with `per_run`, `per_user` or `per_app`")]
     NoLimits,
-    /// Cost is limited, and there are no prices.
-    #[error("the cost per {0} is limited, but there is no price table: give one with `prices`")]
+    /// Cost is limited, but there are no prices.
+    #[error("the cost per {0} is limited, but there is no price table: add one with `prices`")]
     NoPrices(BudgetScope),
     /// A price is negative or not finite.
     #[error("the price of {0} is negative or not finite")]
     Price(String),
-    /// A limit of cost is negative or not finite.
+    /// A cost limit is negative or not finite.
     #[error("the limit of the cost per {0} is negative or not finite")]
     Cost(BudgetScope),
-    /// Wall time is limited for something else than a run.
+    /// Wall time is limited in a scope other than a run.
     #[error("the wall time per {0} cannot be limited: only runs have one")]
     WallTime(BudgetScope),
-    /// A window was given for a run, which has none, or it has no length.
-    #[error("the window per {0} is not possible: users and apps have windows, of a second or more")]
+    /// A window is set for a run, which cannot have one, or a window is shorter than a second.
+    #[error("the window per {0} is not possible: only users and apps have windows, of a second or more")]
     Window(BudgetScope),
     /// The name is empty.
     #[error("the budget needs a name that is not empty: its state keys begin with it")]
@@ -58,7 +58,8 @@ impl Default for BudgetPluginBuilder {
 }
 
 impl BudgetPluginBuilder {
-    /// Sets the name of the plugin, `budget` unless set. State keys and notes on events have it: change it only to count anew.
+    /// Sets the name of the plugin, `budget` unless set. State keys and notes on events contain the name, so changing
+    /// it restarts the counts.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.settings.name = name.into();
@@ -86,14 +87,14 @@ impl BudgetPluginBuilder {
         self
     }
 
-    /// Sets what tokens cost.
+    /// Sets the prices of tokens.
     #[must_use]
     pub fn prices(mut self, prices: PriceTable) -> Self {
         self.settings.prices = prices;
         self
     }
 
-    /// Sets what an agent says in place of its model when a limit is reached.
+    /// Sets the text that an agent says instead of its model's answer when a limit is reached.
     #[must_use]
     pub fn answer(mut self, text: impl Into<String>) -> Self {
         self.settings.answer = text.into();
@@ -103,7 +104,7 @@ impl BudgetPluginBuilder {
     /// Checks the limits and prices.
     ///
     /// # Errors
-    /// [`BudgetSetupError`]: what does not fit.
+    /// [`BudgetSetupError`] for the first setting that does not fit.
     pub fn build(self) -> Result<BudgetPlugin, BudgetSetupError> {
         let settings = self.settings;
         if settings.name.is_empty() {

@@ -19,14 +19,15 @@ use super::usage::Counts;
 use super::{BUDGET_EXCEEDED, BudgetPlugin, Inner, outermost};
 use crate::decided;
 
-/// How often models are refused in a run before it fails: a loop that does not end with an answer must end all the same.
+/// How often models are refused in a run before the run fails. A loop that no answer ends must still come to an end.
 const MAX_REFUSALS: u32 = 100;
 
-/// What limits are compared before a step.
+/// The limits that are compared before a step.
 type Compare = fn(&Limits, Counts) -> Option<Reached>;
 
 impl Inner {
-    /// Begins a step unless a limit is reached: compares and counts it in one go. Returns the text of the limit.
+    /// Begins a step unless a limit is reached; the comparison and the count are one atomic operation. Returns the text
+    /// of the reached limit.
     fn begin(
         &self,
         ctx: &Context,
@@ -52,10 +53,11 @@ impl Inner {
         Ok(())
     }
 
-    /// Lets a model be called, or answers in its place.
+    /// Lets a model be called, or answers instead of it.
     fn ask(&self, ctx: &Context, request: &LlmRequest) -> Result<Option<LlmResponse>, BoxError> {
         let price = self.price(request.model.as_deref().unwrap_or_default())?;
-        let (book, lane) = (self.book(ctx.invocation()), lane(ctx));
+        let book = self.book(ctx.invocation());
+        let lane = lane(ctx);
         let mut run = book.run();
         book.close_model(&mut run, &lane, ctx.attempt_count());
         match self.begin(ctx, &book, &mut run, Counts::ONE_MODEL_CALL, Limits::exceeded_by) {
@@ -71,8 +73,8 @@ impl Inner {
                     return Err(format!("{text}; the run has asked for models {refusals} times since").into());
                 }
                 if is_repeated {
-                    // A loop that waits for a better answer would ask for ever. The first time it does not escalate: agents
-                    // beside this one, whose models have been called, would be cut off.
+                    // A loop that waits for a better answer would ask forever. The first refusal does not escalate,
+                    // because that would cut off parallel agents whose models have already been called.
                     ctx.with_actions(|actions| actions.set_escalate(Some(true)))?;
                 }
                 Ok(Some(self.refusal(request, text)))
@@ -94,14 +96,14 @@ impl Inner {
 
     fn refusal(&self, request: &LlmRequest, text: String) -> LlmResponse {
         let mut refusal = LlmResponse::error(BUDGET_EXCEEDED, text);
-        // Where an answer must fit a schema, a text would fail the agent with an error about the schema.
+        // If the answer must fit a schema, a plain text would fail the agent with an error about the schema.
         if request.config.response_schema.is_none() && !request.declares(SET_MODEL_RESPONSE) {
             refusal.content = Some(Content::model(self.settings.answer.clone()));
         }
         refusal
     }
 
-    /// Notes what the run has used on its next events, and adds what is owed to the state.
+    /// Notes the usage of the run on its next events, and adds the outstanding counts to the state.
     fn write(&self, ctx: &Context, book: &RunBook) -> Result<(), NodeError> {
         self.note(ctx, book);
         for (account, (scope, limits)) in book.accounts.iter().zip(self.settings.stored_scopes()) {
@@ -129,7 +131,7 @@ impl Inner {
         }
     }
 
-    /// Whether calls of a tool are counted.
+    /// Returns true if calls of a tool are counted.
     fn counts_tool(&self, tool: &dyn Tool) -> bool {
         let is_limited = |limits: &Limits| limits.tool_calls.or(limits.wall_time.map(|_| 0)).is_some();
         let own = [TRANSFER_TO_AGENT, SET_MODEL_RESPONSE, FINISH_TASK];
@@ -147,7 +149,8 @@ impl Plugin for BudgetPlugin {
 
     fn before_node<'a>(&'a self, _: &'a NodeSpec, ctx: &'a Context, _: &'a NodeInput) -> Hook<'a, Option<Value>> {
         if self.inner.settings.run.wall_time.is_some() {
-            // The time of the run begins with its first node, and each node notes what is over: a pause may come behind it.
+            // The run's time begins with its first node. Each node notes the usage so far, because a pause may follow
+            // it.
             self.inner.note(ctx, &self.inner.book(ctx.invocation()));
         }
         None
@@ -191,13 +194,13 @@ impl Plugin for BudgetPlugin {
     ) -> Hook<'a, Option<LlmResponse>> {
         let book = self.inner.book(ctx.invocation());
         book.fail(&lane(ctx));
-        // Where the agent fails, its error event carries reserved keys.
+        // If the agent fails, its error event carries the reserved keys.
         written(self.inner.write(ctx, &book))
     }
 
     fn after_agent<'a>(&'a self, _: &'a AgentSpec, ctx: &'a CallbackContext) -> Hook<'a, Option<Content>> {
         let book = self.inner.book(ctx.invocation());
-        // A call that is still open was answered by another hook.
+        // A call that is still open has been answered by another hook.
         book.close_model(&mut book.run(), &lane(ctx), ctx.attempt_count());
         None
     }
@@ -206,7 +209,8 @@ impl Plugin for BudgetPlugin {
         if !self.inner.counts_tool(tool) {
             return None;
         }
-        let (book, call) = (self.inner.book(ctx.invocation()), call(ctx));
+        let book = self.inner.book(ctx.invocation());
+        let call = call(ctx);
         let mut run = book.run();
         if run.has_tool(&call) {
             return None;
@@ -231,9 +235,10 @@ impl Plugin for BudgetPlugin {
             return None;
         }
         let book = self.inner.book(ctx.invocation());
-        match asks(ctx) || is_rejected(ctx, result) {
-            true => book.cancel_tool(&call(ctx)),
-            false => book.count_tool(&call(ctx)),
+        if asks(ctx) || is_rejected(ctx, result) {
+            book.cancel_tool(&call(ctx));
+        } else {
+            book.count_tool(&call(ctx));
         }
         written(self.inner.write(ctx, &book))
     }
@@ -255,7 +260,7 @@ impl Plugin for BudgetPlugin {
 
     fn after_run<'a>(&'a self, ic: &'a InvocationContext) -> Hook<'a, ()> {
         if let Some(book) = self.inner.books.remove(ic) {
-            // A run that was stopped has left calls of models that were made.
+            // If the run was stopped, its open model calls have been made, so they count.
             book.close(ic.is_aborted());
         }
         None
@@ -269,7 +274,7 @@ impl Plugin for BudgetPlugin {
     }
 }
 
-/// The result of a hook that has written, and changes nothing else.
+/// Returns the result of a hook that only writes and changes nothing else.
 fn written<'a, T: Send + 'a>(result: Result<(), NodeError>) -> Hook<'a, Option<T>> {
     match result {
         Ok(()) => None,
@@ -277,24 +282,26 @@ fn written<'a, T: Send + 'a>(result: Result<(), NodeError>) -> Hook<'a, Option<T
     }
 }
 
-/// Names an agent's run, which calls one model at a time: also where it shares its path with others, as agents of a shell do.
+/// Returns a key for an agent's run, which calls one model at a time. The key is unique even if several runs share a
+/// path, as agents of a shell do.
 fn lane(ctx: &Context) -> String {
     let branch = ctx.branch().map(|branch| branch.to_string()).unwrap_or_default();
     format!("{} {} {} {branch}", ctx.invocation_id(), ctx.node_path(), ctx.agent_name())
 }
 
-/// Names a call of a tool, or the run of a tool that is a node.
+/// Returns a key for a call of a tool, or for the run of a tool that is a node.
 fn call(ctx: &ToolContext) -> String {
     format!("{} {}", lane(ctx), ctx.function_call_id().unwrap_or_default())
 }
 
-/// Whether the call waits for an answer, behind which it is made again.
+/// Returns true if the call waits for an answer, after which it is repeated.
 fn asks(ctx: &ToolContext) -> bool {
-    let (actions, id) = (ctx.actions(), ctx.function_call_id().unwrap_or_default());
+    let actions = ctx.actions();
+    let id = ctx.function_call_id().unwrap_or_default();
     actions.requested_tool_confirmations().contains_key(&id) || actions.requested_auth_configs().contains_key(&id)
 }
 
-/// Whether a person has rejected the call at its confirmation gate, so that the tool was not called.
+/// Returns true if a person has rejected the call at its confirmation gate, so that the tool was not called.
 fn is_rejected(ctx: &ToolContext, result: &Value) -> bool {
     ctx.tool_confirmation().is_some_and(|answer| !answer.confirmed) && *result == json!({"error": REJECTED})
 }

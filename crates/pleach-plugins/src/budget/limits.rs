@@ -1,11 +1,11 @@
-//! [`Limits`]: how much may be used.
+//! [`Limits`]: the limits of a budget.
 
 use std::fmt;
 use std::time::Duration;
 
 use super::usage::{Counts, NANOS};
 
-/// For what a limit counts.
+/// The scope of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BudgetScope {
     /// One invocation, with the agents that it calls as tools.
@@ -26,10 +26,10 @@ impl fmt::Display for BudgetScope {
     }
 }
 
-/// How much may be used in a scope. What is not set is not limited.
+/// The limits of one scope. A limit that is not set does not apply.
 ///
-/// A limit is reached when as much is used: the step after it is refused. The tokens of a step are known when it is over, so the last one
-/// may exceed a limit of tokens or cost.
+/// A limit is reached once the usage is equal to it; the next step is then refused. The tokens of a step are only known
+/// when it is over, so the last step may exceed a limit of tokens or cost.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Limits {
     pub(super) input_tokens: Option<u64>,
@@ -43,20 +43,20 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Makes limits that limit nothing.
+    /// Creates limits of which none is set.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Limits the tokens of requests, cached ones included.
+    /// Limits the tokens of requests, including cached tokens.
     #[must_use]
     pub fn input_tokens(mut self, tokens: u64) -> Self {
         self.input_tokens = Some(tokens);
         self
     }
 
-    /// Limits the tokens of answers, thoughts included.
+    /// Limits the tokens of answers, including thoughts.
     #[must_use]
     pub fn output_tokens(mut self, tokens: u64) -> Self {
         self.output_tokens = Some(tokens);
@@ -91,28 +91,30 @@ impl Limits {
         self
     }
 
-    /// Limits how long a run may work, by the Runner's clock. The time for which it waits for an answer does not count. A step under
-    /// way is not cut off: `FunctionNode::timeout` and the time-outs of models do that. For runs only.
+    /// Limits how long a run may work, by the Runner's clock. Time spent waiting for an answer is not included. A
+    /// running step is not cut off; use `FunctionNode::timeout` and the timeouts of models for that. Only runs can have
+    /// this limit.
     #[must_use]
     pub fn wall_time(mut self, time: Duration) -> Self {
         self.wall_time = Some(time);
         self
     }
 
-    /// Counts anew in each window of this length. Windows begin at multiples of the length since 1970, so those of a day at midnight UTC. For
-    /// users and apps only; without it their limits are for ever.
+    /// Restarts the counts in each window of this length. Windows begin at multiples of the length since 1970, so
+    /// windows of a day begin at midnight UTC. Only users and apps can have windows. Without one, their counts never
+    /// restart.
     #[must_use]
     pub fn window(mut self, length: Duration) -> Self {
         self.window = Some(length);
         self
     }
 
-    /// Whether nothing is limited.
+    /// Returns true if no limit is set.
     pub(super) fn is_empty(&self) -> bool {
         *self == Self { window: self.window, ..Self::default() }
     }
 
-    /// What is compared before a model is called.
+    /// Returns the limit that forbids a model call, if one is reached.
     pub(super) fn exceeded_by(&self, used: Counts) -> Option<Reached> {
         let counted = |what, used: u64, limit: Option<u64>| {
             limit.filter(|limit| used >= *limit).map(|limit| Reached {
@@ -130,7 +132,7 @@ impl Limits {
             .or_else(|| costs.map(|limit| Reached { what: "cost", used: cost.to_string(), limit: limit.to_string() }))
     }
 
-    /// What is compared before a tool is called.
+    /// Returns the limit that forbids a tool call, if it is reached.
     pub(super) fn tools_exceeded_by(&self, used: Counts) -> Option<Reached> {
         let limit = self.tool_calls.filter(|limit| used.tool_calls >= *limit)?;
         Some(Reached { what: "tool calls", used: used.tool_calls.to_string(), limit: limit.to_string() })
@@ -142,7 +144,7 @@ impl Limits {
         Some(Reached { what: "wall time", used, limit })
     }
 
-    /// Leaves of what was used the counters that are limited.
+    /// Returns the usage with only the limited counters.
     pub(super) fn limited(&self, used: Counts) -> Counts {
         let keep = |wanted: bool, count: u64| if wanted { count } else { 0 };
         let all = self.total_tokens.is_some();
@@ -155,13 +157,13 @@ impl Limits {
         }
     }
 
-    /// Whether the limits need to know the tokens of answers.
+    /// Returns true if the limits depend on the tokens of answers.
     pub(super) fn needs_tokens(&self) -> bool {
         self.cost.is_some() || self.total_tokens.or(self.input_tokens).or(self.output_tokens).is_some()
     }
 }
 
-/// A limit that is reached.
+/// A limit that has been reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reached {
     pub(super) what: &'static str,
@@ -170,7 +172,7 @@ pub(super) struct Reached {
 }
 
 impl Reached {
-    /// The limit in a sentence: `budget exceeded: model calls per run: 20 used, limit 20`.
+    /// Returns the limit as a sentence: `budget exceeded: model calls per run: 20 used, limit 20`.
     pub(super) fn text(&self, scope: BudgetScope, window: Option<Duration>) -> String {
         let Self { what, used, limit } = self;
         let renewed = window.map(|window| format!(" in {} s", window.as_secs())).unwrap_or_default();

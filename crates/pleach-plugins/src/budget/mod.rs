@@ -1,4 +1,4 @@
-//! [`BudgetPlugin`]: how much a run, a user and an app may use.
+//! [`BudgetPlugin`]: limits what a run, a user and an app may use.
 
 mod account;
 mod builder;
@@ -25,25 +25,29 @@ pub use builder::{BudgetPluginBuilder, BudgetSetupError};
 pub use limits::{BudgetScope, Limits};
 pub use price::{Price, PriceTable};
 
-/// The error code of an answer that a budget gives in place of a model.
+/// The error code of an answer that a budget returns instead of a model.
 pub const BUDGET_EXCEEDED: &str = "BUDGET_EXCEEDED";
 
-/// How many users' accounts are kept in memory while none of their runs is under way.
+/// How many users' accounts are kept in memory while none of their runs is active.
 const MAX_ACCOUNTS: usize = 10_000;
 
-/// Ends runs that have used as much as they may: tokens, cost, calls of models and tools, time. Limits are for each run, for each user and
-/// for the app.
+/// Ends runs that have used up their budget of tokens, cost, model calls, tool calls or time. Limits apply per run, per
+/// user and for the app.
 ///
-/// When a limit is reached the model is not called. Its agent says the configured text, with the error code [`BUDGET_EXCEEDED`] and a message
-/// with the limit, the scope, what is used and how much there is. An agent that is asked again in a loop escalates. A call of a tool beyond its limit is answered with an error
-/// that the model reads. A run that continues to ask for models fails at the 100th refusal.
+/// When a limit is reached, the model is not called. Its agent says the configured text, with the error code
+/// [`BUDGET_EXCEEDED`] and a message that names the limit, the scope, the usage and the maximum. An agent that is asked
+/// again in a loop escalates. A tool call beyond its limit is answered with an error that the model reads. A run that
+/// keeps asking for models fails at the 100th refusal.
 ///
-/// A step is counted when it ends, once: also when it fails, is streamed or runs beside others, and not again when its recorded events are
-/// replayed. What a run has used is noted on its events, so a resumed run continues to count. What users and apps have used is in the
-/// state, by `add` operations on `user:_pleach_budget:…` and `app:_pleach_budget:…`, so it survives restarts and holds for all processes that share
-/// the sessions; a process sees what others have counted when its next run begins. These keys are reserved: no client and no node code writes them.
+/// Each step is counted once, when it ends, even if it fails, is streamed or runs in parallel with others. It is not
+/// counted again when its recorded events are replayed. The usage of a run is noted on its events, so a resumed run
+/// continues its counts. The usage of users and apps is in the state, in `add` operations on `user:_pleach_budget:…`
+/// and `app:_pleach_budget:…`. It therefore survives restarts and applies to all processes that share the sessions; a
+/// process sees the counts of others when its next run begins. These keys are reserved: clients and node code cannot
+/// write them.
 ///
-/// Register it before other plugins: a plugin that answers before it keeps the response from it. A clone is the same budget.
+/// Register this plugin before others: if an earlier plugin answers, the budget does not see the response. Clones share
+/// one budget.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -85,19 +89,19 @@ struct Settings {
     answer: String,
 }
 
-/// What is used in a scope, since its window began.
+/// The usage in a scope since its window began.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct BudgetUsage {
-    /// Tokens of requests.
+    /// The tokens of requests.
     pub input_tokens: u64,
-    /// Tokens of answers.
+    /// The tokens of answers.
     pub output_tokens: u64,
-    /// In the currency of the price table.
+    /// The cost, in the currency of the price table.
     pub cost: f64,
-    /// Calls of models.
+    /// The number of model calls.
     pub model_calls: u64,
-    /// Calls of tools.
+    /// The number of tool calls.
     pub tool_calls: u64,
 }
 
@@ -106,7 +110,7 @@ impl Settings {
         [(BudgetScope::Run, &self.run), (BudgetScope::User, &self.user), (BudgetScope::App, &self.app)].into_iter()
     }
 
-    /// The scopes that are counted in the state, in the order of their accounts.
+    /// Returns the scopes that are counted in the state, in the order of their accounts.
     fn stored_scopes(&self) -> impl Iterator<Item = (BudgetScope, &Limits)> {
         self.scopes().filter(|(scope, limits)| *scope != BudgetScope::Run && !limits.is_empty())
     }
@@ -131,9 +135,10 @@ impl BudgetPlugin {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Returns what a user or the app has used at `now`, in seconds since 1970 as [`Clock::now`](pleach_core::Clock::now) gives them, from the state of
-    /// a session. With a window it is what was used since that began. Only what is limited is counted, and what running steps use is not in the
-    /// state yet. For a run it is empty.
+    /// Returns the usage of a user or the app at `now`, read from the state of a session. `now` is in seconds since
+    /// 1970, as [`Clock::now`](pleach_core::Clock::now) returns it. If the scope has a window, the usage is counted
+    /// from its beginning. Only limited counters are counted, and running steps are not in the state yet. For a run the
+    /// usage is empty.
     #[must_use]
     pub fn used(&self, scope: BudgetScope, state: &Map, now: f64) -> BudgetUsage {
         let Some(keys) = self.inner.keys(scope) else { return BudgetUsage::default() };
@@ -149,8 +154,9 @@ impl BudgetPlugin {
         }
     }
 
-    /// Returns the changes of state with which a user or the app begins anew, made of the state of a session. They are given to a run with
-    /// `RunRequest::reserved_state_delta`, or appended with an event. For a run they are empty.
+    /// Returns the changes of state that restart the counts of a user or the app, computed from the state of a session.
+    /// Pass them to a run with `RunRequest::reserved_state_delta`, or append them with an event. For a run they are
+    /// empty.
     #[must_use]
     pub fn reset(&self, scope: BudgetScope, state: &Map) -> Map {
         self.inner.keys(scope).map(|keys| keys.reset(state)).unwrap_or_default()
@@ -166,7 +172,7 @@ impl Inner {
         }
     }
 
-    /// The book of an invocation, or of the one that has called it.
+    /// Returns the book of an invocation, or of the outermost invocation that has called it.
     fn book(&self, ic: &Arc<InvocationContext>) -> Arc<RunBook> {
         let outer = outermost(ic);
         self.books.get_or_make(outer, || RunBook::open(outer, &self.settings.name, self.accounts(outer)))
@@ -182,7 +188,7 @@ impl Inner {
     }
 }
 
-/// Forgets the accounts whose runs have all ended: first those that the state has in full.
+/// Forgets accounts whose runs have all ended, beginning with those that are completely stored in the state.
 fn forget_idle(accounts: &mut HashMap<AccountKey, SharedAccount>) {
     let is_idle = |account: &SharedAccount| Arc::strong_count(account) == 1;
     accounts.retain(|_, account| !is_idle(account) || lock(account).owed() != Counts::default());
@@ -192,7 +198,7 @@ fn forget_idle(accounts: &mut HashMap<AccountKey, SharedAccount>) {
     }
 }
 
-/// Logs what was used and never stored.
+/// Logs usage that was never stored.
 fn warn_of_forgotten<'a>(accounts: impl Iterator<Item = &'a SharedAccount>) {
     let mut forgotten = Counts::default();
     accounts.for_each(|account| forgotten = forgotten.plus(lock(account).owed()));
@@ -203,22 +209,22 @@ fn warn_of_forgotten<'a>(accounts: impl Iterator<Item = &'a SharedAccount>) {
             tool_calls,
             input_tokens,
             output_tokens,
-            "the budget forgets steps of runs that were cut off: no later step of their users has stored them"
+            "the budget loses the counts of runs that were cut off: no later step of their users has stored them"
         );
     }
 }
 
-/// Counts that the process has not stored are lost with it.
+/// Counts that have not been stored are lost when the process ends.
 impl Drop for Inner {
     fn drop(&mut self) {
-        // Those that are under way are closed first.
+        // Books of active runs are closed first.
         self.books.clear();
         let accounts = self.accounts.get_mut().unwrap_or_else(PoisonError::into_inner);
         warn_of_forgotten(accounts.values());
     }
 }
 
-/// The invocation that a Runner has started.
+/// Returns the outermost invocation, which a Runner has started.
 fn outermost(ic: &Arc<InvocationContext>) -> &Arc<InvocationContext> {
     std::iter::successors(Some(ic), |ic| ic.caller()).last().unwrap_or(ic)
 }

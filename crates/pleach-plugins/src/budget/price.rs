@@ -1,8 +1,8 @@
-//! [`PriceTable`]: what tokens of models cost.
+//! [`PriceTable`]: the prices of models' tokens.
 
 use super::usage::{Answered, Counts};
 
-/// What a million tokens of a model cost, in the currency in which cost is limited.
+/// The price of a million tokens of a model, in the currency of the cost limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Price {
     input: f64,
@@ -12,21 +12,23 @@ pub struct Price {
 }
 
 impl Price {
-    /// Makes the price of a million tokens of requests and of a million tokens of answers. Thoughts are answers.
+    /// Creates a price from the price of a million request tokens and of a million answer tokens. Thoughts are answer
+    /// tokens.
     #[must_use]
     pub fn per_million(input: f64, output: f64) -> Self {
         Self { input, output, cached_input: None, cache_write: None }
     }
 
-    /// Sets the price of a million tokens of requests that the provider has in its cache. The price of the others unless set.
+    /// Sets the price of a million request tokens that the provider reads from its cache. By default they cost as much
+    /// as other request tokens.
     #[must_use]
     pub fn cached_input(mut self, price: f64) -> Self {
         self.cached_input = Some(price);
         self
     }
 
-    /// Sets the price of a million tokens of requests that the provider writes into its cache, as Anthropic bills them. The price of
-    /// the others unless set.
+    /// Sets the price of a million request tokens that the provider writes into its cache, as Anthropic bills them. By
+    /// default they cost as much as other request tokens.
     #[must_use]
     pub fn cache_write(mut self, price: f64) -> Self {
         self.cache_write = Some(price);
@@ -38,7 +40,7 @@ impl Price {
         all.into_iter().flatten().all(|price| price.is_finite() && price >= 0.0)
     }
 
-    /// What the tokens cost, in billionths.
+    /// Returns the cost of the tokens, in billionths.
     fn nanos(&self, tokens: Answered) -> u64 {
         let cached = tokens.cached.min(tokens.input);
         let written = tokens.written.min(tokens.input - cached);
@@ -51,7 +53,7 @@ impl Price {
         (cost * 1_000.0).round() as u64
     }
 
-    /// What a call has used, with its cost.
+    /// Returns the usage of a call, with its cost.
     pub(super) fn counts(price: Option<Self>, tokens: Answered) -> Counts {
         Counts {
             input_tokens: tokens.input,
@@ -64,8 +66,8 @@ impl Price {
 
 /// The prices of models, by their names.
 ///
-/// A name is that of one model, or the beginning of several: the longest that fits counts, so that `gemini-3.5-flash` also prices
-/// `gemini-3.5-flash-001`, and `gemini-3.5-flash-lite` has a price of its own.
+/// A name is a model's name, or the beginning of several names. The longest match wins, so `gemini-3.5-flash` also
+/// prices `gemini-3.5-flash-001`, while `gemini-3.5-flash-lite` can have a price of its own.
 ///
 /// ```
 /// # use pleach_plugins::{Price, PriceTable};
@@ -81,13 +83,14 @@ pub struct PriceTable {
 }
 
 impl PriceTable {
-    /// Makes an empty table.
+    /// Creates an empty table.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds the price of a model, or of all models whose names begin so. It replaces an earlier price of this name.
+    /// Adds the price of a model, or of all models whose names begin with `name`. An earlier price of this name is
+    /// replaced.
     #[must_use]
     pub fn model(mut self, name: impl Into<String>, price: Price) -> Self {
         let name = name.into();
@@ -96,7 +99,7 @@ impl PriceTable {
         self
     }
 
-    /// Sets the price of models that have none. Without it, a cost limit refuses them.
+    /// Sets the price of models that have none. Without it, a cost limit refuses such models.
     #[must_use]
     pub fn other_models(mut self, price: Price) -> Self {
         self.other = Some(price);
@@ -107,7 +110,7 @@ impl PriceTable {
         self.models.is_empty() && self.other.is_none()
     }
 
-    /// The name of a price that is none.
+    /// Returns the name of an invalid price, if there is one.
     pub(super) fn invalid(&self) -> Option<&str> {
         let named = self.models.iter().map(|(name, price)| (name.as_str(), price));
         let mut all = named.chain(self.other.iter().map(|price| ("other models", price)));
@@ -120,7 +123,7 @@ impl PriceTable {
     }
 }
 
-/// Returns whether a name is a prefix of whole words: `gpt-4` of `gpt-4-turbo`, and not of `gpt-4o`.
+/// Returns true if a name is a prefix of whole words: `gpt-4` of `gpt-4-turbo`, and not of `gpt-4o`.
 fn is_prefix(name: &str, model: &str) -> bool {
     let is_word = |letter: char| letter.is_alphanumeric();
     let rest = model.strip_prefix(name);

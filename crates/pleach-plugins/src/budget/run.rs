@@ -1,4 +1,4 @@
-//! [`RunBook`]: what one invocation has used, with the steps that are under way.
+//! [`RunBook`]: the usage of one invocation, with its running steps.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,46 +13,46 @@ use super::usage::{Answered, Counts};
 
 pub(super) type SharedAccount = Arc<Mutex<Account>>;
 
-/// The book of one invocation. The invocations of agents that are called as tools share that of their caller.
+/// The book of one invocation. Invocations of agents that are called as tools share their caller's book.
 #[derive(Debug)]
 pub(super) struct RunBook {
     run: Mutex<Run>,
-    /// Of the user and of the app, as far as they are limited.
+    /// The accounts of the user and of the app, if they are limited.
     pub(super) accounts: Vec<SharedAccount>,
 }
 
-/// What an invocation has used.
+/// The usage of an invocation.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) used: Counts,
-    /// How long it has worked before this process, in seconds.
+    /// Working time in earlier processes, in seconds.
     seconds_before: f64,
-    /// When it began in this process.
+    /// When the work in this process began.
     began: f64,
-    /// The call of a model in each agent's run.
+    /// The current model call of each agent's run.
     models: HashMap<String, ModelCall>,
-    /// The calls of tools that are under way.
+    /// The running tool calls.
     tools: HashSet<String>,
     /// The agents' runs whose models were refused.
     refused: HashSet<String>,
     refusals: u32,
 }
 
-/// One call of a model.
+/// One model call.
 #[derive(Debug, Default)]
 struct ModelCall {
     price: Option<Price>,
-    /// The attempt of the agent's run that asks; 0 for an answer that was not asked for here.
+    /// The attempt of the agent's run that made the call; 0 for an answer that this plugin did not see being requested.
     attempt: u32,
     tokens: Answered,
     charged: Counts,
-    /// Whether a response, or a fragment, has come.
+    /// Whether a response, or a fragment, has arrived.
     is_heard: bool,
     is_counted: bool,
 }
 
 impl RunBook {
-    /// Opens the book of an invocation, with what its last event notes of what it used before a pause or a crash.
+    /// Opens the book of an invocation, with the usage before a pause or a crash that its last event notes.
     pub(super) fn open(ic: &InvocationContext, plugin: &str, accounts: Vec<SharedAccount>) -> Self {
         let key = reserved_name(plugin);
         let events = ic.events();
@@ -71,7 +71,7 @@ impl RunBook {
         Self { run: Mutex::new(run), accounts }
     }
 
-    /// Locks the run. Lock order: the run, the user's account, the app's.
+    /// Locks the run. Lock order: the run, the user's account, the app's account.
     pub(super) fn run(&self) -> MutexGuard<'_, Run> {
         self.run.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -80,10 +80,10 @@ impl RunBook {
         self.accounts.iter().for_each(|account| change(&mut lock(account)));
     }
 
-    /// Closes the last call of a model in an agent's run, if it is still open, before the run asks again in this attempt.
+    /// Closes the last model call of an agent's run, if it is still open, before the run asks again in this attempt.
     pub(super) fn close_model(&self, run: &mut Run, lane: &str, attempt: u32) {
         if let Some(call) = run.models.remove(lane) {
-            // An earlier attempt was cut off in its call.
+            // If the call is from an earlier attempt, that attempt was cut off during the call.
             let counts_unheard = call.attempt != attempt;
             self.settle(run, call, counts_unheard);
         }
@@ -96,12 +96,12 @@ impl RunBook {
         if call.is_heard || counts_unheard {
             self.count(run, call);
         } else {
-            // Another hook has answered, and the model was not called.
+            // Another hook has answered, so the model was not called.
             self.each(|account| account.cancel(Counts::ONE_MODEL_CALL));
         }
     }
 
-    /// Closes everything that is open. Calls of tools that wait for an answer have not been made.
+    /// Closes everything that is open. Tool calls that wait for an answer have not been made.
     pub(super) fn close(&self, counts_unheard: bool) {
         let mut run = self.run();
         for call in std::mem::take(&mut run.models).into_values() {
@@ -112,7 +112,7 @@ impl RunBook {
         }
     }
 
-    /// Takes over a response or a fragment. Returns whether it reports tokens, or whether an earlier one of its call did.
+    /// Records a response or a fragment. Returns whether this one or an earlier one of the same call reports tokens.
     pub(super) fn hear(&self, lane: &str, info: &pleach_core::ModelInfo, is_partial: bool) -> bool {
         let mut run = self.run();
         let mut call = run.models.remove(lane).unwrap_or_default();
@@ -125,7 +125,7 @@ impl RunBook {
         reports
     }
 
-    /// Counts a call of a model that has failed, with the tokens of its fragments.
+    /// Counts a failed model call, with the tokens of its fragments.
     pub(super) fn fail(&self, lane: &str) {
         let mut run = self.run();
         if let Some(call) = run.models.remove(lane) {
@@ -134,7 +134,7 @@ impl RunBook {
         }
     }
 
-    /// Charges what a call has used beyond what was charged before.
+    /// Charges the usage of a call that has not been charged yet.
     fn count(&self, run: &mut Run, mut call: ModelCall) -> ModelCall {
         let so_far = Price::counts(call.price, call.tokens);
         let mut new = so_far.minus(call.charged);
@@ -153,14 +153,14 @@ impl RunBook {
         call
     }
 
-    /// Closes a call of a tool that was not made.
+    /// Closes a tool call that was not made.
     pub(super) fn cancel_tool(&self, call: &str) {
         if self.run().tools.remove(call) {
             self.each(|account| account.cancel(Counts::ONE_TOOL_CALL));
         }
     }
 
-    /// Counts a call of a tool that has ended, once.
+    /// Counts a tool call that has ended, once.
     pub(super) fn count_tool(&self, call: &str) {
         let mut run = self.run();
         if !run.tools.remove(call) {
@@ -174,7 +174,7 @@ impl RunBook {
     }
 }
 
-/// A run that was dropped in its middle: its open steps have been made, and what they used is not known.
+/// If a run was dropped midway, its open steps have been made, but their usage is unknown.
 impl Drop for RunBook {
     fn drop(&mut self) {
         self.close(true);
@@ -182,14 +182,14 @@ impl Drop for RunBook {
 }
 
 impl Run {
-    /// What is used, the steps under way included.
+    /// Returns the usage, including running steps.
     pub(super) fn used_with_begun(&self) -> Counts {
         let open = self.models.values().filter(|call| !call.is_counted).count();
         let begun = Counts { model_calls: open as u64, tool_calls: self.tools.len() as u64, ..Counts::default() };
         self.used.plus(begun)
     }
 
-    /// How long the run has worked, in seconds.
+    /// Returns how long the run has worked, in seconds.
     pub(super) fn seconds(&self, now: f64) -> f64 {
         self.seconds_before + (now - self.began).max(0.0)
     }
@@ -198,7 +198,8 @@ impl Run {
         self.models.insert(lane, ModelCall { price, attempt, ..ModelCall::default() });
     }
 
-    /// Notes that the model of an agent's run is refused. Returns how often models were refused, and whether this one was before.
+    /// Notes that the model of an agent's run is refused. Returns how often models were refused, and whether this model
+    /// was refused before.
     pub(super) fn refuse(&mut self, lane: String) -> (u32, bool) {
         self.refusals += 1;
         (self.refusals, !self.refused.insert(lane))
@@ -212,7 +213,7 @@ impl Run {
         self.tools.insert(call);
     }
 
-    /// What the next events note.
+    /// Returns the note for the next events.
     pub(super) fn note(&self, now: Option<f64>) -> Map {
         let mut note = self.used.to_map();
         if let Some(now) = now {

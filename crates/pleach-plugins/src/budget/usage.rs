@@ -1,12 +1,12 @@
-//! [`Counts`]: what was used, and [`Answered`]: the tokens of one call of a model.
+//! [`Counts`]: usage. [`Answered`]: the tokens of one model call.
 
 use pleach_core::{Map, ModelInfo};
 use serde_json::{Value, json};
 
-/// Billionths of the currency of the prices in one unit.
+/// The number of billionths in one unit of the prices' currency.
 pub(super) const NANOS: f64 = 1e9;
 
-/// What was used, so far or by one step.
+/// Usage, so far or by one step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) input_tokens: u64,
@@ -18,7 +18,7 @@ pub(super) struct Counts {
 
 type Field = fn(&mut Counts) -> &mut u64;
 
-/// The counters by name, as state keys and notes have them.
+/// The counters by name, as in state keys and notes.
 const FIELDS: [(&str, Field); 5] = [
     ("input_tokens", |counts| &mut counts.input_tokens),
     ("output_tokens", |counts| &mut counts.output_tokens),
@@ -32,7 +32,7 @@ impl Counts {
     pub(super) const ONE_TOOL_CALL: Self = Self { tool_calls: 1, ..Self::NONE };
     const NONE: Self = Self { input_tokens: 0, output_tokens: 0, cost_nanos: 0, model_calls: 0, tool_calls: 0 };
 
-    /// Reads the counters that `read` knows.
+    /// Returns the counters for which `read` has a value.
     pub(super) fn read(read: impl Fn(&str) -> Option<u64>) -> Self {
         let mut counts = Self::default();
         for (name, field) in FIELDS {
@@ -41,7 +41,7 @@ impl Counts {
         counts
     }
 
-    /// The counters that are not zero, by name.
+    /// Returns the counters that are not zero, by name.
     pub(super) fn used(mut self) -> impl Iterator<Item = (&'static str, u64)> {
         FIELDS.into_iter().map(move |(name, field)| (name, *field(&mut self))).filter(|(_, count)| *count > 0)
     }
@@ -58,7 +58,7 @@ impl Counts {
         self.with(other, u64::saturating_sub)
     }
 
-    /// The larger of each counter.
+    /// Returns the larger value of each counter.
     pub(super) fn or_more(self, other: Self) -> Self {
         self.with(other, u64::max)
     }
@@ -80,27 +80,27 @@ impl Counts {
     }
 }
 
-/// The tokens of one call of a model, by its responses so far. Fragments repeat what is used up to them, so the largest count is
-/// that of the call.
+/// The tokens of one model call, according to its responses so far. Each fragment reports the usage up to it, so the
+/// largest count is the call's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Answered {
-    /// With the cached and the written ones.
+    /// The request tokens, including the cached and the written ones.
     pub(super) input: u64,
-    /// Read from the provider's cache.
+    /// The tokens read from the provider's cache.
     pub(super) cached: u64,
-    /// Written to the provider's cache.
+    /// The tokens written to the provider's cache.
     pub(super) written: u64,
-    /// With thoughts.
+    /// The answer tokens, including thoughts.
     pub(super) output: u64,
 }
 
 impl Answered {
-    /// Takes over what a response reports. Returns whether it reports anything.
+    /// Takes over the tokens that a response reports. Returns whether it reports any.
     pub(super) fn take(&mut self, info: &ModelInfo) -> bool {
         let Some(usage) = &info.usage_metadata else { return false };
         let count = |name: &str| usage.get(name).and_then(Value::as_u64).unwrap_or_default();
         let input = count("prompt_token_count").saturating_add(count("tool_use_prompt_token_count"));
-        // Some servers count thoughts among the candidates and some do not; the total has them once.
+        // Some servers count thoughts among the candidates and some do not; the total contains them once.
         let output = match usage.get("total_token_count").and_then(Value::as_u64).filter(|total| *total >= input) {
             Some(total) => total - input,
             None => count("candidates_token_count").saturating_add(count("thoughts_token_count")),

@@ -1,4 +1,4 @@
-//! [`ContextFilterPlugin`]: what of a conversation a model is shown.
+//! [`ContextFilterPlugin`]: limits which part of a conversation a model sees.
 
 mod pairs;
 mod turns;
@@ -16,15 +16,15 @@ use turns::kept_from;
 
 type Filter = dyn Fn(Vec<SharedContent>) -> Vec<SharedContent> + Send + Sync;
 
-/// Shortens the conversation in the requests of all agents: to the last invocations, by a function, or both. The session keeps
-/// everything.
+/// Shortens the conversation in the requests of all agents: to the last invocations, by a function, or both. The
+/// session itself keeps everything.
 ///
-/// An invocation begins with a message of the user, or several in a row, and reaches to the next one: with the calls of the model and the
-/// responses of tools in between. What other agents have said is shown to an agent as a user's message, and counts as one; the message that the present
-/// invocation works on is shown all the same.
+/// Here an invocation begins with one or more consecutive messages of the user and extends to the next one. It includes
+/// the model's calls and the tools' responses in between. What other agents have said is shown to an agent as a user's
+/// message, and is counted as one. The message of the current invocation is always shown.
 ///
-/// No call is shown without its response, nor a response without its call: where a response comes many turns behind its call, everything
-/// from the invocation of the call on is kept. A function that drops one of the two drops both.
+/// No call is shown without its response, and no response without its call. If a response comes many turns after its
+/// call, everything from the call's invocation on is kept. If the function drops one of the two, both are dropped.
 ///
 /// ```
 /// # use pleach_plugins::ContextFilterPlugin;
@@ -47,7 +47,7 @@ impl Default for ContextFilterPlugin {
 }
 
 impl ContextFilterPlugin {
-    /// Makes the plugin, named `context_filter_plugin`. It filters nothing yet.
+    /// Creates the plugin, named `context_filter_plugin`. It filters nothing yet.
     #[must_use]
     pub fn new() -> Self {
         Self { name: "context_filter_plugin".to_owned(), keep: None, remove_amount: 1, filter: None }
@@ -60,7 +60,7 @@ impl ContextFilterPlugin {
         self
     }
 
-    /// Keeps the last `count` invocations, the present one included; 0 keeps all.
+    /// Keeps the last `count` invocations, including the current one; 0 keeps all.
     ///
     /// ADK: `num_invocations_to_keep`
     #[must_use]
@@ -70,8 +70,8 @@ impl ContextFilterPlugin {
         self
     }
 
-    /// Shortens the conversation only when at least `count` invocations can go, so that a provider's cache finds the same
-    /// beginning in the requests in between. 1 unless set; 0 counts as 1.
+    /// Shortens the conversation only if at least `count` invocations can be removed, so that the requests in between
+    /// begin alike and hit the provider's cache. The default is 1; 0 is treated as 1.
     ///
     /// ADK: `remove_amount`
     #[must_use]
@@ -80,8 +80,8 @@ impl ContextFilterPlugin {
         self
     }
 
-    /// Passes the contents, those of the last invocations if there is a number of them, through a function. When it panics the request
-    /// stays as it was, and the panic is logged.
+    /// Passes the contents through a function, after [`keep_invocations`](Self::keep_invocations) has been applied. If
+    /// the function panics, the request stays unchanged and the panic is logged.
     ///
     /// ADK: `custom_filter`
     #[must_use]
@@ -90,7 +90,8 @@ impl ContextFilterPlugin {
         self
     }
 
-    /// Shortens the conversation of an invocation that `question` has begun: that is shown whatever has been said behind it.
+    /// Shortens the conversation of an invocation that began with `question`. That message is shown, however much was
+    /// said after it.
     fn shorten(&self, contents: &[SharedContent], question: Option<&Content>) -> Option<Vec<SharedContent>> {
         let from = self.keep.filter(|keep| *keep > 0).map_or(0, |keep| kept_from(contents, keep, self.remove_amount));
         let is_question = |content: &SharedContent| question.is_some_and(|asked| asked.parts() == content.parts());
@@ -98,7 +99,7 @@ impl ContextFilterPlugin {
         let kept = &contents[from..];
         let Some(filter) = &self.filter else { return (from > 0).then(|| kept.to_vec()) };
         let Ok(filtered) = catch_unwind(AssertUnwindSafe(|| filter(kept.to_vec()))) else {
-            tracing::error!(plugin = self.name, "the filter panicked: the conversation is shown whole");
+            tracing::error!(plugin = self.name, "the filter panicked: the whole conversation is shown");
             return None;
         };
         Some(mend(kept, filtered))

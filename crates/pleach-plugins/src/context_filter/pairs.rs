@@ -1,4 +1,4 @@
-//! Calls and responses that a function has torn apart.
+//! Repairs pairs of calls and responses that a function has separated.
 
 use std::collections::HashSet;
 
@@ -7,8 +7,8 @@ use pleach_model::SharedContent;
 
 use super::turns::full;
 
-/// Takes out of `after` the calls and responses whose counterpart is in `before` and not in `after`, or on the wrong side of them. A call
-/// that had no response before stays: its result comes later.
+/// Removes from `after` the calls and responses whose counterpart is in `before` but is missing from `after` or on the
+/// wrong side. A call that had no response before stays: its result comes later.
 pub(super) fn mend(before: &[SharedContent], mut after: Vec<SharedContent>) -> Vec<SharedContent> {
     let pairs = pairs(before);
     let left: HashSet<String> = self::pairs(&after).into_iter().map(str::to_owned).collect();
@@ -27,7 +27,7 @@ pub(super) fn mend(before: &[SharedContent], mut after: Vec<SharedContent>) -> V
     after
 }
 
-/// The ids of calls that a later response answers.
+/// Returns the ids of calls that a later response answers.
 fn pairs(contents: &[SharedContent]) -> HashSet<&str> {
     let mut called = HashSet::new();
     let mut pairs = HashSet::new();

@@ -1,11 +1,11 @@
-//! Where the last invocations of a conversation begin.
+//! Finds where the last invocations of a conversation begin.
 
 use std::collections::HashSet;
 
 use pleach_model::SharedContent;
 
-/// Returns the place of the first content that is kept: the last `keep` invocations, if at least `remove` others can go, and what their
-/// responses refer to.
+/// Returns the place of the first content that is kept. The last `keep` invocations are kept, with the calls to which
+/// their responses refer; nothing is removed unless at least `remove` invocations can be.
 pub(super) fn kept_from(contents: &[SharedContent], keep: usize, remove: usize) -> usize {
     let starts = starts(contents);
     if starts.len() < keep.saturating_add(remove) {
@@ -14,11 +14,11 @@ pub(super) fn kept_from(contents: &[SharedContent], keep: usize, remove: usize) 
     let wanted = starts.len().checked_sub(keep).and_then(|place| starts.get(place).copied());
     let Some(wanted) = wanted else { return 0 };
     let place = with_their_calls(contents, wanted);
-    // Some providers refuse a conversation that begins with a call: the message that led to it is kept, too.
+    // Some providers refuse a conversation that begins with a call: the message that led to the call is also kept.
     starts.into_iter().rev().find(|start| *start <= place).unwrap_or(0)
 }
 
-/// The places at which invocations begin: at the first of one or more messages of the user in a row.
+/// Returns the places at which invocations begin: each at the first of one or more consecutive messages of the user.
 fn starts(contents: &[SharedContent]) -> Vec<usize> {
     let is_person = |content: &SharedContent| {
         content.role() == Some("user") && content.parts().iter().all(|part| part.function_response.is_none())
@@ -35,7 +35,7 @@ fn starts(contents: &[SharedContent]) -> Vec<usize> {
     starts
 }
 
-/// Moves a place to the left until every response behind it has its call there, too.
+/// Moves a place to the left until every response after it also has its call after it.
 fn with_their_calls(contents: &[SharedContent], wanted: usize) -> usize {
     let mut needed: HashSet<&str> = HashSet::new();
     for (place, content) in contents.iter().enumerate().rev() {
@@ -64,7 +64,7 @@ mod tests {
 
     use super::*;
 
-    /// A conversation by a letter each: `u`ser, `m`odel, `c1` a call, `r1` its response.
+    /// Builds a conversation from words: `u`ser, `m`odel, `c1` a call, `r1` its response.
     fn contents(words: &str) -> Vec<SharedContent> {
         let content = |word: &str| match word.split_at(1) {
             ("u", _) => Content::user(word),
@@ -75,8 +75,8 @@ mod tests {
         words.split(' ').map(|word| content(word).into()).collect()
     }
 
-    /// The places are those of google-adk 2.13.0, which was given the same conversations. Where it begins with a call, the place is
-    /// that of the message before.
+    /// The expected places come from google-adk 2.13.0 with the same conversations. If google-adk begins with a call,
+    /// the place of the message before the call is expected here.
     #[test]
     fn the_last_invocations_are_kept_with_the_calls_of_their_responses() {
         for (words, keep, remove, expected) in [

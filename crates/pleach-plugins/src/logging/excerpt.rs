@@ -1,4 +1,4 @@
-//! [`Excerpts`]: what a line shows of what users, models and tools say.
+//! [`Excerpts`]: the parts of users', models' and tools' texts that a line shows.
 
 use std::borrow::Cow;
 
@@ -9,14 +9,14 @@ use serde_json::Value;
 use super::Shown;
 use super::secrets::{HIDDEN, Secrets, is_secret_name};
 
-/// Shortens and masks for one line.
+/// Shortens and masks texts and values for one line.
 pub(super) struct Excerpts {
     pub(super) shown: Shown,
     pub(super) secrets: Secrets,
 }
 
 impl Excerpts {
-    /// A text on one line, at most as long as the setting wants.
+    /// Returns a text on one line, cut to the configured length.
     pub(super) fn text(&self, text: &str) -> String {
         let masked = hide_in_text(text);
         let masked = self.secrets.mask(&masked);
@@ -37,7 +37,7 @@ impl Excerpts {
         short
     }
 
-    /// A value as JSON, without the members that are secret by name.
+    /// Returns a value as JSON, without the members whose names say that they are secret.
     pub(super) fn value(&self, value: &Value) -> String {
         if !self.shown.contents {
             return kind(value).to_owned();
@@ -49,7 +49,7 @@ impl Excerpts {
         self.text(&value.to_string())
     }
 
-    /// The arguments of a call.
+    /// Returns the arguments of a call.
     pub(super) fn args(&self, args: &Map) -> String {
         if !self.shown.contents {
             return format!("{} arguments", args.len());
@@ -57,12 +57,12 @@ impl Excerpts {
         self.value(&Value::Object(args.clone()))
     }
 
-    /// The name of a tool. One that is not there has a name that a model has made up.
+    /// Returns the name of a tool. If the tool does not exist, a model has made up the name.
     pub(super) fn tool(&self, tool: &dyn Tool) -> String {
         if self.shown.contents || tool.declaration().is_some() { self.text(tool.name()) } else { "unknown".to_owned() }
     }
 
-    /// The class of an error and its message.
+    /// Returns the class of an error and its message.
     pub(super) fn error(&self, error: &NodeError) -> String {
         self.coded(error.code(), error.message())
     }
@@ -75,7 +75,7 @@ impl Excerpts {
         }
     }
 
-    /// The parts of a content, in order: texts shortened, of the others the kind and the names.
+    /// Returns the parts of a content in order: texts are shortened, other parts are shown by kind and name.
     pub(super) fn content(&self, content: Option<&Content>) -> String {
         let parts: Vec<String> =
             content.map_or(&[][..], |content| content.parts()).iter().filter_map(|part| self.part(part)).collect();
@@ -83,16 +83,18 @@ impl Excerpts {
     }
 
     fn part(&self, part: &Part) -> Option<String> {
-        // A model makes up names of functions, too.
-        let name = |name: &Option<String>| match self.shown.contents {
-            true => self.text(name.as_deref().unwrap_or("?")),
-            false => "a function".to_owned(),
+        // A model can also make up names of functions.
+        let name = |name: &Option<String>| {
+            if self.shown.contents { self.text(name.as_deref().unwrap_or("?")) } else { "a function".to_owned() }
         };
         if let Some(text) = &part.text {
             let kind = if part.is_thought() { "thought " } else { "" };
-            return (!text.trim().is_empty()).then(|| match self.shown.contents {
-                true => format!("{kind}\"{}\"", self.text(text)),
-                false => format!("{kind}text of {} characters", text.chars().count()),
+            return (!text.trim().is_empty()).then(|| {
+                if self.shown.contents {
+                    format!("{kind}\"{}\"", self.text(text))
+                } else {
+                    format!("{kind}text of {} characters", text.chars().count())
+                }
             });
         }
         if let Some(call) = &part.function_call {
@@ -113,7 +115,7 @@ impl Excerpts {
         })
     }
 
-    /// Up to eight things, and how many more there are.
+    /// Returns up to eight things, and the number of further ones.
     pub(super) fn limited(&self, things: &[String]) -> String {
         const SHOWN: usize = 8;
         let more = things.len().saturating_sub(SHOWN);
@@ -133,10 +135,10 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// Longer texts are not read as JSON.
+/// The longest text that is read as JSON, in bytes.
 const LONGEST_JSON: usize = 64 * 1024;
 
-/// Hides the secrets of JSON that is in a text, as servers of tools send it, and of the queries of addresses.
+/// Hides secrets in a text that is JSON, as servers of tools send it, and in the queries of URLs.
 fn hide_in_text(text: &str) -> Cow<'_, str> {
     if text.len() <= LONGEST_JSON
         && text.trim_start().starts_with(['{', '['])
@@ -149,9 +151,10 @@ fn hide_in_text(text: &str) -> Cow<'_, str> {
     hide_in_queries(text)
 }
 
-/// Hides the values of secret names in the queries of addresses: `?api_key=…`.
+/// Hides the values of secret names in the queries of URLs: `?api_key=…`.
 fn hide_in_queries(text: &str) -> Cow<'_, str> {
-    let (mut out, mut rest) = (String::new(), text);
+    let mut out = String::new();
+    let mut rest = text;
     while let Some(start) = rest.find(['?', '&']) {
         let (before, query) = rest.split_at(start + 1);
         out.push_str(before);
@@ -171,7 +174,7 @@ fn hide_in_queries(text: &str) -> Cow<'_, str> {
     out.into()
 }
 
-/// Returns whether an object is a pair of a secret name and its value, as headers are often written.
+/// Returns true if an object is a pair of a secret name and its value, as headers are often written.
 fn is_secret_pair(members: &Map) -> bool {
     let name = ["name", "key", "header"].iter().find_map(|name| members.get(*name)?.as_str());
     members.contains_key("value") && name.is_some_and(is_secret_name)

@@ -1,4 +1,4 @@
-//! The hooks of the [`LoggingPlugin`], and what their lines say.
+//! The hooks of the [`LoggingPlugin`], and the texts of their lines.
 
 use pleach_context::{
     AgentSpec, CallbackContext, Context, Hook, InvocationContext, NodeError, NodeInput, NodeSpec, Plugin, Tool,
@@ -13,7 +13,7 @@ use super::excerpt::Excerpts;
 use super::secrets::Secrets;
 
 impl LoggingPlugin {
-    /// Writes a line about an invocation, unless it goes nowhere.
+    /// Writes a line about an invocation, if anyone receives it.
     fn of_invocation(&self, ic: &InvocationContext, line: impl FnOnce(&Excerpts) -> String) {
         if self.is_on() {
             let secrets = Secrets::of(&ic.state());
@@ -28,7 +28,7 @@ impl LoggingPlugin {
     }
 }
 
-// Every hook writes its line when it is called, and has nothing to wait for.
+// Every hook writes its line at once, and returns nothing to wait for.
 impl Plugin for LoggingPlugin {
     fn name(&self) -> &str {
         &self.name
@@ -208,18 +208,20 @@ fn about_event(excerpts: &Excerpts, event: &Event) -> String {
     }
     let files: Vec<String> = event.actions().artifact_delta().keys().map(|name| excerpts.text(name)).collect();
     if !files.is_empty() {
-        said.push(match excerpts.shown.contents {
-            true => format!("files {}", excerpts.limited(&files)),
-            false => counted(files.len(), "file"),
+        said.push(if excerpts.shown.contents {
+            format!("files {}", excerpts.limited(&files))
+        } else {
+            counted(files.len(), "file")
         });
     }
     if let Some(agent) = event.actions().transfer_to_agent() {
         said.push(format!("transfers to {}", excerpts.text(agent)));
     }
     if let Some(route) = event.actions().route() {
-        said.push(match excerpts.shown.contents {
-            true => format!("route {}", excerpts.text(&format!("{route:?}"))),
-            false => "a route".to_owned(),
+        said.push(if excerpts.shown.contents {
+            format!("route {}", excerpts.text(&format!("{route:?}")))
+        } else {
+            "a route".to_owned()
         });
     }
     let asked = event.long_running_tool_ids().map_or(0, |ids| ids.len());
@@ -252,7 +254,7 @@ fn about_response(excerpts: &Excerpts, agent: &str, response: &LlmResponse) -> S
     format!("{agent} {kind}: {}", said.join("; "))
 }
 
-/// Whether a result is an error that a tool or a plugin reports as a value.
+/// Returns true if a result is an error that a tool or a plugin reports as a value.
 fn reports_error(result: &Value) -> bool {
     let is_set = |name: &str| result.get(name).is_some_and(|value| !value.is_null() && *value != Value::Bool(false));
     is_set("error") || is_set("isError") || is_set("error_type")

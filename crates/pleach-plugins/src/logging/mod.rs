@@ -11,10 +11,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The target of the lines that go to `tracing`.
 const TARGET: &str = "pleach::plugins::logging";
 
-/// How many characters a line has at most.
+/// The maximum length of a line, in characters.
 const LONGEST: usize = 8_000;
 
-/// Writes one line for each step: what runs, what is asked and answered, what is called, what it costs, what fails.
+/// Writes one line for each step of a run: starts and ends, requests and responses of models with their tokens, tool
+/// calls, and failures.
 ///
 /// ```text
 /// [e-1] run starts: app demo, user ana, session s1
@@ -27,13 +28,15 @@ const LONGEST: usize = 8_000;
 /// ```
 ///
 /// Lines go to `tracing`, with the target `pleach::plugins::logging` and the level `info`, unless [`to`](Self::to) or
-/// [`to_writer`](Self::to_writer) take them. They belong to no span, because subscribers write the fields of spans before each line. Each begins with the id of its invocation, has no line breaks, and shows
-/// [`excerpt_length`](Self::excerpt_length) characters at most of anything that a user, a model or a tool has said.
+/// [`to_writer`](Self::to_writer) redirects them. They belong to no span, because subscribers write the fields of spans
+/// before each line. Each line begins with the id of its invocation and has no line breaks. It shows at most
+/// [`excerpt_length`](Self::excerpt_length) characters of anything that a user, a model or a tool has said.
 ///
-/// Of state only the names of keys are shown. Of calls and responses in messages only the names of functions are shown, so that a credential
-/// that a client sends appears nowhere. What `temp:` state holds is replaced by `[hidden]` wherever it appears, and so are values in
-/// arguments and results whose name says that they are secret, such as `password` or `api_key`. The plugin cannot recognise other secrets
-/// that tools return or users write: [`hide_contents`](Self::hide_contents) shows nothing of what anybody has said.
+/// For state, only the names of keys are shown. For calls and responses in messages, only the function name is shown,
+/// so that a credential sent by a client never appears. Values in `temp:` state are replaced by `[hidden]` wherever
+/// they appear. So are values in arguments and results whose names say that they are secret, such as `password` or
+/// `api_key`. The plugin cannot recognise other secrets that tools return or users write; use
+/// [`hide_contents`](Self::hide_contents) to show no contents at all.
 ///
 /// ADK: `LoggingPlugin`
 pub struct LoggingPlugin {
@@ -42,7 +45,7 @@ pub struct LoggingPlugin {
     shown: Shown,
 }
 
-/// What is shown.
+/// The settings of what is shown.
 #[derive(Clone, Copy, Debug)]
 struct Shown {
     excerpt_length: usize,
@@ -64,7 +67,7 @@ impl Default for LoggingPlugin {
 }
 
 impl LoggingPlugin {
-    /// Makes the plugin, named `logging_plugin`, with lines for everything but fragments.
+    /// Creates the plugin, named `logging_plugin`, with lines for everything but fragments.
     #[must_use]
     pub fn new() -> Self {
         let shown = Shown { excerpt_length: 200, contents: true, events: true, nodes: true, fragments: false };
@@ -78,32 +81,34 @@ impl LoggingPlugin {
         self
     }
 
-    /// Gives the lines, without a line break at their end, to a function. It is called in the middle of runs and must not wait.
+    /// Passes the lines, without a trailing line break, to a function. The function is called during runs and must not
+    /// block.
     #[must_use]
     pub fn to(mut self, sink: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.sink = Sink::Function(Arc::new(sink));
         self
     }
 
-    /// Writes the lines. What cannot be written is lost.
+    /// Writes the lines to a writer. Lines that cannot be written are lost.
     #[must_use]
     pub fn to_writer(self, writer: impl Write + Send + 'static) -> Self {
         let writer = Mutex::new(writer);
         self.to(move |line| {
             let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
-            // A log that is full or closed must not end the run.
+            // A full or closed log must not end the run.
             let _ = writeln!(writer, "{line}");
         })
     }
 
-    /// Sets how many characters of a text are shown. 200 unless set.
+    /// Sets how many characters of a text are shown: 200 by default.
     #[must_use]
     pub fn excerpt_length(mut self, characters: usize) -> Self {
         self.shown.excerpt_length = characters;
         self
     }
 
-    /// Shows nothing that users, models and tools say: no texts, arguments, results and error messages, only their kinds and names.
+    /// Hides everything that users, models and tools say: texts, arguments, results and error messages. Only kinds and
+    /// names are shown.
     #[must_use]
     pub fn hide_contents(mut self) -> Self {
         self.shown.contents = false;
@@ -124,7 +129,7 @@ impl LoggingPlugin {
         self
     }
 
-    /// Adds lines for the fragments of answers that are streamed.
+    /// Adds lines for the fragments of streamed answers.
     #[must_use]
     pub fn show_fragments(mut self) -> Self {
         self.shown.fragments = true;
@@ -134,13 +139,14 @@ impl LoggingPlugin {
     fn write(&self, invocation: &str, line: &str) {
         let line = one_line(&format!("[{invocation}] {line}"));
         match &self.sink {
-            // A line names its invocation. The spans around it would put hundreds of characters of fields before it.
+            // A line names its invocation. The enclosing spans would put hundreds of characters of fields before the
+            // line.
             Sink::Tracing => tracing::info!(target: TARGET, parent: None, "{line}"),
             Sink::Function(sink) => sink(&line),
         }
     }
 
-    /// Whether lines go anywhere: nothing is formatted for a subscriber that does not want them.
+    /// Returns true if anyone receives the lines: nothing is formatted for a subscriber that does not want them.
     fn is_on(&self) -> bool {
         match self.sink {
             Sink::Tracing => tracing::enabled!(target: TARGET, tracing::Level::INFO),
@@ -149,7 +155,8 @@ impl LoggingPlugin {
     }
 }
 
-/// Ids and names come from clients and servers: none of them begins a line, or makes one endless.
+/// Keeps a line on one line and within its maximum length. Ids and names come from clients and servers, and must not
+/// begin a new line.
 fn one_line(line: &str) -> String {
     line.chars().take(LONGEST).map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
 }

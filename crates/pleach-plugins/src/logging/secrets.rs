@@ -1,19 +1,19 @@
-//! [`Secrets`]: what no line may show.
+//! [`Secrets`]: the values that no line may show.
 
 use std::borrow::Cow;
 
 use pleach_core::Map;
 use serde_json::Value;
 
-/// What is shown in place of a secret.
+/// The text that is shown instead of a secret.
 pub(super) const HIDDEN: &str = "[hidden]";
 
 const TEMPORARY: &str = "temp:";
 
-/// Shorter values are words that appear by chance.
+/// The length of the shortest secret. Shorter values are words that appear by chance.
 const SHORTEST: usize = 4;
 
-/// The texts and numbers that `temp:` state holds: credentials of clients, and whatever else is not to be stored.
+/// The texts and numbers in `temp:` state: credentials of clients, and other values that are not stored.
 #[derive(Debug, Default)]
 pub(super) struct Secrets(Vec<String>);
 
@@ -23,7 +23,7 @@ impl Secrets {
         for (_, value) in state.iter().filter(|(key, _)| key.starts_with(TEMPORARY)) {
             collect(value, &mut found);
         }
-        // A secret that contains another one is replaced whole.
+        // The longest first, so that a secret that contains another one is replaced as a whole.
         found.sort_unstable_by_key(|secret| std::cmp::Reverse(secret.len()));
         Self(found)
     }
@@ -41,7 +41,7 @@ fn collect(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::String(text) if text.chars().count() >= SHORTEST => {
             found.push(text.clone());
-            // As it appears within JSON.
+            // The secret as it appears within JSON.
             let quoted = Value::from(text.as_str()).to_string();
             let inner = quoted.trim_matches('"');
             if inner != text {
@@ -55,7 +55,7 @@ fn collect(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Returns whether the value of this name is secret: `api_key`, `accessToken`, `Authorization`, but not `max_tokens`.
+/// Returns true if a value with this name is secret: `api_key`, `accessToken`, `Authorization`, but not `max_tokens`.
 pub(super) fn is_secret_name(name: &str) -> bool {
     const WHOLE: [&str; 8] = ["pwd", "pin", "otp", "auth", "jwt", "bearer", "sig", "signature"];
     const WITHIN: [&str; 14] = [

@@ -1,6 +1,6 @@
-//! What a model is given in place of a failure.
+//! The results that a model receives instead of a failure.
 //!
-//! The texts are those of google-adk 2.13.0: models are used to them.
+//! The texts are the same as in google-adk 2.13.0, because models are used to them.
 
 use pleach_agent::python_text;
 use pleach_context::NodeError;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// Marks a result as made by the plugin.
 pub(super) const RESPONSE_TYPE: &str = "ERROR_HANDLED_BY_REFLECT_AND_RETRY_PLUGIN";
 
-/// What a call has failed with.
+/// The failure of a call.
 #[derive(Clone, Copy)]
 pub(super) enum Failure<'a> {
     /// The error of the tool.
@@ -27,7 +27,7 @@ impl Failure<'_> {
         }
     }
 
-    /// The failure without its class.
+    /// Returns the failure without its class.
     pub(super) fn text(self) -> String {
         match self {
             Self::Raised(error) => error.message().to_owned(),
@@ -43,9 +43,10 @@ impl Failure<'_> {
     }
 }
 
-/// What a model reads about a failure that it may mend.
+/// Returns the result that a model reads about a failure that it may fix.
 pub(super) fn reflection(tool: &str, args: &Map, failure: Failure<'_>, retry: u32, of: u32) -> Value {
-    let (details, args) = (failure.details(), arguments(args));
+    let details = failure.details();
+    let args = arguments(args);
     let text = format!(
         "The call to tool `{tool}` failed.
 
@@ -73,9 +74,10 @@ Formulate a new plan based on your analysis and try a corrected or different app
     response(failure, retry, text)
 }
 
-/// What a model reads when a tool has failed too often.
+/// Returns the result that a model reads when a tool has failed too often.
 pub(super) fn surrender(tool: &str, args: &Map, failure: Failure<'_>, retries: u32) -> Value {
-    let (details, args) = (failure.details(), arguments(args));
+    let details = failure.details();
+    let args = arguments(args);
     let text = format!(
         "The tool `{tool}` has failed consecutively {retries} times and the retry limit has been exceeded.
 
@@ -105,7 +107,7 @@ fn response(failure: Failure<'_>, retry_count: u32, guidance: String) -> Value {
     })
 }
 
-/// The arguments as JSON over several lines, letters of all scripts as they are.
+/// Returns the arguments as JSON over several lines, without escaping letters of other scripts.
 fn arguments(args: &Map) -> String {
     // A map of JSON values can always be written.
     serde_json::to_string_pretty(args).unwrap_or_default()

@@ -15,24 +15,25 @@ use crate::per_invocation::PerInvocation;
 use failures::Failures;
 use guidance::{Failure, RESPONSE_TYPE, reflection, surrender};
 
-/// Where the failures of a tool are counted. ADK: `TrackingScope`
+/// The scope in which the failures of a tool are counted. ADK: `TrackingScope`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TrackingScope {
-    /// In each invocation by itself.
+    /// Each invocation has its own counts.
     #[default]
     Invocation,
-    /// In all invocations of the process together.
+    /// All invocations of the process share the counts.
     Global,
 }
 
 type Extract = dyn Fn(&dyn Tool, &Map, &ToolContext, &Value) -> Option<Value> + Send + Sync;
 
-/// Gives the model what a tool has failed with, and how to mend it, so that it tries again instead of ending the run.
+/// Returns a tool's failure and guidance to the model, so that the model tries again and the run does not end.
 ///
-/// Failures are counted for each tool, in a row: a success begins anew. Beyond the limit the run fails with the tool's error, or the model is
-/// asked to do without the tool. Calls of tools that an agent does not have count, too. Calls at the same time are counted one by one.
+/// Consecutive failures are counted for each tool; a success resets the count. Beyond the limit, the run fails with the
+/// tool's error, or the model is asked to do without the tool. Calls of tools that an agent does not have are counted
+/// as well. Parallel calls are counted individually.
 ///
-/// Failures of an invocation are counted in memory until it ends, fails or waits for an answer; behind a pause the count begins anew.
+/// Failures are counted in memory until the invocation ends, fails or pauses; after a pause the count starts at zero.
 ///
 /// ```
 /// # use pleach_plugins::ReflectAndRetryToolPlugin;
@@ -53,7 +54,7 @@ pub struct ReflectAndRetryToolPlugin {
     of_process: Arc<Failures>,
 }
 
-/// Three retries.
+/// The default is three retries.
 impl Default for ReflectAndRetryToolPlugin {
     fn default() -> Self {
         Self::new(3)
@@ -61,7 +62,8 @@ impl Default for ReflectAndRetryToolPlugin {
 }
 
 impl ReflectAndRetryToolPlugin {
-    /// Makes the plugin, named `reflect_retry_tool_plugin`. With `max_retries` 0 the first failure is beyond the limit.
+    /// Creates the plugin, named `reflect_retry_tool_plugin`. If `max_retries` is 0, the first failure is beyond the
+    /// limit.
     #[must_use]
     pub fn new(max_retries: u32) -> Self {
         Self {
@@ -82,22 +84,23 @@ impl ReflectAndRetryToolPlugin {
         self
     }
 
-    /// Sets whether a failure beyond the limit ends the run, as it does unless set. Otherwise the model is asked to do without the tool.
+    /// Sets whether a failure beyond the limit ends the run, which is the default. Otherwise the model is asked to do
+    /// without the tool.
     #[must_use]
     pub fn throw_exception_if_retry_exceeded(mut self, yes: bool) -> Self {
         self.throws = yes;
         self
     }
 
-    /// Sets where failures are counted. ADK: `tracking_scope`
+    /// Sets the scope in which failures are counted. ADK: `tracking_scope`
     #[must_use]
     pub fn tracking_scope(mut self, scope: TrackingScope) -> Self {
         self.scope = scope;
         self
     }
 
-    /// Finds errors in the results of tools that report them as values. What `extract` returns counts as a failure; null, `false`, zero and
-    /// what is empty do not.
+    /// Finds errors in the results of tools that report them as values. A value that `extract` returns is treated as a
+    /// failure, unless it is null, `false`, zero or empty.
     #[must_use]
     pub fn extract_error_from_result(
         mut self,

@@ -1,4 +1,4 @@
-//! Reads named arguments into a Rust type and reports every argument that does not fit.
+//! Reading named arguments into a Rust type, and reporting every argument that does not fit.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -13,16 +13,17 @@ use super::{CoerceError, Coercing, with_big_numbers};
 /// An argument that does not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadArgument {
-    /// Its name; `None` for a fault of the arguments as a whole, such as a missing one.
+    /// The name of the argument; `None` if the fault concerns the arguments as a whole, for example a missing one.
     pub name: Option<String>,
-    /// The fault, without the value.
+    /// A description of the fault, without the value.
     pub reason: String,
 }
 
 /// Reads named arguments as a `T`, leniently between strings and numbers.
 ///
 /// # Errors
-/// Every argument that does not fit. A fault of the arguments as a whole is reported only when each of them fits.
+/// Returns every argument that does not fit. A fault of the arguments as a whole is reported only if each single
+/// argument fits.
 // R504
 pub fn coerce_arguments<T: DeserializeOwned>(args: &Map) -> Result<T, Vec<BadArgument>> {
     let mut rest = Cow::Borrowed(args);
@@ -40,8 +41,9 @@ pub fn coerce_arguments<T: DeserializeOwned>(args: &Map) -> Result<T, Vec<BadArg
             _ => rest = Cow::Owned(others),
         }
     };
-    let (mut rest, mut all) = (rest.into_owned(), vec![first]);
-    // Deserialization stops at the first bad argument; removing it finds the next one.
+    let mut rest = rest.into_owned();
+    let mut all = vec![first];
+    // Deserialization stops at the first bad argument. Removing it makes the next one appear.
     while let Some(name) = all.last().and_then(|bad| bad.name.as_deref()) {
         rest.remove(name);
         match read::<T>(&rest) {
@@ -58,7 +60,7 @@ fn read<T: DeserializeOwned>(args: &Map) -> Result<T, BadArgument> {
         .map_err(|error| BadArgument { name: at.get().map(str::to_owned), reason: error.to_string() })
 }
 
-/// A deserializer of arguments that records in `at` which one is being read.
+/// A deserializer of arguments. It records in `at` which argument is being read.
 struct Arguments<'de, 'c> {
     args: &'de Map,
     at: &'c Cell<Option<&'de str>>,
@@ -152,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_beyond_64_bits_are_given_to_each_argument_as_it_takes_them() {
+    fn integers_beyond_64_bits_are_passed_in_the_form_that_each_argument_accepts() {
         #[derive(Debug, Deserialize, PartialEq)]
         struct Ids {
             exact: Value,

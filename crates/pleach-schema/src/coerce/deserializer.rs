@@ -1,4 +1,4 @@
-//! [`Coercing`]: the lenient deserializer of values, keys of objects, and messages.
+//! [`Coercing`]: the lenient deserializer for values, keys of objects, and messages.
 
 use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer, MapDeserializer, SeqDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, Unexpected, Visitor};
@@ -6,7 +6,7 @@ use serde::forward_to_deserialize_any;
 use serde_json::Value;
 
 use super::CoerceError;
-use crate::scalar::Whole;
+use crate::scalar::WholeNumber;
 use crate::{to_bool, to_float};
 
 /// JSON that deserializes leniently.
@@ -14,9 +14,9 @@ use crate::{to_bool, to_float};
 pub(crate) enum Coercing<'de> {
     /// A value.
     Value(&'de Value),
-    /// A key of an object: a string, or the number or flag that JSON writes so.
+    /// A key of an object: a string, or a number or flag that JSON writes as a string.
     Key(&'de str),
-    /// A message: its text for string types, the JSON in the text for every other type.
+    /// A message. String types read its text, and all other types read the JSON in the text.
     Message { text: &'de str, parsed: &'de Value },
 }
 
@@ -62,7 +62,7 @@ fn kind_of(value: &Value) -> Unexpected<'_> {
     }
 }
 
-/// Reads numbers and flags: from the values that `convert` accepts, and from keys as JSON writes them.
+/// Reads numbers and flags from the values that `convert` accepts, and from keys as JSON writes them.
 macro_rules! lenient {
     ($convert:ident: $($method:ident)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, CoerceError> {
@@ -80,13 +80,13 @@ macro_rules! lenient {
     )*};
 }
 
-/// Reads whole numbers of any size, and refuses those that the type cannot hold by naming its range.
+/// Reads whole numbers of any size. Refuses numbers that the type cannot hold, with an error that names its range.
 macro_rules! integers {
     ($($method:ident: $type:ident => $least:expr, $most:expr;)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, CoerceError> {
             let whole = match self.value() {
-                Ok(value) => Whole::of(value),
-                // The visitor has to see a key, which names the field of its error.
+                Ok(value) => WholeNumber::of(value),
+                // The visitor must see the key, because the key names the field in its error.
                 Err(key) => return visit_key(key, visitor),
             };
             match whole {
@@ -101,26 +101,26 @@ macro_rules! integers {
     )*};
 }
 
-/// Passes a whole number to the visitor, in the smallest type that holds it: few visitors take 128 bits.
-fn visit_whole<'de, V: Visitor<'de>>(whole: Whole, visitor: V) -> Result<V::Value, CoerceError> {
+/// Passes a whole number to the visitor in the smallest type that holds it, because few visitors accept 128 bits.
+fn visit_whole<'de, V: Visitor<'de>>(whole: WholeNumber, visitor: V) -> Result<V::Value, CoerceError> {
     match whole {
-        Whole::Signed(number) => match (u64::try_from(number), i64::try_from(number)) {
+        WholeNumber::Signed(number) => match (u64::try_from(number), i64::try_from(number)) {
             (Ok(number), _) => visitor.visit_u64(number),
             (_, Ok(number)) => visitor.visit_i64(number),
             _ => visitor.visit_i128(number),
         },
-        Whole::Unsigned(number) => visitor.visit_u128(number),
-        Whole::Beyond => Err(CoerceError::invalid_value(Unexpected::Signed(0), &visitor)),
+        WholeNumber::Unsigned(number) => visitor.visit_u128(number),
+        WholeNumber::Beyond => Err(CoerceError::invalid_value(Unexpected::Signed(0), &visitor)),
     }
 }
 
-/// Passes the integer that a key holds, as JSON writes it, to the visitor, else the key.
+/// Passes the integer in a key, as JSON writes it, to the visitor. If the key is not an integer, passes the key itself.
 fn visit_key<'de, V: Visitor<'de>>(key: &'de str, visitor: V) -> Result<V::Value, CoerceError> {
     let is_integer = matches!(serde_json::from_str(key), Ok(Value::Number(_))) && !key.contains(['.', 'e', 'E']);
-    if is_integer { visit_whole(Whole::of_digits(key.trim()), visitor) } else { visitor.visit_borrowed_str(key) }
+    if is_integer { visit_whole(WholeNumber::of_digits(key.trim()), visitor) } else { visitor.visit_borrowed_str(key) }
 }
 
-/// Reads the text of a message as it is.
+/// Reads the text of a message unchanged.
 macro_rules! text {
     ($($method:ident)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, CoerceError> {
@@ -216,7 +216,7 @@ impl<'de> Deserializer<'de> for Coercing<'de> {
     }
 }
 
-/// The members of an object that is read as a struct; errors name the field they are in.
+/// The members of an object that is read as a struct. Errors name the field in which they occurred.
 struct Fields<'de> {
     fields: &'static [&'static str],
     entries: serde_json::map::Iter<'de>,

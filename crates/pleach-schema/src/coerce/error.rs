@@ -1,22 +1,22 @@
-//! [`CoerceError`]: why data does not fit a Rust type, without the data.
+//! [`CoerceError`]: the reason why data does not fit a Rust type, without the data.
 //!
-//! Error texts are stored and logged, and data may be secret or temporary. The texts made here name the kind of the data and
-//! the expected type only; a message that the type's own code makes is replaced.
+//! Error texts are stored and logged, and data may be secret or temporary. So the texts made here name only the kind of
+//! the data and the expected type, and a message made by the type's own code is replaced.
 
 use std::fmt;
 
 use serde::de::{Error, Expected, Unexpected};
 
-/// Why data does not fit a Rust type. `Display` names the field by its path of struct fields, never a value, a key of a map or
-/// an unknown name.
+/// The reason why data does not fit a Rust type. `Display` names the field by its path of struct fields. It never shows
+/// a value, a key of a map or an unknown name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoerceError {
-    /// The fields from the outside in, joined by dots; empty for the whole value.
+    /// The fields from the outside in, joined by dots; empty if the fault concerns the whole value.
     path: String,
     reason: String,
 }
 
-/// The message of serde's derive for an untagged enum, which ends with the name of the type.
+/// The message of serde's derive for an untagged enum, up to the name of the type.
 const UNTAGGED: &str = "data did not match any variant of untagged enum ";
 
 impl CoerceError {
@@ -24,7 +24,7 @@ impl CoerceError {
         Self { path: String::new(), reason: reason.into() }
     }
 
-    /// Wraps why a value of the Rust type has no JSON form.
+    /// Wraps the reason why a value of the Rust type has no JSON form.
     pub(crate) fn from_serializer(error: serde_json::Error) -> Self {
         Self::of(error.to_string())
     }
@@ -88,7 +88,7 @@ impl Error for CoerceError {
     }
 }
 
-/// The kind of a value by serde's names, without the value.
+/// Returns the kind of a value in serde's words, without the value.
 fn kind(unexpected: &Unexpected<'_>) -> &'static str {
     match unexpected {
         Unexpected::Bool(_) => "boolean",
@@ -200,9 +200,8 @@ mod tests {
         assert_eq!(text_of::<T>(&value), expected, "{value}");
     }
 
-    /// issue 10 D3
     #[test]
-    fn d3_no_shape_of_error_shows_a_value() {
+    fn no_kind_of_error_shows_a_value() {
         const REFUSED: &str =
             "invalid value: the type does not accept it (its own message may show the value and is left out)";
         check::<Size>(json!(SECRET), "unknown variant, expected one of `Small`, `Large`, `Boxed`");
@@ -231,9 +230,8 @@ mod tests {
         check::<ByHand>(json!(SECRET), "invalid value: something else, expected a hand");
     }
 
-    /// issue 10 D3, E
     #[test]
-    fn d3_the_field_is_named_by_its_path() {
+    fn the_field_is_named_by_its_path() {
         let nested = |size: Value| json!({"lines": [{"size": "Small"}, {"size": size}]});
         check::<Order>(nested(json!(SECRET)), "lines.size: unknown variant, expected one of `Small`, `Large`, `Boxed`");
         check::<Order>(nested(json!({"Large": [SECRET]})), "lines.size: invalid type: sequence, expected u8");

@@ -1,7 +1,7 @@
-//! Reads JSON into Rust types as leniently as ADK's validation does.
+//! Reading JSON into Rust types as leniently as ADK's validation.
 //!
-//! `"42"` fits an integer, `1` fits a float, `"true"` fits a bool; a number never fits a string. An integer of more than 64 bits is
-//! a text of its digits, which fits the types of 128 bits, floats and texts.
+//! `"42"` fits an integer, `1` fits a float, `"true"` fits a bool, but a number never fits a string. An integer of more
+//! than 64 bits is represented by a text of its digits, which fits the types of 128 bits, floats and texts.
 // R504
 
 mod arguments;
@@ -21,7 +21,7 @@ pub(crate) use deserializer::Coercing;
 /// Reads `value` as a `T`, leniently.
 ///
 /// # Errors
-/// Names the field and the expected type, never the value.
+/// Names the field and the expected type, but never the value.
 pub fn coerce<T: DeserializeOwned>(value: &Value) -> Result<T, CoerceError> {
     read(value).or_else(|misfit| match with_big_numbers(value) {
         Some(numbers) => read(&numbers).map_err(|_| misfit),
@@ -33,9 +33,11 @@ fn read<T: DeserializeOwned>(value: &Value) -> Result<T, CoerceError> {
     T::deserialize(Coercing::Value(value))
 }
 
-/// Returns the value with a float in place of each text that is an integer of more than 64 bits; `None` without one.
+/// Returns the value with a float in place of each text that is an integer of more than 64 bits; `None` if there is no
+/// such text.
 ///
-/// Such integers are texts, so that no digit is lost. A type that takes any number, such as `serde_json::Number`, takes no text.
+/// Such integers are texts, so that no digit is lost. But a type that accepts any number, such as `serde_json::Number`,
+/// does not accept a text.
 fn with_big_numbers(value: &Value) -> Option<Value> {
     let mut numbers = value.clone();
     replace_big_texts(&mut numbers).then_some(numbers)
@@ -57,10 +59,10 @@ fn replace_big_texts(value: &mut Value) -> bool {
     }
 }
 
-/// Reads a message as a `T`: its text where `T` is a string, else the JSON in its text.
+/// Reads a message as a `T`: its text if `T` is a string, otherwise the JSON in its text.
 ///
 /// # Errors
-/// Names the field and the expected type, never the value.
+/// Names the field and the expected type, but never the value.
 // R304
 pub fn coerce_content<T: DeserializeOwned>(content: &Content) -> Result<T, CoerceError> {
     let text = content.text();
@@ -117,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_beyond_64_bits_fit_what_can_hold_them() {
+    fn integers_beyond_64_bits_fit_types_that_can_hold_them() {
         let digits = "1234567890123456789012345";
         let big: i128 = 1_234_567_890_123_456_789_012_345;
         let value = json!(digits);
@@ -145,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_maps_are_read_as_the_numbers_and_flags_that_they_hold() {
+    fn keys_of_maps_are_read_as_numbers_and_flags() {
         let read = coerce::<BTreeMap<u8, i32>>(&json!({"7": "1", "255": 2}));
         assert_eq!(read.unwrap(), BTreeMap::from([(7, 1), (255, 2)]));
         assert_eq!(coerce::<BTreeMap<bool, i32>>(&json!({"true": 1})).unwrap(), BTreeMap::from([(true, 1)]));
@@ -155,7 +157,7 @@ mod tests {
         }
     }
 
-    /// What the deserializers of values, keys and messages share is the same for all of them.
+    /// The deserializers of values, keys and messages agree in everything that they share.
     #[test]
     fn options_newtypes_and_enums_are_read_in_values_keys_and_messages() {
         #[derive(Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]

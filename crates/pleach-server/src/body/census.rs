@@ -1,4 +1,5 @@
-//! [`Census`]: counts what is in a JSON text before a value is made of it, which takes many times the memory of the text.
+//! [`Census`]: counts the values in a JSON text before the text is parsed, because the parsed value takes many times
+//! the memory of the text.
 
 use std::fmt;
 
@@ -12,7 +13,7 @@ use crate::error::ApiError;
 /// The lists whose entries are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lists {
-    /// None that is counted by itself.
+    /// No list is counted separately.
     None,
     /// A message with parts, or events with parts.
     Messages,
@@ -35,15 +36,15 @@ struct Census<'l> {
     events: usize,
     parts: usize,
     levels: usize,
-    /// The way to the list that is counted.
+    /// The path to the counted list.
     path: Vec<Step>,
-    /// The limit that was passed, and the place.
+    /// The limit that was exceeded, and the place.
     passed: Option<(Counted, Vec<Step>)>,
 }
 
 /// The role of a value in its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Role {
     Body,
     Events,
     Event,
@@ -52,27 +53,27 @@ enum Place {
     Other,
 }
 
-/// Refuses a text that has more of something than a request may have.
+/// Refuses a text that exceeds a limit.
 ///
-/// A text that is malformed is not refused, as far as it goes within the limits: who parses it finds the fault.
+/// A malformed text is not refused if it stays within the limits: the parser reports the fault.
 ///
 /// # Errors
 /// 422 with the limit and the place for too many events, parts or values, 400 for too many levels.
 pub(super) fn check(text: &str, lists: Lists, limits: &ServerLimits) -> Result<(), ApiError> {
     let path = vec![Step::name("body")];
     let mut census = Census { limits, values: 0, events: 0, parts: 0, levels: 0, path, passed: None };
-    let place = if lists == Lists::Messages { Place::Body } else { Place::Other };
+    let place = if lists == Lists::Messages { Role::Body } else { Role::Other };
     let mut text = serde_json::Deserializer::from_str(text);
     let read = Seed { census: &mut census, place }.deserialize(&mut text);
     match census.passed {
         Some((counted, place)) => Err(counted.refusal(place, limits)),
-        // The parser's own limit comes first when that of the server is as high.
+        // The parser may reach its own limit first, if the server's limit is as high.
         None if read.as_ref().is_err_and(is_too_deep) => Err(Counted::Levels.refusal(Vec::new(), limits)),
         None => Ok(()),
     }
 }
 
-/// serde_json has no kind for it; a test pins the text.
+/// serde_json has no error kind for this limit; a test pins the text.
 fn is_too_deep(error: &serde_json::Error) -> bool {
     error.to_string().starts_with("recursion limit exceeded")
 }
@@ -86,12 +87,12 @@ impl Counted {
             Self::Levels => {
                 let levels = limits.levels.min(ServerLimits::MOST_LEVELS);
                 let detail = format!(
-                    "There was an error parsing the body: it is nested too deep, at most {levels} levels are taken."
+                    "There was an error parsing the body: it is nested too deep; at most {levels} levels are accepted."
                 );
                 return ApiError::new(StatusCode::BAD_REQUEST, detail);
             }
         };
-        let text = format!("The request has too many {name}: at most {limit} are taken (limit `{name}`)");
+        let text = format!("The request has too many {name}: at most {limit} are accepted (limit `{name}`)");
         ApiError::Invalid(vec![Problem::new("too_long", place, text)])
     }
 }
@@ -114,8 +115,8 @@ impl Census<'_> {
     }
 }
 
-impl Place {
-    /// Returns what a member of the value is.
+impl Role {
+    /// Returns the role of a member of the value.
     fn member(self, name: &str) -> Self {
         match (self, name) {
             (Self::Body, "events") => Self::Events,
@@ -125,7 +126,7 @@ impl Place {
         }
     }
 
-    /// Returns what an item of the list is, and what counts it.
+    /// Returns the role of an item of the list, and its counter.
     fn item(self) -> (Self, Option<Counted>) {
         match self {
             Self::Events => (Self::Event, Some(Counted::Events)),
@@ -138,7 +139,7 @@ impl Place {
 /// One value of the text.
 struct Seed<'c, 'l> {
     census: &'c mut Census<'l>,
-    place: Place,
+    place: Role,
 }
 
 impl<'de> DeserializeSeed<'de> for Seed<'_, '_> {
@@ -209,7 +210,7 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
 /// An item of a list.
 struct Item<'c, 'l> {
     census: &'c mut Census<'l>,
-    list: Place,
+    list: Role,
     index: usize,
 }
 
@@ -230,11 +231,11 @@ impl<'de> DeserializeSeed<'de> for Item<'_, '_> {
     }
 }
 
-/// The name of a member of a value; read as what the member is, and its step where that is counted.
-struct Member(Place);
+/// The name of a member of a value. It is read as the role of the member and, if items are counted there, its step.
+struct Member(Role);
 
 impl<'de> DeserializeSeed<'de> for Member {
-    type Value = (Place, Option<Step>);
+    type Value = (Role, Option<Step>);
 
     fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_str(self)
@@ -242,7 +243,7 @@ impl<'de> DeserializeSeed<'de> for Member {
 }
 
 impl Visitor<'_> for Member {
-    type Value = (Place, Option<Step>);
+    type Value = (Role, Option<Step>);
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the name of a member")
@@ -250,7 +251,7 @@ impl Visitor<'_> for Member {
 
     fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
         let place = self.0.member(name);
-        Ok((place, (place != Place::Other).then(|| Step::name(name))))
+        Ok((place, (place != Role::Other).then(|| Step::name(name))))
     }
 }
 
@@ -292,10 +293,10 @@ mod tests {
         check_refusal(json!({"events": [1, 2, "x", null]}), "too many events");
         check_refusal(json!({"newMessage": {"parts": [1, 2, 3, 4]}}), "");
         let message =
-            r#"["body","newMessage","parts"] The request has too many parts: at most 4 are taken (limit `parts`)"#;
+            r#"["body","newMessage","parts"] The request has too many parts: at most 4 are accepted (limit `parts`)"#;
         check_refusal(json!({"newMessage": {"parts": [1, 2, 3, 4, 5]}}), message);
         check_refusal(json!({"new_message": {"parts": [[], [], [], [], []]}}), r#"["body","new_message","parts"]"#);
-        // Those of all events together.
+        // The parts of all events together.
         let events = json!({"events": [{"content": {"parts": [1, 2, 3]}}, {"message": {"parts": [4, 5]}}]});
         check_refusal(events, r#"["body","events",1,"message","parts"] The request has too many parts"#);
         check_refusal(json!({"a": vec![0; 57]}), "");
@@ -303,7 +304,7 @@ mod tests {
         check_refusal(json!([[[[[[]]]]]]), "");
         check_refusal(
             json!([[[[[[[]]]]]]]),
-            "400 Bad Request There was an error parsing the body: it is nested too deep, at most 6",
+            "400 Bad Request There was an error parsing the body: it is nested too deep; at most 6",
         );
         check_refusal(json!({"a": {"a": {"a": {"a": {"a": {"a": {}}}}}}}), "nested too deep");
     }
@@ -316,7 +317,7 @@ mod tests {
         check_refusal(json!({"parts": [1, 2, 3, 4, 5]}), "");
     }
 
-    /// The rest of a text is not looked at: what comes behind the limit is no JSON.
+    /// The rest of a text is not read: after the limit, the text is not JSON.
     #[test]
     fn no_more_is_read_than_the_limit_takes() {
         let many =
@@ -326,7 +327,7 @@ mod tests {
             (many(r#"{"newMessage":{"parts":["#, "{}", 5), "too many parts"),
             (many(r#"{"x":["#, "0", 59), "too many values"),
             ("[".repeat(7), "nested too deep"),
-            // One less, with the item that the fault begins: it is found when the text is parsed.
+            // One item fewer, including the one that begins the fault: the parser finds it.
             (many(r#"{"events":["#, "{}", 2), ""),
         ] {
             let found = refusal(&text, Lists::Messages);

@@ -1,4 +1,5 @@
-//! Checks a value against a shape, finds all its problems, and gives it one spelling: camelCase names and plain kinds.
+//! Checks a value against a shape, finds all its problems, and normalises its spelling: camelCase names and plain
+//! kinds.
 
 use pleach_core::Bytes;
 use serde_json::{Map, Number, Value};
@@ -7,20 +8,20 @@ use super::problem::{Problem, Step};
 use super::shape::{Field, Kind, Need, Shape};
 use crate::query::flag_word;
 
-/// How many problems an answer lists.
+/// The maximum number of problems that a reply lists.
 const LISTED: usize = 100;
 
 /// Checks the body of a request.
 ///
 /// # Errors
-/// What does not fit.
+/// All problems of the body.
 pub(super) fn check(kind: Kind, body: Value) -> Result<Value, Vec<Problem>> {
     let mut checker = Checker { loc: vec![Step::name("body")], problems: Vec::new() };
     let checked = checker.value(kind, body);
     if checker.problems.is_empty() { Ok(checked) } else { Err(checker.problems) }
 }
 
-/// The problem of a body that is not there.
+/// Returns the problem of an absent body.
 pub(super) fn missing() -> Problem {
     Problem::new("missing", vec![Step::name("body")], "Field required").with_input(&Value::Null)
 }
@@ -44,7 +45,7 @@ impl Checker {
         checked
     }
 
-    /// Returns the checked value. What does not fit stays as it is, with a problem noted.
+    /// Returns the checked value. A value that does not fit is noted as a problem and stays unchanged.
     fn value(&mut self, kind: Kind, value: Value) -> Value {
         match (kind, value) {
             (Kind::Any, value) => value,
@@ -72,7 +73,7 @@ impl Checker {
         for field in shape.fields {
             let snake = snake_name(field.name);
             let found = object.remove(field.name).map(|value| (field.name.to_owned(), value));
-            // A second spelling of a member is one too many where no others may be.
+            // In a closed shape, the second spelling of a member is one member too many.
             let is_extra = found.is_some() && shape.is_closed;
             let other = if snake == field.name || is_extra { None } else { object.remove(&snake) };
             let Some((name, value)) = found.or(other.map(|value| (snake, value))) else {
@@ -97,7 +98,7 @@ impl Checker {
         checked
     }
 
-    /// Notes that a member is absent; the input is the object as far as it is known.
+    /// Notes that a member is absent. The input of the problem is the object as read so far.
     fn absent(&mut self, field: &Field, rest: &Map<String, Value>, checked: &Map<String, Value>) {
         let known = rest.iter().chain(checked).map(|(name, value)| (name.clone(), value.clone()));
         let whole = Value::Object(known.collect());
@@ -146,7 +147,8 @@ impl Checker {
     }
 }
 
-/// Whether base64 is in the plain alphabet or in that of URLs, and not in both, and has no bits behind its last byte.
+/// Returns true if a base64 text uses either the plain or the URL alphabet, not both, and has no bits after its last
+/// byte.
 fn is_strict(text: &str) -> bool {
     let digits = text.trim_end_matches('=');
     let ends_clean = match digits.len() % 4 {

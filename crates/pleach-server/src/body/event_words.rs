@@ -1,14 +1,15 @@
-//! [`spell_out`]: the short words of an event, as its constructor in google-adk takes them.
+//! [`spell_out`]: the short words for an event's members, as the constructor in google-adk takes them.
 // H33
 
 use serde_json::{Map, Value, json};
 
 use super::problem::{Problem, Step};
 
-/// Puts `message`, `state`, `route` and `node_path` of the events of a session where they belong, and the time of those without one.
+/// Moves `message`, `state`, `route` and `node_path` of a session's events to where they belong, and sets the time of
+/// events that have none.
 ///
 /// # Errors
-/// Events with both a message and a content.
+/// A problem for each event with both a message and a content.
 pub(super) fn spell_out(body: &mut Value, now: f64) -> Result<(), Vec<Problem>> {
     let Some(events) = body.get_mut("events").and_then(Value::as_array_mut) else { return Ok(()) };
     let mut problems = Vec::new();
@@ -30,12 +31,12 @@ pub(super) fn spell_out(body: &mut Value, now: f64) -> Result<(), Vec<Problem>> 
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
-/// Takes a member that is not null.
+/// Removes a member and returns it unless it is null.
 fn taken(event: &mut Map<String, Value>, name: &str) -> Option<Value> {
     event.remove(name).filter(|value| !value.is_null())
 }
 
-/// Returns whether the event had no content.
+/// Sets the content, and returns whether the event had none.
 fn set_content(event: &mut Map<String, Value>, message: Value) -> bool {
     if event.get("content").is_some_and(|content| !content.is_null()) {
         return false;

@@ -3,6 +3,8 @@
 
 mod census;
 mod check;
+#[cfg(feature = "dev")]
+mod check_only;
 mod event_words;
 mod problem;
 mod read;
@@ -11,10 +13,10 @@ mod schema;
 mod shape;
 mod tables;
 mod typed;
-#[cfg(feature = "dev")]
-mod unkept;
 
 pub(crate) use census::Lists;
+#[cfg(feature = "dev")]
+pub(crate) use check_only::CheckOnlyBody;
 pub(crate) use problem::{Problem, Step};
 pub(crate) use read::{Payload, declared_length};
 #[cfg(feature = "dev")]
@@ -23,5 +25,3 @@ pub(crate) use requests::{ArtifactBody, CreateBody, MemoryBody, RunBody, StateBo
 #[cfg(feature = "inspect")]
 pub(crate) use requests::{ForkBody, MoveBody};
 pub(crate) use schema::{reference, schemas};
-#[cfg(feature = "dev")]
-pub(crate) use unkept::Unkept;

@@ -1,13 +1,13 @@
-//! [`Problem`]: one thing in a request that does not fit.
+//! [`Problem`]: one fault in a request.
 
 use serde_json::{Value, json};
 
-/// The largest input that an answer repeats, in values. A large one would be sent back with each of its problems.
+/// The largest input that a reply repeats, in values. A large one would be sent back with each of its problems.
 const REPEATED: usize = 32;
-/// The longest text among them, in bytes.
+/// The longest text within a repeated input, in bytes.
 const REPEATED_BYTES: usize = 256;
 
-/// One thing in a request that does not fit: its kind, where it is, and what is expected there.
+/// One fault in a request: its kind, its place, and what is expected there.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Problem {
     kind: &'static str,
@@ -16,7 +16,7 @@ pub(crate) struct Problem {
     input: Option<Value>,
 }
 
-/// One step to a place in a request.
+/// One step of the path to a place in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Name(String),
@@ -34,7 +34,7 @@ impl Problem {
         Self { kind, loc, msg: msg.into(), input: None }
     }
 
-    /// Adds the value that does not fit, unless it is large.
+    /// Adds the faulty value, unless it is large.
     pub(crate) fn with_input(mut self, input: &Value) -> Self {
         let mut left = REPEATED;
         self.input = is_small(input, &mut left).then(|| input.clone());

@@ -15,7 +15,7 @@ use crate::error::ApiError;
 /// The body of a request.
 #[derive(Debug)]
 pub(crate) enum Payload {
-    /// There is none.
+    /// The request has no body.
     Absent,
     Json(Value),
     /// A text that is not marked as JSON.
@@ -26,8 +26,8 @@ impl Payload {
     /// Reads a body.
     ///
     /// # Errors
-    /// 413 and 408 for a body that is too large or too late, 422 for malformed JSON and for too many values, events or parts, 400 for what is
-    /// no text or nested too deep.
+    /// 413 for a body that is too large and 408 for one that is too late; 422 for malformed JSON and for too many
+    /// values, events or parts; 400 for a body that is not UTF-8 or is nested too deep.
     ///
     /// # Cancel safety
     /// Dropping the future drops the body.
@@ -53,7 +53,7 @@ impl Payload {
 }
 
 impl Payload {
-    /// Returns the session that a request for a run names; `None` where a name is missing or no text.
+    /// Returns the session that a request for a run names; `None` if a name is missing or is not a text.
     pub(crate) fn session(&self, default_app: Option<&str>) -> Option<SessionKey> {
         let Self::Json(body) = self else { return None };
         let text = |camel: &str, snake: &str| body.get(camel).or_else(|| body.get(snake))?.as_str();
@@ -68,7 +68,7 @@ fn unreadable(why: &str) -> ApiError {
 
 async fn collect(request: Request, limit: usize) -> Result<BytesMut, ApiError> {
     let too_large = || {
-        let detail = format!("The body is too large: at most {limit} bytes are taken.");
+        let detail = format!("The body is too large: at most {limit} bytes are accepted.");
         ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
     };
     if declared_length(request.headers()).is_some_and(|length| length > limit as u64) {
@@ -90,7 +90,7 @@ pub(crate) fn declared_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// Whether the content type is JSON, or one of its kinds.
+/// Returns true if the content type is JSON or has a `+json` suffix.
 // H6
 fn is_json(headers: &HeaderMap) -> bool {
     let Some(kind) = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()) else { return false };

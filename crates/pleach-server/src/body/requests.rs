@@ -55,7 +55,7 @@ pub(crate) struct MemoryBody {
     pub(crate) session_id: String,
 }
 
-/// The user's answer to the question for telemetry.
+/// The user's answer to whether telemetry is allowed.
 #[cfg(feature = "dev")]
 #[derive(Debug, Deserialize)]
 pub(crate) struct TelemetryBody {
@@ -74,7 +74,7 @@ impl TelemetryBody {
     }
 }
 
-/// What moves a session in the inspector: exactly one of its members.
+/// A request of the inspector that moves a session on. It has exactly one of these members.
 #[cfg(feature = "inspect")]
 #[derive(Debug, Deserialize)]
 pub(crate) struct MoveBody {

@@ -11,7 +11,7 @@ use super::tables::{
     RESPONSE, RESPONSE_PART, RUN, TOOL_CALL, TOOL_RESPONSE, UPDATE, VIDEO,
 };
 
-/// The shapes by the names that google-adk gives them.
+/// The shapes by the names that they have in google-adk.
 static NAMED: &[(&str, &Shape)] = &[
     ("RunAgentRequest", &RUN),
     ("CreateSessionRequest", &CREATE),
@@ -52,7 +52,7 @@ fn of_shape(shape: &Shape) -> Value {
         .iter()
         .map(|field| {
             let schema = of_kind(field.kind);
-            // Any JSON includes null.
+            // JSON of any form already includes null.
             let takes_null = field.need == Need::Optional && !matches!(field.kind, Kind::Any);
             let schema = if takes_null { json!({ "anyOf": [schema, { "type": "null" }] }) } else { schema };
             (field.name.to_owned(), schema)

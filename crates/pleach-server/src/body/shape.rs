@@ -1,19 +1,19 @@
-//! Shapes: which members an object of a request has, and of which kind they are.
+//! Shapes: which members an object of a request has, and the kind of each.
 
 /// The kind of a value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
-    /// Any JSON.
+    /// JSON of any form.
     Any,
     Text,
     Flag,
     Number,
-    /// Base64 of either alphabet.
+    /// Base64 in either alphabet.
     Bytes,
     /// An object whose members are user data.
     Object,
     List(&'static Kind),
-    /// A list without an order.
+    /// A list whose order has no meaning.
     Set(&'static Kind),
     Model(&'static Shape),
 }
@@ -22,27 +22,27 @@ pub(super) enum Kind {
 #[derive(Debug)]
 pub(super) struct Shape {
     pub(super) fields: &'static [Field],
-    /// Whether members without a field are a fault. They are dropped otherwise.
+    /// Whether members without a field are faults. Otherwise they are dropped.
     pub(super) is_closed: bool,
 }
 
 /// A member of an object.
 #[derive(Debug)]
 pub(super) struct Field {
-    /// The camelCase name; the snake_case spelling is read, too.
+    /// The camelCase name; the snake_case spelling is also accepted.
     pub(super) name: &'static str,
     pub(super) kind: Kind,
     pub(super) need: Need,
 }
 
-/// Whether a member must be there.
+/// Whether a member must be present, and whether it may be null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Need {
-    /// It must be there.
+    /// The member must be present.
     Required,
-    /// It may be absent, and not null.
+    /// The member may be absent, but not null.
     Defaulted,
-    /// It may be absent or null.
+    /// The member may be absent or null.
     Optional,
 }
 

@@ -1,4 +1,4 @@
-//! [`Typed`]: a body that is read by its shape.
+//! [`Typed`]: a body that is checked against a shape and read into a type.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use super::read::Payload;
 use super::shape::{Kind, Shape};
 use crate::error::ApiError;
 
-/// A body that is read by its shape.
+/// A body that is checked against a shape and read into a type.
 pub(super) trait Typed: DeserializeOwned {
     const SHAPE: &'static Shape;
 }
@@ -17,7 +17,7 @@ pub(super) trait Typed: DeserializeOwned {
 /// Reads a body.
 ///
 /// # Errors
-/// 422 with everything that does not fit.
+/// 422 with all problems.
 pub(super) fn required<T: Typed>(payload: Payload) -> Result<T, ApiError> {
     match payload {
         Payload::Absent => Err(ApiError::Invalid(vec![missing()])),
@@ -29,7 +29,7 @@ pub(super) fn required<T: Typed>(payload: Payload) -> Result<T, ApiError> {
 /// Reads a body that may be absent or null.
 ///
 /// # Errors
-/// 422 with everything that does not fit.
+/// 422 with all problems.
 pub(super) fn optional<T: Typed>(payload: Payload) -> Result<Option<T>, ApiError> {
     match payload {
         Payload::Absent | Payload::Json(Value::Null) => Ok(None),
@@ -40,10 +40,10 @@ pub(super) fn optional<T: Typed>(payload: Payload) -> Result<Option<T>, ApiError
 /// Reads a value of some kind.
 ///
 /// # Errors
-/// 422 with everything that does not fit.
+/// 422 with all problems.
 pub(super) fn of_kind<T: DeserializeOwned>(kind: Kind, value: Value) -> Result<T, ApiError> {
     let checked = check(kind, value).map_err(ApiError::Invalid)?;
-    // What the shape leaves open, such as the inside of a compaction.
+    // Fails on values that the shape leaves open, such as the inside of a compaction.
     serde_json::from_value(checked).map_err(|error| {
         let loc = vec![Step::name("body")];
         ApiError::Invalid(vec![Problem::new("value_error", loc, error.to_string())])

@@ -1,7 +1,7 @@
 //! The description of the API: an OpenAPI document, and a page that shows it.
 //!
-//! The document is made from the table of operations and the shapes that bodies are checked against. It describes the API, not the
-//! inspector and not the development server, whose routes serve pages of this server.
+//! The document is made from the table of operations and from the shapes that bodies are checked against. It describes
+//! the API, but neither the inspector nor the development server: their routes serve this server's own pages.
 
 mod operations;
 
@@ -24,7 +24,7 @@ pub(crate) async fn openapi(State(api): State<Arc<Api>>) -> Response {
     plain(&document(&api.prefix))
 }
 
-/// Serves the page. It loads nothing from elsewhere and runs no script.
+/// Serves the page. The page loads nothing from other servers and runs no script.
 pub(crate) async fn docs(State(api): State<Arc<Api>>) -> Response {
     text_response(StatusCode::OK, page(&api.prefix), "text/html; charset=utf-8")
 }
@@ -65,7 +65,7 @@ fn document(prefix: &str) -> Value {
 fn describe(operation: &Operation) -> Value {
     let (media, schema) = operation.answer.media();
     let json_of = |name: &str| json!({ "application/json": { "schema": reference(name) } });
-    // A failure inside of the server has a text.
+    // A failure inside the server has a plain text.
     let failed = json!({ "text/plain": { "schema": { "type": "string" } }, "application/json": { "schema": reference("HTTPError") } });
     let mut described = json!({
         "operationId": operation.id,
@@ -129,7 +129,7 @@ fn problem() -> Value {
     })
 }
 
-/// Returns the page: the operations as a list. Everything on it is from the table.
+/// Returns the page, which lists the operations. All its contents come from the table.
 fn page(prefix: &str) -> String {
     let rows: String = OPERATIONS
         .iter()

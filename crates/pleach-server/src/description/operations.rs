@@ -19,7 +19,7 @@ pub(super) struct Operation {
 /// A parameter of the query.
 pub(super) struct Query {
     pub(super) name: &'static str,
-    /// Its type in JSON Schema.
+    /// The JSON Schema type of the parameter.
     pub(super) kind: &'static str,
     pub(super) summary: &'static str,
 }
@@ -28,17 +28,17 @@ pub(super) struct Query {
 #[derive(Clone, Copy)]
 pub(super) enum Body {
     None,
-    /// It may be absent.
+    /// A body of the named shape, or no body.
     Optional(&'static str),
     Required(&'static str),
     /// An object whose members are user data, or no body.
     State,
 }
 
-/// The answer to a request that succeeds.
+/// The reply to a request that succeeds.
 #[derive(Clone, Copy)]
 pub(super) enum Answer {
-    /// JSON of any form.
+    /// JSON without a named schema.
     Json,
     Null,
     Named(&'static str),

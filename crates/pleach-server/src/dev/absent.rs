@@ -1,4 +1,5 @@
-//! Answers for tabs of the UI whose data this server does not have: tests, evaluations, the builder, deployments. The tabs stay empty.
+//! Replies for tabs of the UI whose data this server does not have: tests, evaluations, the builder and deployments.
+//! Those tabs stay empty.
 // H95, H115–H117
 
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 use super::local::Local;
 use super::upload;
 use crate::api::Api;
-use crate::body::Unkept;
+use crate::body::CheckOnlyBody;
 use crate::error::{ApiError, text_response};
 use crate::json::plain;
 use crate::names::is_valid;
@@ -26,7 +27,7 @@ pub(super) fn add(routes: Routes) -> Routes {
 }
 
 fn tests(routes: Routes) -> Routes {
-    // A test may have the name of a route.
+    // A test may have the same name as a route.
     let named = || get(no_such_test).put(put_such_test).delete(delete_such_test);
     routes
         .at("/dev/apps/{app}/tests", get(list))
@@ -91,7 +92,7 @@ async fn no_test(State(api): State<Arc<Api>>, NamePath { app, name }: NamePath) 
     Err(no_file())
 }
 
-/// A test of the name of a route.
+/// Answers for a test that has the same name as a route.
 async fn no_such_test(State(api): State<Arc<Api>>, AppPath(app): AppPath) -> Result<Response, ApiError> {
     check(&api, &app)?;
     Err(no_file())
@@ -107,7 +108,7 @@ async fn put_test(
     NamePath { app, name }: NamePath,
     request: Request,
 ) -> Result<Response, ApiError> {
-    Unkept::Test.check(api.payload(request).await?)?;
+    CheckOnlyBody::Test.check(api.payload(request).await?)?;
     check(&api, &app)?;
     check_test(&name)?;
     Err(not_kept())
@@ -119,7 +120,7 @@ async fn put_such_test(
     AppPath(app): AppPath,
     request: Request,
 ) -> Result<Response, ApiError> {
-    Unkept::Test.check(api.payload(request).await?)?;
+    CheckOnlyBody::Test.check(api.payload(request).await?)?;
     check(&api, &app)?;
     Err(not_kept())
 }
@@ -160,18 +161,18 @@ async fn add_set(
     AppPath(app): AppPath,
     request: Request,
 ) -> Result<Response, ApiError> {
-    Unkept::EvalSet.check(api.payload(request).await?)?;
+    CheckOnlyBody::EvalSet.check(api.payload(request).await?)?;
     check(&api, &app)?;
     Err(not_kept())
 }
 
 async fn add_session(_: Local, api: State<Arc<Api>>, path: NamePath, request: Request) -> Result<Response, ApiError> {
-    Unkept::Session.check(api.payload(request).await?)?;
+    CheckOnlyBody::Session.check(api.payload(request).await?)?;
     no_item(api, path).await
 }
 
 async fn put_case(_: Local, api: State<Arc<Api>>, path: NamePath, request: Request) -> Result<Response, ApiError> {
-    Unkept::EvalCase.check(api.payload(request).await?)?;
+    CheckOnlyBody::EvalCase.check(api.payload(request).await?)?;
     no_item(api, path).await
 }
 
@@ -185,7 +186,7 @@ async fn no_set(State(api): State<Arc<Api>>, NamePath { app, name }: NamePath) -
 }
 
 async fn evaluate(_: Local, api: State<Arc<Api>>, path: NamePath, request: Request) -> Result<Response, ApiError> {
-    Unkept::Evaluation.check(api.payload(request).await?)?;
+    CheckOnlyBody::Evaluation.check(api.payload(request).await?)?;
     no_set(api, path).await
 }
 
@@ -194,7 +195,7 @@ async fn read_builder(_: Local, State(api): State<Arc<Api>>, AppPath(app): AppPa
     Ok(text_response(StatusCode::OK, "", "text/plain; charset=utf-8"))
 }
 
-/// Nothing is saved: apps are programs, not documents.
+/// Checks the documents without saving them: apps are programs, not documents.
 async fn save_builder(_: Local, api: State<Arc<Api>>, app: AppPath, request: Request) -> Result<Response, ApiError> {
     upload::check(&api, request).await?;
     of(&api, &app, json!(false))
@@ -219,7 +220,7 @@ fn check(api: &Api, app: &str) -> Result<(), ApiError> {
     api.runner(app).map(drop)
 }
 
-/// Checks that the name of a test is one of a file, and no path.
+/// Checks that the name of a test is a file name and not a path.
 fn check_test(name: &str) -> Result<(), ApiError> {
     let is_file = !name.contains(['/', '\\', ':', '\0']) && !matches!(name, "" | "." | "..");
     is_file.then_some(()).ok_or_else(|| ApiError::bad_request(format!("Invalid test name: '{name}'.")))

@@ -14,10 +14,11 @@ const GREY: &str = "#cccccc";
 const DARK_GREEN: &str = "#0F5223";
 const LIGHT_GREEN: &str = "#69CB87";
 
-/// Two names of which the first has called the second, or has answered it.
+/// Two names: the first one has called or answered the second one.
 pub(super) type Pair = (String, String);
 
-/// Returns the tree below a root agent, with the nodes and edges of some pairs marked; `None` when the root is no agent.
+/// Returns the tree below a root agent, with the nodes and edges of these pairs marked; `None` if the root is not an
+/// agent.
 pub(super) fn agent_graph<'a>(root: &'a dyn Node, pairs: &'a [Pair], is_dark: bool) -> Option<String> {
     let mut picture = Picture { text: String::new(), pairs, known: names(root.agent()?) };
     let background = if is_dark { "#333537" } else { "#ffffff" };
@@ -30,7 +31,7 @@ pub(super) fn agent_graph<'a>(root: &'a dyn Node, pairs: &'a [Pair], is_dark: bo
 struct Picture<'a> {
     text: String,
     pairs: &'a [Pair],
-    /// The agents of the tree, and the tools that they were given one by one.
+    /// The agents of the tree, and the tools that were added to them one by one.
     known: HashSet<&'a str>,
 }
 
@@ -58,7 +59,7 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// Returns the tools of an agent's toolsets that are in a pair with it. The tree does not have them.
+    /// Returns the tools of an agent's toolsets that are in a pair with it. The tree does not contain these tools.
     fn used(&self, agent: &AgentSpec) -> Vec<&'a str> {
         let others = self.pairs.iter().filter_map(|(from, to)| match () {
             () if *from == *agent.name => Some(to.as_str()),
@@ -70,7 +71,7 @@ impl<'a> Picture<'a> {
         if agent.toolsets.is_empty() { Vec::new() } else { others.filter(is_used).collect() }
     }
 
-    /// Draws an agent that runs others in a fixed way as a group of them, with the order in which they run.
+    /// Draws an agent that runs others in a fixed way as a group of those agents, with the order in which they run.
     fn shell(&mut self, agent: &'a AgentSpec, kind: ShellKind) {
         let title = format!("{} ({} Agent)", agent.name, title(kind));
         self.line(&format!("subgraph {} {{", quoted(&format!("cluster_{title}"))));
@@ -92,9 +93,10 @@ impl<'a> Picture<'a> {
 
     fn node(&mut self, name: &str, symbol: char, shape: &str) {
         let is_marked = self.pairs.iter().any(|(from, to)| from == name || to == name);
-        let (color, fill, style) = match is_marked {
-            true => (DARK_GREEN, format!(" fillcolor=\"{DARK_GREEN}\""), "\"filled,rounded\""),
-            false => (GREY, String::new(), "rounded"),
+        let (color, fill, style) = if is_marked {
+            (DARK_GREEN, format!(" fillcolor=\"{DARK_GREEN}\""), "\"filled,rounded\"")
+        } else {
+            (GREY, String::new(), "rounded")
         };
         let label = quoted(&format!("{symbol} {name}"));
         self.line(&format!(
@@ -138,7 +140,7 @@ fn entries(agent: &AgentSpec, kind: ShellKind) -> Vec<&str> {
     sub_agents(agent).take(count).map(|sub| leaf(sub, false)).collect()
 }
 
-/// Returns the agent that a group ends or begins with: no edge leads to the group itself.
+/// Returns the last or first agent of a group, because no edge leads to the group itself.
 fn leaf(agent: &AgentSpec, is_last: bool) -> &str {
     let next = if is_last { sub_agents(agent).last() } else { sub_agents(agent).next() };
     match next.filter(|_| agent.shell.is_some()) {

@@ -1,4 +1,4 @@
-//! What an app consists of, as the UI's graph reads it: agents, nodes and edges.
+//! The structure of an app as the UI's graph reads it: agents, nodes and edges.
 // H105
 
 use pleach_context::{AgentMode, AgentSpec, Confirmation, GraphOutline, Instruction, Node, NodeKind, NodeSpec};
@@ -11,9 +11,9 @@ use super::traces;
 /// The name of START in graphs.
 pub(super) const START: &str = "__START__";
 
-/// Where a node is.
+/// The position of a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Position {
     Root,
     /// Below an agent that a model leads.
     SubAgent,
@@ -24,7 +24,7 @@ enum Place {
 
 /// Describes an app.
 pub(super) fn describe(runner: &Runner) -> Value {
-    let mut app = json!({ "name": runner.app_name().as_str(), "root_agent": node(&**runner.root(), Place::Root) });
+    let mut app = json!({ "name": runner.app_name().as_str(), "root_agent": node(&**runner.root(), Position::Root) });
     let plugins: Vec<Value> =
         runner.plugin_names().filter(|name| *name != traces::PLUGIN).map(|name| json!({ "name": name })).collect();
     if !plugins.is_empty() {
@@ -36,7 +36,7 @@ pub(super) fn describe(runner: &Runner) -> Value {
     app
 }
 
-fn node(node: &dyn Node, place: Place) -> Map {
+fn node(node: &dyn Node, place: Position) -> Map {
     let spec = node.spec();
     let mut map = declared(spec);
     if let Some(agent) = node.agent() {
@@ -50,7 +50,7 @@ fn node(node: &dyn Node, place: Place) -> Map {
     map
 }
 
-/// What every node declares.
+/// Returns what every node declares.
 fn declared(spec: &NodeSpec) -> Map {
     let mut map = Map::from_iter([
         ("name".to_owned(), Value::from(spec.name.as_str())),
@@ -70,14 +70,14 @@ fn declared(spec: &NodeSpec) -> Map {
     map
 }
 
-fn add_agent(map: &mut Map, agent: &AgentSpec, place: Place) {
-    let in_graph = place == Place::Graph;
-    // What an agent is as a node of a graph counts there only.
+fn add_agent(map: &mut Map, agent: &AgentSpec, place: Position) {
+    let in_graph = place == Position::Graph;
+    // The mode of an agent as a graph node applies only in the graph.
     let mode = match place {
-        Place::SubAgent | Place::Graph => Some(agent.mode_below(false)),
-        Place::Root | Place::Step => agent.mode,
+        Position::SubAgent | Position::Graph => Some(agent.mode_below(false)),
+        Position::Root | Position::Step => agent.mode,
     };
-    let below = if agent.is_llm { Place::SubAgent } else { Place::Step };
+    let below = if agent.is_llm { Position::SubAgent } else { Position::Step };
     let sub_agents: Vec<Value> = agent.sub_agents.iter().map(|sub| node(&**sub, below).into()).collect();
     map.insert("rerun_on_resume".into(), (in_graph && agent.is_llm).into());
     let waits = in_graph && agent.is_llm && mode != Some(AgentMode::SingleTurn);
@@ -93,7 +93,7 @@ fn add_agent(map: &mut Map, agent: &AgentSpec, place: Place) {
 
 fn add_llm_agent(map: &mut Map, agent: &AgentSpec, mode: Option<AgentMode>) {
     let is_sub_agent = |name: &str| agent.sub_agents.iter().any(|sub| sub.spec().name == name);
-    // The tools of a toolset are known in an invocation only.
+    // The tools of a toolset are known only in an invocation.
     let toolsets = agent.toolsets.iter().map(|set| set.name());
     let tools = agent.tools.iter().map(|tool| tool.name()).chain(toolsets).filter(|name| !is_sub_agent(name));
     let tools: Vec<Value> = tools.map(|name| json!({ "name": name, "type": "tool" })).collect();
@@ -124,10 +124,10 @@ fn member(workflow: &dyn Node, graph: &GraphOutline, place: usize) -> Value {
     let Some(inner) = workflow.child(&graph.nodes[place].name) else {
         return json!({ "name": graph.nodes[place].name.as_str(), "type": "node" });
     };
-    let mut map = node(inner, Place::Graph);
+    let mut map = node(inner, Position::Graph);
     let kind = match inner.spec().kind {
         NodeKind::Function => {
-            // What a function decides has no value here.
+            // If a function decides, there is no fixed value to show.
             let asks = match inner.spec().confirmation {
                 Confirmation::Never => Some(false),
                 Confirmation::Always => Some(true),
@@ -173,7 +173,8 @@ fn route(key: &RouteKey) -> Value {
     }
 }
 
-/// Returns the edges in the form in which google-adk is given them: chains of nodes, and nodes by the route that leads to them.
+/// Returns the edges in the form in which google-adk takes them: chains of nodes, and nodes keyed by the route that
+/// leads to them.
 fn configured(workflow: &dyn Node, graph: &GraphOutline) -> Vec<Value> {
     let item = |place: usize| match &graph.nodes[place] {
         function if function.kind == NodeKind::Function => {
@@ -203,7 +204,7 @@ fn configured(workflow: &dyn Node, graph: &GraphOutline) -> Vec<Value> {
     rows.into_iter().map(Row::into_value).collect()
 }
 
-/// A chain of nodes, or one node and those that its routes lead to.
+/// A chain of nodes, or one node and the nodes that its routes lead to.
 #[derive(Default)]
 struct Row {
     first: Option<usize>,
@@ -215,10 +216,7 @@ struct Row {
 
 impl Row {
     fn continues(&self, from: Option<usize>, is_routed: bool) -> bool {
-        match is_routed {
-            true => !self.routes.is_empty() && self.first == from,
-            false => self.last.is_some() && self.last == from,
-        }
+        if is_routed { !self.routes.is_empty() && self.first == from } else { self.last.is_some() && self.last == from }
     }
 
     fn into_value(mut self) -> Value {

@@ -3,7 +3,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// What the user has answered, if anything. This process sends no telemetry, and forgets the answer with its end.
+/// The user's answer, if there is one. This process sends no telemetry, and keeps the answer only in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Consent(Mutex<Option<bool>>);
 

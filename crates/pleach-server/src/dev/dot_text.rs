@@ -1,6 +1,6 @@
 //! Names and texts in the language of Graphviz.
 
-/// Words that are no names unless they are quoted.
+/// Words that are not names unless they are quoted.
 const KEYWORDS: &[&str] = &["node", "edge", "graph", "digraph", "subgraph", "strict"];
 
 /// Returns a name or a value as it is, or quoted where it has to be.
@@ -13,18 +13,18 @@ pub(super) fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }
 
-/// Returns a text that markup may contain.
+/// Returns a text escaped for markup.
 pub(super) fn markup(text: &str) -> String {
     let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     escaped.replace('"', "&quot;").replace('\'', "&#x27;")
 }
 
-/// Returns attributes as a list in brackets, with a space in front; nothing for none. A label between `<` and `>` is markup.
+/// Returns attributes as a list in brackets, with a space in front; an empty text if there are none. A label between
+/// `<` and `>` is markup.
 pub(super) fn attributes(pairs: &[(&str, &str)]) -> String {
     let is_markup = |name: &str, value: &str| name == "label" && value.starts_with('<') && value.ends_with('>');
-    let pair = |(name, value): &(&str, &str)| match is_markup(name, value) {
-        true => format!("{name}={value}"),
-        false => format!("{name}={}", id(value)),
+    let pair = |(name, value): &(&str, &str)| {
+        if is_markup(name, value) { format!("{name}={value}") } else { format!("{name}={}", id(value)) }
     };
     let pairs: Vec<String> = pairs.iter().map(pair).collect();
     if pairs.is_empty() { String::new() } else { format!(" [{}]", pairs.join(" ")) }

@@ -1,4 +1,4 @@
-//! The routes of what apps consist of, and of its pictures.
+//! The routes that describe and draw apps.
 // H105–H108
 
 use std::sync::Arc;
@@ -19,14 +19,15 @@ use crate::json::plain;
 use crate::path::{AppPath, EventPath};
 use crate::query;
 
-/// Describes what an app consists of.
+/// Describes the structure of an app.
 pub(super) async fn build(State(api): State<Arc<Api>>, AppPath(app): AppPath) -> Result<Response, ApiError> {
     Ok(plain(&describe(api.runner(&app)?)))
 }
 
 /// Shows one level of an app, and all workflows below it, by their paths.
 pub(super) async fn images(State(api): State<Arc<Api>>, AppPath(app): AppPath, uri: Uri) -> Result<Response, ApiError> {
-    let (is_dark, path) = (query::flag(&uri, "dark_mode")?, query::text(&uri, "node").unwrap_or_default());
+    let is_dark = query::flag(&uri, "dark_mode")?;
+    let path = query::text(&uri, "node").unwrap_or_default();
     let described = describe(api.runner(&app)?);
     let level = find(&described["root_agent"], &path).ok_or_else(|| no_node(&path))?;
     let pictures = levels(level, &path).into_iter();
@@ -44,7 +45,7 @@ pub(super) async fn app(State(api): State<Arc<Api>>, AppPath(app): AppPath, uri:
     Ok(dot_reply(agent_graph(&**root, &[], query::flag(&uri, "dark_mode")?)))
 }
 
-/// Shows the agents of an app, and what an event has done among them.
+/// Shows the agents of an app, with the calls and answers of one event marked.
 pub(super) async fn event(State(api): State<Arc<Api>>, path: EventPath) -> Result<Response, ApiError> {
     let session = api.sessions.get_session(&path.key, GetSessionConfig::all()).await?;
     let events = session.map(|session| session.events).unwrap_or_default();
@@ -55,7 +56,7 @@ pub(super) async fn event(State(api): State<Arc<Api>>, path: EventPath) -> Resul
     Ok(dot_reply(agent_graph(&**root, &pairs(&event), true)))
 }
 
-/// Returns who has called or answered whom; the author alone where no call is involved.
+/// Returns who called or answered whom; only the author if the event has no calls and responses.
 fn pairs(event: &Event) -> Vec<Pair> {
     let author = event.author().to_owned();
     let name = |name: &Option<String>| name.clone().unwrap_or_default();

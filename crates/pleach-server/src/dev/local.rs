@@ -10,14 +10,14 @@ use crate::api::Api;
 use crate::error::ApiError;
 use crate::peer::Peer;
 
-/// The environment variable that opens the routes for others.
+/// The environment variable that opens the routes to other machines.
 const OPEN: &str = "ADK_ALLOW_REMOTE_AGENT_BUILDER";
 
-/// The headers by which a proxy or a tunnel shows itself: behind one, the peer is not the client.
+/// The headers that reveal a proxy or a tunnel: with one in front, the peer is not the client.
 const FORWARDED: &[&str] = &["forwarded", "x-forwarded-for", "x-forwarded-host"];
 
-/// A request that may change or execute something for development. Behind routes that are nested in another service the peer is not
-/// known, so none may.
+/// A request that may change or execute something for development. If the routes are nested in another service, the
+/// peer is unknown and the request is refused, unless `ADK_ALLOW_REMOTE_AGENT_BUILDER` is set.
 pub(super) struct Local;
 
 impl FromRequestParts<Arc<Api>> for Local {
@@ -33,7 +33,7 @@ impl FromRequestParts<Arc<Api>> for Local {
     }
 }
 
-/// Reads whether the environment opens the routes for others.
+/// Returns true if the environment opens the routes to other machines.
 pub(crate) fn are_open_to_others() -> bool {
     let value = std::env::var(OPEN).unwrap_or_default().trim().to_lowercase();
     matches!(value.as_str(), "1" | "true" | "yes")

@@ -1,7 +1,8 @@
 //! The development server: what a browser UI needs besides the API.
 //!
-//! It hosts the files of a UI from a folder, describes and draws apps, and shows the spans of the last runs. Nothing of such a UI is part of
-//! this crate. Routes that would change or execute something serve clients on this machine only.
+//! It hosts the files of a UI from a folder, describes and draws apps, and shows the spans of the latest runs. This
+//! crate contains no part of such a UI. Routes that would change or execute something serve only clients on this
+//! machine.
 
 mod absent;
 mod agent_graph;

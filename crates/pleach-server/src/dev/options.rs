@@ -1,8 +1,8 @@
-//! [`DevUi`]: where the browser UI is, and how it looks.
+//! [`DevUi`]: the folder and the logo of the browser UI.
 
 use std::path::PathBuf;
 
-/// A browser UI that the server hosts at `/dev-ui/`. google-adk's wheel has one, in `google/adk/cli/browser`.
+/// A browser UI that the server hosts at `/dev-ui/`. The wheel of google-adk contains one in `google/adk/cli/browser`.
 // H100, H101
 #[derive(Clone, Debug)]
 pub struct DevUi {
@@ -10,7 +10,7 @@ pub struct DevUi {
     pub(crate) logo: Option<Logo>,
 }
 
-/// The logo that the UI shows in place of its own.
+/// The logo that the UI shows instead of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Logo {
     pub(crate) text: String,
@@ -18,7 +18,7 @@ pub(crate) struct Logo {
 }
 
 impl DevUi {
-    /// Returns the UI whose files are in this folder.
+    /// Returns a UI with the files of this folder.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), logo: None }

@@ -21,10 +21,10 @@ use crate::inspection::Inspection;
 use crate::json::plain;
 use crate::routes::Routes;
 
-/// Where the files of the UI are.
+/// The path below which the UI's files are served.
 const FILES: &str = "/dev-ui/";
 
-/// What the server makes itself below that path: the UI's config, and the logo.
+/// The paths below [`FILES`] that the server generates: the UI's config, and the logo.
 const MADE: [&str; 2] = ["assets/config/runtime-config.json", "config"];
 
 /// Returns the routes of the development server.
@@ -32,7 +32,7 @@ pub(crate) fn router() -> Router<Arc<Api>> {
     development().merge(ui_routes())
 }
 
-/// Whether a path is one of a file, which answers HEAD, too. The files have no routes of their own.
+/// Returns true if a path belongs to a UI file, which also answers HEAD. The files have no routes of their own.
 pub(crate) fn is_file(path: &str) -> bool {
     path.strip_prefix(FILES).is_some_and(|file| !MADE.contains(&file))
 }
@@ -62,7 +62,7 @@ async fn to_ui(State(api): State<Arc<Api>>) -> Response {
     to(&format!("{}{FILES}", api.prefix))
 }
 
-/// Without a UI, the inspector is what there is to see.
+/// Without a UI, `/` leads to the inspector.
 async fn index(api: State<Arc<Api>>, headers: HeaderMap, uri: OriginalUri) -> Result<Response, ApiError> {
     if api.dev_ui.is_none() && api.inspection != Inspection::Off {
         return Ok(to(&format!("{}/inspect/", api.prefix)));
@@ -78,7 +78,7 @@ async fn file(
 ) -> Result<Response, ApiError> {
     let path = path.iter().next().map(|(_, path)| path.to_owned()).unwrap_or_default();
     let plain = static_files::plain_path(&path).unwrap_or_default();
-    // The UI's folder may have files of these names, which know nothing of this server.
+    // The UI's folder may contain files with these names, but they are not made for this server.
     match MADE.iter().position(|made| plain == Path::new(made)) {
         Some(0) => Ok(runtime_config(&api)),
         Some(_) => Ok(config(&api)),

@@ -1,4 +1,4 @@
-//! Files of a folder, and nothing outside of it.
+//! Files of a folder, and nothing outside it.
 // H95, H100
 
 use std::fs::Metadata;
@@ -12,20 +12,20 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use crate::error::{ApiError, text_response};
 
-/// The file that a folder is shown by.
+/// The file that is served for a folder.
 const INDEX: &str = "index.html";
 
-/// What a path leads to.
+/// The result of looking up a path.
 pub(super) enum Found {
     File(Response),
-    /// A folder with a page, by a path that does not end in a slash: the links of the page would lead elsewhere.
+    /// A folder with a page, whose path does not end in a slash: relative links of the page would lead elsewhere.
     Folder,
 }
 
-/// Returns a file of the folder `root` by its decoded path, or only that it has not changed.
+/// Returns the file at a decoded path in the folder `root`, or a reply that the file has not changed.
 ///
 /// # Errors
-/// 404 for a file that is not there, or that is outside of the folder.
+/// 404 for a file that does not exist or is outside the folder.
 pub(super) async fn serve(root: &Path, path: &str, asked: &HeaderMap) -> Result<Found, ApiError> {
     let found = find(root, path).await.ok_or_else(ApiError::no_route)?;
     let (file, metadata) = match found {
@@ -51,7 +51,7 @@ enum Place {
     Folder,
 }
 
-/// Finds a file. Links are followed first, so that none leads out of the folder.
+/// Finds a file. Links are resolved first, so that none leads out of the folder.
 async fn find(root: &Path, path: &str) -> Option<Place> {
     let relative = plain_path(path)?;
     let root = tokio::fs::canonicalize(root).await.ok()?;
@@ -69,14 +69,14 @@ async fn find(root: &Path, path: &str) -> Option<Place> {
     Some(if is_shown { Place::File(index, metadata) } else { Place::Folder })
 }
 
-/// Returns a path whose segments are names, without those that name nothing; `None` for one that could lead elsewhere on some system.
+/// Returns a path without empty and `.` segments; `None` if a segment could lead elsewhere on some system.
 pub(super) fn plain_path(path: &str) -> Option<PathBuf> {
     let names = path.split('/').filter(|segment| !matches!(*segment, "" | "."));
     let is_name = |segment: &&str| *segment != ".." && !segment.contains(['\\', ':', '\0']);
     names.map(|segment| Some(segment).filter(is_name)).collect()
 }
 
-/// What two versions of a file differ in.
+/// The values that identify a version of a file.
 struct Version {
     tag: String,
     changed: Option<SystemTime>,
@@ -89,7 +89,7 @@ impl Version {
         Self { tag: format!("\"{:x}-{:x}\"", since.as_nanos(), metadata.len()), changed }
     }
 
-    /// Whether the client has this version.
+    /// Returns true if the client has this version.
     fn is_known(&self, asked: &HeaderMap) -> bool {
         let text = |name: HeaderName| asked.get(name).and_then(|value| value.to_str().ok());
         if let Some(tags) = text(IF_NONE_MATCH) {

@@ -13,7 +13,7 @@ use crate::body::TelemetryBody;
 use crate::error::ApiError;
 use crate::json::plain;
 
-/// The header that only pages of the server can send without being asked.
+/// The header that only the server's own pages can send without a preflight.
 const MARK: &str = "x-adk-telemetry-request";
 
 pub(super) async fn read(State(api): State<Arc<Api>>) -> Response {

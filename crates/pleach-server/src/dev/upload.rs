@@ -1,4 +1,4 @@
-//! Files that the builder of the UI sends. None is kept, and those that no server should keep are refused.
+//! Files that the builder of the UI sends. No file is stored, and files that no server should store are refused.
 // H95
 
 use std::sync::LazyLock;
@@ -15,7 +15,7 @@ use crate::error::ApiError;
 /// The member of the form that holds the files.
 const FIELD: &str = "files";
 
-/// A key by which a document of an agent calls functions with arguments of its choice.
+/// The key that lets an agent's document call functions with arguments of its choice.
 static ARGS: LazyLock<Regex> = LazyLock::new(|| {
     let key = r#"(?:^|[{,])[\s\-?]*["']?args["']?\s*:"#;
     Regex::new(&format!("(?m){key}")).expect("the pattern is fixed")
@@ -24,7 +24,8 @@ static ARGS: LazyLock<Regex> = LazyLock::new(|| {
 /// Reads a form with files, and checks them.
 ///
 /// # Errors
-/// 422 for a form without files, 400 for a file whose name leads elsewhere or is no document, and for one that calls functions.
+/// 422 for a form without files, 400 for a file whose name leads out of the app or has another ending than .yaml or
+/// .yml, and for a document that calls functions.
 pub(super) async fn check(api: &Api, request: Request) -> Result<(), ApiError> {
     let boundary = boundary(request.headers());
     let text = match api.payload(request).await? {
@@ -81,7 +82,7 @@ fn check_name(file: &File<'_>) -> Result<(), ApiError> {
     let refuse = |why: &str| Err(ApiError::bad_request(format!("Invalid upload filename: '{}': {why}.", file.name)));
     match (leads_elsewhere, is_document) {
         (true, _) => refuse("it leads out of the app"),
-        (_, false) => refuse("only .yaml and .yml are taken"),
+        (_, false) => refuse("only .yaml and .yml are accepted"),
         _ => Ok(()),
     }
 }

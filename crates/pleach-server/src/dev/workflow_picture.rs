@@ -43,7 +43,7 @@ fn below<'a>(level: &'a Value, path: &str, found: &mut Vec<(String, &'a Value)>)
     }
 }
 
-/// Returns the level at a path of names, which may begin with the name of the root.
+/// Returns the level at a path of names. The path may begin with the name of the root.
 pub(super) fn find<'a>(root: &'a Value, path: &str) -> Option<&'a Value> {
     let mut names = path.split('/').filter(|name| !name.is_empty()).peekable();
     names.next_if(|name| root["name"] == **name);
@@ -102,7 +102,7 @@ struct Level {
 struct Item {
     name: String,
     kind: String,
-    /// Whether its routes are known, so that each has an edge.
+    /// Whether the item's routes are known, so that each has an edge.
     has_known_routes: bool,
 }
 
@@ -110,7 +110,7 @@ struct Line {
     from: String,
     to: String,
     routes: Option<String>,
-    /// Whether some route of it is the default.
+    /// Whether one of the line's routes is the default route.
     is_default: bool,
     is_tool: bool,
 }
@@ -147,7 +147,7 @@ impl Level {
         nodes.into_iter().for_each(|node| self.take_tools(node));
     }
 
-    /// Takes an agent and those below it.
+    /// Adds an agent and the agents below it.
     fn take_tree(&mut self, agent: &Value) {
         self.take_agents(agent);
         self.take_tools_below(agent);
@@ -194,7 +194,7 @@ fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Whether an edge is drawn with its route: google-adk draws those without that are false in Python.
+/// Returns true if an edge is drawn with its route: google-adk leaves out routes that are false in Python.
 fn is_shown(route: &Value) -> bool {
     !matches!(route, Value::Bool(false)) && *route != 0 && *route != ""
 }
@@ -282,14 +282,15 @@ impl Picture<'_> {
             }
             let ends = format!("{} -> {}", id(&edge.from), id(&edge.to));
             let label = edge.routes.as_ref().map(|routes| format!("  {routes}")).unwrap_or_default();
-            match edge.is_tool {
-                true => self.line(&ends, &[("color", self.look.edge), ("style", "dashed")]),
-                false => self.line(&ends, &[("label", &label)]),
+            if edge.is_tool {
+                self.line(&ends, &[("color", self.look.edge), ("style", "dashed")]);
+            } else {
+                self.line(&ends, &[("label", &label)]);
             }
         }
     }
 
-    /// Draws the end, which the last nodes lead to.
+    /// Draws the end, to which the last nodes lead.
     fn end(&mut self, level: &Level) {
         let is_last = |node: &&Item| node.kind != "tool" && level.out(&node.name).next().is_none();
         let last: Vec<&Item> = level.nodes.iter().filter(is_last).collect();
@@ -322,7 +323,7 @@ impl Picture<'_> {
     }
 }
 
-/// Returns the label of a node: a sign for its kind, and its name.
+/// Returns the label of a node: a symbol for its kind, and its name.
 fn label(node: &Item, lacks_default: bool) -> String {
     let sign = match node.kind.as_str() {
         "agent" => Some(('✦', "#42A5F5")),

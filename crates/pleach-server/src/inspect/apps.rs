@@ -1,4 +1,4 @@
-//! The apps: those that are served, and those that have sessions.
+//! The list of apps: all served apps, and all apps that have sessions.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(super) async fn list(
     Extension(caller): Extension<Caller>,
 ) -> Result<Response, ApiError> {
     let mut names: BTreeSet<String> = api.runners.keys().cloned().collect();
-    // A session service need not be able to list its apps.
+    // Not every session service can list its apps.
     let known = match api.sessions.list_apps().await {
         Err(SessionError::Unsupported { .. }) => Vec::new(),
         known => known?,
@@ -36,7 +36,8 @@ pub(super) async fn list(
     Ok(plain(&json!({ "apps": apps })))
 }
 
-/// Whether the caller may know of an app that is not served: one that is bound to a user sees those in which the user has sessions.
+/// Returns whether the caller may know of an app that is not served. A caller that is bound to a user sees the apps in
+/// which that user has sessions.
 async fn may_see(api: &Api, caller: &Caller, app: &AppName) -> Result<bool, ApiError> {
     match caller {
         Caller::Anyone => Ok(true),

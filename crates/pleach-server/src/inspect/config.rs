@@ -1,4 +1,4 @@
-//! What the page has to know of its server.
+//! The settings of the server that the page needs.
 
 use std::sync::Arc;
 

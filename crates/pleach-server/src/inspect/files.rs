@@ -1,4 +1,4 @@
-//! The page, as it is in the source.
+//! The files of the page, included from the source.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use crate::api::Api;
 use crate::error::{ApiError, text_response};
 
-/// Events hold what strangers have said. Nothing inline is run, and nothing is loaded from or sent to elsewhere.
+/// Events contain texts of strangers. The page runs nothing inline, and loads nothing from and sends nothing to other
+/// servers.
 const POLICY: &str = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 const HTML: &str = "text/html; charset=utf-8";
@@ -70,7 +71,7 @@ fn served(text: &'static str, kind: &'static str) -> Response {
 mod tests {
     use super::*;
 
-    /// What would read a text of an event as markup or as a program, or load something from elsewhere.
+    /// Words that would read an event's text as markup or as a program, or load something from another server.
     const FORBIDDEN: &[&str] = &[
         "innerHTML",
         "outerHTML",
@@ -92,7 +93,7 @@ mod tests {
     fn the_page_reads_no_text_as_markup_and_loads_nothing_from_elsewhere() {
         let page = ("index.html", HTML, include_str!("page/index.html"));
         for (name, _, text) in FILES.iter().chain([&page]) {
-            // The name space of SVG elements is no address.
+            // The namespace of SVG elements is not an address.
             let text = text.replace("http://www.w3.org/2000/svg", "");
             for word in FORBIDDEN {
                 assert!(!text.contains(word), "{name} has {word}");

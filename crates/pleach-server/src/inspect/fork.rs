@@ -1,4 +1,4 @@
-//! A fork: a copy of a session as it was behind one of its events.
+//! Forks: a copy of a session as it was right after one of its events.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! [`Inspector`]: an inspector over a session service alone.
+//! [`Inspector`]: an inspector over a session service, without Runners.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use crate::caller::FindCaller;
 use crate::inspection::Inspection;
 use crate::{ApiServer, BoundServer, Caller, ServerError, ServerLimits};
 
-/// Serves an inspector of a session service that only reads: for any database, whichever program writes it. It is at `/inspect/`.
+/// Serves a read-only inspector of a session service at `/inspect/`. It works with any database, whichever program
+/// writes it.
 ///
 /// # Example
 /// ```no_run
@@ -37,19 +38,20 @@ impl Inspector {
         Self { sessions: Arc::new(sessions), base: Base::default() }
     }
 
-    /// Sets the clock by which the store is asked for news; tests use a fixed one.
+    /// Sets the clock for polling the store; tests use a fixed one.
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.base.clock = Arc::new(clock);
         self
     }
 
-    /// Sets what one client may use.
+    /// Sets the limits of each client.
     pub fn limits(mut self, limits: ServerLimits) -> Self {
         self.base.limits = limits;
         self
     }
 
-    /// Allows pages of these origins to read, besides its own. See [`Server::allow_origins`](crate::Server::allow_origins).
+    /// Allows pages of these origins to read, in addition to its own pages. See
+    /// [`Server::allow_origins`](crate::Server::allow_origins).
     pub fn allow_origins<O: Into<String>>(mut self, origins: impl IntoIterator<Item = O>) -> Self {
         self.base.origins.extend(origins.into_iter().map(Into::into));
         self

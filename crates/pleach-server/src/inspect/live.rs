@@ -1,4 +1,5 @@
-//! A stream of what is new in a session: `{"stored": EVENT}`, `{"partial": {"path", "author", "text"}}`, `{"wait": {…}}`, or an error.
+//! A stream of a session's news: `{"stored": EVENT}`, `{"partial": {"path", "author", "text"}}`, `{"wait": {…}}`, or an
+//! error.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,10 +20,10 @@ use crate::path::SessionPath;
 use crate::routes::follow::{follow_as, last_seen};
 use crate::sse::{self, block, block_with_id};
 
-/// How often the store is asked where no Runner follows.
+/// The pause between polls of the store, if no Runner follows the session.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Follows a session from behind the event `after`, or from now on.
+/// Follows a session from after the event `after`, or from now on.
 pub(super) async fn follow(
     State(api): State<Arc<Api>>,
     SessionPath(key): SessionPath,
@@ -37,7 +38,7 @@ pub(super) async fn follow(
     let session =
         api.sessions.get_session(&key, GetSessionConfig::recent(1)).await?.ok_or_else(ApiError::no_session)?;
     let newest = session.events.last().map(|event| event.id().clone());
-    // A client that is behind gets the newest event, and reads the others by itself.
+    // A client that is behind gets only the newest event, and then requests the others itself.
     let missed = newest.filter(|newest| after.is_some() && after.as_ref() != Some(newest));
     let ending = api.ending.subscribe();
     let poll = Poll { api: Arc::clone(&api), key: key.clone(), head: session.head, missed, ending };
@@ -62,7 +63,7 @@ fn stored(id: &EventId) -> String {
     block_with_id(&id.to_string(), &json!({ "stored": id }).to_string())
 }
 
-/// Asks the store for what is new.
+/// Polls the store for news of a session.
 struct Poll {
     api: Arc<Api>,
     key: SessionKey,
@@ -72,7 +73,7 @@ struct Poll {
 }
 
 impl Poll {
-    /// Returns the next block, and how to continue; nothing when the server ends.
+    /// Returns the next block, and the state to continue with; `None` when the server shuts down.
     async fn next(mut self) -> Option<(String, Option<Self>)> {
         if let Some(missed) = self.missed.take() {
             return Some((stored(&missed), Some(self)));
@@ -92,7 +93,7 @@ impl Poll {
     /// Waits for news.
     ///
     /// # Errors
-    /// The last block, when the session is gone or the storage fails.
+    /// The last block of the stream, if the session is gone or the storage fails.
     async fn news(&mut self) -> Result<String, String> {
         loop {
             self.api.clock.sleep(PAUSE).await;
@@ -107,7 +108,7 @@ impl Poll {
                 }
                 Ok(Some(Since::Unknown)) => {
                     let loaded = self.api.sessions.get_session(&self.key, GetSessionConfig::recent(1)).await;
-                    let Ok(Some(session)) = loaded else { return Err(failed("The session cannot be read any more.")) };
+                    let Ok(Some(session)) = loaded else { return Err(failed("The session can no longer be read.")) };
                     let newest = session.events.last().map(|event| event.id().clone()).unwrap_or_default();
                     self.head = session.head;
                     return Ok(stored(&newest));

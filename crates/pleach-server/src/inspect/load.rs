@@ -1,4 +1,4 @@
-//! Loading a session, and reading what a request asks of it.
+//! Loads sessions, and reads what a request asks for.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use crate::api::Api;
 use crate::error::ApiError;
 use crate::query;
 
-/// Loads a session with all events and reads it, on a thread where a long log keeps no other request waiting. Only some requests do so
-/// at once; the others wait in a line.
+/// Loads a session with all events and reads it on a separate thread, so that a long log keeps no other request
+/// waiting. Only a few requests do this at the same time; the others queue.
 ///
 /// # Errors
-/// 404 when there is none, failures of the storage, and what `read` gives.
+/// 404 if there is no such session, failures of the storage, and errors of `read`.
 pub(super) async fn read<T: Send + 'static>(
     api: &Arc<Api>,
     key: &SessionKey,
@@ -24,7 +24,7 @@ pub(super) async fn read<T: Send + 'static>(
     let loaded = api.sessions.get_session(key, GetSessionConfig::all()).await?.ok_or_else(ApiError::no_session)?;
     let api = Arc::clone(api);
     let work = move || {
-        // Held until the work is done, even if its client has gone.
+        // Held until the work is done, even if the client disconnects.
         let _place = place;
         read(&api, &loaded)
     };
@@ -37,12 +37,12 @@ pub(super) async fn read<T: Send + 'static>(
 /// Checks that there is a session.
 ///
 /// # Errors
-/// 404 when there is none, and failures of the storage.
+/// 404 if there is no such session, and failures of the storage.
 pub(super) async fn require(api: &Api, key: &SessionKey) -> Result<(), ApiError> {
     api.sessions.get_session(key, GetSessionConfig::recent(1)).await?.map(drop).ok_or_else(ApiError::no_session)
 }
 
-/// Returns the invocation that a request names, or else the last one of the session that has nodes or messages.
+/// Returns the invocation that a request names, or otherwise the session's last invocation with nodes or messages.
 ///
 /// # Errors
 /// 404 for an invocation that the session does not have.
@@ -58,10 +58,10 @@ pub(super) fn invocation(uri: &Uri, session: &Session) -> Result<Option<Invocati
     is_known.then(|| named.clone()).ok_or_else(unknown).map(Some)
 }
 
-/// Returns how many items a request wants: `usual` unless it says so, and at most `most`.
+/// Returns how many items a request wants: by default `usual`, and at most `most`.
 ///
 /// # Errors
-/// 422 for a word that is no integer.
+/// 422 for a word that is not an integer.
 pub(super) fn limit(uri: &Uri, usual: usize, most: usize) -> Result<usize, ApiError> {
     let wanted = query::integer(uri, "limit")?.map(|wanted| usize::try_from(wanted).unwrap_or(0));
     Ok(wanted.unwrap_or(usual).clamp(1, most))

@@ -1,7 +1,7 @@
-//! The inspector: pages and a JSON API that show sessions, and move them where there are Runners.
+//! The inspector: pages and a JSON API that show sessions and, where there are Runners, move them on.
 //!
-//! `pleach-inspect` reads the logs; this module finds them, and bounds what is asked. Every route of a session takes its path by the
-//! extractors of the API, so its caller is checked like everywhere else.
+//! `pleach-inspect` reads the logs; this module loads them, and bounds the requests. Every route of a session parses
+//! its path with the extractors of the API, so the caller is checked as everywhere else.
 
 mod apps;
 mod config;
@@ -30,7 +30,7 @@ use crate::api::Api;
 use crate::inspection::Inspection;
 use crate::routes::{self, service};
 
-/// Returns the routes of a server with this inspector, or without one.
+/// Returns the routes of a server with this inspector, if there is one.
 pub(crate) fn with_inspector(inspection: Inspection) -> Router<Arc<Api>> {
     match inspection {
         Inspection::Off => routes::router(),
@@ -39,7 +39,7 @@ pub(crate) fn with_inspector(inspection: Inspection) -> Router<Arc<Api>> {
     }
 }
 
-/// Returns the routes of an inspector alone: no route of the API is there, because some of them write.
+/// Returns the routes of a standalone inspector. It has no routes of the API, because some of them write.
 fn alone() -> Router<Arc<Api>> {
     Router::new()
         .route("/", get(files::to_page))

@@ -1,4 +1,4 @@
-//! The Runner that moves the sessions of an app, where there is one.
+//! Finds the Runner that moves the sessions of an app on.
 
 use pleach_runner::Runner;
 
@@ -6,20 +6,20 @@ use crate::api::Api;
 use crate::error::ApiError;
 use crate::inspection::Inspection;
 
-/// Returns the Runner that moves the sessions of an app, if there is one.
+/// Returns the Runner that moves the sessions of an app on, if there is one.
 pub(super) fn mover<'a>(api: &'a Api, app: &str) -> Option<&'a Runner> {
     api.runners.get(app).filter(|_| api.inspection == Inspection::Full)
 }
 
-/// Returns the Runner that moves the sessions of an app.
+/// Returns the Runner that moves the sessions of an app on.
 ///
 /// # Errors
-/// 403 where there is none.
+/// 403 if there is none.
 pub(super) fn require_mover<'a>(api: &'a Api, app: &str) -> Result<&'a Runner, ApiError> {
     if api.inspection == Inspection::ReadOnly {
-        return Err(ApiError::forbidden("This inspector only reads: it has no program that could run the session."));
+        return Err(ApiError::forbidden("This inspector is read-only: it has no program that could run the session."));
     }
     let missing =
-        || ApiError::forbidden(format!("The server does not serve the app {app:?}, so its sessions are only read."));
+        || ApiError::forbidden(format!("The server does not serve the app {app:?}, so its sessions are read-only."));
     mover(api, app).ok_or_else(missing)
 }

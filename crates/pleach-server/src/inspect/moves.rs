@@ -1,4 +1,5 @@
-//! What moves a session: a message, an answer, a resume. The run continues without its client, who follows the session.
+//! Requests that move a session on: a message, an answer or a resume. The run continues without its client, which
+//! follows the session.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,13 +22,14 @@ use crate::error::{ApiError, json_response};
 use crate::path::SessionPath;
 use crate::runs::{Failure, check_is_question, prepare_detached, start as start_task};
 
-/// How long the answer waits for the first event, which says that the run was not refused.
+/// How long the reply waits for the first event, which shows that the run was not refused.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Starts a run. The answer is 202 when the run has begun, or has not been refused for some time; its invocation is named once it is known.
+/// Starts a run. The reply is 202 once the run has begun, or has not been refused for some time. It names the
+/// invocation if that is known by then.
 ///
 /// # Errors
-/// 403 without a Runner, 400 and 409 for what the Runner refuses.
+/// 403 without a Runner, 400 and 409 for requests that the Runner refuses.
 pub(super) async fn start(
     State(api): State<Arc<Api>>,
     SessionPath(key): SessionPath,
@@ -37,7 +39,7 @@ pub(super) async fn start(
     let runner = require_mover(&api, key.app_name.as_str())?;
     let body = MoveBody::of(api.payload(request).await?)?;
     require(&api, &key).await?;
-    // Only a resume joins a run of its invocation; an answer to it waits for its turn.
+    // Only a resume joins a run of its invocation; an answer to that invocation waits for its turn.
     let joins = body.resume.clone().map(InvocationId::from);
     let (run, invocation) = begin(runner, &key, &caller, body)?;
     let session = key.session_id.to_string();
@@ -54,7 +56,7 @@ pub(super) async fn start(
     Ok(json_response(StatusCode::ACCEPTED, json!({ "invocationId": invocation }).to_string()))
 }
 
-/// Makes the run, and names the invocation that it continues.
+/// Creates the run, and returns the invocation that it continues.
 fn begin(
     runner: &Runner,
     key: &SessionKey,
@@ -88,7 +90,7 @@ fn begin(
     }
 }
 
-/// The errors of nodes are in the log, which the page shows.
+/// Errors of nodes need no reply: they are in the session's log, which the page shows.
 fn answer(failure: Failure, session: &str) -> ApiError {
     failure.answer(session)
 }

@@ -17,14 +17,14 @@ use crate::json::{null, reply};
 use crate::path::{AppPath, SessionPath};
 use crate::query;
 
-/// A picture, and where its graph comes from.
+/// A picture, and the source of its graph.
 #[derive(Serialize)]
 struct Drawn {
     picture: Picture,
     source: Source,
 }
 
-/// Where the graph of a picture comes from.
+/// The source of a picture's graph.
 #[derive(Clone, Copy, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Source {
@@ -40,7 +40,7 @@ pub(super) async fn of_app(State(api): State<Arc<Api>>, AppPath(app): AppPath, u
     answer(Some((outline, Source::Workflow)), None, &uri)
 }
 
-/// Draws an invocation; `null` for a session without one that has nodes.
+/// Draws an invocation; `null` if the session has no invocation with nodes.
 pub(super) async fn of_run(
     State(api): State<Arc<Api>>,
     SessionPath(key): SessionPath,
@@ -60,7 +60,7 @@ pub(super) async fn of_run(
     load::read(&api, &key, read).await
 }
 
-/// Returns the workflow of an app, if the runs may be its own. Agents have no graph.
+/// Returns the workflow of an app, if the runs may have come from it. Agents have no graph.
 fn workflow(api: &Api, app: &str, events: &[Arc<Event>], invocation: &InvocationId) -> Option<Outline> {
     let outline = api.runners.get(app)?.root().outline();
     let own = events.iter().filter(|event| event.invocation_id() == invocation);
@@ -76,13 +76,13 @@ fn answer(drawn: Option<(Outline, Source)>, runs: Option<&RunSummary>, uri: &Uri
         return reply(&Drawn { picture, source });
     }
     let mut response = text_response(StatusCode::OK, picture.to_svg(), "image/svg+xml");
-    // Names cannot end their texts, and if one could, nothing would run.
+    // Names are escaped in their texts; even if one were not, no script would run.
     let policy = HeaderValue::from_static("default-src 'none'");
     response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
     Ok(response)
 }
 
-/// The page shows the reason in place of the picture.
+/// Returns 422 with the reason, which the page shows instead of the picture.
 fn too_large(error: PictureError) -> ApiError {
     ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string())
 }

@@ -1,4 +1,4 @@
-//! One session: its invocations and its open questions.
+//! The overview of one session: its invocations and its open questions.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::error::ApiError;
 use crate::json::reply;
 use crate::path::SessionPath;
 
-/// A session as the page shows it first.
+/// The overview of a session, which the page shows first.
 #[derive(Serialize)]
 struct Summary<'a> {
     app_name: &'a str,
@@ -24,7 +24,7 @@ struct Summary<'a> {
     id: &'a str,
     last_update_time: f64,
     event_count: usize,
-    /// The id of the last event: where to follow from.
+    /// The id of the last event, after which a client follows the session.
     last_event: Option<EventId>,
     invocations: Vec<InvocationSummary>,
     open_questions: Vec<Question>,
@@ -50,7 +50,8 @@ fn summary(api: &Api, session: &Session) -> Result<Response, ApiError> {
     })
 }
 
-/// The payload of a request for a credential is a credential to be filled in, which is for clients that sign in.
+/// Removes the payload of a request for a credential. It is a credential to be filled in, which is meant for clients
+/// that sign in.
 fn without_credential(mut question: Question) -> Question {
     if question.kind == QuestionKind::Credential {
         question.payload = None;

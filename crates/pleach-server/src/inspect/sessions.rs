@@ -19,10 +19,10 @@ use crate::json::plain;
 use crate::path::AppPath;
 use crate::query;
 
-/// How many sessions are shown unless the request says so, and at most.
+/// The number of sessions that are shown by default, and at most ([`MOST`]).
 const SHOWN: usize = 200;
 const MOST: usize = 5000;
-/// How many are read from the store at once.
+/// The number of sessions that are read from the store at once.
 const PAGE: usize = 100;
 
 pub(super) async fn list(
@@ -46,7 +46,8 @@ pub(super) async fn list(
     Ok(plain(&json!({ "sessions": sessions, "total": total })))
 }
 
-/// Reads the whole listing, which begins with the oldest, and describes the newest that match. Also returns how many match.
+/// Reads the whole listing, which begins with the oldest session, and describes the newest matching sessions. Also
+/// returns how many sessions match.
 async fn newest(
     api: &Api,
     app: &AppName,
@@ -54,7 +55,9 @@ async fn newest(
     words: &str,
     most: usize,
 ) -> Result<(VecDeque<Value>, usize), ApiError> {
-    let (mut kept, mut total, mut after) = (VecDeque::new(), 0, None);
+    let mut kept = VecDeque::new();
+    let mut total = 0;
+    let mut after = None;
     loop {
         let mut wanted = ListSessions::new(app.clone()).with_limit(PAGE).without_state();
         wanted.user_id.clone_from(&user);
@@ -80,7 +83,7 @@ async fn newest(
     }
 }
 
-/// Describes a session; one that cannot be loaded has a `fault`.
+/// Describes a session. If it cannot be loaded, the description has a `fault`.
 fn described(session: &Session, fault: Option<&SessionFault>) -> Value {
     let key = session.key();
     let mut described = json!({

@@ -1,4 +1,4 @@
-//! The state of a session, and what changed it.
+//! The state of a session, and the events that changed it.
 
 use std::sync::Arc;
 

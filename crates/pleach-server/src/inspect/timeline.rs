@@ -1,4 +1,4 @@
-//! The events of a session: as a timeline, and one of them as it is stored.
+//! The events of a session as a timeline, and a single event as it is stored.
 
 use std::sync::Arc;
 
@@ -16,34 +16,34 @@ use crate::json::reply;
 use crate::path::SessionPath;
 use crate::query;
 
-/// How many events are shown unless the request says so, and at most.
+/// The number of events that are shown by default, and at most ([`MOST`]).
 const SHOWN: usize = 500;
 const MOST: usize = 5000;
 
-/// A piece of a timeline.
+/// A page of a timeline.
 #[derive(Serialize)]
 struct Page {
     entries: Vec<TimelineEntry>,
-    /// The place of the first event behind them, if there is one: where to read on by `from`.
+    /// The place of the first event after this page, if there is one: pass it as `from` to read on.
     next: Option<usize>,
-    /// The place of their first one, if there are events before it: where to read back by `before`.
+    /// The place of the first event of this page, if there are events before it: pass it as `before` to read back.
     previous: Option<usize>,
-    /// How many events there are in all pieces.
+    /// The number of events on all pages.
     total: usize,
 }
 
-/// Which events a request wants.
+/// The events that a request wants.
 struct Wanted {
     invocation: Option<InvocationId>,
     from: usize,
-    /// The last ones before this place, in place of the first ones.
+    /// If set, the last events before this place instead of the first ones from `from` on.
     before: Option<usize>,
     most: usize,
 }
 
 impl Wanted {
     /// # Errors
-    /// 422 for a word that is no integer.
+    /// 422 for a word that is not an integer.
     fn of(uri: &Uri) -> Result<Self, ApiError> {
         let place = |name| -> Result<Option<usize>, ApiError> {
             Ok(query::integer(uri, name)?.map(|place| usize::try_from(place).unwrap_or(0)))

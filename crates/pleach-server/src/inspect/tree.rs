@@ -14,7 +14,7 @@ use crate::error::ApiError;
 use crate::json::{null, reply};
 use crate::path::SessionPath;
 
-/// The tree of the named invocation, or of the last one; `null` for a session without invocations.
+/// Returns the tree of the named invocation, or of the last one; `null` for a session without invocations.
 pub(super) async fn read(
     State(api): State<Arc<Api>>,
     SessionPath(key): SessionPath,

@@ -1,4 +1,5 @@
-//! Ends the last invocation of a session: for clients that stop a run which would continue without them. google-adk has no such route.
+//! The route that aborts the last invocation of a session, for clients that stop a run which would continue without
+//! them. google-adk has no such route.
 
 use std::sync::Arc;
 
@@ -12,15 +13,15 @@ use crate::json::reply;
 use crate::path::SessionPath;
 use crate::runs::Failure;
 
-/// Ends it. The answer is false where there was nothing to end.
+/// Aborts the last invocation. The reply is false if there was nothing to abort.
 pub(super) async fn abort(State(api): State<Arc<Api>>, SessionPath(key): SessionPath) -> Result<Response, ApiError> {
     let runner = api.runner(key.app_name.as_str())?;
     let aborted = tokio::select! {
         biased;
         aborted = runner.abort(&key) => aborted.map_err(|error| Failure::Run(error).answer(key.session_id.as_str()))?,
-        // A client that reads nothing holds its run up.
+        // A client that does not read its stream delays the end of its run.
         () = api.clock.sleep(api.limits.request_time) => {
-            return Err(ApiError::unavailable("The run has been told to end, and has not ended in the time of a request."));
+            return Err(ApiError::unavailable("The run has been told to end, but has not ended within the time of a request."));
         }
     };
     reply(&json!({ "aborted": aborted }))

@@ -1,4 +1,4 @@
-//! What an app consists of.
+//! The route that describes the agents of an app.
 // H24
 
 use std::sync::Arc;
@@ -34,7 +34,7 @@ fn llm_agent(node: &dyn Node) -> Option<&AgentSpec> {
     node.agent().map(|agent| &**agent).filter(|agent| agent.is_llm)
 }
 
-/// Describes an agent and those below it.
+/// Describes an agent and the agents below it.
 fn describe_tree(agent: &AgentSpec, agents: &mut Map) {
     let sub_agents: Vec<&AgentSpec> = agent.sub_agents.iter().filter_map(|sub| llm_agent(&**sub)).collect();
     for sub in &sub_agents {

@@ -1,4 +1,4 @@
-//! Artifacts: saved, listed, read and removed, with their versions.
+//! The routes that save, list, read and remove artifacts and their versions.
 // H75–H82
 
 use std::sync::Arc;
@@ -27,7 +27,8 @@ pub(super) async fn save(
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = ArtifactBody::of(api.payload(request).await?)?;
-    let (artifacts, key) = (api.artifacts()?, path.scope.artifact(body.filename));
+    let artifacts = api.artifacts()?;
+    let key = path.scope.artifact(body.filename);
     let new =
         SaveArtifact::new(key.clone(), body.artifact).with_custom_metadata(body.custom_metadata.unwrap_or_default());
     let version = artifacts.save_artifact(new).await?;
@@ -36,7 +37,7 @@ pub(super) async fn save(
     reply(&stored.ok_or_else(unavailable)?)
 }
 
-/// Reads an artifact or what is known of its versions: the path behind the name decides.
+/// Reads an artifact or the metadata of its versions, depending on the path after the name.
 // H77–H80
 pub(super) async fn read(State(api): State<Arc<Api>>, uri: Uri, path: ArtifactPath) -> Result<Response, ApiError> {
     let artifacts = api.artifacts()?;
@@ -77,7 +78,7 @@ fn version_id(text: &str) -> Result<Option<i64>, ApiError> {
     query::integer_word(text).map(Some).ok_or_else(invalid)
 }
 
-/// What a path behind `artifacts/` asks for. Names may contain slashes, so the longest name wins.
+/// The kind of read that the path after `artifacts/` requests. Names may contain slashes, so the longest name wins.
 #[derive(Debug, PartialEq, Eq)]
 enum Wanted<'a> {
     Latest(&'a str),

@@ -1,4 +1,5 @@
-//! The log of a session as a stream, and what its run adds: for clients that come back. google-adk has no such route.
+//! The log of a session as a stream, with the events that its run adds, for clients that reconnect. google-adk has no
+//! such route.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::query;
 use crate::runs::Failure;
 use crate::sse::{self, block, block_with_id};
 
-/// The header by which browsers name the last block that they have.
+/// The header in which browsers send the id of the last block that they have received.
 const LAST_EVENT_ID: &str = "last-event-id";
 
 pub(super) async fn follow(
@@ -32,13 +33,13 @@ pub(super) async fn follow(
     follow_as(&api, runner, key, FollowOptions::new().after(after).across_pauses(waits), event_block).await
 }
 
-/// Returns the last event that a client has: the one that a browser names when it connects again, or that of the query.
+/// Returns the last event that a client has: the id that a browser sends when it reconnects, or the one in the query.
 pub(crate) fn last_seen(headers: &HeaderMap, uri: &Uri) -> Option<EventId> {
     let named = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok()).map(str::to_owned);
     named.or_else(|| query::text(uri, "after")).filter(|id| !id.is_empty()).map(EventId::from)
 }
 
-/// Follows a session, with each event as the block that `show` makes of it.
+/// Follows a session; `show` turns each event into a block.
 pub(crate) async fn follow_as(
     api: &Arc<Api>,
     runner: &Runner,
@@ -50,7 +51,8 @@ pub(crate) async fn follow_as(
     let followed = opened.map_err(|error| refused(error, key.session_id.as_str()))?;
     let ending = api.ending.subscribe();
     let runner = runner.clone();
-    let (last, waits) = (options.after.clone(), options.across_pauses);
+    let last = options.after.clone();
+    let waits = options.across_pauses;
     let followed_key = key.clone();
     let source =
         Source { followed, runner, key, last, failed: None, options, waits, show, ending, api: Arc::clone(api) };
@@ -66,14 +68,14 @@ fn refused(error: RunError, session: &str) -> ApiError {
     }
 }
 
-/// A followed session, and the end of the server.
+/// A followed session, with a signal for the shutdown of the server.
 struct Source {
     followed: Follow,
     runner: Runner,
     key: SessionKey,
-    /// The last stored event that the client has.
+    /// The last stored event that the client has received.
     last: Option<EventId>,
-    /// The last invocation whose error the client has.
+    /// The last invocation whose error the client has received.
     failed: Option<InvocationId>,
     options: FollowOptions,
     /// Whether the stream continues after the end of a run.
@@ -107,7 +109,8 @@ impl Source {
                 Some(Err(error)) => {
                     let invocation = self.followed.invocation_id();
                     let is_new = invocation.is_none() || invocation != self.failed;
-                    // Whatever is wrong with the storage stays so; the failure of a run is its own.
+                    // The failure of a run concerns only that run. A failure of the storage would repeat, so the stream
+                    // ends.
                     self.waits &= matches!(error, RunError::Followed { .. });
                     self.failed = invocation;
                     if is_new {
@@ -125,7 +128,7 @@ impl Source {
         }
     }
 
-    /// Follows behind the last event. It waits first, because the ended run may still count as active.
+    /// Follows from after the last event. It waits first, because the ended run may still be listed as active.
     async fn again(&mut self) -> Result<(), RunError> {
         let options = self.options.clone().after(self.last.clone());
         self.api.clock.sleep(options.poll_interval).await;
@@ -134,7 +137,7 @@ impl Source {
     }
 }
 
-/// Returns the block of an event. Fragments are not stored, so their ids are no positions.
+/// Returns the block of an event. Fragments are not stored, so their ids are not positions in the log.
 fn event_block(event: &RunEvent) -> String {
     let Ok(json) = public_json(&**event) else { return String::new() };
     if event.is_partial() { block(&json) } else { block_with_id(&event.id().to_string(), &json) }

@@ -1,4 +1,4 @@
-//! The events that a new session begins with.
+//! Checks and completes the events that a new session begins with.
 // H33
 
 use pleach_core::{
@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use crate::error::ApiError;
 
-/// The calls by which the framework asks. A client could open questions that no agent has asked.
+/// The calls with which the framework asks questions. With them a client could open questions that no agent has asked.
 const RESERVED: &[&str] = &[REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT];
 /// Marks events that did not happen in their session.
 const RESTORED: &str = "__adk_internal_restored_event";
 
-/// Refuses events with what only the framework may do.
+/// Refuses events with contents that only the framework may write.
 ///
 /// # Errors
 /// 400 with the first such event.
@@ -41,7 +41,8 @@ fn reserved(event: &Event) -> Option<&'static str> {
     names.any(|name| RESERVED.contains(&name)).then_some("ADK protocol function calls")
 }
 
-/// Refuses events of tasks that are not the app's. A task that is open gets the next message, and no agent of the app could continue it.
+/// Refuses events of tasks that do not belong to the app. An open task receives the next message, and no agent of the
+/// app could continue such a task.
 ///
 /// # Errors
 /// 400 with the first such event.
@@ -57,7 +58,7 @@ pub(super) fn check_tasks(events: &[Event], root: &str) -> Result<(), ApiError> 
     )))
 }
 
-/// Completes an event: id if it lacks one, and the mark. The framework's own metadata is dropped.
+/// Completes an event: adds the mark, and an id if it lacks one. The framework's own metadata is dropped.
 pub(super) fn restored(mut event: Event, ids: &dyn IdGen) -> Event {
     if event.id().is_empty() {
         event.set_id(EventId::from(ids.uuid()));

@@ -1,4 +1,4 @@
-//! Live sessions, which this server does not have.
+//! The route for live sessions, which this server does not support.
 // H70
 
 use http::header::UPGRADE;
@@ -11,6 +11,9 @@ pub(super) async fn run_live(headers: HeaderMap) -> ApiError {
     if !asks {
         return ApiError::no_route();
     }
-    tracing::warn!(route = "/run_live", "a client wants a live session, which this server does not have: it gets 501");
+    tracing::warn!(
+        route = "/run_live",
+        "a client asked for a live session, which this server does not support: it gets 501"
+    );
     ApiError::new(StatusCode::NOT_IMPLEMENTED, "Live sessions are not supported: use /run_sse.")
 }

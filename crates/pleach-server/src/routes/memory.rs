@@ -1,4 +1,4 @@
-//! Sessions as memories.
+//! The route that adds a session to the memory.
 // H39
 
 use std::sync::Arc;

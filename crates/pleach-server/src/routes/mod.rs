@@ -45,7 +45,7 @@ pub(crate) fn router() -> Router<Arc<Api>> {
 fn sessions(routes: Routes) -> Routes {
     const SESSION: &str = "/apps/{app}/users/{user}/sessions/{session}";
     let session = get(sessions::read).post(sessions::create_named).delete(sessions::delete).patch(sessions::update);
-    // An empty name is a name: `artifacts/` does not lead to `artifacts`.
+    // An empty artifact name is allowed: `artifacts/` is not redirected to `artifacts`.
     let named = || get(artifacts::read).merge(delete(artifacts::delete));
     let mut routes = routes
         .at(SESSION, session)
@@ -59,12 +59,12 @@ fn sessions(routes: Routes) -> Routes {
     routes
 }
 
-/// Routes that also answer with a slash behind.
+/// Routes that also accept a trailing slash.
 #[derive(Default)]
 pub(crate) struct Routes(Router<Arc<Api>>);
 
 impl Routes {
-    /// Adds a route, and the way to it from the same path with a slash behind.
+    /// Adds a route, and a redirect to it from the path with a trailing slash.
     // H7
     pub(crate) fn at(self, path: &str, route: MethodRouter<Arc<Api>>) -> Self {
         Self(self.0.route(path, route).route(&format!("{path}/"), any(without_slash)))

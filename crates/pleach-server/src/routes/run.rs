@@ -1,4 +1,4 @@
-//! Runs: all events at once, or as they come.
+//! The routes that run an agent and return all events at once or stream them.
 // H50–H63
 
 use std::sync::Arc;
@@ -18,7 +18,8 @@ use crate::path::caller;
 use crate::runs::{Failure, Prepared, RunEvents, exists, no_session, prepare, start};
 use crate::sse;
 
-/// The longest body, in bytes, whose message is read before its session is looked for. A small one costs less than the look.
+/// The longest body, in bytes, whose message is read before its session is looked up. Reading a small body costs less
+/// than the lookup.
 const LARGE: u64 = 256 << 10;
 
 // H50
@@ -37,7 +38,8 @@ pub(super) async fn run(State(api): State<Arc<Api>>, request: Request) -> Result
 // H53
 pub(super) async fn run_sse(State(api): State<Arc<Api>>, request: Request) -> Result<Response, ApiError> {
     let prepared = read(&api, request, true).await?;
-    let (splits_artifacts, session) = (prepared.splits_artifacts, prepared.key.session_id.clone());
+    let splits_artifacts = prepared.splits_artifacts;
+    let session = prepared.key.session_id.clone();
     let announces = prepared.announces;
     let mut events = start(&api, prepared);
     let first = if announces { begun(&mut events, session.as_str()).await? } else { None };
@@ -55,11 +57,11 @@ pub(super) async fn run_sse(State(api): State<Arc<Api>>, request: Request) -> Re
     Ok(sse::response(blocks))
 }
 
-/// Waits until the message of a run is stored, and leaves it out. Returns what came in its place, if it does not keep the stream from
-/// beginning.
+/// Waits until the message of a run is stored, and drops its event. If something else came first and the stream can
+/// still begin, returns that.
 ///
 /// # Errors
-/// The answer when there is no session, or its store fails.
+/// The reply if there is no session, the caller may not run it, or the storage fails.
 // H51, H57
 async fn begun(events: &mut RunEvents, session: &str) -> Result<Option<Result<Arc<Event>, Failure>>, ApiError> {
     match events.recv().await {
@@ -81,7 +83,8 @@ async fn read(api: &Arc<Api>, request: Request, streams: bool) -> Result<Prepare
     prepare(api, &caller, &headers, RunBody::of(payload)?, streams).await
 }
 
-/// Looks for the session of a request before its message is read. A request that names no app of the server is for [`prepare`].
+/// Looks up the session of a request before its message is read. A request that names no app of the server is left to
+/// [`prepare`].
 ///
 /// # Errors
 /// 403 for another user, 404 for a session that does not exist.

@@ -1,4 +1,4 @@
-//! What a server says of itself.
+//! The routes that describe the server: its health, its version and its apps.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::error::ApiError;
 use crate::json::plain;
 use crate::query;
 
-/// The language of apps, out of those that clients of google-adk know.
+/// The language that is reported for apps. It must be one that clients of google-adk know.
 pub(super) const APP_LANGUAGE: &str = "python";
 
 /// The path of [`health`].
@@ -42,7 +42,7 @@ pub(super) async fn list_apps(State(api): State<Arc<Api>>, uri: Uri) -> Result<R
     Ok(plain(&json!({ "apps": apps })))
 }
 
-/// Returns what the list of apps says of one.
+/// Returns the entry of an app in the list of apps.
 fn summary(name: &str, root: &dyn Node) -> Value {
     json!({
         "name": name,

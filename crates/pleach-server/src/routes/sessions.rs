@@ -1,4 +1,4 @@
-//! Sessions: made, read, changed, removed.
+//! The routes that create, read, change and remove sessions.
 // H30–H38
 
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use crate::json::{null, reply};
 use crate::path::{SessionPath, UserPath};
 use crate::runs::{SessionTurn, exists};
 
-/// The ids of sessions that evaluations make start so.
+/// The prefixes of the ids of sessions that evaluations create.
 const EVAL_SESSIONS: &[&str] = &["adk-eval-session-", "___eval___session___"];
-/// What the path of a request says, so that its options cannot.
+/// Options that the path already determines: a body with one of them is refused.
 const BOUND_OPTIONS: &[&str] = &["app_name", "session_id", "state", "user_id"];
-/// How often a change is tried when a run, or another server, changes the session at the same time.
+/// How often a change is attempted if a run or another server changes the session at the same time.
 const TRIES: usize = 20;
 
 // H36
@@ -60,15 +60,15 @@ pub(super) async fn create(
     if events.is_empty() {
         return reply(&make(&api, wanted).await?);
     }
-    // In a task of its own: a client that leaves would keep a session with a part of its events.
+    // In a task of its own: otherwise a client that disconnects would leave a session with only part of its events.
     let made = tokio::spawn(async move { make_with_events(&api, wanted, events).await }).await;
     reply(&made.unwrap_or(Err(ApiError::Internal))?)
 }
 
-/// Checks the state that a new session begins with, also against the credentials that its app and its user have.
+/// Checks the initial state of a new session, including against the stored state of its app and its user.
 ///
 /// # Errors
-/// 403 with the first key that may not be changed, and those of the store.
+/// 403 with the first key that this caller may not change, and errors of the store.
 async fn check_initial_state(
     api: &Api,
     (app, user): (&AppName, &UserId),
@@ -86,13 +86,13 @@ async fn check_initial_state(
     Ok(())
 }
 
-/// Makes a session with all of its events, or none.
+/// Creates a session with all of its events, or creates nothing.
 ///
 /// # Errors
-/// Those of the store, and 503 when it takes longer than a request may.
+/// Errors of the store, and 503 if storing takes longer than a request may.
 async fn make_with_events(api: &Api, wanted: CreateSession, events: Vec<Event>) -> Result<Session, ApiError> {
     let mut late = api.clock.sleep(api.limits.request_time);
-    let too_late = "The events of the session could not be stored in the time of a request: nothing is kept. Send fewer, or try again.";
+    let too_late = "The events of the session could not be stored within the time of a request: nothing was kept. Send fewer, or try again.";
     let _turns = tokio::select! {
         biased;
         turns = turns_of_new(api, &wanted) => turns?,
@@ -113,14 +113,14 @@ async fn make_with_events(api: &Api, wanted: CreateSession, events: Vec<Event>) 
     match stored {
         Ok(()) => Ok(session),
         Err(error) => {
-            // A session with a part of its events would be taken for a whole one.
+            // A session with only part of its events would be taken for a complete one.
             api.sessions.delete_session(session.key()).await?;
             Err(error)
         }
     }
 }
 
-/// Takes the turns of a session with a given id that is not there yet: its runs and changes wait until it is whole.
+/// Takes the turns of a new session with a given id: its runs and changes wait until it is complete.
 async fn turns_of_new(api: &Api, wanted: &CreateSession) -> Result<Option<[SessionTurn; 2]>, ApiError> {
     let Some(id) = &wanted.session_id else { return Ok(None) };
     let key = SessionKey::new(&wanted.app_name, &wanted.user_id, id);
@@ -158,7 +158,7 @@ pub(super) async fn update(
     request: Request,
 ) -> Result<Response, ApiError> {
     let UpdateBody { state_delta } = UpdateBody::of(api.payload(request).await?)?;
-    // One after the other: of changes at once all but one would be stale.
+    // One after the other: if several changes ran at once, all but one would be stale.
     let _turn = api.changes.take(turn_key(&key)).await;
     let mut session = load(&api, &key).await?;
     let mut tries = 1;
@@ -212,7 +212,7 @@ async fn catch_up(api: &Api, session: &mut Session) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Session services take no options, so there are none to forward.
+/// Refuses all options, because session services take none.
 // H34
 fn check_options(options: &Map) -> Result<(), ApiError> {
     let bound: Vec<&str> = BOUND_OPTIONS.iter().copied().filter(|key| options.contains_key(*key)).collect();

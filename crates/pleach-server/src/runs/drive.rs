@@ -14,220 +14,226 @@ use crate::api::Api;
 use crate::runs::SessionTurn;
 use crate::runs::slots::RunSlot;
 
-/// The events of a run, as the client takes them. Dropping it means that the client has gone.
+/// The events of a run, as the client receives them. Dropping the receiver means that the client has disconnected.
 pub(crate) type RunEvents = mpsc::Receiver<Result<Arc<Event>, Failure>>;
 
-type Place<'a> = mpsc::Permit<'a, Result<Arc<Event>, Failure>>;
+/// Room for one event in the client's channel.
+type SendPermit<'a> = mpsc::Permit<'a, Result<Arc<Event>, Failure>>;
 
-/// Starts the task of a run. It holds one event at most: the run advances when the client has taken the one before.
+/// Starts the task of a run. It holds at most one event: the run advances after the client has received the previous one.
 pub(crate) fn start(api: &Arc<Api>, prepared: Prepared) -> RunEvents {
     let (tx, rx) = mpsc::channel(1);
     let Prepared { runner, run, key, repeatable, named, announces, streams, slot, turn, detaches, .. } = prepared;
     let api = Arc::clone(api);
-    let driver = Driver { api, runner, key, repeatable, named, announces, streams, detaches, tx, turn, _slot: slot };
-    tokio::spawn(driver.drive(run).in_current_span());
+    let stream =
+        ClientStream { api, runner, key, repeatable, named, announces, streams, detaches, tx, turn, _slot: slot };
+    tokio::spawn(stream.drive(run).in_current_span());
     rx
 }
 
-struct Driver {
+/// Streams the events of one run to its client.
+struct ClientStream {
     api: Arc<Api>,
     runner: Runner,
     key: SessionKey,
     repeatable: Option<InvocationId>,
-    /// The invocation that the message names: its stored event comes first.
+    /// The invocation that the message names. Its stored message comes first.
     named: Option<InvocationId>,
-    /// Whether the run's message is given, too.
+    /// Whether the user's message is sent to the client as well.
     announces: bool,
-    /// Whether the client gets fragments. It may have joined a run of another one that does.
+    /// Whether the client gets fragments. It may have joined the run of another client that gets them.
     streams: bool,
-    /// Whether the run continues when its client has gone.
+    /// Whether the run continues after its client has disconnected.
     detaches: bool,
     tx: mpsc::Sender<Result<Arc<Event>, Failure>>,
     turn: Option<SessionTurn>,
-    /// Held until the run has ended, with a client or without.
+    /// Held until the run has ended, with or without a client.
     _slot: RunSlot,
 }
 
 /// How the client's part of a run ends.
-enum End {
+enum ClientEnd {
     /// The run is over.
     Over,
-    /// The client has gone.
+    /// The client has disconnected, or has not read for too long.
     Left,
-    /// The time of a request is over.
+    /// The run took longer than a request may.
     Late,
 }
 
-impl Driver {
+impl ClientStream {
     async fn drive(self, mut run: Run) {
         let clock = &self.api.clock;
         let end = match self.api.limits.run_time {
-            None => self.serve(&mut run).await,
+            None => self.forward_events(&mut run).await,
             Some(time) => tokio::select! {
-                end = self.serve(&mut run) => end,
-                () = clock.sleep(time) => End::Late,
+                end = self.forward_events(&mut run) => end,
+                () = clock.sleep(time) => ClientEnd::Late,
             },
         };
         match end {
-            End::Over => {}
-            End::Left if self.detaches => finish(run.detach()).await,
-            End::Left => abort(run).await,
-            End::Late => {
+            ClientEnd::Over => {}
+            ClientEnd::Left if self.detaches => finish(run.detach()).await,
+            ClientEnd::Left => abort(run).await,
+            ClientEnd::Late => {
                 abort(run).await;
-                self.give(Err(Failure::Late)).await;
+                self.send(Err(Failure::Late)).await;
             }
         }
     }
 
-    /// Gives the events of the run. Where it gives none, because the message was sent before, those that are stored.
-    async fn serve(&self, run: &mut Run) -> End {
-        let mut given = false;
+    /// Sends the events of the run. If there are none, because the message was sent before, sends the stored ones.
+    async fn forward_events(&self, run: &mut Run) -> ClientEnd {
+        let mut sent = false;
         let mut stored = self.named.is_none() && !self.announces;
         loop {
-            let Some((place, next)) = self.next(run).await else { return End::Left };
+            let Some((permit, next)) = self.next_event_with_permit(run).await else { return ClientEnd::Left };
             match next {
                 Some(Ok(event)) => {
-                    self.turn.iter().filter(|_| !given).for_each(|turn| turn.set_running(event.invocation_id()));
+                    self.turn.iter().filter(|_| !sent).for_each(|turn| turn.set_running(event.invocation_id()));
                     let is_message = !stored && event.is_from_user();
                     stored = true;
                     if is_message && self.announces {
-                        place.send(Ok(event.event));
+                        permit.send(Ok(event.event));
                     } else if !is_message && (self.streams || !event.is_partial()) {
-                        place.send(Ok(event.event));
-                        given = true;
+                        permit.send(Ok(event.event));
+                        sent = true;
                     }
                 }
-                Some(Err(error)) if !given && self.repeatable.is_some() => {
-                    drop(place);
-                    return self.again(run, error).await;
+                Some(Err(error)) if !sent && self.repeatable.is_some() => {
+                    drop(permit);
+                    return self.replay_or_resume(run, error).await;
                 }
                 Some(Err(error)) => {
-                    place.send(Err(Failure::Run(error)));
-                    return End::Over;
+                    permit.send(Err(Failure::Run(error)));
+                    return ClientEnd::Over;
                 }
-                None if given => return End::Over,
+                None if sent => return ClientEnd::Over,
                 None => {
-                    drop(place);
-                    return self.nothing(stored).await;
+                    drop(permit);
+                    return self.end_without_events(stored).await;
                 }
             }
         }
     }
 
-    /// Returns the run's next event and where it goes; `None` when the client has gone.
-    async fn next(&self, run: &mut Run) -> Option<(Place<'_>, Option<Result<RunEvent, RunError>>)> {
-        let place = self.place().await?;
+    /// Returns the run's next event and the permit to send it; `None` if the client has gone.
+    async fn next_event_with_permit(
+        &self,
+        run: &mut Run,
+    ) -> Option<(SendPermit<'_>, Option<Result<RunEvent, RunError>>)> {
+        let permit = self.reserve().await?;
         tokio::select! {
             biased;
-            next = run.next() => Some((place, next)),
+            next = run.next() => Some((permit, next)),
             () = self.tx.closed() => None,
         }
     }
 
     /// Ends a run without events.
-    async fn nothing(&self, stored: bool) -> End {
+    async fn end_without_events(&self, stored: bool) -> ClientEnd {
         match &self.named {
             Some(id) if !stored => {
-                self.give(Err(Failure::Over(id.clone()))).await;
+                self.send(Err(Failure::Over(id.clone()))).await;
             }
             _ => {
-                self.repeat().await;
+                self.send_stored_events().await;
             }
         }
-        End::Over
+        ClientEnd::Over
     }
 
-    /// Serves a message that was sent before, and whose run has failed, waits for an answer, or was interrupted.
-    async fn again(&self, run: &mut Run, error: RunError) -> End {
+    /// Handles a repeated message whose run has failed, waits for an answer, or was interrupted.
+    async fn replay_or_resume(&self, run: &mut Run, error: RunError) -> ClientEnd {
         match error {
             RunError::Followed { .. } | RunError::Node { .. } => {
-                if self.repeat().await {
-                    self.give(Err(Failure::Run(error))).await;
+                if self.send_stored_events().await {
+                    self.send(Err(Failure::Run(error))).await;
                 }
-                End::Over
+                ClientEnd::Over
             }
             RunError::Unfinished { .. } if self.turn.is_some() => {
-                if !self.repeat().await {
-                    return End::Over;
+                if !self.send_stored_events().await {
+                    return ClientEnd::Over;
                 }
-                self.resume(run).await
+                self.resume_interrupted(run).await
             }
             error => {
-                self.give(Err(Failure::Run(error))).await;
-                End::Over
+                self.send(Err(Failure::Run(error))).await;
+                ClientEnd::Over
             }
         }
     }
 
-    /// Resumes the interrupted invocation in place of the run. One that waits for answers is left alone.
-    async fn resume(&self, run: &mut Run) -> End {
-        let Some(invocation) = &self.repeatable else { return End::Over };
+    /// Resumes the interrupted invocation instead of the run, unless the invocation waits for answers.
+    async fn resume_interrupted(&self, run: &mut Run) -> ClientEnd {
+        let Some(invocation) = &self.repeatable else { return ClientEnd::Over };
         let asked = self.runner.questions(&self.key).await;
         match asked {
-            Ok(open) if open.iter().any(|question| question.invocation_id == *invocation) => End::Over,
+            Ok(open) if open.iter().any(|question| question.invocation_id == *invocation) => ClientEnd::Over,
             Ok(_) => {
                 *run = self.runner.start(RunRequest::new(&self.key).invocation_id(invocation));
-                self.rest(run).await
+                self.forward_resumed(run).await
             }
             Err(error) => {
-                self.give(Err(Failure::Run(error))).await;
-                End::Over
+                self.send(Err(Failure::Run(error))).await;
+                ClientEnd::Over
             }
         }
     }
 
-    /// Gives the events of a resumed run.
-    async fn rest(&self, run: &mut Run) -> End {
+    /// Sends the events of a resumed run.
+    async fn forward_resumed(&self, run: &mut Run) -> ClientEnd {
         loop {
-            match self.next(run).await {
-                None => return End::Left,
-                Some((place, Some(Ok(event)))) => place.send(Ok(event.event)),
-                Some((place, Some(Err(error)))) => {
-                    place.send(Err(Failure::Run(error)));
-                    return End::Over;
+            match self.next_event_with_permit(run).await {
+                None => return ClientEnd::Left,
+                Some((permit, Some(Ok(event)))) => permit.send(Ok(event.event)),
+                Some((permit, Some(Err(error)))) => {
+                    permit.send(Err(Failure::Run(error)));
+                    return ClientEnd::Over;
                 }
-                Some((_, None)) => return End::Over,
+                Some((_, None)) => return ClientEnd::Over,
             }
         }
     }
 
-    /// Gives the stored events of a message that was sent before. Returns whether the client is still there, and the storage as well.
-    async fn repeat(&self) -> bool {
+    /// Sends the stored events of a repeated message. Returns whether both the client and the storage are still there.
+    async fn send_stored_events(&self) -> bool {
         let Some(invocation) = &self.repeatable else { return true };
         let loaded = self.api.sessions.get_session(&self.key, GetSessionConfig::all()).await;
         let events = match loaded {
             Ok(session) => session.map(|session| session.events).unwrap_or_default(),
             Err(error) => {
-                self.give(Err(Failure::Run(error.into()))).await;
+                self.send(Err(Failure::Run(error.into()))).await;
                 return false;
             }
         };
         for event in events {
             let is_of = event.invocation_id() == invocation && !event.is_from_user();
-            if is_of && !self.give(Ok(event)).await {
+            if is_of && !self.send(Ok(event)).await {
                 return false;
             }
         }
         true
     }
 
-    /// Waits until the client has taken the event before; `None` when it has gone, or takes too long.
-    async fn place(&self) -> Option<Place<'_>> {
-        let late = self.api.clock.sleep(self.api.limits.client_patience);
+    /// Waits until the client has received the previous event; `None` if the client has gone or takes too long.
+    async fn reserve(&self) -> Option<SendPermit<'_>> {
+        let late = self.api.clock.sleep(self.api.limits.slow_client_timeout);
         tokio::select! {
-            place = self.tx.reserve() => place.ok(),
+            permit = self.tx.reserve() => permit.ok(),
             () = late => None,
         }
     }
 
-    /// Gives the client one more event; returns whether it is still there.
-    async fn give(&self, event: Result<Arc<Event>, Failure>) -> bool {
-        let place = self.place().await;
-        place.map(|place| place.send(event)).is_some()
+    /// Sends the client one more event. Returns whether the client is still there.
+    async fn send(&self, event: Result<Arc<Event>, Failure>) -> bool {
+        let permit = self.reserve().await;
+        permit.map(|permit| permit.send(event)).is_some()
     }
 }
 
-/// Aborts a run, and waits until that is stored.
+/// Aborts a run, and waits until the abort is stored.
 async fn abort(run: Run) {
     let detached = run.detach();
     detached.abort();

@@ -1,4 +1,4 @@
-//! [`Failure`]: why a run gave no result, as clients read it.
+//! [`Failure`]: why a run has no result, in the form that clients receive.
 
 use http::StatusCode;
 use pleach_core::{Clock, InvocationId};
@@ -8,14 +8,14 @@ use serde_json::json;
 
 use crate::error::ApiError;
 
-/// Why a run gave no result.
+/// Why a run has no result.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The run's own error.
     Run(RunError),
     /// The run took longer than a request may.
     Late,
-    /// The message names an invocation that has ended, and was not stored.
+    /// The message names an invocation that has ended, so it was not stored.
     Over(InvocationId),
 }
 
@@ -38,7 +38,8 @@ impl Failure {
         }
     }
 
-    /// Whether a run that has given nothing has failed for want of its session, or of the caller's rights: that is no failure of a stream.
+    /// Returns true if a run without events failed because its session could not be used or the caller lacks a right.
+    /// Such a failure gets a status instead of a stream.
     // H51
     pub(crate) fn is_before_the_stream(&self) -> bool {
         match self {
@@ -65,8 +66,8 @@ impl Failure {
         json!({ "error": format!("{code}: {message}"), "error_details": details }).to_string()
     }
 
-    /// Returns the answer to a request without a stream. Only what the client can act on has a reason: the others may hold the texts
-    /// of tools and models.
+    /// Returns the answer to a request without a stream. Only errors that the client can act on have a reason: the
+    /// texts of others may contain data of tools and models.
     // H51, H52
     pub(crate) fn answer(self, session: &str) -> ApiError {
         let error = match self {
@@ -101,13 +102,13 @@ impl Failure {
     }
 }
 
-/// The answer when the session of a run does not exist.
+/// Returns the reply for a session that does not exist.
 // H51
 pub(crate) fn no_session(session: &str) -> ApiError {
     ApiError::not_found(format!("Session not found: {session}"))
 }
 
-/// The answer when the server ends.
+/// Returns the reply while the server is shutting down.
 pub(crate) fn ending() -> ApiError {
-    ApiError::unavailable("The server is shutting down and takes no new runs: send the request again.")
+    ApiError::unavailable("The server is shutting down and accepts no new runs: send the request again.")
 }

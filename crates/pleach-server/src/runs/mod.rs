@@ -1,4 +1,4 @@
-//! Runs of agents for requests: what is asked, who may run, and the task that drives a run for its client.
+//! Runs of agents for requests: reads the request, limits who may run, and drives the run in a task for its client.
 
 use pleach_core::SessionKey;
 use pleach_runner::internal::{Turn, Turns};

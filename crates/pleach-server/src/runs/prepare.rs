@@ -18,9 +18,9 @@ use crate::body::RunBody;
 use crate::caller::Caller;
 use crate::error::ApiError;
 
-/// The header by which a client sends a message again without running it again.
+/// The header that lets a client repeat a message without running it twice.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
-/// The longest value of it.
+/// The longest value of [`IDEMPOTENCY_KEY`], in bytes.
 const LONGEST_KEY: usize = 255;
 
 /// A run that may start.
@@ -30,18 +30,19 @@ pub(crate) struct Prepared {
     pub(crate) key: SessionKey,
     /// The invocation of a message that the client may have sent before.
     pub(crate) repeatable: Option<InvocationId>,
-    /// Whether files are shown in a block of their own.
+    /// Whether files are sent in a block of their own.
     pub(crate) splits_artifacts: bool,
     /// The invocation that a message names, which may have ended.
     pub(crate) named: Option<InvocationId>,
-    /// Whether the run gives its message first, once it is stored: a stream begins then, and not before it is known that there is a session.
+    /// Whether the run yields its message first, once it is stored. A stream begins only then, when it is known that
+    /// the session exists.
     pub(crate) announces: bool,
     /// Whether the client asks for fragments.
     pub(crate) streams: bool,
-    /// Whether the run continues when its client has gone.
+    /// Whether the run continues after its client has disconnected.
     pub(crate) detaches: bool,
     pub(crate) slot: RunSlot,
-    /// None for a request that joins a run.
+    /// The turn of the run; `None` for a request that joins a run.
     pub(crate) turn: Option<SessionTurn>,
 }
 
@@ -76,17 +77,17 @@ pub(crate) async fn prepare(
         return Err(ending());
     }
     let key = SessionKey::new(app, user, body.session_id.as_str());
-    let repeatable = repeatable(headers, &key, &body)?;
-    // A caller that may not answer gets a status, and no stream.
+    let repeatable = invocation_of_key(headers, &key, &body)?;
+    // A caller that may not answer gets a status instead of a stream.
     let checks_answers = answers(&body) && matches!(caller, Caller::User(_));
-    let announces = streams && repeatable.is_none() && (is_plain(&body) || checks_answers);
-    // A run that says so itself before a stream begins reads the store once.
+    let announces = streams && repeatable.is_none() && (starts_invocation(&body) || checks_answers);
+    // If the run itself reports a missing session before the stream begins, the store is read only once.
     if streams && !announces && !api.auto_create_session && !exists(api, &key).await? {
         return Err(no_session(&body.session_id));
     }
     let slot = api.slots.take("runs", &key.app_name, &key.user_id, api.limits.runs_per_user)?;
     let splits_artifacts = body.function_call_event_id.as_deref().is_none_or(str::is_empty);
-    let named = named(&body);
+    let named = named_invocation(&body);
     let turn = turn(api, &key, named.as_ref().or(repeatable.as_ref())).await?;
     let streams = streams && body.streaming;
     let request = request(&key, body, repeatable.as_ref(), streams).state_rights(api.caller_rights.of(caller).state());
@@ -99,8 +100,8 @@ pub(crate) async fn prepare(
     Ok(Prepared { runner, run, key, repeatable, splits_artifacts, named, announces, streams, detaches, slot, turn })
 }
 
-/// Prepares a run that is not asked for by a body of the API, and that continues without a client. `invocation` is the one that it
-/// continues.
+/// Prepares a run that the inspector starts, and that continues without a client. `invocation` is the invocation that
+/// the run continues, if any.
 ///
 /// # Errors
 /// 409 when other runs of the session take too long, 429 and 503.
@@ -132,17 +133,17 @@ pub(crate) async fn prepare_detached(
     })
 }
 
-/// Waits until the runs before have ended, as long as a client may wait.
+/// Waits until the earlier runs of the session have ended, but no longer than `slow_client_timeout`.
 ///
 /// # Errors
-/// 409 when they take longer, 503 when the server ends meanwhile.
+/// 409 when they take longer, 503 if the server shuts down meanwhile.
 async fn turn(api: &Api, key: &SessionKey, joins: Option<&InvocationId>) -> Result<Option<SessionTurn>, ApiError> {
     let mut ended = api.ending.subscribe();
     tokio::select! {
         biased;
         turn = take_or_join(&api.turns, key, joins) => Ok(turn),
         _ = ended.wait_for(|ending| *ending) => Err(ending()),
-        () = api.clock.sleep(api.limits.client_patience) => {
+        () = api.clock.sleep(api.limits.slow_client_timeout) => {
             Err(ApiError::conflict("Other runs of this session have not ended in time: send the request again. Nothing was stored."))
         }
     }
@@ -155,7 +156,7 @@ async fn take_or_join(turns: &SessionTurns, key: &SessionKey, joins: Option<&Inv
     }
 }
 
-/// Checks that an answer is for a question, and not for a sleep or a signal, which people do not answer.
+/// Checks that an answer is for a question. Sleeps and waits for signals are not answered by people.
 ///
 /// # Errors
 /// 400, with the id.
@@ -163,23 +164,23 @@ pub(crate) fn check_is_question(id: &str) -> Result<(), ApiError> {
     if !id.starts_with(TIMER) && !id.starts_with(SIGNAL) {
         return Ok(());
     }
-    let detail = format!("{id} is a sleep, which ends by itself, or waits for a signal: it takes no answer.");
+    let detail = format!("{id} is a sleep, which ends by itself, or a wait for a signal: it takes no answer.");
     Err(ApiError::bad_request(detail))
 }
 
-/// Whether the message answers questions.
+/// Returns true if the message answers questions.
 fn answers(body: &RunBody) -> bool {
     body.new_message.as_ref().is_some_and(|message| message.function_responses().next().is_some())
 }
 
 /// Returns the invocation that a message names, unless it is an answer.
-fn named(body: &RunBody) -> Option<InvocationId> {
+fn named_invocation(body: &RunBody) -> Option<InvocationId> {
     let is_named = body.new_message.is_some() && !answers(body);
     body.invocation_id.as_deref().filter(|id| is_named && !id.is_empty()).map(InvocationId::from)
 }
 
-/// Whether the request is a message that starts an invocation, whose event is the first of its run.
-fn is_plain(body: &RunBody) -> bool {
+/// Returns true if the request is a message that starts an invocation. Its event is then the first of its run.
+fn starts_invocation(body: &RunBody) -> bool {
     body.new_message.is_some() && !answers(body) && body.invocation_id.as_deref().is_none_or(str::is_empty)
 }
 
@@ -203,11 +204,11 @@ fn request(key: &SessionKey, body: RunBody, repeatable: Option<&InvocationId>, s
     }
 }
 
-/// Returns the invocation of an idempotency key. Answers need none: the same answer is stored once.
+/// Returns the invocation of an idempotency key. Answers need no key: repeating an answer stores nothing.
 ///
 /// # Errors
-/// 400 for a key that is empty, too long, or beside the id of an invocation.
-fn repeatable(headers: &HeaderMap, key: &SessionKey, body: &RunBody) -> Result<Option<InvocationId>, ApiError> {
+/// 400 for a key that is empty, too long, or sent together with the id of an invocation.
+fn invocation_of_key(headers: &HeaderMap, key: &SessionKey, body: &RunBody) -> Result<Option<InvocationId>, ApiError> {
     let Some(value) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
     let fits = |text: &&str| !text.trim().is_empty() && text.len() <= LONGEST_KEY;
     let Some(text) = value.to_str().ok().filter(fits) else {
@@ -241,7 +242,7 @@ mod tests {
         let id = |user: &str, session: &str, key| invocation_of(&SessionKey::new("app", user, session), key);
         assert_eq!(id("u", "s", "k"), id("u", "s", "k"));
         assert_eq!(id("u", "s", "k").as_str().len(), "e-".len() + 36);
-        // A client may repeat a request behind an update of the server.
+        // The id must not change: a client may repeat a request after an update of the server.
         assert_eq!(id("u", "s", "k"), "e-ef9df835-a293-2f4b-2b33-7a454c76b93b");
         let ids = [id("u", "s", "k"), id("us", "", "k"), id("u", "sk", ""), id("u", "s", "k2"), id("v", "s", "k")];
         let distinct: std::collections::HashSet<_> = ids.iter().collect();

@@ -1,4 +1,4 @@
-//! [`RunSlots`]: how many runs, or followers, each user has.
+//! [`RunSlots`]: the numbers of active runs, or followers, by user.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,11 +11,11 @@ use crate::error::ApiError;
 
 type Key = (AppName, UserId);
 
-/// Counts what each user of an app has at once: active runs, or followers.
+/// Counts the active runs, or the followers, of each user of an app.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunSlots(Arc<Mutex<HashMap<Key, usize>>>);
 
-/// A place among those of its user. Dropping it frees the place.
+/// A slot of a user. Dropping it frees the slot.
 #[derive(Debug)]
 pub(crate) struct RunSlot {
     slots: RunSlots,
@@ -23,10 +23,10 @@ pub(crate) struct RunSlot {
 }
 
 impl RunSlots {
-    /// Takes a place.
+    /// Takes a slot.
     ///
     /// # Errors
-    /// 429 when the user has as many of them as the limit allows. `what` names them.
+    /// 429 if the user already has as many as the limit allows. `what` names the things that are counted.
     pub(crate) fn take(&self, what: &str, app: &AppName, user: &UserId, limit: usize) -> Result<RunSlot, ApiError> {
         let key = (app.clone(), user.clone());
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,9 +1,9 @@
-//! The parameters of a URL: which there are, and whose they are. What is unknown or given twice is refused.
+//! The parameters of a URL: which of them exist, and who reads them. Unknown and repeated parameters are refused.
 
 use pleach_session::{SessionError, SessionResult};
 
-/// The parameters of a URL that the driver takes, each with its other spellings. Others are refused: a misspelt `sslmode` must
-/// not be ignored.
+/// The driver's parameters, each with its other spellings. Unknown parameters are refused, because a misspelt `sslmode`
+/// must not be ignored.
 const DRIVERS: [&[&str]; 11] = [
     &["sslmode", "ssl-mode"],
     &["sslrootcert", "ssl-root-cert", "ssl-ca"],
@@ -17,13 +17,13 @@ const DRIVERS: [&[&str]; 11] = [
     &["password"],
     &["application_name"],
 ];
-/// The parameters that the service itself takes.
+/// The service's own parameters.
 const OWN: [&str; 11] = [
     "allow_cleartext_password",
     "channel_binding",
     "connections",
     "operation_timeout",
-    // Who has the server's session: our own name, Prisma's, and that of SQLAlchemy's asyncpg.
+    // These tell who owns the server's session: our name for it, Prisma's, and that of SQLAlchemy's asyncpg.
     "pooler",
     "pgbouncer",
     "prepared_statement_cache_size",
@@ -33,7 +33,7 @@ const OWN: [&str; 11] = [
     "idle_in_transaction_session_timeout",
 ];
 
-/// The kind of a parameter of the driver, and the parameter as the URL has it.
+/// A driver parameter's name, and the parameter as it is in the URL.
 pub(crate) type OfDriver<'u> = Vec<(&'static str, &'u str)>;
 
 /// Splits the parameters into the service's own, with their values, and the driver's.
@@ -41,7 +41,8 @@ pub(crate) fn parameters<'u>(
     query: &'u str,
     fragment: &'u str,
 ) -> SessionResult<(Vec<(&'static str, String)>, OfDriver<'u>)> {
-    let (mut own, mut of_driver) = (Vec::new(), OfDriver::new());
+    let mut own = Vec::new();
+    let mut of_driver = OfDriver::new();
     let pairs = query.split('&').chain((!fragment.is_empty()).then_some(fragment));
     for pair in pairs.filter(|pair| !pair.is_empty()) {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -61,27 +62,28 @@ pub(crate) fn parameters<'u>(
         } else {
             let known = "sslmode, sslrootcert, sslcert, sslkey, connections, operation_timeout, statement_timeout, \
                          lock_timeout, pooler, host, port, dbname, user, password, application_name, options";
-            let what = match is_word(key) {
-                true => format!("it has the unknown parameter `{key}`"),
-                false => "what is behind its `?` is not understood".to_owned(),
+            let what = if is_word(key) {
+                format!("it has the unknown parameter `{key}`")
+            } else {
+                "the text after its `?` is not understood".to_owned()
             };
-            return Err(refused(format!("{what}; there are {known} and a few more")));
+            return Err(refused(format!("{what}; known parameters include {known}")));
         }
     }
     Ok((own, of_driver))
 }
 
 pub(crate) fn twice(name: &str) -> SessionError {
-    refused(format!("it says `{name}` twice, perhaps in another spelling: leave one of them out"))
+    refused(format!("it sets `{name}` twice, perhaps in another spelling: leave one of them out"))
 }
 
-/// Refuses a parameter that repeats a part in front of the `?`.
+/// Refuses a parameter that repeats a part before the `?`.
 pub(crate) fn refuse_two_of_a_kind(base: &str, of_driver: &[(&'static str, &str)]) -> SessionResult<()> {
     let rest = base.split_once("://").map_or(base, |(_, rest)| rest);
     let (server, database) = rest.split_once('/').unwrap_or((rest, ""));
     let (login, server) = server.rsplit_once('@').unwrap_or(("", server));
     let (user, password) = login.split_once(':').unwrap_or((login, ""));
-    // The colons of an IPv6 address are inside of its brackets.
+    // The colons of an IPv6 address are inside its brackets.
     let (host, port) = match server.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, port),
         _ => (server, ""),
@@ -100,21 +102,21 @@ pub(crate) fn plain_url(url: &str) -> SessionResult<String> {
     let Some((_, rest)) = url.split_once("://").filter(|(scheme, _)| schemes.contains(scheme)) else {
         return Err(refused("it must begin with `postgresql://` or `postgres://`".to_owned()));
     };
-    // A password with one of these would be parsed as a database or a parameter, and shown as one.
-    if rest.split_once(['/', '?', '#']).is_some_and(|(_, behind)| behind.contains('@')) {
-        let reason = "it has an `@` behind a `/`, `?` or `#`: in a password and elsewhere, such characters must be \
+    // If a password contains one of these, it would be parsed, and shown, as a database or a parameter.
+    if rest.split_once(['/', '?', '#']).is_some_and(|(_, rest)| rest.contains('@')) {
+        let reason = "it has an `@` after a `/`, `?` or `#`: in a password and elsewhere, such characters must be \
                       percent-encoded";
         return Err(refused(reason.to_owned()));
     }
     Ok(format!("postgres://{rest}"))
 }
 
-/// Returns whether the text can only be the name of a parameter.
+/// Returns `true` if the text can only be the name of a parameter.
 pub(crate) fn is_word(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-'))
 }
 
-/// The URL itself is not repeated: it may hold a password anywhere.
+/// Creates the error without repeating the URL, which may contain a password anywhere.
 pub(crate) fn refused(reason: String) -> SessionError {
     SessionError::Unsupported { what: "the URL of the Postgres database".to_owned(), reason }
 }

@@ -11,7 +11,7 @@ pub(crate) fn tls_mode(mode: PgSslMode, kinds: &[&str], trusts_system: bool) -> 
     let has = |kind: &str, variable: &str| kinds.contains(&kind) || from_environment(variable);
     let wrong = |reason: &str| Err(refused(reason.to_owned()));
     if has("sslcert", "PGSSLCERT") != has("sslkey", "PGSSLKEY") {
-        return wrong("`sslcert` and `sslkey` belong together: give both or none");
+        return wrong("`sslcert` and `sslkey` belong together: set both or neither");
     }
     let has_certificate = kinds.iter().any(|kind| matches!(*kind, "sslrootcert" | "sslcert" | "sslkey"));
     if matches!(mode, PgSslMode::Disable) && has_certificate {
@@ -26,7 +26,7 @@ pub(crate) fn tls_mode(mode: PgSslMode, kinds: &[&str], trusts_system: bool) -> 
         _ if trusts_system => {
             wrong("`sslrootcert=system` trusts every known authority, which needs `sslmode=verify-full`")
         }
-        // libpq does so for compatibility with older configurations.
+        // libpq does this for compatibility with older configurations.
         PgSslMode::Require if has_root => Ok(PgSslMode::VerifyCa),
         PgSslMode::VerifyCa if !has_root => wrong(
             "`sslmode=verify-ca` needs `sslrootcert`, the file of the authority to trust; `sslmode=verify-full` \

@@ -1,4 +1,4 @@
-//! Lost answers and restarting servers: it is unknown then whether the append was stored.
+//! Lost answers and restarting servers, where it is unknown whether the append was stored.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::json;
 use super::proxy::Proxy;
 use super::{Database, key};
 
-/// The wire is cut at every answer of an append in turn, the one that says "committed" among them: the caller sees a
+/// The wire is cut at every answer of an append in turn, including the one that says "committed". The caller sees a
 /// success each time, and the event is stored once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s34_an_append_whose_answer_is_lost_is_stored_once() {
@@ -22,14 +22,14 @@ async fn s34_an_append_whose_answer_is_lost_is_stored_once() {
     let mut session = created(&service, &key("s"), json!({"n": -1})).await;
     let mut expected = Vec::new();
     for round in 0..24_u32 {
-        // Every other round begins with a new connection, whose greetings can be lost, too.
+        // Every other round begins with a new connection, whose greetings can be lost as well.
         if round % 2 == 0 {
             proxy.hang_up();
         }
         proxy.lose_answer_after(i64::from(round / 2));
         let id = format!("e{round}");
         let event = event(&id, f64::from(round)).with_state("n", round).with_state("app:n", round);
-        // Every third adds to what is stored, which takes more round trips.
+        // Every third event adds to a stored value, which takes more round trips.
         let event = if round % 3 == 0 { event.with_state_op("app:sum", StateOp::Add(1.into())) } else { event };
         service.append_event(&mut session, event).await.unwrap();
         proxy.lose_no_answer();
@@ -41,8 +41,8 @@ async fn s34_an_append_whose_answer_is_lost_is_stored_once() {
     assert!(proxy.lost() >= 6, "only {} answers were lost", proxy.lost());
 }
 
-/// The wire is cut behind any byte of the requests, or in front of any answer: the append is made again, no event is stored twice, and each addition
-/// counts once.
+/// The wire is cut after any byte of the requests, or before any answer. The append is repeated, no event is stored
+/// twice, and each addition is applied once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s34_appends_that_are_cut_anywhere_are_stored_once() {
     let Some(database) = Database::new().await else { return };
@@ -55,7 +55,7 @@ async fn s34_appends_that_are_cut_anywhere_are_stored_once() {
     let mut session = created(&service, &key("s"), json!({})).await;
     let (mut expected, mut cuts) = (Vec::new(), 0);
     for round in 0..rounds {
-        // Knuth's numbers: as good as any for a position to cut at.
+        // Knuth's constants choose the position of the cut.
         dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let position = i64::try_from(dice >> 33).unwrap();
         if round % 3 == 0 {
@@ -83,7 +83,7 @@ async fn s34_appends_that_are_cut_anywhere_are_stored_once() {
     assert!(rounds < 80 || (cuts > 10 && proxy.lost() > 5), "{cuts} requests were cut, {} answers lost", proxy.lost());
 }
 
-/// The same for a new session: its creation is not mistaken for another caller's.
+/// The same for a new session: its creation is not taken for another caller's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s30_a_create_whose_answer_is_lost_succeeds() {
     let Some(database) = Database::new().await else { return };
@@ -137,7 +137,8 @@ async fn a_server_that_stays_away_is_named_and_the_append_can_be_repeated() {
     assert_eq!(loaded(&service, &key("s")).await, session);
 }
 
-/// A delete whose answer was lost is sent again; the session that was made under its id meanwhile is another one.
+/// A delete whose answer was lost is sent again. Another session that was created with the same id meanwhile is not
+/// deleted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s33_a_delete_that_is_repeated_spares_the_next_session() {
     let Some(database) = Database::new().await else { return };

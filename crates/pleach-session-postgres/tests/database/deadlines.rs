@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::proxy::Proxy;
 use super::{Database, key};
 
-/// Long enough for any machine; an operation without a deadline would take for ever.
+/// This is long enough for any machine. An operation without a deadline would never end.
 const AGES: Duration = Duration::from_secs(60);
 
 fn impatient() -> PostgresOptions {
@@ -25,13 +25,13 @@ fn check(error: &SessionError) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_falls_silent_is_given_up_and_its_connections_too() {
+async fn a_silent_server_and_its_connections_are_given_up() {
     let Some(database) = Database::new().await else { return };
     let proxy = Proxy::of(&database).await;
     let service = PostgresSessionService::open_with(proxy.url(), impatient()).await.unwrap();
     let mut session = created(&service, &key("s"), json!({})).await;
     proxy.fall_silent();
-    // The first on the connection that is there, the others on new ones.
+    // The first load uses the existing connection, the others use new ones.
     let outcome = timeout(AGES, service.get_session(&key("s"), GetSessionConfig::all())).await.unwrap();
     check(&outcome.unwrap_err());
     let sent = event("e1", 1.0);
@@ -43,9 +43,9 @@ async fn a_server_that_falls_silent_is_given_up_and_its_connections_too() {
     assert_eq!(loaded(&service, &key("s")).await, session);
 }
 
-/// The append that was given up may be stored once the lock is free: repeating it shows.
+/// An append that was given up may be stored once the lock is free; repeating it shows whether it was.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_row_that_stays_locked_is_waited_for_until_the_deadline() {
+async fn a_locked_row_is_waited_for_until_the_deadline() {
     let Some(database) = Database::new().await else { return };
     let service = PostgresSessionService::open_with(&database.url(), impatient()).await.unwrap();
     let mut session = created(&service, &key("s"), json!({})).await;
@@ -62,7 +62,7 @@ async fn a_row_that_stays_locked_is_waited_for_until_the_deadline() {
     assert_eq!(session.events.len(), 1);
 }
 
-/// The one connection is lent to a caller with a longer timeout.
+/// The only connection is lent to a caller with a longer timeout.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_is_waited_for_until_the_deadline() {
     let Some(database) = Database::new().await else { return };
@@ -83,7 +83,7 @@ async fn a_connection_is_waited_for_until_the_deadline() {
     assert_eq!(loaded(&service, &key("s")).await, session);
 }
 
-/// No deadline at all is a very late one.
+/// The longest duration also works as a timeout: it is a very late deadline.
 #[tokio::test]
 async fn any_duration_is_a_timeout() {
     let Some(database) = Database::new().await else { return };

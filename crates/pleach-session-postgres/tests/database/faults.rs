@@ -1,4 +1,4 @@
-//! Servers that are not there, connections that break, patience that ends.
+//! Servers that are not there, connections that break, and timeouts.
 
 use futures_util::future::{join, join_all};
 use pleach_core::SessionKey;
@@ -11,8 +11,8 @@ use tokio::sync::mpsc;
 
 use super::{Database, is_pending, key};
 
-/// Writers, and a killer that ends whatever is at work after every few answers: nothing acknowledged is lost, nothing is
-/// stored twice, and no caller gets an error.
+/// While sessions are written, all active connections are killed again and again. Nothing acknowledged is lost, nothing
+/// is stored twice, and no caller gets an error.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_connections_lose_nothing_and_store_nothing_twice() {
     let Some(database) = Database::new().await else { return };
@@ -57,7 +57,7 @@ async fn killed_connections_lose_nothing_and_store_nothing_twice() {
     assert!((0..8).all(|writer| state[&format!("app:{writer}")] == 39), "{state:?}");
 }
 
-/// Kills first the statements that wait, then those about to commit; returns how many waited.
+/// Kills first the statements that wait, then those about to commit. Returns how many were waiting.
 async fn kill(database: &Database, connection: &mut PgConnection) -> usize {
     let of_service = |condition: &str| {
         AssertSqlSafe(format!(
@@ -68,7 +68,7 @@ async fn kill(database: &Database, connection: &mut PgConnection) -> usize {
     sqlx::raw_sql("BEGIN; SELECT 1 FROM app_states FOR UPDATE").execute(&mut *connection).await.unwrap();
     let mut waited = 0;
     while waited == 0 {
-        // Inside a transaction the view shows one snapshot, unless it is cleared.
+        // Inside a transaction the view always shows the same snapshot, unless it is cleared.
         sqlx::raw_sql("SELECT pg_stat_clear_snapshot()").execute(&mut *connection).await.unwrap();
         let hit = sqlx::query(of_service("wait_event_type = 'Lock'")).fetch_all(&mut *connection).await;
         waited = hit.unwrap().len();
@@ -94,9 +94,9 @@ async fn idle_connections_that_were_closed_are_replaced() {
     assert_eq!(loaded(&service, &key("s")).await, session);
 }
 
-/// Issue 10 D1: the server closes connections that are idle for too long (57P05), and the next caller does not notice.
+/// The server closes connections that are idle for too long (57P05), and the next caller does not notice.
 #[tokio::test]
-async fn d1_a_connection_closed_by_idle_session_timeout_is_replaced() {
+async fn a_connection_closed_by_idle_session_timeout_is_replaced() {
     let Some(database) = Database::new().await else { return };
     let service = PostgresSessionService::open(&format!("{}&idle_session_timeout=20", database.url())).await.unwrap();
     let mut session = created(&service, &key("s"), json!({})).await;
@@ -109,9 +109,9 @@ async fn d1_a_connection_closed_by_idle_session_timeout_is_replaced() {
     }
 }
 
-/// Issue 10 D1: limits in the URL.
+/// The URL sets limits.
 #[tokio::test]
-async fn d1_a_url_limits_statements_locks_and_connections() {
+async fn a_url_limits_statements_locks_and_connections() {
     let Some(database) = Database::new().await else { return };
     let url = format!("{}&lock_timeout=50&connections=1", database.url());
     let service = PostgresSessionService::open(&url).await.unwrap();
@@ -129,7 +129,7 @@ async fn d1_a_url_limits_statements_locks_and_connections() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_named_at_once() {
+async fn an_absent_server_is_named_at_once() {
     let url = "postgresql://user:s3cret@127.0.0.1:1/adk";
     let error = PostgresSessionService::open(url).await.unwrap_err();
     assert!(matches!(&error, SessionError::Unavailable { what, .. } if what.contains("adk at 127.0.0.1:1")), "{error}");
@@ -181,7 +181,7 @@ async fn a_dropped_load_leaves_the_service_usable() {
 }
 
 #[tokio::test]
-async fn a_closed_service_says_so() {
+async fn a_closed_service_is_unavailable() {
     let Some(database) = Database::new().await else { return };
     let service = database.open().await;
     let mut session = created(&service, &key("s"), json!({})).await;
@@ -197,7 +197,7 @@ async fn a_closed_service_says_so() {
     while !database.texts(&left).await.is_empty() {}
 }
 
-/// Every connection but one waits for a lock; a flush that waits for them, too, does not keep the last one.
+/// All connections except one wait for a lock. A flush that waits for them as well does not occupy the last one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flush_waits_and_blocks_no_caller() {
     let Some(database) = Database::new().await else { return };
@@ -219,7 +219,7 @@ async fn a_flush_waits_and_blocks_no_caller() {
     append.await.unwrap();
 }
 
-/// What was handed over before is finished, what comes behind is refused, and no connection is left.
+/// Operations that began before the close are finished, later ones are refused, and no connection remains.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_close_finishes_what_was_begun_and_leaves_no_connection() {
     let Some(database) = Database::new().await else { return };
@@ -231,7 +231,7 @@ async fn a_close_finishes_what_was_begun_and_leaves_no_connection() {
     }
     let mut other = database.raw().await;
     sqlx::raw_sql("BEGIN; SELECT 1 FROM sessions FOR UPDATE").execute(&mut other).await.unwrap();
-    // Two of them have a connection, the others wait for one.
+    // Two of the appends have a connection, the others wait for one.
     let appends = sessions.iter_mut().map(|session| service.append_event(session, event("e1", 1.0)));
     let mut appends = Box::pin(join_all(appends));
     assert!(is_pending(&mut appends).await);

@@ -1,4 +1,4 @@
-//! A database google-adk wrote, and what google-adk itself reads from it.
+//! A database that google-adk wrote, and the data that google-adk itself reads from it.
 // S130, S131
 
 use pleach_core::SessionKey;
@@ -26,7 +26,7 @@ async fn s131_its_sessions_are_appended_to() {
     service.append_event(&mut session, delta).await.unwrap();
     let back = loaded(&service, session.key()).await;
     assert_eq!(back, session);
-    // What the delta does not name has still its digits.
+    // A value that the delta does not name keeps its digits.
     let exact = "SELECT (state -> 'big_int')::text FROM sessions WHERE user_id = 'alice' AND id = 's-chat' AND app_name = 'shop'";
     assert_eq!(database.texts(exact).await, ["9223372036854775807"]);
 }

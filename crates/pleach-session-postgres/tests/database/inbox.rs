@@ -1,4 +1,4 @@
-//! The tables of the inbox: when they are made, what is read, and what becomes of them.
+//! The tables of the inbox: when they are created, what is read, and how they change.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ async fn filled(database: &Database) -> PostgresSessionService {
 }
 
 #[tokio::test]
-async fn a5_a_database_has_google_adks_layout_until_questions_are_listed() {
+async fn a_database_has_google_adks_layout_until_questions_are_listed() {
     let Some(database) = Database::new().await else { return };
     let service = filled(&database).await;
     assert_eq!(ours(&database).await, [""; 0]);
@@ -62,9 +62,9 @@ async fn a5_a_database_has_google_adks_layout_until_questions_are_listed() {
     assert_eq!(open(&database.open().await).await, ["s"]);
 }
 
-/// Plain events are not even parsed, and no state is.
+/// Plain events are not even parsed, and states are not read.
 #[tokio::test]
-async fn a5_histories_and_states_are_not_read() {
+async fn histories_and_states_are_not_read() {
     let Some(database) = Database::new().await else { return };
     let service = filled(&database).await;
     database
@@ -77,7 +77,7 @@ async fn a5_histories_and_states_are_not_read() {
 }
 
 #[tokio::test]
-async fn a5_a_damaged_projection_is_made_again() {
+async fn a_damaged_projection_is_created_again() {
     for damage in [
         "DROP TABLE pleach_questions_5",
         "DROP TABLE pleach_questions_5, pleach_inbox_5",
@@ -98,9 +98,9 @@ async fn a5_a_damaged_projection_is_made_again() {
     }
 }
 
-/// Without the index the answer is the same, and the next service makes it again.
+/// Without the index the result is the same, and the next service creates it again.
 #[tokio::test]
-async fn a5_a_dropped_index_is_made_again_by_the_next_service() {
+async fn a_dropped_index_is_created_again_by_the_next_service() {
     let Some(database) = Database::new().await else { return };
     let service = filled(&database).await;
     assert_eq!(open(&service).await, ["s"]);
@@ -111,9 +111,9 @@ async fn a5_a_dropped_index_is_made_again_by_the_next_service() {
     assert_eq!(ours(&database).await, ALL);
 }
 
-/// What is deleted by hand is not listed, and takes our rows along.
+/// Rows that are deleted by hand are not listed, and our rows for them are deleted too.
 #[tokio::test]
-async fn a5_rows_that_are_deleted_by_hand_are_not_listed() {
+async fn rows_that_are_deleted_by_hand_are_not_listed() {
     let Some(database) = Database::new().await else { return };
     let service = filled(&database).await;
     assert_eq!(open(&service).await, ["s"]);
@@ -124,24 +124,24 @@ async fn a5_rows_that_are_deleted_by_hand_are_not_listed() {
     assert_eq!(open(&service).await, ["s"]);
 }
 
-/// Where nothing can be made or written, every session is loaded.
+/// If nothing can be created or written, every session is loaded.
 #[tokio::test]
-async fn a5_a_database_that_is_read_only_is_walked() {
+async fn all_sessions_of_a_read_only_database_are_loaded() {
     let Some(database) = Database::new().await else { return };
     let service = filled(&database).await;
     let url = database.url().replace("options=", "options=-cdefault_transaction_read_only%3Don%20");
     let reader = PostgresSessionService::open(&url).await.unwrap();
     assert_eq!(open(&reader).await, ["s"]);
     assert_eq!(ours(&database).await, [""; 0]);
-    // Made by another, and behind.
+    // Another role has created the tables, and they are out of date.
     assert_eq!(open(&service).await, ["s"]);
     append(&service, &key("t"), asks("e4", 4.0, "again", None)).await;
     assert_eq!(open(&reader).await, ["s", "again"]);
 }
 
-/// Objects of other versions are left alone, so that two versions do not undo each other's.
+/// Objects of other versions are left alone, so that two versions do not undo each other's work.
 #[tokio::test]
-async fn a5_versions_side_by_side_leave_each_other_alone() {
+async fn versions_side_by_side_leave_each_other_alone() {
     let Some(database) = Database::new().await else { return };
     let service = filled(&database).await;
     database.run("CREATE TABLE pleach_inbox (x text); CREATE INDEX pleach_events_1 ON events (app_name)").await;
@@ -152,12 +152,12 @@ async fn a5_versions_side_by_side_leave_each_other_alone() {
     assert_eq!(ours(&database).await, all);
 }
 
-/// An index of the name that another has made, or that was not completed, is made again.
+/// An index with the right name that another program created, or that was not completed, is created again.
 #[tokio::test]
-async fn a5_an_index_is_known_by_its_definition() {
+async fn an_index_is_recognised_by_its_definition() {
     for damage in [
         "CREATE INDEX pleach_events_5 ON events (app_name)",
-        // Fails, and leaves an index that is not valid.
+        // The statement fails, and leaves an index that is not valid.
         "CREATE UNIQUE INDEX CONCURRENTLY pleach_events_5 ON events (app_name)",
     ] {
         let Some(database) = Database::new().await else { return };
@@ -176,10 +176,10 @@ async fn a5_an_index_is_known_by_its_definition() {
     }
 }
 
-/// issue 10 A5: while the index waits for an older transaction, appends do not. The listing fails for now, whatever time the
-/// role gives its statements, and the next one finds what was made meanwhile.
+/// While the index waits for an older transaction, appends do not wait. The listing fails for now, whatever time limit
+/// the role has for its statements, and the next listing finds the index that was completed meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a5_the_first_listing_holds_no_writer_up() {
+async fn the_first_listing_does_not_block_writers() {
     let Some(database) = Database::new().await else { return };
     drop(filled(&database).await);
     let options = PostgresOptions::new().with_acquire_timeout(Duration::from_secs(2));
@@ -205,9 +205,10 @@ async fn a5_the_first_listing_holds_no_writer_up() {
     service.close().await.unwrap();
 }
 
-/// The tables refer to `sessions`, for which they need a lock that appends of others wait for: it is asked for in passing.
+/// The tables refer to `sessions`. Creating them needs a lock that other appends would wait for, so the request does
+/// not wait for it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a5_a_lock_that_is_not_free_is_not_waited_for() {
+async fn creating_the_tables_does_not_wait_for_a_lock() {
     let Some(database) = Database::new().await else { return };
     drop(filled(&database).await);
     let options = PostgresOptions::new().with_acquire_timeout(Duration::from_secs(1));
@@ -227,9 +228,9 @@ async fn a5_a_lock_that_is_not_free_is_not_waited_for() {
     assert_eq!(open(&service).await, ["s"]);
 }
 
-/// Any failure but the want of a privilege is the listing's: a walk over all sessions would only last longer.
+/// Every failure except a missing privilege is the listing's own: loading all sessions instead would only take longer.
 #[tokio::test]
-async fn a5_a_failure_is_an_error_and_not_a_walk() {
+async fn a_failure_is_an_error_and_not_a_walk() {
     let Some(database) = Database::new().await else { return };
     let service = filled(&database).await;
     assert_eq!(open(&service).await, ["s"]);
@@ -239,9 +240,9 @@ async fn a5_a_failure_is_an_error_and_not_a_walk() {
     assert!(matches!(&error, SessionError::Storage { .. }), "{error}");
 }
 
-/// A role that may write the tables, and owns none, lists without the index.
+/// A role that may write the tables but owns none of them lists without the index.
 #[tokio::test]
-async fn a5_who_may_not_make_the_index_lists_without_it() {
+async fn a_role_that_may_not_create_the_index_lists_without_it() {
     let Some(database) = Database::new().await else { return };
     let service = filled(&database).await;
     assert_eq!(open(&service).await, ["s"]);
@@ -261,10 +262,10 @@ async fn a5_who_may_not_make_the_index_lists_without_it() {
     database.run(&format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;
 }
 
-/// issue 10 A5: plans that were made while the tables were young and small are kept by the connection. The listing of many
-/// sessions finds each row by its key all the same, and does not read the rows of the others.
+/// A connection keeps plans that were made while the tables were new and small. The listing of many sessions
+/// nevertheless finds each row by its key, and does not read the rows of other sessions.
 #[tokio::test]
-async fn a5_a_listing_of_many_sessions_reads_no_table_for_each_of_them() {
+async fn a_listing_of_many_sessions_reads_no_table_for_each_of_them() {
     let Some(database) = Database::new().await else { return };
     drop(filled(&database).await);
     let options = PostgresOptions::new().with_connections(1);
@@ -277,15 +278,15 @@ async fn a5_a_listing_of_many_sessions_reads_no_table_for_each_of_them() {
     multiply(&database, more).await;
     assert_eq!(open(&service).await.len(), more + 1);
     service.close().await.unwrap();
-    // The search for sessions that are behind compares every row of every table once.
+    // The search for out-of-date sessions compares every row of every table once.
     let read = rows_read(&database, "seq_tup_read", "pg_stat_user_tables").await;
     assert!(read <= 8 * more, "{read} rows");
 }
 
-/// issue 10 A5, D4: the first listing fills tables of which the server's planner knows nothing yet. A session's questions are
-/// replaced without reading those of all sessions before it.
+/// The first listing fills tables of which the server's planner knows nothing yet. A session's questions are replaced
+/// without reading the questions of all the sessions before it.
 #[tokio::test]
-async fn a5_the_first_listing_of_many_sessions_reads_each_question_a_few_times() {
+async fn the_first_listing_of_many_sessions_reads_each_question_a_few_times() {
     let Some(database) = Database::new().await else { return };
     drop(filled(&database).await);
     let more = 4000;
@@ -311,9 +312,9 @@ async fn multiply(database: &Database, times: usize) {
         .await;
 }
 
-/// The rows of the schema's tables or indexes that its connections have read.
+/// Returns the number of rows of the schema's tables or indexes that its connections have read.
 async fn rows_read(database: &Database, column: &str, from: &str) -> usize {
-    // A connection reports what it has read when it ends.
+    // A connection reports the number of rows that it read when it ends.
     let connections =
         format!("SELECT pid::text FROM pg_stat_activity WHERE application_name = '{}'", database.schema());
     while database.texts(&connections).await.len() > 1 {}

@@ -1,4 +1,4 @@
-//! Which databases are opened, and what is in a new one.
+//! Which databases are opened, and the contents of a new one.
 // S62, S64
 
 use futures_util::future::join_all;
@@ -10,7 +10,7 @@ use sqlx::Row as _;
 
 use super::{Database, key};
 
-/// Columns, constraints and indexes, without the name of the schema.
+/// Returns columns, constraints and indexes, without the name of the schema.
 async fn shape(database: &Database) -> Vec<String> {
     let schema = database.schema();
     let sql = format!(
@@ -49,7 +49,7 @@ async fn s62_a_new_database_can_be_opened_by_many_at_once() {
     }
 }
 
-/// Another opener commits while the layout is looked at: what is seen is the moment before, not tables without columns.
+/// Another opener commits while the layout is read. The read sees the moment before, not tables without columns.
 #[tokio::test]
 async fn s62_the_layout_is_seen_as_it_was_at_one_moment() {
     let Some(database) = Database::new().await else { return };
@@ -65,7 +65,7 @@ async fn s62_the_layout_is_seen_as_it_was_at_one_moment() {
 }
 
 #[tokio::test]
-async fn case_93_94_what_is_missing_is_made_again() {
+async fn case_93_94_missing_objects_are_created_again() {
     let Some(database) = Database::new().await else { return };
     let service = database.open().await;
     let mut session = created(&service, &key("s"), json!({"a": 1})).await;
@@ -88,7 +88,7 @@ async fn case_95_extra_columns_and_tables_do_not_disturb() {
     assert_eq!(loaded(&service, &key("s")).await, session);
 }
 
-/// The reason of the refusal; a refused database is not changed.
+/// Returns the reason for a refusal. A refused database is not changed.
 async fn refused(sql: &str) -> Option<String> {
     let database = Database::new().await?;
     database.run(sql).await;
@@ -158,7 +158,7 @@ async fn a_database_that_is_only_read_gets_no_table_and_no_row() {
     assert_eq!(database.texts(&tables).await, [""; 0]);
     let writer = database.open().await;
     let session = created(&writer, &key("s"), json!({})).await;
-    // Without the index, as other programs may leave it.
+    // Without the index, as other programs may leave the database.
     database.run("DROP INDEX idx_events_app_user_session_ts_id").await;
     let reader = read().await.unwrap();
     let mut seen = loaded(&reader, &key("s")).await;

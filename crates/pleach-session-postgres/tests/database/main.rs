@@ -1,4 +1,4 @@
-//! What only a database can show: layouts, google-adk's rows, other processes' locks, connections that break.
+//! Tests that need a database: layouts, google-adk's rows, locks of other processes, connections that break.
 
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
@@ -32,12 +32,12 @@ impl Database {
         self.schema.name()
     }
 
-    /// Restores what google-adk wrote.
+    /// Restores the data that google-adk wrote.
     async fn restore_golden(&self) {
         self.schema.restore(include_str!("../golden/adk_postgres.sql")).await.unwrap();
     }
 
-    /// A plain connection to the schema, as another program has it.
+    /// Returns a plain connection to the schema, like that of another program.
     async fn raw(&self) -> PgConnection {
         let url = self.url().replace(&format!("application_name={}", self.schema()), "application_name=other");
         PgConnection::connect(&url).await.unwrap()
@@ -50,14 +50,14 @@ impl Database {
         connection.close().await.unwrap();
     }
 
-    /// The texts a query gives, row by row.
+    /// Returns the texts that a query selects, row by row.
     async fn texts(&self, sql: &str) -> Vec<String> {
         let mut connection = self.raw().await;
         let rows = sqlx::query(AssertSqlSafe(sql)).fetch_all(&mut connection).await.unwrap();
         rows.iter().map(|row| row.try_get::<Option<String>, _>(0).unwrap().unwrap_or_default()).collect()
     }
 
-    /// Waits until so many connections of the service wait for a lock.
+    /// Waits until this many connections of the service wait for a lock.
     async fn until_waiting(&self, count: usize) {
         let sql = format!(
             "SELECT pid::text FROM pg_stat_activity WHERE application_name = '{}' AND wait_event_type = 'Lock'",

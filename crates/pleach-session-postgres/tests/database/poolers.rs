@@ -15,10 +15,10 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
 use super::{Database, is_pending, key};
 
 const TRANSACTION: &str = "pool_mode = transaction";
-/// One session of the server for all connections.
+/// One session of the server is used for all connections.
 const ONE_SESSION: &str = "pool_mode = transaction\ndefault_pool_size = 1";
 
-/// A database and a pooler in front of it; none where there is no server or no PgBouncer.
+/// Returns a database and a pooler in front of it; `None` if there is no server or no PgBouncer.
 async fn pooled(lines: &str) -> Option<(Database, Pooler)> {
     let database = Database::new().await?;
     let pooler = Pooler::for_test(&database.schema, lines)?;
@@ -29,7 +29,8 @@ async fn open(url: &str) -> PostgresSessionService {
     PostgresSessionService::open(url).await.unwrap()
 }
 
-/// Uses what a session can do: an append alone, with shared state and with operations, a claim, questions, a listing.
+/// Uses everything that may depend on a session: an append alone, with shared state and with operations, a claim,
+/// questions, a listing.
 async fn use_all(service: &PostgresSessionService, id: &str) {
     let mut session = created(service, &key(id), json!({"n": 0, "user:u": 1})).await;
     service.append_event(&mut session, event("e1", 1.0).with_state("app:a", 1)).await.unwrap();
@@ -38,14 +39,14 @@ async fn use_all(service: &PostgresSessionService, id: &str) {
     service.claim(&mut session.head, 1_760_000_100.0).await.unwrap();
     service.append_event(&mut session, asks("e3", 3.0, id, Some("lead"))).await.unwrap();
     assert_eq!(ids(&loaded(service, &key(id)).await), ["e1", "e2", "e3"]);
-    // The same event again, behind an error of the server.
+    // The same event again, after an error of the server.
     let taken = service.append_event(&mut session, event("e1", 1.0).with_message("other")).await;
     assert!(matches!(taken, Err(SessionError::EventAlreadyExists { .. })), "{taken:?}");
     let open = service.list_questions(ListQuestions::new("app")).await.unwrap();
     assert!(open.items.iter().any(|item| item.question.id == id), "{open:?}");
 }
 
-/// What other users of the pooler find in the server's sessions.
+/// Returns what other users of the pooler find in the server's sessions.
 async fn left_behind(pooler: &Pooler, database: &Database) -> Vec<String> {
     let mut connection = PgConnection::connect_with(&options(&pooler.url(&database.schema))).await.unwrap();
     let text = "SELECT 'statement ' || statement FROM pg_prepared_statements \
@@ -56,7 +57,7 @@ async fn left_behind(pooler: &Pooler, database: &Database) -> Vec<String> {
     rows.iter().map(|row| row.try_get(0).unwrap()).collect()
 }
 
-/// The options of a connection that starts with nothing that a pooler refuses.
+/// Returns the options of a connection that starts without anything that a pooler refuses.
 fn options(url: &str) -> PgConnectOptions {
     let url = url.split_once('?').map_or(url, |(url, _)| url);
     url.parse::<PgConnectOptions>().unwrap().extra_float_digits(None)
@@ -76,7 +77,7 @@ async fn a_pooler_in_transaction_mode_is_found_and_its_sessions_are_left_as_they
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_url_can_say_in_the_words_of_other_drivers_that_there_is_a_pooler() {
+async fn a_url_can_announce_a_pooler_with_the_parameters_of_other_drivers() {
     for (round, word) in
         ["pooler=transaction", "pgbouncer=true", "statement-cache-capacity=0", "prepared_statement_cache_size=0"]
             .into_iter()
@@ -84,15 +85,15 @@ async fn a_url_can_say_in_the_words_of_other_drivers_that_there_is_a_pooler() {
     {
         let Some((database, pooler)) = pooled(ONE_SESSION).await else { return };
         use_all(&open(&format!("{}&{word}", pooler.url(&database.schema))).await, &format!("s{round}")).await;
-        // Without a pooler it is right, too.
+        // The parameter is also valid without a pooler.
         use_all(&open(&format!("{}&{word}", database.url())).await, &format!("t{round}")).await;
         assert_eq!(left_behind(&pooler, &database).await, [""; 0], "{word}");
     }
 }
 
-/// Several services, as several processes have them, share two sessions of the server.
+/// Several services, as in several processes, share two sessions of the server.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn services_behind_a_pooler_lose_and_double_nothing() {
+async fn services_behind_a_pooler_neither_lose_nor_repeat_events() {
     let Some((database, pooler)) = pooled("pool_mode = transaction\ndefault_pool_size = 2").await else { return };
     let url = pooler.url(&database.schema);
     let services = join_all((0..3).map(|_| open(&url))).await;
@@ -121,12 +122,12 @@ async fn services_behind_a_pooler_lose_and_double_nothing() {
         service.append_event(&mut session, event("last", 99.0)).await
     }))
     .await;
-    // The same event of three callers is one event.
+    // The same event from three callers is stored once.
     assert!(stale.iter().all(Result::is_ok), "{stale:?}");
     assert_eq!(loaded(&direct, &key("s0")).await.events.len(), 16);
 }
 
-/// The pooler lends its sessions in turn, and closes each after one transaction.
+/// The pooler lends its sessions in turn, and may close each after one transaction.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sessions_may_come_in_turn_and_end_after_each_transaction() {
     for more in ["server_round_robin = 1\nmin_pool_size = 3", "server_lifetime = 0", "server_idle_timeout = 1"] {
@@ -145,7 +146,7 @@ async fn a_pooler_that_is_restarted_is_waited_for() {
     let mut expected = Vec::new();
     for round in 0..6_u32 {
         let id = format!("e{round}");
-        // Killed while idle, and in the midst of an append.
+        // The pooler is killed while it is idle, and during an append.
         if round % 2 == 0 {
             pooler.take_down();
             pooler.bring_up().unwrap();
@@ -165,9 +166,9 @@ async fn a_pooler_that_is_restarted_is_waited_for() {
     }
 }
 
-/// A caller that goes away ends neither its append nor leaves a transaction open.
+/// If a caller goes away, its append is completed and no transaction stays open.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn futures_that_are_dropped_behind_a_pooler_leave_no_transaction_open() {
+async fn dropped_futures_leave_no_transaction_open_behind_a_pooler() {
     let Some((database, pooler)) = pooled(ONE_SESSION).await else { return };
     let service = open(&pooler.url(&database.schema)).await;
     let mut session = created(&service, &key("s"), json!({})).await;
@@ -192,9 +193,9 @@ async fn futures_that_are_dropped_behind_a_pooler_leave_no_transaction_open() {
     assert_eq!(database.texts(&open).await, [""; 0]);
 }
 
-/// A pooler that ignores what connections start with would put the tables into another schema.
+/// If a pooler ignores the settings with which connections start, the tables could be created in another schema.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn settings_that_a_pooler_drops_are_made_in_each_transaction() {
+async fn settings_that_a_pooler_drops_are_set_in_each_transaction() {
     for mode in ["transaction", "session"] {
         let lines = format!("pool_mode = {mode}\nignore_startup_parameters = options");
         let Some((database, pooler)) = pooled(&lines).await else { return };
@@ -219,7 +220,7 @@ async fn settings_that_a_pooler_drops_are_made_in_each_transaction() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn behind_a_pooler_in_session_mode_connections_have_sessions() {
     for more in ["", "&pooler=session", "&pooler=none", "&pgbouncer=false"] {
-        // What a session is reset with between two clients, but its search path, which is the pooler's.
+        // This is how a session is reset between two clients, except for its search path, which is the pooler's.
         let Some((database, pooler)) = pooled("pool_mode = session\nserver_reset_query = DEALLOCATE ALL").await else {
             return;
         };
@@ -245,29 +246,29 @@ async fn a_pooler_in_statement_mode_is_refused_by_name() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_pooler_refuses_is_named_with_the_remedy() {
+async fn a_refused_setting_is_named_with_the_remedy() {
     let Some((database, pooler)) = pooled(TRANSACTION).await else { return };
     let url = pooler.url(&database.schema);
     let error = PostgresSessionService::open(&format!("{url}&pooler=session")).await.unwrap_err();
     assert!(error.to_string().contains("ignore_startup_parameters"), "{error}");
     for more in ["", "&pooler=transaction"] {
         let error = PostgresSessionService::open(&format!("{url}&idle_session_timeout=5000{more}")).await.unwrap_err();
-        assert!(error.to_string().contains("`idle_session_timeout` is about a session"), "{error}");
+        assert!(error.to_string().contains("`idle_session_timeout` applies to a session"), "{error}");
     }
 }
 
-/// The URL says that connections have sessions, and the server shows that they have not.
+/// The URL says that connections have sessions, but the server shows that they do not.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_prepared_statement_that_is_another_one_shows_the_pooler() {
+async fn a_changed_prepared_statement_reveals_the_pooler() {
     let Some((database, pooler)) = pooled(ONE_SESSION).await else { return };
     let url = format!("{}&pooler=session", pooler.url_without_options());
     let service = open(&url).await;
     assert!(format!("{service:?}").contains("pooling: Session"), "{service:?}");
-    // What another program with the same driver leaves in the session.
+    // Another program with the same driver leaves these statements in the session.
     let mut other = PgConnection::connect_with(&options(&pooler.url_without_options())).await.unwrap();
     for number in 1..30 {
         let text = format!("PREPARE sqlx_s_{number} AS SELECT 1");
-        // The service has prepared some itself.
+        // The service has prepared some of them itself.
         let _ = sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut other).await;
     }
     use_all(&service, "s").await;
@@ -275,9 +276,9 @@ async fn a_prepared_statement_that_is_another_one_shows_the_pooler() {
     assert_eq!(loaded(&database.open().await, &key("s")).await.events.len(), 3);
 }
 
-/// The URL says that connections have sessions, and no statement has shown yet that they have not.
+/// The URL says that connections have sessions, and no statement has shown yet that they do not.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_build_through_a_pooler_that_was_not_noticed_leaves_no_lock_and_no_setting() {
+async fn a_build_through_an_undetected_pooler_leaves_no_lock_and_no_setting() {
     for lines in [ONE_SESSION, "pool_mode = transaction\ndefault_pool_size = 3\nserver_round_robin = 1"] {
         let Some((database, pooler)) = pooled(lines).await else { return };
         let service = open(&format!("{}&pooler=session", pooler.url_without_options())).await;
@@ -311,7 +312,7 @@ async fn several_services_build_the_index_through_a_pooler_at_once() {
     assert_eq!(database.texts(sound).await.len(), 1);
 }
 
-/// Only newer versions keep prepared statements in transaction mode.
+/// Only newer versions of PgBouncer keep prepared statements in transaction mode.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pooler_that_keeps_prepared_statements_is_used_like_one_that_does_not() {
     for (number, count) in [0, 100].into_iter().enumerate() {

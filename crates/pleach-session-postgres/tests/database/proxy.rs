@@ -1,4 +1,4 @@
-//! A wire between a service and its server that can be cut at any answer, and a server that is away for a while.
+//! A wire between a service and its server that can be cut at any answer, and a server that can be away for a while.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 
 use super::Database;
 
-/// Passes bytes on between any number of clients and one server.
+/// Passes bytes between any number of clients and one server.
 pub(crate) struct Proxy {
     url: String,
     wire: Arc<Wire>,
@@ -20,19 +20,20 @@ pub(crate) struct Proxy {
 
 struct Wire {
     server: String,
-    /// Answers of the server that still get through before one is lost together with its connection; negative: all.
+    /// The number of server answers that still get through before one is lost together with its connection; negative
+    /// for all.
     answers: AtomicI64,
-    /// Bytes of requests that still get through before the connection is cut; negative: all.
+    /// The number of request bytes that still get through before the connection is cut; negative for all.
     requests: AtomicI64,
-    /// How many answers were lost.
+    /// The number of answers that were lost.
     lost: AtomicUsize,
-    /// Whether the server is gone behind the answer that is lost.
+    /// Whether the server goes away with the answer that is lost.
     goes_down: AtomicBool,
-    /// Whether answers are held back, and their connections stay open.
+    /// Whether answers are held back while their connections stay open.
     is_silent: AtomicBool,
-    /// How many clients were turned away.
+    /// The number of clients that were turned away.
     refused: AtomicUsize,
-    /// Whether the server is there; connections end whenever it goes.
+    /// Whether the server is there. Connections end whenever it goes away.
     is_up: watch::Sender<bool>,
 }
 
@@ -58,17 +59,17 @@ impl Proxy {
         Self { url: format!("{before}@{address}/{behind}"), wire, listening }
     }
 
-    /// The URL that leads through it.
+    /// Returns the URL that leads through the proxy.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    /// Lets so many answers through and loses the one behind them.
+    /// Lets this many answers through and loses the next one.
     pub(crate) fn lose_answer_after(&self, count: i64) {
         self.wire.answers.store(count, Ordering::SeqCst);
     }
 
-    /// Lets so many bytes of requests through and cuts the connection behind them.
+    /// Lets this many bytes of requests through and then cuts the connection.
     pub(crate) fn cut_requests_after(&self, bytes: i64) {
         self.wire.requests.store(bytes, Ordering::SeqCst);
     }
@@ -77,7 +78,7 @@ impl Proxy {
         self.cut_requests_after(-1);
     }
 
-    /// Whether the cut that was ordered has happened.
+    /// Returns `true` if the requested cut has happened.
     pub(crate) fn has_cut(&self) -> bool {
         self.wire.requests.load(Ordering::SeqCst) == i64::MIN
     }
@@ -86,12 +87,12 @@ impl Proxy {
         self.lose_answer_after(-1);
     }
 
-    /// Takes the server down together with an answer that is lost, from now on.
+    /// From now on, takes the server down together with an answer that is lost.
     pub(crate) fn go_down_with_answers(&self) {
         self.wire.goes_down.store(true, Ordering::SeqCst);
     }
 
-    /// Holds answers back for ever; connections are accepted and stay open.
+    /// Holds answers back for ever. Connections are accepted and stay open.
     pub(crate) fn fall_silent(&self) {
         self.wire.is_silent.store(true, Ordering::SeqCst);
     }
@@ -120,7 +121,7 @@ impl Proxy {
         self.bring_up();
     }
 
-    /// Waits until so many more clients have been turned away.
+    /// Waits until this many more clients have been turned away.
     pub(crate) async fn until_refused(&self, count: usize) {
         let wanted = self.wire.refused.load(Ordering::SeqCst) + count;
         while self.wire.refused.load(Ordering::SeqCst) < wanted {
@@ -160,7 +161,7 @@ async fn pass(client: TcpStream, wire: Arc<Wire>) {
                 return;
             }
             if passed < length {
-                // Once: what is sent again gets through.
+                // The cut happens only once: a repeated request gets through.
                 wire.requests.store(i64::MIN, Ordering::SeqCst);
                 return;
             }
@@ -192,7 +193,7 @@ async fn pass(client: TcpStream, wire: Arc<Wire>) {
     tokio::select! {
         () = asking => {}
         () = answering => {}
-        // Also when it is back already.
+        // This also happens if the server is already back.
         _ = is_up.changed() => {}
     }
 }

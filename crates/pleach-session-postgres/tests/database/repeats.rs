@@ -1,4 +1,4 @@
-//! Appends that are sent again, by callers that have seen their event and by those that have not.
+//! Appends that are sent again, by callers that have seen their event and by callers that have not.
 // S34
 
 use pleach_core::Revision;
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{Database, key};
 
-/// Revisions are distinct and not ordered: an event that is older than the session's creation is behind it all the same.
+/// Revisions are distinct but not ordered: an event that is older than the session's creation still comes after it.
 #[tokio::test]
 async fn s34_a_lost_answer_is_found_also_when_times_go_back() {
     let Some(database) = Database::new().await else { return };
@@ -24,9 +24,10 @@ async fn s34_a_lost_answer_is_found_also_when_times_go_back() {
     assert_eq!(ids(&loaded(&service, &key("s")).await), ["e2", "e1"]);
 }
 
-/// The head of a caller that has seen an event does not change when the caller appends it again, whatever the times are.
+/// The head of a caller that has seen an event does not change when the caller appends the event again, whatever the
+/// times are.
 #[tokio::test]
-async fn s34_an_event_that_was_seen_moves_no_head() {
+async fn s34_repeating_a_seen_event_does_not_move_the_head() {
     let Some(database) = Database::new().await else { return };
     let service = database.open().await;
     let mut writer = created(&service, &key("s"), json!({})).await;
@@ -42,15 +43,15 @@ async fn s34_an_event_that_was_seen_moves_no_head() {
             let mut again = session.clone();
             service.append_event(&mut again, event.clone()).await.unwrap();
             if number < count {
-                assert_eq!(again, *session, "e{number} behind {count} events");
+                assert_eq!(again, *session, "e{number} after {count} events");
             } else {
-                assert_eq!(again.revision(), seen[number + 1].revision(), "e{number} behind {count} events");
+                assert_eq!(again.revision(), seen[number + 1].revision(), "e{number} after {count} events");
             }
         }
     }
 }
 
-/// Numbers that are equal and differently spelt make different events, as everywhere else.
+/// Numbers that are equal but spelled differently make different events, as everywhere else.
 #[tokio::test]
 async fn s34_another_spelling_is_another_event() {
     let Some(database) = Database::new().await else { return };
@@ -63,7 +64,8 @@ async fn s34_another_spelling_is_another_event() {
     assert_eq!(loaded(&service, &key("s")).await, session);
 }
 
-/// Events of one microsecond: the repeated append leads right behind its own event, not behind the others.
+/// All events have the same microsecond. The repeated append leads to the revision right after its own event, not after
+/// the others.
 #[tokio::test]
 async fn s34_a_lost_answer_among_events_of_one_time_is_not_taken_for_more() {
     let Some(database) = Database::new().await else { return };

@@ -1,4 +1,4 @@
-//! Rows other programs may leave, and values the columns cannot hold.
+//! Rows that other programs may leave, and values that the columns cannot hold.
 
 use pleach_core::{Revision, SessionHead, SessionKey};
 use pleach_session::{
@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{Database, key};
 
 #[tokio::test]
-async fn case_64_65_what_a_column_cannot_hold_is_named() {
+async fn case_64_65_values_that_a_column_cannot_hold_are_named() {
     let Some(database) = Database::new().await else { return };
     let service = database.open().await;
     let long = "ä".repeat(129);
@@ -36,7 +36,7 @@ async fn u5_missing_state_rows_are_made_when_they_are_needed() {
     let service = database.open().await;
     let mut session = created(&service, &key("s"), json!({"user:gone": 1})).await;
     let rows = "SELECT app_name::text FROM app_states UNION ALL SELECT user_id::text FROM user_states ORDER BY 1";
-    // S65: both are there from the start.
+    // S65: both rows exist from the start.
     assert_eq!(database.texts(rows).await, ["app", "user"]);
     database.run("DELETE FROM app_states; DELETE FROM user_states").await;
     service.append_event(&mut session, event("e1", 1.0).with_state("own", 1)).await.unwrap();
@@ -114,9 +114,9 @@ async fn case_85_damaged_events_and_times_are_named() {
     assert!(chain(&error).contains("update time of session app/user/s"), "{}", chain(&error));
 }
 
-/// Of what google-adk stores and cannot be read here, jsonb holds large numbers and deep values.
+/// Data that google-adk stores but that cannot be read here: in jsonb this can only be large numbers and deep values.
 #[tokio::test]
-async fn one_odd_session_hides_no_other_one() {
+async fn an_odd_session_does_not_hide_the_others() {
     let Some(database) = Database::new().await else { return };
     let service = database.open().await;
     for id in ["a", "odd", "z"] {
@@ -177,7 +177,7 @@ async fn s62_times_are_stored_as_utc() {
     assert_eq!(database.texts(times).await, ["2025-10-09 08:53:21.500000", "2025-10-09 08:53:20.000000"]);
 }
 
-/// No text column holds U+0000, so there is nothing behind such a name: no row, and no database error either.
+/// No text column can hold U+0000, so such a name has no row, but causes no database error either.
 #[tokio::test]
 async fn case_62_nothing_is_stored_under_a_name_with_nul() {
     let Some(database) = Database::new().await else { return };
@@ -205,9 +205,9 @@ async fn case_62_nothing_is_stored_under_a_name_with_nul() {
     assert_eq!(loaded(&service, &key("s")).await, session);
 }
 
-/// Cursors and heads come from the wire, with whatever times.
+/// Cursors and heads come from outside, with any times.
 #[tokio::test]
-async fn times_no_column_can_hold_are_before_or_behind_all_others() {
+async fn times_that_no_column_can_hold_are_before_or_after_all_others() {
     let Some(database) = Database::new().await else { return };
     let service = database.open().await;
     let mut session = created(&service, &key("s"), json!({})).await;
@@ -246,7 +246,7 @@ async fn a_session_with_a_damaged_time_can_be_deleted() {
     assert!(service.get_session(&key("s"), GetSessionConfig::all()).await.unwrap().is_none());
 }
 
-/// Of numbers that reading rounds, those that a redaction leaves keep their digits.
+/// Integers that reading would round keep their digits if they are not redacted.
 #[tokio::test]
 async fn integers_of_other_programs_keep_their_digits_in_a_redaction() {
     const BIG: &str = "123456789012345678901234567890";

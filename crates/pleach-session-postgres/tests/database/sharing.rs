@@ -1,4 +1,4 @@
-//! Several services on one database, as several processes have it.
+//! Several services on one database, as in several processes.
 
 use futures_util::future::{join, join_all};
 use pleach_session::{SessionError, SessionService, SessionServiceExt as _};
@@ -17,8 +17,8 @@ async fn s35_s66_7_services_on_one_database_see_each_other() {
     contract::s66_6_7_services_write_shared_state_at_once_and_lose_nothing(&services).await;
 }
 
-/// Both statements pass the fence in their own snapshot and wait for the row; their events have the session's own time,
-/// so that the time alone does not show the first append to the second.
+/// Both statements pass the fence in their own snapshot and wait for the row. Their events have the session's own time,
+/// so the second append cannot detect the first one by the time alone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s35_of_two_that_wait_for_the_row_one_is_stale_also_at_the_same_time() {
     let Some(database) = Database::new().await else { return };
@@ -60,8 +60,8 @@ async fn an_append_that_waits_for_a_delete_finds_nothing() {
     assert_eq!(database.texts("SELECT state::text FROM app_states").await, ["{}"]);
 }
 
-/// A client that disconnects and comes back at once must find what was under way when it went: a load waits for the
-/// writes of callers that are gone.
+/// A client that disconnects and comes back at once must find the writes that were in progress when it went away: a
+/// load waits for them.
 #[tokio::test]
 async fn a_load_does_not_overtake_the_append_of_a_caller_that_went_away() {
     let Some(database) = Database::new().await else { return };

@@ -1,4 +1,4 @@
-//! TLS, and servers that ask for the password in clear text (issue 10 D2).
+//! TLS, and servers that ask for the password in clear text.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ struct Front {
 }
 
 impl Front {
-    /// A front whose certificate is for `name`; with `wants_certificate` clients need one.
+    /// Creates a front whose certificate is for `name`. If `wants_certificate` is set, clients need a certificate.
     async fn of(database: &Database, name: &str, wants_certificate: bool) -> Self {
         let (ca, other) = (authority(), authority());
         let server_key = KeyPair::generate().unwrap();
@@ -122,7 +122,7 @@ async fn pass(mut client: TcpStream, acceptor: TlsAcceptor, count: Arc<AtomicUsi
 }
 
 #[tokio::test]
-async fn d2_sslmode_means_what_it_means_to_libpq() {
+async fn sslmode_has_the_same_meaning_as_in_libpq() {
     let Some(database) = Database::new().await else { return };
     let front = Front::of(&database, "127.0.0.1", false).await;
     for (query, encrypted) in [
@@ -155,7 +155,7 @@ async fn d2_sslmode_means_what_it_means_to_libpq() {
 }
 
 #[tokio::test]
-async fn d2_only_verify_full_looks_at_the_name() {
+async fn only_verify_full_checks_the_name() {
     let Some(database) = Database::new().await else { return };
     let front = Front::of(&database, "db.example", false).await;
     front.open("sslmode=verify-ca&sslrootcert=ca.pem").await.unwrap();
@@ -163,14 +163,15 @@ async fn d2_only_verify_full_looks_at_the_name() {
 }
 
 #[tokio::test]
-async fn d2_a_client_shows_its_certificate() {
+async fn a_client_shows_its_certificate() {
     let Some(database) = Database::new().await else { return };
     let front = Front::of(&database, "127.0.0.1", true).await;
     front.open("sslmode=require&sslcert=client.pem&sslkey=client.key").await.unwrap();
     assert!(front.open("sslmode=verify-full&sslrootcert=ca.pem").await.is_err());
 }
 
-/// A server that says no to TLS and asks for the password in clear text; what it receives is in the channel.
+/// A server that refuses TLS and asks for the password in clear text. The counter shows how often
+/// it has received the password.
 async fn thief() -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -199,7 +200,7 @@ async fn thief() -> (String, Arc<AtomicUsize>) {
 }
 
 #[tokio::test]
-async fn d2_a_server_without_tls_does_not_get_the_password_in_clear_text() {
+async fn a_server_without_tls_does_not_get_the_password_in_clear_text() {
     let (url, stolen) = thief().await;
     for mode in ["disable", "allow", "prefer", "require", "verify-full"] {
         let error = PostgresSessionService::open(&format!("{url}?sslmode={mode}")).await.unwrap_err();

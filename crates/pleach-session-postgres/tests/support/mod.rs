@@ -3,18 +3,18 @@
 use pleach_session_postgres::PostgresSessionService;
 use pleach_testkit::Schema;
 
-/// An empty schema; dropped with this value.
+/// An empty schema, which is dropped with this value.
 pub(crate) struct Database {
     pub(crate) schema: Schema,
 }
 
 impl Database {
-    /// Makes a schema, or prints why the test is skipped.
+    /// Creates a schema, or prints why the test is skipped.
     pub(crate) async fn new() -> Option<Self> {
         Some(Self { schema: Schema::for_test().await? })
     }
 
-    /// The URL under which the schema is the default one, and its connections have its name.
+    /// Returns a URL in which the schema is the default one, and whose connections have its name.
     pub(crate) fn url(&self) -> String {
         self.schema.url()
     }

@@ -17,7 +17,7 @@ impl Accepted<'_> {
         self.resolved.as_ref().map_or(&self.append.data, |resolved| &resolved.data)
     }
 
-    /// Returns what the caller is answered.
+    /// Returns the answer for the caller.
     pub(super) fn appended(&self) -> Appended {
         let resolved = self.resolved.as_ref();
         Appended { renewed: self.behind, stored: resolved.map(|resolved| Arc::clone(&resolved.event)) }

@@ -1,4 +1,4 @@
-//! Writing a batch of appends: one transaction for all of them, usually in two calls of SQLite.
+//! Writing a batch of appends in one transaction, usually with two calls of SQLite.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::{column, time};
 type Outcome = SessionResult<Appended>;
 
 impl Writer {
-    /// Stores the appends and answers each of them, after the commit.
+    /// Stores the appends, commits, and answers each of them.
     pub(super) async fn append_all(&mut self, appends: Vec<Append>) {
         if appends.is_empty() {
             return;
@@ -34,7 +34,8 @@ impl Writer {
                     answer(append.reply, outcome);
                 }
             }
-            // One append fails the transaction of all, for example by a taken event id: each is tried alone.
+            // A single append can make the whole transaction fail, for example with an event id that is taken, so try
+            // each one alone.
             Err(error) if appends.len() > 1 && !Fault::of(&error).is_shared() => {
                 for append in appends {
                     Box::pin(self.append_all(vec![append])).await;
@@ -78,7 +79,7 @@ impl Writer {
                     Ok(appended)
                 }
                 Verdict::Stale(stored) => {
-                    // The same append may be earlier in this batch, from a caller that has gone.
+                    // A caller that has gone may have left the same append earlier in this batch.
                     let known = match accepted.iter().find(|other| other.append.is_same_event(append)) {
                         Some(other) => {
                             Some(KnownEvent { data: Arc::clone(other.data()), behind: other.behind, seen: false })
@@ -104,7 +105,7 @@ impl Writer {
         let file = self.file().clone();
         for append in appends {
             let mut outcome = Err(file.shared_fault(&error));
-            // The fence held, so the caller has seen every event; its own may be among them.
+            // The fence held, so the caller has seen every event. The same event may be among them.
             if Fault::of(&error) == Fault::Duplicate
                 && let Some(Open { connection, sql }) = self.open.as_mut()
             {
@@ -119,7 +120,7 @@ impl Writer {
     }
 }
 
-/// Reads the rows that the appends are judged by.
+/// Reads the rows that are needed to judge the appends.
 async fn read(connection: &mut SqliteConnection, sql: &Sql, text: &Arc<str>, batch: &mut Batch) -> sqlx::Result<()> {
     let encode = |keys: serde_json::Result<String>| keys.map_err(|error| sqlx::Error::Encode(Box::new(error)));
     let found = sqlx::query(AssertSqlSafe(text.clone()))
@@ -140,10 +141,11 @@ async fn read(connection: &mut SqliteConnection, sql: &Sql, text: &Arc<str>, bat
                     slot,
                     SessionRow {
                         state,
-                        // No time equals NaN: a session with an invalid time is stale until a load reports the fault.
+                        // No time equals NaN, so a session with an invalid time is stale until a load reports the
+                        // fault.
                         update_time: updated.map_or(f64::NAN, rounded),
                         ties: column::count(row, "ties")?,
-                        // With two kinds of times the greatest is not the latest.
+                        // With two kinds of times, the greatest is not the latest.
                         newest: if mixed { Some(f64::INFINITY) } else { column::time(row, "newest")?.map(rounded) },
                         mixed,
                     },
@@ -156,8 +158,8 @@ async fn read(connection: &mut SqliteConnection, sql: &Sql, text: &Arc<str>, bat
     Ok(())
 }
 
-/// Converts the text times that the other layout's writers left in the batch's sessions to numbers; returns whether there were
-/// any. Text sorts after every number, so an event appended after them would be loaded before them.
+/// Converts the text times that the other layout's service left in the batch's sessions to numbers. Returns `true` if
+/// there were any. A text sorts after every number, so an event appended after them would be loaded before them.
 // S66.4
 async fn repair_times(connection: &mut SqliteConnection, batch: &Batch) -> sqlx::Result<bool> {
     let mut repaired = false;
@@ -193,7 +195,7 @@ async fn repair_times(connection: &mut SqliteConnection, batch: &Batch) -> sqlx:
     Ok(repaired)
 }
 
-/// Returns the time in the document, which has all digits, or the column's if the document has none.
+/// Returns the time in the document, which has all digits, or the column's time if the document has none.
 fn exact_time(event: &sqlx::sqlite::SqliteRow) -> sqlx::Result<Option<f64>> {
     let data: &str = event.try_get("event_data")?;
     let document: Option<serde_json::Value> = read_stored(data).ok();
@@ -222,11 +224,11 @@ async fn count_if_needed(
     column::count(&row, "count")
 }
 
-/// A stored event with the id of an append.
+/// A stored event that has the id of an append.
 struct KnownEvent {
     data: Arc<str>,
     behind: Renewed,
-    /// Whether the caller's revision is later.
+    /// Whether the caller has seen this event or a later one.
     seen: bool,
 }
 
@@ -252,7 +254,7 @@ async fn find_event(connection: &mut SqliteConnection, sql: &Sql, append: &Appen
 }
 
 impl KnownEvent {
-    /// Returns a success if it is the same event, as after a lost answer.
+    /// Returns success if it is the same event, which happens after a response was lost.
     // S34
     fn outcome(&self, append: &Append) -> Outcome {
         let (is_same, stored) = self.compare(append);
@@ -264,10 +266,11 @@ impl KnownEvent {
         Ok(Appended { renewed: if self.seen { append.seen } else { self.behind }, stored })
     }
 
-    /// Returns whether it is the same event, and the stored one if it has more than the one that was sent.
+    /// Returns whether it is the same event, and the stored event if it has more than the sent one.
     fn compare(&self, append: &Append) -> (bool, Option<Arc<Event>>) {
         let parse = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
-        // The document that was sent may equal the stored one by chance: its delta has the expected results.
+        // If the event has operations, the sent document can equal the stored one only by chance, because its delta has
+        // expected results.
         if append.sent.has_timestamp() && append.sent.actions().state_ops().is_empty() {
             let same =
                 self.data == append.data || parse(&self.data).is_some_and(|stored| Some(stored) == parse(&append.data));

@@ -1,7 +1,7 @@
-//! Judging a batch of appends: pure decisions over the rows that the transaction has read.
+//! Judging a batch of appends: pure decisions about the rows that the transaction has read.
 //!
-//! Appends are judged in the order of their arrival, each against the result of the ones before. A refused append changes
-//! nothing, so it needs no savepoint and does not affect the others.
+//! Appends are judged in the order of their arrival, each against the result of those before it. A refused append
+//! changes nothing, so it needs no savepoint and does not affect the others.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,25 +24,25 @@ pub(crate) struct Renewed {
 }
 
 impl Renewed {
-    /// The revision that the owner of a head has seen.
+    /// Returns the revision that the owner of a head has seen.
     pub(crate) fn seen_by(head: &SessionHead) -> Self {
         Self { revision: head.revision(), update_time: head.last_update_time() }
     }
 
-    /// Makes the revision of a session whose last update was at `update_time`, with this number of events in that microsecond,
-    /// or with the ties of a claim.
+    /// Creates the revision of a session whose last update was at `update_time`. `ties` is the number of events in that
+    /// microsecond, or the ties of a claim.
     ///
-    /// It never repeats in a session: every append adds an event at its own time, and a claim counts the events before it (see
-    /// [`prepare::CLAIMED`]).
+    /// A revision never repeats in a session: every append adds an event at its own time, and a claim counts the events
+    /// before it (see [`prepare::CLAIMED`]).
     pub(crate) fn new(update_time: f64, ties: u32) -> Self {
         Self { revision: Revision::new(instant(update_time), ties), update_time }
     }
 }
 
-/// One append, with everything that writing it needs.
+/// An append, with everything that is needed to write it.
 pub(crate) struct Append {
     pub(crate) key: Arc<SessionKey>,
-    /// The revision that the caller has seen; the fence.
+    /// The revision that the caller has seen, which is the fence.
     pub(crate) seen: Renewed,
     /// The event as the caller sent it, for recognising a repeated append.
     pub(crate) sent: Arc<Event>,
@@ -52,7 +52,7 @@ pub(crate) struct Append {
     pub(crate) time: f64,
     /// The event as JSON text, which the driver shares.
     pub(crate) data: Arc<str>,
-    /// Its delta, without the results of operations.
+    /// The event's delta, without the results of operations.
     pub(crate) delta: RawDelta,
     pub(crate) reply: Reply<Appended>,
 }
@@ -61,7 +61,7 @@ pub(crate) struct Append {
 #[derive(Clone, Debug)]
 pub(crate) struct Appended {
     pub(crate) renewed: Renewed,
-    /// The stored event, if it differs from the one that was sent.
+    /// The stored event, if it differs from the sent one.
     pub(crate) stored: Option<Arc<Event>>,
 }
 
@@ -74,7 +74,7 @@ pub(super) struct Resolved {
 }
 
 impl Append {
-    /// Returns whether both have the same event id in the same session.
+    /// Returns `true` if both have the same event id in the same session.
     pub(super) fn is_same_event(&self, other: &Self) -> bool {
         self.event.id() == other.event.id() && self.key == other.key
     }
@@ -86,17 +86,17 @@ pub(super) struct SessionSlot {
     /// Whether an append of the batch changes the session's own state, so that it must be read.
     wants_state: bool,
     pub(super) row: Option<SessionRow>,
-    /// The state to write, once some append has changed it.
+    /// The state to write, once an append has changed it.
     pub(super) new_state: Option<String>,
-    /// Times of the events accepted so far.
+    /// The times of the events accepted so far.
     pub(super) accepted: Vec<f64>,
 }
 
-/// A session's row, and what the fence needs of its events.
+/// A session's row, and the data about its events that the fence needs.
 pub(super) struct SessionRow {
     pub(super) state: Option<String>,
     pub(super) update_time: f64,
-    /// The number of events in that microsecond; after a claim see [`prepare::CLAIMED`].
+    /// The number of events in that microsecond; for a claimed session see [`prepare::CLAIMED`].
     pub(super) ties: u32,
     /// The latest time of any event.
     pub(super) newest: Option<f64>,
@@ -107,9 +107,9 @@ pub(super) struct SessionRow {
 /// App or user state that an append of the batch changes.
 pub(super) struct StateSlot<K> {
     pub(super) key: K,
-    /// The stored text; `{}` for a missing row, which the append creates.
+    /// The stored text; `{}` if the row is missing, so that the append creates it.
     pub(super) text: String,
-    /// The time to write, once some append has changed it.
+    /// The time to write, once an append has changed the state.
     pub(super) changed: Option<f64>,
 }
 
@@ -121,13 +121,13 @@ struct Places {
     user: Option<usize>,
 }
 
-/// The decision about one append.
+/// The decision about an append.
 pub(super) enum Verdict {
-    /// Write it, with the results of its operations if it has any.
+    /// The append is written, with the results of its operations if it has any.
     Store(Renewed, Option<Box<Resolved>>),
-    /// The fence does not hold; an event with this id may be stored already.
+    /// The fence does not hold. An event with this id may already be stored.
     Stale(Revision),
-    /// Refuse it.
+    /// The append is refused.
     Refuse(SessionError),
 }
 
@@ -165,7 +165,8 @@ impl Batch {
         batch
     }
 
-    /// Returns the sessions to read, as the JSON array of `[app, user, id, wants state]` that `batch_begin.sql` takes.
+    /// Returns the sessions to read, as the JSON array of `[app, user, id, wants state]` that `batch_begin.sql`
+    /// expects.
     pub(super) fn session_keys(&self) -> serde_json::Result<String> {
         let keys = self
             .sessions
@@ -205,10 +206,10 @@ impl Batch {
         &self.sessions[self.places[index].session]
     }
 
-    /// Judges the append at `index` and, if it is accepted, records its changes.
+    /// Judges the append at `index` and records its changes if it is accepted.
     ///
-    /// `stored_at_time` is the number of stored events with this event's time; it is needed only where
-    /// [`SessionSlot::needs_count`] is true.
+    /// `stored_at_time` is the number of stored events with this event's time. It is needed only if
+    /// [`SessionSlot::needs_count`] returns `true`.
     pub(super) fn judge(&mut self, index: usize, append: &Append, stored_at_time: u32, file: &File) -> Verdict {
         let Places { session, app, user } = self.places[index];
         let SessionSlot { key, row: Some(row), new_state, accepted, .. } = &mut self.sessions[session] else {
@@ -258,7 +259,7 @@ impl Batch {
     }
 }
 
-/// Applies the operations to the states after the previous appends.
+/// Applies the operations to the states that the previous appends left.
 fn resolve(append: &Append, texts: StateTexts<'_>, file: &File) -> SessionResult<Resolved> {
     let key = &append.key;
     let corrupt = |error| file.corrupt(format_args!("a state that session {key} writes"), error);
@@ -269,7 +270,7 @@ fn resolve(append: &Append, texts: StateTexts<'_>, file: &File) -> SessionResult
     Ok(Resolved { event, data, delta })
 }
 
-/// Returns the session's new text, or `None` when the delta does not change it.
+/// Returns the session's new text, or `None` if the delta does not change it.
 fn merge_session(stored: &str, delta: &RawObject, key: &SessionKey, file: &File) -> SessionResult<Option<String>> {
     if delta.is_empty() {
         return Ok(None);
@@ -284,7 +285,8 @@ impl SessionSlot {
         Self { key, wants_state: false, row: None, new_state: None, accepted: Vec::new() }
     }
 
-    /// Returns whether only the database knows how many events have this time: it is among or before the stored ones.
+    /// Returns `true` if only the database knows how many events have this time, because it is not later than the
+    /// stored ones.
     pub(super) fn needs_count(&self, time: f64) -> bool {
         let time = instant(time);
         let among = |newest| time <= instant(newest);
@@ -294,7 +296,7 @@ impl SessionSlot {
 
 impl SessionRow {
     fn fits(&self, seen: &Renewed) -> bool {
-        // No revision has a time that is NaN.
+        // No revision has NaN as its time.
         !self.update_time.is_nan() && self.renewed().revision == seen.revision
     }
 
@@ -302,10 +304,10 @@ impl SessionRow {
         Renewed::new(self.update_time, self.ties)
     }
 
-    /// Adds an event at `time` after the `accepted` ones of the same batch.
+    /// Adds an event at `time` after the `accepted` events of the same batch.
     fn accept(&mut self, time: f64, stored_at_time: u32, accepted: &mut Vec<f64>) -> Renewed {
         self.ties = if instant(time) == instant(self.update_time) {
-            // A claim has a time that no event has.
+            // No event has the time of a claim.
             if self.ties > prepare::CLAIMED { 1 } else { self.ties + 1 }
         } else {
             let here = accepted.iter().filter(|&&other| instant(other) == instant(time)).count();

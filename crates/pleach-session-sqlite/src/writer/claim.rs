@@ -17,9 +17,9 @@ use crate::layout::SqliteLayout;
 /// A claim of a session.
 pub(crate) struct Claim {
     pub(crate) key: Arc<SessionKey>,
-    /// The revision that the caller has seen; the fence.
+    /// The revision that the caller has seen, which is the fence.
     pub(crate) seen: Renewed,
-    /// The new update time as stored in a column, later than the last one.
+    /// The new update time as stored in a column. It is later than the last one.
     pub(crate) time: f64,
     pub(crate) reply: Reply<Renewed>,
 }
@@ -42,7 +42,7 @@ impl Writer {
         answer(claim.reply, outcome);
     }
 
-    /// Waits after a transaction that failed because another process holds the file; the error of one that failed otherwise.
+    /// Waits if a transaction failed because another process holds the file. Returns any other failure as an error.
     pub(super) async fn wait_after(&mut self, error: sqlx::Error) -> SessionResult<()> {
         self.roll_back(&error).await;
         if Fault::of(&error) != Fault::Busy || !self.lock_wait.wait() {
@@ -51,7 +51,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Claims the session: one transaction in one call.
+    /// Claims the session in one transaction, with one call.
     async fn try_claim(&mut self, claim: &Claim) -> sqlx::Result<SessionResult<Renewed>> {
         let Open { connection, sql } = self.open.as_mut().ok_or(sqlx::Error::WorkerCrashed)?;
         claim.execute(connection, &sql.claim, sql.layout()).await
@@ -83,7 +83,7 @@ impl Claim {
             if stored.revision != seen.revision {
                 return Ok(Err(SessionError::Stale { key: key.clone(), stored: stored.revision, ours: seen.revision }));
             }
-            // An event has that microsecond, so its revision is an old one.
+            // An event has that microsecond, so the revision would be an old one.
             time = next_time(time);
         }
     }

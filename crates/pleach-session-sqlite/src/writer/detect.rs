@@ -6,12 +6,12 @@ use sqlx::{Row as _, SqliteConnection};
 use crate::layout::SqliteLayout;
 use crate::sql;
 
-/// A supported file.
+/// The kind of a supported file.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// The layout of its tables; `None` without tables.
+    /// The layout of its tables; `None` if it has no tables.
     pub(crate) layout: Option<SqliteLayout>,
-    /// Whether all tables exist that hold sessions. google-adk's lite files have no index.
+    /// Whether all tables that hold sessions exist. google-adk's lite files have no index.
     pub(crate) is_readable: bool,
     /// Whether all tables and the index exist.
     pub(crate) is_complete: bool,
@@ -22,7 +22,7 @@ pub(crate) struct Found {
 const TABLES: i64 = 4;
 const TABLES_AND_INDEX: i64 = TABLES + 1;
 
-/// Inspects a file; the inner error describes why it is not supported and what to do.
+/// Inspects a file. The inner error describes why the file is not supported, and what to do.
 pub(crate) async fn detect(connection: &mut SqliteConnection) -> sqlx::Result<Result<Found, String>> {
     let row = sqlx::query(sql::DETECT).fetch_one(&mut *connection).await?;
     let count = |column: &str| row.try_get::<i64, _>(column);
@@ -36,7 +36,7 @@ pub(crate) async fn detect(connection: &mut SqliteConnection) -> sqlx::Result<Re
     let time_type: Option<&str> = row.try_get("time_type")?;
     let has_sessions = count("session_columns")? > 0;
     let layout = match by_time_type(time_type, has_sessions) {
-        // The first table that google-adk makes in this layout; a lite file may have it too (S66.3).
+        // google-adk creates this table first in the v1 layout. A lite file may also have it (S66.3).
         Ok(None) if has_metadata => Some(SqliteLayout::V1),
         Ok(layout) => layout,
         Err(reason) => return Ok(Err(reason)),
@@ -52,16 +52,16 @@ pub(crate) async fn detect(connection: &mut SqliteConnection) -> sqlx::Result<Re
             Ok(Ok(Found { layout, is_readable, is_complete: present && has_metadata, is_half_made }))
         }
         Some("0") => Ok(Err(OLD.to_owned())),
-        Some(version) => {
-            Ok(Err(format!("its schema version is {version}, and this pleach knows version 1: use a newer pleach")))
-        }
+        Some(version) => Ok(Err(format!(
+            "its schema version is {version}, but this version of pleach knows only version 1: use a newer pleach"
+        ))),
     }
 }
 
 const OLD: &str = "it has the layout of google-adk before 1.22 (schema version 0, pickled actions): copy it into a new \
                    file with `adk migrate session --source_db_url OLD --dest_db_url NEW` and open that";
 
-const FOREIGN: &str = "its tables sessions and events are another program's: use a file of its own";
+const FOREIGN: &str = "its tables sessions and events are another program's: use a separate file";
 
 /// The declared type of the update times decides, because the table of versions does not.
 // S66.3
@@ -70,7 +70,7 @@ fn by_time_type(time_type: Option<&str>, has_sessions: bool) -> Result<Option<Sq
         Some("REAL") => Ok(Some(SqliteLayout::Lite)),
         Some("DATETIME" | "TIMESTAMP") => Ok(Some(SqliteLayout::V1)),
         Some(other) => Err(format!(
-            "its tables have an update_time of type {other:?}, which no known layout has: use a file of its own"
+            "its tables have an update_time of type {other:?}, which no known layout has: use a separate file"
         )),
         None if has_sessions => Err(FOREIGN.to_owned()),
         None => Ok(None),

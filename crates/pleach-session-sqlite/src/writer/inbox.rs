@@ -1,4 +1,4 @@
-//! Writing the projection of open questions: a transaction each.
+//! Writing the projection of open questions, each change in its own transaction.
 
 use std::collections::HashSet;
 
@@ -14,20 +14,21 @@ use crate::fault::Fault;
 use crate::inbox_sql::{self, Inbox, OBJECTS};
 use crate::sql;
 
-/// The log is searched up to every so many rows, and up to the last one.
+/// The distance in rows between the places that are recorded as searched, in addition to the last one.
 const FAR: i64 = 4096;
 
-/// What is to be written to the tables of the inbox.
+/// A change of the inbox tables.
 pub(crate) enum InboxWrite {
-    /// Makes them anew unless they are as they should be.
+    /// Creates the tables again, unless they are as they should be.
     Make,
-    /// Adds events that may concern questions. `searched` says that the log was searched behind a row up to an event.
+    /// Adds events that may concern questions. `searched` records that the log was searched from after this row up to
+    /// this event.
     Found { events: Vec<EventRow>, searched: Option<(i64, EventRow)> },
-    /// Stores what is open in some sessions of an app.
+    /// Stores the open questions of some sessions of an app.
     Store(AppName, Vec<Projected>),
 }
 
-/// An event, and the number of its row.
+/// An event and its row number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EventRow {
     pub(crate) row: i64,
@@ -48,7 +49,7 @@ impl EventRow {
         })
     }
 
-    /// Returns the session of the event, in an app.
+    /// Returns the session of the event, within an app.
     pub(crate) fn session(&self, app: &AppName) -> SessionKey {
         SessionKey::new(app, self.user.as_str(), self.session.as_str())
     }
@@ -99,7 +100,8 @@ impl Writer {
     }
 }
 
-/// Under the lock: another program may have made them since they were missed.
+/// Creates the tables. This runs under the lock, because another program may have created them since they were found
+/// missing.
 async fn make(connection: &mut SqliteConnection, inbox: &Inbox) -> sqlx::Result<()> {
     let found: Vec<String> = sqlx::query_scalar(OBJECTS).fetch_all(&mut *connection).await?;
     if inbox.is_sound(&found) {
@@ -120,7 +122,7 @@ async fn add(connection: &mut SqliteConnection, inbox: &Inbox, events: &[EventRo
     Ok(())
 }
 
-/// The log was searched behind the row `from`, up to `last`.
+/// Records that the log was searched from after the row `from` up to `last`.
 async fn advance(connection: &mut SqliteConnection, inbox: &Inbox, from: i64, last: &EventRow) -> sqlx::Result<()> {
     let searched = sqlx::query(AssertSqlSafe(inbox.searched.clone()))
         .bind(from)

@@ -1,7 +1,7 @@
-//! The one writer of a service: a thread that owns the writing connection and commits appends in groups.
+//! The single writer of a service: a thread that owns the writing connection and commits appends in groups.
 //!
-//! Callers send a message and wait for its answer, so dropping a caller's future never interrupts a statement. The thread runs
-//! its own small runtime, because waking it costs less than waking a worker of the caller's runtime.
+//! Callers send a message and wait for its answer, so dropping a caller's future never interrupts a statement. The
+//! thread runs its own small runtime, because waking it costs less than waking a worker of the caller's runtime.
 
 mod accepted;
 mod append;
@@ -39,9 +39,9 @@ use crate::layout::SqliteLayout;
 use crate::lock_wait::LockWait;
 use crate::sql;
 
-/// The maximum of waiting messages; beyond it senders wait.
+/// The largest number of waiting messages. When it is reached, senders wait.
 const QUEUE: usize = 1024;
-/// The maximum of appends in a transaction.
+/// The largest number of appends in a transaction.
 const BATCH: usize = 256;
 /// The number of polls without a new message after which a batch is complete.
 const IDLE_POLLS: usize = 20;
@@ -60,7 +60,7 @@ pub(crate) enum Message {
     Close(oneshot::Sender<()>),
 }
 
-/// The callers' handle of the writer.
+/// The callers' handle to the writer.
 #[derive(Clone, Debug)]
 pub(crate) struct WriterHandle {
     file: File,
@@ -69,16 +69,16 @@ pub(crate) struct WriterHandle {
     unanswered: Arc<Unanswered>,
 }
 
-/// Counts callers that have gone before their answer came: their messages may not have been executed yet.
+/// Counts the callers that went away before their answer came. Their messages may not have been executed yet.
 #[derive(Debug, Default)]
 struct Unanswered {
     /// The number of such callers.
     gone: AtomicU64,
-    /// The number of those that a load has waited for.
+    /// The number of such callers that a load has already waited for.
     waited_for: AtomicU64,
 }
 
-/// Counts a caller that goes before its answer comes.
+/// Counts a caller that goes away before its answer comes.
 struct Waiting<'a>(Option<&'a Unanswered>);
 
 impl Drop for Waiting<'_> {
@@ -99,7 +99,7 @@ impl WriterHandle {
         let work = async move {
             let outcome = writer.connect().await.map(|open| open.sql.layout());
             let running = outcome.is_ok();
-            // When the receiver is gone, the handle is gone too, and `run` ends at once.
+            // If the receiver is gone, the handle is gone too, and `run` ends at once.
             let _ = opened.send(outcome);
             if running {
                 writer.run(messages).await;
@@ -110,12 +110,12 @@ impl WriterHandle {
         Ok(Self { file, layout, inbox, unanswered: Arc::default() })
     }
 
-    /// The layout of the file.
+    /// Returns the layout of the file.
     pub(crate) fn layout(&self) -> SqliteLayout {
         self.layout
     }
 
-    /// Sends a message made around a reply channel and waits for the answer.
+    /// Sends a message that contains a reply channel, and waits for the answer.
     pub(crate) async fn ask<T>(&self, message: impl FnOnce(Reply<T>) -> Message) -> SessionResult<T> {
         let (reply, answer) = oneshot::channel();
         let mut waiting = Waiting(Some(&self.unanswered));
@@ -125,8 +125,8 @@ impl WriterHandle {
         answered
     }
 
-    /// Waits for the messages of callers that have gone, so that a load does not overtake them: a caller that drops a run and
-    /// starts it again sees everything that was in flight.
+    /// Waits for the messages of callers that went away, so that a load does not overtake them. A caller that drops a
+    /// run and starts it again then sees everything that was in progress.
     pub(crate) async fn wait_for_abandoned(&self) -> SessionResult<()> {
         let gone = self.unanswered.gone.load(Ordering::Acquire);
         if self.unanswered.waited_for.load(Ordering::Acquire) < gone {
@@ -136,12 +136,12 @@ impl WriterHandle {
         Ok(())
     }
 
-    /// Waits until everything sent before is stored.
+    /// Waits until everything that was sent before is stored.
     pub(crate) async fn flush(&self) -> SessionResult<()> {
         self.signal(Message::Flush).await
     }
 
-    /// Executes everything sent before and closes the file. Closing twice is allowed.
+    /// Executes everything that was sent before and closes the file. Closing twice is allowed.
     pub(crate) async fn close(&self) {
         let _ = self.signal(Message::Close).await;
     }
@@ -161,13 +161,13 @@ fn spawn(work: impl Future<Output = ()> + Send + 'static) -> std::io::Result<()>
     Ok(())
 }
 
-/// The thread's state: the connection and what is needed to replace it.
+/// The thread's state: the connection, and the settings with which it can be replaced.
 struct Writer {
     settings: open::Settings,
-    /// `None` after a fault that broke the connection, until the next message needs one.
+    /// The connection; `None` after a fault broke it, until the next message needs one.
     open: Option<Open>,
     texts: Texts,
-    /// The remaining wait for other processes, shared by the messages that are being served.
+    /// The remaining time to wait for other processes, shared by the messages that are being served.
     lock_wait: LockWait,
 }
 
@@ -184,7 +184,7 @@ impl Writer {
             }
         }
         if let Some(Open { connection, .. }) = self.open.take() {
-            // Nothing is lost: every answer was given after its commit.
+            // Nothing is lost, because every answer was sent after its commit.
             let _ = connection.close().await;
         }
         for done in closing {
@@ -192,7 +192,8 @@ impl Writer {
         }
     }
 
-    /// Serves messages in order, consecutive appends together; returns the reply of the message that closes.
+    /// Serves messages in order, and consecutive appends together. Returns the reply channels of the messages that
+    /// close the service.
     async fn serve(&mut self, messages: impl Iterator<Item = Message>) -> Vec<oneshot::Sender<()>> {
         let mut closing = Vec::new();
         let mut appends = Vec::new();
@@ -223,7 +224,7 @@ impl Writer {
         self.settings.file()
     }
 
-    /// Opens the connection, unless there is one.
+    /// Opens the connection if there is none.
     async fn connect(&mut self) -> SessionResult<&Open> {
         if self.open.is_none() {
             self.open = Some(self.settings.open().await?);
@@ -231,17 +232,17 @@ impl Writer {
         self.open.as_ref().ok_or_else(|| self.settings.file().closed())
     }
 
-    /// The layout of the file that [`connect`](Self::connect) has opened.
+    /// Returns the layout of the file that [`connect`](Self::connect) has opened.
     fn layout(&self) -> sqlx::Result<SqliteLayout> {
         self.open.as_ref().map(|open| open.sql.layout()).ok_or(sqlx::Error::WorkerCrashed)
     }
 
-    /// Returns the connection, which [`connect`](Self::connect) has opened.
+    /// Returns the connection that [`connect`](Self::connect) has opened.
     fn open_connection(&mut self) -> sqlx::Result<&mut SqliteConnection> {
         self.open.as_mut().map(|open| &mut open.connection).ok_or(sqlx::Error::WorkerCrashed)
     }
 
-    /// Rolls a failed transaction back, or drops the connection if that fails, too.
+    /// Rolls back a failed transaction, or drops the connection if that fails as well.
     async fn roll_back(&mut self, error: &sqlx::Error) {
         let Some(Open { connection, .. }) = self.open.as_mut() else {
             return;
@@ -263,8 +264,8 @@ impl Writer {
     }
 }
 
-/// Waits briefly for more appends: callers that were just answered are about to send their next one, and a commit costs the
-/// same for all of them. A lone message never waits.
+/// Waits briefly for more appends. Callers that were just answered are about to send their next one, and one commit for
+/// all of them costs no more. A single message never waits.
 async fn linger(inbox: &mut mpsc::Receiver<Message>, waiting: &mut Vec<Message>) {
     if waiting.len() < 2 {
         return;
@@ -284,6 +285,6 @@ async fn linger(inbox: &mut mpsc::Receiver<Message>, waiting: &mut Vec<Message>)
 
 /// Sends a caller its answer.
 fn answer<T>(reply: Reply<T>, outcome: SessionResult<T>) {
-    // The caller may have dropped its future; the work is done all the same.
+    // The caller may have dropped its future; the work is done anyway.
     let _ = reply.send(outcome);
 }

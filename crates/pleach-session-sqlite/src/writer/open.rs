@@ -17,17 +17,17 @@ use crate::options::{SqliteOptions, Synchronous};
 use crate::private;
 use crate::sql::{self, Sql};
 
-/// How long another program may take to create its tables.
+/// The time that another program may take to create its tables.
 const OTHERS: Duration = Duration::from_secs(2);
 const UNVERSIONED: &str = "its table adk_internal_metadata has no row schema_version; insert ('schema_version', '1') if \
                            its other tables are those of google-adk 1.22 or later";
 
-/// The settings of the writing connection, also for replacing it.
+/// The settings of the writing connection, with which it can also be replaced.
 pub(super) struct Settings {
     file: File,
     options: SqliteOptions,
     connect: SqliteConnectOptions,
-    /// The layout of the file when it was opened first.
+    /// The layout of the file when it was first opened.
     layout: OnceLock<SqliteLayout>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Open {
     pub(super) sql: Sql,
 }
 
-/// Why there is no connection.
+/// The reason why there is no connection.
 enum Trouble {
     /// A statement failed.
     Sql(sqlx::Error),
@@ -65,9 +65,10 @@ impl Settings {
             .synchronous(synchronous)
             .foreign_keys(true)
             .pragma("cache_size", "-16000")
-            // Pages keep no copies of rows that have moved, which no redaction would find. It costs no input or output.
+            // Pages then keep no copies of rows that have moved, which a redaction would not find. This costs no input
+            // or output.
             .pragma("secure_delete", "FAST")
-            // The writer does its own waiting: see `LockWait`.
+            // The writer waits for locks itself: see `LockWait`.
             .busy_timeout(Duration::ZERO)
             .disable_statement_logging();
         Self { file, options: options.clone(), connect, layout: OnceLock::new() }
@@ -81,8 +82,8 @@ impl Settings {
         LockWait::new(self.options.busy_timeout)
     }
 
-    /// Connects, refuses unsupported files, turns WAL on and creates missing tables. All steps are repeated while the file is
-    /// locked, because each can meet a lock and each can be repeated.
+    /// Connects, refuses unsupported files, turns WAL on and creates missing tables. All steps are repeated while the
+    /// file is locked, because each can meet a lock and each can be repeated.
     pub(super) async fn open(&self) -> SessionResult<Open> {
         let mut lock_wait = self.lock_wait();
         let mut others = LockWait::new(OTHERS.min(self.options.busy_timeout));
@@ -104,12 +105,13 @@ impl Settings {
         }
         let mut connection = self.connect.connect().await?;
         let found = self.look(&mut connection).await?;
-        // Only after the check: a refused file must not be changed, and the journal mode is a property of the file.
+        // This comes after the check, because a refused file must not be changed and the journal mode is a property of
+        // the file.
         sqlx::query(sql::WAL).fetch_all(&mut connection).await?;
         let layout = if found.is_complete { found.layout } else { Some(self.create_tables(&mut connection).await?) };
         let layout = layout.unwrap_or(self.options.layout);
         if *self.layout.get_or_init(|| layout) != layout {
-            let reason = "it has another layout than when it was opened; open it again";
+            let reason = "its layout has changed since it was opened; open it again";
             return Err(Trouble::Refused(self.file.unsupported(reason)));
         }
         let sql = Sql::of(layout);
@@ -118,8 +120,8 @@ impl Settings {
                 return Err(error.into());
             }
             let file = &self.file;
-            tracing::warn!(%file, %error, "an index cannot be made: each page of sessions reads all of the app");
-            // Begins without the transaction that failed.
+            tracing::warn!(%file, %error, "an index cannot be created: each page of a listing reads all sessions of the app");
+            // A new connection is not in the transaction that failed.
             connection = self.connect.connect().await?;
         }
         Ok(Open { connection, sql })
@@ -130,8 +132,8 @@ impl Settings {
         if found.is_half_made { Err(Trouble::HalfMade) } else { Ok(found) }
     }
 
-    /// Creates the missing tables, in the layout of the existing ones. Checks again under the lock, because another program may
-    /// have begun to create its own.
+    /// Creates the missing tables in the layout of the existing ones. Checks again under the lock, because another
+    /// program may have begun to create its own.
     async fn create_tables(&self, connection: &mut SqliteConnection) -> Result<SqliteLayout, Trouble> {
         sqlx::query(sql::BEGIN).execute(&mut *connection).await?;
         let layout = self.look(connection).await?.layout.unwrap_or(self.options.layout);
@@ -141,7 +143,7 @@ impl Settings {
     }
 }
 
-/// Makes the indexes of listings that are missing. SQLite keeps them up to date for every writer.
+/// Creates the missing indexes for listings. SQLite keeps them up to date for every writer.
 async fn make_indexes(connection: &mut SqliteConnection, indexes: &[Arc<str>]) -> sqlx::Result<()> {
     let found: Vec<String> = sqlx::query_scalar(OBJECTS).fetch_all(&mut *connection).await?;
     let is_missing = |text: &&Arc<str>| !found.iter().any(|found| **found == ***text);
@@ -150,7 +152,7 @@ async fn make_indexes(connection: &mut SqliteConnection, indexes: &[Arc<str>]) -
         return Ok(());
     }
     sqlx::query(sql::BEGIN).execute(&mut *connection).await?;
-    // Another process may have made them since.
+    // Another process may have created them meanwhile.
     let found: Vec<String> = sqlx::query_scalar(OBJECTS).fetch_all(&mut *connection).await?;
     for text in missing.into_iter().filter(|text| !found.iter().any(|found| **found == ***text)) {
         sqlx::query(AssertSqlSafe(Arc::clone(text))).execute(&mut *connection).await?;

@@ -1,4 +1,4 @@
-//! Replacing a stored event by a redacted one: a claim, and the new document, in one transaction.
+//! Replacing a stored event by a redacted one: a claim and the new document in one transaction.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::fault::File;
 use crate::layout::SqliteLayout;
 use crate::sql::{self, Sql};
 
-/// A claim of a session, and the event that takes the place of the stored one with its id.
+/// A claim of a session, and the event that replaces the stored event with its id.
 pub(crate) struct Redact {
     pub(crate) claim: Claim,
     pub(crate) event: Arc<Event>,
@@ -47,7 +47,7 @@ impl Writer {
         let Open { connection, sql } = self.open.as_mut().ok_or(sqlx::Error::WorkerCrashed)?;
         sqlx::query(sql::SECURE_DELETE).execute(&mut *connection).await?;
         let outcome = redact.execute(connection, sql, &file).await;
-        // The outcome above counts: a connection that is broken shows it at its next message.
+        // Ignore the result: a broken connection is noticed at its next message, and `outcome` is the answer.
         let _ = sqlx::query(sql::QUICK_DELETE).execute(&mut *connection).await;
         if let Ok(Ok(_)) = outcome {
             empty_log(connection, &file).await;
@@ -80,7 +80,8 @@ impl Redact {
         file: &File,
         layout: SqliteLayout,
     ) -> sqlx::Result<SessionResult<()>> {
-        let (key, id) = (&*self.claim.key, self.event.id().to_string());
+        let key = &*self.claim.key;
+        let id = self.event.id().to_string();
         let rows = bind_key(sqlx::query(sql::EVENT_ROW), key).bind(&id).fetch_all(&mut *connection).await?;
         let document: &str = rows.first().map_or(Ok(""), |row| row.try_get("data"))?;
         let stored = rows.first().map(|row| event_of_row(row, document, key, file, layout)).transpose();
@@ -99,7 +100,7 @@ impl Redact {
     }
 }
 
-/// Empties the write-ahead log, which has the old document until then. A reader may be in the way.
+/// Empties the write-ahead log, which until then contains the old document. A reader may prevent this.
 async fn empty_log(connection: &mut SqliteConnection, file: &File) {
     let emptied = sqlx::query(sql::EMPTY_LOG).fetch_one(connection).await;
     match emptied.and_then(|row| row.try_get::<bool, _>("busy")) {

@@ -13,7 +13,7 @@ use crate::layout::SqliteLayout;
 
 type Query<'q> = sqlx::query::Query<'q, Sqlite, SqliteArguments>;
 
-/// One execute: ranges into the rows to write.
+/// An execute: ranges of the rows to write.
 #[derive(Debug, Default, PartialEq)]
 struct Step {
     apps: Range<usize>,
@@ -38,7 +38,7 @@ pub(super) async fn write(
     let time = |seconds| layout.column(seconds);
     for (index, step) in steps.into_iter().enumerate() {
         let text = texts.of(step.shape(index == last));
-        // The text is made of constants and question marks.
+        // The text consists of constants and question marks.
         let mut query = sqlx::query(AssertSqlSafe(text));
         for slot in &apps[step.apps] {
             query = query.bind(slot.key.as_str()).bind(slot.text.as_str()).bind(slot.changed.map(time));
@@ -86,10 +86,10 @@ impl Step {
     }
 }
 
-/// Cuts the rows of the four tables into steps.
+/// Divides the rows of the four tables into steps.
 ///
-/// A lone append is one step whatever it changes. Otherwise only sessions and events share a step, if their ranges are
-/// equally long, which is the usual case of one event per session. This keeps the number of different texts small.
+/// A single append is one step, whatever it changes. Otherwise only sessions and events share a step, if their ranges
+/// are equally long, as in the usual case of one event per session. This keeps the number of different texts small.
 fn plan(counts: [usize; 4]) -> Vec<Step> {
     let [apps, users, sessions, events] = counts;
     if counts.iter().all(|&count| count <= 1) {

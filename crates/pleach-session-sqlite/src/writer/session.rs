@@ -1,4 +1,4 @@
-//! Creating and deleting sessions: a transaction each.
+//! Creating and deleting sessions, each in its own transaction.
 
 use std::sync::Arc;
 
@@ -12,15 +12,15 @@ use super::{Reply, Writer, answer};
 use crate::fault::{Fault, File};
 use crate::sql;
 
-/// A request for a session.
+/// A request to create a session.
 pub(crate) struct Create {
-    /// The key with its final id: trimmed if the layout trims, or generated.
+    /// The key with its final id, which is trimmed if the layout trims ids, or generated.
     pub(crate) key: Arc<SessionKey>,
-    /// The id as requested: an existing row with its blanks also makes the id taken.
+    /// The requested id. A row with this id, including its blanks, also makes the id taken.
     // S30
     pub(crate) asked_id: String,
     pub(crate) state: RawDelta,
-    /// In seconds since the epoch, as stored in a column.
+    /// The creation time in seconds since the epoch, as stored in a column.
     pub(crate) time: f64,
     pub(crate) reply: Reply<Created>,
 }
@@ -32,14 +32,14 @@ pub(crate) struct Created {
     pub(crate) user: String,
 }
 
-/// A request to delete a session; the ids are tried in order until one is found.
+/// A request to delete a session. The ids are tried in order until one is found.
 pub(crate) struct Delete {
     pub(crate) key: SessionKey,
     pub(crate) trimmed: Option<SessionKey>,
     pub(crate) reply: Reply<()>,
 }
 
-/// A state row before a session is created.
+/// The state rows as they are before a session is created.
 struct Found {
     taken: bool,
     padded_taken: bool,

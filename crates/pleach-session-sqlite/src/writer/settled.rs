@@ -1,4 +1,4 @@
-//! Noting sessions that a program needs to do nothing about: a transaction for all of them.
+//! Noting sessions that need nothing from a program, all in one transaction.
 
 use pleach_core::{SessionHead, SessionKey};
 use serde_json::json;
@@ -6,7 +6,7 @@ use sqlx::AssertSqlSafe;
 
 use super::{Reply, Writer, answer};
 
-/// Sessions at the revisions at which a program needs to do nothing about them.
+/// Sessions, and the revisions at which a program needs to do nothing for them.
 pub(crate) struct NoteSettled {
     pub(crate) program: String,
     /// The keys and revisions, as JSON.
@@ -14,7 +14,8 @@ pub(crate) struct NoteSettled {
     pub(crate) reply: Reply<()>,
 }
 
-/// Returns the keys and revisions of heads, as JSON. Names with U+0000, where SQLite's functions of JSON end a text, are left out.
+/// Returns the keys and revisions of heads, as JSON. Names with U+0000 are left out, because SQLite's JSON functions
+/// end a text there.
 pub(crate) fn keys_and_revisions(heads: &[SessionHead]) -> serde_json::Result<String> {
     let has_nul = |key: &SessionKey| {
         [key.app_name.as_str(), key.user_id.as_str(), key.session_id.as_str()].iter().any(|name| name.contains('\0'))

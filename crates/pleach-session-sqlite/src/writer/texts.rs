@@ -1,4 +1,4 @@
-//! The texts that write several rows at once.
+//! The statements that write several rows at once.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-/// The maximum of rows of one execute. Smaller numbers are powers of two, so that few texts are prepared.
+/// The largest number of rows in one execute. Smaller numbers are powers of two, so that few statements are prepared.
 const MOST_ROWS: usize = 64;
 
 const UPDATE_SESSIONS: Rows = Rows {
@@ -30,7 +30,7 @@ const UPSERT_USERS: Rows = Rows {
     after: " ON CONFLICT (app_name, user_id) DO UPDATE SET state = excluded.state, update_time = excluded.update_time",
 };
 
-/// A statement with a list of rows in it.
+/// A statement that contains a list of rows.
 struct Rows {
     before: &'static str,
     columns: usize,
@@ -48,7 +48,7 @@ impl Rows {
     }
 }
 
-/// What one execute writes: the number of rows of each table, and whether it commits.
+/// The contents of one execute: the number of rows of each table, and whether it commits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Shape {
     pub(super) apps: usize,
@@ -58,7 +58,7 @@ pub(super) struct Shape {
     pub(super) commit: bool,
 }
 
-/// The texts made so far; sqlx keeps their prepared statements by text.
+/// The texts that were created so far. sqlx finds their prepared statements by text.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     made: FxHashMap<Shape, Arc<str>>,
@@ -80,7 +80,7 @@ fn make(shape: Shape) -> Arc<str> {
     Arc::from(text)
 }
 
-/// Cuts `count` rows into ranges of 64, 32, 16 … 1.
+/// Divides `count` rows into ranges of 64, 32, 16 … 1.
 pub(super) fn ranges(count: usize) -> impl Iterator<Item = Range<usize>> {
     let mut start = 0;
     std::iter::from_fn(move || {

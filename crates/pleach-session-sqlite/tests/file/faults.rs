@@ -1,4 +1,4 @@
-//! Files that cannot be used, and data that cannot be kept: the error names what is wrong.
+//! Files that cannot be used, and data that cannot be stored: the error names the fault.
 
 use std::process::Command;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use super::{LAYOUTS, Place, key};
 
 #[tokio::test]
-async fn what_is_no_database_is_damaged_and_named() {
+async fn a_file_that_is_not_a_database_is_damaged_and_named() {
     let place = Place::new();
     std::fs::write(place.path(), vec![b'x'; 8192]).unwrap();
     let error = SqliteSessionService::open(place.path()).await.unwrap_err();
@@ -66,11 +66,11 @@ async fn a_read_only_file_is_not_available() {
     assert!(matches!(&error, SessionError::Unavailable { what, .. } if what.contains("sessions.db")), "{error}");
 }
 
-/// A folder on a disk of its own, of so many bytes.
+/// A folder on a disk of its own, with the given number of bytes.
 struct SmallDisk(TempDir);
 
 impl SmallDisk {
-    /// Mounts one, or prints why the test is skipped.
+    /// Mounts such a disk, or prints why the test is skipped.
     fn new(bytes: u32) -> Option<Self> {
         let folder = TempDir::new().unwrap();
         let size = format!("size={bytes}");
@@ -85,7 +85,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Lazily: the service may still be closing its file.
+        // Unmount lazily, because the service may still be closing its file.
         let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
     }
 }
@@ -103,7 +103,7 @@ async fn a_read_only_disk_is_not_available() {
     assert!(matches!(&error, SessionError::Unavailable { what, .. } if what.contains("sessions.db")), "{error}");
 }
 
-/// Acknowledged events are stored, refused ones are not, and with free space appends succeed again.
+/// Acknowledged events are stored, refused ones are not, and once there is free space appends succeed again.
 #[tokio::test]
 async fn a_full_disk_loses_nothing_and_can_be_emptied() {
     for layout in LAYOUTS {
@@ -148,7 +148,7 @@ async fn s66_6_a_lock_is_waited_for_until_the_deadline() {
     let error = impatient.append_event(&mut session, event("e1", 1.0)).await.unwrap_err();
     assert!(matches!(&error, SessionError::Locked { what, .. } if what.contains("sessions.db")), "{error}");
     assert_eq!(session, before);
-    // Loads are not kept waiting by a writer.
+    // A writer does not make loads wait.
     assert_eq!(loaded(&impatient, &key("s")).await, before);
     let error = impatient.create_session(CreateSession::new("app", "user")).await.unwrap_err();
     assert_eq!(error.code(), "StorageLockedError");
@@ -166,7 +166,7 @@ async fn s66_6_a_lock_is_waited_for_until_the_deadline() {
     assert_eq!(loaded(&impatient, &key("s")).await, session);
 }
 
-/// Messages that wait for the same lock share one wait, instead of waiting one after the other.
+/// Messages that wait for the same lock share one wait instead of waiting one after the other.
 #[tokio::test]
 async fn s66_6_waiting_messages_share_their_patience() {
     let place = Place::new();
@@ -176,13 +176,14 @@ async fn s66_6_waiting_messages_share_their_patience() {
     sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
     let creates = (0..20).map(|_| service.create_session(CreateSession::new("app", "user")));
     let all = futures_util::future::join_all(creates);
-    // Twenty times the patience would be six seconds; two rounds of it are what the first and those behind it need.
+    // Twenty waits in a row would take six seconds. Two waits are enough: one for the first message, one for all those
+    // after it.
     let outcomes = tokio::time::timeout(Duration::from_secs(4), all).await.expect("they wait together");
     assert!(outcomes.iter().all(|outcome| matches!(outcome, Err(SessionError::Locked { .. }))));
 }
 
 #[tokio::test]
-async fn times_that_no_revision_tells_apart_are_refused() {
+async fn times_that_revisions_cannot_distinguish_are_refused() {
     let place = Place::new();
     let service = place.open().await;
     for time in [f64::NAN, f64::INFINITY, 1e13] {
@@ -217,7 +218,7 @@ async fn values_of_another_kind_than_their_column_are_damage_and_named() {
 }
 
 #[tokio::test]
-async fn a_closed_service_says_so() {
+async fn a_closed_service_is_unavailable() {
     let place = Place::new();
     let service = place.open().await;
     let mut session = created(&service, &key("s"), json!({})).await;
@@ -254,10 +255,10 @@ async fn case_88_s32_a_state_that_is_no_object_is_damaged_and_named() {
             matches!(&*fault.error, SessionError::Corrupt { what, .. } if what.contains("app/user/s")),
             "{fault:?}"
         );
-        // As recovery lists them.
+        // Recovery lists them in this way.
         let listed = service.list_sessions(all.without_state()).await.unwrap();
         assert_eq!((ids(&listed), listed.faults.len()), (vec!["other".to_owned(), "s".to_owned()], 0));
-        // Appends of others share the transaction and do not notice.
+        // Appends to other sessions share the transaction, and are not affected.
         let (broken, sound) = tokio::join!(
             service.append_event(&mut session, event("e1", 1.0).with_state("k", 1)),
             service.append_event(&mut other, event("e1", 1.0).with_state("k", 1)),
@@ -293,9 +294,9 @@ async fn case_85_90_damaged_events_and_times_are_named() {
     }
 }
 
-/// Issue 10 D3: errors are logged, and what is stored may be secret.
+/// Errors are logged, and stored data may be secret.
 #[tokio::test]
-async fn d3_what_is_damaged_is_named_and_not_shown() {
+async fn damaged_data_is_named_and_not_shown() {
     for layout in LAYOUTS {
         let place = Place::of(layout);
         let service = place.open().await;

@@ -1,4 +1,4 @@
-//! Files google-adk wrote, and what google-adk itself reads from them.
+//! Files that google-adk wrote, and the data that google-adk itself reads from them.
 // S130, S131
 
 use pleach_core::SessionKey;
@@ -24,7 +24,7 @@ async fn s131_a_lite_file_of_google_adk_reads_as_google_adk_reads_it() {
 
 #[tokio::test]
 async fn s131_a_v1_file_of_google_adk_reads_as_google_adk_reads_it_and_takes_appends() {
-    // The options ask for lite: what is there wins (S66.3).
+    // The options ask for lite, but the existing layout wins (S66.3).
     let (service, place) = copy_of(include_bytes!("../golden/v1.sqlite")).await;
     assert_eq!(service.layout(), SqliteLayout::V1);
     golden::check_file(&service, "adk_database_service.db").await;

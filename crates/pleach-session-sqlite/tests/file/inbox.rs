@@ -1,4 +1,4 @@
-//! The tables of the inbox: when they are made, what is read, and what becomes of them.
+//! The tables of the inbox: when they are created, what is read, and how they change.
 
 use pleach_core::{Content, FunctionResponse, Part, SessionKey};
 use pleach_session::{ListQuestions, SessionError, SessionService, SessionServiceExt as _};
@@ -36,21 +36,21 @@ async fn filled(place: &Place) -> SqliteSessionService {
 }
 
 #[tokio::test]
-async fn a5_a_file_has_google_adks_layout_until_questions_are_listed() {
+async fn a_file_has_google_adks_layout_until_questions_are_listed() {
     for layout in LAYOUTS {
         let place = Place::of(layout);
         let service = filled(&place).await;
         assert_eq!(place.text(OURS).await, "");
         assert_eq!(open(&service).await, ["s"]);
         assert_eq!(place.text(OURS).await, ALL);
-        // An open file is not looked at again, and another service finds it complete.
+        // Tables are not checked again while the file is open, and another service finds them complete.
         assert_eq!(open(&place.open().await).await, ["s"]);
     }
 }
 
-/// Plain events are not even parsed, and no state is.
+/// Plain events are not even parsed, and states are not read.
 #[tokio::test]
-async fn a5_histories_and_states_are_not_read() {
+async fn histories_and_states_are_not_read() {
     for layout in LAYOUTS {
         let place = Place::of(layout);
         let service = filled(&place).await;
@@ -65,7 +65,7 @@ async fn a5_histories_and_states_are_not_read() {
 }
 
 #[tokio::test]
-async fn a5_a_damaged_projection_is_made_again() {
+async fn a_damaged_projection_is_created_again() {
     for damage in [
         "DROP TABLE pleach_questions_5",
         "DROP TABLE pleach_questions_5; DROP TABLE pleach_inbox_5",
@@ -91,9 +91,9 @@ async fn a5_a_damaged_projection_is_made_again() {
     }
 }
 
-/// What is deleted by hand, with its rows of ours or without, is not listed.
+/// Rows that are deleted by hand, with or without our rows for them, are not listed.
 #[tokio::test]
-async fn a5_rows_that_are_deleted_by_hand_are_not_listed() {
+async fn rows_that_are_deleted_by_hand_are_not_listed() {
     let place = Place::new();
     let service = filled(&place).await;
     assert_eq!(open(&service).await, ["s"]);
@@ -106,10 +106,10 @@ async fn a5_rows_that_are_deleted_by_hand_are_not_listed() {
     assert_eq!(open(&service).await, [""; 0]);
 }
 
-/// Objects of other versions are left alone, so that two versions do not undo each other's; one of ours is known by its
-/// definition, not only by its name.
+/// Objects of other versions are left alone, so that two versions do not undo each other's work. An object of our
+/// version is recognised by its definition, not only by its name.
 #[tokio::test]
-async fn a5_versions_side_by_side_leave_each_other_alone() {
+async fn versions_side_by_side_leave_each_other_alone() {
     let place = Place::new();
     let service = filled(&place).await;
     place.run("CREATE TABLE pleach_inbox (x TEXT); CREATE INDEX pleach_events_1 ON events (app_name)").await;
@@ -124,9 +124,9 @@ async fn a5_versions_side_by_side_leave_each_other_alone() {
     assert_eq!(place.text("SELECT name FROM sqlite_master WHERE name = 'pleach_events_1'").await, "pleach_events_1");
 }
 
-/// issue 10 A5: an index on google-adk's events would be made in one transaction over the whole file.
+/// An index on google-adk's events would be created in one transaction over the whole file.
 #[tokio::test]
-async fn a5_google_adks_events_get_no_index() {
+async fn google_adks_events_get_no_index() {
     for layout in LAYOUTS {
         let place = Place::of(layout);
         let service = filled(&place).await;
@@ -137,9 +137,9 @@ async fn a5_google_adks_events_get_no_index() {
     }
 }
 
-/// Who holds the file makes the listing wait, and then fail for now; it does not load every session instead.
+/// If another program holds the file, the listing waits and then fails for now; it does not load every session instead.
 #[tokio::test]
-async fn a5_a_busy_file_is_an_error_that_can_be_retried() {
+async fn a_busy_file_is_an_error_that_can_be_retried() {
     let place = Place::new();
     drop(filled(&place).await);
     let options = place.options().with_busy_timeout(std::time::Duration::from_millis(20));
@@ -157,9 +157,9 @@ async fn a5_a_busy_file_is_an_error_that_can_be_retried() {
     }
 }
 
-/// SQLite gives the numbers of deleted rows again when they were the highest.
+/// SQLite reuses the row numbers of deleted rows if they were the highest.
 #[tokio::test]
-async fn a5_events_that_take_the_place_of_deleted_ones_are_found() {
+async fn events_that_take_the_place_of_deleted_ones_are_found() {
     for layout in LAYOUTS {
         let place = Place::of(layout);
         let service = filled(&place).await;
@@ -179,9 +179,9 @@ async fn a5_events_that_take_the_place_of_deleted_ones_are_found() {
     }
 }
 
-/// The log is searched once, and what is remembered of that does not grow with the listings.
+/// The log is searched once, and the record of the search does not grow with the listings.
 #[tokio::test]
-async fn a5_what_was_searched_is_not_searched_again() {
+async fn the_searched_part_of_the_log_is_not_searched_again() {
     let place = Place::new();
     let service = filled(&place).await;
     for number in 0..10 {
@@ -189,15 +189,15 @@ async fn a5_what_was_searched_is_not_searched_again() {
         assert_eq!(open(&service).await, ["s"]);
     }
     assert_eq!(place.text("SELECT CAST(count(*) AS TEXT) FROM pleach_searched_5").await, "1");
-    // A document that is changed behind the search is not looked at.
+    // A document that is changed after the search is not read again.
     place.run("UPDATE events SET event_data = replace(event_data, '\"e1\"', '\"e1_long_running_tool_ids\"') WHERE id = 'e1'").await;
     assert_eq!(open(&service).await, ["s"]);
     assert_eq!(place.text("SELECT CAST(sum(events) AS TEXT) FROM pleach_inbox_5").await, "3");
 }
 
-/// Only the events that matter are kept: not what tools give to agents, whatever their number.
+/// Only the events that matter are stored, and not the responses of tools to agents, however many there are.
 #[tokio::test]
-async fn a5_events_that_matter_are_found_and_no_others() {
+async fn events_that_matter_are_found_and_no_others() {
     for layout in LAYOUTS {
         let place = Place::of(layout);
         let service = filled(&place).await;

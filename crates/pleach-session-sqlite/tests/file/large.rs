@@ -1,4 +1,4 @@
-//! Sessions with more in them than one text of SQLite holds (issue 10 D1).
+//! Sessions that are larger than the longest text of SQLite.
 
 use pleach_core::{Content, Event};
 use pleach_session::{GetSessionConfig, SessionService as _, SessionServiceExt as _, Since};
@@ -13,10 +13,11 @@ fn large(id: &str, after: f64, bytes: usize) -> Event {
     event(id, after).with_content(Content::user("x".repeat(bytes)))
 }
 
-/// 260 events of 4 MB are more than the 10^9 bytes of SQLite's longest text, and take half a minute: only with
-/// `PLEACH_TEST_LARGE`, else it is a tenth of them. Most of each is blanks, which take no memory once they are read.
+/// 260 events of 4 MB are more than the 10^9 bytes of SQLite's longest text, and take half a minute. So without
+/// `PLEACH_TEST_LARGE` only a tenth of them is used. Most of each event is blanks, which take no memory once they are
+/// read.
 #[tokio::test]
-async fn d1_a_session_of_more_than_a_billion_bytes_is_loaded() {
+async fn a_session_of_more_than_a_billion_bytes_is_loaded() {
     let count = if std::env::var_os("PLEACH_TEST_LARGE").is_some() { 260 } else { 26 };
     let place = Place::new();
     let service = place.open().await;
@@ -35,7 +36,7 @@ async fn d1_a_session_of_more_than_a_billion_bytes_is_loaded() {
 }
 
 #[tokio::test]
-async fn d1_long_and_short_documents_keep_their_order_in_every_kind_of_load() {
+async fn long_and_short_documents_keep_their_order_in_every_kind_of_load() {
     for layout in LAYOUTS {
         let place = Place::of(layout);
         let service = place.open().await;
@@ -55,9 +56,9 @@ async fn d1_long_and_short_documents_keep_their_order_in_every_kind_of_load() {
     }
 }
 
-/// A long document of another program without id and time gets those of its columns, as a short one does.
+/// A long document of another program without id and time gets the values of its columns, like a short one.
 #[tokio::test]
-async fn d1_a_long_document_without_id_and_time_has_those_of_its_columns() {
+async fn a_long_document_without_id_and_time_has_those_of_its_columns() {
     for layout in LAYOUTS {
         let place = Place::of(layout);
         let service = place.open().await;
@@ -74,11 +75,12 @@ async fn d1_a_long_document_without_id_and_time_has_those_of_its_columns() {
     }
 }
 
-/// issue 10 D1: with `PLEACH_TEST_LARGE`, and alone in its process. A load holds SQLite's copy of the document, the driver's and
-/// the event. An append also holds the text that is sent, and SQLite the row that it makes of its copy.
+/// Runs only with `PLEACH_TEST_LARGE`, and alone in its process. A load holds SQLite's copy of the document, the
+/// driver's copy and the event. An append also holds the text that is sent, and SQLite the row that it makes of its
+/// copy.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn d1_an_event_of_a_hundred_megabytes_takes_few_copies() {
+async fn an_event_of_a_hundred_megabytes_takes_few_copies() {
     let place = Place::new();
     check_copies_of_a_large_event(async || place.open().await, &key("s")).await;
 }

@@ -1,4 +1,4 @@
-//! Which files are opened, and what is in a new one.
+//! Which files are opened, and the contents of a new file.
 // S60–S66
 
 use pleach_session::{SessionError, SessionService as _, SessionServiceExt as _};
@@ -48,7 +48,7 @@ async fn a_file_of_another_program_is_refused() {
 }
 
 #[tokio::test]
-async fn names_that_mean_memory_are_refused() {
+async fn names_of_in_memory_databases_are_refused() {
     for name in [":memory:", ""] {
         let error = SqliteSessionService::open(name).await.unwrap_err();
         assert!(matches!(&error, SessionError::Unsupported { reason, .. } if reason.contains("in-memory")), "{error}");
@@ -76,7 +76,7 @@ async fn s60_a_new_file_has_the_lite_layout_and_indexes() {
     assert_eq!(place.text("SELECT journal_mode FROM pragma_journal_mode").await, "wal");
 }
 
-/// Tables, columns with their types, indexes but ours, and the version, in one text.
+/// Returns tables, columns with their types, indexes other than ours, and the version, in one text.
 async fn shape(place: &Place) -> String {
     let columns = "SELECT group_concat(line, x'0a') FILTER (WHERE line NOT LIKE 'pleach_sessions_%') FROM (
         SELECT m.name || '.' || c.name || ' ' || c.type || ' ' || c.\"notnull\" || ' ' || c.pk AS line
@@ -131,7 +131,7 @@ async fn case_92_a_table_of_versions_without_one_is_refused() {
 }
 
 #[tokio::test]
-async fn case_93_what_google_adk_began_goes_on_in_its_layout() {
+async fn case_93_a_file_that_google_adk_began_continues_in_its_layout() {
     let place = Place::new();
     place.run(&format!("{VERSIONS} INSERT INTO adk_internal_metadata VALUES ('schema_version', '1')")).await;
     assert_eq!(place.open().await.layout(), SqliteLayout::V1);
@@ -171,7 +171,7 @@ async fn case_94_a_missing_index_or_table_is_made_at_open() {
 }
 
 #[tokio::test]
-async fn an_empty_file_is_a_new_one_and_an_odd_name_is_a_name() {
+async fn an_empty_file_is_a_new_one_and_an_odd_name_is_accepted() {
     let place = Place::new();
     std::fs::write(place.path(), b"").unwrap();
     created(&place.open().await, &key("s"), json!({})).await;
@@ -184,7 +184,7 @@ async fn an_empty_file_is_a_new_one_and_an_odd_name_is_a_name() {
 }
 
 #[tokio::test]
-async fn reopening_gives_the_same_content() {
+async fn reopening_shows_the_same_content() {
     let place = Place::new();
     let service = place.open().await;
     let mut session = created(&service, &key("s"), json!({"a": 1, "app:x": 1.5, "user:y": null})).await;
@@ -201,10 +201,10 @@ async fn reopening_gives_the_same_content() {
     assert_eq!(loaded(&place.open().await, &key("s")).await, session);
 }
 
-/// Issue 10 D3: only the owner may read what is made; what is there is left alone.
+/// Only the owner may read a file that is created; an existing file is not changed.
 #[cfg(unix)]
 #[tokio::test]
-async fn d3_a_new_file_is_its_owners_alone() {
+async fn only_the_owner_may_read_a_new_file() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;

@@ -1,4 +1,4 @@
-//! What only a file can show: layouts, faults, other programs' rows, other processes' locks.
+//! Tests that need a file: layouts, faults, rows of other programs, locks of other processes.
 
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
@@ -22,7 +22,7 @@ use tempfile::TempDir;
 
 const LAYOUTS: [SqliteLayout; 2] = [SqliteLayout::Lite, SqliteLayout::V1];
 
-/// A folder with the name of a file in it that is not there yet.
+/// A folder, and the name of a file in it that does not exist yet.
 struct Place {
     folder: TempDir,
     layout: SqliteLayout,
@@ -50,7 +50,7 @@ impl Place {
         SqliteSessionService::open_with(self.path(), self.options()).await.unwrap()
     }
 
-    /// A plain connection, as another program has it.
+    /// Returns a plain connection, like that of another program.
     async fn raw(&self) -> SqliteConnection {
         let options = SqliteConnectOptions::new().filename(self.path()).create_if_missing(true);
         options.connect().await.unwrap()
@@ -63,7 +63,7 @@ impl Place {
         sqlx::Connection::close(connection).await.unwrap();
     }
 
-    /// The single text a query gives; every column is cast by the query itself.
+    /// Returns the only text that a query selects. The query itself casts every column.
     async fn text(&self, sql: &str) -> String {
         let mut connection = self.raw().await;
         let row = sqlx::query(AssertSqlSafe(sql)).fetch_one(&mut connection).await.unwrap();

@@ -1,4 +1,4 @@
-//! What google-adk stores and cannot be read here: it is the matter of its session, of its event or of its state key.
+//! Data that google-adk stores but that cannot be read here: only its session, its event or its state key is affected.
 
 use pleach_core::AppName;
 use pleach_session::{
@@ -15,7 +15,7 @@ fn deep() -> String {
     format!("{}{}", "[".repeat(150), "]".repeat(150))
 }
 
-/// A question as google-adk writes it, with a payload.
+/// Returns a question with a payload, as google-adk writes it.
 fn question(payload: &str) -> String {
     format!(
         "{{\"id\": \"odd\", \"invocation_id\": \"i\", \"author\": \"n\", \"timestamp\": 1760000001.0, \
@@ -54,7 +54,7 @@ async fn a_question_that_cannot_be_read_leaves_its_session_out_of_the_inbox() {
             assert!(error.to_string().starts_with("event odd of session app/user/odd"), "{error}");
             assert!(service.get_session(&key("odd"), GetSessionConfig::recent(0)).await.unwrap().is_some());
         }
-        // Behind a listing that has found it readable.
+        // A listing has already found it readable.
         let sql = format!("UPDATE events SET event_data = '{}' WHERE session_id = 'z'", question(&deep()));
         place.run(&sql).await;
         assert_eq!(open_questions(&service).await, ["a/ok"], "{layout:?}");
@@ -62,7 +62,7 @@ async fn a_question_that_cannot_be_read_leaves_its_session_out_of_the_inbox() {
 }
 
 #[tokio::test]
-async fn what_can_be_repaired_is_read_repaired_and_stays_as_it_is() {
+async fn repairable_data_is_repaired_when_read_and_not_changed_in_the_file() {
     let big = "7".repeat(401);
     for layout in LAYOUTS {
         let place = Place::of(layout);
@@ -90,7 +90,7 @@ async fn what_can_be_repaired_is_read_repaired_and_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_redaction_leaves_the_bytes_of_what_it_does_not_name() {
+async fn a_redaction_keeps_the_bytes_of_other_values() {
     for layout in LAYOUTS {
         let place = Place::of(layout);
         let service = place.open().await;
@@ -134,7 +134,7 @@ async fn a_state_key_that_cannot_be_read_is_kept_byte_for_byte_until_it_is_set()
             }
             assert!(state.contains(&format!("\"n\":{n}")), "{state}");
         }
-        // An operation needs the value; setting it does not.
+        // An operation needs the value; setting the key does not.
         let op = |op| event("e2", 2.0).with_state_op("deep", op);
         let before = session.clone();
         let error =
@@ -148,7 +148,7 @@ async fn a_state_key_that_cannot_be_read_is_kept_byte_for_byte_until_it_is_set()
     }
 }
 
-/// Ids of a listing in pages of a size.
+/// Returns the ids of a listing that is read in pages.
 async fn paged(service: &dyn SessionService, request: ListSessions, limit: usize) -> Vec<String> {
     let (mut ids, mut next) = (Vec::new(), Some(request.with_limit(limit)));
     while let Some(request) = next.take() {
@@ -191,7 +191,7 @@ async fn sessions_with_times_of_every_kind_are_each_on_one_page() {
         let faults: Vec<_> = whole.faults.iter().map(|fault| fault.session.session_id.as_str()).collect();
         assert_eq!(faults, ["bad-0", "bad-1", "bad-2", "bad-3"], "{layout:?}");
         let ids: Vec<String> = whole.sessions.iter().map(|session| session.id().to_string()).collect();
-        // Without a time they are listed as of the beginning of the epoch.
+        // Without a time they are listed at the beginning of the epoch.
         let expected = [
             &["t--", "t-0", "t-1", "bad-0", "bad-1", "bad-2", "bad-3"][..],
             &["t-2", "t-3", "t-4", "t-5", "t-6", "t-7", "t-8", "t-9"],
@@ -209,20 +209,20 @@ async fn sessions_with_times_of_every_kind_are_each_on_one_page() {
             assert_eq!(page.sessions[0].id().as_str(), first, "{layout:?} {after}");
         }
         service.close().await.unwrap();
-        // Without our indexes, as another program's file has none.
+        // Without our indexes, as in another program's file.
         for index in ["by_time", "of_user", "by_id", "odd"] {
             place.run(&format!("DROP INDEX pleach_sessions_1_{index}")).await;
         }
         let reader = ReadOnlySqliteSessionService::open(place.path(), place.options()).await.unwrap();
         assert_eq!(paged(&reader, ListSessions::new("app"), 3).await, expected, "{layout:?}");
-        // Opening for writing makes them again.
+        // Opening for writing creates them again.
         place.open().await.close().await.unwrap();
         let indexes = "SELECT CAST(count(*) AS TEXT) FROM sqlite_master WHERE name LIKE 'pleach_sessions_1_%'";
         assert_eq!(place.text(indexes).await, "4");
     }
 }
 
-/// SQLite's JSON functions end a text at that character.
+/// SQLite's JSON functions end a text at U+0000.
 #[tokio::test]
 async fn a_user_with_a_nul_in_the_name_is_listed() {
     for layout in [SqliteLayout::Lite, SqliteLayout::V1] {

@@ -49,7 +49,7 @@ async fn a_file_is_read_while_another_program_writes_and_writing_is_refused() {
 }
 
 #[tokio::test]
-async fn nothing_is_made_where_there_is_nothing() {
+async fn nothing_is_created_by_a_read_only_service() {
     let place = Place::new();
     assert!(matches!(open(&place.path()).await.unwrap_err(), SessionError::Unavailable { .. }));
     assert!(!place.path().exists());

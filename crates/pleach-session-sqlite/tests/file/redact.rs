@@ -1,4 +1,4 @@
-//! What a redaction leaves in the file.
+//! The traces that a redaction leaves in the file.
 
 use pleach_core::Content;
 use pleach_session::{Redaction, SessionServiceExt as _};
@@ -7,14 +7,14 @@ use serde_json::json;
 
 use super::{LAYOUTS, Place, key};
 
-/// Returns whether a file of the database has the text in it.
+/// Returns `true` if a file of the database contains the text.
 fn holds(place: &Place, text: &str) -> bool {
     let files = std::fs::read_dir(place.folder.path()).unwrap();
     let mut contents = files.map(|entry| std::fs::read(entry.unwrap().path()).unwrap());
     contents.any(|bytes| bytes.windows(text.len()).any(|window| window == text.as_bytes()))
 }
 
-/// A short document is inside of a page with others, a long one on pages of its own.
+/// A short document is inside a page with others, a long one on pages of its own.
 #[tokio::test]
 async fn a_redacted_document_is_overwritten_in_the_file_and_its_log() {
     for layout in LAYOUTS {
@@ -53,7 +53,7 @@ async fn no_page_keeps_a_copy_of_a_redacted_row() {
     }
 }
 
-/// Stores a document of the event `e1` as another program does.
+/// Stores a document of the event `e1` as another program would.
 async fn insert(place: &Place, document: &str) {
     let time = if place.layout == LAYOUTS[0] { "1760000001.5" } else { "'2025-10-09 08:53:21.500000'" };
     place
@@ -64,7 +64,7 @@ async fn insert(place: &Place, document: &str) {
         .await;
 }
 
-/// A document that another program has written: unknown fields stay, and the columns rule as they do in a load.
+/// A document of another program keeps its unknown fields, and the columns take precedence as in a load.
 #[tokio::test]
 async fn documents_of_other_programs_keep_their_other_fields() {
     for layout in LAYOUTS {
@@ -82,7 +82,7 @@ async fn documents_of_other_programs_keep_their_other_fields() {
     }
 }
 
-/// Of numbers that reading rounds, those that stay keep their digits.
+/// Integers that reading would round keep their digits if they are not redacted.
 #[tokio::test]
 async fn integers_of_other_programs_keep_their_digits() {
     const BIG: &str = "123456789012345678901234567890";

@@ -1,4 +1,4 @@
-//! The rows as other programs see them, and rows other programs left.
+//! The rows as other programs see them, and rows that other programs left.
 
 use pleach_core::SessionKey;
 use pleach_session::{GetSessionConfig, ListSessions, SessionService as _, SessionServiceExt as _, Since};
@@ -105,7 +105,7 @@ async fn s66_4_text_times_are_read_in_order_and_repaired_by_an_append() {
     for (id, time) in [("e1", 1.0), ("e2", 2.5), ("e3", 3.654_321)] {
         service.append_event(&mut session, event(id, time)).await.unwrap();
     }
-    // What google-adk's DatabaseSessionService leaves after appending e2 and e3.
+    // The rows as google-adk's DatabaseSessionService leaves them after appending e2 and e3.
     place
         .run(
             "UPDATE events SET timestamp = '2025-10-09 08:53:22.500000' WHERE id = 'e2';
@@ -133,7 +133,7 @@ async fn s66_4_text_times_are_read_in_order_and_repaired_by_an_append() {
 }
 
 #[tokio::test]
-async fn case_75_76_77_what_a_document_lacks_comes_from_its_columns() {
+async fn case_75_76_77_values_missing_in_a_document_come_from_its_columns() {
     let place = Place::new();
     let service = place.open().await;
     created(&service, &key("s"), json!({})).await;
@@ -239,7 +239,7 @@ async fn s67_numbers_in_v1_time_columns_are_read_and_appended_to() {
     assert_eq!(ids(&loaded(&service, &key("s")).await), ["e1", "e2", "e3"]);
 }
 
-/// The other service of google-adk appends in the very microsecond of our revision, with a time of its own kind.
+/// google-adk's other service appends in the very microsecond of our revision, with a time of its own kind.
 #[tokio::test]
 async fn s35_s65_a_writer_of_the_other_layout_is_noticed_also_at_the_same_microsecond() {
     let [number, text] = ["1760000001.0", "'2025-10-09 08:53:21.000000'"];
@@ -261,7 +261,7 @@ async fn s35_s65_a_writer_of_the_other_layout_is_noticed_also_at_the_same_micros
         assert_eq!((ids(&new), &new.head), (vec!["py1".to_owned()], &fresh.head));
         let error = service.append_event(&mut session, event("e2", 2.0)).await.unwrap_err();
         assert!(error.is_stale(), "{layout:?}: {error}");
-        // A caller that has seen it continues, and the revision afterwards is one for all.
+        // A caller that has seen the event continues, and the next revision is valid for all.
         service.append_event(&mut fresh, event("e2", 1.0)).await.unwrap();
         service.append_event(&mut fresh, event("e3", 2.0)).await.unwrap();
         let back = loaded(&service, &key("s")).await;

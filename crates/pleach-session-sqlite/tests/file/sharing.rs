@@ -1,4 +1,4 @@
-//! Several services on one file, as several processes have it, and appends that share a transaction.
+//! Several services on one file, as in several processes, and appends that share a transaction.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -33,7 +33,7 @@ async fn s35_s66_6_services_on_one_file_see_each_other() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_refused_append_does_not_hurt_those_it_shares_a_transaction_with() {
+async fn a_refused_append_does_not_affect_others_in_its_transaction() {
     let place = Place::new();
     let service = place.open().await;
     let mut sessions = Vec::new();
@@ -42,7 +42,7 @@ async fn a_refused_append_does_not_hurt_those_it_shares_a_transaction_with() {
         service.append_event(&mut session, event("first", 1.0)).await.unwrap();
         sessions.push(session);
     }
-    // Every fourth has a taken id, every fourth an equal one, every fourth is stale.
+    // One in four has a taken id, one in four repeats a stored event, and one in four is stale.
     let outcomes = join_all(sessions.iter_mut().enumerate().map(|(number, session)| {
         let service = &service;
         async move {
@@ -83,11 +83,11 @@ async fn a_refused_append_does_not_hurt_those_it_shares_a_transaction_with() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn neighbours_in_a_batch_may_be_of_one_session() {
+async fn appends_in_a_batch_may_belong_to_one_session() {
     let place = Place::new();
     let service = place.open().await;
     let session = created(&service, &key("s"), json!({})).await;
-    // All carry the same fence, so one is stored; the others are judged against it inside the same batch.
+    // All have the same fence, so one is stored, and the others are judged against it in the same batch.
     let outcomes = join_all((0..50).map(|number| {
         let mut head = session.head.clone();
         let service = &service;
@@ -98,8 +98,8 @@ async fn neighbours_in_a_batch_may_be_of_one_session() {
     assert_eq!(loaded(&service, &key("s")).await.events.len(), 1);
 }
 
-/// A client that disconnects and comes back at once must find what was under way when it went: a load waits for the
-/// writes of callers that are gone.
+/// A client that disconnects and comes back at once must find the writes that were in progress when it went away: a
+/// load waits for them.
 #[tokio::test]
 async fn a_load_does_not_overtake_the_append_of_a_caller_that_went_away() {
     let place = Place::new();

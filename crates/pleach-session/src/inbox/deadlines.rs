@@ -1,4 +1,4 @@
-//! The questions with a deadline that were asked lately: what a process that answers questions at their deadlines asks again and again.
+//! Recently asked questions with a deadline, which a process that answers questions at their deadlines polls for.
 
 use std::any::Any;
 use std::fmt;
@@ -8,17 +8,17 @@ use pleach_core::{Event, SessionKey};
 
 use super::InboxItem;
 
-/// How far a session service has looked for new deadlines. Only the service that has made it can read it.
+/// How far a session service has looked for new deadlines. Only the service that made a place can read it.
 #[derive(Clone)]
 pub struct LogPlace(Arc<dyn Any + Send + Sync>);
 
 impl LogPlace {
-    /// Returns a place of a service, in its own type.
+    /// Wraps a place, in the service's own type.
     pub fn new(place: impl Any + Send + Sync) -> Self {
         Self(Arc::new(place))
     }
 
-    /// Returns the place, if it is of this type.
+    /// Returns the place if it has this type.
     #[must_use]
     pub fn get<T: Any>(&self) -> Option<&T> {
         self.0.downcast_ref()
@@ -31,12 +31,12 @@ impl fmt::Debug for LogPlace {
     }
 }
 
-/// The answer of [`SessionService::new_deadlines`](crate::SessionService::new_deadlines).
+/// The result of [`SessionService::new_deadlines`](crate::SessionService::new_deadlines).
 #[derive(Clone, Debug)]
 pub struct NewDeadlines {
-    /// Questions with a deadline, whether they are still open or not.
+    /// Questions with a deadline, which may have been closed meanwhile.
     pub items: Vec<InboxItem>,
-    /// Where the next call continues.
+    /// The place where the next call continues.
     pub place: LogPlace,
 }
 

@@ -1,4 +1,4 @@
-//! Projecting several sessions from one stream of their events.
+//! Projecting several sessions from one stream of events.
 
 use std::sync::Arc;
 
@@ -7,32 +7,32 @@ use pleach_core::{Event, SessionKey};
 use super::{Asked, asked_questions, is_rewind};
 use crate::{SessionResult, report_fault};
 
-/// What a backend stores of a session.
+/// The open questions of a session, for a backend to store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Projected {
     /// The session.
     pub key: SessionKey,
-    /// Its creation, in the backend's words.
+    /// The creation of the session, as the backend writes it.
     pub created: String,
-    /// How many events were read.
+    /// The number of events that were read.
     pub events: usize,
     /// The open questions.
     pub open: Open,
 }
 
-/// The open questions of a session, as far as the events about questions show them.
+/// The open questions of a session, as far as the events about questions determine them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Open {
-    /// These questions.
+    /// These questions are open.
     Questions(Vec<Asked>),
     /// Only the whole history shows what is open.
     InHistory,
-    /// An event cannot be read, so nothing shows what is open: no question of the session is listed.
+    /// An event cannot be read, so the open questions are unknown: no question of the session is listed.
     Unreadable,
 }
 
 impl Projected {
-    /// The questions to list.
+    /// Returns the questions to list.
     #[must_use]
     pub fn questions(&self) -> &[Asked] {
         match &self.open {
@@ -42,34 +42,35 @@ impl Projected {
     }
 }
 
-/// Events that [concern questions](super::concerns_questions) while they are read: in order, one session after the other.
+/// Collects events that [concern questions](super::concerns_questions) as they are read: in order, one session after
+/// the other.
 #[derive(Debug, Default)]
 pub struct Gathering {
     done: Vec<Projected>,
-    current: Option<Current>,
+    current: Option<CurrentSession>,
 }
 
 #[derive(Debug)]
-struct Current {
+struct CurrentSession {
     slot: usize,
     key: SessionKey,
     created: String,
-    /// How many events were read.
+    /// The number of events that were read.
     count: usize,
-    /// `None` behind one that cannot be read.
+    /// `None` after an event that cannot be read.
     events: Option<Vec<Arc<Event>>>,
 }
 
 impl Gathering {
-    /// Takes in an event of the session at `slot`; `session` gives its key and creation. One that cannot be read is reported, and leaves the
-    /// questions of this session out.
+    /// Takes in an event of the session at `slot`; `session` returns the session's key and creation. An event that
+    /// cannot be read is reported, and the questions of its session are left out.
     pub fn push(&mut self, slot: usize, event: SessionResult<Event>, session: impl FnOnce() -> (SessionKey, String)) {
         if self.current.as_ref().is_some_and(|current| current.slot != slot) {
             self.end_session();
         }
         let current = self.current.get_or_insert_with(|| {
             let (key, created) = session();
-            Current { slot, key, created, count: 0, events: Some(Vec::new()) }
+            CurrentSession { slot, key, created, count: 0, events: Some(Vec::new()) }
         });
         current.count += 1;
         match event {
@@ -85,14 +86,14 @@ impl Gathering {
         }
     }
 
-    /// The sessions that were read.
+    /// Returns the sessions that were read.
     pub fn finish(mut self) -> Vec<Projected> {
         self.end_session();
         self.done
     }
 
     fn end_session(&mut self) {
-        let Some(Current { key, created, count, events, .. }) = self.current.take() else { return };
+        let Some(CurrentSession { key, created, count, events, .. }) = self.current.take() else { return };
         let open = match events {
             None => Open::Unreadable,
             Some(events) if events.iter().any(|event| is_rewind(event)) => Open::InHistory,

@@ -1,4 +1,4 @@
-//! The inbox of a service that keeps a projection: what its backend does, and in which order.
+//! The inbox of a service that stores a projection: the operations of its backend, and their order.
 
 use futures_util::future::try_join;
 use pleach_core::{AppName, Event, SessionKey};
@@ -6,32 +6,32 @@ use pleach_core::{AppName, Event, SessionKey};
 use super::{InboxItem, ListQuestions, ListQuestionsResponse, Open, Projected, QuestionCursor, asked_questions};
 use crate::{GetSessionConfig, SessionError, SessionResult, SessionService, report_fault, walk_questions};
 
-/// How many sessions that are behind are looked for at once.
+/// The number of out-of-date sessions that are looked up at once.
 pub const PAGE: usize = 4096;
-/// How many sessions are projected and stored at once.
+/// The number of sessions that are projected and stored at once.
 const SESSIONS: usize = 512;
-/// About how many of their events are read at once.
+/// About how many events of these sessions are read at once.
 const EVENTS: u64 = 4096;
-/// How often missing tables are made for one listing.
+/// How often one listing creates missing tables.
 const TRIES: usize = 4;
 
-/// A session whose projection is behind its events.
+/// A session whose projection is out of date.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Behind {
     /// The user of the session.
     pub user: String,
     /// The id of the session.
     pub session: String,
-    /// How many events may concern its questions.
+    /// About how many events concern its questions; they are read to project it.
     pub events: u64,
 }
 
-/// Why a projection gives no answer.
+/// The reason why a projection cannot be used.
 #[derive(Debug)]
 pub enum ProjectionError {
-    /// Its tables are missing, or not as the backend makes them.
+    /// Its tables are missing, or differ from those that the backend creates.
     Missing,
-    /// It cannot be written for want of a privilege, or because the storage is read-only.
+    /// It cannot be written: a privilege is missing, or the storage is read-only.
     Unwritable(SessionError),
     /// Any other failure.
     Failed(SessionError),
@@ -48,50 +48,51 @@ pub type ProjectionResult<T> = Result<T, ProjectionError>;
 
 /// The stored projection of a backend, which [`list_projected`] keeps up to date and reads.
 ///
-/// Which events a backend considers is its own choice, as long as they include all that
-/// [concern questions](super::concerns_questions). The names of its tables have the number [`PROJECTION`](super::PROJECTION),
-/// so that versions of pleach side by side leave each other's alone.
+/// The backend chooses which events to consider, as long as they include all that
+/// [concern questions](super::concerns_questions). The names of its tables contain the number [`PROJECTION`](super::PROJECTION),
+/// so that versions of pleach that share a database do not touch each other's tables.
 pub trait Projection: SessionService {
-    /// Makes the tables that are missing; `anew` after an operation has found them missing. Sound tables cost nothing.
+    /// Creates the tables that are missing. `anew` is `true` if an operation has found them missing. Nothing is done
+    /// for tables known to be there.
     fn make(&self, anew: bool) -> impl Future<Output = ProjectionResult<()>> + Send;
 
-    /// The next [`PAGE`] sessions that are behind, in the order of their keys, behind `after` if there is one.
+    /// Returns the next [`PAGE`] sessions whose projection is out of date, in key order, starting after `after`.
     fn behind(
         &self,
         request: &ListQuestions,
         after: Option<&Behind>,
     ) -> impl Future<Output = ProjectionResult<Vec<Behind>>> + Send;
 
-    /// Reads the events of sessions of the request's app that may concern questions, and what is open by them.
+    /// Reads the events about questions in sessions of the request's app, and determines which questions are open.
     fn gather(
         &self,
         request: &ListQuestions,
         sessions: &[Behind],
     ) -> impl Future<Output = ProjectionResult<Vec<Projected>>> + Send;
 
-    /// Stores what is open, except for sessions that are projected from more events already.
+    /// Stores the open questions, except for sessions whose stored projection already covers more events.
     fn store(&self, app: &AppName, sessions: Vec<Projected>) -> impl Future<Output = ProjectionResult<()>> + Send;
 
-    /// Reads the projection.
+    /// Reads the requested page from the projection.
     fn answer(&self, request: &ListQuestions) -> impl Future<Output = ProjectionResult<ListQuestionsResponse>> + Send;
 
-    /// Brings the projection up to date for the sessions that a listing is about.
+    /// Brings the projection up to date for the sessions of a request.
     fn refresh(&self, request: &ListQuestions) -> impl Future<Output = ProjectionResult<()>> + Send {
         refresh_projection(self, request)
     }
 
-    /// Logs, once per service, that there is no projection and every listing loads every session.
+    /// Logs, once per service, that there is no projection, so that every listing loads every session.
     fn warn_of_walks(&self, reason: &SessionError);
 }
 
-/// Answers from a projection, which is made when it is missing and brought up to date; by loading every session when it
-/// cannot be written for want of a privilege.
+/// Lists open questions from a projection, after creating it if it is missing and bringing it up to date. If the
+/// projection cannot be written, every session is loaded instead.
 ///
 /// # Errors
-/// Every other failure: `Locked` may succeed when it is tried again.
+/// Every other failure. `Locked` may succeed on another try.
 ///
 /// # Cancel safety
-/// What was projected stays; it is right whenever it is stored.
+/// Sessions that were projected so far stay stored, and are correct.
 pub async fn list_projected<S: Projection + ?Sized>(
     sessions: &S,
     request: &ListQuestions,
@@ -108,7 +109,7 @@ pub async fn list_projected<S: Projection + ?Sized>(
         }
     }
     let what = format!("the inbox of app {}", request.app_name);
-    let reason = "another program drops or changes its tables, whose names begin with `pleach_`, while they are used: stop it and list again";
+    let reason = "another program drops or changes its tables, whose names begin with `pleach_`, while they are used. Stop that program and list again";
     Err(SessionError::Unsupported { what, reason: reason.to_owned() })
 }
 
@@ -122,13 +123,14 @@ async fn list_once<S: Projection + ?Sized>(
     sessions.answer(request).await
 }
 
-/// Projects the sessions that are behind: what [`Projection::refresh`] does unless a backend shares it between listings.
+/// Projects the sessions that are out of date. This is the default of [`Projection::refresh`], which a backend may
+/// share between listings.
 ///
 /// # Errors
-/// Those of the projection's operations.
+/// The errors of the projection's operations.
 ///
 /// # Cancel safety
-/// What was projected stays.
+/// Sessions that were projected so far stay stored.
 pub async fn refresh_projection<S: Projection + ?Sized>(sessions: &S, request: &ListQuestions) -> ProjectionResult<()> {
     let mut after = None;
     loop {
@@ -141,7 +143,7 @@ pub async fn refresh_projection<S: Projection + ?Sized>(sessions: &S, request: &
     }
 }
 
-/// Projects sessions in batches. While one is stored, the next one is read.
+/// Projects sessions in batches, reading the next batch while one is stored.
 async fn project_all<S: Projection + ?Sized>(
     sessions: &S,
     request: &ListQuestions,
@@ -176,8 +178,8 @@ async fn project<S: Projection + ?Sized>(
 ) -> ProjectionResult<Vec<Projected>> {
     let mut projected = sessions.gather(request, batch).await?;
     for session in projected.iter_mut().filter(|session| session.open == Open::InHistory) {
-        // What a rewind takes back depends on every event. One that is appended meanwhile is read, and not counted: the
-        // session is then projected again.
+        // Which events a rewind undoes depends on the whole history. An event that is appended meanwhile is read but
+        // not counted, so the session is projected again.
         session.open = match sessions.get_session(&session.key, GetSessionConfig::all()).await {
             Ok(whole) => Open::Questions(whole.map(|whole| asked_questions(&whole.events)).unwrap_or_default()),
             Err(error) if error.is_of_one_session() => {
@@ -190,7 +192,8 @@ async fn project<S: Projection + ?Sized>(
     Ok(projected)
 }
 
-/// How many sessions are projected together: one at least, and few enough that storing them is as quick as an append.
+/// Returns how many sessions are projected together: at least one, and few enough that storing them takes no longer
+/// than an append.
 fn batch_size(behind: &[Behind]) -> usize {
     let mut events = 0;
     let fits = |behind: &&Behind| {
@@ -207,22 +210,23 @@ pub struct QuestionRow<'r> {
     pub user: &'r str,
     /// The id of the session.
     pub session: &'r str,
-    /// How many questions the session asked before it.
+    /// The number of questions that the session asked before this one.
     pub place: i64,
-    /// When it was asked, in seconds since the epoch.
+    /// The time the question was asked, in seconds since the epoch.
     pub asked_at: f64,
     /// The id of the question.
     pub question: &'r str,
 }
 
 impl QuestionRow<'_> {
-    /// The session that asks.
+    /// Returns the key of the session that asks.
     #[must_use]
     pub fn key(&self, app: &AppName) -> SessionKey {
         SessionKey::new(app, self.user, self.session)
     }
 
-    /// The place and the question of the row; no question if `event` does not ask it any more, or cannot be read, which is reported.
+    /// Returns the place and the question of the row. There is no question if `event` no longer asks it, or cannot be
+    /// read; a read error is reported.
     #[must_use]
     pub fn read(&self, session: SessionKey, event: SessionResult<Event>) -> (QuestionCursor, Option<InboxItem>) {
         let place = u32::try_from(self.place).unwrap_or(u32::MAX);

@@ -1,7 +1,7 @@
 //! The inbox of an app: the open questions of its sessions, found without reading every history.
 //!
-//! Which questions of one session are open is decided by [`open_questions`](crate::open_questions). Here are the request and
-//! its answer, and what backends share to keep a projection of them.
+//! [`open_questions`](crate::open_questions) decides which questions of one session are open. This module has the
+//! request and its response, and the code that backends share to keep a projection.
 
 mod deadlines;
 mod gather;

@@ -1,4 +1,4 @@
-//! What a backend projects: which events can change what is open, and where the open questions are asked.
+//! The data that backends store for the inbox: which events can open or close questions, and which event asked each open one.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use crate::{ABORTED, open_questions};
 
 /// The version of the rule that makes a projection from events.
 ///
-/// The names of the tables have it, so that two versions of pleach can use one database. Raise it when the layout of the
-/// tables changes, or when [`open_questions`] or [`concerns_questions`] gives another answer for a stored event.
+/// It is part of the tables' names, so that two versions of pleach can use one database. Raise it when the layout of
+/// the tables changes, or when [`open_questions`] or [`concerns_questions`] returns something else for a stored event.
 pub const PROJECTION: u32 = 5;
 
-/// An open question, and where its session asks it.
+/// An open question, with its event and its place in the session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
-    /// How many questions the session asked before it, the closed ones included.
+    /// The number of questions that the session asked before this one, including closed ones.
     pub place: u32,
     /// The event that asks it.
     pub event_id: EventId,
@@ -24,10 +24,10 @@ pub struct Asked {
     pub question: Question,
 }
 
-/// Returns whether an event can change which questions of its session are open: whether it asks, answers, aborts or
-/// rewinds. Without a rewind, the events for which it does are all that [`open_questions`] needs.
+/// Returns `true` if an event can change which questions of its session are open: it asks, answers, aborts or rewinds.
+/// If none of these events is a rewind, [`open_questions`] needs no others.
 pub fn concerns_questions(event: &Event) -> bool {
-    // What a tool gives an agent answers nothing, and there is a lot of it.
+    // An agent's function responses answer no question, and there are many of them.
     event.author() == "user" && event.function_responses().next().is_some()
         || event.is_interrupt()
         || event.content().is_some() && event.function_calls().any(|call| call.name.as_deref() == Some(REQUEST_INPUT))
@@ -35,15 +35,15 @@ pub fn concerns_questions(event: &Event) -> bool {
         || is_rewind(event)
 }
 
-/// Returns whether an event takes back earlier events, which of them only the whole history says.
+/// Returns `true` if an event undoes earlier events. Only the whole history shows which.
 pub fn is_rewind(event: &Event) -> bool {
     event.actions().rewind_before_invocation_id().is_some()
 }
 
 /// Returns the open questions with their places in the order asked.
 ///
-/// `events` are the session's events in order: all of them, or those that [concern questions](concerns_questions) when none
-/// of these [rewinds](is_rewind). The result is the same.
+/// `events` are the session's events in order: all of them, or only those that [concern questions](concerns_questions)
+/// if none of these is a [rewind](is_rewind). The result is the same.
 pub fn asked_questions(events: &[Arc<Event>]) -> Vec<Asked> {
     let open = open_questions(events);
     let key = |question: &Question| (question.invocation_id.clone(), question.id.clone());

@@ -1,27 +1,27 @@
-//! The request for open questions, and its answer.
+//! The request for open questions, and its response.
 
 use std::cmp::Ordering;
 
 use pleach_core::{AppName, Question, SessionId, SessionKey, UserId};
 use serde::{Deserialize, Serialize};
 
-/// A request for the open questions of an app's sessions, in the order asked.
+/// A request for the open questions of an app's sessions, in the order they were asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListQuestions {
     /// The app whose questions are listed.
     pub app_name: AppName,
-    /// Only the questions of this user's sessions; `None` lists those of every user.
+    /// The user whose sessions are searched; `None` for every user.
     pub user_id: Option<UserId>,
-    /// Only the questions that name this assignee; `None` lists all of them.
+    /// The assignee whose questions are listed; `None` for all questions.
     pub assignee: Option<String>,
-    /// Starts after this position: the `next` of the previous page.
+    /// The position after which the list starts: the `next` of the previous page.
     pub after: Option<QuestionCursor>,
-    /// At most this many questions; all when absent.
+    /// The largest number of questions to list; `None` for all.
     pub limit: Option<usize>,
 }
 
 impl ListQuestions {
-    /// Every open question of the app.
+    /// Requests every open question of the app.
     pub fn new(app_name: impl Into<AppName>) -> Self {
         Self { app_name: app_name.into(), user_id: None, assignee: None, after: None, limit: None }
     }
@@ -50,7 +50,7 @@ impl ListQuestions {
         self
     }
 
-    /// Returns whether `question` names the wanted assignee, if one is wanted.
+    /// Returns `true` if `question` names the requested assignee, or none is requested.
     pub fn wants(&self, question: &Question) -> bool {
         self.assignee.is_none() || self.assignee == question.assignee
     }
@@ -65,26 +65,27 @@ pub struct InboxItem {
     pub question: Question,
 }
 
-/// A place in the order of [`ListQuestions`]: the time asked, then user and session, then the place in the session.
+/// A position in the order of [`ListQuestions`]: the time the question was asked, then user and session, then the place
+/// in the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QuestionCursor {
-    /// When the question was asked, in seconds since the epoch.
+    /// The time the question was asked, in seconds since the epoch.
     pub asked_at: f64,
-    /// The user of its session.
+    /// The user of the session.
     pub user_id: UserId,
-    /// Its session.
+    /// The id of the session.
     pub session_id: SessionId,
-    /// How many questions its session asked before it, the closed ones included.
+    /// The number of questions that the session asked before this one, including closed ones.
     pub place: u32,
 }
 
 impl QuestionCursor {
-    /// The place of a question of `session`.
+    /// Creates the position of a question of `session`.
     pub fn new(session: &SessionKey, asked_at: f64, place: u32) -> Self {
         Self { asked_at, user_id: session.user_id.clone(), session_id: session.session_id.clone(), place }
     }
 
-    /// Compares two places.
+    /// Compares two positions.
     pub fn order(&self, other: &Self) -> Ordering {
         self.asked_at
             .total_cmp(&other.asked_at)
@@ -94,17 +95,17 @@ impl QuestionCursor {
     }
 }
 
-/// The open questions found.
+/// The open questions that were found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ListQuestionsResponse {
-    /// The questions in the order asked; those asked at the same time are ordered by user and session.
+    /// The questions in the order they were asked; questions asked at the same time are ordered by user and session.
     pub items: Vec<InboxItem>,
-    /// The start of the next page; `None` on the last page, and when the limit is zero.
+    /// The start of the next page; `None` on the last page, and if the limit is zero.
     pub next: Option<QuestionCursor>,
 }
 
 impl ListQuestionsResponse {
-    /// Sorts `items`, drops what the request's cursor has passed and keeps as many as the request wants.
+    /// Sorts `items`, drops those up to the request's cursor, and keeps as many as the request allows.
     pub fn page(mut items: Vec<(QuestionCursor, InboxItem)>, request: &ListQuestions) -> Self {
         if let Some(after) = &request.after {
             items.retain(|(place, _)| place.order(after).is_gt());
@@ -113,8 +114,8 @@ impl ListQuestionsResponse {
         Self::cut(items.into_iter().map(|(place, item)| (place, Some(item))).collect(), request.limit)
     }
 
-    /// Keeps the first `limit` of `rows`, which are in order and may go beyond it. A row without an item counts, so that a page
-    /// with one does not look like the last.
+    /// Keeps the first `limit` of `rows`, which are in order and may be more. A row without an item takes up a place,
+    /// so that a page with such a row does not look like the last page.
     pub fn cut(mut rows: Vec<(QuestionCursor, Option<InboxItem>)>, limit: Option<usize>) -> Self {
         let limit = limit.unwrap_or(usize::MAX);
         let more = rows.len() > limit;

@@ -1,14 +1,14 @@
-//! [`members`] and [`items`]: the members of a JSON object, or the items of an array, as texts, whatever their values are.
+//! [`members`] and [`items`] split a JSON object or array into the texts of its values.
 //!
-//! A value that no reader here takes does not hide the other ones. Values are not checked: what matters is where each of them ends.
+//! The values are not parsed, only their ends are found. So a value that cannot be read does not hide the others.
 
 use std::borrow::Cow;
 
 use pleach_core::mend_json;
 
-/// A key and a value as they are written.
+/// A key and its value, as written in the text.
 pub(crate) struct Member<'t> {
-    /// With its quotes.
+    /// The key, with its quotes.
     pub(crate) key: &'t str,
     pub(crate) value: &'t str,
 }
@@ -16,7 +16,8 @@ pub(crate) struct Member<'t> {
 /// A key of a stored object.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum StoredKey<'t> {
-    /// One that is no text here, such as one with a lone surrogate, as it is written. Two of them may be shown alike.
+    /// A key that is not valid text in Rust, such as one with a lone surrogate, as written. Two such keys may look
+    /// alike when shown.
     Foreign(&'t str),
     Text(Cow<'t, str>),
 }
@@ -35,12 +36,12 @@ impl<'t> StoredKey<'t> {
             Self::Text(key) => return key.replace('\0', "\u{fffd}"),
             Self::Foreign(written) => mend_json(written.as_bytes()),
         };
-        // Only an escape that is none, such as `\x`, is left as it is written.
+        // A text with an invalid escape such as `\x` is left as written.
         serde_json::from_slice(&mended).unwrap_or_else(|_| String::from_utf8_lossy(&mended).into_owned())
     }
 }
 
-/// Returns the members of an object in their order; `None` when the text is no object.
+/// Returns the members of an object in order; `None` if the text is not an object.
 pub(crate) fn members(text: &str) -> Option<Vec<Member<'_>>> {
     let mut scan = Scan { text, at: 0 };
     let mut members = Vec::new();
@@ -62,7 +63,7 @@ pub(crate) fn members(text: &str) -> Option<Vec<Member<'_>>> {
     (scan.at == text.len()).then_some(members)
 }
 
-/// Returns the items of an array in their order; `None` when the text is no array.
+/// Returns the items of an array in order; `None` if the text is not an array.
 pub(crate) fn items(text: &str) -> Option<Vec<&str>> {
     let mut scan = Scan { text, at: 0 };
     let mut items = Vec::new();
@@ -96,7 +97,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Takes a character, and the blanks before it.
+    /// Consumes a character and the blanks before it.
     fn take(&mut self, wanted: u8) -> Option<()> {
         self.skip_blanks();
         (self.byte()? == wanted).then(|| self.at += 1)
@@ -117,7 +118,7 @@ impl<'t> Scan<'t> {
         self.text.get(start..self.at)
     }
 
-    /// Takes everything up to the comma or the bracket behind the value.
+    /// Consumes everything up to the comma or bracket after the value.
     fn value(&mut self) -> Option<&'t str> {
         self.skip_blanks();
         let start = self.at;
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_has_no_members() {
+    fn only_objects_have_members() {
         for text in
             ["", "null", "[]", "\"x\"", "{bad", "{\"a\"}", "{\"a\":1", "{\"a\":1}x", "{\"a\":[1}", "{\"a\":1]}", "NaN"]
         {
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_are_no_text_are_told_apart_and_shown() {
+    fn keys_that_are_not_text_are_distinguished_and_shown() {
         let [left, right] = [StoredKey::of(r#""\ud800""#), StoredKey::of(r#""\udc00""#)];
         assert_ne!(left, right);
         assert_eq!((left.shown(), right.shown()), ("\u{fffd}".to_owned(), "\u{fffd}".to_owned()));

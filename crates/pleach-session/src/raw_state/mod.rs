@@ -1,7 +1,7 @@
-//! Merging state columns as JSON text, without touching keys that the delta does not name.
+//! Merging state columns as JSON text, without changing keys that the delta does not name.
 //!
-//! A stored value that no delta names keeps its exact text, so an integer beyond 64 bits or a `1.0` of another program
-//! survives any number of appends. Databases' own JSON functions do not guarantee this.
+//! Every other stored value keeps its exact text, so an integer beyond 64 bits or another program's `1.0` survives any
+//! number of appends. The JSON functions of databases do not guarantee this.
 // S47
 
 mod members;
@@ -24,7 +24,7 @@ use crate::stored_json::read_stored;
 /// One scope's part of a state delta: unprefixed keys and the JSON text of their values.
 pub type RawObject = BTreeMap<String, Box<RawValue>>;
 
-/// A state delta split by scope, its values written as JSON text; `temp:` keys are left out.
+/// A state delta split by scope, with values as JSON text; `temp:` keys are left out.
 // S10, S11
 #[derive(Debug, Default)]
 pub struct RawDelta {
@@ -37,10 +37,10 @@ pub struct RawDelta {
 }
 
 impl RawDelta {
-    /// Splits and writes a delta.
+    /// Splits a delta and writes its values as text.
     ///
     /// # Errors
-    /// When a value cannot be written as JSON text.
+    /// Fails if a value cannot be written as JSON text.
     pub fn from_map(delta: &Map) -> serde_json::Result<Self> {
         let mut split = Self::default();
         for (key, value) in delta {
@@ -57,21 +57,22 @@ impl RawDelta {
     }
 }
 
-/// Applies `delta` to a stored state object: top-level replacement, `null` kept as a value. Every other value keeps its text, also one that
-/// cannot be read here.
+/// Applies `delta` to a stored state object. Top-level values are replaced, and `null` is stored as a value. Every
+/// other value keeps its text, even if it cannot be read here.
 ///
 /// # Errors
-/// When `stored` is not a JSON object.
+/// Fails if `stored` is not a JSON object.
 // S12
 pub fn merge(stored: &str, delta: &RawObject) -> serde_json::Result<String> {
     merge_strict(stored, delta).or_else(|error| match members(stored) {
-        // Python writes NaN and infinities as bare words, for example, which are not JSON. The slow search runs only after an error.
+        // NaN and infinities, for example, are written by Python as bare words, which are not JSON. The slower search
+        // runs only after an error.
         Some(members) => merge_members(&members, delta),
         None => Err(error),
     })
 }
 
-/// A stored state object as it is read.
+/// A stored state object, as read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StoredState {
     /// The readable values, without scope prefixes.
@@ -81,8 +82,8 @@ pub struct StoredState {
 }
 
 impl StoredState {
-    /// Returns the merged view of a session's own state with those of its app and user, and the keys that cannot be read, with their
-    /// prefixes.
+    /// Returns the merged view of a session's own state and those of its app and user, and the prefixed keys that
+    /// cannot be read.
     // S20
     #[must_use]
     pub fn merged(self, app: &Self, user: &Self) -> (Map, UnreadableKeys) {
@@ -96,15 +97,15 @@ impl StoredState {
     }
 }
 
-/// Reads a stored state object. What [`mend_json`](pleach_core::mend_json) repairs is read repaired, and a value that cannot be read hides
-/// no other one.
+/// Reads a stored state object. Values that [`mend_json`](pleach_core::mend_json) can repair are repaired, and a value
+/// that cannot be read does not hide the others.
 ///
 /// # Errors
-/// When `stored` is not a JSON object.
+/// Fails if `stored` is not a JSON object.
 // S47
 pub fn decode(stored: &str) -> serde_json::Result<StoredState> {
     match serde_json::from_str(stored) {
-        // Every other text that is repaired is invalid JSON.
+        // All other texts that need repair are invalid JSON.
         Ok(values) if !stored.contains("\\u0000") => Ok(StoredState { values, ..StoredState::default() }),
         strict => match members(stored) {
             Some(members) => Ok(decode_members(&members)),
@@ -117,7 +118,7 @@ fn decode_members(members: &[Member<'_>]) -> StoredState {
     let mut state = StoredState::default();
     let by_key: BTreeMap<StoredKey<'_>, &str> =
         members.iter().map(|member| (StoredKey::of(member.key), member.value)).collect();
-    // Keys that are no text come first: one that is written as another is shown gives way to it.
+    // Keys that are not valid text come first, so that a valid key with the same shown form replaces them.
     for (key, value) in by_key {
         let key = key.shown();
         match read_stored(value) {
@@ -134,10 +135,10 @@ fn decode_members(members: &[Member<'_>]) -> StoredState {
     state
 }
 
-/// Reads the values of some keys of a stored state object in one pass; absent keys are left out.
+/// Reads the values of some keys of a stored state object in one pass. Absent keys are left out.
 ///
 /// # Errors
-/// When `stored` is not a JSON object.
+/// Fails if `stored` is not a JSON object.
 pub fn values<'k>(stored: &str, keys: &[&'k str]) -> serde_json::Result<BTreeMap<&'k str, StoredValue>> {
     let strict = serde_json::from_str::<BTreeMap<Key<'_>, &RawValue>>(stored);
     let found: BTreeMap<StoredKey<'_>, &str> = match strict {
@@ -154,12 +155,12 @@ pub fn values<'k>(stored: &str, keys: &[&'k str]) -> serde_json::Result<BTreeMap
 /// Writes a delta as the text of a state object.
 ///
 /// # Errors
-/// Only those of writing JSON.
+/// Only errors of writing JSON.
 pub fn to_text(object: &RawObject) -> serde_json::Result<String> {
     serde_json::to_string(object)
 }
 
-/// A key that borrows from the text unless it has escapes; serde copies every `Cow` without the attribute.
+/// A key that borrows from the text unless it has escapes. Without the attribute, serde copies every `Cow`.
 #[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(transparent)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -177,7 +178,7 @@ impl fmt::Debug for Key<'_> {
 }
 
 fn merge_strict(stored: &str, delta: &RawObject) -> serde_json::Result<String> {
-    // A map also collapses duplicate keys to their last value, as every reader does.
+    // Like every reader, a map keeps only the last value of a duplicate key.
     let mut object: BTreeMap<Key<'_>, &RawValue> = serde_json::from_str(stored)?;
     for (key, value) in delta {
         object.insert(Key(Cow::Borrowed(key)), value);
@@ -266,7 +267,7 @@ mod tests {
         assert_eq!(json!(decode(stored).unwrap().values), clean);
     }
 
-    /// What python's `json` writes of a state with a value of each odd kind.
+    /// Returns the text that Python's `json` writes for a state with a value of each unusual kind.
     fn odd_state() -> String {
         let deep = format!("{}{}", "[".repeat(150), "]".repeat(150));
         let big = "9".repeat(401);
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_cannot_be_read_hides_no_other_one() {
+    fn an_unreadable_value_does_not_hide_the_others() {
         let state = decode(&odd_state()).unwrap();
         let clean = json!({
             "good": 1, "big": "9".repeat(401), "half": "a\u{fffd}", "nan": [null], "nul": "\u{fffd}", "k\u{fffd}": 2,
@@ -289,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn s47_what_a_delta_does_not_name_keeps_its_bytes() {
+    fn s47_keys_that_a_delta_does_not_name_keep_their_bytes() {
         let stored = odd_state();
         let merged = merged(&stored, json!({"good": 2, "k\u{fffd}": 4, "new": 5}));
         for member in members(&stored).unwrap().iter().filter(|member| member.key != "\"good\"") {
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn case_88_only_an_object_is_a_state() {
+    fn only_an_object_is_a_state() {
         for bad in ["null", "[]", "\"\"", "{bad", "\"x\"", "NaN", ""] {
             assert!(decode(bad).is_err(), "{bad}");
             assert!(merge(bad, &RawObject::new()).is_err(), "{bad}");

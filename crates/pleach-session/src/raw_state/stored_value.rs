@@ -1,4 +1,4 @@
-//! [`StoredValue`]: a stored value that operations are applied to, and what reading it has changed.
+//! [`StoredValue`]: a stored value to which operations are applied, and how reading has changed it.
 
 use pleach_core::{SessionKey, StateOpError};
 use serde_json::Value;
@@ -6,24 +6,24 @@ use serde_json::Value;
 use crate::stored_json::read_stored;
 use crate::{SessionError, SessionResult};
 
-/// A stored value that operations are applied to.
+/// A stored value to which operations are applied.
 #[derive(Debug, PartialEq)]
 pub struct StoredValue {
     value: Value,
     loss: Loss,
 }
 
-/// The loss in reading a value, at any depth.
+/// How reading changed a value, at any depth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Loss {
     None,
-    /// It has integers of more than 64 bits, which are exact as floats: jsonb writes large floats so.
+    /// The value has integers of more than 64 bits that are exact as floats. jsonb writes large floats like this.
     Floats,
-    /// It has text or numbers of other programs, which are read as others.
+    /// The value has text or numbers of other programs that were repaired when read.
     Mended,
-    /// It has integers of more than 64 bits, which are rounded.
+    /// The value has integers of more than 64 bits, which were rounded.
     Rounded,
-    /// It cannot be read.
+    /// The value cannot be read.
     Everything,
 }
 
@@ -32,7 +32,7 @@ impl StoredValue {
         let big_integers = loss_of_integers(text);
         match read_stored(text) {
             Ok(value) => {
-                // A value that is not a number at all counts as null, and is replaced.
+                // A value that is itself not a number (such as NaN) is read as null, and is replaced.
                 let mended = if value != Value::Null && is_mended(text) { Loss::Mended } else { Loss::None };
                 Self { value, loss: big_integers.max(mended) }
             }
@@ -43,7 +43,8 @@ impl StoredValue {
     /// Returns the value, for a storage that keeps the text of every number.
     ///
     /// # Errors
-    /// `StateOperation` if another program has stored it and reading changes it: the result would contain something else.
+    /// `StateOperation` if another program stored the value and reading changes it: the result would contain a
+    /// different value.
     pub fn exact(self, key: &SessionKey, state_key: &str) -> SessionResult<Value> {
         self.with(Loss::None, key, state_key)
     }
@@ -51,7 +52,8 @@ impl StoredValue {
     /// Returns the value, for a storage that writes large floats as integers, as jsonb does.
     ///
     /// # Errors
-    /// `StateOperation` if another program has stored it and reading changes it: the result would contain something else.
+    /// `StateOperation` if another program stored the value and reading changes it: the result would contain a
+    /// different value.
     pub fn by_value(self, key: &SessionKey, state_key: &str) -> SessionResult<Value> {
         self.with(Loss::Floats, key, state_key)
     }
@@ -70,12 +72,12 @@ fn is_mended(text: &str) -> bool {
     matches!(pleach_core::mend_json(text.as_bytes()), std::borrow::Cow::Owned(_))
 }
 
-/// Returns whether a JSON text has integers of more than 64 bits.
+/// Returns `true` if a JSON text has integers of more than 64 bits.
 pub(crate) fn has_big_integers(text: &str) -> bool {
     loss_of_integers(text) > Loss::None
 }
 
-/// Finds integers of more than 64 bits in a JSON text.
+/// Looks for integers of more than 64 bits in a JSON text, and returns the worst loss.
 fn loss_of_integers(text: &str) -> Loss {
     let mut worst = Loss::None;
     let mut rest = text;
@@ -91,7 +93,7 @@ fn loss_of_integers(text: &str) -> Loss {
 
 fn loss_of_token(token: &str) -> Loss {
     let is_integer = !token.contains(['"', '.', 'e', 'E']);
-    // `-Infinity` is no integer.
+    // `-Infinity` is not an integer.
     if !is_integer || token == "-" || token.parse::<i64>().is_ok() || token.parse::<u64>().is_ok() {
         return Loss::None;
     }
@@ -100,7 +102,7 @@ fn loss_of_token(token: &str) -> Loss {
     if is_float { Loss::Floats } else { Loss::Rounded }
 }
 
-/// Returns the length of the JSON string that a text begins with.
+/// Returns the length of the JSON string at the start of a text.
 fn string_length(text: &str) -> usize {
     let mut escaped = false;
     let end = text.bytes().skip(1).position(|byte| {
@@ -111,7 +113,7 @@ fn string_length(text: &str) -> usize {
     end.map_or(text.len(), |end| end + 2)
 }
 
-/// Returns the length of the JSON number that a text begins with.
+/// Returns the length of the JSON number at the start of a text.
 fn number_length(text: &str) -> usize {
     let is_of_number = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
     text.bytes().position(|byte| !is_of_number(byte)).unwrap_or(text.len())
@@ -123,7 +125,7 @@ mod tests {
 
     use super::*;
 
-    /// issue 10 B1: an integer that reading rounds is detected at any depth, and no other number is mistaken for one.
+    /// An integer that reading rounds is detected at any depth, and no other number is mistaken for one.
     #[test]
     fn big_integers_are_noticed_however_deep() {
         let key = SessionKey::new("a", "u", "s");
@@ -145,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_does_not_rewrite_what_only_another_program_can_hold() {
+    fn an_operation_does_not_rewrite_values_that_only_another_program_can_hold() {
         let key = SessionKey::new("a", "u", "s");
         let refused = |text: &str| match StoredValue::read(text).exact(&key, "k") {
             Err(SessionError::StateOperation { reason, state_key, .. }) => (*reason, state_key),

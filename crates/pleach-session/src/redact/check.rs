@@ -1,4 +1,4 @@
-//! What a store compares before it replaces an event.
+//! The comparison that a store makes before it replaces an event.
 
 use pleach_core::{Event, Map, SessionKey};
 use serde_json::{Value, json};
@@ -8,13 +8,14 @@ use super::places;
 use crate::notes::{PAYLOADS, REDACTED, REDACTIONS};
 use crate::{RedactionFault, SessionError, SessionResult};
 
-/// Checks that `redacted` differs from the stored event only in values that may be redacted, that these are what a redaction leaves, and
-/// that it is recorded.
+/// Checks that `redacted` differs from the stored event only in values that may be redacted, that they have the form a
+/// redaction leaves, and that the redaction is recorded.
 ///
-/// The value behind a reference of `PayloadSessions` is not known here: in its place any value may be, and another reference.
+/// A reference of `PayloadSessions` may stand for any value, which is not known here. So any value, or another
+/// reference, may take its place.
 ///
 /// # Errors
-/// `Redaction`, also when no event with its id is stored.
+/// `Redaction`, including when no event with this id is stored.
 pub fn check_redacted(key: &SessionKey, stored: Option<&Event>, redacted: &Event) -> SessionResult<()> {
     let refused = |fault| Err(SessionError::redaction(key, redacted.id(), "", fault));
     match stored {
@@ -30,7 +31,8 @@ fn is_redaction(stored: &Event, redacted: &Event) -> Option<bool> {
     Some(values.is_some_and(|change| note::continues(&old, &new, change)))
 }
 
-/// Returns whether an event has the values that another one has, or what redactions have left of them. Their records are not compared.
+/// Returns `true` if each value of `redacted` equals the one of `original`, or is what redactions leave of it. The
+/// records of redactions are not compared.
 #[must_use]
 pub fn is_left_of(original: &Event, redacted: &Event) -> bool {
     let json = |event: &Event| serde_json::to_value(event).ok();
@@ -38,7 +40,7 @@ pub fn is_left_of(original: &Event, redacted: &Event) -> bool {
     values.is_some()
 }
 
-/// Compares values; `None` when others differ than those that redactions remove.
+/// Compares values; `None` if any value differs that a redaction does not remove.
 fn values_of(stored: &Event, old: &Value, redacted: &Event, new: &Value) -> Option<Change> {
     let without_notes = |event: &Value| {
         let mut event = event.clone();
@@ -53,14 +55,18 @@ fn values_of(stored: &Event, old: &Value, redacted: &Event, new: &Value) -> Opti
     let (old, new) = (without_notes(old), without_notes(new));
     let least_of_old = least(&old, stored);
     let is_left = least(&new, redacted) == least_of_old && is_between(Some(&old), Some(&least_of_old), Some(&new));
-    is_left.then(|| match old == new {
-        true => Change::None,
-        false if holds_reference(&old) || holds_reference(&new) => Change::Unknown,
-        false => Change::Redacted,
+    is_left.then(|| {
+        if old == new {
+            Change::None
+        } else if holds_reference(&old) || holds_reference(&new) {
+            Change::Unknown
+        } else {
+            Change::Redacted
+        }
     })
 }
 
-/// Removes the notes that a redaction writes, and metadata that has nothing else.
+/// Removes the notes that a redaction writes, and the metadata if nothing else is in it.
 fn drop_notes(event: &mut Value) {
     let Some(metadata) = event.get_mut("custom_metadata").and_then(Value::as_object_mut) else { return };
     metadata.remove(REDACTIONS);
@@ -70,7 +76,7 @@ fn drop_notes(event: &mut Value) {
     }
 }
 
-/// Returns whether a value is the stored one, what is left when all of it is redacted, or something in between.
+/// Returns `true` if `new` is the stored value, the fully redacted value, or a partly redacted one.
 fn is_between(stored: Option<&Value>, least: Option<&Value>, new: Option<&Value>) -> bool {
     if new == stored || new == least || [stored, new].into_iter().flatten().any(has_reference) {
         return true;
@@ -93,12 +99,12 @@ fn is_between(stored: Option<&Value>, least: Option<&Value>, new: Option<&Value>
     }
 }
 
-/// Returns whether a value is what a redaction puts in the place of another one.
+/// Returns `true` if a value is one that a redaction puts in the place of another.
 fn is_replacement(value: &Value) -> bool {
     *value == REDACTED || *value == json!({}) || *value == json!({ "result": REDACTED })
 }
 
-/// Returns whether values within a stored one are redacted, and nothing else differs.
+/// Returns `true` if `new` is the stored value with some inner values redacted and no other difference.
 fn is_partly_redacted(stored: &Value, new: &Value) -> bool {
     match (stored, new) {
         (Value::Object(stored), Value::Object(new)) => {
@@ -112,7 +118,8 @@ fn is_partly_redacted(stored: &Value, new: &Value) -> bool {
     }
 }
 
-/// Returns whether a value is a reference to a payload, or a part of a message whose text is one, or that has no bytes of its media.
+/// Returns `true` if a value is a reference to a payload, or a part of a message whose text is one, or whose media are
+/// kept as a payload.
 fn has_reference(value: &Value) -> bool {
     match value {
         Value::String(text) => text.starts_with("[payload payload-"),
@@ -125,7 +132,7 @@ fn has_reference(value: &Value) -> bool {
     }
 }
 
-/// Returns whether there is a reference anywhere in a value.
+/// Returns `true` if there is a reference anywhere in a value.
 fn holds_reference(value: &Value) -> bool {
     let holds = |inner: &Value| match inner {
         Value::Object(fields) => fields.values().any(holds_reference),
@@ -170,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn new_values_are_those_of_a_redaction() {
+    fn new_values_must_come_from_a_redaction() {
         let gone = || json!(REDACTED);
         let reference = json!({"pleach_payload": "payload-1", "bytes": 7});
         for (at, new) in [

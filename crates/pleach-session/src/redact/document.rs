@@ -1,4 +1,4 @@
-//! The text of a redacted document, in which what reading would change stays as it is.
+//! The text of a redacted document, which keeps the stored text of values that reading would change.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,13 +9,14 @@ use serde_json::Value;
 use crate::raw_state::{StoredKey, has_big_integers, items, members};
 use crate::stored_json::read_stored;
 
-/// Returns the document of a redacted event, with the stored text of every value that is the same; `None` when the event's own JSON text
-/// loses nothing.
+/// Returns the document of a redacted event, with the stored text of every unchanged value. Returns `None` if the
+/// event's own JSON text loses nothing.
 ///
-/// Other programs store integers of more than 64 bits, which an event reads as floats, and what is [read repaired](mend_json).
+/// Other programs store integers of more than 64 bits, which an event reads as floats, and text that is
+/// [repaired when read](mend_json).
 ///
 /// # Errors
-/// When `stored` is not the JSON text of an object.
+/// Fails if `stored` is not the JSON text of an object.
 pub fn redacted_document(stored: &str, redacted: &Event) -> serde_json::Result<Option<String>> {
     if !has_big_integers(stored) && matches!(mend_json(stored.as_bytes()), Cow::Borrowed(_)) {
         return Ok(None);
@@ -25,7 +26,7 @@ pub fn redacted_document(stored: &str, redacted: &Event) -> serde_json::Result<O
     Ok(Some(text))
 }
 
-/// Writes a value, and takes the stored text of what is equal.
+/// Writes a value, with the stored text of the parts that are equal.
 fn write(stored: &str, new: &Value, text: &mut String) -> serde_json::Result<()> {
     if read_stored::<Value>(stored)? == *new {
         text.push_str(stored);
@@ -84,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_redacted_keeps_its_text() {
+    fn values_that_are_not_redacted_keep_their_text() {
         let big = "123456789012345678901234567890";
         let stored = format!(
             r#"{{"id": "e1", "output": {{"a": "4111", "b": [{big}, NaN, "x", {{"c": -{big}, "d": "4111"}}]}}, "news": {big}}}"#

@@ -1,4 +1,4 @@
-//! What the runs of a log that have not ended still read of an event.
+//! The parts of an event that unfinished runs of its log still read.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use serde_json::Value;
 use crate::open_questions::check_stored_answer;
 use crate::{RedactionFault, effective_events, ends_aborted, open_questions};
 
-/// Checks that the same questions are open after a redaction of the event at `place`, that the same answers count, permissions included,
-/// and that what is still to be executed stays.
+/// Checks that a redaction of the event at `place` changes neither which questions are open nor which answers apply,
+/// including permissions, and that it leaves calls and code that are still to be executed.
 ///
 /// # Errors
 /// `ChangesQuestions`, `StillRead`.
@@ -22,13 +22,13 @@ pub(super) fn check(events: &[Arc<Event>], place: usize, redacted: &Event) -> Re
     let mut after = events.to_vec();
     after[place] = Arc::new(redacted.clone());
     let questions = Questions::of(events);
-    let keeps_answers = || stored.function_responses().map(|response| questions.reading(response));
+    let keeps_answers = || stored.function_responses().map(|response| questions.effect_of(response));
     if asked(events) != asked(&after)
-        || !keeps_answers().eq(redacted.function_responses().map(|response| questions.reading(response)))
+        || !keeps_answers().eq(redacted.function_responses().map(|response| questions.effect_of(response)))
     {
         return Err(RedactionFault::ChangesQuestions);
     }
-    let pending = Pending::of(events);
+    let pending = PendingCalls::of(events);
     let is_cut = has_pending_code(events, place);
     if pending.read_of(stored) != pending.read_of(redacted) || is_cut && code(stored) != code(redacted) {
         return Err(RedactionFault::StillRead);
@@ -36,7 +36,7 @@ pub(super) fn check(events: &[Arc<Event>], place: usize, redacted: &Event) -> Re
     Ok(())
 }
 
-/// Returns the open questions without what a redaction may remove from them.
+/// Returns the open questions without the values that a redaction may remove from them.
 fn asked(events: &[Arc<Event>]) -> Vec<Question> {
     let mut questions = open_questions(events);
     for question in &mut questions {
@@ -46,7 +46,7 @@ fn asked(events: &[Arc<Event>]) -> Vec<Question> {
     questions
 }
 
-/// The questions of a log, whether they count after rewinds or not: a rewind can be undone.
+/// The questions of a log, whether effective after rewinds or not, because a rewind can be undone.
 struct Questions {
     /// The schemas of the answers to each id.
     schemas: HashMap<String, Vec<Option<Value>>>,
@@ -54,9 +54,10 @@ struct Questions {
     permissions: HashSet<String>,
 }
 
-/// What decides in an answer: whether it fits each question that was asked under its id, and what it permits.
+/// The parts of an answer that affect a run: whether it fits each question asked under its id, and the permission it
+/// grants.
 #[derive(PartialEq)]
-struct Reading {
+struct AnswerEffect {
     fits: Vec<bool>,
     permits: Option<Map>,
 }
@@ -73,25 +74,25 @@ impl Questions {
         all
     }
 
-    /// An answer that does not fit does not count, and the one before it does.
-    fn reading(&self, response: &FunctionResponse) -> Reading {
+    /// Returns the effect of an answer. Where an answer does not fit, it is ignored, and an earlier answer applies.
+    fn effect_of(&self, response: &FunctionResponse) -> AnswerEffect {
         let id = response.id.as_deref().unwrap_or_default();
         let schemas = self.schemas.get(id).into_iter().flatten();
         let fits = schemas.map(|schema| check_stored_answer(schema.as_ref(), response).is_ok()).collect();
         let decides = response.response.clone().filter(|_| self.permissions.contains(id));
         let permits = decides.map(|mut response| {
-            // These are only shown.
+            // These fields are only shown.
             response.retain(|field, _| !matches!(field.as_str(), "hint" | "payload"));
             response
         });
-        Reading { fits, permits }
+        AnswerEffect { fits, permits }
     }
 }
 
-/// The calls whose tools are still to be called, by id, with their invocations.
-struct Pending(HashMap<String, Vec<InvocationId>>);
+/// The calls whose tools are still to be called, by call id, with their invocations.
+struct PendingCalls(HashMap<String, Vec<InvocationId>>);
 
-impl Pending {
+impl PendingCalls {
     fn of(events: &[Arc<Event>]) -> Self {
         let mut pending = Self(HashMap::default());
         for event in effective_events(events) {
@@ -110,7 +111,7 @@ impl Pending {
         let Some(asked) = asked_for(call) else {
             return self.0.entry(call.id.clone().unwrap_or_default()).or_default().push(invocation);
         };
-        // What waits for an answer is called behind it, whatever has been stored for it.
+        // A call that waited for permission or a credential runs after the answer, whatever has been stored for it.
         if let Some(id) = asked {
             let of = self.0.entry(id.to_owned()).or_default();
             if of.is_empty() {
@@ -119,7 +120,8 @@ impl Pending {
         }
     }
 
-    /// Of calls with one id the first gets the first result. A response that asks is none.
+    /// If several calls have one id, the first call takes the first response. A response that asks a question is not a
+    /// result.
     fn end(&mut self, event: &Event, response: &FunctionResponse) {
         let id = response.id.as_deref().unwrap_or_default();
         let actions = event.actions();
@@ -135,7 +137,7 @@ impl Pending {
         }
     }
 
-    /// Returns the arguments in an event with which tools are still to be called.
+    /// Returns the arguments of the event's calls whose tools are still to be called.
     fn read_of<'e>(&self, event: &'e Event) -> Vec<Option<&'e Map>> {
         let args = |call: &'e FunctionCall| match asked_for(call) {
             None => self.has(call.id.as_deref()).then_some(call.args.as_ref()),
@@ -152,8 +154,8 @@ impl Pending {
     }
 }
 
-/// Returns the id of the call for which a call asks for permission or a credential: `None` for a call of a tool, `Some(None)` for one that
-/// asks for something else.
+/// Returns the id of the call for which a call asks permission or a credential: `None` for a tool call, `Some(None)`
+/// for a call that asks for something else.
 fn asked_for(call: &FunctionCall) -> Option<Option<&str>> {
     let id = match call.name.as_deref()? {
         REQUEST_CONFIRMATION => call.args.as_ref().and_then(|args| args.get("originalFunctionCall")?.get("id")),
@@ -164,7 +166,8 @@ fn asked_for(call: &FunctionCall) -> Option<Option<&str>> {
     Some(id.and_then(Value::as_str))
 }
 
-/// Returns whether an event ends with code that is still to be executed: it counts, and its run has said nothing since.
+/// Returns `true` if an event ends with code that is still to be executed: the event is effective, and its run has
+/// produced no content since.
 fn has_pending_code(events: &[Arc<Event>], place: usize) -> bool {
     let event = &events[place];
     let effective = effective_events(events);

@@ -1,4 +1,4 @@
-//! Redaction: values are removed from a stored event, and the log stays valid.
+//! Redaction: removing values from a stored event while keeping the log valid.
 
 mod check;
 mod document;
@@ -19,33 +19,37 @@ use crate::notes::PAYLOADS;
 use crate::prepare::system_time;
 use crate::{RedactionFault, SessionError, SessionResult};
 
-/// Which values of a stored event to remove, and why.
+/// The values of a stored event to remove, and the reason.
 ///
-/// Each path is a JSON pointer (RFC 6901) into the event, whose fields are in snake case, as they are stored, or in camel case, as
-/// the HTTP API writes them. These values may be redacted, and everything inside of those that are JSON:
+/// Each path is a JSON pointer (RFC 6901) into the event. The event's fields are written in snake case, as they are
+/// stored, or in camel case, as in the HTTP API. These values may be redacted, and everything inside those that are
+/// JSON:
 ///
-/// | path | what is there afterwards |
+/// | path | value afterwards |
 /// |---|---|
 /// | `/output`, `/error_message`, `/actions/set_model_response`, `/actions/transfer_reason`, fields of the event that this version does not know | `"[redacted]"` |
-/// | `/content` | its parts, each as below |
-/// | `/content/parts/0` | everything below that the part has |
+/// | `/content` | each of its parts, as below |
+/// | `/content/parts/0` | all values of the part that are listed below |
 /// | `…/text`, `…/executable_code`, `…/code_execution_result` | `"[redacted]"` as the text, the code, the output |
 /// | `…/inline_data`, `…/file_data` | no media; the text `"[redacted]"` if the part has none |
 /// | `…/function_call/args`, `…/tool_call/args` | `{}` |
 /// | `…/function_response/response`, `…/tool_response/response` | `{"result": "[redacted]"}` |
-/// | `…/function_response/parts`, `…/thought_signature`, `…/audio_transcription` | nothing; with the text of a thought goes its signature |
+/// | `…/function_response/parts`, `…/thought_signature`, `…/audio_transcription` | nothing; the signature of a thought is removed together with its text |
 /// | `…/part_metadata`, `/actions/state_delta`, `/custom_metadata` | `"[redacted]"` for each key |
 /// | `/actions/compaction/compacted_content` | as `/content` |
 /// | `/actions/render_ui_widgets`, `/actions/requested_tool_confirmations` | their payloads and hints: `"[redacted]"` |
 /// | `/input_transcription`, `/output_transcription`, `/grounding_metadata`, `/citation_metadata`, `/logprobs_result` | nothing |
 ///
-/// What the engine reads stays, and is refused by name: ids, times, names, keys of maps, fields inside of others that this version does not know, routes, checkpoints (`agent_state`),
-/// `requested_auth_configs`, and of a call that asks a question everything but its message, payload, hint and the arguments of the tool
-/// that needs permission. Of a step that has taken a signal, `/output/payload` may go; of the engine's own metadata, the payload of a kept
-/// signal (`/custom_metadata/pleach_signal`), the messages of `_adk_caught_failures` and the outputs of `_adk_delegated_runs`.
+/// The engine reads the following values, so a redaction of them is refused: ids, times, names, keys of maps, unknown
+/// fields inside known fields, routes, checkpoints (`agent_state`), `requested_auth_configs`, and in a call that asks a
+/// question everything except its message, payload, hint and the arguments of the tool that needs permission.
 ///
-/// What a run that has not ended still reads stays as long: the arguments of calls without a response, code that was not executed, and
-/// of an answer what its question's schema needs.
+/// Some values of the engine itself may be redacted: `/output/payload` of a step that took a signal, and in the
+/// engine's metadata the payload of a kept signal (`/custom_metadata/pleach_signal`), the messages of
+/// `_adk_caught_failures` and the outputs of `_adk_delegated_runs`.
+///
+/// While a run has not ended, the values that it still reads cannot be redacted either: the arguments of calls without
+/// a response, code that was not executed, and the part of an answer that its question's schema needs.
 ///
 /// The event's `custom_metadata` records what was done:
 ///
@@ -53,7 +57,8 @@ use crate::{RedactionFault, SessionError, SessionResult};
 /// {"pleach_redactions": [{"paths": ["/output/card"], "reason": "a customer's request", "at": 1764000000.0}]}
 /// ```
 ///
-/// `"state"` lists the keys of the state delta whose values went, if any: who applies the delta again leaves them out.
+/// If values of the state delta were removed, `"state"` lists their keys. A program that applies the delta again leaves
+/// these keys out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Redaction {
     paths: Vec<String>,
@@ -62,12 +67,12 @@ pub struct Redaction {
 }
 
 impl Redaction {
-    /// Names the values and the reason, which is stored in the event.
+    /// Names the values to remove, and the reason, which is stored in the event.
     pub fn new(paths: impl IntoIterator<Item = impl Into<String>>, reason: impl Into<String>) -> Self {
         Self { paths: paths.into_iter().map(Into::into).collect(), reason: reason.into(), time: None }
     }
 
-    /// Sets the time of the redaction, in seconds since the epoch. Without it, it is the system's.
+    /// Sets the time of the redaction, in seconds since the epoch. The default is the system's time.
     #[must_use]
     pub fn with_time(mut self, time: f64) -> Self {
         self.time = Some(time);
@@ -84,7 +89,7 @@ impl Redaction {
         self.time.unwrap_or_else(system_time)
     }
 
-    /// Returns the redacted event of a session; an equal one when all the values are redacted already.
+    /// Returns the redacted event of a session; an equal event if all the values are already redacted.
     pub(crate) fn apply_to(&self, session: &Session, event: &EventId) -> SessionResult<Event> {
         let key = session.key();
         let place = session.events.iter().position(|stored| stored.id() == event);
@@ -113,7 +118,7 @@ impl Redaction {
         for path in &self.paths {
             let tokens = pointer::tokens(path).ok_or_else(|| refused(path, RedactionFault::NoPointer))?;
             match redact(&mut redacted, event, tokens) {
-                // Nothing is left of some values.
+                // Some redacted values leave nothing behind.
                 Err(RedactionFault::Absent) if note::names(&stored, path) => {}
                 outcome => outcome.map_err(|fault| refused(path, fault))?,
             }
@@ -128,7 +133,8 @@ impl Redaction {
     }
 }
 
-/// Redacts a value of an event that is read as `event`: fields that this version does not know have their own names.
+/// Redacts a value of an event that was parsed as `event`. Paths into fields that this version does not know are used
+/// unchanged.
 fn redact(redacted: &mut Value, event: &Event, tokens: Vec<Cow<'_, str>>) -> Result<(), RedactionFault> {
     let is_unknown =
         event.extra().is_some_and(|unknown| tokens.first().is_some_and(|name| unknown.contains_key(&**name)));
@@ -137,7 +143,7 @@ fn redact(redacted: &mut Value, event: &Event, tokens: Vec<Cow<'_, str>>) -> Res
     if is_unknown { places::replace(redacted, &tokens) } else { places::redact(redacted, &tokens) }
 }
 
-/// Returns whether a list of payloads has any, or is none that this crate can read.
+/// Returns `true` if the list of payloads is not empty, or has a form that this crate cannot read.
 fn has_payloads(list: &Value) -> bool {
     list.get("taken").and_then(Value::as_array).is_none_or(|taken| !taken.is_empty())
 }

@@ -4,16 +4,16 @@ use serde_json::{Map, Value, json};
 
 use crate::notes::REDACTIONS;
 
-/// How the values of an event differ from those of the stored one.
+/// How the values of an event differ from the stored event's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Change {
     None,
     Redacted,
-    /// There are references, so that it cannot be seen.
+    /// The events have references to payloads, so the difference is unknown.
     Unknown,
 }
 
-/// Adds a record to an event; `None` when the metadata has another value where it belongs.
+/// Adds a record to an event. Returns `None` if the metadata has another value in its place.
 pub(super) fn add(event: &mut Value, paths: &[String], reason: &str, time: f64, state: Vec<String>) -> Option<()> {
     let metadata = event.as_object_mut()?.entry("custom_metadata").or_insert_with(|| json!({})).as_object_mut()?;
     let list = metadata.entry(REDACTIONS).or_insert_with(|| json!([])).as_array_mut()?;
@@ -25,7 +25,7 @@ pub(super) fn add(event: &mut Value, paths: &[String], reason: &str, time: f64, 
     Some(())
 }
 
-/// Returns whether an earlier redaction of the event has named the path.
+/// Returns `true` if an earlier redaction of the event named the path.
 pub(super) fn names(event: &Value, path: &str) -> bool {
     let paths = list(event).iter().filter_map(|record| record.get("paths")?.as_array()).flatten();
     paths.into_iter().any(|earlier| earlier == path)
@@ -41,7 +41,7 @@ pub(super) fn changed_state(stored: &Value, redacted: &Value) -> Vec<String> {
     changed.map(|(key, _)| key).collect()
 }
 
-/// Returns whether the records of an event are those of the stored one and, when a value is redacted, new ones that fit the change.
+/// Returns `true` if the event's records start with the stored ones, followed by new records that fit the change.
 pub(super) fn continues(stored: &Value, redacted: &Value, change: Change) -> bool {
     let Some(new) = list(redacted).strip_prefix(list(stored)) else { return false };
     if new.is_empty() && records(stored) != records(redacted) {

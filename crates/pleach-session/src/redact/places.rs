@@ -1,4 +1,4 @@
-//! The values of an event that may be redacted, and what is there afterwards.
+//! The values of an event that may be redacted, and what replaces them.
 
 use pleach_core::{KEPT_SIGNAL, NodePath, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT, SIGNAL, TIMER};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::notes::{CAUGHT_FAILURES, DELEGATED_RUNS, REDACTED, TAKE_SIGNAL, is_no
 
 type Outcome = Result<(), RedactionFault>;
 
-/// The paths that together hold every value that may be redacted.
+/// The paths that together include every value that may be redacted.
 const EVERYTHING: [&[&str]; 15] = [
     &["output"],
     &["error_message"],
@@ -44,10 +44,10 @@ const FIELDS: [&str; 12] = [
     "audio_transcription",
 ];
 
-/// Redacts every value of an event that may be redacted; `unknown` are its fields that this version does not know.
+/// Redacts every value of an event that may be redacted. `unknown` lists the fields that this version does not know.
 pub(super) fn redact_everything<'f>(event: &mut Value, unknown: impl IntoIterator<Item = &'f String>) {
     for path in EVERYTHING {
-        // An event has few of them.
+        // An event has only some of these values.
         let _ = redact(event, path);
     }
     for field in unknown {
@@ -55,13 +55,13 @@ pub(super) fn redact_everything<'f>(event: &mut Value, unknown: impl IntoIterato
     }
 }
 
-/// Redacts the value of an event at a path of fields that are known.
+/// Redacts the value of an event at a path of known fields.
 ///
 /// # Errors
-/// `Absent` when there is no value; `Fixed` when it must stay.
+/// `Absent` if there is no value; `Fixed` if it must stay.
 pub(super) fn redact(event: &mut Value, path: &[&str]) -> Outcome {
     let outcome = redact_known(event, path);
-    // A value that is not there is not read by anything.
+    // A path to nothing is reported as absent, because nothing reads it.
     if outcome == Err(RedactionFault::Fixed) {
         found(event, path)?;
     }
@@ -71,7 +71,7 @@ pub(super) fn redact(event: &mut Value, path: &[&str]) -> Outcome {
 fn redact_known(event: &mut Value, path: &[&str]) -> Outcome {
     let (field, rest) = path.split_first().ok_or(RedactionFault::Fixed)?;
     match (*field, rest) {
-        // The engine reads which signal the step has taken.
+        // The engine reads which signal the step took.
         ("output", inner) if takes_signal(event) => self::field(at(event, field)?, "payload", inner),
         ("output", inner) => replace(at(event, field)?, inner),
         ("error_message", []) => replace(at(event, field)?, &[]),
@@ -90,7 +90,7 @@ fn redact_known(event: &mut Value, path: &[&str]) -> Outcome {
     }
 }
 
-/// Returns whether the event is the result of a step that has taken a signal.
+/// Returns `true` if the event is the result of a step that took a signal.
 fn takes_signal(event: &Value) -> bool {
     let path = event.pointer("/node_info/path").and_then(Value::as_str);
     path.is_some_and(|path| NodePath::from(path).name() == TAKE_SIGNAL)
@@ -131,7 +131,8 @@ fn metadata(metadata: &mut Value, path: &[&str]) -> Outcome {
     }
 }
 
-/// Redacts metadata under a key. Of what the engine has noted, copies of users' data may go: a node's caller gets them from there.
+/// Redacts metadata under a key. In the engine's notes only copies of user data may be removed: signal payloads,
+/// messages of caught failures and delegated outputs.
 fn metadata_value(metadata: &mut Value, key: &str, path: &[&str]) -> Outcome {
     let value = at(metadata, key)?;
     match key {
@@ -143,7 +144,7 @@ fn metadata_value(metadata: &mut Value, key: &str, path: &[&str]) -> Outcome {
     }
 }
 
-/// Redacts the one field of an object that may be redacted; the path may end at the object.
+/// Redacts the only field of an object that may be redacted. The path may also end at the object itself.
 fn field(object: &mut Value, name: &str, path: &[&str]) -> Outcome {
     match path {
         [] => replace(at(object, name)?, &[]),
@@ -160,7 +161,7 @@ fn content(content: &mut Value, path: &[&str]) -> Outcome {
     }
 }
 
-/// Redacts the value of a part at a path, or all of them.
+/// Redacts the value of a part at a path, or all values of the part.
 fn part(part: &mut Value, path: &[&str]) -> Outcome {
     let Some((field, path)) = path.split_first() else {
         return any(FIELDS, |field| self::part(part, &[field]));
@@ -168,7 +169,8 @@ fn part(part: &mut Value, path: &[&str]) -> Outcome {
     match (*field, path) {
         ("text", []) => {
             replace(at(part, field)?, &[])?;
-            // The signature of a thought is for its text, which some providers compare, and may contain it.
+            // The signature of a thought belongs to the thought's text. Some providers compare them, and the signature
+            // may contain the text.
             if part.get("thought") == Some(&Value::Bool(true)) {
                 let _ = remove(part, "thought_signature");
             }
@@ -200,7 +202,7 @@ fn part(part: &mut Value, path: &[&str]) -> Outcome {
     }
 }
 
-/// Redacts arguments of a function call. The engine reads those of a call that asks a question.
+/// Redacts arguments of a function call. The engine reads most arguments of a call that asks a question.
 fn arguments(call: &mut Value, path: &[&str]) -> Outcome {
     let text = |field: &str| call.get(field).and_then(Value::as_str).unwrap_or_default();
     let id = call.pointer("/args/interruptId").and_then(Value::as_str).unwrap_or_else(|| text("id"));
@@ -227,16 +229,16 @@ fn arguments(call: &mut Value, path: &[&str]) -> Outcome {
     put(found(at(call, "args")?, path)?, new)
 }
 
-/// Redacts what may go of several values; an error when nothing may.
+/// Redacts as many of several values as possible; an error if there are none.
 fn any<P>(places: impl IntoIterator<Item = P>, redact: impl FnMut(P) -> Outcome) -> Outcome {
     let outcomes: Vec<Outcome> = places.into_iter().map(redact).collect();
-    // A value that must stay explains more than one that is absent.
+    // If a value must stay, that explains more than an absent value.
     let error =
         if outcomes.contains(&Err(RedactionFault::Fixed)) { RedactionFault::Fixed } else { RedactionFault::Absent };
     if outcomes.iter().any(Result::is_ok) { Ok(()) } else { Err(error) }
 }
 
-/// Applies a rule to the element that the path names, or to all.
+/// Applies a rule to the element that the path names, or to all elements.
 fn each(value: &mut Value, path: &[&str], rule: fn(&mut Value, &[&str]) -> Outcome) -> Outcome {
     if let Some((element, inner)) = path.split_first() {
         return rule(at(value, element)?, inner);
@@ -249,7 +251,7 @@ fn each(value: &mut Value, path: &[&str], rule: fn(&mut Value, &[&str]) -> Outco
     any(all, |element| rule(element, &[]))
 }
 
-/// Redacts the value of an object that the path names, or all of them.
+/// Redacts the value of an object that the path names, or all values.
 fn values(object: &mut Value, path: &[&str]) -> Outcome {
     each(object, path, replace)
 }
@@ -259,7 +261,7 @@ pub(super) fn replace(value: &mut Value, path: &[&str]) -> Outcome {
     put(found(value, path)?, json!(REDACTED))
 }
 
-/// Replaces a value. Null is none: most fields with null are left out of the JSON.
+/// Replaces a value. Null is treated as absent, because most fields with null are left out of the JSON.
 fn put(value: &mut Value, new: Value) -> Outcome {
     if value.is_null() {
         return Err(RedactionFault::Absent);

@@ -1,15 +1,15 @@
-//! JSON pointers, RFC 6901.
+//! JSON pointers (RFC 6901).
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-/// Returns the unescaped tokens of a pointer; `None` when it is none, or points to the whole event.
+/// Returns the unescaped tokens of a pointer; `None` if it is not a pointer, or points to the whole event.
 pub(super) fn tokens(pointer: &str) -> Option<Vec<Cow<'_, str>>> {
     pointer.strip_prefix('/')?.split('/').map(unescaped).collect()
 }
 
-/// Writes the names of fields in snake case. Keys of user data stay as they are.
+/// Converts the names of fields to snake case. Keys of user data are not changed.
 pub(super) fn in_snake_case(mut tokens: Vec<Cow<'_, str>>) -> Vec<Cow<'_, str>> {
     let fields: &[usize] = match tokens.iter().map(|token| &**token).collect::<Vec<_>>()[..] {
         ["content", ..] => &[3],
@@ -61,7 +61,7 @@ pub(super) fn child<'v>(value: &'v mut Value, token: &str) -> Option<&'v mut Val
     }
 }
 
-/// Reads an index: digits without a zero before them.
+/// Reads an index: digits without a leading zero.
 fn index(token: &str) -> Option<usize> {
     let is_index = token == "0" || !token.starts_with('0') && token.bytes().all(|byte| byte.is_ascii_digit());
     token.parse().ok().filter(|_| is_index)

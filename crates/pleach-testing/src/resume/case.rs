@@ -1,4 +1,4 @@
-//! [`Case`]: one conversation, cut off at one point or not.
+//! [`Case`]: one conversation, which may be cut off at one point.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use super::talk::{End, Next, Talk, Turn, invocation};
 use crate::held_time::HeldTime;
 use crate::{CountedIds, FaultySessions, ScriptedHuman, TestClock, Trace};
 
-/// More steps than a conversation of a test has.
+/// The maximum number of steps, more than any test conversation needs.
 const MANY: usize = 100_000;
 
-/// One conversation, with everything that outlives its processes.
+/// One conversation, with the state that outlives its processes.
 pub(super) struct Case<'a> {
     settings: &'a Settings,
     key: SessionKey,
@@ -35,7 +35,7 @@ pub(super) struct Played {
     pub(super) outcome: Outcome,
     pub(super) trace: Trace,
     pub(super) writes: Vec<Write>,
-    /// Whether anything is recorded in the effects of the property.
+    /// Whether any effects were recorded.
     pub(super) has_effects: bool,
     /// The error of the first message that failed.
     pub(super) failure: Option<String>,
@@ -61,7 +61,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Plays to the end, and checks what every run must keep.
+    /// Plays to the end, and checks the invariants of every run.
     pub(super) async fn play(self, point: Option<&CrashPoint>) -> Result<Played, ResumeFailure> {
         let mut talk = Talk::default();
         let result = self.processes(point, &mut talk).await;
@@ -86,7 +86,8 @@ impl<'a> Case<'a> {
         Err(ResumeFailure::new(point, fault, trace.redact(self.key.app_name.as_str(), "<app>")))
     }
 
-    /// What no run may do, whether it was cut off or not.
+    /// Checks what must hold for every run, interrupted or not: no effect twice, only keys from `idempotency_key`, no
+    /// stored event lost, one output per run.
     fn broken(&self, session: &Session) -> Option<ResumeFault> {
         let repeated = self.settings.effects.repeated();
         if !repeated.is_empty() {
@@ -106,14 +107,14 @@ impl<'a> Case<'a> {
         (!several.is_empty()).then_some(ResumeFault::SeveralOutputs(several))
     }
 
-    /// Plays to the end, in as many processes as it takes.
+    /// Plays to the end, in as many processes as are needed.
     async fn processes(&self, point: Option<&CrashPoint>, talk: &mut Talk) -> Result<(), ResumeFault> {
         let mut point = point;
         let mut process = self.first(self.gate(point)).await?;
         let mut next = Next::Send(0);
         for _ in 0..MANY {
             if let Next::Fire(question) = &next {
-                // The Runner that has asked would fire, too, in a task of its own. Sleeps last longer than processes.
+                // The Runner that asked would also answer at the deadline, in its own task. Sleeps outlast processes.
                 process.gate.end();
                 drop(process);
                 self.clock.jump_to(question.deadline.unwrap_or_default());
@@ -133,7 +134,7 @@ impl<'a> Case<'a> {
         Err(ResumeFault::NoEnd)
     }
 
-    /// Does what comes next, and returns what comes then; `None` when the process is gone.
+    /// Performs the next step, and returns the one after it; `None` if the process is gone.
     async fn step(&self, process: &Process, next: Next, talk: &mut Talk) -> Result<Option<Next>, ResumeFault> {
         let turn = tokio::select! {
             biased;
@@ -153,7 +154,8 @@ impl<'a> Case<'a> {
         Arc::new(CrashGate::new(&self.written, point, self.settings.open.is_some()))
     }
 
-    /// The first process, which must find an empty store: else it would take the session of an earlier check for its own.
+    /// Starts the first process. It must find an empty store; otherwise it would mistake the session of an earlier
+    /// check for its own.
     async fn first(&self, gate: Arc<CrashGate>) -> Result<Process, ResumeFault> {
         let store = self.open().await.map_err(ResumeFault::Setup)?;
         let found = {
@@ -177,11 +179,13 @@ impl<'a> Case<'a> {
     fn assemble(&self, store: Arc<dyn SessionService>, gate: Arc<CrashGate>) -> Result<Process, ResumeFault> {
         let gated = FaultySessions { inner: store, gate: Arc::clone(&gate) as _ };
         let builder = (self.settings.app)(AppName::clone(&self.key.app_name)).sessions(gated);
-        // A process is gone when the next one begins, so none has to see that another one works.
+        // Each process is gone before the next one begins, so no process needs to see that another one is working.
         let built = builder.clock(self.clock.clone()).ids(self.ids.clone()).no_heartbeat().build();
         let runner = built.map_err(|error| ResumeFault::Setup(error.into()))?;
         if *runner.app_name() != self.key.app_name {
-            return Err(ResumeFault::Setup("the app has another name than the one that its function got".into()));
+            return Err(ResumeFault::Setup(
+                "the app's name differs from the name that was passed to its function".into(),
+            ));
         }
         Ok(Process { runner, gate })
     }
@@ -196,7 +200,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// What is stored in the end, read by a process of its own.
+    /// Reads the final stored session, in a separate process.
     async fn stored(&self) -> Result<Session, ResumeFault> {
         let store = self.open().await.map_err(ResumeFault::Setup)?;
         let _held = self.settings.open.is_some().then(HeldTime::new);
@@ -205,9 +209,11 @@ impl<'a> Case<'a> {
         session.ok_or_else(|| ResumeFault::Run(RunError::SessionNotFound(self.key.clone())))
     }
 
-    /// Does what comes next.
+    /// Performs the next step.
     async fn turn(&self, process: &Process, next: Next, message: usize) -> Result<Turn, ResumeFault> {
-        let (runner, key, messages) = (&process.runner, &self.key, self.settings.inputs.len());
+        let runner = &process.runner;
+        let key = &self.key;
+        let messages = self.settings.inputs.len();
         let run = match next {
             Next::Over => return Ok(Turn::next(message, Next::Over)),
             Next::Send(message) if message >= messages => return Ok(Turn::next(message, Next::Over)),
@@ -217,14 +223,14 @@ impl<'a> Case<'a> {
                 Answered::Open(end) => return Ok(Turn::ended(message, end, messages)),
                 Answered::Later(question) => return Ok(Turn::next(message, Next::Fire(question))),
             },
-            Next::Fire(question) => match self.is_open(process, &question).await? {
-                true => {
-                    let default = question.default.clone().unwrap_or(Value::Null);
-                    runner.answer(key, &*question, default).map_err(ResumeFault::Run)?
+            Next::Fire(question) => {
+                if !self.is_open(process, &question).await? {
+                    // The Runner that asked was faster.
+                    return Ok(Turn::next(message, Next::Look));
                 }
-                // The Runner that has asked has been quicker.
-                false => return Ok(Turn::next(message, Next::Look)),
-            },
+                let default = question.default.clone().unwrap_or(Value::Null);
+                runner.answer(key, &*question, default).map_err(ResumeFault::Run)?
+            }
             Next::Resume(invocation) => runner.start(RunRequest::new(key).invocation_id(invocation)),
             Next::Send(message) => {
                 let request = RunRequest::new(key).message(self.settings.inputs[message].clone());
@@ -235,12 +241,12 @@ impl<'a> Case<'a> {
         self.read(process, run, message).await
     }
 
-    /// Looks how far the session is.
+    /// Checks how far the session is.
     async fn look(&self, process: &Process, messages: usize) -> Result<Turn, ResumeFault> {
         match process.runner.status(&self.key).await {
             Ok(status) => {
                 if let RunProgress::RunsHere = status.progress {
-                    // The Runner has fired a deadline.
+                    // The Runner has answered a question at its deadline.
                     let mut run = process.runner.follow(&self.key, None).await.map_err(ResumeFault::Run)?;
                     while run.next().await.is_some() {}
                 }
@@ -256,7 +262,7 @@ impl<'a> Case<'a> {
         let messages = self.settings.inputs.len();
         while let Some(item) = run.next().await {
             if process.gate.is_gone() {
-                // Reading on would let the node continue.
+                // Reading further would let the node continue.
                 std::future::pending::<()>().await;
             }
             match item {
@@ -264,7 +270,7 @@ impl<'a> Case<'a> {
                 Err(RunError::Node { error, .. }) => {
                     return Ok(Turn::ended(message, End::failed(error.class(), error.message()), messages));
                 }
-                // A deadline came in between.
+                // A deadline passed in between.
                 Err(RunError::Busy { .. }) => return Ok(Turn::next(message, Next::Look)),
                 Err(RunError::Session(error)) if error.is_stale() => return Ok(Turn::next(message, Next::Look)),
                 Err(error) => return Err(ResumeFault::Run(error)),
@@ -306,11 +312,11 @@ impl<'a> Case<'a> {
     }
 }
 
-/// What becomes of the open questions.
+/// The fate of the open questions.
 enum Answered {
     By(Box<Run>),
-    /// The clock does, at the deadline.
+    /// The clock answers, at the deadline.
     Later(Box<Question>),
-    /// They stay open: the end of the message.
+    /// The questions stay open, so the message has ended.
     Open(End),
 }

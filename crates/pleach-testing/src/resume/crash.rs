@@ -1,4 +1,4 @@
-//! [`CrashPoint`]: where a process ends; [`CrashGate`], which ends it there.
+//! [`CrashPoint`]: the point at which a process ends. [`CrashGate`]: ends the process there.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,29 +11,29 @@ use crate::gate::{Call, Gate, Pass};
 use crate::held_time::HeldTime;
 use crate::{Effects, Operation, TraceEntry};
 
-/// Where a process is cut off: at one of the writes of the run.
+/// The point at which a process is cut off: one of the writes of the run.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CrashPoint {
-    /// The place of the write among those of the run, from 1.
+    /// The number of the write within the run, from 1.
     pub write: usize,
-    /// What is written.
+    /// The operation of the write.
     pub operation: Operation,
-    /// What the event of an append says and does.
+    /// The event, if the write is an append.
     pub event: Option<TraceEntry>,
-    /// When, in relation to the write.
+    /// Whether the process ends before or after the write.
     pub time: CrashTime,
 }
 
-/// When a process ends, in relation to a write.
+/// The time at which a process ends, relative to a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CrashTime {
-    /// Nothing is stored.
+    /// Before the write: nothing is stored.
     Before,
-    /// It is stored, and its caller does not get to know.
+    /// The write is stored, but its caller does not learn of it.
     Unseen,
-    /// It is stored, and handed out.
+    /// The write is stored, and its caller has learned of it.
     After,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Write {
 }
 
 impl Write {
-    /// What two runs have in common that play the same: who writes, and what kind of thing, without the values.
+    /// A summary without values: author, path and kinds of change. Equal for two runs that do the same.
     pub(super) fn shape(&self) -> String {
         let Some(event) = &self.event else { return self.operation.to_string() };
         let kinds: Vec<&str> = event.does.iter().filter_map(|does| does.split(' ').next()).collect();
@@ -75,7 +75,7 @@ impl fmt::Display for Write {
     }
 }
 
-/// What the processes of a case have written.
+/// The writes of all processes of a case.
 #[derive(Debug, Default)]
 pub(super) struct Written {
     lists: Mutex<Lists>,
@@ -85,7 +85,7 @@ pub(super) struct Written {
 #[derive(Debug, Default)]
 struct Lists {
     writes: Vec<Write>,
-    /// The events that the store has acknowledged, with what they say and do.
+    /// The events that the store has acknowledged, with their texts.
     stored: Vec<(EventId, String)>,
 }
 
@@ -102,7 +102,7 @@ impl Written {
         self.lists().stored.clone()
     }
 
-    /// Counts a write, from 1.
+    /// Counts a write, and returns its number, from 1.
     fn begin(&self, call: &Call<'_>) -> usize {
         let event = call.append.map(|(_, event)| TraceEntry::of_one(event));
         let mut lists = self.lists();
@@ -122,13 +122,13 @@ impl Written {
     }
 }
 
-/// The gate of a process, which lets nothing through once the process is gone.
+/// The gate of a process. Once the process is gone, it lets no call through.
 #[derive(Debug)]
 pub(super) struct CrashGate {
     written: Arc<Written>,
     point: Option<(usize, CrashTime)>,
     gone: watch::Sender<bool>,
-    /// Whether the store works in other threads or programs.
+    /// Whether the store runs in other threads or programs.
     is_outside: bool,
 }
 
@@ -148,7 +148,7 @@ impl CrashGate {
 
     /// Completes when the process is gone.
     pub(super) async fn gone(&self) {
-        // The sender is in `self`.
+        // This cannot fail, because the sender is in `self`.
         let _ = self.gone.subscribe().wait_for(|gone| *gone).await;
     }
 
@@ -164,12 +164,9 @@ impl CrashGate {
 impl Gate for CrashGate {
     fn enter<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, SessionResult<Pass>> {
         Box::pin(async move {
-            let number = match call.operation.writes() && !self.is_gone() {
-                true => self.written.begin(&call),
-                false => 0,
-            };
+            let number = if call.operation.writes() && !self.is_gone() { self.written.begin(&call) } else { 0 };
             if self.is_gone() || self.ends(number, CrashTime::Before) {
-                // A process that is gone does not find out.
+                // A process that is gone never gets the result.
                 std::future::pending::<()>().await;
             }
             let hold = self.is_outside.then(HeldTime::new);

@@ -10,63 +10,66 @@ use super::crash::CrashPoint;
 use crate::Trace;
 use crate::human::unanswered;
 
-/// A run that does not hold: where it was cut off, and why. Its text is for people, in `unwrap`, too.
+/// A run that violates the property: where it was cut off, and what is wrong. Its text is for people, including in
+/// `unwrap`.
 #[non_exhaustive]
 pub struct ResumeFailure {
-    /// Where the run was cut off; `None` for one that was not.
+    /// The point at which the run was cut off; `None` if it was not cut off.
     pub crash: Option<Box<CrashPoint>>,
-    /// Why it does not hold.
+    /// The fault of the run.
     pub fault: ResumeFault,
-    /// Its events.
+    /// The events of the run.
     pub trace: Trace,
 }
 
-/// Why a run does not hold.
+/// A fault of a run.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ResumeFault {
     /// A message failed with this error, and [`ResumeProperty::may_fail`](crate::ResumeProperty::may_fail) is not set.
     Failed(String),
-    /// Two runs that nothing cut off differ, or a run that was to be cut off differs before that.
+    /// Two uninterrupted runs differ, or a run differs before the point at which it was to be cut off.
     NotReproducible(Vec<Difference>),
-    /// The run that was cut off and continued ends in another way than the one that was not.
+    /// A run that was cut off and continued ended differently from the uninterrupted run.
     Differs(Vec<Difference>),
     /// These effects were done again although their results, or later events of the same runs, were stored.
     Repeated(Vec<String>),
-    /// These runs of nodes gave more than one output.
+    /// These runs of nodes have more than one output.
     SeveralOutputs(Vec<String>),
-    /// These effects were recorded under keys of your own, so that no repetition could be found: `what (key)`.
+    /// These effects were recorded under other keys than `idempotency_key`, so repetitions could not be detected:
+    /// `what (key)`.
     ForeignKeys(Vec<String>),
-    /// [`ResumeProperty::effects`](crate::ResumeProperty::effects) is set, and the run that nothing cut off has recorded nothing in it.
+    /// [`ResumeProperty::effects`](crate::ResumeProperty::effects) is set, but the uninterrupted run has recorded no
+    /// effects.
     NoEffects,
-    /// The store has acknowledged these events and does not hold them.
+    /// The store acknowledged these events but has not stored them.
     Lost(Vec<String>),
     /// The script has no answer to a question.
     NoAnswer(Box<Question>),
-    /// A run failed otherwise than by its nodes.
+    /// A run failed for a reason other than its nodes.
     Run(RunError),
-    /// A new Runner does not know the root of the run: the app is another one in each process.
+    /// A new Runner does not know the root of the run: the app differs between processes.
     Changed {
-        /// What differs.
+        /// The error that names the difference.
         error: NodeError,
         /// The run that no longer fits.
         path: NodePath,
     },
-    /// The store cannot be opened, holds the session already or is not used at all; or the app cannot be built.
+    /// The store cannot be opened, already has the session or is not used at all, or the app cannot be built.
     Setup(BoxError),
     /// The conversation does not end.
     NoEnd,
 }
 
-/// One thing that two runs have differently.
+/// One difference between two runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Difference {
-    /// Where: `output of shop/order`, `state 'total'`, `effect 'charge 12'`.
+    /// The place of the difference: `output of shop/order`, `state 'total'`, `effect 'charge 12'`.
     pub place: String,
-    /// What the run that nothing cut off has there; several outputs in lines.
+    /// The value in the uninterrupted run; several outputs are on separate lines.
     pub expected: Option<String>,
-    /// What the other one has.
+    /// The value in the other run.
     pub found: Option<String>,
 }
 
@@ -80,14 +83,14 @@ impl fmt::Display for ResumeFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.crash {
             Some(crash) => writeln!(f, "a run was cut off {crash}, and continued by a new Runner:")?,
-            None => writeln!(f, "a run that nothing cut off:")?,
+            None => writeln!(f, "an uninterrupted run:")?,
         }
         write!(f, "{}", self.fault)?;
         write!(f, "\nits events:\n{}", self.trace)
     }
 }
 
-/// The text: `check().await.unwrap()` shows it.
+/// Debug output is the text, because `check().await.unwrap()` shows it.
 impl fmt::Debug for ResumeFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -101,7 +104,7 @@ impl fmt::Display for ResumeFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Failed(error) => {
-                writeln!(f, "it failed with {error}; `.may_fail()` compares runs that fail")
+                writeln!(f, "it failed with {error}; `.may_fail()` also compares runs that fail")
             }
             Self::NotReproducible(differences) => {
                 writeln!(
@@ -112,7 +115,7 @@ impl fmt::Display for ResumeFault {
                 list(f, differences)
             }
             Self::Differs(differences) => {
-                writeln!(f, "it differs from the run that nothing cut off (-)")?;
+                writeln!(f, "it differs from the uninterrupted run (-)")?;
                 list(f, differences)
             }
             Self::Repeated(effects) => {
@@ -126,23 +129,25 @@ impl fmt::Display for ResumeFault {
                 let effects = effects.join(", ");
                 writeln!(
                     f,
-                    "recorded under keys that are not of the run: {effects}; record with `ctx.idempotency_key()`, or with a key that contains it"
+                    "recorded under keys that do not belong to the run: {effects}; record with `ctx.idempotency_key()`, or with a key that contains it"
                 )
             }
             Self::NoEffects => writeln!(
                 f,
-                "nothing is recorded in the effects of the property: the code under test must record in a clone of them"
+                "no effects were recorded: the code under test must record in a clone of the property's `Effects`"
             ),
             Self::SeveralOutputs(paths) => writeln!(f, "more than one output of {}", paths.join(", ")),
-            Self::Lost(events) => writeln!(f, "the store has acknowledged and lost: {}", events.join(", ")),
+            Self::Lost(events) => {
+                writeln!(f, "the store acknowledged these events but lost them: {}", events.join(", "))
+            }
             Self::NoAnswer(question) => writeln!(f, "{}", unanswered(question)),
             Self::Run(error) => writeln!(f, "{}: {error}", error.code()),
             Self::Changed { error, path } => {
                 let (class, message) = (error.class(), error.message());
-                writeln!(f, "the app has changed between two processes: {class} of {path}: {message}")
+                writeln!(f, "the app differs between two processes: {class} of {path}: {message}")
             }
             Self::Setup(error) => writeln!(f, "it cannot start: {}", with_causes(&**error)),
-            Self::NoEnd => writeln!(f, "the conversation does not end: does a loop of it?"),
+            Self::NoEnd => writeln!(f, "the conversation does not end: look for a loop that never ends"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A run that is cut off anywhere and continued ends as the run that was not: [`ResumeProperty`].
+//! [`ResumeProperty`]: a run that is cut off anywhere and then continued ends like an uninterrupted run.
 
 mod case;
 mod crash;

@@ -1,4 +1,4 @@
-//! [`Outcome`]: what a conversation has come to, to be compared.
+//! [`Outcome`]: the comparable result of a conversation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::talk::End;
 use crate::CountedIds;
 use crate::trace::{is_stable, uuids};
 
-/// What a conversation has come to, by places that a failure names; several values of one place in lines.
+/// The result of a conversation, by the places that a failure names. Several values of one place are on separate lines.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Outcome {
     places: BTreeMap<String, String>,
@@ -27,7 +27,7 @@ impl Outcome {
             places.insert(format!("end of message {}", message + 1), end.to_string());
         }
         for (path, mut outputs) in outputs(&session.events) {
-            // Lanes that run side by side end in any order.
+            // Parallel lanes end in any order.
             outputs.sort_unstable();
             if !ignored.contains(&path) {
                 places.insert(format!("output of {path}"), outputs.join("\n"));
@@ -57,7 +57,7 @@ impl Outcome {
         Self { places: places.into_iter().map(stable).collect() }
     }
 
-    /// What the other one has differently.
+    /// Returns the differences from another outcome.
     pub(super) fn differences(&self, other: &Self) -> Vec<Difference> {
         let places: BTreeSet<&String> = self.places.keys().chain(other.places.keys()).collect();
         let difference = |place: &String| Difference {
@@ -70,7 +70,7 @@ impl Outcome {
     }
 }
 
-/// The runs that gave more than one output.
+/// Returns the runs with more than one output.
 pub(super) fn several_outputs(events: &[Arc<Event>]) -> Vec<String> {
     let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for event in events.iter().filter(|event| gives(event)) {
@@ -79,7 +79,7 @@ pub(super) fn several_outputs(events: &[Arc<Event>]) -> Vec<String> {
     counts.into_iter().filter(|(_, count)| *count > 1).map(|((_, path), _)| path.to_owned()).collect()
 }
 
-/// The outputs by paths without run ids.
+/// Returns the outputs by paths without run ids.
 fn outputs(events: &[Arc<Event>]) -> BTreeMap<String, Vec<String>> {
     let mut outputs: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for event in events.iter().filter(|event| gives(event)) {
@@ -89,7 +89,8 @@ fn outputs(events: &[Arc<Event>]) -> BTreeMap<String, Vec<String>> {
     outputs
 }
 
-/// The questions by their ids, each with a line for each time that a run asked it: a run that begins again and asks again asks once.
+/// Returns the questions by their ids. Each has a line for each run that asked it: a run that starts again and asks
+/// again counts once.
 fn questions(events: &[Arc<Event>], app: &str) -> BTreeMap<String, String> {
     let mut asked = BTreeMap::new();
     for question in events.iter().flat_map(|event| event.questions()) {
@@ -98,16 +99,17 @@ fn questions(events: &[Arc<Event>], app: &str) -> BTreeMap<String, String> {
     }
     let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for question in asked.values() {
-        // Equal for all whose ids are counted.
+        // Questions with counted ids share one place.
         let place = stable(&format!("question '{}'", question.id), app);
         places.entry(place).or_default().push(stable(&asks(question), app));
     }
-    // Lanes that run side by side ask in any order.
+    // Parallel lanes ask in any order.
     places.values_mut().for_each(|asks| asks.sort_unstable());
     places.into_iter().map(|(place, asks)| (place, asks.join("\n"))).collect()
 }
 
-/// What a person sees of a question. Its deadline follows the clock, so that only whether there is one is the same in each run.
+/// Returns the text of a question as a person sees it. Its deadline depends on the clock, so only its presence is
+/// shown.
 fn asks(question: &Question) -> String {
     let mut text = format!("{}: {:?}", question.node_path.static_path(), question.message);
     if let Some(payload) = &question.payload {
@@ -122,7 +124,7 @@ fn asks(question: &Question) -> String {
     text
 }
 
-/// The routes by paths without run ids.
+/// Returns the routes by paths without run ids.
 fn routes(events: &[Arc<Event>]) -> BTreeMap<String, String> {
     let mut routes: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for event in events {
@@ -135,7 +137,7 @@ fn routes(events: &[Arc<Event>]) -> BTreeMap<String, String> {
     routes.into_iter().map(|(path, routes)| (path, routes.join("\n"))).collect()
 }
 
-/// How many runs of each path have written something other than errors.
+/// Returns the number of runs of each path that have written something other than errors.
 fn runs(events: &[Arc<Event>]) -> BTreeMap<String, usize> {
     let written = events.iter().filter(|event| !event.is_from_user() && event.error_code().is_none());
     let runs: BTreeSet<_> = written.map(|event| (event.invocation_id(), event.path())).collect();
@@ -146,7 +148,7 @@ fn runs(events: &[Arc<Event>]) -> BTreeMap<String, usize> {
     counts
 }
 
-/// Whether an event gives the output of the run that wrote it.
+/// Returns true if an event has the output of the run that wrote it.
 fn gives(event: &Event) -> bool {
     let has_output = event.output().is_some() || event.node_info().message_as_output() == Some(true);
     has_output && !event.is_from_user() && event.is_output_for(event.path())
@@ -157,7 +159,8 @@ fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
-/// A text without what another run has differently on purpose: counted ids, idempotency keys, the name of the app.
+/// Returns a text without the parts that differ between runs on purpose: counted ids, idempotency keys, and the name of
+/// the app.
 fn stable(text: &str, app: &str) -> String {
     let mut stable = String::with_capacity(text.len());
     let mut end = 0;

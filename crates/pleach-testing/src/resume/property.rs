@@ -1,4 +1,4 @@
-//! [`ResumeProperty`]: plays a conversation whole and with every crash, and compares.
+//! [`ResumeProperty`]: plays a conversation uninterrupted and with every possible crash, and compares the results.
 
 use std::fmt;
 use std::future::Future;
@@ -15,51 +15,55 @@ use super::failure::{Difference, ResumeFailure, ResumeFault};
 use super::settings::Settings;
 use crate::{Effects, ScriptedHuman, Trace};
 
-/// The property that a run which is cut off anywhere, and continued by a new Runner over the same sessions, ends as the run that
-/// nothing cut off.
+/// The property that a run ends the same way if it is cut off anywhere and continued by a new Runner over the same
+/// sessions.
 ///
-/// [`check`](Self::check) plays the conversation once whole. Then it plays it anew for each write of the store, three times: a
-/// process is cut off before the write is stored, when it is stored and its caller does not know, and when it is handed out. A new
-/// Runner over the same store continues. In the end these must be the same:
+/// [`check`](Self::check) plays the conversation once without interruption. Then, for each write of the store, it plays
+/// the conversation three more times: the process is cut off before the write is stored, after it is stored but before
+/// its caller learns of it, and after the caller has learned of it. A new Runner over the same store continues. In the
+/// end these must be the same:
 ///
-/// - how each message of the user ended: done, waiting, or failed with which error;
+/// - how each message of the user ended: done, waiting, or failed, and with which error;
 /// - the outputs of every node and step, and the state;
-/// - the questions that were asked: how often, with which text, payload and assignee, and whether with a deadline;
+/// - the questions that were asked: how often, with which text, payload and assignee, and whether they have a deadline;
 /// - the routes that were taken, and the runs of nodes and steps that wrote something;
-/// - the [`Effects`], each of which may be done again only until its result is stored.
+/// - the [`Effects`], each of which may be repeated only until its result is stored.
 ///
-/// No run may give two outputs, and the store must hold each event that it has acknowledged. Two runs that nothing cuts off are
-/// compared first, with their writes: a handler that uses chance or the machine's clock outside of a step shows there.
+/// No run may have two outputs, and the store must have every event that it has acknowledged. First, two uninterrupted
+/// runs and their writes are compared: this detects a handler that uses randomness or the machine's clock outside a
+/// step.
 ///
-/// The clock of the runs shows the same time until something has waited by it. Pauses between retries, and time-outs, last as long as tokio's runtime
-/// makes them: with `#[tokio::test(start_paused = true)]` they take no real time. Sleeps of the run, and deadlines of questions that the person leaves
-/// open, take none in any case.
+/// The clock of the runs shows the same time until something has waited by it. Pauses between retries, and timeouts,
+/// use the time of tokio's runtime: with `#[tokio::test(start_paused = true)]` they take no real time. Sleeps of the
+/// run, and deadlines of questions that the person leaves open, never take real time.
 ///
-/// The model of an agent must answer by what it is asked, because a process that is cut off asks it again:
-/// [`ModelByTurn`](crate::ModelByTurn), `ScriptedModel::new().then(ScriptedReply::with(f)).repeating()`, or a type of your own.
+/// The model of an agent must answer depending on the request, because a process that is cut off asks it again. Use
+/// [`ModelByTurn`](crate::ModelByTurn), `ScriptedModel::new().then(ScriptedReply::with(f)).repeating()`, or a type of
+/// your own.
 pub struct ResumeProperty {
     settings: Settings,
 }
 
-/// What [`ResumeProperty::check`] has played.
+/// The result of [`ResumeProperty::check`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ResumeReport {
     /// The points at which runs were cut off.
     pub crashes: Vec<CrashPoint>,
-    /// The events of the run that nothing cut off.
+    /// The events of the uninterrupted run.
     pub trace: Trace,
 }
 
 impl ResumeProperty {
-    /// The property of a node: a workflow, an agent, a function node.
+    /// Creates the property of a node: a workflow, an agent, or a function node.
     pub fn new(root: impl Node) -> Self {
         let root = Arc::new(root);
         Self::app(move |name| RunnerBuilder::new(name).root(Arc::clone(&root)))
     }
 
-    /// The property of an app. The function makes the builder of each process, with the app's name that it gets. What it sets of
-    /// sessions, clock and ids is replaced, and heartbeats are off: there is one process at a time.
+    /// Creates the property of an app. The function returns a builder for each process, with the app name that it is
+    /// passed. The builder's sessions, clock and ids are replaced, and heartbeats are off, because there is only one
+    /// process at a time.
     ///
     /// ```
     /// # use pleach_context::Node;
@@ -88,15 +92,15 @@ impl ResumeProperty {
         self
     }
 
-    /// Sets the person that answers questions. Each run begins with the whole script.
+    /// Sets the person that answers questions. Each run starts from the beginning of the script.
     #[must_use]
     pub fn human(mut self, human: &ScriptedHuman) -> Self {
         self.settings.human = human.anew();
         self
     }
 
-    /// Sets where the code under test records what it does. It is empty when each run begins. The run that nothing cuts off must record
-    /// something in it, else the check fails with [`ResumeFault::NoEffects`].
+    /// Sets the record for the effects of the code under test. It is emptied before each run. The uninterrupted run
+    /// must record something; otherwise the check fails with [`ResumeFault::NoEffects`].
     #[must_use]
     pub fn effects(mut self, effects: &Effects) -> Self {
         self.settings.effects = effects.clone();
@@ -104,8 +108,8 @@ impl ResumeProperty {
         self
     }
 
-    /// Sets the store: the function opens it for each process. It must be empty in the beginning; each run has an app of its own
-    /// in it. Without this it is process memory.
+    /// Sets the store, which the function opens for each process. It must be empty at the beginning; each run uses its
+    /// own app in it. By default, sessions are kept in memory.
     #[must_use]
     pub fn sessions<S, E, F>(mut self, open: impl Fn() -> F + Send + Sync + 'static) -> Self
     where
@@ -120,16 +124,18 @@ impl ResumeProperty {
         self
     }
 
-    /// Allows that messages fail: the same ones must fail, with the same errors. Without this the run that nothing cuts off must not fail, so that
-    /// a mistake of the test is not taken for a workflow that survives.
+    /// Allows messages to fail: the same messages must fail with the same errors. Without this setting, the
+    /// uninterrupted run must not fail, so that a mistake in the test does not pass as a workflow that survives
+    /// crashes.
     #[must_use]
     pub fn may_fail(mut self) -> Self {
         self.settings.may_fail = true;
         self
     }
 
-    /// Does not compare the outputs of a node or step, named by its path without run ids, such as `shop/order/charge`, a state key, such as
-    /// `state:token`, or a question, such as `question:ship`: what differs in each run on purpose.
+    /// Leaves out of the comparison something that differs in each run on purpose: the outputs of a node or step, named
+    /// by its path without run ids, such as `shop/order/charge`; a state key, such as `state:token`; or a question,
+    /// such as `question:ship`.
     #[must_use]
     pub fn ignore(mut self, place: impl Into<String>) -> Self {
         self.settings.ignored.push(place.into());
@@ -139,10 +145,10 @@ impl ResumeProperty {
     /// Plays and compares all runs.
     ///
     /// # Errors
-    /// The first run that does not hold: where it was cut off, what differs, and its events.
+    /// The first run that violates the property: where it was cut off, what differs, and its events.
     ///
     /// # Cancel safety
-    /// Dropping the future ends the check. What was played stays in the store.
+    /// Dropping the future ends the check. Sessions that were played stay in the store.
     pub async fn check(&self) -> Result<ResumeReport, ResumeFailure> {
         if self.settings.inputs.is_empty() {
             let fault = ResumeFault::Setup("the property has no message of the user: call `.input(…)`".into());
@@ -171,7 +177,8 @@ impl ResumeProperty {
         let mut crashes = Vec::new();
         for (index, write) in live.writes.iter().enumerate() {
             for time in [CrashTime::Before, CrashTime::Unseen, CrashTime::After] {
-                let (operation, event) = (write.operation, write.event.clone());
+                let operation = write.operation;
+                let event = write.event.clone();
                 let point = CrashPoint { write: index + 1, operation, event, time };
                 self.crash(&live, &point, crashes.len() + 2).await?;
                 crashes.push(point);
@@ -180,18 +187,19 @@ impl ResumeProperty {
         Ok(ResumeReport { crashes, trace: live.trace })
     }
 
-    /// Plays a case that is cut off, and compares it.
+    /// Plays a case that is cut off, and compares its result.
     async fn crash(&self, live: &Played, point: &CrashPoint, number: usize) -> Result<(), ResumeFailure> {
         let played = self.play(number, Some(point)).await?;
         if let Some(difference) = unlike(point.write, &live.writes, &played.writes) {
-            // Nothing was cut off, or another write.
+            // The process was not cut off, or at a different write.
             let fault = ResumeFault::NotReproducible(vec![difference]);
             return Err(ResumeFailure::new(None, fault, played.trace));
         }
         let differences = live.outcome.differences(&played.outcome);
-        match differences.is_empty() {
-            true => Ok(()),
-            false => Err(ResumeFailure::new(Some(point), ResumeFault::Differs(differences), played.trace)),
+        if differences.is_empty() {
+            Ok(())
+        } else {
+            Err(ResumeFailure::new(Some(point), ResumeFault::Differs(differences), played.trace))
         }
     }
 
@@ -202,7 +210,7 @@ impl ResumeProperty {
     }
 }
 
-/// How a write of one run, counted from 1, differs from that of another one.
+/// Returns how a write of one run, counted from 1, differs from the same write of another run.
 fn unlike(write: usize, expected: &[Write], found: &[Write]) -> Option<Difference> {
     let (expected, found) = (expected.get(write - 1), found.get(write - 1));
     (expected.map(Write::shape) != found.map(Write::shape)).then(|| Difference {
@@ -218,7 +226,7 @@ impl fmt::Debug for ResumeProperty {
     }
 }
 
-/// Checks that a workflow or an agent survives crashes. The user sends `inputs`, one after the other, in one session.
+/// Checks that a workflow or an agent survives crashes. The user sends the `inputs` one after the other in one session.
 ///
 /// The short form of [`ResumeProperty`] without people, effects and databases.
 ///
@@ -229,7 +237,7 @@ impl fmt::Debug for ResumeProperty {
 /// ```
 ///
 /// # Panics
-/// When the property does not hold: the text has the point of the crash, and what differs.
+/// Panics if the property does not hold. The text names the point of the crash and the differences.
 ///
 /// # Cancel safety
 /// Dropping the future ends the check.

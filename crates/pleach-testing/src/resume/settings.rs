@@ -1,4 +1,4 @@
-//! [`Settings`]: what a property plays.
+//! [`Settings`]: the settings of a property.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use crate::{Effects, ScriptedHuman};
 /// Opens the store of a process.
 pub(super) type Open = Arc<dyn Fn() -> BoxFuture<'static, Result<Arc<dyn SessionService>, BoxError>> + Send + Sync>;
 
-/// What a property plays.
+/// The settings of a property.
 pub(super) struct Settings {
     pub(super) app: Box<dyn Fn(AppName) -> RunnerBuilder + Send + Sync>,
     pub(super) inputs: Vec<Message>,
     pub(super) human: ScriptedHuman,
     pub(super) effects: Effects,
-    /// Whether the test has set the effects.
+    /// Whether the test has set a record for effects.
     pub(super) reads_effects: bool,
-    /// Process memory without it.
+    /// Opens the store; `None` for process memory.
     pub(super) open: Option<Open>,
     /// The places that are not compared.
     pub(super) ignored: Vec<String>,

@@ -1,4 +1,4 @@
-//! [`Talk`]: how far a conversation is, and what comes next.
+//! [`Talk`]: the progress of a conversation, and its next step.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,13 +8,13 @@ use pleach_runner::{RunEnd, RunProgress, SessionStatus};
 
 use super::failure::ResumeFault;
 
-/// How the ids of invocations begin: `message-1`, `message-2`, …
+/// The prefix of invocation ids: `message-1`, `message-2`, …
 const PREFIX: &str = "message-";
 
-/// How far a conversation is.
+/// The progress of a conversation.
 #[derive(Debug, Default)]
 pub(super) struct Talk {
-    /// The message that was sent last, from 0.
+    /// The number of the last message that was sent, from 0.
     pub(super) message: usize,
     /// How each message ended.
     pub(super) ends: BTreeMap<usize, End>,
@@ -25,7 +25,7 @@ pub(super) struct Talk {
 pub(super) enum End {
     Done,
     Aborted,
-    /// Questions stay open, and have no deadline.
+    /// Questions stay open and have no deadline.
     Waits(String),
     Failed(String),
     Other(String),
@@ -48,11 +48,11 @@ impl End {
         Self::Failed(format!("{code}: {message}"))
     }
 
-    /// How a run ended; `None` when it waits.
+    /// Returns how a run ended; `None` if it waits.
     pub(super) fn of(end: &RunEnd) -> Option<Self> {
         match end {
             RunEnd::Waiting => None,
-            // A dead end of the run is one of its recorded result, too.
+            // A dead end is also part of the recorded result.
             RunEnd::Done | RunEnd::DoneWithDeadEnds(_) => Some(Self::Done),
             RunEnd::Aborted => Some(Self::Aborted),
             RunEnd::Failed { code, message } => Some(Self::failed(code, message)),
@@ -61,25 +61,25 @@ impl End {
     }
 }
 
-/// What comes next.
+/// The next step of a conversation.
 #[derive(Debug)]
 pub(super) enum Next {
-    /// Looks how far the session is.
+    /// Check how far the session is.
     Look,
     Send(usize),
     Resume(InvocationId),
     Answer,
-    /// Answers a question at its deadline.
+    /// Answer a question at its deadline.
     Fire(Box<Question>),
     Over,
 }
 
-/// What one step of a conversation has come to.
+/// The result of one step of a conversation.
 #[derive(Debug)]
 pub(super) struct Turn {
-    /// The message that it was about.
+    /// The number of the step's message.
     pub(super) message: usize,
-    /// How the message has ended.
+    /// How the message ended, if it did.
     pub(super) end: Option<End>,
     pub(super) next: Next,
 }
@@ -90,13 +90,13 @@ impl Turn {
         Self { message, end: None, next }
     }
 
-    /// A message has ended.
+    /// Ends a message, and continues with the next one.
     pub(super) fn ended(message: usize, end: End, messages: usize) -> Self {
         let next = if message + 1 < messages { Next::Send(message + 1) } else { Next::Over };
         Self { message, end: Some(end), next }
     }
 
-    /// What a new process finds.
+    /// Returns the next step for a new process, according to the stored status.
     pub(super) fn found(status: &SessionStatus, messages: usize) -> Result<Self, ResumeFault> {
         let Some((invocation, message)) = status.invocation.as_ref().and_then(|id| Some((id, place(id)?))) else {
             return Ok(Self::next(0, Next::Send(0)));
@@ -105,14 +105,14 @@ impl Turn {
             RunProgress::Done => Self::ended(message, End::Done, messages),
             RunProgress::Aborted => Self::ended(message, End::Aborted, messages),
             RunProgress::Waiting => Self::next(message, Next::Answer),
-            // The error may be that of an attempt behind which there is another one.
+            // The error may come from an attempt that another attempt follows.
             RunProgress::Failed { .. } | RunProgress::Unfinished | RunProgress::MayBeDone => {
                 Self::next(message, Next::Resume(invocation.clone()))
             }
             RunProgress::Changed { error, path } => {
                 return Err(ResumeFault::Changed { error: error.clone(), path: path.clone() });
             }
-            // Fired by the Runner at a deadline.
+            // The Runner answers at a deadline.
             _ => Self::next(message, Next::Look),
         })
     }
@@ -122,7 +122,7 @@ pub(super) fn invocation(message: usize) -> InvocationId {
     InvocationId::from(format!("{PREFIX}{}", message + 1))
 }
 
-/// The message that an invocation is about, from 0.
+/// Returns the number of an invocation's message, from 0.
 fn place(invocation: &InvocationId) -> Option<usize> {
     invocation.as_str().strip_prefix(PREFIX)?.parse::<usize>().ok()?.checked_sub(1)
 }

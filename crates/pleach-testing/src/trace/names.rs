@@ -8,7 +8,7 @@ use pleach_core::Uuid;
 /// The length of a UUID as text.
 const LENGTH: usize = 36;
 
-/// Names for the ids of a log, by the order in which they first come.
+/// Names for the ids of a log, numbered in the order of their first appearance.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     ids: HashMap<String, usize>,
@@ -16,13 +16,13 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// The place of an invocation, from 1.
+    /// Returns the number of an invocation, from 1.
     pub(super) fn invocation(&mut self, id: &str) -> usize {
         let next = self.invocations.len() + 1;
         *self.invocations.entry(id.to_owned()).or_insert(next)
     }
 
-    /// A text whose UUIDs are `<id 1>`, `<id 2>` and so on.
+    /// Returns a text whose UUIDs are replaced by `<id 1>`, `<id 2>` and so on.
     pub(super) fn replace(&mut self, text: &str) -> String {
         let mut replaced = String::with_capacity(text.len());
         let mut end = 0;
@@ -38,12 +38,12 @@ impl Names {
     }
 }
 
-/// Whether an id is one that idempotency keys are: it follows from what it names.
+/// Returns true if an id has the form of idempotency keys, which are derived from what they name.
 pub(crate) fn is_stable(id: Uuid) -> bool {
     id.get_version_num() == 8
 }
 
-/// The UUIDs of a text, with their places.
+/// Returns the UUIDs of a text, with their positions.
 pub(crate) fn uuids(text: &str) -> Vec<(Range<usize>, Uuid)> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn uuids_are_named_by_their_first_places() {
+    fn uuids_are_named_in_order_of_appearance() {
         let (one, two) = ("3f2a1b00-0000-4000-8000-000000000001", "3f2a1b00-0000-4000-8000-000000000002");
         let mut names = Names::default();
         assert_eq!(names.replace(&format!("ä{two}, adk-{one}!")), "ä<id 1>, adk-<id 2>!");

@@ -1,4 +1,4 @@
-//! Appending and what events keep.
+//! Appending events, and the values that stored events keep.
 // S34, S41–S49
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{CREATED, created, event, ids, key, loaded, object};
 
-/// Partial events pass by, `temp:` keys and all.
+/// Partial events are not stored, nor are their `temp:` keys.
 pub async fn case_17_a_partial_event_changes_nothing(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({"a": 1})).await;
     let before = session.clone();
@@ -22,7 +22,7 @@ pub async fn case_17_a_partial_event_changes_nothing(service: &dyn SessionServic
     assert_eq!(loaded(service, &key("s")).await, before);
 }
 
-/// Also when the session never was.
+/// The same holds if the session never existed.
 pub async fn case_35_appending_to_a_deleted_session_is_not_found(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     service.delete_session(&key("s")).await.unwrap();
@@ -52,7 +52,7 @@ pub async fn case_36_the_same_event_twice_is_stored_once(service: &dyn SessionSe
     assert_eq!(session.state, object(json!({"n": 2})));
 }
 
-/// Nothing changes, stored or not.
+/// Neither the stored session nor the object changes.
 pub async fn case_37_another_event_with_a_taken_id_is_refused(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     service.append_event(&mut session, event("e1", 1.0)).await.unwrap();
@@ -64,7 +64,7 @@ pub async fn case_37_another_event_with_a_taken_id_is_refused(service: &dyn Sess
     assert_eq!(loaded(service, &key("s")).await, before);
 }
 
-/// The empty text is stored as it is.
+/// The empty text is stored unchanged.
 pub async fn case_38_an_event_may_lack_an_invocation(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     let mut bare = event("e1", 1.0);
@@ -73,7 +73,7 @@ pub async fn case_38_an_event_may_lack_an_invocation(service: &dyn SessionServic
     assert_eq!(*loaded(service, &key("s")).await.events[0], bare);
 }
 
-/// Beyond the microsecond, before 1970 and far beyond any calendar; only what is no number is refused.
+/// Times finer than a microsecond, before 1970 and far beyond any calendar are kept; only NaN and infinity are refused.
 pub async fn case_49_51_54_any_finite_time_is_kept_exactly(service: &dyn SessionService) {
     let times = [1_760_000_000.123_456_7, 1_760_000_000.999_999_6, -1.5, 0.0, 7_258_118_400.0, -62_135_596_800.0, 1e12];
     for (number, time) in times.into_iter().enumerate() {
@@ -93,7 +93,7 @@ pub async fn case_49_51_54_any_finite_time_is_kept_exactly(service: &dyn Session
     assert!(matches!(&error, SessionError::Unstorable { field, .. } if field == "timestamp"), "{error}");
 }
 
-/// 256 byte values.
+/// All 256 byte values.
 pub async fn case_55_all_bytes_survive(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     let bytes: Vec<u8> = (0..=255).collect();
@@ -103,7 +103,7 @@ pub async fn case_55_all_bytes_survive(service: &dyn SessionService) {
     assert_eq!(loaded(service, &key("s")).await.events, session.events);
 }
 
-/// The error names the field; neither the event nor its neighbour state is stored.
+/// The error names the field; neither the event nor its other state is stored.
 pub async fn case_62_append_refuses_nul_and_stores_nothing(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     let before = session.clone();
@@ -121,7 +121,7 @@ pub async fn s41_golden_events_come_back_equal(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     for (number, line) in include_str!("events.jsonl").lines().enumerate() {
         let mut event: Event = serde_json::from_str(line).unwrap();
-        // The documents come from several sessions; their own times would reorder them.
+        // The documents come from several sessions; with their own times they would be reordered.
         event.set_timestamp(CREATED + 1.0 + number as f64);
         service.append_event(&mut session, event).await.unwrap();
     }
@@ -134,7 +134,7 @@ pub async fn s41_golden_events_come_back_equal(service: &dyn SessionService) {
     assert_eq!(back.state, session.state);
 }
 
-/// Other than in google-adk, `temp:` keys are applied on success only.
+/// Unlike in google-adk, `temp:` keys are applied only on success.
 pub async fn s14_a_failed_append_leaves_the_object_alone(service: &dyn SessionService) {
     let mut ours = created(service, &key("s"), json!({})).await;
     let mut theirs = ours.clone();

@@ -1,4 +1,4 @@
-//! Claims: the revision moves on without an event.
+//! Claims, which advance the revision without an event.
 
 use futures_util::future::join_all;
 use pleach_session::{SessionError, SessionService, SessionServiceExt as _};
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{CREATED, created, event, ids, key, loaded};
 
-/// Events and state stay; the claimed head is the stored one.
+/// Events and state stay; the claimed head equals the stored one.
 pub async fn a_claim_moves_the_revision_on_and_stores_nothing(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({"k": 1})).await;
     service.append_event(&mut session, event("e1", 1.0).with_state("app:x", 1)).await.unwrap();
@@ -29,8 +29,8 @@ pub async fn a_claim_moves_the_revision_on_and_stores_nothing(service: &dyn Sess
     assert_eq!(loaded(service, &key("s")).await, session);
 }
 
-/// All hold the same head: one does the work, the others learn it before they begin.
-pub async fn of_racing_claims_one_wins(service: &dyn SessionService) {
+/// All have the same head: one does the work, the others learn of it before they begin.
+pub async fn one_racing_claim_wins(service: &dyn SessionService) {
     let session = created(service, &key("s"), json!({})).await;
     let outcomes = join_all((0..8).map(|_| {
         let mut head = session.head.clone();
@@ -43,7 +43,7 @@ pub async fn of_racing_claims_one_wins(service: &dyn SessionService) {
     assert_eq!(loaded(service, &key("s")).await.head, won.into_iter().find_map(Result::ok).unwrap());
 }
 
-/// The clock is behind the session, or says the time of an event that is not the last one: every revision is new.
+/// The clock may be behind the session, or show the time of an earlier event: every revision is still new.
 pub async fn a_claim_never_repeats_a_revision(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     service.append_event(&mut session, event("later", 100.0)).await.unwrap();
@@ -62,8 +62,8 @@ pub async fn a_claim_never_repeats_a_revision(service: &dyn SessionService) {
     assert_eq!(loaded(service, &key("s")).await.events.len(), 5);
 }
 
-/// Every claim is asked for with the same clock, and the events between them have older times.
-pub async fn a_claim_whose_time_was_claimed_before_is_another_one(service: &dyn SessionService) {
+/// Every claim uses the same time, and the events between the claims have older times.
+pub async fn a_claim_at_the_time_of_an_earlier_claim_is_a_new_one(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     let mut old = vec![session.head.clone()];
     for number in 0..4 {
@@ -80,15 +80,15 @@ pub async fn a_claim_whose_time_was_claimed_before_is_another_one(service: &dyn 
             assert!(service.claim(head, CREATED + 50.0).await.unwrap_err().is_stale());
         }
     }
-    // An event with the very time of a claim.
+    // An event with exactly the time of a claim.
     service.claim(&mut session.head, CREATED + 70.0).await.unwrap();
     service.append_event(&mut session, event("same", 70.0)).await.unwrap();
     assert_eq!(loaded(service, &key("s")).await.head, session.head);
 }
 
-/// The caller has seen the event, and has claimed the session since: it stays where it is. What it appended behind the claim
-/// moves it on.
-pub async fn an_append_that_is_repeated_behind_a_claim_does_not_go_back(service: &dyn SessionService) {
+/// The caller has seen the event and has claimed the session since: its head stays. An event that it appended after the
+/// claim advances the head.
+pub async fn a_repeated_append_after_a_claim_does_not_go_back(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     for (id, time) in [("e1", 1.0), ("e2", 0.5), ("e3", 3.0)] {
         service.append_event(&mut session, event(id, time)).await.unwrap();
@@ -107,7 +107,7 @@ pub async fn an_append_that_is_repeated_behind_a_claim_does_not_go_back(service:
     assert_eq!(loaded(service, &key("s")).await.head, session.head);
 }
 
-/// A reader that holds a head from before, between or behind claims gets every event once.
+/// A reader with a head from before, between or after claims gets every event once.
 pub async fn readers_see_through_claims(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     let mut readers = vec![session.clone()];
@@ -123,7 +123,7 @@ pub async fn readers_see_through_claims(service: &dyn SessionService) {
     }
 }
 
-/// Nothing is made by claiming.
+/// Claiming creates nothing.
 pub async fn a_deleted_session_cannot_be_claimed(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     service.delete_session(&key("s")).await.unwrap();
@@ -131,7 +131,8 @@ pub async fn a_deleted_session_cannot_be_claimed(service: &dyn SessionService) {
     assert!(matches!(&error, SessionError::NotFound(gone) if *gone == key("s")), "{error}");
 }
 
-/// The newest head passes for every holder; an older one is stale; that of a deleted session, or of one that was made again, is not valid.
+/// The newest head passes for everyone. An older head is stale. A head of a session that was deleted, or deleted and
+/// created again, is invalid.
 pub async fn a_head_is_checked_and_nothing_changes(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({"k": 1})).await;
     let mut older = vec![session.head.clone()];
@@ -155,7 +156,7 @@ pub async fn a_head_is_checked_and_nothing_changes(service: &dyn SessionService)
     let other = created(service, &key("other"), json!({})).await;
     service.check_head(&other.head).await.unwrap();
     assert_eq!(loaded(service, &key("s")).await, session);
-    // It stays the newest, so the next append is not stale.
+    // The head stays the newest, so the next append is not stale.
     service.append_event(&mut session, event("last", 20.0)).await.unwrap();
     service.delete_session(&key("s")).await.unwrap();
     let error = service.check_head(&session.head).await.unwrap_err();

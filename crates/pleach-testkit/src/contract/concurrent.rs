@@ -1,4 +1,4 @@
-//! Many callers at once.
+//! Concurrent callers.
 // S36, S37
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{created, event, ids, key, loaded, object};
 
 /// One writer creates the session, the others get an error.
-pub async fn case_9_of_racing_creates_one_wins(service: &dyn SessionService) {
+pub async fn case_9_one_racing_create_wins(service: &dyn SessionService) {
     let racers = (0..6).map(|_| service.create_session(CreateSession::new("app", "user").with_session_id("s")));
     let outcomes = join_all(racers).await;
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1);
@@ -30,8 +30,8 @@ pub async fn case_10_racing_creates_without_id_all_win(service: &dyn SessionServ
     assert_eq!(loaded(service, sessions[0].key()).await.state.len(), 6);
 }
 
-/// Google-adk's SQLite service stores all five.
-pub async fn case_71_of_five_copies_one_is_stored(service: &dyn SessionService) {
+/// google-adk's SQLite service stores all five.
+pub async fn case_71_one_of_five_copies_is_stored(service: &dyn SessionService) {
     let session = created(service, &key("s"), json!({})).await;
     let outcomes = join_all((0..5).map(|number| {
         let mut copy = session.clone();
@@ -43,14 +43,15 @@ pub async fn case_71_of_five_copies_one_is_stored(service: &dyn SessionService) 
     assert_eq!(loaded(service, &key("s")).await.events.len(), 1);
 }
 
-/// As when a caller gives up waiting and tries again while the first try is under way.
+/// This happens if a caller gives up waiting and retries while the first attempt is still running.
 pub async fn s36_the_same_append_twice_at_once_is_stored_once(service: &dyn SessionService) {
     for round in 0..10 {
         let key = key(&format!("s{round}"));
         let session = created(service, &key, json!({})).await;
         let sent = Arc::new(event("e1", 1.0).with_state("app:n", round));
         let heads = join_all((0..3).map(|_| {
-            let (mut head, sent) = (session.head.clone(), sent.clone());
+            let mut head = session.head.clone();
+            let sent = sent.clone();
             async move { service.append(&mut head, sent).await.map(|_| head) }
         }))
         .await;
@@ -62,7 +63,7 @@ pub async fn s36_the_same_append_twice_at_once_is_stored_once(service: &dyn Sess
     }
 }
 
-/// Eight sessions write their own key of app and user state, over and over; none is lost.
+/// Eight sessions repeatedly write their own keys of app and user state; none is lost.
 pub async fn case_72_concurrent_keys_of_shared_state_all_survive(service: &dyn SessionService) {
     join_all((0..8).map(|writer| async move {
         let mut session = created(service, &key(&format!("s{writer}")), json!({})).await;
@@ -79,7 +80,7 @@ pub async fn case_72_concurrent_keys_of_shared_state_all_survive(service: &dyn S
     assert!(state.values().all(|value| *value == json!(10)), "{state:?}");
 }
 
-/// 64 sessions of 50 appends, without an error, each complete and in order.
+/// 64 sessions with 50 appends each: there is no error, and each session is complete and in order.
 pub async fn s36_many_sessions_append_at_once(service: &dyn SessionService) {
     let expected: Vec<_> = (0..50).map(|number| format!("e{number}")).collect();
     join_all((0..64).map(|writer| async move {
@@ -97,7 +98,7 @@ pub async fn s36_many_sessions_append_at_once(service: &dyn SessionService) {
     }
 }
 
-/// Two writers with copies of their own: what is stored is exactly what was acknowledged, in order of the answers.
+/// Two writers with their own copies: exactly the acknowledged events are stored, in the order of the acknowledgements.
 pub async fn s36_two_writers_of_one_session_land_in_order_or_are_stale(service: &dyn SessionService) {
     created(service, &key("s"), json!({})).await;
     let stored = join_all((0..2).map(|writer| async move {
@@ -127,7 +128,7 @@ pub async fn s36_two_writers_of_one_session_land_in_order_or_are_stale(service: 
     assert_eq!(history.len(), stored.iter().map(Vec::len).sum::<usize>());
 }
 
-/// Futures are dropped after one, two, three … polls; whatever happened, a reload shows it whole.
+/// Futures are dropped after one, two, three … polls; whatever happened, the event is stored whole or not at all.
 pub async fn s36_a_dropped_append_is_whole_or_absent(service: &dyn SessionService) {
     created(service, &key("s"), json!({})).await;
     for polls in 0..12_u32 {

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{created, event, ids, key, loaded, object};
 
-/// No id: a UUID, no events, a time.
+/// A session without an id gets a UUID, no events, and a time.
 pub async fn case_1_a_session_without_id_gets_a_uuid(service: &dyn SessionService) {
     let session = service.create_session(CreateSession::new("app", "user")).await.unwrap();
     let uuid = Uuid::parse_str(session.id().as_str()).unwrap();
@@ -17,7 +17,7 @@ pub async fn case_1_a_session_without_id_gets_a_uuid(service: &dyn SessionServic
     assert_eq!(loaded(service, session.key()).await, session);
 }
 
-/// An empty or blank id counts as none.
+/// An empty or blank id is treated as absent.
 pub async fn case_2_3_a_blank_id_is_replaced(service: &dyn SessionService) {
     for blank in ["", "   "] {
         let request = CreateSession::new("app", "user").with_session_id(blank);
@@ -38,7 +38,7 @@ pub async fn case_4_5_blanks_around_an_id_are_cut_off(service: &dyn SessionServi
     assert_eq!(gone, None);
 }
 
-/// The second create changes nothing at all.
+/// The second create changes nothing.
 pub async fn case_6_7_an_id_in_use_is_refused_and_its_state_ignored(service: &dyn SessionService) {
     let first = created(service, &key("s"), json!({"a": 1})).await;
     let request = CreateSession::new("app", "user")
@@ -50,7 +50,7 @@ pub async fn case_6_7_an_id_in_use_is_refused_and_its_state_ignored(service: &dy
     assert_eq!(loaded(service, &key("s")).await, first);
 }
 
-/// The identity is the triple.
+/// App, user and id together identify a session.
 // S1
 pub async fn case_8_the_same_id_for_others_is_another_session(service: &dyn SessionService) {
     let keys =
@@ -66,7 +66,7 @@ pub async fn case_8_the_same_id_for_others_is_another_session(service: &dyn Sess
     }
 }
 
-/// Deleting what is not there is fine; a deleted id starts empty, and user state outlives the session.
+/// Deleting a missing session succeeds. A deleted id starts empty again, and user state outlives the session.
 pub async fn case_14_16_delete_and_create_again(service: &dyn SessionService) {
     service.delete_session(&key("missing")).await.unwrap();
     let mut session = created(service, &key("s"), json!({"own": 1, "user:kept": 1})).await;
@@ -95,7 +95,7 @@ pub async fn case_62_create_refuses_nul_and_names_the_field(service: &dyn Sessio
     assert!(service.user_state(&"app".into(), &"user".into()).await.unwrap().is_empty());
 }
 
-/// Quotes, slashes, emoji and wildcards mean themselves.
+/// Quotes, slashes, emoji and wildcards are taken literally.
 pub async fn case_66_any_text_is_an_id(service: &dyn SessionService) {
     let odd = ["a/b", "a'b", "a\"b\\", "50%_", "😀 é", "{}[]", "a\nb", "NULL", "1", "1.0"];
     for id in odd {

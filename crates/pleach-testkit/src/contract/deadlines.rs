@@ -1,4 +1,4 @@
-//! The questions with a deadline that were asked since a look.
+//! Finding questions with a deadline that were asked since the last look.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -30,7 +30,7 @@ async fn append(service: &dyn SessionService, key: &SessionKey, event: Event) {
     service.append_event(&mut session, event).await.unwrap();
 }
 
-/// What a process sees that looks again and again.
+/// A process that looks repeatedly.
 struct Looks<'s> {
     service: &'s dyn SessionService,
     place: LogPlace,
@@ -42,7 +42,7 @@ impl<'s> Looks<'s> {
         Self { service, place: first.expect("the service knows its log").place }
     }
 
-    /// The sessions and questions that were asked since the last look; `None` when the service cannot say.
+    /// The sessions and questions that were asked since the last look; `None` if the service does not know.
     async fn look(&mut self, after: f64) -> Option<Vec<String>> {
         let new = self.service.new_deadlines(&AppName::from("app"), Some(&self.place), CREATED + after).await.unwrap();
         let NewDeadlines { items, place } = new?;
@@ -59,7 +59,8 @@ fn found(ids: &[&str]) -> Option<Vec<String>> {
     Some(ids.iter().map(ToString::to_string).collect())
 }
 
-/// Each is found once, also of other processes; what has no deadline, what other apps ask, and what was asked before is not.
+/// Each deadline is found once, even if another process asked. Questions without a deadline, of other apps, and from
+/// before the first look are not found.
 pub async fn deadlines_are_found_since_a_look(service: &dyn SessionService) {
     let other = SessionKey::new("other", "user", "s");
     for key in [&key("s"), &key("t"), &other] {
@@ -76,18 +77,18 @@ pub async fn deadlines_are_found_since_a_look(service: &dyn SessionService) {
     assert_eq!(looks.look(7.0).await, found(&["s a"]));
     append(service, &key("t"), asks_within("e2", 7.5, &["b", "c"])).await;
     append(service, &key("s"), super::answers("e4", 7.6, "a")).await;
-    // The clock of the one that asks is late.
+    // The clock of the asking process is slow.
     append(service, &key("s"), asks_within("e5", 7.7 - 20.0, &["d"])).await;
     assert_eq!(looks.look(8.0).await, found(&["s d", "t b", "t c"]));
     for after in [9.0, 50.0, 500.0] {
         assert_eq!(looks.look(after).await, found(&[]));
     }
     append(service, &key("s"), asks_within("e6", 500.5, &["e"])).await;
-    assert_eq!(looks.look(1_000.0).await, found(&["s e"]), "a look that comes late misses nothing");
+    assert_eq!(looks.look(1_000.0).await, found(&["s e"]), "a late look misses nothing");
 }
 
-/// The newest sessions are deleted, and made again, between looks.
-pub async fn deadlines_are_found_behind_deleted_sessions(service: &dyn SessionService) {
+/// The newest sessions are deleted and created again between looks.
+pub async fn deadlines_are_found_after_sessions_are_deleted(service: &dyn SessionService) {
     created(service, &key("s"), json!({})).await;
     append(service, &key("s"), event("e1", 1.0)).await;
     let mut looks = Looks::begin(service, 1.0).await;
@@ -97,7 +98,7 @@ pub async fn deadlines_are_found_behind_deleted_sessions(service: &dyn SessionSe
         append(service, &key("t"), event(&format!("t{round}"), after)).await;
         assert_eq!(looks.look(after).await, found(&[]));
         service.delete_session(&key("t")).await.unwrap();
-        // In SQLite it gets the number of the row that is gone.
+        // In SQLite the event gets the number of the deleted row.
         append(service, &key("s"), asks_within(&format!("e2-{round}"), after, &[&format!("q{round}")])).await;
         assert_eq!(looks.look(after + 1.0).await, found(&[&format!("s q{round}")]), "round {round}");
     }

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{CREATED, created, event, ids, key, loaded};
 
-/// The refused writer sees both revisions and keeps its copy; nothing of its event is stored.
+/// The refused writer sees both revisions and keeps its copy; no part of its event is stored.
 pub async fn case_29_the_second_writer_is_stale(service: &dyn SessionService) {
     let mut first = created(service, &key("s"), json!({})).await;
     let mut second = loaded(service, &key("s")).await;
@@ -29,7 +29,7 @@ pub async fn case_29_the_second_writer_is_stale(service: &dyn SessionService) {
     assert_eq!(ids(&loaded(service, &key("s")).await), ["e1", "e2"]);
 }
 
-/// The hole in google-adk's check is closed: the other writer's event has the loaded session's time, or an older one.
+/// The other writer's event has the loaded session's time, or an older one. google-adk's check misses this case.
 pub async fn case_30_31_equal_and_older_times_do_not_hide_a_writer(service: &dyn SessionService) {
     for (number, time) in [0.0, -10.0].into_iter().enumerate() {
         let key = key(&format!("s{number}"));
@@ -45,19 +45,19 @@ pub async fn case_30_31_equal_and_older_times_do_not_hide_a_writer(service: &dyn
     }
 }
 
-/// Several events in one microsecond, also closer together than that: each revision is behind the one before.
+/// Several events in one microsecond, or even closer together: each revision is later than the previous one.
 pub async fn s35_a_clock_that_does_not_move_moves_the_revision_on(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     for (number, time) in [0.0, 0.0, 0.000_000_3, 1.0, 1.000_000_25, 1.000_000_25, 1.000_001].into_iter().enumerate() {
         let before = session.revision();
         service.append_event(&mut session, event(&format!("e{number}"), time)).await.unwrap();
-        assert!(session.revision() > before, "{} behind {before}", session.revision());
+        assert!(session.revision() > before, "{} is not after {before}", session.revision());
         assert_eq!(session.events.len(), number + 1);
         assert_eq!(loaded(service, &key("s")).await.revision(), session.revision());
     }
 }
 
-/// Times go there and back again; every revision is new, and each append gets through.
+/// Times go back and forth; every revision is new, and each append succeeds.
 pub async fn s35_times_that_return_do_not_repeat_a_revision(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     let mut seen = vec![session.revision()];
@@ -72,7 +72,7 @@ pub async fn s35_times_that_return_do_not_repeat_a_revision(service: &dyn Sessio
     assert_eq!(stored, seen.len() - 1);
 }
 
-/// A head of the deleted session is not one of its successor's.
+/// A head of the deleted session is not valid for its successor.
 pub async fn s33_a_session_made_again_refuses_old_heads(service: &dyn SessionService) {
     let mut old = created(service, &key("s"), json!({})).await;
     service.delete_session(&key("s")).await.unwrap();
@@ -83,7 +83,7 @@ pub async fn s33_a_session_made_again_refuses_old_heads(service: &dyn SessionSer
     assert!(loaded(service, &key("s")).await.events.is_empty());
 }
 
-/// Appending the same event behind the same head again finds it stored, also when others have appended since.
+/// Appending the same event again after the same head finds it stored, even if others have appended since.
 pub async fn s34_a_lost_answer_can_be_asked_for_again(service: &dyn SessionService) {
     let session = created(service, &key("s"), json!({})).await;
     let sent = Arc::new(event("e1", 1.0));
@@ -101,9 +101,9 @@ pub async fn s34_a_lost_answer_can_be_asked_for_again(service: &dyn SessionServi
     assert_eq!(ids(&loaded(service, &key("s")).await), ["e1", "e2"]);
 }
 
-/// The order of the appends decides what a caller has seen, also when the times of events decrease.
+/// The order of the appends decides what a caller has seen, even if the times of events decrease.
 pub async fn s34_a_repeated_append_is_known_by_its_place_not_by_its_time(service: &dyn SessionService) {
-    // The answer to an event before the session's own time was lost.
+    // The reply for an event with a time before the session's own was lost.
     let mut session = created(service, &key("lost"), json!({})).await;
     let early = event("e1", -5.0).with_state("k", 1);
     service.append(&mut session.head.clone(), Arc::new(early.clone())).await.unwrap();
@@ -123,7 +123,7 @@ pub async fn s34_a_repeated_append_is_known_by_its_place_not_by_its_time(service
     service.append_event(&mut reader, event("e3", 4.0)).await.unwrap();
 }
 
-/// A session with such a name cannot exist, and asking for one is no fault of the store.
+/// A session with such a name cannot exist, and asking for one is not a fault of the store.
 pub async fn case_62_a_name_with_nul_is_not_found(service: &dyn SessionService) {
     let odd = SessionKey::new("app", "us\u{0}er", "s\u{0}");
     assert_eq!(service.get_session(&odd, GetSessionConfig::all()).await.unwrap(), None);

@@ -1,4 +1,4 @@
-//! Open questions of all sessions.
+//! The open questions of all sessions.
 
 use futures_util::future::join_all;
 use pleach_core::{Content, Event, FunctionCall, FunctionResponse, Map, Part, RequestInput, SessionKey};
@@ -18,7 +18,7 @@ fn complete(body: Event, id: &str, after: f64) -> Event {
     event
 }
 
-/// An event of `inv-1` that asks a question, at so many seconds after [`CREATED`].
+/// An event of `inv-1` that asks a question, `after` seconds after [`CREATED`].
 pub fn asks(id: &str, after: f64, question: &str, assignee: Option<&str>) -> Event {
     let request: RequestInput = RequestInput::ask(question, format!("{question}?"));
     let request = match assignee {
@@ -71,7 +71,7 @@ async fn all(service: &dyn SessionService) -> Vec<String> {
     ids(service, ListQuestions::new("app")).await
 }
 
-/// Asked, answered, asked again, aborted: each time the inbox is asked in between.
+/// Questions are asked, answered, asked again and aborted; the inbox is read after each step.
 pub async fn questions_are_listed_until_they_are_answered(service: &dyn SessionService) {
     assert_eq!(all(service).await, [""; 0]);
     created(service, &key("s"), json!({})).await;
@@ -123,7 +123,7 @@ pub async fn questions_are_listed_by_user_and_assignee(service: &dyn SessionServ
     assert_eq!(ids(service, ListQuestions::new("app").with_user("nobody")).await, [""; 0]);
 }
 
-/// Pages join up to the whole list, also where questions are asked at one time.
+/// Pages add up to the whole list, even if questions were asked at the same time.
 pub async fn a_listing_of_questions_can_be_paged(service: &dyn SessionService) {
     for (user, id) in [("u2", "a"), ("u1", "b"), ("u1", "a"), ("U", "a")] {
         let key = SessionKey::new("app", user, id);
@@ -152,7 +152,7 @@ pub async fn a_listing_of_questions_can_be_paged(service: &dyn SessionService) {
     assert_eq!(listed(service, ListQuestions::new("app").with_limit(0)).await, ListQuestionsResponse::default());
 }
 
-/// A session that is made again under its id begins without questions.
+/// A session that is created again under the same id begins without questions.
 pub async fn questions_of_a_deleted_session_are_gone(service: &dyn SessionService) {
     for round in 0..3 {
         created(service, &key("s"), json!({})).await;
@@ -192,7 +192,7 @@ pub async fn every_kind_of_question_and_answer_is_noticed(service: &dyn SessionS
     }
 }
 
-/// Numbers that look drawn, the same in every run.
+/// A generator of pseudo-random numbers, the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -219,8 +219,8 @@ fn drawn(dice: &mut Dice, number: u32) -> Event {
     event
 }
 
-/// Drawn histories, with the inbox asked in between: the same as from every history read whole.
-pub async fn the_inbox_is_what_the_histories_say(service: &dyn SessionService) {
+/// With random histories, reading the inbox at any point gives the same result as reading every history whole.
+pub async fn the_inbox_agrees_with_the_histories(service: &dyn SessionService) {
     let mut dice = Dice(2026);
     let keys: Vec<_> = (0..6).map(|n| SessionKey::new("app", format!("u{}", n % 2), format!("s{}", n / 2))).collect();
     for key in &keys {
@@ -245,7 +245,7 @@ pub async fn the_inbox_is_what_the_histories_say(service: &dyn SessionService) {
     }
 }
 
-/// Readers that bring the same sessions up to date, and writers between them, leave what the histories say.
+/// Readers that update the same sessions, with writers between them, leave an inbox that agrees with the histories.
 pub async fn an_inbox_that_is_read_by_many_while_it_changes_ends_right(service: &dyn SessionService) {
     let keys: Vec<_> = (0..8).map(|n| SessionKey::new("app", "user", format!("s{n}"))).collect();
     for key in &keys {
@@ -255,7 +255,7 @@ pub async fn an_inbox_that_is_read_by_many_while_it_changes_ends_right(service: 
         let mut dice = Dice(seed);
         for number in 0..25 {
             append(service, &key, drawn(&mut dice, number)).await;
-            // A reader that has answered does not find the question again, also when others read meanwhile.
+            // A reader that has answered does not find the question again, even if others read meanwhile.
             let request = ListQuestions::new("app");
             let own = |items: Vec<InboxItem>| -> Vec<InboxItem> {
                 items.into_iter().filter(|item| item.session == key).collect()

@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::{CREATED, created, event, ids, key, loaded, object};
 
-/// Changing a returned session changes nothing stored.
-pub async fn s4_s5_what_is_returned_is_a_copy_without_ties(service: &dyn SessionService) {
+/// Changing a returned session does not change the stored one.
+pub async fn s4_s5_a_returned_session_is_an_independent_copy(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({"list": [1]})).await;
     assert!(session.events.is_empty());
     service.append_event(&mut session, event("e1", 1.0)).await.unwrap();
@@ -22,8 +22,8 @@ pub async fn s4_s5_what_is_returned_is_a_copy_without_ties(service: &dyn Session
     assert_eq!(loaded(service, &key("s")).await, session);
 }
 
-/// Missing things are empty answers.
-pub async fn case_11_12_15_what_is_missing_is_no_error(service: &dyn SessionService) {
+/// Missing sessions and states are returned as empty.
+pub async fn case_11_12_15_missing_things_are_not_errors(service: &dyn SessionService) {
     created(service, &key("s"), json!({})).await;
     for key in [
         SessionKey::new("none", "user", "s"),
@@ -66,7 +66,7 @@ async fn wanted(service: &dyn SessionService, config: GetSessionConfig) -> Vec<S
     ids(&session)
 }
 
-/// `num_recent_events`; the state is always whole.
+/// Covers `num_recent_events`. The state is always complete.
 pub async fn case_39_the_newest_events(service: &dyn SessionService) {
     five_events(service).await;
     assert!(wanted(service, GetSessionConfig::recent(0)).await.is_empty());
@@ -76,7 +76,7 @@ pub async fn case_39_the_newest_events(service: &dyn SessionService) {
     }
 }
 
-/// `after_timestamp` includes its own moment.
+/// `after_timestamp` is inclusive.
 pub async fn case_41_42_43_44_events_after_a_time(service: &dyn SessionService) {
     five_events(service).await;
     let after = |seconds| GetSessionConfig::after(CREATED + seconds);
@@ -90,7 +90,7 @@ pub async fn case_41_42_43_44_events_after_a_time(service: &dyn SessionService) 
     assert_eq!(wanted(service, after(4.5).with_recent(3)).await, ["e5"]);
 }
 
-/// Orders by update time, then user, then id; state merged, no events.
+/// The order is by update time, then user, then id. The state is merged, and there are no events.
 pub async fn case_48_sessions_are_listed_oldest_activity_first(service: &dyn SessionService) {
     for (user, id) in [("u2", "a"), ("u1", "b"), ("u1", "a")] {
         created(service, &SessionKey::new("app", user, id), json!({"user:name": user, "app:x": 1})).await;
@@ -116,7 +116,7 @@ pub async fn case_48_sessions_are_listed_oldest_activity_first(service: &dyn Ses
     assert_eq!(heads(&without), heads(&listed));
 }
 
-/// Pages join up to the whole list.
+/// Pages add up to the whole list.
 pub async fn s32_a_listing_can_be_paged(service: &dyn SessionService) {
     for number in 0..7 {
         created(service, &SessionKey::new("app", format!("u{}", number % 2), format!("s{number}")), json!({})).await;
@@ -135,7 +135,7 @@ pub async fn s32_a_listing_can_be_paged(service: &dyn SessionService) {
     assert_eq!(paged, whole.sessions);
 }
 
-/// More events than any one read or write carries.
+/// There are more events than a single read or write can carry.
 pub async fn case_111_a_long_history_comes_back_in_order(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     for number in 0..600_u32 {
@@ -152,7 +152,7 @@ pub async fn case_111_a_long_history_comes_back_in_order(service: &dyn SessionSe
     assert_eq!(recent.events, session.events[100..]);
 }
 
-/// One id, several users.
+/// Several users have a session with the same id.
 pub async fn find_sessions_names_every_user_with_that_id(service: &dyn SessionService) {
     for (app, user, id) in [("app", "u2", "s"), ("app", "u1", "s"), ("app", "u1", "t"), ("other", "u1", "s")] {
         created(service, &SessionKey::new(app, user, id), json!({})).await;
@@ -161,7 +161,7 @@ pub async fn find_sessions_names_every_user_with_that_id(service: &dyn SessionSe
     assert_eq!(found, ["u1", "u2"].map(|user| SessionKey::new("app", user, "s")));
 }
 
-/// An app whose sessions were all deleted is left out, though its state stays.
+/// An app whose sessions were all deleted is left out, although its state stays.
 pub async fn apps_with_sessions_are_listed_in_order(service: &dyn SessionService) {
     assert!(service.list_apps().await.unwrap().is_empty());
     for (app, id) in [("shop", "s"), ("Shop", "s"), ("é", "s"), ("shop", "t"), ("gone", "s")] {

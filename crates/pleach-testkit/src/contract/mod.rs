@@ -1,8 +1,8 @@
-//! The rules every session service keeps, one async function each, and the macro that turns them into named tests.
+//! The rules that every session service must keep, one async function each, and the macro that turns them into named
+//! tests.
 //!
-//! The names begin with the rule (S-number) or the row of the edge-case table they pin. What backends may do
-//! differently because google-adk's tables are as they are has rules of its own for the *v1* layout (`v1_…`);
-//! the rest is tested beside each backend.
+//! The names begin with the rule (S-number) or the row of the edge-case table that they pin. Where google-adk's tables
+//! force a difference, the *v1* layout has its own rules (`v1_…`). Everything else is tested in each backend.
 
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
@@ -47,7 +47,7 @@ use serde_json::Value;
 /// When the contract's sessions are created, in seconds since the epoch.
 pub const CREATED: f64 = 1_760_000_000.0;
 
-/// A complete event as the runtime makes it, at so many seconds after [`CREATED`].
+/// Returns a complete event as the runtime makes it, `after` seconds after [`CREATED`].
 pub fn event(id: &str, after: f64) -> Event {
     let mut event = Event::from_author("tester").with_message(format!("event {id}"));
     event.set_id(id);
@@ -56,11 +56,11 @@ pub fn event(id: &str, after: f64) -> Event {
     event
 }
 
-/// The object in a `json!` value.
+/// Returns the object in a `json!` value.
 pub fn object(value: Value) -> Map {
     match value {
         Value::Object(map) => map,
-        other => panic!("{other} is no object"),
+        other => panic!("{other} is not an object"),
     }
 }
 
@@ -73,24 +73,24 @@ pub async fn created(service: &dyn SessionService, key: &SessionKey, state: Valu
     service.create_session(request).await.expect("the session is new")
 }
 
-/// Loads a session that must be there, with all events.
+/// Loads a session that must exist, with all events.
 pub async fn loaded(service: &dyn SessionService, key: &SessionKey) -> Session {
     let session = service.get_session(key, GetSessionConfig::all()).await;
     session.expect("loading works").expect("the session is stored")
 }
 
-/// The ids of a session's events, in order.
+/// Returns the ids of a session's events, in order.
 pub fn ids(session: &Session) -> Vec<String> {
     session.events.iter().map(|event| event.id().to_string()).collect()
 }
 
-/// An error with all its causes, as a log shows it.
+/// Returns an error with all its causes, as a log shows it.
 pub fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
-/// A key in an app of its own.
+/// Returns the key of a session of the contract's app and user.
 pub(crate) fn key(session_id: &str) -> SessionKey {
     SessionKey::new("app", "user", session_id)
 }

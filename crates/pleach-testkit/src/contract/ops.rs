@@ -1,4 +1,4 @@
-//! Operations on state keys, and events without a time (issue 10 B1, B4, C2).
+//! Operations on state keys, and events without a time.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::{created, event, key, loaded, object};
 
-/// The value that is stored counts, not the one that the writer has loaded; the event shows the results.
-pub async fn b1_operations_apply_to_the_stored_values(service: &dyn SessionService) {
+/// Operations apply to the stored value, not to the value that the writer has loaded. The event shows the results.
+pub async fn operations_apply_to_the_stored_values(service: &dyn SessionService) {
     let state = json!({"app:n": 1, "user:max": 5, "list": ["a"], "user:set": ["x"]});
     let mut ours = created(service, &key("ours"), state).await;
     let mut theirs = loaded(service, &key("ours")).await;
@@ -45,8 +45,8 @@ pub async fn b1_operations_apply_to_the_stored_values(service: &dyn SessionServi
     assert_eq!(ours.state, with_temp);
 }
 
-/// Of one writer and of several, in their order; null and an absent key both are no value yet.
-pub async fn b1_operations_follow_each_other(service: &dyn SessionService) {
+/// Operations of one writer or of several are applied in order. Null and an absent key are both treated as no value.
+pub async fn operations_are_applied_in_order(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({"null": null, "user:null": null})).await;
     for round in 1..=3 {
         let sent = event(&format!("e{round}"), f64::from(round))
@@ -60,11 +60,11 @@ pub async fn b1_operations_follow_each_other(service: &dyn SessionService) {
     assert_eq!(loaded(service, &key("s")).await.state, expected);
 }
 
-/// As after an answer that was lost: a success, with the results of the first time.
-pub async fn b1_a_repeated_append_applies_its_operations_once(service: &dyn SessionService) {
+/// As after a lost reply: the second append succeeds, with the results of the first one.
+pub async fn a_repeated_append_applies_its_operations_once(service: &dyn SessionService) {
     let session = created(service, &key("s"), json!({"app:n": 1})).await;
     let mut sent = event("e1", 1.0).with_state("k", 1).with_state_op("app:n", StateOp::Add(1.into()));
-    // As the runner sends it: with the result that it expects.
+    // As the Runner sends it, with the expected result.
     sent.actions_mut().state_delta_mut().insert("app:n".to_owned(), json!(2));
     let sent = Arc::new(sent);
     let mut head = session.head.clone();
@@ -84,8 +84,9 @@ pub async fn b1_a_repeated_append_applies_its_operations_once(service: &dyn Sess
     assert_eq!(loaded(service, &key("s")).await.state["app:n"], 10);
 }
 
-/// A storage may give a large float back as an integer: the same append all the same, and another one stays another.
-pub async fn b1_a_repeated_append_is_known_by_the_values_of_its_numbers(service: &dyn SessionService) {
+/// A storage may return a large float as an integer. The same append is still recognised, and a different one still
+/// differs.
+pub async fn a_repeated_append_is_recognised_by_the_values_of_its_numbers(service: &dyn SessionService) {
     let sent = |time: f64, large: f64| {
         let event = event("e1", time).with_state("large", json!([large, {"n": 1e300}, -0.0]));
         event.with_state_op("app:sum", StateOp::Add(serde_json::Number::from_f64(2e16).unwrap()))
@@ -108,8 +109,8 @@ pub async fn b1_a_repeated_append_is_known_by_the_values_of_its_numbers(service:
     assert_eq!(session.state["app:sum"].as_f64(), Some(2e16));
 }
 
-/// What is in a list stays as it is.
-pub async fn b1_a_union_leaves_what_is_stored(service: &dyn SessionService) {
+/// The items that are already in a list stay unchanged.
+pub async fn a_union_keeps_the_stored_items(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({"user:tags": ["a", "a", 1]})).await;
     let sent = event("e1", 1.0).with_state_op("user:tags", StateOp::Union(vec![json!("b"), json!("a"), json!("b")]));
     service.append_event(&mut session, sent).await.unwrap();
@@ -117,8 +118,8 @@ pub async fn b1_a_union_leaves_what_is_stored(service: &dyn SessionService) {
     assert_eq!(loaded(service, &key("s")).await.state, session.state);
 }
 
-/// The error names the key and shows no value; the session is unchanged and stays usable.
-pub async fn b1_an_operation_that_does_not_fit_stores_nothing(service: &dyn SessionService) {
+/// The error names the key but shows no value. The session is unchanged and still usable.
+pub async fn an_operation_that_does_not_fit_stores_nothing(service: &dyn SessionService) {
     let state = json!({"app:text": "secret", "user:full": u64::MAX, "object": {}, "float": f64::MAX});
     let mut session = created(service, &key("s"), state).await;
     let before = session.clone();
@@ -135,7 +136,7 @@ pub async fn b1_an_operation_that_does_not_fit_stores_nothing(service: &dyn Sess
         assert_eq!((&session, &loaded(service, &key("s")).await), (&before, &before));
     }
     service.append_event(&mut session, event("e1", 1.0)).await.unwrap();
-    // A float that some storages write as an integer is still a float.
+    // A float that some storages write as an integer remains a float.
     service.append_event(&mut session, event("e2", 2.0).with_state("app:big", 1e20)).await.unwrap();
     service
         .append_event(&mut session, event("e3", 3.0).with_state_op("app:big", StateOp::Add(1.into())))
@@ -149,8 +150,8 @@ pub async fn b1_an_operation_that_does_not_fit_stores_nothing(service: &dyn Sess
     assert_eq!(loaded(service, &key("s")).await.state["app:big"], 7);
 }
 
-/// The fence holds for them too.
-pub async fn b1_a_stale_append_applies_no_operation(service: &dyn SessionService) {
+/// The comparison of revisions applies to operations as well.
+pub async fn a_stale_append_applies_no_operation(service: &dyn SessionService) {
     let mut stale = created(service, &key("s"), json!({"app:n": 1})).await;
     let mut first = stale.clone();
     service.append_event(&mut first, event("e1", 1.0)).await.unwrap();
@@ -165,8 +166,8 @@ pub async fn b1_a_stale_append_applies_no_operation(service: &dyn SessionService
     assert_eq!(object(json!({"n": 2})), service.app_state(&"app".into()).await.unwrap());
 }
 
-/// 64 sessions of 50 additions to the same keys: 3,200, of two users in turn.
-pub async fn b1_additions_of_many_sessions_all_count(service: &dyn SessionService) {
+/// 64 sessions with 50 additions each to the same keys, for two users in turn, add up to 3,200.
+pub async fn additions_of_many_sessions_are_all_applied(service: &dyn SessionService) {
     join_all((0..64).map(|writer| async move {
         let key = SessionKey::new("app", format!("u{}", writer % 2), format!("s{writer}"));
         let mut session = created(service, &key, json!({})).await;
@@ -185,8 +186,8 @@ pub async fn b1_additions_of_many_sessions_all_count(service: &dyn SessionServic
     }
 }
 
-/// Beside writers that set other keys of the same rows, in the order that makes two rows wait for each other.
-pub async fn b1_operations_and_plain_deltas_do_not_block_each_other(service: &dyn SessionService) {
+/// Other writers set other keys of the same rows meanwhile, in the order that makes two rows wait for each other.
+pub async fn operations_and_plain_deltas_do_not_block_each_other(service: &dyn SessionService) {
     join_all((0..16).map(|writer| async move {
         let mut session = created(service, &key(&format!("s{writer}")), json!({})).await;
         for round in 1..=20 {
@@ -207,8 +208,8 @@ pub async fn b1_operations_and_plain_deltas_do_not_block_each_other(service: &dy
     assert_eq!(app["list"].as_array().map(Vec::len), Some(80));
 }
 
-/// issue 10 B4.
-pub async fn b4_app_and_user_state_are_read_without_a_session(service: &dyn SessionService) {
+/// App and user state can be read without loading a session, even after the session was deleted.
+pub async fn app_and_user_state_are_read_without_a_session(service: &dyn SessionService) {
     let (app, user) = ("app".into(), "user".into());
     assert!(service.app_state(&app).await.unwrap().is_empty());
     created(service, &key("s"), json!({"app:a": 1, "app:b": null, "user:u": 2, "own": 3})).await;
@@ -220,13 +221,14 @@ pub async fn b4_app_and_user_state_are_read_without_a_session(service: &dyn Sess
     assert!(service.app_state(&"nobody\0".into()).await.unwrap().is_empty());
 }
 
-/// issue 10 C2: not 1970, and behind what is stored; the same event again is the same event.
-pub async fn c2_an_event_without_a_time_gets_one(service: &dyn SessionService) {
+/// The time is not 1970, and is later than the stored events. The same event again is recognised.
+pub async fn an_event_without_a_time_gets_one(service: &dyn SessionService) {
     let far = 4_000_000_000.0 - super::CREATED;
     for (id, before) in [("now", 1.0), ("far", far)] {
         let mut session = created(service, &key(id), json!({})).await;
         service.append_event(&mut session, event("e1", before)).await.unwrap();
-        let (head, last) = (session.head.clone(), session.last_update_time());
+        let head = session.head.clone();
+        let last = session.last_update_time();
         let mut timeless = event("e2", 0.0).with_state("k", Value::Null);
         timeless.clear_timestamp();
         let stored = service.append_event(&mut session, timeless.clone()).await.unwrap();
@@ -238,8 +240,8 @@ pub async fn c2_an_event_without_a_time_gets_one(service: &dyn SessionService) {
     }
 }
 
-/// Issue 10 D5: so far ahead an `f64` does not distinguish every microsecond, and no two events may share a time.
-pub async fn d5_events_behind_a_far_time_keep_their_order(service: &dyn SessionService) {
+/// For times so far in the future an `f64` does not distinguish every microsecond, and no two events may share a time.
+pub async fn events_after_a_far_time_keep_their_order(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     service.append_event(&mut session, event("far", 9e10 - super::CREATED)).await.unwrap();
     for number in (0..20).rev() {

@@ -1,4 +1,4 @@
-//! Redactions: values leave a stored event, and the log stays as it is.
+//! Redactions, which remove values from a stored event and leave the rest of the log unchanged.
 
 use futures_util::future::join_all;
 use pleach_core::{
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{CREATED, created, event, ids, key, loaded, object};
 
-/// The time of the redactions of these rules.
+/// The time of the redactions in these rules.
 const AT: f64 = CREATED + 50.0;
 
 async fn redact(service: &dyn SessionService, key: &SessionKey, event: &str, paths: &[&str]) -> SessionResult<Value> {
@@ -44,7 +44,7 @@ fn full(id: &str, after: f64) -> Event {
     event
 }
 
-/// Values are replaced where they are; everything else, the state and the order stay; the note has the paths and the reason.
+/// Values are replaced in place. The state, the order and everything else stay. The note has the paths and the reason.
 pub async fn a_redaction_replaces_values_and_nothing_else(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     for event in [event("e1", 1.0), full("e2", 2.0), event("e3", 3.0).with_state("n", 1)] {
@@ -80,19 +80,19 @@ pub async fn a_redaction_replaces_values_and_nothing_else(service: &dyn SessionS
     assert_eq!((&after.events[0], &after.events[2]), (&before.events[0], &before.events[2]));
     assert_eq!(after.state, before.state);
 
-    // What is redacted already changes nothing, and the rest follows.
+    // Redacting a value again changes nothing; other values are redacted.
     assert_eq!(redact(service, &key("s"), "e2", &paths[..2]).await.unwrap(), expected);
     let whole = redact(service, &key("s"), "e2", &["/content", "/output"]).await.unwrap();
     assert_eq!(whole["output"], json!(REDACTED));
     assert_eq!(whole["content"]["parts"][2]["function_call"], json!({"id": "c1", "name": "pay", "args": {}}));
     assert_eq!(whole["custom_metadata"]["pleach_redactions"].as_array().unwrap().len(), 2);
-    assert_eq!(redact(service, &key("s"), "e2", &paths).await.unwrap(), whole, "nothing is left of some of them");
+    assert_eq!(redact(service, &key("s"), "e2", &paths).await.unwrap(), whole, "some of the values no longer exist");
     assert!(!whole.to_string().contains("4111"), "{whole}");
     let after = loaded(service, &key("s")).await;
     assert_eq!((ids(&after), serde_json::to_value(&*after.events[1]).unwrap()), (ids(&before), whole));
 }
 
-/// Heads from before are stale, and readers that reload see the new value; appends continue behind it.
+/// Earlier heads are stale, and readers that reload see the new value. Appends continue after the redaction.
 pub async fn a_redaction_moves_the_revision_on(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     for number in 0..4 {
@@ -104,7 +104,7 @@ pub async fn a_redaction_moves_the_revision_on(service: &dyn SessionService) {
     assert!(session.revision() > before.revision());
     assert_eq!(session.last_update_time(), AT);
     let since = service.events_since(&session.head).await.unwrap().unwrap();
-    assert!(matches!(&since, Since::Events(none) if none.events.is_empty()), "nothing is new: {since:?}");
+    assert!(matches!(&since, Since::Events(none) if none.events.is_empty()), "there are no new events: {since:?}");
     let mut late = before.clone();
     assert!(service.claim(&mut late.head, AT).await.unwrap_err().is_stale());
     assert!(service.append_event(&mut late, event("e4", 60.0)).await.unwrap_err().is_stale());
@@ -143,7 +143,7 @@ pub async fn readers_see_through_redactions(service: &dyn SessionService) {
     }
 }
 
-/// What the engine reads is refused by name, and nothing is changed.
+/// A redaction of values that the engine reads is refused by name, and changes nothing.
 pub async fn a_redaction_of_what_the_engine_reads_is_refused(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     service.append_event(&mut session, full("e1", 1.0)).await.unwrap();
@@ -178,12 +178,12 @@ pub async fn a_redaction_of_what_the_engine_reads_is_refused(service: &dyn Sessi
     let nul = service.redact(&key("s"), &"e1".into(), &Redaction::new(["/output"], "a\0b")).await.unwrap_err();
     assert!(matches!(&nul, SessionError::Unstorable { field, .. } if field.contains("reason")), "{nul}");
 
-    // One valid path among others changes nothing either.
+    // A valid path next to a refused one is not redacted either.
     redact(service, &key("s"), "e1", &["/output", "/id"]).await.unwrap_err();
     assert_eq!(loaded(service, &key("s")).await, before);
 }
 
-/// The service itself compares: a caller cannot write another history.
+/// The service itself compares the events, so a caller cannot rewrite history.
 pub async fn a_replaced_event_differs_in_values_only(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     service.append_event(&mut session, full("e1", 1.0)).await.unwrap();
@@ -201,7 +201,7 @@ pub async fn a_replaced_event_differs_in_values_only(service: &dyn SessionServic
         changed(|event| drop(event.content_mut().unwrap().parts.as_mut().unwrap().pop())),
         changed(|event| drop(event.actions_mut().state_delta_mut().insert("more".to_owned(), json!(1)))),
         changed(|event| event.set_id("e2")),
-        // Values that no redaction leaves, and none that is not recorded.
+        // Values that no redaction leaves, and a redaction that is not recorded.
         changed(|event| event.set_output(Some(json!("no card")))),
         changed(|event| event.set_output(Some(json!(REDACTED)))),
         changed(|event| event.set_custom_metadata(Some(object(json!({"note": "4111", "pleach_redactions": []}))))),
@@ -220,7 +220,8 @@ pub async fn a_replaced_event_differs_in_values_only(service: &dyn SessionServic
     assert_eq!(loaded(service, &key("s")).await.head, session.head);
 }
 
-/// The text of a question may go; its schema stays, and so does an answer that would no longer close it.
+/// The text of a question may be redacted. Its schema may not, nor may an answer whose redaction would reopen the
+/// question.
 pub async fn a_redaction_leaves_the_same_questions_open(service: &dyn SessionService) {
     let asked = |id: &str| {
         let schema = json!({"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]});
@@ -272,7 +273,7 @@ pub async fn a_redaction_leaves_the_same_questions_open(service: &dyn SessionSer
     assert_eq!(open().await, after);
 }
 
-/// A part and its author, as the engine stores them in one invocation.
+/// Appends parts with their authors, as the engine stores them in one invocation.
 async fn append_parts(service: &dyn SessionService, parts: impl IntoIterator<Item = (&str, Part)>) {
     let mut session = created(service, &key("s"), json!({})).await;
     for (number, (author, part)) in parts.into_iter().enumerate() {
@@ -338,7 +339,7 @@ pub async fn a_redaction_leaves_permissions_as_they_are(service: &dyn SessionSer
     }
 }
 
-/// What a call is made with stays until it has a response, or its invocation is aborted.
+/// The arguments of a call stay until it has a response or its invocation is aborted.
 pub async fn a_redaction_leaves_what_is_still_to_be_called(service: &dyn SessionService) {
     let credential = json!({"functionCallId": "c3", "authConfig": {}});
     let parts = [
@@ -346,12 +347,12 @@ pub async fn a_redaction_leaves_what_is_still_to_be_called(service: &dyn Session
         response("agent", "c1", "pay", json!({"paid": "4111"})),
         call("c2", "pay", json!({"card": "4111"})),
         call("c3", "pay", json!({"card": "4111"})),
-        // google-adk stores a response for a call that asks.
+        // google-adk stores a response for a call that asks a question.
         response("agent", "c3", "pay", json!({"error": "asks"})),
         call("q3", "adk_request_credential", credential),
         call("c4", "pay", json!({"card": "4111"})),
         asks("q4", "c4"),
-        // The answer is there, and the tool was not called yet.
+        // There is an answer, but the tool has not been called yet.
         response("user", "q4", "adk_request_confirmation", json!({"confirmed": true})),
     ];
     append_parts(service, parts).await;
@@ -371,8 +372,8 @@ pub async fn a_redaction_leaves_what_is_still_to_be_called(service: &dyn Session
     assert!(!serde_json::to_string(&loaded(service, &key("s")).await.events[2]).unwrap().contains("4111"));
 }
 
-/// A newer answer counts in place of the one before, as long as it fits.
-pub async fn a_redaction_leaves_the_answer_that_counts(service: &dyn SessionService) {
+/// A newer answer replaces the previous one if it fits the schema.
+pub async fn a_redaction_leaves_the_effective_answer(service: &dyn SessionService) {
     let schema = json!({"type": "object", "properties": {"pay": {"type": "boolean"}}, "required": ["pay"]});
     let args = json!({"message": "Pay?", "response_schema": schema});
     let answer = |pay: bool| response("user", "q", "adk_request_input", json!({"pay": pay, "note": "4111"}));
@@ -385,8 +386,8 @@ pub async fn a_redaction_leaves_the_answer_that_counts(service: &dyn SessionServ
     }
 }
 
-/// None is lost: each redaction is made on the event that the one before has left.
-pub async fn concurrent_redactions_all_count(service: &dyn SessionService) {
+/// None is lost: each redaction is applied to the result of the previous one.
+pub async fn concurrent_redactions_are_all_applied(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     let fields: Vec<_> = (0..6).map(|number| format!("f{number}")).collect();
     let output: pleach_core::Map = fields.iter().map(|field| (field.clone(), json!("4111"))).collect();
@@ -403,7 +404,7 @@ pub async fn concurrent_redactions_all_count(service: &dyn SessionService) {
     assert!(output.values().all(|value| *value == REDACTED), "{output:?}");
 }
 
-/// The results of operations are values of the event, and the stored state stays.
+/// The results of operations can be redacted from the event; the stored state stays.
 pub async fn the_state_is_not_redacted_with_the_event(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     let mut stored = event("e1", 1.0).with_state("user:card", "4111");

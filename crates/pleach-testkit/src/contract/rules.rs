@@ -2,14 +2,14 @@
 
 use pleach_session::SessionService;
 
-/// What a contract test runs on: a service with what keeps it alive, or nothing when it cannot run here.
+/// The input of a contract test: a service with the value that keeps it alive, or nothing if the test cannot run here.
 pub trait Opened {
     /// The service.
     type Service: SessionService;
-    /// What lives as long as it.
+    /// A value that must live as long as the service.
     type Alive;
 
-    /// The pair, or `None` to skip the test; the store prints the reason.
+    /// Returns the pair, or `None` to skip the test; the store prints the reason.
     fn opened(self) -> Option<(Self::Service, Self::Alive)>;
 }
 
@@ -31,12 +31,12 @@ impl<S: SessionService, A> Opened for Option<(S, A)> {
     }
 }
 
-/// Which services a rule is for.
+/// The services to which a rule applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum For {
     /// Every service.
     All,
-    /// Every service but those on google-adk's v1 layout.
+    /// Every service except those on google-adk's v1 layout.
     Plain,
     /// Services on google-adk's v1 layout, whose ids and times differ.
     V1,
@@ -45,11 +45,11 @@ pub enum For {
 /// One rule of the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// What it is about.
+    /// The group of the rule.
     pub group: &'static str,
-    /// The name of its function and of the tests made of it.
+    /// The name of the rule's function and tests.
     pub name: &'static str,
-    /// Which services it is for.
+    /// The services to which the rule applies.
     pub services: For,
 }
 
@@ -70,8 +70,8 @@ macro_rules! session_rules {
                     case_66_any_text_is_an_id,
                 ]
                 load: [
-                    s4_s5_what_is_returned_is_a_copy_without_ties,
-                    case_11_12_15_what_is_missing_is_no_error,
+                    s4_s5_a_returned_session_is_an_independent_copy,
+                    case_11_12_15_missing_things_are_not_errors,
                     case_13_the_empty_user_is_a_user,
                     case_62_a_name_with_nul_is_not_found,
                     case_39_the_newest_events,
@@ -90,7 +90,7 @@ macro_rules! session_rules {
                     case_24_25_27_28_scopes_go_by_prefix,
                     case_57_integers_of_64_bits_are_exact,
                     case_112_deep_state_survives,
-                    s47_what_nests_too_deep_is_refused_and_named,
+                    s47_state_nested_too_deep_is_refused_by_name,
                     s21_app_and_user_state_are_shared_and_stay,
                 ]
                 append: [
@@ -115,10 +115,10 @@ macro_rules! session_rules {
                 ]
                 claim: [
                     a_claim_moves_the_revision_on_and_stores_nothing,
-                    of_racing_claims_one_wins,
+                    one_racing_claim_wins,
                     a_claim_never_repeats_a_revision,
-                    a_claim_whose_time_was_claimed_before_is_another_one,
-                    an_append_that_is_repeated_behind_a_claim_does_not_go_back,
+                    a_claim_at_the_time_of_an_earlier_claim_is_a_new_one,
+                    a_repeated_append_after_a_claim_does_not_go_back,
                     readers_see_through_claims,
                     a_deleted_session_cannot_be_claimed,
                     a_head_is_checked_and_nothing_changes,
@@ -128,8 +128,8 @@ macro_rules! session_rules {
                     a_settled_session_that_changes_is_listed_again,
                     a_note_of_another_revision_has_no_effect,
                     notes_of_a_deleted_session_are_gone,
-                    the_notes_of_two_programs_stay_beside_each_other,
-                    notes_beside_appends_hide_no_event,
+                    notes_of_two_programs_coexist,
+                    notes_during_appends_hide_no_event,
                 ]
                 redact: [
                     a_redaction_replaces_values_and_nothing_else,
@@ -140,32 +140,32 @@ macro_rules! session_rules {
                     a_redaction_leaves_the_same_questions_open,
                     a_redaction_leaves_permissions_as_they_are,
                     a_redaction_leaves_what_is_still_to_be_called,
-                    a_redaction_leaves_the_answer_that_counts,
-                    concurrent_redactions_all_count,
+                    a_redaction_leaves_the_effective_answer,
+                    concurrent_redactions_are_all_applied,
                     the_state_is_not_redacted_with_the_event,
                 ]
                 since: [
-                    events_since_a_revision_are_those_appended_behind_it,
+                    events_since_a_revision_were_appended_after_it,
                     events_since_the_newest_revision_are_none_and_the_state_is_fresh,
                     events_since_a_revision_of_a_deleted_session_are_unknown,
-                    what_came_behind_an_event_goes_by_the_order_of_appends,
+                    events_after_an_event_follow_the_order_of_appends,
                     refresh_brings_a_session_up_to_date,
                     u1_append_with_reload_lands_whatever_others_do,
                     s38_health_check_and_flush_of_a_sound_store_succeed,
                 ]
                 ops: [
-                    b1_operations_apply_to_the_stored_values,
-                    b1_operations_follow_each_other,
-                    b1_a_repeated_append_applies_its_operations_once,
-                    b1_a_repeated_append_is_known_by_the_values_of_its_numbers,
-                    b1_a_union_leaves_what_is_stored,
-                    b1_an_operation_that_does_not_fit_stores_nothing,
-                    b1_a_stale_append_applies_no_operation,
-                    b1_additions_of_many_sessions_all_count,
-                    b1_operations_and_plain_deltas_do_not_block_each_other,
-                    b4_app_and_user_state_are_read_without_a_session,
-                    c2_an_event_without_a_time_gets_one,
-                    d5_events_behind_a_far_time_keep_their_order,
+                    operations_apply_to_the_stored_values,
+                    operations_are_applied_in_order,
+                    a_repeated_append_applies_its_operations_once,
+                    a_repeated_append_is_recognised_by_the_values_of_its_numbers,
+                    a_union_keeps_the_stored_items,
+                    an_operation_that_does_not_fit_stores_nothing,
+                    a_stale_append_applies_no_operation,
+                    additions_of_many_sessions_are_all_applied,
+                    operations_and_plain_deltas_do_not_block_each_other,
+                    app_and_user_state_are_read_without_a_session,
+                    an_event_without_a_time_gets_one,
+                    events_after_a_far_time_keep_their_order,
                 ]
                 inbox: [
                     questions_are_listed_until_they_are_answered,
@@ -173,17 +173,17 @@ macro_rules! session_rules {
                     a_listing_of_questions_can_be_paged,
                     questions_of_a_deleted_session_are_gone,
                     every_kind_of_question_and_answer_is_noticed,
-                    the_inbox_is_what_the_histories_say,
+                    the_inbox_agrees_with_the_histories,
                     an_inbox_that_is_read_by_many_while_it_changes_ends_right,
                 ]
                 deadlines: [
                     deadlines_are_found_since_a_look,
-                    deadlines_are_found_behind_deleted_sessions,
+                    deadlines_are_found_after_sessions_are_deleted,
                 ]
                 concurrent: [
-                    case_9_of_racing_creates_one_wins,
+                    case_9_one_racing_create_wins,
                     case_10_racing_creates_without_id_all_win,
-                    case_71_of_five_copies_one_is_stored,
+                    case_71_one_of_five_copies_is_stored,
                     s36_the_same_append_twice_at_once_is_stored_once,
                     case_72_concurrent_keys_of_shared_state_all_survive,
                     s36_many_sessions_append_at_once,
@@ -228,17 +228,17 @@ macro_rules! table {
     };
 }
 
-/// Every rule.
+/// All rules.
 pub const RULES: &[Rule] = crate::session_rules!([table]);
 
 const fn rule(group: &'static str, name: &'static str, services: For) -> Rule {
     Rule { group, name, services }
 }
 
-/// Stamps one named `#[tokio::test]` per rule. `$open` is an expression that evaluates to a future of the service and a
-/// value to keep alive as long as it, such as a temporary folder; or `None` of both where the test cannot run.
+/// Stamps one named `#[tokio::test]` per rule. `$open` is an expression that evaluates to a future. Its output is the
+/// service and a value that must live as long, such as a temporary folder, or `None` if the test cannot run.
 ///
-/// A second argument `v1` is for google-adk's v1 layout, whose ids and times differ.
+/// Pass `v1` as the second argument for google-adk's v1 layout, whose ids and times differ.
 ///
 /// ```text
 /// async fn open() -> (MySessionService, TempDir) { … }
@@ -255,7 +255,7 @@ macro_rules! session_contract {
     };
 }
 
-/// Picks the rules of a kind of service.
+/// Selects the rules for a kind of service.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! session_contract_of {
@@ -267,7 +267,7 @@ macro_rules! session_contract_of {
     };
 }
 
-/// Makes the tests.
+/// Defines the tests.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! session_contract_tests {

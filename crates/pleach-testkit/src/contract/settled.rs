@@ -1,4 +1,4 @@
-//! Notes of settled sessions: a listing for a program leaves them out until they change.
+//! Notes of settled sessions: a listing for a program leaves such sessions out until they change.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{CREATED, asks, created, event, key, loaded};
 
-/// The sessions of the app that a program has not noted, in pages of two.
+/// Returns the sessions of the app that a program has not noted, read in pages of two.
 async fn unsettled(service: &dyn SessionService, program: &str) -> Vec<String> {
     let mut request = ListSessions::new("app").unsettled_for(program).with_limit(2);
     let mut ids = Vec::new();
@@ -30,7 +30,7 @@ async fn heads(service: &dyn SessionService, ids: &[&str]) -> Vec<SessionHead> {
     heads
 }
 
-/// The other sessions, the state and other listings are as before.
+/// Other sessions, the state and other listings are unchanged.
 pub async fn settled_sessions_are_left_out_for_their_program(service: &dyn SessionService) {
     for (number, id) in ["a", "b", "c", "d", "e"].into_iter().enumerate() {
         let mut session = created(service, &key(id), json!({"k": id})).await;
@@ -51,7 +51,7 @@ pub async fn settled_sessions_are_left_out_for_their_program(service: &dyn Sessi
     assert!(unsettled(service, "v1").await.is_empty());
 }
 
-/// Whatever changes a session: an event, also one of the same or an earlier time, a claim, a redaction.
+/// A change can be an event, even with the same or an earlier time, a claim, or a redaction.
 pub async fn a_settled_session_that_changes_is_listed_again(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     let same = |number: usize| event(&format!("same{number}"), 1.0);
@@ -75,7 +75,7 @@ pub async fn a_settled_session_that_changes_is_listed_again(service: &dyn Sessio
     assert_eq!(unsettled(service, "v1").await, ["s"], "a redaction");
 }
 
-/// The session has changed between the look and the note, or has gone.
+/// The session has changed, or was deleted, between the look and the note.
 pub async fn a_note_of_another_revision_has_no_effect(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     let before = session.head.clone();
@@ -83,7 +83,7 @@ pub async fn a_note_of_another_revision_has_no_effect(service: &dyn SessionServi
     service.note_settled("v1", std::slice::from_ref(&before)).await.unwrap();
     assert_eq!(unsettled(service, "v1").await, ["s"]);
     service.note_settled("v1", &[session.head.clone(), before.clone()]).await.unwrap();
-    assert!(unsettled(service, "v1").await.is_empty(), "an older head takes no note away");
+    assert!(unsettled(service, "v1").await.is_empty(), "an older head removes no note");
     let gone = SessionHead::new(key("gone"), session.revision(), CREATED);
     let odd = SessionHead::new(key("with\u{0}nul"), session.revision(), CREATED);
     service.note_settled("v1", &[gone, odd]).await.unwrap();
@@ -104,8 +104,9 @@ pub async fn notes_of_a_deleted_session_are_gone(service: &dyn SessionService) {
     assert_eq!(unsettled(service, "v1").await, ["s"]);
 }
 
-/// While a new version replaces an old one, both take notes of the same sessions; those of the third last are dropped.
-pub async fn the_notes_of_two_programs_stay_beside_each_other(service: &dyn SessionService) {
+/// While a new version of a program replaces an old one, both note the same sessions. Notes of the third to last
+/// program are dropped.
+pub async fn notes_of_two_programs_coexist(service: &dyn SessionService) {
     let session = created(service, &key("s"), json!({})).await;
     let note = async |program: &str| {
         service.note_settled(program, std::slice::from_ref(&session.head)).await.unwrap();
@@ -122,8 +123,8 @@ pub async fn the_notes_of_two_programs_stay_beside_each_other(service: &dyn Sess
     assert!(settled("v1").await && settled("v3").await && !settled("v2").await);
 }
 
-/// Notes and appends at once: the last event always counts.
-pub async fn notes_beside_appends_hide_no_event(service: &dyn SessionService) {
+/// With concurrent notes and appends, the last event is never hidden.
+pub async fn notes_during_appends_hide_no_event(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     for number in 0..20 {
         let seen = [session.head.clone()];

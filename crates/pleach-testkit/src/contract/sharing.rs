@@ -1,5 +1,5 @@
-//! Several services on one store, as several processes have it. Called by the tests of a backend that can be
-//! opened more than once.
+//! Several services on one store, as in several processes. The tests of backends that can be opened more than once call
+//! these rules.
 // S35, S66
 
 use futures_util::future::join_all;
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{created, event, ids, key, loaded};
 
-/// The fence is in the store, not in the service.
+/// Revisions are compared in the store, not in the service.
 pub async fn s35_a_writer_in_another_service_is_noticed(ours: &dyn SessionService, theirs: &dyn SessionService) {
     let mut mine = created(ours, &key("s"), json!({})).await;
     let mut foreign = loaded(theirs, &key("s")).await;
@@ -20,7 +20,7 @@ pub async fn s35_a_writer_in_another_service_is_noticed(ours: &dyn SessionServic
     assert_eq!(ids(&loaded(theirs, &key("s")).await), ["e1", "e2"]);
 }
 
-/// Services write keys of their own to app and user state, in new sessions and in events, and none is lost.
+/// Services write their own keys to app and user state, in new sessions and in events, and none is lost.
 pub async fn s66_6_7_services_write_shared_state_at_once_and_lose_nothing(services: &[&dyn SessionService]) {
     join_all(services.iter().enumerate().flat_map(|(owner, service)| {
         (0..4).map(move |writer| async move {

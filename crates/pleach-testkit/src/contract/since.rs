@@ -1,4 +1,4 @@
-//! What is new since a revision, and what is built on it.
+//! Reading what is new since a revision, and functions built on that.
 
 use futures_util::future::join_all;
 use pleach_core::{Session, SessionHead};
@@ -14,8 +14,8 @@ async fn since(service: &dyn SessionService, head: &SessionHead) -> Session {
     }
 }
 
-/// Whatever the times of the events: later, earlier, the same microsecond.
-pub async fn events_since_a_revision_are_those_appended_behind_it(service: &dyn SessionService) {
+/// The events may have later, earlier or equal times.
+pub async fn events_since_a_revision_were_appended_after_it(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({"k": 0})).await;
     let mut heads = vec![session.head.clone()];
     for (number, time) in [3.0, 1.0, 1.0, 2.0, 1.0, 3.0, 4.0].into_iter().enumerate() {
@@ -25,12 +25,12 @@ pub async fn events_since_a_revision_are_those_appended_behind_it(service: &dyn 
     }
     for (known, head) in heads.iter().enumerate() {
         let now = since(service, head).await;
-        assert_eq!(now.events, session.events[known..], "behind {}", head.revision());
+        assert_eq!(now.events, session.events[known..], "after {}", head.revision());
         assert_eq!((&now.head, &now.state), (&session.head, &session.state));
     }
 }
 
-/// Nothing is new, and the state is still the stored one.
+/// There are no new events, and the state is the stored one.
 pub async fn events_since_the_newest_revision_are_none_and_the_state_is_fresh(service: &dyn SessionService) {
     let ours = created(service, &key("ours"), json!({"own": 1, "app:a": 1})).await;
     let mut theirs = created(service, &key("theirs"), json!({})).await;
@@ -42,7 +42,7 @@ pub async fn events_since_the_newest_revision_are_none_and_the_state_is_fresh(se
     assert_eq!(now.state, object(json!({"own": 1, "app:a": 2, "user:u": 3})));
 }
 
-/// A deleted session is `None`; one made again does not continue the old one.
+/// A deleted session is `None`. A session that is created again does not continue the old one.
 pub async fn events_since_a_revision_of_a_deleted_session_are_unknown(service: &dyn SessionService) {
     let mut old = created(service, &key("s"), json!({})).await;
     let fresh = old.head.clone();
@@ -57,7 +57,8 @@ pub async fn events_since_a_revision_of_a_deleted_session_are_unknown(service: &
     }
 }
 
-/// New events go behind those that are there, also behind a part; what cannot be continued is loaded anew.
+/// New events are added after the existing ones, even if only a part of them is loaded. A session that cannot be
+/// continued is loaded again.
 pub async fn refresh_brings_a_session_up_to_date(service: &dyn SessionService) {
     let mut writer = created(service, &key("s"), json!({})).await;
     service.append_event(&mut writer, event("e1", 1.0)).await.unwrap();
@@ -83,7 +84,7 @@ pub async fn refresh_brings_a_session_up_to_date(service: &dyn SessionService) {
     assert_eq!(whole, again);
 }
 
-/// Writers that do not care what came before them: everything lands, once.
+/// Writers that do not depend on earlier events: each event is stored once.
 pub async fn u1_append_with_reload_lands_whatever_others_do(service: &dyn SessionService) {
     let session = created(service, &key("s"), json!({})).await;
     join_all((0..6).map(|writer| {
@@ -106,7 +107,7 @@ pub async fn u1_append_with_reload_lands_whatever_others_do(service: &dyn Sessio
     assert_eq!(late, session);
 }
 
-/// A service that works says so.
+/// A working service reports success.
 pub async fn s38_health_check_and_flush_of_a_sound_store_succeed(service: &dyn SessionService) {
     service.health_check().await.unwrap();
     created(service, &key("s"), json!({})).await;
@@ -114,8 +115,9 @@ pub async fn s38_health_check_and_flush_of_a_sound_store_succeed(service: &dyn S
     service.health_check().await.unwrap();
 }
 
-/// Where the order of the events is not that of the appends, a service knows the place of an event among the appends.
-pub async fn what_came_behind_an_event_goes_by_the_order_of_appends(service: &dyn SessionService) {
+/// If the order of events differs from the order of appends, the service still knows the place of an event among the
+/// appends.
+pub async fn events_after_an_event_follow_the_order_of_appends(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     let ids = ["a", "future", "z", "y", "x", "past"];
     for (id, time) in ids.into_iter().zip([1.0, 9e8, 3.0, 3.0, 3.0, 0.5]) {
@@ -126,8 +128,8 @@ pub async fn what_came_behind_an_event_goes_by_the_order_of_appends(service: &dy
             assert_eq!(super::ids(&loaded(service, &key("s")).await), ids);
             continue;
         };
-        let Some(Since::Events(behind)) = service.events_since(&head).await.unwrap() else { panic!("{id}") };
-        assert_eq!(super::ids(&behind), ids[place + 1..], "{id}");
+        let Some(Since::Events(after)) = service.events_since(&head).await.unwrap() else { panic!("{id}") };
+        assert_eq!(super::ids(&after), ids[place + 1..], "{id}");
     }
     assert_eq!(service.head_behind(&key("s"), &"none".into()).await.unwrap(), None);
     assert_eq!(service.head_behind(&key("t"), &"a".into()).await.unwrap(), None);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{created, event, key, loaded, object};
 
-/// `temp:` keys: in the object, not in the event, not in the store.
+/// `temp:` keys are in the object, but neither in the event nor in the store.
 // S14
 pub async fn case_18_temp_keys_reach_the_object_and_not_the_store(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
@@ -44,7 +44,7 @@ pub async fn case_20_21_a_delta_replaces_whole_values_and_keeps_null(service: &d
     assert_eq!(loaded(service, &key("s")).await.state, session.state);
 }
 
-/// A change of the object alone is not saved by a later append.
+/// A later append does not save a change that was made only to the object.
 // S5
 pub async fn case_22_only_a_delta_changes_the_stored_state(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
@@ -53,7 +53,7 @@ pub async fn case_22_only_a_delta_changes_the_stored_state(service: &dyn Session
     assert!(loaded(service, &key("s")).await.state.is_empty());
 }
 
-/// A scope's prefix is exact, and only one is taken off.
+/// A scope's prefix is exact, and only one prefix is removed.
 // S10, S11
 pub async fn case_24_25_27_28_scopes_go_by_prefix(service: &dyn SessionService) {
     let delta = json!({
@@ -70,7 +70,7 @@ pub async fn case_24_25_27_28_scopes_go_by_prefix(service: &dyn SessionService) 
     assert_eq!(user_state, object(json!({"": 3, "a": 10})));
 }
 
-/// Also next to keys that are later merged over them.
+/// The same holds next to keys that are later merged over them.
 pub async fn case_57_integers_of_64_bits_are_exact(service: &dyn SessionService) {
     let numbers = json!({
         "max": i64::MAX, "min": i64::MIN, "unsigned": u64::MAX, "big\"key": 1_i64 << 62,
@@ -83,16 +83,16 @@ pub async fn case_57_integers_of_64_bits_are_exact(service: &dyn SessionService)
     assert_eq!(loaded(service, &key("s")).await.state, expected);
 }
 
-/// Seventy levels: 35 objects with an array each.
+/// There are seventy levels: 35 objects with an array each.
 pub async fn case_112_deep_state_survives(service: &dyn SessionService) {
     let deep = (0..35).fold(json!("core"), |inner, _| json!({ "in": [inner] }));
     let session = created(service, &key("s"), json!({"deep": deep})).await;
     assert_eq!(loaded(service, &key("s")).await.state, session.state);
 }
 
-/// What no reader could parse again is refused up front, and the error names it.
+/// A value nested too deep to be parsed again is refused at once, and the error names it.
 // S47
-pub async fn s47_what_nests_too_deep_is_refused_and_named(service: &dyn SessionService) {
+pub async fn s47_state_nested_too_deep_is_refused_by_name(service: &dyn SessionService) {
     let nested = |levels| (0..levels).fold(json!(1), |inner, _| json!([inner]));
     let mut session = created(service, &key("s"), json!({})).await;
     let before = session.clone();
@@ -115,7 +115,7 @@ pub async fn s21_app_and_user_state_are_shared_and_stay(service: &dyn SessionSer
     assert_eq!(second.state, object(json!({"app:a": 1, "user:u": 1, "user:v": 1})));
     let delta = event("e1", 1.0).with_state("app:a", 2).with_state("user:w", Value::Null);
     service.append_event(&mut first, delta).await.unwrap();
-    // What others changed is not in the object: S21.
+    // Changes of others are not in the object: S21.
     assert_eq!(first.state, object(json!({"app:a": 2, "user:u": 1, "user:w": null})));
     service.delete_session(&key("one")).await.unwrap();
     let expected = object(json!({"app:a": 2, "user:u": 1, "user:v": 1, "user:w": null}));

@@ -1,4 +1,4 @@
-//! What google-adk's *v1* layout (`DatabaseSessionService`) does in its own way: ids verbatim, times in microseconds.
+//! Rules for google-adk's *v1* layout (`DatabaseSessionService`), which keeps ids verbatim and times in microseconds.
 
 use pleach_core::{micros, seconds};
 use pleach_session::{CreateSession, GetSessionConfig, SessionError, SessionService, SessionServiceExt as _};
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{CREATED, created, event, ids, key, loaded};
 
-/// Blank, padded or neither: every spelling is a session of its own.
+/// Every spelling of an id, blank, padded or plain, is a separate session.
 // S30
 pub async fn v1_case_2_3_4_5_an_id_is_kept_as_it_is(service: &dyn SessionService) {
     let spellings = ["", "   ", " pad ", "pad"];
@@ -24,7 +24,7 @@ pub async fn v1_case_2_3_4_5_an_id_is_kept_as_it_is(service: &dyn SessionService
     assert!(service.get_session(&key(" pad "), GetSessionConfig::all()).await.unwrap().is_some());
 }
 
-/// 0.4 µs above an event still finds it.
+/// A filter 0.4 µs later than an event still finds it.
 pub async fn v1_case_45_the_time_of_a_filter_is_rounded(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     service.append_event(&mut session, event("e1", 4.0)).await.unwrap();
@@ -35,7 +35,7 @@ pub async fn v1_case_45_the_time_of_a_filter_is_rounded(service: &dyn SessionSer
     }
 }
 
-/// Whatever the order of the appends; the newest are the last in that order.
+/// The order of the appends does not matter; the newest events are the last ones by time and id.
 // S48
 pub async fn v1_case_46_47_events_are_in_order_of_time_and_id(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
@@ -49,7 +49,7 @@ pub async fn v1_case_46_47_events_are_in_order_of_time_and_id(service: &dyn Sess
     assert_eq!(ids(&newest), ["d", "e", "c"]);
 }
 
-/// The event's own time is exact; the session's is rounded as Python does it. Years 1 to 9999 only.
+/// The event's own time is exact. The session's time is rounded as in Python. Only years 1 to 9999 are allowed.
 // S49
 pub async fn v1_case_49_50_51_54_times_are_whole_microseconds(service: &dyn SessionService) {
     let times = [1_760_000_000.123_456_7, 1_760_000_000.999_999_6, -1.5, 0.0, 7_258_118_400.0, -62_135_596_800.0];

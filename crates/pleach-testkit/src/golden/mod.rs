@@ -1,4 +1,4 @@
-//! What google-adk itself read from the databases it wrote, to compare a service's answers with.
+//! The values that google-adk itself read from the databases it wrote, for comparison with a service.
 // S130
 
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a comparison fails")]
@@ -7,13 +7,13 @@ use pleach_core::{SessionKey, to_camel};
 use pleach_session::{GetSessionConfig, ListSessions, SessionService};
 use serde_json::{Value, json};
 
-/// What google-adk read, as it recorded it.
+/// Returns the recorded values that google-adk read.
 pub fn expected() -> Value {
     serde_json::from_str(include_str!("expected.json")).unwrap()
 }
 
-/// Compares everything a service reads from one of the three golden databases, given by the name it has there, with what
-/// google-adk read.
+/// Compares everything that a service reads from one of the three golden databases with what google-adk read. `file` is
+/// the database's name in the record.
 pub async fn check_file(service: &dyn SessionService, file: &str) {
     let expected = expected();
     check(service, &expected["same_in_all_files"]).await;
@@ -22,7 +22,7 @@ pub async fn check_file(service: &dyn SessionService, file: &str) {
     }
 }
 
-/// Compares everything a service reads with one section of what google-adk read.
+/// Compares everything that a service reads with one section of the record.
 pub async fn check(service: &dyn SessionService, section: &Value) {
     for entry in entries(section, "get_session") {
         let session = service.get_session(&key_of(entry), GetSessionConfig::all()).await.unwrap();

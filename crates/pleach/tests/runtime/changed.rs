@@ -222,18 +222,18 @@ async fn an_answer_of_a_changed_type_is_refused_with_the_remedy() {
     );
     for (answer, wanted) in [(order(), "a whole number"), (5.into(), "struct Order")] {
         let lines = trace(runner(asks::<Order>(false)).answer("s1", "q1", answer).unwrap()).await;
-        let text = format!("! WorkflowDataError: the answer to question 'q1' was refused: {wanted} is wanted {remedy}");
+        let text = format!("! WorkflowDataError: the answer to question 'q1' was refused: expected {wanted} {remedy}");
         assert_eq!(lines, [text]);
     }
     let unchanged = trace(runner(asks::<i64>(true)).answer("s1", "q1", order()).unwrap()).await;
-    assert!(unchanged[0].ends_with(&format!("a whole number is wanted. {end}")), "{unchanged:?}");
+    assert!(unchanged[0].ends_with(&format!("expected a whole number. {end}")), "{unchanged:?}");
     let answered = trace(runner(asks::<i64>(true)).answer("s1", "q1", 5).unwrap()).await;
     assert_eq!(answered.last().unwrap(), "! Exception: down");
     let session = sessions.get_session(&crate::support::key(), Default::default()).await.unwrap().unwrap();
     let id = session.events[0].invocation_id().clone();
     let resumed = trace(runner(asks::<Order>(false)).resume("ana", "s1", id.clone())).await;
     let text = "! WorkflowChangedError: Workflow 'wf' has changed since its run 'wf@1' was recorded: node 'ask' has run, but its \
-                recorded answer does not fit its answer type any more (struct Order is wanted). Resume with the workflow that \
+                recorded answer does not fit its answer type any more (expected struct Order). Resume with the workflow that \
                 recorded it, or start a new invocation.";
     assert_eq!(resumed, [text]);
     assert_eq!(trace(runner(asks::<i64>(false)).resume("ana", "s1", id)).await, ["wf@1/take@1: 5"]);

@@ -192,7 +192,7 @@ async fn everything_is_closed_and_all_errors_are_reported() {
     assert_eq!(
         error.to_string(),
         "closing failed: Failed to close plugins: 'slow': it did not close within 5s, 'bad': no, 'early': the hook panicked; \
-         session service failed: broken storage failed: disk full; look into the log of the storage, then try again"
+         session service failed: broken storage failed: disk full. Check the log of the storage, then try again"
     );
     assert!(matches!(&error, RunError::Close(errors) if errors.len() == 2), "{error:?}");
     assert_eq!((*asked.lock().unwrap()).len(), 3);

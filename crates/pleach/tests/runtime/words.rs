@@ -130,7 +130,7 @@ fn errors_of_services_say_what_to_do() {
         ArtifactError::Storage { backend: "x", source: cause() }.to_string(),
     ];
     for text in texts {
-        assert!(text.ends_with("no route to host; look into the log of the storage, then try again"), "{text}");
+        assert!(text.ends_with("no route to host. Check the log of the storage, then try again"), "{text}");
     }
     let reference = ArtifactError::InvalidReference { uri: "artifact://a".to_owned(), reason: "" };
     assert!(reference.to_string().starts_with("artifact reference `artifact://a`"), "{reference}");

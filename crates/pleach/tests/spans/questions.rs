@@ -12,7 +12,7 @@ use crate::support::{finish, runner};
 async fn a_question_whose_schema_is_not_enforced_is_named_once_with_the_reason() {
     let (recorder, _guard) = Recorder::start();
     for (schema, reason) in [
-        (json!({"type": "string", "pattern": "(?=a)b"}), "`/pattern` is no valid JSON Schema"),
+        (json!({"type": "string", "pattern": "(?=a)b"}), "`/pattern` is not a valid JSON Schema"),
         (json!({"$id": "https://example.com/x"}), "it uses `$id`"),
         (json!({"type": "string", "pattern": "^a$"}), ""),
     ] {

@@ -1,4 +1,4 @@
-//! [`TraceLayer`]: records spans as a layer of a subscriber.
+//! [`TraceLayer`]: a layer of a subscriber that records spans.
 
 use tracing::Subscriber;
 use tracing::span::{Attributes, Id, Record};

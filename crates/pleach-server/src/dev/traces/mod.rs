@@ -1,7 +1,8 @@
-//! [`Traces`]: the spans of the last runs, in memory.
+//! [`Traces`]: the spans of the latest runs, in memory.
 //!
-//! A [`layer`] of the program's subscriber records the spans that `docs/tracing.md` lists, and those of the program around them. Spans hold no
-//! messages, so a [`plugin`] of the Runners adds what models were asked and have answered, and whose session a run is in.
+//! A [`layer`] of the program's subscriber records the spans that `docs/tracing.md` lists, and the program's spans
+//! around them. Spans hold no messages, so a [`plugin`] of the Runners adds the requests and responses of models, and
+//! the session of each run.
 
 mod layer;
 mod plugin;
@@ -26,15 +27,16 @@ use recorder::Recorder;
 pub(super) use routes::{of_event, of_session};
 use spans::Spans;
 
-/// How many spans are kept.
+/// The number of spans that are kept.
 const SPANS: usize = 10_000;
 
-/// How many bytes their attributes may take.
+/// The number of bytes that the attributes of all spans may take.
 const BYTES: usize = 64 << 20;
 
-/// The spans of the last runs, in memory: what the trace tab of a browser UI shows. Clones are the same spans.
+/// The spans of the latest runs, in memory, for the trace tab of a browser UI. Clones share the same spans.
 ///
-/// The server shows what a layer of the program's subscriber has recorded; without the layer there are no traces.
+/// The server shows the spans that a layer of the program's subscriber has recorded. Without the layer there are no
+/// traces.
 ///
 /// ```
 /// use pleach_server::{Server, Traces};
@@ -46,8 +48,9 @@ const BYTES: usize = 64 << 20;
 /// # drop((subscriber, server));
 /// ```
 ///
-/// Spans of level INFO and above are recorded, those of other crates, too: they are shown where they belong to the trace of a run. What models
-/// are asked and answer is kept with them, without media and credentials. The oldest spans are dropped behind 10,000 spans or 64 MiB.
+/// Spans of level INFO and above are recorded, including spans of other crates. A span is shown if it belongs to the
+/// trace of a run. The requests and responses of models are kept with the spans, without media and credentials. Beyond
+/// 10,000 spans or 64 MiB, the oldest are dropped.
 ///
 /// ADK: `InMemoryExporter`
 // H110–H112
@@ -61,7 +64,7 @@ impl Traces {
         Self(Recorder::new(Spans::new(SPANS, BYTES), Arc::new(SystemClock)))
     }
 
-    /// Sets how much is kept: a number of spans, and the bytes of all their attributes.
+    /// Sets how many spans are kept, and how many bytes their attributes may take in all.
     #[must_use]
     pub fn limits(self, spans: usize, bytes: usize) -> Self {
         self.spans().limit(spans, bytes);
@@ -75,7 +78,8 @@ impl Traces {
         self
     }
 
-    /// Returns the layer that records spans, for one subscriber. It has a filter of its own, and changes nothing for other layers.
+    /// Returns the layer that records spans, for one subscriber. The layer has its own filter and does not affect other
+    /// layers.
     pub fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: Subscriber + for<'a> LookupSpan<'a>,

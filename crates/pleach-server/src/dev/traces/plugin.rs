@@ -1,4 +1,4 @@
-//! [`TracePlugin`]: adds to recorded spans what they do not hold.
+//! [`TracePlugin`]: adds to recorded spans the values that the spans lack.
 
 use pleach_context::{CallbackContext, Hook, InvocationContext, Plugin};
 use pleach_core::{Content, Event};
@@ -10,18 +10,19 @@ use tracing::Span;
 use super::Traces;
 use crate::redact::clean;
 
-/// The name of the plugin, which is not among those of an app.
+/// The name of the plugin. It is not one of the app's own plugins.
 pub(in crate::dev) const PLUGIN: &str = "pleach_server_traces";
 
-/// What an event has besides the answer of a model.
+/// The members of an event that are not part of the model's response.
 const OF_EVENTS: &[&str] = &["actions", "author", "branch", "id", "invocation_id", "node_info", "timestamp"];
 
-/// Adds to the spans of runs whose sessions they are in, what models are asked and answer, and which events answer tool calls.
+/// Adds to the spans of runs their sessions, the requests and responses of models, and the ids of the events that
+/// answer tool calls.
 #[derive(Debug)]
 pub(crate) struct TracePlugin(pub(crate) Traces);
 
 impl TracePlugin {
-    /// Does something with the current span, as far as it is recorded.
+    /// Calls `act` with the current span, if it is recorded.
     fn at_span(&self, act: impl FnOnce(&Traces, u64)) {
         if let Some(id) = Span::current().id() {
             act(&self.0, id.into_u64());
@@ -34,7 +35,7 @@ impl Plugin for TracePlugin {
         PLUGIN
     }
 
-    // Of what is shown, only what the plugins of the app have left of it.
+    // An observer, so that traces show what the app's own plugins let through.
     fn observes(&self) -> bool {
         true
     }
@@ -87,7 +88,7 @@ impl Plugin for TracePlugin {
     }
 }
 
-/// Returns a request or an answer as a text without media, headers and credentials.
+/// Returns a request or a response as a text without media, headers and credentials.
 fn shown(value: &impl Serialize) -> Option<String> {
     let mut value = serde_json::to_value(value).ok()?;
     if let Value::Object(map) = &mut value {
@@ -101,7 +102,7 @@ fn shown(value: &impl Serialize) -> Option<String> {
     Some(value.to_string())
 }
 
-/// Replaces the bytes of media by their length.
+/// Replaces the bytes of media with their length.
 fn drop_media(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(drop_media),

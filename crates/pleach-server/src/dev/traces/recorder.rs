@@ -1,4 +1,4 @@
-//! [`Recorder`]: the spans of a process, for those who add to them and those who read them.
+//! [`Recorder`]: the spans of a process, shared by their writers and readers.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -6,7 +6,7 @@ use pleach_core::Clock;
 
 use super::spans::Spans;
 
-/// The spans of a process, and the clock that their times are read from. Clones are the same spans.
+/// The spans of a process, and the clock for their times. Clones share the same spans.
 #[derive(Clone)]
 pub(super) struct Recorder {
     spans: Arc<Mutex<Spans>>,

@@ -12,18 +12,18 @@ use crate::error::ApiError;
 use crate::json::plain;
 use crate::path::TracePath;
 
-/// Shows the span of the model call or tool call that an event comes from.
+/// Shows the span of the model call or tool call that produced an event.
 pub(in crate::dev) async fn of_event(State(api): State<Arc<Api>>, path: TracePath) -> Result<Response, ApiError> {
     api.runner(&path.app)?;
     let found = api.traces.as_ref().and_then(|traces| traces.spans().of_event(&path.id, &asker(&path)));
     found.map(|span| plain(&span.attributes())).ok_or_else(|| ApiError::not_found("Trace not found"))
 }
 
-/// Shows the spans of a session's traces.
+/// Shows the spans of all traces of a session.
 pub(in crate::dev) async fn of_session(State(api): State<Arc<Api>>, path: TracePath) -> Result<Response, ApiError> {
     api.runner(&path.app)?;
     let spans = api.traces.as_ref().map(|traces| traces.spans().of_session(&path.id, &asker(&path)));
-    // They may be many megabytes: no run waits for them.
+    // The spans may take many megabytes; a blocking thread keeps runs from waiting.
     let shown = move || plain(&spans.unwrap_or_default().iter().map(|span| span.to_json()).collect());
     tokio::task::spawn_blocking(shown).await.map_err(|_| ApiError::Internal)
 }

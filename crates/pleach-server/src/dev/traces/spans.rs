@@ -1,4 +1,4 @@
-//! [`Spans`]: the open spans, and the last of those that have ended.
+//! [`Spans`]: the open spans, and the latest ended ones.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::visit::Fields;
 
-/// What the script of a page reads without rounding.
+/// The largest integer that JavaScript reads without rounding.
 const IN_A_FLOAT: u64 = (1 << 53) - 1;
 
 const SESSION: &str = "gen_ai.conversation.id";
@@ -19,19 +19,19 @@ const RESPONSE: &str = "gcp.vertex.agent.llm_response";
 
 /// The spans of a process.
 pub(super) struct Spans {
-    /// By the subscriber's ids, which later spans get again.
+    /// The open spans by the subscriber's ids, which are reused for later spans.
     open: HashMap<u64, Open>,
     ended: VecDeque<Arc<Ended>>,
     bytes: usize,
     limits: (usize, usize),
-    /// The number of the last span.
+    /// The number of the newest span.
     last: u64,
 }
 
 /// A span that has not ended.
 struct Open {
     span: Span,
-    /// What the next model call below is asked.
+    /// The request of the next model call below this span.
     request: Option<String>,
 }
 
@@ -41,14 +41,14 @@ struct Span {
     trace: u64,
     id: u64,
     parent: Option<u64>,
-    /// Nanoseconds since the epoch.
+    /// The start, in nanoseconds since the epoch.
     start: u64,
     attributes: Map,
-    /// The session of the run. Spans around runs belong to none.
+    /// The session of the run. Spans around runs have none.
     owner: Option<SessionKey>,
 }
 
-/// A span that has ended. Readers share it, so that they hold the lock for no longer than it takes to find it.
+/// A span that has ended. Readers share it, so that they hold the lock only while they look for it.
 #[derive(Clone)]
 pub(super) struct Ended {
     span: Span,
@@ -56,7 +56,7 @@ pub(super) struct Ended {
     bytes: usize,
 }
 
-/// Whose spans are asked for: those of an app and, where the caller is bound to one, of a user.
+/// The scope of a request for spans: an app and, if the caller is bound to a user, that user.
 pub(super) struct Asker<'a> {
     pub(super) app: &'a str,
     pub(super) user: Option<&'a str>,
@@ -130,29 +130,29 @@ impl Spans {
         }
     }
 
-    /// Notes whose session a run is in, by an open span.
+    /// Notes the session of an open span's run.
     pub(super) fn belongs_to(&mut self, key: u64, owner: &SessionKey) {
         if let Some(open) = self.open.get_mut(&key) {
             open.span.owner = Some(owner.clone());
         }
     }
 
-    /// Keeps what a model is asked for the span of the call that follows below an open span.
+    /// Keeps a model request for the span of the next call below an open span.
     pub(super) fn asks(&mut self, key: u64, request: String) {
         if let Some(open) = self.open.get_mut(&key) {
             open.request = Some(request);
         }
     }
 
-    /// Adds what a model has answered to the open span of its call.
+    /// Adds a model's response to the open span of its call.
     pub(super) fn answers(&mut self, key: u64, response: String) {
         if let Some(open) = self.open.get_mut(&key).filter(|open| open.span.is_model_call()) {
             open.span.attributes.insert(RESPONSE.into(), response.into());
         }
     }
 
-    /// Adds the id of an event to the spans of the calls that it answers. A call may be made again: the last one without an event counts.
-    /// Providers count calls, so ids are compared within a session only.
+    /// Adds the id of an event to the span of a call that it answers. If a call was made again, the latest span without
+    /// an event gets the id. Some providers number calls, so ids are only compared within a session.
     pub(super) fn answered_by(&mut self, call: &str, event: &str, session: &SessionKey) {
         let is_of = |span: &Span| {
             span.attributes.get(CALL).is_some_and(|id| id == call)
@@ -223,7 +223,7 @@ impl Ended {
     }
 }
 
-/// Returns the trace that the span of an invocation names: the same one before and after a pause.
+/// Returns the trace named by the span of an invocation. It is the same before and after a pause.
 fn trace_of(attributes: &Map) -> Option<u64> {
     let hex = attributes.get("pleach.trace_id")?.as_str()?;
     let low = hex.get(hex.len().checked_sub(16)?..)?;
@@ -236,7 +236,7 @@ fn trace_of(attributes: &Map) -> Option<u64> {
     reason = "a time since the epoch in nanoseconds has 61 bits"
 )]
 fn nanoseconds(seconds: f64) -> u64 {
-    // Whole microseconds: a float of seconds has no more.
+    // Whole microseconds: a float of seconds is not more precise.
     (seconds * 1e6).round() as u64 * 1000
 }
 

@@ -17,7 +17,7 @@ impl Fields {
     fn take(&mut self, field: &Field, value: Value) {
         match field.name() {
             "otel.name" => self.name = value.as_str().map(str::to_owned),
-            // For exporters, which have places of their own for them.
+            // Fields for exporters, which show them elsewhere.
             "otel.kind" | "otel.status_code" => {}
             // `tracing` has no lists.
             name @ "gen_ai.response.finish_reasons" => {

@@ -4,7 +4,7 @@ use pleach_core::Event;
 
 use super::*;
 
-/// Values of every kind, each with the text `4111` in it.
+/// An event with values of every kind, each containing the text `4111`.
 fn everything() -> Value {
     let text = "4111";
     let media = json!({"data": "NDExMQ==", "mime_type": "text/4111"});
@@ -46,7 +46,7 @@ fn everything() -> Value {
 }
 
 #[test]
-fn everything_that_may_go_goes_and_the_rest_stays() {
+fn all_values_that_may_be_redacted_are_and_the_rest_stays() {
     let mut event = everything();
     redact_everything(&mut event, []);
     let text = event.to_string();
@@ -80,7 +80,7 @@ fn everything_that_may_go_goes_and_the_rest_stays() {
 }
 
 #[test]
-fn a_path_to_nothing_that_may_go_is_an_error() {
+fn a_path_to_nothing_that_may_be_redacted_is_an_error() {
     let asks = |name: &str, id: &str, args: Value| json!({"function_call": {"id": id, "name": name, "args": args}});
     let parts = json!([
         asks(REQUEST_CREDENTIAL, "q1", json!({"authConfig": {"secret": "4111"}})),
@@ -98,7 +98,7 @@ fn a_path_to_nothing_that_may_go_is_an_error() {
         (&["custom_metadata"], RedactionFault::Fixed),
         (&["custom_metadata", "_adk_delegated_runs", "0", "run"], RedactionFault::Fixed),
         (&["custom_metadata", "_adk_delegated_runs", "0", "output"], RedactionFault::Absent),
-        // What is not there is not read by anything.
+        // The path leads to no value.
         (&["nothing"], RedactionFault::Absent),
         (&["content", "part", "0"], RedactionFault::Absent),
         (&["actions", "nothing"], RedactionFault::Absent),
@@ -110,7 +110,7 @@ fn a_path_to_nothing_that_may_go_is_an_error() {
     }
 }
 
-/// Of what a step has taken only the payload may go.
+/// In the output of a step that took a signal, only the payload may be redacted.
 #[test]
 fn a_signal_that_was_taken_keeps_its_event_and_name() {
     let output = json!({"event": "e1", "name": "paid", "payload": {"card": "4111"}});
@@ -130,9 +130,9 @@ fn a_signal_that_was_taken_keeps_its_event_and_name() {
     }
 }
 
-/// The signature of a thought may contain it, and is for the text that is gone.
+/// The signature of a thought is removed with the text, because it belongs to the text and may contain it.
 #[test]
-fn the_signature_of_a_thought_goes_with_its_text() {
+fn the_signature_of_a_thought_is_removed_with_its_text() {
     let mut parts = json!({"content": {"parts": [
         {"text": "4111", "thought": true, "thought_signature": "NDExMQ=="}, {"text": "4111", "thought_signature": "NDExMQ=="},
     ]}});
@@ -143,9 +143,9 @@ fn the_signature_of_a_thought_goes_with_its_text() {
     assert_eq!(parts["content"]["parts"], expected);
 }
 
-/// A path redacts the value there, and no other one.
+/// A path redacts only the value that it names.
 #[test]
-fn a_path_redacts_its_value_only() {
+fn a_path_redacts_only_its_value() {
     let gone = json!(REDACTED);
     for (path, at, expected) in [
         ("/output", "/output", Some(gone.clone())),
@@ -212,8 +212,9 @@ fn a_path_redacts_its_value_only() {
         redact(&mut event, &tokens.iter().map(|token| &**token).collect::<Vec<_>>()).unwrap();
         assert_eq!(event.pointer(at), expected.as_ref(), "{path}");
         let _: Event = serde_json::from_value(event.clone()).unwrap();
-        // Put back, nothing else differs.
-        let (mut before, place) = (everything(), at.rsplit_once('/').unwrap());
+        // With the value put back, nothing else differs.
+        let mut before = everything();
+        let place = at.rsplit_once('/').unwrap();
         for event in [&mut event, &mut before] {
             let token = place.1.replace("~1", "/");
             match event.pointer_mut(place.0).unwrap() {

@@ -1,4 +1,4 @@
-//! [`Unkept`]: bodies of the development server that are checked like the others, and not kept.
+//! [`CheckOnlyBody`]: bodies of the development server that are checked like all others, but not stored.
 // H115, H116
 
 use serde_json::Value;
@@ -9,13 +9,13 @@ use super::shape::Kind::{Any, List, Model, Object, Text};
 use super::shape::{Kind, Shape, optional, required};
 use crate::error::ApiError;
 
-/// A body that is checked and not kept.
+/// A body that is checked but not stored.
 #[derive(Clone, Copy)]
-pub(crate) enum Unkept {
+pub(crate) enum CheckOnlyBody {
     Test,
     EvalSet,
     EvalCase,
-    /// A session that becomes a case.
+    /// A session to add to an evaluation set.
     Session,
     Evaluation,
 }
@@ -24,7 +24,7 @@ static TEST: Shape = Shape::open(&[required("sessionData", Object)]);
 
 static EVAL_SET: Shape = Shape::open(&[required("evalSet", Model(&SET))]);
 
-/// It has no spelling in camelCase.
+/// These names have no camelCase spelling.
 static SET: Shape = Shape::open(&[required("eval_set_id", Text), required("eval_cases", List(&Any))]);
 
 static EVAL_CASE: Shape = Shape::open(&[required("evalId", Text)]);
@@ -33,11 +33,11 @@ static SESSION: Shape = Shape::open(&[required("evalId", Text), required("sessio
 
 static EVALUATION: Shape = Shape::open(&[optional("evalCaseIds", List(&Text)), required("evalMetrics", List(&Any))]);
 
-impl Unkept {
+impl CheckOnlyBody {
     /// Checks a body.
     ///
     /// # Errors
-    /// 422 with everything that does not fit.
+    /// 422 with all problems.
     pub(crate) fn check(self, payload: Payload) -> Result<(), ApiError> {
         let value = match payload {
             Payload::Absent => return Err(ApiError::Invalid(vec![missing()])),

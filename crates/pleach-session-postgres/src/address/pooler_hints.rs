@@ -1,4 +1,4 @@
-//! Finds out from a URL whether it leads to a pooler: by its parameter, or by a known host.
+//! Whether a URL leads to a pooler: recognised by its parameters, or by a known host.
 
 use pleach_session::SessionResult;
 use sqlx::postgres::PgConnectOptions;
@@ -6,7 +6,8 @@ use sqlx::postgres::PgConnectOptions;
 use super::parameters::refused;
 use crate::pooling::Pooling;
 
-/// Reads a parameter about a pooler; `None` for other parameters, and for a value that leaves it open.
+/// Reads a parameter about a pooler. Returns `None` for other parameters, and for a value that leaves the question
+/// open.
 pub(crate) fn pooling(name: &str, value: &str) -> SessionResult<Option<Pooling>> {
     match (name, value) {
         ("pooler", "transaction") | ("pgbouncer", "true") => Ok(Some(Pooling::Transaction)),
@@ -16,13 +17,13 @@ pub(crate) fn pooling(name: &str, value: &str) -> SessionResult<Option<Pooling>>
              `session`, or the address of the server itself"
                 .to_owned(),
         )),
-        ("pooler", _) => Err(refused("`pooler` is `transaction`, `session` or `none`".to_owned())),
+        ("pooler", _) => Err(refused("`pooler` must be `transaction`, `session` or `none`".to_owned())),
         ("pgbouncer", "false") => Ok(None),
-        ("pgbouncer", _) => Err(refused("`pgbouncer` is `true` or `false`".to_owned())),
-        // Other drivers use these where prepared statements do not stay.
+        ("pgbouncer", _) => Err(refused("`pgbouncer` must be `true` or `false`".to_owned())),
+        // Other drivers use these parameters where prepared statements are not kept.
         ("prepared_statement_cache_size" | "statement-cache-capacity", "0") => Ok(Some(Pooling::Transaction)),
         ("prepared_statement_cache_size", _) => Err(refused(
-            "`prepared_statement_cache_size` is `0`, for a pooler in transaction mode; `statement-cache-capacity` sets \
+            "`prepared_statement_cache_size` can only be `0`, for a pooler in transaction mode; `statement-cache-capacity` sets \
              another size"
                 .to_owned(),
         )),
@@ -30,7 +31,7 @@ pub(crate) fn pooling(name: &str, value: &str) -> SessionResult<Option<Pooling>>
     }
 }
 
-/// Addresses of hosted databases that lead to a pooler in transaction mode.
+/// Recognises the hosts of hosted databases that lead to a pooler in transaction mode.
 pub(crate) fn hosted(connect: &PgConnectOptions) -> Option<Pooling> {
     let host = connect.get_host().to_ascii_lowercase();
     let is_neon = host.ends_with(".neon.tech") && host.split('.').next()?.ends_with("-pooler");
