@@ -181,7 +181,7 @@ impl Runner {
     /// Follows a session like [`Runner::follow`], with options.
     ///
     /// # Errors
-    /// Those of [`Runner::follow`].
+    /// The errors of [`Runner::follow`].
     ///
     /// # Cancel safety
     /// Dropping the future has no effect on the run.

@@ -9,8 +9,8 @@ use pleach_session::{ABORTED, newest_effective_events};
 use pleach_workflow::transfer_step;
 use smol_str::SmolStr;
 
-/// Returns the names of the agents, each a sub-agent of the one before, that lead from the root agent to the one that runs;
-/// empty for the root itself.
+/// Returns the names of the agents from the root agent down to the agent that runs, without the root; each is a sub-agent of the
+/// previous one. Empty if the root itself runs.
 ///
 /// An invocation that has begun is continued by the agent that began it; a replay then repeats its transfers.
 pub(crate) fn agent_to_run(root: &dyn Node, events: &[Arc<Event>], begun: Option<&InvocationId>) -> Vec<SmolStr> {

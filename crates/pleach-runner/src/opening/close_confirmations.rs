@@ -17,7 +17,7 @@ impl RunnerInner {
     /// Aborts the invocations that wait only for confirmations, before a message that is not an answer begins a new invocation.
     ///
     /// # Errors
-    /// Those of the session service; a stale error when another process appends at the same time.
+    /// The errors of the session service; a stale error if another process appends at the same time.
     pub(crate) async fn close_confirmations(&self, request: &RunRequest, key: &SessionKey) -> Result<(), RunError> {
         if !self.closes_confirmations || !begins_invocation(request) {
             return Ok(());

@@ -122,7 +122,7 @@ impl RunnerInner {
     /// Loads the session that a request has entered, and checks the request against it.
     ///
     /// # Errors
-    /// Those of [`RunnerInner::open`].
+    /// The errors of [`RunnerInner::open`].
     pub(crate) async fn load_and_check(
         &self,
         key: SessionKey,

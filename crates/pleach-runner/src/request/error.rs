@@ -134,7 +134,7 @@ pub enum RunError {
         id: String,
         /// The dotted path of the field that does not fit, such as `items.0.count`; `None` if it is the answer itself.
         field: Option<String>,
-        /// What does not fit.
+        /// The reason why the answer does not fit.
         reason: String,
     },
     /// The session service failed. The event of the failed append is not stored, unless the error states otherwise.

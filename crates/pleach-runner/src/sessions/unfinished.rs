@@ -65,7 +65,7 @@ impl ListUnfinished {
         self
     }
 
-    /// Looks at no more than `limit` sessions for one page. [`Runner::resume_unfinished`] reads all pages.
+    /// Sets the number of sessions that a page looks at. [`Runner::resume_unfinished`] reads all pages.
     #[must_use]
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = Some(limit);

@@ -86,10 +86,10 @@ impl Runner {
     /// Sends a signal with options. See [`Runner::signal`].
     ///
     /// # Errors
-    /// Those of [`Runner::signal`].
+    /// The errors of [`Runner::signal`].
     ///
     /// # Cancel safety
-    /// As [`Runner::signal`].
+    /// The same as for [`Runner::signal`].
     pub async fn signal_with(
         &self,
         session: impl Into<SessionRef>,

@@ -13,7 +13,7 @@ use super::RunSetup;
 use super::child_run::run_one;
 use super::run_setup::{CallerChoice, task_scope};
 
-/// The agents from the first one of a tree, or the one that was called, down to the one that runs.
+/// The agents from the root of a tree, or from the agent that was called, down to the agent that runs.
 pub(super) struct Transfers<'a> {
     agents: Vec<Place<'a>>,
     /// The agent that has called the first one.

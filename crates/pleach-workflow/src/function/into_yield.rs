@@ -13,7 +13,7 @@ use serde_json::Value;
 
 /// Something that a node handler can return. The marker `M` is inferred.
 ///
-/// Implemented for every `Serialize` type (an output; null is none), [`Event`], [`Content`] (a message and no output),
+/// Implemented for every `Serialize` type (an output; null means no output), [`Event`], [`Content`] (a message and no output),
 /// [`Output`] (value, route and state on one event), [`RequestInput`] (a question: the answer becomes the output),
 /// [`Dynamic`], [`Yield`], `Result` of any of them, and streams of any of them.
 #[diagnostic::on_unimplemented(
