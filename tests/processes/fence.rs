@@ -89,7 +89,7 @@ fn check_stale(error: &RunError) {
     assert!(matches!(error, RunError::Session(SessionError::Stale { key: stale, .. }) if *stale == key()), "{error:?}");
     assert_eq!(
         error.to_string(),
-        "another invocation has appended to session t/ana/s1 meanwhile: resume this one, or run it again"
+        "another writer changed session t/ana/s1 at the same time. Resume the invocation, or send the message again"
     );
 }
 

@@ -9,7 +9,7 @@ use pleach_session::SessionService;
 use serde::Serialize;
 
 use crate::answers::check_message::response_part;
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 use crate::run::stream::Run;
 use crate::{AnswerOptions, Follow, FollowOptions, Message, QuestionRef, RunError, RunRequest, SessionRef};
 
@@ -35,11 +35,11 @@ use crate::{AnswerOptions, Follow, FollowOptions, Message, QuestionRef, RunError
 // R1101–R1116
 #[derive(Clone)]
 pub struct Runner {
-    pub(crate) parts: Arc<RunnerParts>,
+    pub(crate) parts: Arc<RunnerInner>,
 }
 
 impl Runner {
-    pub(crate) fn from_parts(parts: RunnerParts) -> Self {
+    pub(crate) fn from_parts(parts: RunnerInner) -> Self {
         Self { parts: Arc::new(parts) }
     }
 
@@ -61,7 +61,7 @@ impl Runner {
         &self.parts.root
     }
 
-    /// Returns whether checkpoints and completed runs are recorded. See [`App::resumable`](crate::App::resumable).
+    /// Returns `true` if checkpoints and completed runs are recorded. See [`App::resumable`](crate::App::resumable).
     #[must_use]
     pub fn is_resumable(&self) -> bool {
         self.parts.resumable
@@ -85,19 +85,19 @@ impl Runner {
 
     /// Answers a question of a session, at any time and in any process; the invocation that asked continues.
     ///
-    /// The session is named by user and id, by its key, or by its id alone; the question by its id, by invocation and id, or by
+    /// Name the session by user and id, by its key, or by its id alone. Name the question by its id, by invocation and id, or by
     /// a [`Question`](pleach_core::Question). All checks are made when the run starts; if one fails, nothing is stored:
     ///
     /// - The answer must fit the question's schema and, if the node declares it by returning a `RequestInput<T>`, the type `T`.
     ///   Results of long-running tools have no declared type and are stored unchecked.
     /// - A question named by its id alone must be open in only one invocation ([`RunError::AmbiguousQuestion`]).
-    /// - Repeating the stored answer succeeds and stores nothing; an interrupted invocation is resumed. Of two processes that
-    ///   give the same answer at the same time, one stores it and runs the invocation; the run of the other one ends as
-    ///   [`RunEnd::Elsewhere`](crate::RunEnd::Elsewhere), or with the recorded result if there is one already.
-    /// - A different answer replaces the first one until a node run that used the first has completed, and is an error
-    ///   afterwards ([`RunError::AlreadyAnswered`]): the run that asked, or one that started from its answer. A completed node
-    ///   does not run again, so a newer answer would have no effect, even while other lanes of the invocation continue.
-    ///   Completions in lanes parallel to the question's do not count.
+    /// - Repeating the stored answer succeeds and stores nothing; an interrupted invocation is resumed. If two processes send the
+    ///   same answer at once, one stores it and continues the invocation. The other run ends as
+    ///   [`RunEnd::Elsewhere`](crate::RunEnd::Elsewhere), or with the recorded result if there is one.
+    /// - A different answer replaces the first one until a node run that used the first one has completed: the run that asked, or
+    ///   one that started from its answer. After that it is an error ([`RunError::AlreadyAnswered`]): a completed node does not
+    ///   run again, so a newer answer would have no effect, even while other lanes of the invocation continue. Runs that
+    ///   complete in parallel lanes do not matter.
     /// - The invocation must not be aborted ([`RunError::InvocationAborted`]).
     ///
     /// # Errors
@@ -153,22 +153,23 @@ impl Runner {
         self.start(RunRequest::new((user, session)).invocation_id(invocation))
     }
 
-    /// Reads a session's log after an event, or from its beginning, and then the events of the active run until it ends. A
-    /// client that has lost its connection continues with it.
+    /// Reads a session's log after an event, or from its beginning, and then the events of the active run until it ends. Use it
+    /// for a client that has lost its connection.
     ///
     /// `after` is the id of the last complete event that the client has. A server sends it as the `id:` of a server-sent event
-    /// and gets it back as `Last-Event-ID`. Fragments are not stored, so their ids are not positions in the log.
+    /// and receives it back as `Last-Event-ID`. Fragments are not stored, so their ids are not positions in the log.
     ///
     /// Checkpoints and echoes are left out; [`Runner::follow_with`] can include them, and can follow across pauses.
     ///
-    /// Any run of this Runner and its clones can be followed, detached or not. Of several in the session the detached one is
-    /// followed, or else the one that began last; [`Detached::follow`](crate::Detached::follow) selects one. The call waits for
-    /// a detached run that has not created its session yet. Without an active run the stream ends after the stored events, and
-    /// [`Follow::status`] returns [`FollowStatus::NotHere`](crate::FollowStatus::NotHere). ADK has no such call.
+    /// Any run of this Runner and its clones can be followed, detached or not. If several runs are active in the session, the
+    /// detached one is followed, or the one that began last if none is detached; [`Detached::follow`](crate::Detached::follow)
+    /// picks a specific run. The call waits for a detached run that has not created its session yet. Without an active run the
+    /// stream ends after the stored events, and [`Follow::status`] returns
+    /// [`FollowStatus::NotHere`](crate::FollowStatus::NotHere). ADK has no such call.
     ///
     /// # Errors
-    /// [`RunError::UnknownEvent`] when the session has no event `after`; [`RunError::SessionNotFound`],
-    /// [`RunError::UnknownSession`], [`RunError::AmbiguousSession`], [`RunError::BlankId`]; [`RunError::Session`] when the
+    /// [`RunError::UnknownEvent`] if the session has no event `after`; [`RunError::SessionNotFound`],
+    /// [`RunError::UnknownSession`], [`RunError::AmbiguousSession`], [`RunError::BlankId`]; [`RunError::Session`] if the
     /// storage fails.
     ///
     /// # Cancel safety
@@ -180,7 +181,7 @@ impl Runner {
     /// Follows a session like [`Runner::follow`], with options.
     ///
     /// # Errors
-    /// Those of [`Runner::follow`].
+    /// The errors of [`Runner::follow`].
     ///
     /// # Cancel safety
     /// Dropping the future has no effect on the run.

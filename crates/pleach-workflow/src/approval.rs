@@ -57,7 +57,7 @@ pub(crate) fn take_confirmation(run: &RunHandle) -> Result<Option<ToolConfirmati
     let Some(answer) = run.resume_inputs().get(&id).filter(|answer| !answer.is_null()) else { return Ok(None) };
     // Error texts are stored, so the answer is left out.
     let confirmation = ToolConfirmation::from_response(answer).map_err(|_| {
-        NodeError::data(format!("The answer to {id} is no tool confirmation."))
+        NodeError::data(format!("The answer to {id} is not a tool confirmation."))
             .with_hint("answer it with a `ToolConfirmation`, or with true or false")
     })?;
     run.set_tool_confirmation(confirmation.clone());
@@ -65,12 +65,12 @@ pub(crate) fn take_confirmation(run: &RunHandle) -> Result<Option<ToolConfirmati
 }
 
 /// Accepts the credential that a client sent to this run, for `config` or the config of the stored request. Returns
-/// whether there was one.
+/// `true` if there was one.
 ///
 /// A credential that was sent to another process is lost: the run asks again.
 ///
 /// # Errors
-/// A `WorkflowDataError` when the answer is not a credential, or when its request is not found.
+/// A `WorkflowDataError` if the answer is not a credential, or if its request is not found.
 pub(crate) fn take_credential(ctx: &Context, config: Option<&AuthConfig>) -> Result<bool, NodeError> {
     let id = credential_id(ctx);
     let Some(SentCredential::Answer(answer)) = sent_credential(ctx, &id) else { return Ok(false) };
@@ -86,7 +86,7 @@ pub(crate) fn take_credential(ctx: &Context, config: Option<&AuthConfig>) -> Res
     Ok(true)
 }
 
-/// Returns the config of the credential request with this id, if the event is that request. User events never are.
+/// Returns the config of the credential request with this id, if the event is that request. A user's event never is.
 fn requested(event: &Event, id: &str) -> Option<AuthConfig> {
     let mut calls = event.function_calls().filter(|_| !event.is_from_user());
     let call = calls.find(|call| call.name.as_deref() == Some(REQUEST_CREDENTIAL) && call.id.as_deref() == Some(id))?;

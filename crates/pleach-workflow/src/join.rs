@@ -14,7 +14,7 @@ pub struct JoinNode {
 }
 
 impl JoinNode {
-    /// Returns a join of this name.
+    /// Returns a join with this name.
     pub fn new(name: impl Into<SmolStr>) -> Self {
         Self { spec: NodeSpec::new(name).kind(NodeKind::Join) }
     }

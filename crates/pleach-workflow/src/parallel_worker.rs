@@ -14,7 +14,7 @@ use serde_json::Value;
 
 /// Runs a node once per item of its input and returns the list of outputs, in the order of the items.
 ///
-/// The items run concurrently as dynamic children, each on its own sub-branch. A single value counts as a list of one.
+/// The items run concurrently as dynamic children, each on its own sub-branch. A single value is treated as a list of one.
 /// When an item asks a question, no further items start, the running ones finish, and the worker waits; a resume runs
 /// only the remaining items. The first failing item fails the worker and cancels the others.
 ///
@@ -59,7 +59,7 @@ impl<N: Node> ParallelWorker<N> {
         self
     }
 
-    /// Sets the time limit of one attempt over all items.
+    /// Sets the time limit of one attempt, which includes all items.
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.spec.timeout = Some(limit);
@@ -98,10 +98,10 @@ impl<N: Node> ParallelWorker<N> {
     }
 }
 
-/// Returns the items of an input: those of a list, or else the input itself.
+/// Returns the items of an input: the items of a list, or the input itself if it is not a list.
 ///
-/// A message with a JSON list counts as that list. Any other message is passed on unchanged if the node reads messages
-/// itself or the message is not all text.
+/// A message with a JSON list is treated as that list. Any other message is passed on unchanged if the node reads messages
+/// itself, or if the message is not all text.
 fn items(takes: InputKind, input: NodeInput) -> Vec<NodeInput> {
     let value = match input.content() {
         Some(_) if takes == InputKind::Message => return vec![input],

@@ -18,9 +18,9 @@ pub(crate) type AskedCall<'a> = (&'a Event, &'a FunctionCall);
 /// The calls with some ids, and which of them are open questions.
 #[derive(Debug)]
 pub(crate) struct AskedCalls<'a> {
-    /// By id, the newest first.
+    /// Calls by id, newest first.
     calls: HashMap<&'a str, Vec<AskedCall<'a>>>,
-    /// By id: the invocations with an open question, and the runs that ask it.
+    /// Open questions by id: the invocations that ask, each with the path of the asking run.
     open: HashMap<&'a str, BTreeMap<&'a InvocationId, &'a NodePath>>,
 }
 
@@ -46,7 +46,7 @@ impl<'a> AskedCalls<'a> {
         Self { calls, open }
     }
 
-    /// Returns the newest call with this id in the named invocation if it has one, else the newest of all.
+    /// Returns the newest call with this id in the named invocation if it has one, otherwise the newest one of the session.
     // R905
     pub(crate) fn newest(&self, id: &str, named: Option<&InvocationId>) -> Option<AskedCall<'a>> {
         let calls = self.calls.get(id)?;
@@ -54,7 +54,7 @@ impl<'a> AskedCalls<'a> {
         calls.iter().find(is_named).or(calls.first()).copied()
     }
 
-    /// Returns the newest call with this id that asks a question, of the named invocation if one is named.
+    /// Returns the newest call with this id that asks a question; only calls of the named invocation if one is named.
     pub(crate) fn newest_question(&self, id: &str, named: Option<&InvocationId>) -> Option<AskedCall<'a>> {
         let asks = |(event, _): &&AskedCall<'_>| {
             named.is_none_or(|named| event.invocation_id() == named) && event.interrupt_ids().contains(id)
@@ -68,8 +68,8 @@ impl<'a> AskedCalls<'a> {
         calls.flat_map(|(event, _)| question_of(event, id)).collect()
     }
 
-    /// Returns the call of the open question with this id in the invocation of `newest`, which another run may have asked, else
-    /// `newest`.
+    /// Returns the call of the open question with this id in the invocation of `newest` (possibly asked by another run), or
+    /// `newest` if none is open.
     pub(crate) fn open_or(&self, newest: AskedCall<'a>, id: &str) -> AskedCall<'a> {
         let invocation = newest.0.invocation_id();
         let Some(asking) = self.open.get(id).and_then(|open| open.get(invocation)) else { return newest };
@@ -77,7 +77,7 @@ impl<'a> AskedCalls<'a> {
         self.calls.get(id).and_then(|calls| calls.iter().find(is_open)).copied().unwrap_or(newest)
     }
 
-    /// Returns whether the invocation has an open question with this id.
+    /// Returns `true` if the invocation has an open question with this id.
     pub(crate) fn is_open(&self, id: &str, invocation: &InvocationId) -> bool {
         self.open.get(id).is_some_and(|open| open.contains_key(invocation))
     }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::RunError;
 use crate::answers::asked_calls::{AskedCall, AskedCalls};
-use crate::answers::check_message::{AnswerTarget, check, of_call, questions_of, several_invocations};
+use crate::answers::check_message::{AnsweredRun, check, of_call, questions_of, several_invocations};
 use crate::answers::question_ref::{AnswerChecks, QuestionRef};
 use crate::deadlines::event::has_come;
 use crate::request::error::open_ids;
@@ -21,16 +21,16 @@ use crate::request::error::open_ids;
 /// The answers of a message after the checks.
 #[derive(Debug)]
 pub(crate) struct AcceptedAnswers {
-    /// The question that they answer.
-    pub(crate) answered: AnswerTarget,
-    /// The answers to store; `None` when all are stored already.
+    /// The invocation and questions that they answer.
+    pub(crate) answered: AnsweredRun,
+    /// The answers to store; `None` if all are stored already.
     pub(crate) message: Option<Content>,
     /// The history of the invocation that asked.
     pub(crate) history: Box<History>,
 }
 
-/// What answers are checked against.
-pub(crate) struct Asked<'a> {
+/// The context for checking answers.
+pub(crate) struct AnswerContext<'a> {
     pub(crate) session: &'a SessionKey,
     pub(crate) events: &'a [Arc<Event>],
     pub(crate) root: &'a Arc<dyn Node>,
@@ -40,13 +40,14 @@ pub(crate) struct Asked<'a> {
 /// Finds the question of each part of a message, and drops answers that are stored already.
 ///
 /// # Errors
-/// An unknown, ambiguous or otherwise answered question, questions of several invocations, or an answer that does not fit.
+/// An unknown or ambiguous question, one with a different answer that is final, questions of several invocations, or an answer
+/// that does not fit.
 pub(crate) fn resolve_answers(
     message: &Content,
     answer_checks: &AnswerChecks,
-    session: &Asked<'_>,
+    session: &AnswerContext<'_>,
 ) -> Result<AcceptedAnswers, RunError> {
-    let Asked { events, root, .. } = *session;
+    let AnswerContext { events, root, .. } = *session;
     let open = open_questions(events);
     let calls = AskedCalls::of(events, answer_checks.questions.iter().map(QuestionRef::id), &open);
     let mut asked = Vec::new();
@@ -77,7 +78,7 @@ pub(crate) fn resolve_answers(
             Effect::Late => return Err(already()),
         }
         check(&**root, id, response, event, call)?;
-        // A model pairs the result of a long-running call with its call by name, too.
+        // A model pairs the result of a long-running call with its call not only by id but also by name.
         let mut named = FunctionResponse::clone(response);
         named.name.clone_from(&call.name);
         parts.push(Part::function_response(named));
@@ -121,12 +122,12 @@ enum Effect {
     Replaces,
     /// The same answer is stored.
     Same,
-    /// A run that used a different answer has completed, the deadline has come, or another question of the same select is answered.
+    /// A run that used a different answer has completed, the deadline has passed, or another question of the same select is answered.
     Late,
 }
 
-impl Asked<'_> {
-    /// Returns what becomes of an answer to a question that is not open.
+impl AnswerContext<'_> {
+    /// Returns the effect of an answer to a question that is not open.
     fn effect_of(&self, history: &History, asked: &Event, call: &FunctionCall, response: &FunctionResponse) -> Effect {
         let id = call.id.as_deref().unwrap_or_default();
         match history.answer_to(id) {
@@ -141,20 +142,22 @@ impl Asked<'_> {
         }
     }
 
-    /// What asks outside of nodes has its answer as soon as one is stored, in whatever invocation.
+    /// Returns the effect of an answer to a question that no node asked: its first stored answer is final, in whichever invocation
+    /// it is.
     fn effect_outside_nodes(&self, asked: &Event, call: &FunctionCall, response: &FunctionResponse) -> Effect {
         let answers = |event: &&Arc<Event>| event.is_from_user();
-        let behind = newest_effective_events(self.events).take_while(|event| !std::ptr::eq(&***event, asked));
-        let mut given = behind.filter(answers).flat_map(|event| event.function_responses());
+        let later = newest_effective_events(self.events).take_while(|event| !std::ptr::eq(&***event, asked));
+        let mut given = later.filter(answers).flat_map(|event| event.function_responses());
         match given.find(|given| given.id == call.id).map(|given| answer_in(call, given)) {
-            // It is not open for another reason, such as an abort.
+            // The question is closed for another reason, such as an abort.
             None => Effect::New,
             Some(Some(given)) if self.is_same(asked, call, response, &given) => Effect::Same,
             Some(_) => Effect::Late,
         }
     }
 
-    /// Whether an answer is the one that is stored. Of a credential only this process knows it, until the invocation ends.
+    /// Returns `true` if an answer is the stored one. Credentials are not stored: only the process that received one can compare
+    /// it, and only until the invocation ends.
     fn is_same(&self, asked: &Event, call: &FunctionCall, response: &FunctionResponse, given: &Value) -> bool {
         if call.name.as_deref() != Some(REQUEST_CREDENTIAL) {
             return answer_in(call, response).is_some_and(|answer| answer == *given);
@@ -213,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn r910_what_an_answer_does_depends_on_what_used_the_earlier_one() {
+    fn r910_the_effect_of_an_answer_depends_on_the_runs_that_used_the_earlier_one() {
         let session = SessionKey::new("app", "ana", "s");
         let root: Arc<dyn Node> = Arc::new(Root(NodeSpec::new("wf")));
         let credentials = KeptCredentials::default();
@@ -230,7 +233,7 @@ mod tests {
             let history = History::of_root(&events.iter().collect::<Vec<_>>(), &root);
             let question = event("?");
             let call = question.function_calls().next().unwrap();
-            let asked = Asked { session: &session, events: &events, root: &root, credentials: &credentials };
+            let asked = AnswerContext { session: &session, events: &events, root: &root, credentials: &credentials };
             assert_eq!(asked.effect_of(&history, &question, call, &response(answer)), expected, "{rule}");
         }
     }

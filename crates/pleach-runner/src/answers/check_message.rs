@@ -21,16 +21,17 @@ use crate::request::error::{open_ids, quoted};
 
 /// The invocation and lane that a message's function responses belong to.
 #[derive(Debug)]
-pub(crate) struct AnswerTarget {
+pub(crate) struct AnsweredRun {
     /// The invocation that asked.
     pub(crate) invocation_id: InvocationId,
-    /// The branch and scope of the question, which the stored answer takes over.
+    /// The branch of the question, which the stored answer takes over.
     pub(crate) branch: Option<Branch>,
+    /// The scope of the question, which the stored answer takes over.
     pub(crate) isolation_scope: Option<Arc<str>>,
-    /// The questions that are answered. For an id that is answered twice, all questions of the invocation with this id: the second
-    /// answer is given to another run that asks.
+    /// The questions that are answered. If an id is answered twice, all questions of the invocation with this id: the second
+    /// answer goes to another run that asks.
     pub(crate) questions: Box<[Question]>,
-    /// The id of the first answer to a call that asks no question, such as one of a tool that has a result.
+    /// The id of the first answer to a call that asks no question, such as a call of a tool that already has a result.
     pub(crate) not_asked: Option<String>,
 }
 
@@ -59,14 +60,14 @@ fn result(value: Value) -> Map {
 ///
 /// # Errors
 /// A message that mixes answers with text or contains function calls; answers to unknown calls or several invocations; an
-/// answer that does not fit its question, or comes behind its deadline.
-pub(crate) fn resolve(
+/// answer that does not fit its question, or comes after its deadline.
+pub(crate) fn find_answered_question(
     content: &Content,
     session: &SessionKey,
     events: &[Arc<Event>],
     named: Option<&InvocationId>,
     root: &dyn Node,
-) -> Result<Option<AnswerTarget>, RunError> {
+) -> Result<Option<AnsweredRun>, RunError> {
     if content.function_calls().next().is_some() {
         return Err(refused(
             "User message cannot contain function calls.",
@@ -138,7 +139,7 @@ pub(crate) fn resolve(
     Ok(Some(target))
 }
 
-/// Checks the name under which a client answers a confirmation. google-adk does not take another one for an answer, and never runs
+/// Checks the name under which a client answers a confirmation. google-adk ignores an answer under another name, and never runs
 /// the tool.
 fn check_name(id: &str, response: &FunctionResponse, call: &FunctionCall) -> Result<(), RunError> {
     let name = response.name.as_deref().unwrap_or_default();
@@ -146,11 +147,11 @@ fn check_name(id: &str, response: &FunctionResponse, call: &FunctionCall) -> Res
     if call.name.as_deref() != Some(REQUEST_CONFIRMATION) || !is_other {
         return Ok(());
     }
-    let reason = format!("a confirmation is answered under the name {REQUEST_CONFIRMATION}, not {name:?}");
+    let reason = format!("a confirmation must be answered under the name {REQUEST_CONFIRMATION}, not {name:?}");
     Err(misfit(id, reason))
 }
 
-/// Returns the questions that answers under these ids are given to.
+/// Returns the questions that answers with these ids go to.
 pub(crate) fn questions_of<'a>(
     answered: impl Iterator<Item = (&'a str, &'a Event)> + Clone,
     asked: &AskedCalls<'_>,
@@ -163,9 +164,9 @@ pub(crate) fn questions_of<'a>(
     answered.clone().flat_map(of_id).collect()
 }
 
-/// Returns the target of an answer to a question of this event.
-pub(crate) fn of_call(event: &Event) -> AnswerTarget {
-    AnswerTarget {
+/// Returns the target of an answer to a call of this event.
+pub(crate) fn of_call(event: &Event) -> AnsweredRun {
+    AnsweredRun {
         invocation_id: event.invocation_id().clone(),
         branch: event.branch().cloned(),
         isolation_scope: event.isolation_scope().map(Arc::from),
@@ -207,7 +208,7 @@ pub(crate) fn too_deep_answer(message: &Content) -> Option<String> {
     message.function_responses().find(too_deep).map(|response| response.id.clone().unwrap_or_default())
 }
 
-/// Returns the stored response schema of a question.
+/// Returns the response schema that a question has stored.
 pub(crate) fn schema_of(call: &FunctionCall) -> Option<&Value> {
     let schema = call.args.as_ref()?.get("response_schema")?;
     (asks_input(call) && schema.is_object()).then_some(schema)
@@ -245,7 +246,7 @@ pub(crate) fn check_types(
         field: Some(fault.field()).filter(|field| !field.is_empty()).map(str::to_owned),
         reason: format!("{fault}{}", change(schema, answer_type)),
     };
-    // Of a null google-adk makes an answer that fails its run, or none at all.
+    // google-adk turns null into an answer that fails the run, or into none at all, so it is refused.
     let is_absent = response.response.is_none();
     let is_null = is_absent || stored.get("confirmed").is_some_and(Value::is_null);
     if is_absent && asks_input(call) {
@@ -254,7 +255,7 @@ pub(crate) fn check_types(
     if call.name.as_deref() == Some(REQUEST_CONFIRMATION)
         && (is_null || ToolConfirmation::from_response(&unwrap_response(stored)).is_err())
     {
-        let wanted = "a confirmation is {\"confirmed\": true} or {\"confirmed\": false}, with a `payload` if need be";
+        let wanted = "a confirmation is {\"confirmed\": true} or {\"confirmed\": false}, with an optional `payload`";
         return Err(misfit(wanted.to_owned()));
     }
     if let Some(schema) = schema {
@@ -265,12 +266,13 @@ pub(crate) fn check_types(
     answer_type.map_or(Ok(()), |wanted| wanted.check(&fitting).map_err(misfit_of))
 }
 
-/// Returns what to add about a question whose schema is not that of the type which its node declares now: the type may have been
-/// changed while the question waits, and then no answer fits both.
+/// Returns a note for the error if the schema of the question differs from the schema of the type that its node declares now: the
+/// type may have changed while the question was open, and then no answer may fit both.
 fn change(asked_with: Option<&Value>, declared: Option<AnswerType>) -> &'static str {
     match (asked_with, declared.and_then(AnswerType::schema)) {
         (Some(asked_with), Some(declared)) if *asked_with != declared => {
-            " (the question was asked with another schema than its node's answer type has: if the type was changed since, start a new invocation)"
+            " (the schema of the question differs from the schema of its node's answer type: if the type has changed since it was \
+             asked, start a new invocation)"
         }
         _ => "",
     }
@@ -288,13 +290,13 @@ fn answer_type(root: &dyn Node, asked: &Event) -> Option<AnswerType> {
     if *first == root.spec().name { root.answer_type(below) } else { None }
 }
 
-/// Warns about questions whose schema is not enforced: every answer fits them, as in google-adk.
+/// Warns about questions whose schema is not enforced: as in google-adk, every answer is accepted.
 // Not called from the node, because compiling a schema needs more stack than nested runs leave.
 pub(crate) fn warn_unenforced(event: &Event) {
     for call in event.function_calls() {
         if let Some(reason) = schema_of(call).and_then(why_not_enforced) {
             let question = call.id.as_deref().unwrap_or_default();
-            tracing::warn!(node = %event.path(), question, reason, "the schema of the question is not enforced: every answer fits it");
+            tracing::warn!(node = %event.path(), question, reason, "the schema of the question is not enforced: every answer is accepted");
         }
     }
 }

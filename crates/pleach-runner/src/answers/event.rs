@@ -12,19 +12,18 @@ use crate::answers::check_message::{check_types, misfit, of_call, response_part,
 use crate::request::error::open_ids;
 use crate::request::message::of_parts;
 
-/// Returns the event that answers an open question of a session, as [`Runner::answer`](crate::Runner::answer) stores it, for a program
-/// that stores answers and cannot run what asked. The event has no id and no time yet.
+/// Returns the event that answers an open question of a session, as [`Runner::answer`](crate::Runner::answer) stores it. It is for a
+/// program that stores answers but cannot run the invocation that asked. The event has no id and no time yet.
 ///
-/// Stored, it leaves the session as a process leaves it that ends right after it has stored an answer:
-/// [`Runner::resume`](crate::Runner::resume) of the question's invocation continues. Until then nothing runs, although the question is not
-/// open any more. The answer is checked against the schema that the question stored, and not against a type that only the asking
-/// node knows.
+/// After the event is stored, the session is as if a process had ended right after storing an answer: the question is no longer
+/// open, and nothing runs until [`Runner::resume`](crate::Runner::resume) continues the question's invocation. The answer is checked
+/// against the schema that the question stored, not against a type that only the asking node knows.
 ///
 /// ADK has no such call.
 ///
 /// # Errors
 /// [`RunError::UnknownQuestion`] for a question that is not open; [`RunError::Answer`] for an answer that does not fit, and for a
-/// credential, which only the process that continues may see.
+/// credential, which is never stored: only the process that continues the invocation may see it.
 pub fn answer_event(events: &[Arc<Event>], question: &Question, answer: impl Serialize) -> Result<Event, RunError> {
     let id = question.id.as_str();
     let open = open_questions(events);
@@ -35,7 +34,7 @@ pub fn answer_event(events: &[Arc<Event>], question: &Question, answer: impl Ser
     let (asked, call) = calls.open_or(newest.ok_or_else(unknown)?, id);
     let refused = |reason: &str| misfit(id, reason);
     if call.name.as_deref() == Some(REQUEST_CREDENTIAL) {
-        return Err(refused("a credential is not stored: the program that asked takes it"));
+        return Err(refused("a credential is never stored: send it to the program that asked"));
     }
     let part = response_part(id, answer)?;
     let Some(mut response) = part.function_response.map(|response| FunctionResponse::clone(&response)) else {
@@ -71,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn the_event_has_the_place_of_its_question() {
+    fn the_event_has_the_invocation_and_branch_of_its_question() {
         let (mut events, question) = asked(RequestInput::ask("q", "How many?").with_schema(json!({"type": "integer"})));
         let event = answer_event(&events, &question, 3).unwrap();
         assert_eq!((event.author(), event.invocation_id().as_str()), ("user", "i"));

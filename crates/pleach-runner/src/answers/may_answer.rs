@@ -12,8 +12,8 @@ use crate::RunError;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct GivenAnswer<'a> {
-    /// Who answers, as [`RunRequest::caller`](crate::RunRequest::caller) and [`AnswerOptions::caller`](crate::AnswerOptions::caller) name
-    /// it; `None` when the program does not say so.
+    /// The caller who answers, as named by [`RunRequest::caller`](crate::RunRequest::caller) or
+    /// [`AnswerOptions::caller`](crate::AnswerOptions::caller); `None` if the program names none.
     pub caller: Option<&'a UserId>,
     /// The session that the question is asked in.
     pub session: &'a SessionKey,
@@ -22,7 +22,7 @@ pub struct GivenAnswer<'a> {
 }
 
 impl GivenAnswer<'_> {
-    /// Returns whether the question has no assignee, or the caller is the assignee, or the caller is not known.
+    /// Returns `true` if the question has no assignee, or the caller is the assignee, or the caller is not known.
     #[must_use]
     pub fn is_of_assignee(&self) -> bool {
         match (self.caller, &self.question.assignee) {
@@ -32,11 +32,11 @@ impl GivenAnswer<'_> {
     }
 }
 
-/// Decides who may answer which question. It is asked before the answer of a person is stored, and again when a stored
-/// answer is given once more. It is not asked for sleeps, signals and the answers of deadlines.
+/// Decides who may answer which question. The Runner asks the rule before it stores a person's answer, and again when a stored
+/// answer is repeated. It does not ask for sleeps, signals and the answers of deadlines.
 ///
-/// A function of a [`GivenAnswer`] decides at once; an implementation may wait, for example for a list of roles. Without a rule of
-/// its own a Runner takes [`GivenAnswer::is_of_assignee`].
+/// A closure that takes a [`GivenAnswer`] decides at once; an implementation of the trait may wait, for example for a list of
+/// roles. The default rule of a Runner is [`GivenAnswer::is_of_assignee`].
 ///
 /// ```
 /// # use pleach_runner::{GivenAnswer, RunnerBuilder};
@@ -50,7 +50,7 @@ impl GivenAnswer<'_> {
 /// # drop(runner);
 /// ```
 pub trait MayAnswer: Send + Sync + 'static {
-    /// Returns whether the answer may be stored.
+    /// Returns `true` if the answer may be stored.
     fn may_answer<'a>(&'a self, given: GivenAnswer<'a>) -> BoxFuture<'a, bool>;
 }
 
@@ -69,7 +69,8 @@ impl AnswerRule {
         Self(Some(Arc::new(rule)))
     }
 
-    /// Checks answers to these questions. Sleeps and signals are not for people: the program ends them without naming a caller.
+    /// Checks whether the caller may answer these questions. Sleeps and signals are not for people: a request that names a caller may
+    /// not answer them.
     ///
     /// # Errors
     /// [`RunError::MayNotAnswer`] with the first question that the caller may not answer.

@@ -1,6 +1,6 @@
-//! An answer and its question.
+//! Matches answers with their questions, and checks them.
 //!
-//! There are two ways in: a plain message (`check_message.rs`) and `Runner::answer` (`check_answers.rs`). Nothing here stores.
+//! Answers come in a plain message (`check_message.rs`) or through `Runner::answer` (`check_answers.rs`). Nothing here stores.
 
 pub(crate) mod asked_calls;
 pub(crate) mod check_answers;

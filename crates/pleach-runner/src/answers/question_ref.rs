@@ -7,7 +7,7 @@ use pleach_core::{InvocationId, Question, UserId};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum QuestionRef {
-    /// The only open question of the session with this id, or else the last question asked with this id.
+    /// The only open question of the session with this id, or the last question asked with this id if none is open.
     Only(String),
     /// The question of this invocation.
     Of(InvocationId, String),
@@ -21,7 +21,7 @@ impl QuestionRef {
         id
     }
 
-    /// Returns the invocation, if it is named.
+    /// Returns the invocation, if the reference names one.
     #[must_use]
     pub fn invocation(&self) -> Option<&InvocationId> {
         match self {
@@ -78,12 +78,12 @@ pub struct AnswerOptions {
     pub queue: bool,
     /// The settings of the run that continues with the answers.
     pub config: RunConfig,
-    /// Who answers, if that is known.
+    /// The caller who answers, if it is known.
     pub caller: Option<UserId>,
 }
 
 impl AnswerOptions {
-    /// Returns the options of [`Runner::answer`](crate::Runner::answer): none is set.
+    /// Returns the options of [`Runner::answer`](crate::Runner::answer): the defaults.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -104,16 +104,16 @@ impl AnswerOptions {
         self
     }
 
-    /// Names who answers. [`MayAnswer`](crate::MayAnswer) decides whether this caller may; without a name the program answers for
-    /// everybody.
+    /// Names the caller who answers. [`MayAnswer`](crate::MayAnswer) decides whether this caller may answer; without a name the
+    /// program answers for everybody.
     #[must_use]
     pub fn caller(mut self, caller: impl Into<UserId>) -> Self {
         self.caller = Some(caller.into());
         self
     }
 
-    /// Sets the settings of the run that continues with the answers, such as its labels or its limit of model calls. What an
-    /// answer that is stored already returns does not depend on them.
+    /// Sets the settings of the run that continues with the answers, such as its labels or its limit of model calls. They have no
+    /// effect if the answer is already stored and the recorded result is returned.
     #[must_use]
     pub fn config(mut self, config: RunConfig) -> Self {
         self.config = config;

@@ -1,4 +1,4 @@
-//! Names that several agents of a tree have.
+//! Warns about names that several agents of a tree share.
 // L3
 
 use std::collections::HashSet;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pleach_context::{AgentSpec, Node};
 
-/// Warns about each name that several agents below `root` have: a transfer or the user's next message finds the first one.
+/// Warns about each name that several agents below `root` have: a transfer or the user's next message reaches the first one.
 pub(crate) fn warn_of_repeated_names(root: &dyn Node) {
     let Some(agent) = root.agent() else { return };
     for name in repeated_names(agent) {
@@ -17,7 +17,7 @@ pub(crate) fn warn_of_repeated_names(root: &dyn Node) {
     }
 }
 
-/// Returns the names that several agents have, each once, in the order of the tree.
+/// Returns each name that several agents have, once, in the order of the tree.
 fn repeated_names(agent: &Arc<AgentSpec>) -> Vec<&str> {
     let (mut known, mut repeated) = (HashSet::new(), Vec::new());
     let mut left = vec![agent];

@@ -17,10 +17,10 @@ use pleach_workflow::{BuildError, Fault};
 use crate::answers::may_answer::AnswerRule;
 use crate::app::agent_names::warn_of_repeated_names;
 use crate::app::call_limit;
-use crate::app::inner::{Closing, RunnerParts};
+use crate::app::inner::{Closing, RunnerInner};
 use crate::deadlines::schedule::Timers;
 use crate::opening::open_task::may_open_tasks;
-use crate::run::registry::ActiveRuns;
+use crate::run::registry::RunRegistry;
 use crate::run::span::OnSpan;
 use crate::runner::Runner;
 use crate::sessions::ended_sessions::EndedSessions;
@@ -157,14 +157,14 @@ impl RunnerBuilder {
         self
     }
 
-    /// Sets whether the first run creates a missing session: true by default.
+    /// Sets whether the first run creates a missing session; true by default.
     #[must_use]
     pub fn auto_create_session(mut self, yes: bool) -> Self {
         self.auto_create_session = yes;
         self
     }
 
-    /// Sets whether checkpoints and completed runs are recorded, so that a resume executes no completed run again, not even
+    /// Sets whether checkpoints and completed runs are recorded. A resume then executes no completed run again, not even
     /// one without an output.
     // R1030, R1011
     #[must_use]
@@ -181,7 +181,7 @@ impl RunnerBuilder {
         self
     }
 
-    /// Sets the model of agents that have none, and none above them.
+    /// Sets the default model, for agents without a model of their own or of an ancestor.
     // L5
     #[must_use]
     pub fn model(mut self, model: impl Model) -> Self {
@@ -189,8 +189,9 @@ impl RunnerBuilder {
         self
     }
 
-    /// Sets how many model calls each run of an invocation may make whose [`RunConfig`](pleach_context::RunConfig) does not set it; 0 means
-    /// no limit. Without this it is what the environment variable `ADK_MAX_LLM_CALLS` says when the Runner is built, or 500.
+    /// Sets the default limit of model calls per run, for runs whose [`RunConfig`](pleach_context::RunConfig) sets none; 0 means
+    /// no limit. If this is not called, the environment variable `ADK_MAX_LLM_CALLS` sets the limit when the Runner is built, or it is
+    /// 500.
     // L160
     #[must_use]
     pub fn max_llm_calls(mut self, calls: u32) -> Self {
@@ -198,7 +199,7 @@ impl RunnerBuilder {
         self
     }
 
-    /// Sets how many runs may wait for a session that is busy; 100 without this. See [`RunRequest::queue`](crate::RunRequest::queue).
+    /// Sets how many runs may wait for a busy session; 100 by default. See [`RunRequest::queue`](crate::RunRequest::queue).
     #[must_use]
     pub fn max_queued_runs(mut self, runs: usize) -> Self {
         self.max_queued_runs = runs;
@@ -208,31 +209,34 @@ impl RunnerBuilder {
     /// Sets how long a run may store nothing before it claims its session, by the Runner's clock: a heartbeat, for apps that several
     /// processes run on one database. None by default.
     ///
-    /// All processes set the same period. Each of them then sees which sessions the others work on: an unfinished invocation whose session
-    /// changed within the last three periods is [`RunsElsewhere`](crate::RunProgress::RunsElsewhere), is not listed by
-    /// [`Runner::unfinished`], and its deadlines wait for it, unless the very body that asks does the work. A run that has lost its session ends at its next heartbeat, with
+    /// All processes must set the same period. Each of them then sees which sessions the others work on. If an invocation is
+    /// unfinished and its session changed within the last three periods, it is
+    /// [`RunsElsewhere`](crate::RunProgress::RunsElsewhere), [`Runner::unfinished`] does not list it, and its deadlines wait for it, unless
+    /// the body that asks does the work itself. A run that has lost its session ends at its next heartbeat, with
     /// [`SessionError::Stale`](pleach_session::SessionError::Stale), rather than at its next event.
     ///
-    /// A heartbeat is one [claim](SessionService::claim), so it changes the session's update time and nothing else. Only a run that is polled
-    /// makes one ([detach](crate::Run::detach) those whose readers may be slow), and none while it awaits a plugin's hook or a summary of the
-    /// history. It is a hint and no lock: a process that stops for longer than
-    /// three periods, or whose clock is far off, counts as dead, and when it continues, the fence refuses what it stores.
+    /// A heartbeat is one [claim](SessionService::claim), so it changes the session's update time and nothing else. A run makes
+    /// heartbeats only while it is polled ([detach](crate::Run::detach) runs whose readers may be slow), and none while it awaits a
+    /// plugin's hook or a summary of the history.
+    ///
+    /// A heartbeat is a hint, not a lock. A process that stalls for longer than three periods, or whose clock is far off, is treated as
+    /// dead. If it continues, its appends fail as stale.
     #[must_use]
     pub fn heartbeat(mut self, period: Duration) -> Self {
         self.heartbeat = Some(period);
         self
     }
 
-    /// Turns heartbeats off, which is the default: for a builder that was made elsewhere. See [`heartbeat`](Self::heartbeat).
+    /// Turns heartbeats off, which is the default; for a builder that other code has configured. See [`heartbeat`](Self::heartbeat).
     #[must_use]
     pub fn no_heartbeat(mut self) -> Self {
         self.heartbeat = None;
         self
     }
 
-    /// Sets a hook that receives the span of every invocation that starts or resumes, before the span is entered; disabled
-    /// spans are skipped. An exporter uses it to put all parts of an invocation into one trace: see `docs/tracing.md`. A later
-    /// call replaces the hook.
+    /// Sets a hook that receives the span of every invocation that starts or resumes, before the span is entered. Disabled
+    /// spans are skipped. An exporter uses the hook to put all parts of an invocation into one trace: see `docs/tracing.md`. A
+    /// later call replaces the hook.
     #[must_use]
     pub fn on_invocation_span(
         mut self,
@@ -242,7 +246,7 @@ impl RunnerBuilder {
         self
     }
 
-    /// Sets who may answer which question. Without this a caller that is named does not answer what is assigned to others: see
+    /// Sets who may answer which question. By default a named caller may not answer questions that are assigned to others: see
     /// [`MayAnswer`].
     #[must_use]
     pub fn may_answer(mut self, rule: impl MayAnswer) -> Self {
@@ -258,7 +262,7 @@ impl RunnerBuilder {
         self
     }
 
-    /// Sets whether [`Runner::close`] leaves the plugins open, for plugins that another Runner shares: false by default. ADK:
+    /// Sets whether [`Runner::close`] leaves the plugins open, for plugins that another Runner shares; false by default. ADK:
     /// `PluginManager.set_skip_closing_plugins`.
     #[must_use]
     pub fn skip_closing_plugins(mut self, yes: bool) -> Self {
@@ -266,16 +270,16 @@ impl RunnerBuilder {
         self
     }
 
-    /// Sets whether [`Runner::close`] leaves the session service open, for a service that other Runners share: false by default.
+    /// Sets whether [`Runner::close`] leaves the session service open, for a service that other Runners share; false by default.
     #[must_use]
     pub fn skip_closing_sessions(mut self, yes: bool) -> Self {
         self.closing.skip_sessions = yes;
         self
     }
 
-    /// Finds the parts that every app has and this one lacks.
+    /// Returns a fault for each required part that is missing: name, root node, session service.
     fn missing(&self) -> Vec<Fault> {
-        let no_name = || Fault::config("no_app_name", "an app needs a name: give one to `Runner::builder`");
+        let no_name = || Fault::config("no_app_name", "an app needs a name: pass one to `Runner::builder`");
         let no = |rule, what: &str, method: &str| {
             Fault::config(rule, format!("app '{}' has no {what}: call `.{method}(…)`", self.name))
         };
@@ -289,12 +293,13 @@ impl RunnerBuilder {
         .collect()
     }
 
-    /// Sets whether a message that answers nothing closes the open confirmations of its session: false by default, as in google-adk, where a
-    /// call that was approved days later still runs.
+    /// Sets whether a message that answers nothing closes the open confirmations of its session. False by default, as in google-adk,
+    /// where a call that is approved days later still runs.
     ///
-    /// An invocation that waits for nothing but confirmations is then aborted before the message is stored: its calls are answered, an
-    /// approval is refused ([`RunError::InvocationAborted`](crate::RunError::InvocationAborted)), and the model sees that they did not run.
-    /// Questions of other kinds stay open, with the confirmations beside them.
+    /// If true, an invocation that waits only for confirmations is aborted before the message is stored: its calls are answered, the
+    /// model sees that they did not run, and a later approval is refused
+    /// ([`RunError::InvocationAborted`](crate::RunError::InvocationAborted)). If an invocation waits for questions of other kinds as
+    /// well, all its questions stay open, including the confirmations.
     #[must_use]
     pub fn close_confirmations(mut self, yes: bool) -> Self {
         self.closes_confirmations = yes;
@@ -336,7 +341,7 @@ impl RunnerBuilder {
             clock: self.clock,
             ids: self.ids,
         };
-        Ok(Runner::from_parts(RunnerParts {
+        Ok(Runner::from_parts(RunnerInner {
             app_name: self.name,
             may_open_tasks: may_open_tasks(&root.outline()),
             program: program_name(&*root, self.resumable),
@@ -348,7 +353,7 @@ impl RunnerBuilder {
             max_llm_calls: self.max_llm_calls.unwrap_or_else(call_limit::from_environment),
             max_queued_runs: self.max_queued_runs,
             heartbeat: self.heartbeat,
-            active: ActiveRuns::default(),
+            active: RunRegistry::default(),
             ended: EndedSessions::default(),
             signals: Turns::default(),
             signal_names: Turns::default(),
@@ -376,7 +381,7 @@ impl fmt::Debug for RunnerBuilder {
     }
 }
 
-/// Finds what is wrong with the declaration of the root node.
+/// Returns the faults of the root node's declaration.
 fn root_faults(root: &dyn Node) -> Vec<Fault> {
     let spec = root.spec();
     let mut faults: Vec<Fault> = spec.faults.iter().map(Fault::from).collect();
@@ -391,17 +396,17 @@ fn root_faults(root: &dyn Node) -> Vec<Fault> {
     faults
 }
 
-/// Returns the fault of an app that does not have what a node needs.
+/// Returns the fault of an app that lacks something that a node needs.
 fn unmet(need: &Need, provided: &Provided, model: Option<&Arc<dyn Model>>) -> Option<Fault> {
     match need {
         Need::Value(value) if !provided.has(value) => Some(Fault::config(
             "not_provided",
-            format!("a node asks for `Shared<{}>`, which nothing provides: call `.provide(…)`", value.name),
+            format!("a node needs a `Shared<{}>`, but none was provided: call `.provide(…)`", value.name),
         )),
         Need::Model(agent) if model.is_none() => Some(Fault::config(
             "no_model",
             format!(
-                "agent '{agent}' has no model: give it one with `.model(…)`, or the app with `Runner::builder(…).model(…)`"
+                "agent '{agent}' has no model: set one with `.model(…)`, or for the app with `Runner::builder(…).model(…)`"
             ),
         )),
         Need::Demand(demand) => demand.unmet(model).map(|fault| Fault::value("model_demand", fault)),
@@ -409,7 +414,7 @@ fn unmet(need: &Need, provided: &Provided, model: Option<&Arc<dyn Model>>) -> Op
     }
 }
 
-/// Returns the toolsets among what nodes need, each once.
+/// Returns the toolsets that nodes need, each once.
 fn toolsets(needs: Vec<Need>) -> Vec<SharedToolset> {
     let mut toolsets: Vec<SharedToolset> = Vec::new();
     for need in needs {

@@ -1,9 +1,9 @@
-//! How many model calls an invocation may make whose config does not say it.
+//! The default limit of model calls, for runs whose config sets none.
 // L160
 
 use pleach_context::RunConfig;
 
-/// The environment variable with the limit: a number, where zero and less mean no limit.
+/// The environment variable with the limit: a number; zero and less mean no limit.
 const VARIABLE: &str = "ADK_MAX_LLM_CALLS";
 
 /// Returns the limit that the environment sets, or the default of [`RunConfig`].
@@ -21,7 +21,7 @@ fn parse(text: &str) -> u32 {
             tracing::warn!(
                 variable = VARIABLE,
                 default = RunConfig::MAX_LLM_CALLS,
-                "the limit of model calls is no number"
+                "`ADK_MAX_LLM_CALLS` is not a number; using the default"
             );
             RunConfig::MAX_LLM_CALLS
         }

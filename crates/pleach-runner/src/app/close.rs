@@ -15,9 +15,9 @@ impl Runner {
     /// Closes the toolsets of all agents below the root, then the plugins, then the session service. It does not wait for active
     /// runs: call [`Runner::drain`] first.
     ///
-    /// A failure does not stop the rest from being closed, nor does a toolset that takes longer than ten seconds.
+    /// If a part fails to close, or a toolset takes longer than ten seconds, the others are still closed.
     /// [`RunnerBuilder::plugin_close_timeout`] and [`RunnerBuilder::skip_closing_plugins`] configure how plugins are closed, and
-    /// [`RunnerBuilder::skip_closing_sessions`] whether the session service is.
+    /// [`RunnerBuilder::skip_closing_sessions`] whether the session service is closed.
     ///
     /// [`RunnerBuilder::skip_closing_sessions`]: crate::RunnerBuilder::skip_closing_sessions
     /// [`RunnerBuilder::plugin_close_timeout`]: crate::RunnerBuilder::plugin_close_timeout
@@ -25,18 +25,15 @@ impl Runner {
     ///
     /// # Errors
     /// [`RunError::Toolset`] and [`RunError::Plugin`] with the toolsets and plugins that could not be closed;
-    /// [`RunError::Session`] when the session service could not be flushed or closed; [`RunError::Close`] with all errors when there is more than one.
+    /// [`RunError::Session`] if the session service could not be flushed or closed; [`RunError::Close`] with all errors if there is more than one.
     ///
     /// # Cancel safety
-    /// When the future is dropped, the rest stays open; closing again is safe.
+    /// If the future is dropped, the remaining parts stay open; closing again is safe.
     pub async fn close(&self) -> Result<(), RunError> {
         let (services, closing) = (&self.parts.services, self.parts.closing);
         self.parts.timers.close();
         let toolsets = self.close_toolsets().await;
-        let plugins = match closing.skip {
-            true => Ok(()),
-            false => services.plugins.close(&*services.clock, closing.limit).await,
-        };
+        let plugins = if closing.skip { Ok(()) } else { services.plugins.close(&*services.clock, closing.limit).await };
         let flushed = services.sessions.flush().await;
         let closed = if closing.skip_sessions { Ok(()) } else { services.sessions.close().await };
         let failures = [
@@ -65,10 +62,10 @@ impl Runner {
     /// Closes a toolset.
     ///
     /// # Errors
-    /// Its name and why it is not closed.
+    /// The toolset's name and why it could not be closed.
     async fn close_toolset(&self, toolset: &SharedToolset) -> Result<(), String> {
         let late = self.parts.services.clock.sleep(TOOLSET_LIMIT);
-        // The toolset is asked first: one that needs no time is never late.
+        // The toolset is polled first: a toolset that closes at once is never late.
         match select(pin!(toolset.close()), late).await {
             Either::Left((closed, _)) => closed.map_err(|error| format!("'{}': {error}", toolset.name())),
             Either::Right(_) => Err(format!("'{}': it did not close within {TOOLSET_LIMIT:?}", toolset.name())),

@@ -37,7 +37,7 @@ impl App {
     /// Returns an app of this name.
     ///
     /// # Errors
-    /// A name other than a letter followed by letters, digits, `_` and `-`, and the name `user`.
+    /// A name that is not a letter followed by letters, digits, `_` and `-`, and the name `user`.
     pub fn new(name: impl Into<AppName>, root: impl Node) -> Result<Self, BuildError> {
         let name = name.into();
         let mut letters = name.as_str().chars();
@@ -67,7 +67,7 @@ impl App {
         self
     }
 
-    /// Sets whether checkpoints and completed runs are recorded, so that a resume executes no completed run again, not even
+    /// Sets whether checkpoints and completed runs are recorded. A resume then executes no completed run again, not even
     /// one without an output. ADK: `ResumabilityConfig`.
     // R1030, R1011
     #[must_use]

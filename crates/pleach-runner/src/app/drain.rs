@@ -6,17 +6,17 @@ use std::time::Duration;
 use futures_util::future::{join_all, select};
 use pleach_core::{InvocationId, SessionKey};
 
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 use crate::{RunEnd, Runner};
 
-/// What a drain does with runs that are still active at its deadline.
+/// The treatment of runs that are still active at the deadline of a drain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overdue {
-    /// They are stopped where they are. Finished nodes are stored, and [`Runner::resume`] executes the rest in a later
-    /// process. Suits a redeployment.
+    /// Stops the runs where they are. Finished nodes are stored, and [`Runner::resume`] executes the rest in a later
+    /// process. This suits a redeployment.
     #[default]
     Cut,
-    /// They are aborted: their open calls are answered and they cannot be resumed.
+    /// Aborts the runs: their open calls are answered and they cannot be resumed.
     // R1130
     Abort,
 }
@@ -25,11 +25,11 @@ pub enum Overdue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DrainOptions {
-    /// How long active runs may take to end by themselves.
+    /// The time that active runs have to end by themselves.
     pub deadline: Duration,
-    /// What happens to those that do not.
+    /// What happens to the runs that are still active then.
     pub overdue: Overdue,
-    /// How long those may take to stop: to store pending events, answer open calls and run the plugins' hooks.
+    /// The time that those runs have to stop: to store pending events, answer open calls and run the plugins' hooks.
     pub grace: Duration,
 }
 
@@ -72,16 +72,16 @@ pub struct Drained {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DrainedRun {
-    /// The session; `None` when it was not known yet.
+    /// The session; `None` if it was not known yet.
     pub session: Option<SessionKey>,
-    /// The invocation, for [`Runner::resume`]; `None` when its message was not stored yet.
+    /// The invocation, for [`Runner::resume`]; `None` if its message was not stored yet.
     pub invocation: Option<InvocationId>,
-    /// How the run ended; `None` when it did not stop in time, for example because its reader does not poll it.
+    /// How the run ended; `None` if it did not stop in time, for example because its reader does not poll it.
     pub end: Option<RunEnd>,
 }
 
 impl Drained {
-    /// Returns whether every run ended by itself: none was stopped or aborted, and none is still active.
+    /// Returns `true` if every run ended by itself: none was stopped or aborted, and none is still active.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.runs.iter().all(|run| !matches!(run.end, None | Some(RunEnd::Cut | RunEnd::Aborted)))
@@ -99,7 +99,7 @@ impl Runner {
     /// grace period. All waits use the Runner's clock. ADK has no such call.
     ///
     /// # Cancel safety
-    /// When the future is dropped, new runs stay refused and active ones continue.
+    /// If the future is dropped, new runs stay refused and active ones continue.
     pub async fn drain(&self, options: impl Into<DrainOptions>) -> Drained {
         let options = options.into();
         self.parts.timers.close();
@@ -118,17 +118,17 @@ impl Runner {
         Drained { runs }
     }
 
-    /// Waits at most `at_most` until all runs have ended; returns whether they have.
-    async fn all_ended(&self, runs: &[Arc<ActiveRun>], at_most: Duration) -> bool {
+    /// Waits at most `at_most` until all runs have ended; returns `true` if they have.
+    async fn all_ended(&self, runs: &[Arc<RunState>], at_most: Duration) -> bool {
         let ended = std::pin::pin!(join_all(runs.iter().map(|run| run.ended())));
-        // The runs are polled first, so that those that have already ended count.
+        // The runs are polled first, so runs that have already ended are seen even if `at_most` is zero.
         select(ended, self.parts.services.clock.sleep(at_most)).await;
         runs.iter().all(|run| run.end().is_some())
     }
 }
 
 impl DrainedRun {
-    fn of(run: &ActiveRun) -> Self {
+    fn of(run: &RunState) -> Self {
         Self { session: run.key(), invocation: run.invocation(), end: run.end() }
     }
 }

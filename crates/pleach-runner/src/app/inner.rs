@@ -1,4 +1,4 @@
-//! [`RunnerParts`]: the parts of a Runner.
+//! [`RunnerInner`]: everything that the clones of a Runner share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,41 +10,41 @@ use pleach_session::GetSessionConfig;
 
 use crate::answers::may_answer::AnswerRule;
 use crate::deadlines::schedule::Timers;
-use crate::run::registry::ActiveRuns;
+use crate::run::registry::RunRegistry;
 use crate::run::span::OnSpan;
 use crate::sessions::ended_sessions::EndedSessions;
 use crate::sessions::turns::Turns;
 use crate::{EventsCompactionConfig, RunError, SessionRef};
 
 /// The parts of a Runner, shared by its clones and runs.
-pub(crate) struct RunnerParts {
+pub(crate) struct RunnerInner {
     pub(crate) app_name: AppName,
     pub(crate) root: Arc<dyn Node>,
     pub(crate) services: Arc<Services>,
     pub(crate) auto_create_session: bool,
     pub(crate) resumable: bool,
-    /// Whether a message may continue a task: see [`may_open_tasks`](crate::opening::open_task::may_open_tasks).
+    /// Whether runs of the root can open tasks: see [`may_open_tasks`](crate::opening::open_task::may_open_tasks).
     pub(crate) may_open_tasks: bool,
     /// The limit of model calls for runs whose config sets none.
     pub(crate) max_llm_calls: u32,
-    /// How long a run may store nothing before it claims its session.
+    /// The time that a run may store nothing before it claims its session.
     pub(crate) heartbeat: Option<Duration>,
-    /// How many runs may be queued for a session.
+    /// The maximum number of runs queued for a session.
     pub(crate) max_queued_runs: usize,
     pub(crate) compaction: Option<Arc<EventsCompactionConfig>>,
-    pub(crate) active: ActiveRuns,
+    pub(crate) active: RunRegistry,
     pub(crate) ended: EndedSessions,
     /// The name of the program that judges which sessions have ended: see [`program_name`](crate::sessions::program::program_name).
     pub(crate) program: String,
     /// The turns of signals that are being stored in a session.
     pub(crate) signals: Turns<SessionKey>,
-    /// The turns of signals of one name in a session, which wait for the run.
+    /// The turns of signals with the same name in a session. A signal keeps its turn while it waits for a run.
     pub(crate) signal_names: Turns<(SessionKey, String)>,
     /// The deadlines of questions.
     pub(crate) timers: Timers,
     pub(crate) on_span: OnSpan,
     pub(crate) closing: Closing,
-    /// Whether a new message closes open confirmations.
+    /// Whether a message that answers nothing closes open confirmations.
     pub(crate) closes_confirmations: bool,
     /// Who may answer which question.
     pub(crate) answer_rule: AnswerRule,
@@ -52,10 +52,10 @@ pub(crate) struct RunnerParts {
     pub(crate) toolsets: Vec<SharedToolset>,
 }
 
-/// How the plugins are closed with the Runner.
+/// Settings for closing a Runner.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Closing {
-    /// The time limit of each plugin.
+    /// The time limit for closing each plugin.
     pub(crate) limit: Duration,
     /// Whether the plugins stay open.
     pub(crate) skip: bool,
@@ -69,8 +69,8 @@ impl Default for Closing {
     }
 }
 
-impl RunnerParts {
-    /// Returns what shortens the history before prompts, if the app asks for it.
+impl RunnerInner {
+    /// Returns the compaction that shortens the history before prompts, if the app has configured one.
     pub(crate) fn prompt_compaction(&self) -> Option<Arc<dyn PromptCompaction>> {
         let config = self.compaction.as_ref().filter(|config| config.token_threshold.is_some())?;
         Some(Arc::clone(config) as _)
@@ -84,7 +84,10 @@ impl RunnerParts {
         self.load_some(key, GetSessionConfig::all()).await
     }
 
-    /// Loads the session with some of its events.
+    /// Loads an existing session with the events that `config` selects.
+    ///
+    /// # Errors
+    /// A blank id, an unknown session, or an error of the session service.
     pub(crate) async fn load_some(&self, key: &SessionKey, config: GetSessionConfig) -> Result<Session, RunError> {
         check_ids(key)?;
         let session = self.services.sessions.get_session(key, config).await?;

@@ -1,26 +1,26 @@
-//! [`Runner::load`]: how much a Runner has to do.
+//! [`Runner::load`]: the current load of a Runner.
 
 use std::sync::Arc;
 
 use crate::Runner;
 
-/// How much a Runner and its clones have to do at the moment. See [`Runner::load`].
+/// The current load of a Runner and its clones. See [`Runner::load`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunnerLoad {
-    /// The runs that work, detached ones included.
+    /// The number of active runs, detached ones included.
     pub active: usize,
-    /// The detached ones among them.
+    /// The number of active runs that are detached.
     pub detached: usize,
-    /// The runs that wait for a busy session, see [`RunRequest::queue`](crate::RunRequest::queue).
+    /// The number of runs that wait for a busy session, see [`RunRequest::queue`](crate::RunRequest::queue).
     pub queued: usize,
-    /// The deadlines that are kept in memory: those of this Runner's questions and sleeps, and near ones of other processes.
+    /// The number of deadlines in memory: the deadlines of this Runner's questions and sleeps, and near ones of other processes.
     pub deadlines: usize,
 }
 
 impl Runner {
-    /// Returns how much this Runner and its clones have to do at the moment, for gauges of a metrics system. It reads memory only,
-    /// and costs a look at each active run.
+    /// Returns the current load of this Runner and its clones, for gauges of a metrics system. The call reads only memory and looks
+    /// at each active run once.
     ///
     /// ADK: none.
     #[must_use]
@@ -37,7 +37,7 @@ impl Runner {
     }
 
     /// Returns a function that reads the [`load`](Self::load) of this Runner and its clones without keeping them alive, for a metrics system
-    /// that reads gauges from a thread of its own. `None` when the last clone is gone.
+    /// that reads gauges from a thread of its own. The function returns `None` after the last clone is dropped.
     ///
     /// ADK: none.
     pub fn load_reader(&self) -> impl Fn() -> Option<RunnerLoad> + Send + Sync + 'static {

@@ -1,6 +1,6 @@
 //! A Runner from its declaration to its close.
 //!
-//! `inner.rs` is what the clones of a Runner share. The declaration is checked here, once.
+//! `inner.rs` holds what the clones of a Runner share. `builder.rs` checks the declaration once.
 
 pub(crate) mod agent_names;
 pub(crate) mod builder;

@@ -12,12 +12,12 @@ use super::summarize::summarize;
 use super::tokens::all_but_newest;
 use super::window::sliding_window;
 use crate::RunError;
-use crate::run::event_writer::Store;
+use crate::run::event_writer::EventWriter;
 
 impl EventsCompactionConfig {
-    /// Summarises the session's events if a trigger is reached, and stores the summary. The summary belongs to no run: plugins
-    /// do not see it and callers do not receive it. Errors are logged, because the invocation itself has succeeded.
-    pub(crate) async fn compact(&self, ic: &InvocationHandle, store: &mut Store) {
+    /// Summarises the session's events if a trigger is reached, and stores the summary. The summary does not belong to a run:
+    /// plugins do not see it and callers do not receive it. Errors are logged, because the invocation itself has succeeded.
+    pub(crate) async fn compact(&self, ic: &InvocationHandle, store: &mut EventWriter) {
         let Some(summarizer) = &self.summarizer else { return };
         let all = ic.events();
         let events: Vec<&Arc<Event>> =
@@ -37,14 +37,14 @@ impl EventsCompactionConfig {
     }
 }
 
-async fn put(ic: &InvocationHandle, store: &mut Store, mut summary: Event) {
+async fn put(ic: &InvocationHandle, store: &mut EventWriter, mut summary: Event) {
     // A summary with an isolation scope would never be found.
     summary.set_isolation_scope(None);
     let session = ic.session_key();
     match store.append_summary(ic, summary).await {
         Ok(_) => {}
         Err(RunError::Session(error)) if error.is_stale() => {
-            tracing::info!(%session, "a newer turn changed the session meanwhile: its summary is discarded");
+            tracing::info!(%session, "another writer changed the session at the same time: the summary is discarded");
         }
         Err(error) => tracing::warn!(%session, %error, "a summary could not be stored"),
     }

@@ -25,7 +25,7 @@ impl PromptCompaction for EventsCompactionConfig {
                 return None;
             }
             let mut summary = summarize(&**summarizer, &events, all_but_newest(&events, retained)).await?;
-            // What the summary is seen by: every prompt of the scope. It is the event of no node.
+            // Every prompt of the scope sees the summary. No node has emitted it, so it has no path.
             summary.set_isolation_scope(prompt.scope.map(Into::into));
             summary.set_path(NodePath::default());
             Some(summary)

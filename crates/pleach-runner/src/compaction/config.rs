@@ -8,7 +8,7 @@ use pleach_workflow::Fault;
 /// When the events of a session are summarised.
 ///
 /// At least one of the two triggers must be set, with both of its fields. Both are checked at the end of a successful invocation,
-/// the token trigger first; the token trigger also before each request of an agent to its model.
+/// the token trigger first. The token trigger is also checked before each request of an agent to its model.
 /// [`RunnerBuilder::build`](crate::RunnerBuilder::build) reports missing fields.
 ///
 /// ADK: `EventsCompactionConfig`.
@@ -23,7 +23,7 @@ pub struct EventsCompactionConfig {
     pub overlap_size: Option<usize>,
     /// The number of tokens in the last prompt that triggers a summary; at least one.
     pub token_threshold: Option<u64>,
-    /// The number of newest events that such a summary leaves out.
+    /// The number of newest events that a summary of the token trigger leaves out.
     pub event_retention_size: Option<usize>,
 }
 
@@ -33,7 +33,7 @@ impl EventsCompactionConfig {
         Self { summarizer: Some(Arc::new(summarizer)), ..Self::default() }
     }
 
-    /// Summarises after every `compaction_interval` invocations, together with the last `overlap_size` ones before them.
+    /// Summarises after every `compaction_interval` invocations, together with the last `overlap_size` invocations before them.
     #[must_use]
     pub fn with_sliding_window(mut self, compaction_interval: usize, overlap_size: usize) -> Self {
         (self.compaction_interval, self.overlap_size) = (Some(compaction_interval), Some(overlap_size));

@@ -9,8 +9,8 @@ type Ids<'a> = HashSet<&'a str>;
 
 /// Returns the length of the longest prefix of `range` after which no call and no request is open.
 ///
-/// A call that can no longer be answered does not count; otherwise one lost call would keep everything after it from being
-/// summarised. `all` is the whole history, in which such calls are found.
+/// A call that can no longer be answered is ignored; otherwise one lost call would keep everything after it from being
+/// summarised. `all` is the whole history, which shows which calls these are.
 pub(super) fn self_contained(range: &[Arc<Event>], all: &[&Arc<Event>]) -> usize {
     let strict = balanced(range, &Ids::default());
     let ends_an_invocation =
@@ -22,8 +22,8 @@ pub(super) fn self_contained(range: &[Arc<Event>], all: &[&Arc<Event>]) -> usize
     if dead.is_empty() { strict } else { strict.max(balanced(range, &dead)) }
 }
 
-/// Returns the largest index, at most `split`, at which a retained tail of `events` can begin so that it contains the call
-/// of every answer in it.
+/// Returns the largest index, at most `split`, at which a retained tail of `events` can begin and still contain the call of
+/// every answer in it.
 pub(super) fn safe_split(events: &[Arc<Event>], split: usize) -> usize {
     let mut unmatched = Ids::default();
     for (place, event) in events.iter().enumerate().rev() {
@@ -55,7 +55,7 @@ fn balanced(range: &[Arc<Event>], dead: &Ids<'_>) -> usize {
 }
 
 /// Returns the calls of `range` that will never be answered: unanswered calls of older invocations, except those of
-/// long-running tools. Questions to a person count as abandoned in an older invocation.
+/// long-running tools. A question to a person in an older invocation is treated as abandoned.
 fn dead_calls<'a>(range: &'a [Arc<Event>], all: &[&'a Arc<Event>]) -> Ids<'a> {
     let newest = all.iter().rev().find(|event| !event.invocation_id().is_empty() && !is_summary(event));
     let newest = newest.map(|event| event.invocation_id());

@@ -23,8 +23,8 @@ pub(super) fn contents<'a>(events: &[&'a Event]) -> Vec<&'a Content> {
     summaries.effective().iter().map(|(_, summary)| &summary.compacted_content).chain(raw).collect()
 }
 
-/// Returns whether a summary of `range` is expected to shorten the prompt. The size of the last summary estimates that of
-/// the next one, because the decision comes before paying for it.
+/// Returns `true` if a summary of `range` is expected to shorten the prompt. The decision comes before the summary is paid for, so
+/// the size of the last summary serves as an estimate.
 pub(super) fn is_worth_it(events: &[&Arc<Event>], range: &[Arc<Event>]) -> bool {
     let mut plain: Vec<&Event> = events.iter().map(|event| &***event).collect();
     let times = || range.iter().map(|event| event.timestamp());
@@ -67,18 +67,18 @@ fn size(content: &Content) -> usize {
 }
 
 /// Returns the number of tokens that a model reported for the last prompt since the last summary: a prompt of `agent`, or of any
-/// agent.
+/// agent if `None`.
 pub(super) fn reported_tokens(events: &[&Arc<Event>], agent: Option<&str>) -> Option<u64> {
     let since_summary = events.iter().rev().take_while(|event| event.actions().compaction().is_none());
     let own = since_summary.filter(|event| agent.is_none_or(|agent| event.author() == agent));
     own.filter_map(|event| event.model()?.usage_metadata.as_ref()?.get("prompt_token_count")?.as_u64()).next()
 }
 
-/// Estimates the number of tokens in a prompt without a certain agent from the contents that it would contain. `None` without
-/// contents.
+/// Estimates the number of tokens in a prompt of no particular agent from the contents that it would contain. Returns `None` if
+/// there are none.
 ///
-/// google-adk estimates from a fully assembled prompt, which omits calls without answers and quotes answers; here each
-/// content counts as stored.
+/// google-adk makes the estimate from a fully assembled prompt, which omits calls without answers and quotes answers. Here each
+/// content is measured as it is stored.
 pub(super) fn estimate(events: &[&Arc<Event>]) -> Option<u64> {
     let calls: HashSet<&str> =
         events.iter().flat_map(|event| event.function_calls()).filter_map(|call| call.id.as_deref()).collect();
@@ -86,7 +86,7 @@ pub(super) fn estimate(events: &[&Arc<Event>]) -> Option<u64> {
     estimated_tokens(contents(&shown))
 }
 
-/// Returns whether a prompt contains the event.
+/// Returns `true` if a prompt contains the event.
 fn is_shown(event: &Event, calls: &HashSet<&str>) -> bool {
     if event.actions().compaction().is_some() {
         return true;

@@ -22,12 +22,12 @@ pub(super) async fn summarize(
     let asked = AssertUnwindSafe(async { summarizer.maybe_summarize_events(&range).await }).catch_unwind().await;
     match asked.unwrap_or_else(|_| Err("the summarizer panicked".into())) {
         Ok(Some(event)) if event.actions().compaction().is_none() || event.is_partial() => {
-            tracing::warn!("the summarizer's event holds no summary: it is not stored");
+            tracing::warn!("the event that the summarizer returned has no summary: it is not stored");
             None
         }
         Ok(summary) => summary,
         Err(error) => {
-            tracing::warn!(%error, "events could not be summed up: the history stays as it is");
+            tracing::warn!(%error, "events could not be summarised: the history stays as it is");
             None
         }
     }

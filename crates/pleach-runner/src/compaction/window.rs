@@ -11,7 +11,7 @@ use super::prefix::self_contained;
 /// invocations before the first new one to the end of the last. Empty otherwise.
 pub(super) fn sliding_window(events: &[&Arc<Event>], interval: usize, overlap: usize) -> Vec<Arc<Event>> {
     let summed_up = events.iter().rev().filter_map(|event| event.actions().compaction());
-    // An end of zero counts as none.
+    // An end of zero is treated as no summary.
     let last_end = summed_up.map(|one| one.end_timestamp).find(|end| *end != 0.0).unwrap_or(0.0);
     let invocations = invocations(events);
     let new: Vec<usize> = (0..invocations.len()).filter(|place| invocations[*place].1 > last_end).collect();
@@ -54,7 +54,7 @@ mod tests {
     use pleach_core::Content;
     use pleach_session::summary_event;
 
-    /// One event for each letter, of the invocation with that name; `|` is a summary of all before it.
+    /// Makes one event for each letter, of the invocation with that name; `|` is a summary of all events before it.
     fn log(text: &str) -> Vec<Arc<Event>> {
         let mut events: Vec<Arc<Event>> = Vec::new();
         for (time, letter) in (1..).zip(text.chars()) {
@@ -77,7 +77,7 @@ mod tests {
         for (rule, text, interval, overlap, expected) in [
             ("too few invocations", "ab", 3, 0, ""),
             ("enough invocations", "abc", 3, 0, "abc"),
-            ("several events of one invocation count once", "aab", 3, 0, ""),
+            ("several events of one invocation are counted once", "aab", 3, 0, ""),
             ("nothing new since the summary", "abc|", 1, 0, ""),
             ("only what is new", "abc|de", 2, 0, "de"),
             ("with the invocations before it", "abc|de", 2, 1, "cde"),

@@ -1,4 +1,4 @@
-//! [`fire`]: answers a question at its deadline.
+//! [`answer_at_deadline`]: answers a question at its deadline.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -7,32 +7,29 @@ use pleach_context::RunConfig;
 use pleach_session::{SessionError, open_questions, report_fault};
 use tokio::sync::Semaphore;
 
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 use crate::deadlines::event::event_id;
-use crate::deadlines::schedule::Due;
+use crate::deadlines::schedule::PendingDeadline;
 use crate::run::stream::Run;
 use crate::sessions::resting_fork::resting_source;
 use crate::{RunError, RunRequest};
 
-/// The first pause before an answer is tried again, and the longest.
+/// The first and the longest pause before an answer is tried again.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
 
-/// Answers a question with its default, and runs what follows. A question that has been answered meanwhile stays as it is.
-pub(crate) async fn fire(parts: Weak<RunnerParts>, due: &Due, at_once: &Semaphore) {
+/// Answers a question with its default, and continues its invocation. A question that has been answered in the meantime stays as it is.
+pub(crate) async fn answer_at_deadline(parts: Weak<RunnerInner>, due: &PendingDeadline, at_once: &Semaphore) {
     let mut pause = PAUSES.0;
     let mut stored = false;
     loop {
         let Some(parts) = parts.upgrade().filter(|parts| !parts.timers.shared.state().closed) else { return };
-        // A run of this process would be overtaken by the answer. The Runner may go meanwhile.
-        if let Some(run) = parts.active.of(&due.session).filter(|run| run.end().is_none()) {
+        // A run of this process would lose its session to the answer, so wait for its end. The Runner may be dropped in the meantime.
+        if let Some(run) = parts.active.run_of_session(&due.session).filter(|run| run.end().is_none()) {
             drop(parts);
             run.ended().await;
             continue;
         }
-        let tried = match stored {
-            true => resume(&parts, due).await,
-            false => answer(&parts, due, at_once, &mut stored).await,
-        };
+        let tried = if stored { resume(&parts, due).await } else { answer(&parts, due, at_once, &mut stored).await };
         match tried {
             Ok(()) => return,
             Err(error) if is_passing(&error, stored) => {
@@ -47,7 +44,8 @@ pub(crate) async fn fire(parts: Weak<RunnerParts>, due: &Due, at_once: &Semaphor
                 return;
             }
             Err(error) => {
-                // Deleted or aborted meanwhile, or the run behind it has failed, which is logged as for every detached run.
+                // The session was deleted or the invocation aborted in the meantime, or the run that continued it has failed, which is
+                // logged as for every detached run.
                 tracing::debug!(session = %due.session, question = due.question, %error, "a deadline is over");
                 return;
             }
@@ -59,8 +57,8 @@ pub(crate) async fn fire(parts: Weak<RunnerParts>, due: &Due, at_once: &Semaphor
     }
 }
 
-/// Whether it may succeed later: the session was in use, or the storage did not respond. Behind the answer, who has taken the
-/// session continues the run.
+/// Returns `true` if another try may succeed: the session was in use, or the storage did not respond. Once the answer is stored,
+/// whoever took the session continues the run, so a stale error is final.
 fn is_passing(error: &RunError, stored: bool) -> bool {
     match error {
         RunError::Busy { .. } => true,
@@ -75,32 +73,40 @@ fn is_passing(error: &RunError, stored: bool) -> bool {
     }
 }
 
-/// Whether the stored default is no answer, for example because a new version of the program asks for another type: the question stays open.
+/// Returns `true` if the stored default was refused as an answer, for example because a new version of the program asks for another
+/// type. The question stays open.
 fn is_refused(error: &RunError) -> bool {
     matches!(error, RunError::Answer { .. } | RunError::Node { .. })
 }
 
-/// Stores the answer and runs what follows; `stored` when the invocation has begun, so that a resume continues it.
-async fn answer(parts: &Arc<RunnerParts>, due: &Due, at_once: &Semaphore, stored: &mut bool) -> Result<(), RunError> {
-    // Until the answer is stored: what follows may take long.
+/// Stores the answer and continues the invocation. Sets `stored` once the answer is stored, so that the next try resumes.
+async fn answer(
+    parts: &Arc<RunnerInner>,
+    due: &PendingDeadline,
+    at_once: &Semaphore,
+    stored: &mut bool,
+) -> Result<(), RunError> {
+    // Held only until the answer is stored: the rest of the run may take long.
     let permit = at_once.acquire().await;
     let session = parts.load_all(&due.session).await?;
     if parts.runs_elsewhere(&session).await? {
         return Err(RunError::Busy { session: due.session.clone(), invocation: Some(due.invocation.clone()) });
     }
     if resting_source(&session).is_some() {
-        parts.timers.shared.rest(due, parts.services.clock.now() + PAUSES.1.as_secs_f64());
+        parts.timers.shared.postpone(due, parts.services.clock.now() + PAUSES.1.as_secs_f64());
         return Ok(());
     }
     let questions = open_questions(&session.events);
-    let Some(question) = questions.iter().find(|question| Due::of(&due.session, question).as_ref() == Some(due)) else {
+    let Some(question) =
+        questions.iter().find(|question| PendingDeadline::of(&due.session, question).as_ref() == Some(due))
+    else {
         return Ok(());
     };
     let (answer, id) = (question.default.clone().unwrap_or_default(), Some(event_id(due, &session.events)));
     let mut request = RunRequest::answering_open(&due.session, question, answer, id, RunConfig::default())?;
     request.by_deadline = true;
     let mut run = Run::new(Arc::clone(parts), request).detach();
-    // Awaiting the run gives its error.
+    // Awaiting the run returns its error.
     run.invocation_id().await.ok();
     drop(permit);
     let end = (&mut run).await;
@@ -111,8 +117,8 @@ async fn answer(parts: &Arc<RunnerParts>, due: &Due, at_once: &Semaphore, stored
     }
 }
 
-/// Continues the run behind an answer that is stored.
-async fn resume(parts: &Arc<RunnerParts>, due: &Due) -> Result<(), RunError> {
+/// Resumes the invocation whose answer is stored.
+async fn resume(parts: &Arc<RunnerInner>, due: &PendingDeadline) -> Result<(), RunError> {
     let request = RunRequest::new(&due.session).invocation_id(due.invocation.clone());
     Run::new(Arc::clone(parts), request).detach().await
 }

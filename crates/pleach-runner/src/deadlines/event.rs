@@ -1,4 +1,4 @@
-//! The event by which a question is answered at its deadline: its id, and whether it is stored.
+//! The event that answers a question at its deadline: its id, and whether it is stored.
 
 use std::sync::Arc;
 
@@ -7,31 +7,32 @@ use pleach_core::{Event, EventId, Map, SessionKey};
 use pleach_session::{BY_DEADLINE, effective_events_of};
 use serde_json::Value;
 
-use crate::deadlines::schedule::Due;
+use crate::deadlines::schedule::PendingDeadline;
 
-/// Returns the id of the event that answers: the same in every process, so that no session holds two, and another one behind a rewind
-/// that has undone the answer and not the question.
-pub(crate) fn event_id(due: &Due, events: &[Arc<Event>]) -> EventId {
+/// Returns the id of the event that answers the question. Every process computes the same id, so a session cannot hold two. After a
+/// rewind that has undone the answer but not the question, the id is a new one.
+pub(crate) fn event_id(due: &PendingDeadline, events: &[Arc<Event>]) -> EventId {
     let own = effective_events_of(events, &due.invocation);
-    event_id_behind(due, rewinds(&own).last())
+    event_id_after(due, rewinds(&own).last())
 }
 
-/// Whether the question that an event asks under this id has been answered at its deadline. Such an answer is final: what has used it may
-/// have left no trace.
+/// Returns `true` if the question that an event asks under this id has been answered at its deadline. Such an answer is final: a run may
+/// have used it without leaving a trace.
 pub(crate) fn has_come(session: &SessionKey, events: &[Arc<Event>], asked: &Event, question: &str) -> bool {
     let questions = asked.questions();
-    let Some(due) = questions.iter().find(|one| one.id == question).and_then(|one| Due::of(session, one)) else {
+    let Some(due) = questions.iter().find(|one| one.id == question).and_then(|one| PendingDeadline::of(session, one))
+    else {
         return false;
     };
     let own = effective_events_of(events, &due.invocation);
     let ids: Vec<EventId> =
-        std::iter::once(None).chain(rewinds(&own).map(Some)).map(|rewind| event_id_behind(&due, rewind)).collect();
+        std::iter::once(None).chain(rewinds(&own).map(Some)).map(|rewind| event_id_after(&due, rewind)).collect();
     let answers = |event: &Event| event.function_responses().any(|response| response.id.as_deref() == Some(question));
-    // In a copy, the id is that of another session. The events of earlier versions have no note.
+    // In a copied session the id was computed for the source session. Events of earlier versions have no note.
     own.iter().any(|event| ids.contains(event.id()) || (has_note(event) && answers(event)))
 }
 
-/// Notes on the answer of a deadline that no person has given it.
+/// Notes on an answer that a deadline has given it, not a person.
 pub(crate) fn note_deadline(event: &mut Event) {
     event.set_custom_metadata(Some(Map::from_iter([(BY_DEADLINE.to_owned(), Value::Bool(true))])));
 }
@@ -45,7 +46,7 @@ fn rewinds<'e>(own: &'e [&'e Arc<Event>]) -> impl Iterator<Item = &'e EventId> {
     own.iter().filter(|event| event.actions().rewind_before_invocation_id().is_some()).map(|event| event.id())
 }
 
-fn event_id_behind(due: &Due, rewind: Option<&EventId>) -> EventId {
+fn event_id_after(due: &PendingDeadline, rewind: Option<&EventId>) -> EventId {
     let SessionKey { app_name, user_id, session_id } = &due.session;
     let session = [app_name.as_str(), user_id.as_str(), session_id.as_str()];
     let asked = [due.invocation.as_str(), &due.question, due.path.as_str(), &due.at.to_string()];

@@ -1,7 +1,7 @@
 //! Answers questions at their deadlines.
 //!
-//! `schedule.rs` knows the times, `watch.rs` waits for them, and `others.rs` reads the deadlines of other processes. Only
-//! `answer.rs` stores.
+//! `schedule.rs` keeps the times, `watch.rs` waits for them, and `others.rs` reads the deadlines of other processes. Only
+//! `answer.rs` stores events.
 
 pub(crate) mod answer;
 pub(crate) mod event;

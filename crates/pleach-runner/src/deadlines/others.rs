@@ -1,7 +1,7 @@
-//! [`read_deadlines`]: finds the deadlines that other processes leave.
+//! [`read_deadlines`]: finds the deadlines of questions that other processes have asked.
 //!
-//! Each second it reads what was asked since; far deadlines, and what this does not show, such as the copy of a fork, whose events have old times,
-//! come with a listing of all questions.
+//! Each second it reads the questions that were asked since the last read. Far deadlines, and questions that this does not show, such as
+//! those in a fork, whose events have old times, come with a listing of all questions.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -10,39 +10,39 @@ use pleach_session::{ListQuestions, LogPlace, NewDeadlines};
 use tokio::task::JoinHandle;
 
 use crate::RunError;
-use crate::app::inner::RunnerParts;
-use crate::deadlines::schedule::Shared;
+use crate::app::inner::RunnerInner;
+use crate::deadlines::schedule::DeadlineSchedule;
 
-/// How often new questions are looked for.
+/// The interval at which new questions are read.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How often all questions are listed.
+/// The interval at which all questions are listed.
 const LIST: Duration = Duration::from_secs(30);
 
-/// The listings of a service that only lists take at most one of so many parts of the time.
+/// If a service can only list, its listings take at most one part in this many of the time.
 const PARTS: u32 = 20;
 
-/// How far ahead new deadlines are kept in memory, in seconds; later ones are listed before. Most questions are answered early, and what is in
-/// memory is looked at when its time comes.
+/// How far ahead new deadlines are kept in memory, in seconds. Later ones are found by a listing in time. Most questions are answered early,
+/// but a deadline in memory costs a read of its session when its time comes.
 const NEW: f64 = 90.0;
 
-/// How far ahead listed deadlines are kept, in seconds.
+/// How far ahead listed deadlines are kept in memory, in seconds.
 const LISTED: f64 = 600.0;
 
-/// How many questions are listed at once. Each page costs the backend a look at all sessions that have ever asked.
+/// The number of questions of a page. For each page the backend looks at all sessions that have ever asked.
 const PAGE: usize = 10_000;
 
-/// Keeps near deadlines of the app's questions, as long as the Runner lives.
-pub(crate) async fn read_deadlines(parts: Weak<RunnerParts>, shared: Arc<Shared>) {
-    let _reading = Reading(Arc::clone(&shared));
-    let mut reader = Reader { shared, place: None, next_listing: 0.0, listing: None, fails: false };
+/// Keeps the near deadlines of the app's questions in memory, as long as the Runner lives.
+pub(crate) async fn read_deadlines(parts: Weak<RunnerInner>, shared: Arc<DeadlineSchedule>) {
+    let _reading = ReadingGuard(Arc::clone(&shared));
+    let mut reader = DeadlineReader { shared, place: None, next_listing: 0.0, listing: None, fails: false };
     loop {
         let Some(runner) = parts.upgrade().filter(|_| !reader.shared.state().closed) else { return };
         let clock = Arc::clone(&runner.services.clock);
         let before = clock.now();
-        let looked = reader.look(&runner, before).await;
+        let looked = reader.read_new(&runner, before).await;
         let took = Duration::try_from_secs_f64(clock.now() - before).unwrap_or_default();
-        // A service that only lists is asked less often, the longer that takes.
+        // The longer a listing takes, the less often a service that can only list is asked.
         let pause = if reader.place.is_some() || looked.is_err() { LOOK } else { (took * PARTS).clamp(LOOK, LIST) };
         reader.report(&runner, looked);
         drop(runner);
@@ -50,28 +50,28 @@ pub(crate) async fn read_deadlines(parts: Weak<RunnerParts>, shared: Arc<Shared>
     }
 }
 
-/// The task that reads; another one can begin when its tokio runtime has ended it.
-struct Reading(Arc<Shared>);
+/// Marks that a task reads deadlines. If its tokio runtime drops the task, another one can begin.
+struct ReadingGuard(Arc<DeadlineSchedule>);
 
-impl Drop for Reading {
+impl Drop for ReadingGuard {
     fn drop(&mut self) {
         self.0.state().reads = false;
     }
 }
 
-struct Reader {
-    shared: Arc<Shared>,
-    /// Up to where the log was looked at; `None` while the service does not say.
+struct DeadlineReader {
+    shared: Arc<DeadlineSchedule>,
+    /// The place up to which the log has been read; `None` while the service does not report one.
     place: Option<LogPlace>,
-    /// When all questions are listed again, in seconds since the epoch.
+    /// The time of the next listing of all questions, in seconds since the epoch.
     next_listing: f64,
     listing: Option<JoinHandle<Result<(), RunError>>>,
     fails: bool,
 }
 
-impl Reader {
-    /// Lists all questions when it is time, and looks for new ones meanwhile: a look that waits or fails does not keep the listing back.
-    async fn look(&mut self, runner: &Arc<RunnerParts>, now: f64) -> Result<(), RunError> {
+impl DeadlineReader {
+    /// Lists all questions when it is time, and reads new ones independently: a slow or failing read does not delay the listing.
+    async fn read_new(&mut self, runner: &Arc<RunnerInner>, now: f64) -> Result<(), RunError> {
         let mut listed = Ok(());
         if let Some(listing) = self.listing.take_if(|listing| listing.is_finished()) {
             listed = listing.await.unwrap_or(Ok(()));
@@ -90,7 +90,7 @@ impl Reader {
                 self.place = Some(new.place);
                 listed
             }
-            // The service only lists: as often as the pause allows.
+            // The service can only list: list as often as the pause allows.
             None => {
                 self.next_listing = now;
                 match self.listing.take() {
@@ -101,31 +101,33 @@ impl Reader {
         }
     }
 
-    async fn new_deadlines(&mut self, runner: &RunnerParts, now: f64) -> Result<Option<NewDeadlines>, RunError> {
+    async fn new_deadlines(&mut self, runner: &RunnerInner, now: f64) -> Result<Option<NewDeadlines>, RunError> {
         let sessions = &runner.services.sessions;
         let new = sessions.new_deadlines(&runner.app_name, self.place.as_ref(), now).await?;
         if new.is_some() || self.place.take().is_none() {
             return Ok(new);
         }
-        // What the service does not know any more is listed, behind the new place.
+        // The service no longer knows the place: a listing finds what is missing, and reading continues from a new place.
         self.next_listing = now;
         Ok(sessions.new_deadlines(&runner.app_name, None, now).await?)
     }
 
-    /// Logs an error; of a storage that is down for long the first one.
-    fn report(&mut self, runner: &RunnerParts, looked: Result<(), RunError>) {
+    /// Logs an error. If a storage is down for long, only the first error is a warning.
+    fn report(&mut self, runner: &RunnerInner, looked: Result<(), RunError>) {
         match looked {
             Ok(()) => self.fails = false,
             Err(error) if !std::mem::replace(&mut self.fails, true) => {
-                tracing::warn!(app = %runner.app_name, %error, "the deadlines of questions are not read");
+                tracing::warn!(app = %runner.app_name, %error, "the deadlines of questions could not be read");
             }
-            Err(error) => tracing::debug!(app = %runner.app_name, %error, "the deadlines of questions are not read"),
+            Err(error) => {
+                tracing::debug!(app = %runner.app_name, %error, "the deadlines of questions could not be read")
+            }
         }
     }
 }
 
-/// Keeps the near deadlines of all open questions.
-async fn list(runner: &RunnerParts, shared: &Shared) -> Result<(), RunError> {
+/// Lists all open questions and keeps their near deadlines in memory.
+async fn list(runner: &RunnerInner, shared: &DeadlineSchedule) -> Result<(), RunError> {
     let mut request = ListQuestions::new(&runner.app_name).with_limit(PAGE);
     loop {
         let now = runner.services.clock.now();

@@ -1,4 +1,4 @@
-//! [`Timers`]: the deadlines of a Runner that are near.
+//! [`Timers`]: the near deadlines of a Runner.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -12,45 +12,45 @@ use tokio::sync::Notify;
 /// The deadlines of a Runner, and the task that waits for them. The task begins with the first deadline.
 #[derive(Default)]
 pub(crate) struct Timers {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<DeadlineSchedule>,
 }
 
-/// What a Runner and its task share.
+/// The part of the timers that a Runner shares with its tasks.
 #[derive(Default)]
-pub(crate) struct Shared {
-    state: Mutex<State>,
-    /// Notified when there is a reason to look again.
+pub(crate) struct DeadlineSchedule {
+    state: Mutex<ScheduleState>,
+    /// Notified when the waiting task must look at the state again.
     pub(crate) changed: Notify,
 }
 
 #[derive(Default)]
-pub(crate) struct State {
-    due: BTreeSet<Due>,
-    /// The same by session and invocation, to find those whose questions are closed.
-    by_invocation: HashMap<(SessionKey, InvocationId), Vec<Due>>,
-    /// The questions that are being answered, or wait for their session.
-    firing: HashSet<Due>,
-    /// The overdue questions of forks that rest, and when they are looked at again, in seconds since the epoch.
-    resting: HashMap<Due, f64>,
-    /// Whether a task reads the deadlines of others.
+pub(crate) struct ScheduleState {
+    due: BTreeSet<PendingDeadline>,
+    /// The same deadlines by session and invocation, to drop those of closed questions.
+    by_invocation: HashMap<(SessionKey, InvocationId), Vec<PendingDeadline>>,
+    /// The deadlines of questions that are being answered, or wait for their session.
+    firing: HashSet<PendingDeadline>,
+    /// The overdue questions of resting forks, with the time of the next look at each, in seconds since the epoch.
+    resting: HashMap<PendingDeadline, f64>,
+    /// Whether a task reads the deadlines of other processes.
     pub(crate) reads: bool,
     pub(crate) has_task: bool,
     pub(crate) closed: bool,
 }
 
-/// A question that is answered at a time.
+/// A deadline: the question to answer, and when.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Due {
-    /// In microseconds since the epoch.
+pub(crate) struct PendingDeadline {
+    /// The time, in microseconds since the epoch.
     pub(crate) at: u64,
     pub(crate) session: SessionKey,
     pub(crate) invocation: InvocationId,
     pub(crate) question: String,
-    /// The run that asks: several may ask with one id.
+    /// The path of the run that asks: several runs may ask under one id.
     pub(crate) path: NodePath,
 }
 
-impl Due {
+impl PendingDeadline {
     pub(crate) fn of(session: &SessionKey, question: &Question) -> Option<Self> {
         Some(Self {
             at: micros(question.deadline?),
@@ -67,7 +67,7 @@ impl Due {
 }
 
 impl Timers {
-    /// Ends the task. Deadlines stay in the inbox.
+    /// Ends the tasks. The deadlines stay in the inbox.
     pub(crate) fn close(&self) {
         let mut state = self.shared.state();
         state.closed = true;
@@ -85,14 +85,14 @@ impl Drop for Timers {
     }
 }
 
-impl State {
-    fn add(&mut self, due: Due) {
+impl ScheduleState {
+    fn add(&mut self, due: PendingDeadline) {
         if self.due.insert(due.clone()) {
             self.by_invocation.entry(due.of_invocation()).or_default().push(due);
         }
     }
 
-    fn remove(&mut self, due: &Due) {
+    fn remove(&mut self, due: &PendingDeadline) {
         self.due.remove(due);
         if let Entry::Occupied(mut known) = self.by_invocation.entry(due.of_invocation()) {
             known.get_mut().retain(|known| known != due);
@@ -103,21 +103,22 @@ impl State {
     }
 }
 
-impl Shared {
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+impl DeadlineSchedule {
+    pub(crate) fn state(&self) -> MutexGuard<'_, ScheduleState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps deadlines.
-    pub(crate) fn keep(&self, deadlines: impl Iterator<Item = Due>) {
+    /// Keeps deadlines in memory, except those that are being answered.
+    pub(crate) fn keep(&self, deadlines: impl Iterator<Item = PendingDeadline>) {
         let mut state = self.state();
         if !state.closed {
-            let new: Vec<Due> = deadlines.filter(|due| !state.firing.contains(due)).collect();
+            let new: Vec<PendingDeadline> = deadlines.filter(|due| !state.firing.contains(due)).collect();
             new.into_iter().for_each(|due| state.add(due));
         }
     }
 
-    /// Drops the deadlines of an invocation but those of questions with the ids of these: of several runs that ask with one id, one is listed.
+    /// Drops the deadlines of an invocation except those of the `open` questions. Compares by id alone: if several runs ask under one id,
+    /// `open` lists only one of them.
     pub(crate) fn keep_only(&self, session: &SessionKey, invocation: &InvocationId, open: &[Question]) {
         let mut state = self.state();
         if state.due.is_empty() {
@@ -132,12 +133,12 @@ impl Shared {
         }
     }
 
-    /// Keeps the deadlines of these questions that come until then, in seconds since the epoch, and has the task look again if one of them is
-    /// the next.
+    /// Keeps the deadlines of these questions that come before `until`, and wakes the waiting task if one of them is the next. Times are in
+    /// seconds since the epoch.
     pub(crate) fn keep_until(&self, now: f64, until: f64, questions: &[InboxItem]) {
         let before = self.next();
-        let due = questions.iter().filter_map(|item| Due::of(&item.session, &item.question));
-        let mut near: Vec<Due> = due.filter(|due| due.at <= micros(until)).collect();
+        let due = questions.iter().filter_map(|item| PendingDeadline::of(&item.session, &item.question));
+        let mut near: Vec<PendingDeadline> = due.filter(|due| due.at <= micros(until)).collect();
         {
             let resting = &mut self.state().resting;
             resting.retain(|_, again| now < *again);
@@ -149,19 +150,19 @@ impl Shared {
         }
     }
 
-    /// Notes that an overdue question is one of a fork that rests, until `again`, in seconds since the epoch. A run that waits for it here
-    /// brings it back before that.
-    pub(crate) fn rest(&self, due: &Due, again: f64) {
+    /// Postpones an overdue question of a resting fork until `again`, in seconds since the epoch. A run of this Runner that waits for the
+    /// question brings it back earlier.
+    pub(crate) fn postpone(&self, due: &PendingDeadline, again: f64) {
         self.state().resting.insert(due.clone(), again);
     }
 
-    /// Notes that a deadline is no longer being answered.
-    pub(crate) fn fired(&self, due: &Due) {
+    /// Marks that the question of a deadline is no longer being answered.
+    pub(crate) fn fired(&self, due: &PendingDeadline) {
         self.state().firing.remove(due);
     }
 
-    /// Takes the deadlines that have come by a time.
-    pub(crate) fn take_due(&self, now: f64) -> Vec<Due> {
+    /// Takes the deadlines that have passed at the time `now`.
+    pub(crate) fn take_due(&self, now: f64) -> Vec<PendingDeadline> {
         let now = micros(now);
         let mut state = self.state();
         let mut due = Vec::new();
@@ -173,12 +174,12 @@ impl Shared {
         due
     }
 
-    /// Returns how many deadlines are kept.
+    /// Returns the number of deadlines in memory.
     pub(crate) fn len(&self) -> usize {
         self.state().due.len()
     }
 
-    /// Returns when the next deadline comes, in seconds since the epoch.
+    /// Returns the time of the next deadline, in seconds since the epoch.
     pub(crate) fn next(&self) -> Option<f64> {
         self.state().due.first().map(|due| Duration::from_micros(due.at).as_secs_f64())
     }

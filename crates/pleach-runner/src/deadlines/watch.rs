@@ -1,7 +1,7 @@
 //! Answers the questions of an app at their deadlines: [`Runner::start_timers`], and the task that waits.
 //!
-//! A deadline is an argument of its question, so the log and the inbox hold all of them. A Runner keeps those of its own runs in
-//! memory; those of other processes are [read](crate::new_deadlines).
+//! A deadline is an argument of its question, so the log and the inbox hold all deadlines. A Runner keeps the deadlines of its own
+//! runs in memory; `others.rs` reads those of other processes.
 
 use std::pin::pin;
 use std::sync::{Arc, Weak};
@@ -13,37 +13,37 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use crate::Runner;
-use crate::app::inner::RunnerParts;
-use crate::deadlines::answer::fire;
+use crate::app::inner::RunnerInner;
+use crate::deadlines::answer::answer_at_deadline;
 use crate::deadlines::others::read_deadlines;
-use crate::deadlines::schedule::{Due, Shared};
+use crate::deadlines::schedule::{DeadlineSchedule, PendingDeadline};
 
-/// How long the task waits at most: the clock may be set.
+/// The longest wait of the task, because the clock may be changed.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// How many questions are answered at once: after a downtime many may be overdue.
+/// The maximum number of questions answered at once: after a downtime many may be overdue.
 const AT_ONCE: usize = 32;
 
 impl Runner {
-    /// Reads the deadlines of the app's questions and sleeps from the inbox, and answers each question when its time has come,
-    /// those that came while no process was up at once. Returns without waiting for that.
+    /// Reads the deadlines of the app's questions and sleeps from the inbox, and answers each question when its deadline has passed.
+    /// Questions whose deadlines passed while no process was running are answered at once. The call itself returns at once.
     ///
-    /// A server calls it once, when it has started. A Runner without it wakes only what its own runs have begun. It ends with the last
-    /// clone of the Runner, or when it is closed or drained.
+    /// A server calls it once, when it has started. Otherwise a Runner answers only the questions of its own runs. The timers end with
+    /// the last clone of the Runner, or when it is closed or drained.
     ///
-    /// What other processes ask is found within a second, so that a question is answered at most two seconds after its deadline as long as
-    /// one of the processes lives. Each second costs one query, whose time depends on what was appended lately
+    /// Questions of other processes are found within a second, so a question is answered at most two seconds after its deadline, as long
+    /// as one of the processes lives. Each second costs one query, whose time depends on how much was appended recently
     /// ([`SessionService::new_deadlines`](pleach_session::SessionService::new_deadlines)). All open questions are listed at the start and then
-    /// every 30 seconds. With a service that only lists, that is also what happens each second, or less often, so that listing takes at most
-    /// a twentieth of the time.
+    /// every 30 seconds. If the service can only list, they are listed each second, or less often, so that listing takes at most a
+    /// twentieth of the time.
     ///
-    /// Several processes may do so at once: each question is answered once. A deadline waits for a run of this Runner, and, with
-    /// [heartbeats](crate::RunnerBuilder::heartbeat), for one of another process. Without them that run fails at its next event, as if the
-    /// session had been resumed here: where a lane works beside a question with a deadline, set a heartbeat, or let one process start the
-    /// timers.
+    /// Several processes may start timers: each question is answered once. A deadline waits for the end of a run of this Runner and, with
+    /// [heartbeats](crate::RunnerBuilder::heartbeat), of a run of another process. Without heartbeats a run of another process fails at
+    /// its next event, as if the session had been resumed here. So if a lane may work while a question with a deadline is open, set a
+    /// heartbeat, or let only one process start the timers.
     ///
     /// # Panics
-    /// Without a tokio runtime.
+    /// If it is called outside of a tokio runtime.
     pub fn start_timers(&self) {
         let (runtime, shared) = (Handle::current(), &self.parts.timers.shared);
         let reads = std::mem::replace(&mut shared.state().reads, true);
@@ -54,37 +54,40 @@ impl Runner {
     }
 }
 
-impl RunnerParts {
-    /// Keeps the deadlines of the questions that an event asks.
+impl RunnerInner {
+    /// Keeps the deadlines of the questions that an event asks in memory.
     pub(crate) fn keep_deadlines_of(self: &Arc<Self>, session: &SessionKey, event: &Event) {
         self.keep_deadlines(session, &event.questions_with_deadline());
     }
 
-    /// Keeps the deadlines of the questions for which a run waits.
+    /// Keeps the deadlines of the questions that a run waits for in memory.
     pub(crate) fn keep_deadlines(self: &Arc<Self>, session: &SessionKey, questions: &[Question]) {
         if questions.iter().all(|question| question.deadline.is_none()) {
             return;
         }
-        self.timers.shared.keep(questions.iter().filter_map(|question| Due::of(session, question)));
+        self.timers.shared.keep(questions.iter().filter_map(|question| PendingDeadline::of(session, question)));
         match Handle::try_current() {
             Ok(runtime) => self.run_timers(&runtime),
-            Err(_) => tracing::warn!(%session, "no tokio runtime: the deadlines of its questions are not kept"),
+            Err(_) => {
+                tracing::warn!(%session, "there is no tokio runtime, so the deadlines of its questions are not watched")
+            }
         }
     }
 
-    /// Starts the task that waits for deadlines, or has it look again.
+    /// Starts the task that waits for deadlines, or wakes it.
     fn run_timers(self: &Arc<Self>, runtime: &Handle) {
         let shared = &self.timers.shared;
         let has_task = std::mem::replace(&mut shared.state().has_task, true);
-        match has_task {
-            true => shared.changed.notify_one(),
-            false => drop(runtime.spawn(wait(Arc::downgrade(self), Arc::clone(shared)))),
+        if has_task {
+            shared.changed.notify_one();
+        } else {
+            drop(runtime.spawn(wait(Arc::downgrade(self), Arc::clone(shared))));
         }
     }
 }
 
-/// The task of a Runner's timers; another one can begin when its tokio runtime has ended it.
-struct Task(Arc<Shared>);
+/// Marks that a task waits for deadlines. If its tokio runtime drops the task, another one can begin.
+struct Task(Arc<DeadlineSchedule>);
 
 impl Drop for Task {
     fn drop(&mut self) {
@@ -93,7 +96,7 @@ impl Drop for Task {
 }
 
 /// Waits for deadlines and answers their questions, as long as the Runner lives.
-async fn wait(parts: Weak<RunnerParts>, shared: Arc<Shared>) {
+async fn wait(parts: Weak<RunnerInner>, shared: Arc<DeadlineSchedule>) {
     let _task = Task(Arc::clone(&shared));
     let at_once = Arc::new(Semaphore::new(AT_ONCE));
     let mut woken_for = 0.0_f64;
@@ -101,12 +104,12 @@ async fn wait(parts: Weak<RunnerParts>, shared: Arc<Shared>) {
         let Some(runner) = parts.upgrade().filter(|_| !shared.state().closed) else { return };
         let clock = Arc::clone(&runner.services.clock);
         drop(runner);
-        // A timer may end a little early by the clock.
+        // A timer may end a little early by the Runner's clock.
         let now = clock.now().max(std::mem::take(&mut woken_for));
         for due in shared.take_due(now) {
             let (parts, shared, at_once) = (Weak::clone(&parts), Arc::clone(&shared), Arc::clone(&at_once));
             tokio::spawn(async move {
-                fire(parts, &due, &at_once).await;
+                answer_at_deadline(parts, &due, &at_once).await;
                 shared.fired(&due);
             });
         }

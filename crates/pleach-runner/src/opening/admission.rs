@@ -6,23 +6,23 @@ use std::sync::Arc;
 use futures_util::future::select;
 use pleach_core::{InvocationId, SessionKey};
 
-use crate::app::inner::RunnerParts;
-use crate::run::join::{Difference, Share};
+use crate::app::inner::RunnerInner;
+use crate::run::join::{Difference, JoinedReader};
 use crate::run::registry::Admission;
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 use crate::{RunError, RunRequest};
 
-/// A run that could have been joined has ended.
-pub(crate) struct Ended;
+/// The error of joining a run that has ended in the meantime.
+pub(crate) struct LeaderEnded;
 
-impl RunnerParts {
+impl RunnerInner {
     /// Admits a run to the session, or joins it to the run that has the requested invocation.
-    pub(crate) async fn enter_session(
+    pub(crate) async fn admit_or_join(
         &self,
         request: &RunRequest,
-        run: &Arc<ActiveRun>,
+        run: &Arc<RunState>,
         key: &SessionKey,
-    ) -> Result<Option<Share>, RunError> {
+    ) -> Result<Option<JoinedReader>, RunError> {
         loop {
             let leader = match self.admit(request, run, key).await? {
                 Admission::Own(ending) => {
@@ -44,9 +44,9 @@ impl RunnerParts {
         }
     }
 
-    /// Makes `run` a reader of another run; `None` when that has ended.
-    async fn share(&self, leader: &Arc<ActiveRun>, run: &Arc<ActiveRun>) -> Option<Share> {
-        let share = Share::of(Arc::clone(leader));
+    /// Makes `run` a reader of another run; returns `None` once that run has ended.
+    async fn share(&self, leader: &Arc<RunState>, run: &Arc<RunState>) -> Option<JoinedReader> {
+        let share = JoinedReader::of(Arc::clone(leader));
         match share {
             Some(_) => {
                 run.set_leader(leader);
@@ -57,39 +57,39 @@ impl RunnerParts {
         share
     }
 
-    /// Waits until the detached run that keeps the session busy has stored its message; returns whether it is still under way.
-    pub(crate) async fn rival_has_begun(&self, key: &SessionKey) -> bool {
-        let Some(rival) = self.active.of(key).filter(|rival| rival.is_detached()) else { return false };
+    /// Waits until the detached run that keeps the session busy has stored its message; returns `true` if it is still active.
+    pub(crate) async fn wait_for_rival_to_begin(&self, key: &SessionKey) -> bool {
+        let Some(rival) = self.active.run_of_session(key).filter(|rival| rival.is_detached()) else { return false };
         rival.begun().await;
         rival.end().is_none()
     }
 
-    /// Joins the run that has the invocation, for answers that are stored already. `Ok(None)` when this run has to continue with
+    /// Joins the run that has the invocation, for answers that are stored already. Returns `Ok(None)` if this run has to continue
     /// the invocation itself.
     ///
     /// # Errors
-    /// The run that would have been joined has just ended: what is stored has changed.
+    /// The run that would have been joined has just ended: the stored session has changed.
     pub(crate) async fn join_answered(
         &self,
-        run: &Arc<ActiveRun>,
+        run: &Arc<RunState>,
         key: &SessionKey,
         invocation: &InvocationId,
-    ) -> Result<Option<Share>, Ended> {
-        let Some(leader) = self.active.lead_or_join(run, key, invocation) else { return Ok(None) };
-        self.share(&leader, run).await.map(Some).ok_or(Ended)
+    ) -> Result<Option<JoinedReader>, LeaderEnded> {
+        let Some(leader) = self.active.leader_or_claim(run, key, invocation) else { return Ok(None) };
+        self.share(&leader, run).await.map(Some).ok_or(LeaderEnded)
     }
 
     /// Admits a run to the session. A queued run waits until the session is not busy.
     ///
     /// # Errors
-    /// [`RunError::Busy`], for a queued run when too many wait; [`RunError::Aborted`] or [`RunError::Cut`] when the run is stopped while it waits.
-    async fn admit(&self, request: &RunRequest, run: &Arc<ActiveRun>, key: &SessionKey) -> Result<Admission, RunError> {
+    /// [`RunError::Busy`], for a queued run only if too many wait; [`RunError::Aborted`] or [`RunError::Cut`] if the run is stopped while it waits.
+    async fn admit(&self, request: &RunRequest, run: &Arc<RunState>, key: &SessionKey) -> Result<Admission, RunError> {
         if !request.queue {
             return self.active.admit(run, key);
         }
         self.active.queue(run, key, self.max_queued_runs)?;
         loop {
-            while let Some(other) = self.active.before(run, key) {
+            while let Some(other) = self.active.run_to_wait_for(run, key) {
                 select(pin!(other.ended()), pin!(request.abort.aborted())).await;
                 if run.is_closing() {
                     return Err(RunError::Cut { invocation: None });
@@ -102,7 +102,7 @@ impl RunnerParts {
                 return Err(RunError::Draining);
             }
             match self.active.admit(run, key) {
-                // A detached run has begun in between.
+                // A detached run has begun in the meantime.
                 Err(RunError::Busy { .. }) => {}
                 admission => return admission,
             }

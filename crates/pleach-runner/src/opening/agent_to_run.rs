@@ -1,4 +1,4 @@
-//! Which agent of a tree continues the conversation.
+//! Finds the agent of a tree that continues the conversation.
 // L142, L143
 
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use pleach_session::{ABORTED, newest_effective_events};
 use pleach_workflow::transfer_step;
 use smol_str::SmolStr;
 
-/// Returns the names of the agents, each a sub-agent of the one before, that lead from the root agent to the one that runs;
-/// empty for the root itself.
+/// Returns the names of the agents from the root agent down to the agent that runs, without the root; each is a sub-agent of the
+/// previous one. Empty if the root itself runs.
 ///
-/// An invocation that has begun is continued by the agent that began it: what it did after that is replayed.
+/// An invocation that has begun is continued by the agent that began it; a replay then repeats its transfers.
 pub(crate) fn agent_to_run(root: &dyn Node, events: &[Arc<Event>], begun: Option<&InvocationId>) -> Vec<SmolStr> {
     let Some(root) = root.agent().filter(|root| root.is_llm && root.mode != Some(AgentMode::Task)) else {
         return Vec::new();
@@ -36,19 +36,19 @@ pub(crate) fn agent_to_run(root: &dyn Node, events: &[Arc<Event>], begun: Option
     Vec::new()
 }
 
-/// Returns whether an event shows which agent speaks with the user.
+/// Returns `true` if an event shows which agent speaks with the user.
 fn counts(event: &Event) -> bool {
     let actions = event.actions();
     let is_error = event.error_code().is_some_and(|code| code == ABORTED || event.content().is_none());
     !event.is_from_user() && !is_error && actions.agent_state().is_none() && actions.end_of_agent() != Some(true)
 }
 
-/// Returns the names on the way from the root to the agent of this name; none for the root itself.
+/// Returns the names on the way from the root to the agent with this name; empty for the root itself.
 fn way_of(root: &AgentSpec, name: &str) -> Option<Vec<SmolStr>> {
     if root.name == name { Some(Vec::new()) } else { way_to(root, name) }
 }
 
-/// Returns the names on the way down to the first agent of this name.
+/// Returns the names on the way down to the first agent with this name.
 fn way_to(from: &AgentSpec, name: &str) -> Option<Vec<SmolStr>> {
     from.sub_agents.iter().filter_map(|node| node.agent()).find_map(|sub| {
         let below = if sub.name == name { Some(Vec::new()) } else { way_to(sub, name) };
@@ -56,7 +56,7 @@ fn way_to(from: &AgentSpec, name: &str) -> Option<Vec<SmolStr>> {
     })
 }
 
-/// Returns whether the author of an event may transfer to an agent. A refused transfer has not changed who speaks.
+/// Returns `true` if the author of an event may transfer to an agent. A refused transfer has not changed which agent speaks.
 fn may_transfer(root: &Arc<AgentSpec>, author: &str, target: &str) -> bool {
     let way = way_of(root, author);
     let mut agents = vec![root];
@@ -67,7 +67,8 @@ fn may_transfer(root: &Arc<AgentSpec>, author: &str, target: &str) -> bool {
     way.is_some() && transfer_step(&agents, target).is_ok()
 }
 
-/// Returns whether all agents on the way are asked by the user directly and, like the root, can hand back to their parents.
+/// Returns `true` if the user speaks to all agents on the way directly and each of them, like the root, can transfer back to its
+/// parent.
 fn can_return(root: &Arc<AgentSpec>, way: &[SmolStr]) -> bool {
     let mut agent = Arc::clone(root);
     !root.disallow_transfer_to_parent

@@ -9,14 +9,14 @@ use pleach_core::{Content, Event, Map, StateRights};
 use pleach_session::{REDACTIONS, is_left_of};
 
 use crate::RunError;
-use crate::answers::check_message::{AnswerTarget, resolve};
-use crate::app::inner::RunnerParts;
+use crate::answers::check_message::{AnsweredRun, find_answered_question};
+use crate::app::inner::RunnerInner;
 use crate::deadlines::event::note_deadline;
 use crate::opening::open::Opening;
 use crate::opening::start::{NewMessage, Start};
 use crate::request::message::as_user;
-use crate::run::join::{Difference, kept};
-use crate::run::state::ActiveRun;
+use crate::run::join::{Difference, stored_changes};
+use crate::run::state::RunState;
 use crate::run::steps::Invocation;
 use crate::sessions::resting_fork::continued;
 
@@ -34,7 +34,7 @@ pub(crate) enum Begun {
 struct Messages {
     /// The event of the new message.
     stored: Option<Arc<Event>>,
-    /// The message that started the invocation, as far as requests that join the run can be compared with it.
+    /// The message that started the invocation, if requests that join the run can be compared with it.
     first: Option<Arc<Event>>,
     /// The root's input.
     input: Option<Arc<Event>>,
@@ -44,19 +44,19 @@ impl Opening {
     /// Stores what the request has to store, and prepares the root node's run.
     ///
     /// # Errors
-    /// An error of a plugin or the session service, or an answer that does not fit after a plugin replaced it. Nothing is
+    /// An error of a plugin or the session service, or an answer that does not fit after a plugin replaced it. Nothing has been
     /// stored then.
     pub(crate) async fn begin(
         self: Box<Self>,
-        parts: &RunnerParts,
-        run: &Arc<ActiveRun>,
-        shown: &mut ShownMessage,
+        parts: &RunnerInner,
+        run: &Arc<RunState>,
+        shown: &mut PluginMessage,
     ) -> Result<Begun, RunError> {
         let Self { mut invocation, start, history } = *self;
         let messages = match start {
             Start::Message(message) => {
                 let stored = invocation.store_message(parts, message, None, None, shown).await?;
-                // A plugin may have replaced the message; the run has it as it was sent.
+                // A plugin may have replaced the stored message; the run itself still has the message as sent.
                 let first = invocation.has_no_plugins().then(|| Arc::clone(&stored));
                 Messages { first, input: Some(Arc::clone(&stored)), stored: Some(stored) }
             }
@@ -97,11 +97,11 @@ impl Opening {
 }
 
 impl Invocation {
-    /// Gives the run and the context of the invocation its messages and its history. `begins` unless the request is refused
-    /// because it differs from the one that started the invocation.
+    /// Passes the messages and the history to the run and to the context of the invocation. `begins` is false if the request will be
+    /// refused because it differs from the request that started the invocation.
     fn prepare(
         mut self: Box<Self>,
-        run: &ActiveRun,
+        run: &RunState,
         messages: Messages,
         history: Option<Box<History>>,
         begins: bool,
@@ -126,7 +126,7 @@ impl Invocation {
         self
     }
 
-    /// Makes the first body claim the session: nothing is stored yet, and of several resumes only one runs.
+    /// Makes the first body claim the session: nothing is stored yet, and only one of several resumes may run.
     fn close_gate(&self, history: Option<&History>) {
         if history.is_some() {
             self.ic.work_gate().close();
@@ -137,7 +137,7 @@ impl Invocation {
         self.ic.services().plugins.is_empty()
     }
 
-    /// Stores the changes of state of a resume. Without any, an event ends the rest of a copied session.
+    /// Stores the changes of state of a resume. If there are none and the session is a resting copy, an event ends its rest.
     async fn store_resume(&mut self, state: Map, ends_rest: bool) -> Result<(), RunError> {
         let event = match (state.is_empty(), ends_rest) {
             (false, _) => self.completed(Event::from_author("user").with_state_map(state)),
@@ -147,14 +147,14 @@ impl Invocation {
         self.append(event).await.map(drop)
     }
 
-    /// Stores a message after the plugins have seen it: an answer on the branch of its question, and both in `scope`.
+    /// Stores a message or an answer in `scope`, after the plugins have seen it. An answer has the branch of its question.
     async fn store_message(
         &mut self,
-        parts: &RunnerParts,
+        parts: &RunnerInner,
         message: NewMessage,
-        target: Option<AnswerTarget>,
+        target: Option<AnsweredRun>,
         scope: Option<Arc<str>>,
-        shown: &mut ShownMessage,
+        shown: &mut PluginMessage,
     ) -> Result<Arc<Event>, RunError> {
         let NewMessage { content, id, by_deadline, state } = message;
         let (mut content, target) = match shown.show(&self.ic, content).await? {
@@ -177,7 +177,7 @@ impl Invocation {
         }
         let event = self.completed(event);
         let stored = self.append(event).await?;
-        // Only after the append: of two concurrent answers, the stored one counts.
+        // Only after the append: if two answers race, the stored one wins.
         let ic = &self.ic;
         ic.services().sent_credentials.keep(ic.session_key(), ic.invocation_id(), sent);
         Ok(stored)
@@ -186,12 +186,12 @@ impl Invocation {
     /// Checks an answer that a plugin has replaced.
     fn resolve_again(
         &self,
-        parts: &RunnerParts,
+        parts: &RunnerInner,
         content: &Content,
-        known: &AnswerTarget,
-    ) -> Result<Option<AnswerTarget>, RunError> {
+        known: &AnsweredRun,
+    ) -> Result<Option<AnsweredRun>, RunError> {
         let ic = &self.ic;
-        resolve(content, ic.session_key(), &ic.events(), Some(&known.invocation_id), &*parts.root)
+        find_answered_question(content, ic.session_key(), &ic.events(), Some(&known.invocation_id), &*parts.root)
     }
 }
 
@@ -211,19 +211,19 @@ impl Invocation {
         if !metadata.is_empty() {
             event.set_custom_metadata(Some(metadata));
         }
-        self.store.stamp(ic.services(), &mut event);
+        self.store.set_id_and_time(ic.services(), &mut event);
         Arc::new(event)
     }
 
     /// Returns the event that continues a copied session.
     fn continued_event(&mut self) -> Arc<Event> {
         let mut event = continued(self.ic.invocation_id());
-        self.store.stamp(self.ic.services(), &mut event);
+        self.store.set_id_and_time(self.ic.services(), &mut event);
         Arc::new(event)
     }
 }
 
-/// Finds what a request that starts an invocation again asks for otherwise than the message that started it.
+/// Returns how a repeated request differs from the message that started its invocation, if it does.
 async fn difference(
     ic: &InvocationHandle,
     message: &Content,
@@ -233,16 +233,16 @@ async fn difference(
     if is_other_message(ic, message, first).await? {
         return Ok(Some(Difference::Message));
     }
-    let kept = kept(state_delta, rights);
-    if kept.is_empty() {
+    let changes = stored_changes(state_delta, rights);
+    if changes.is_empty() {
         return Ok(None);
     }
-    let is_same = kept == crate::run::join::kept(first.actions().state_delta(), rights)
-        || is_left(first, |original| *original.actions_mut().state_delta_mut() = kept);
+    let is_same = changes == stored_changes(first.actions().state_delta(), rights)
+        || is_left(first, |original| *original.actions_mut().state_delta_mut() = changes);
     Ok((!is_same).then_some(Difference::State))
 }
 
-/// Returns whether a message differs from the one that started the invocation, which a plugin may have replaced.
+/// Returns `true` if a message differs from the one that started the invocation. A plugin may have replaced that one.
 async fn is_other_message(ic: &InvocationHandle, new: &Content, first: &Event) -> Result<bool, RunError> {
     let is_first = |message: Option<&Content>| {
         first.content() == message || is_left(first, |original| original.set_content(message.cloned()))
@@ -258,7 +258,8 @@ fn is_redacted(event: &Event) -> bool {
     event.custom_metadata().is_some_and(|metadata| metadata.contains_key(REDACTIONS))
 }
 
-/// Returns whether a redacted event is what is left of one with other values: these cannot be compared any more.
+/// Returns `true` if `redacted` is what a redaction has left of an event that `change` describes. Redacted values cannot be compared
+/// any more.
 fn is_left(redacted: &Event, change: impl FnOnce(&mut Event)) -> bool {
     if !is_redacted(redacted) {
         return false;
@@ -268,10 +269,10 @@ fn is_left(redacted: &Event, change: impl FnOnce(&mut Event)) -> bool {
     is_left_of(&original, redacted)
 }
 
-/// Whether the plugins have seen the message of a request, and what they replaced it with. A request that begins again because
-/// another writer was first does not show it to them again.
+/// The message of a request as the plugins have left it, once they have seen it. A request that begins again because another writer
+/// was first does not show its message to them again.
 #[derive(Default)]
-pub(crate) struct ShownMessage(Option<Option<Content>>);
+pub(crate) struct PluginMessage(Option<Option<Content>>);
 
 /// A message after the plugins have seen it.
 enum Seen {
@@ -279,7 +280,7 @@ enum Seen {
     Replaced(Content),
 }
 
-impl ShownMessage {
+impl PluginMessage {
     async fn show(&mut self, ic: &InvocationHandle, message: Content) -> Result<Seen, RunError> {
         let plugins = &ic.services().plugins;
         if self.0.is_none() && !plugins.is_empty() {

@@ -6,31 +6,31 @@ use std::sync::Arc;
 use pleach_core::{InvocationId, QuestionKind, Session, SessionKey};
 use pleach_session::{GetSessionConfig, open_questions};
 
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 use crate::opening::open_task::open_task;
 use crate::run::abort_events::abort_events;
-use crate::run::event_writer::Store;
+use crate::run::event_writer::EventWriter;
 use crate::run::question_count::report_closed;
 use crate::{RunError, RunRequest};
 
-impl RunnerParts {
-    /// Closes what waits for nothing but confirmations, before a message that is no answer begins a new invocation.
+impl RunnerInner {
+    /// Aborts the invocations that wait only for confirmations, before a message that is not an answer begins a new invocation.
     ///
     /// # Errors
-    /// Those of the session service; a stale error when another process appends at the same time.
+    /// The errors of the session service; a stale error if another process appends at the same time.
     pub(crate) async fn close_confirmations(&self, request: &RunRequest, key: &SessionKey) -> Result<(), RunError> {
-        if !self.closes_confirmations || !begins_anew(request) {
+        if !self.closes_confirmations || !begins_invocation(request) {
             return Ok(());
         }
         let loaded = self.services.sessions.get_session(key, GetSessionConfig::all()).await?;
         let Some(session) = loaded else { return Ok(()) };
         // A message that is refused closes nothing.
         self.check_acceptable(request, &session)?;
-        let left = left_behind(&session);
-        let mut store = Store::new(session.head);
-        for invocation in left {
+        let closed = only_confirming(&session);
+        let mut store = EventWriter::new(session.head);
+        for invocation in closed {
             for mut event in abort_events(&session.events, &invocation, &self.root.spec().name) {
-                store.stamp(&self.services, &mut event);
+                store.set_id_and_time(&self.services, &mut event);
                 self.services.sessions.append(&mut store.head, Arc::new(event)).await?;
             }
             report_closed(&session.events, &invocation);
@@ -41,14 +41,14 @@ impl RunnerParts {
     }
 }
 
-/// Whether a request has a message that answers nothing and continues nothing by name.
-fn begins_anew(request: &RunRequest) -> bool {
+/// Returns `true` if a request has a message that neither answers a question nor names an invocation.
+fn begins_invocation(request: &RunRequest) -> bool {
     let is_free = request.invocation_id.is_none() && request.answer_checks.is_none();
     is_free && request.message.as_ref().is_some_and(|message| message.function_responses().next().is_none())
 }
 
-/// Returns the invocations whose open questions are all confirmations, but that of a task which the message continues.
-fn left_behind(session: &Session) -> Vec<InvocationId> {
+/// Returns the invocations whose open questions are all confirmations, except the invocation of a task that the message continues.
+fn only_confirming(session: &Session) -> Vec<InvocationId> {
     let mut only_confirms: BTreeMap<InvocationId, bool> = BTreeMap::new();
     for question in open_questions(&session.events) {
         let is_confirmation = question.kind == QuestionKind::Confirmation;

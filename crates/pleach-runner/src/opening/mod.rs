@@ -1,7 +1,7 @@
 //! From a request to an invocation that has begun.
 //!
-//! Loads the session, checks the message, decides once how the run starts, and stores the message. Read `open.rs`, then
-//! `begin.rs`.
+//! Loads the session, checks the message, decides once how the run starts, and stores the message. Read `open.rs`, `start.rs` and
+//! then `begin.rs`.
 
 pub(crate) mod admission;
 pub(crate) mod agent_to_run;

@@ -1,4 +1,5 @@
-//! Opens an invocation: loads the session and checks the request against it. No event is stored; a new session is.
+//! Opens an invocation: loads the session and checks the request against it. Stores no event, but creates the session if it does
+//! not exist.
 // R1103–R1105
 
 use std::sync::Arc;
@@ -10,66 +11,66 @@ use pleach_session::{CreateSession, GetSessionConfig, SessionError, effective_ev
 use pleach_workflow::Engine;
 use smol_str::SmolStr;
 
-use crate::answers::check_answers::{Asked, resolve_answers};
-use crate::answers::check_message::{AnswerTarget, resolve, unstorable_answer};
+use crate::answers::check_answers::{AnswerContext, resolve_answers};
+use crate::answers::check_message::{AnsweredRun, find_answered_question, unstorable_answer};
 use crate::answers::question_ref::AnswerChecks;
-use crate::app::inner::{RunnerParts, check_id, check_ids};
-use crate::opening::admission::Ended;
+use crate::app::inner::{RunnerInner, check_id, check_ids};
+use crate::opening::admission::LeaderEnded;
 use crate::opening::agent_to_run::agent_to_run;
 use crate::opening::open_task::open_task;
 use crate::opening::progress::Progress;
 use crate::opening::start::{Facts, Refusal, Start, decide};
 use crate::request::message::as_user;
 use crate::request::run_request::Refused;
-use crate::run::event_writer::Store;
-use crate::run::join::Share;
+use crate::run::event_writer::EventWriter;
+use crate::run::join::JoinedReader;
 use crate::run::repeat_filter::RepeatFilter;
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 use crate::run::steps::Invocation;
 use crate::sessions::resting_fork::resting_source;
 use crate::{RunError, RunRequest};
 
 /// The result of opening a request.
-pub(crate) enum Opened {
+pub(crate) enum OpenedRequest {
     /// An invocation to begin.
     Own(Box<Opening>),
     /// Another caller's active run of the same invocation.
-    Join(Share),
+    Join(JoinedReader),
 }
 
 /// An opened invocation: its session is loaded and its request is checked.
 pub(crate) struct Opening {
     pub(crate) invocation: Box<Invocation>,
     pub(crate) start: Start,
-    /// `None` when the session has no event of the invocation.
+    /// The history of the invocation; `None` if the session has no event of it.
     pub(crate) history: Option<Box<History>>,
 }
 
 /// A request's message after the checks.
 #[derive(Default)]
-struct Checked {
+struct CheckedMessage {
     message: Option<Content>,
-    answered: Option<AnswerTarget>,
+    answered: Option<AnsweredRun>,
     /// The history of the answered invocation, if the check has read it.
     history: Option<Box<History>>,
 }
 
-/// Decides what a request with answers starts.
+/// The result of admitting answers.
 enum Admitted {
-    /// It continues the invocation.
-    Own(Box<Session>, Box<Checked>),
-    /// The run that has the answers.
-    Join(Share),
-    /// That run has just ended: what is stored has changed.
+    /// The request continues the invocation itself.
+    Own(Box<Session>, Box<CheckedMessage>),
+    /// The request joins the run that already has the answers.
+    Join(JoinedReader),
+    /// The run that would have been joined has just ended: load the session again.
     Again,
 }
 
-impl RunnerParts {
+impl RunnerInner {
     /// Finds and loads the session, and checks the request.
     ///
     /// # Errors
     /// An unknown or busy session, an unknown or aborted invocation, an unacceptable message, or an answer that does not fit.
-    pub(crate) async fn open(&self, request: Box<RunRequest>, run: &Arc<ActiveRun>) -> Result<Opened, RunError> {
+    pub(crate) async fn open(&self, request: Box<RunRequest>, run: &Arc<RunState>) -> Result<OpenedRequest, RunError> {
         let key = self.session_key(&request.session).await?;
         check_ids(&key)?;
         if let Some(refused) = request.refused {
@@ -82,15 +83,15 @@ impl RunnerParts {
         if let (Some(id), None) = (&request.invocation_id, &request.message) {
             check_id("invocation", id.as_str())?;
         }
-        // Before the session is loaded: behind a run that is just ending the newcomer sees all of it.
+        // Enter before loading: if a run is just ending, the session is then loaded with everything it stored.
         loop {
-            match self.enter_session(&request, run, &key).await {
-                Ok(Some(share)) => return Ok(Opened::Join(share)),
-                Ok(None) => return self.open_entered(key, request, run).await,
+            match self.admit_or_join(&request, run, &key).await {
+                Ok(Some(share)) => return Ok(OpenedRequest::Join(share)),
+                Ok(None) => return self.load_and_check(key, request, run).await,
                 Err(busy @ RunError::Busy { .. }) if request.answer_checks.is_some() => {
                     // Boxed: this is rare and must not enlarge the future of all runs.
                     if let Some(joined) = Box::pin(self.join_rival(&request, run, &key)).await {
-                        return joined.map(Opened::Join).ok_or(busy);
+                        return joined.map(OpenedRequest::Join).ok_or(busy);
                     }
                 }
                 Err(error) => return Err(error),
@@ -98,16 +99,19 @@ impl RunnerParts {
         }
     }
 
-    /// Joins the detached run that keeps the session busy, for answers that are stored already. `None` when it has ended.
-    async fn join_rival(&self, request: &RunRequest, run: &Arc<ActiveRun>, key: &SessionKey) -> Option<Option<Share>> {
-        match self.rival_has_begun(key).await {
-            true => Some(self.join_repeated(request, run, key).await),
-            false => None,
-        }
+    /// Joins the detached run that keeps the session busy, for answers that are stored already. Returns `None` if it has ended, and
+    /// `Some(None)` if it cannot be joined.
+    async fn join_rival(
+        &self,
+        request: &RunRequest,
+        run: &Arc<RunState>,
+        key: &SessionKey,
+    ) -> Option<Option<JoinedReader>> {
+        if self.wait_for_rival_to_begin(key).await { Some(self.join_repeated(request, run, key).await) } else { None }
     }
 
     /// Joins the detached run of a session for answers that are stored already.
-    async fn join_repeated(&self, request: &RunRequest, run: &Arc<ActiveRun>, key: &SessionKey) -> Option<Share> {
+    async fn join_repeated(&self, request: &RunRequest, run: &Arc<RunState>, key: &SessionKey) -> Option<JoinedReader> {
         let session = self.load(key, request).await.ok()?;
         let checked = self.check_answers(request, request.answer_checks.as_ref()?, &session).ok()?;
         let answered = checked.answered.filter(|_| checked.message.is_none())?;
@@ -118,13 +122,13 @@ impl RunnerParts {
     /// Loads the session that a request has entered, and checks the request against it.
     ///
     /// # Errors
-    /// Those of [`RunnerParts::open`].
-    pub(crate) async fn open_entered(
+    /// The errors of [`RunnerInner::open`].
+    pub(crate) async fn load_and_check(
         &self,
         key: SessionKey,
         mut request: Box<RunRequest>,
-        run: &Arc<ActiveRun>,
-    ) -> Result<Opened, RunError> {
+        run: &Arc<RunState>,
+    ) -> Result<OpenedRequest, RunError> {
         if self.closes_confirmations {
             // Boxed, as everything rare.
             Box::pin(self.close_confirmations(&request, &key)).await?;
@@ -145,24 +149,24 @@ impl RunnerParts {
             // Boxed, as everything rare: the future of each run is as large as its largest part.
             match Box::pin(self.admit_answers(&request, run, &key, session, checked)).await? {
                 Admitted::Own(session, checked) => break (session, *checked),
-                Admitted::Join(share) => return Ok(Opened::Join(share)),
+                Admitted::Join(share) => return Ok(OpenedRequest::Join(share)),
                 Admitted::Again => {}
             }
         };
-        Ok(Opened::Own(self.open_checked(key, request, run, session, checked)?))
+        Ok(OpenedRequest::Own(self.make_opening(key, request, run, session, checked)?))
     }
 
-    /// Checks whether the caller may give the answers, and joins the run that has them already.
+    /// Checks whether the caller may send the answers, and joins the run that already has them, if there is one.
     ///
     /// # Errors
     /// [`RunError::MayNotAnswer`].
     async fn admit_answers(
         &self,
         request: &RunRequest,
-        run: &Arc<ActiveRun>,
+        run: &Arc<RunState>,
         key: &SessionKey,
         session: Box<Session>,
-        checked: Checked,
+        checked: CheckedMessage,
     ) -> Result<Admitted, RunError> {
         if let Some(answered) = &checked.answered {
             self.check_rule(request, &session, answered).await?;
@@ -173,13 +177,13 @@ impl RunnerParts {
             match self.join_answered(run, key, &answered.invocation_id).await {
                 Ok(Some(share)) => return Ok(Admitted::Join(share)),
                 Ok(None) => {}
-                Err(Ended) => return Ok(Admitted::Again),
+                Err(LeaderEnded) => return Ok(Admitted::Again),
             }
         }
         Ok(Admitted::Own(session, Box::new(checked)))
     }
 
-    /// Checks whether the caller of a request may give its answers.
+    /// Checks whether the caller of a request may send its answers.
     ///
     /// # Errors
     /// [`RunError::MayNotAnswer`].
@@ -187,34 +191,34 @@ impl RunnerParts {
         &self,
         request: &RunRequest,
         session: &Session,
-        answered: &AnswerTarget,
+        answered: &AnsweredRun,
     ) -> Result<(), RunError> {
         match (request.by_deadline, &request.caller, &answered.not_asked) {
             (true, ..) => Ok(()),
-            // google-adk takes it for the result of the call: a caller would speak for a tool.
+            // google-adk would store it as the result of the call, so the caller would speak for a tool.
             (false, Some(_), Some(id)) => Err(RunError::MayNotAnswer { id: id.clone(), assignee: None }),
             _ => self.answer_rule.check(request.caller.as_ref(), session.key(), &answered.questions).await,
         }
     }
 
-    /// Opens a session that is loaded, for a request that fits it.
+    /// Opens an invocation of a loaded session, for a checked request.
     ///
     /// # Errors
     /// [`RunError::UnknownInvocation`], [`RunError::InvocationAborted`] and [`RunError::RefusedState`].
-    fn open_checked(
+    fn make_opening(
         &self,
         key: SessionKey,
         mut request: Box<RunRequest>,
-        run: &Arc<ActiveRun>,
+        run: &Arc<RunState>,
         session: Box<Session>,
-        checked: Checked,
+        checked: CheckedMessage,
     ) -> Result<Box<Opening>, RunError> {
-        let Checked { message, answered, history } = checked;
+        let CheckedMessage { message, answered, history } = checked;
         let is_free = message.is_some() && answered.is_none() && request.invocation_id.is_none();
         let task = if is_free && self.may_open_tasks { open_task(&session.events) } else { None };
         let known = answered.as_ref().map(|answered| answered.invocation_id.clone());
         let known = known.or_else(|| request.invocation_id.clone()).or_else(|| Some(task.as_ref()?.invocation.clone()));
-        // Of a rewound invocation no event counts (R1141).
+        // Events of a rewound invocation are ignored (R1141).
         let own = known.as_ref().map(|id| effective_events_of(&session.events, id)).unwrap_or_default();
         let progress = Progress::of(&own, &self.root, history);
         let answers = answered.is_some();
@@ -233,14 +237,15 @@ impl RunnerParts {
         };
         let mut start = decide(facts).map_err(|refusal| refused(refusal, &key, known.as_ref()))?;
         start.check_state(&session.state, request.state_rights, std::mem::take(&mut request.reserved_state_delta))?;
-        let repeats = match start.only_repeats() && progress.resumes() {
-            true => RepeatFilter::resume(&own, &self.root.spec().name, answers),
-            false => RepeatFilter::default(),
+        let repeats = if start.only_repeats() && progress.resumes() {
+            RepeatFilter::resume(&own, &self.root.spec().name, answers)
+        } else {
+            RepeatFilter::default()
         };
         let invocation_id = known.unwrap_or_else(|| InvocationId::of_uuid(self.services.ids.uuid()));
         let engine = Arc::new(Engine::new());
         let entry = agent_to_run(&*self.root, &session.events, progress.resumes().then_some(&invocation_id));
-        let store = Store::new(session.head.clone()).of_run(run);
+        let store = EventWriter::new(session.head.clone()).publishing_to(run);
         let mut setup = self.setup(&mut request, *session, invocation_id, &engine);
         if run.streams() {
             Arc::make_mut(&mut setup.run_config).streaming_mode = StreamingMode::Sse;
@@ -256,7 +261,7 @@ impl RunnerParts {
         Ok(Box::new(Opening { invocation, start, history: progress.history }))
     }
 
-    /// Opens an invocation of a session that is loaded, to return what is recorded of it.
+    /// Opens an invocation of a loaded session, to return its recorded result.
     ///
     /// # Errors
     /// [`RunError::UnknownInvocation`] and [`RunError::InvocationAborted`].
@@ -264,10 +269,10 @@ impl RunnerParts {
         &self,
         session: Session,
         mut request: Box<RunRequest>,
-        run: &Arc<ActiveRun>,
+        run: &Arc<RunState>,
     ) -> Result<Box<Opening>, RunError> {
         request.observes = true;
-        self.open_checked(session.key().clone(), request, run, Box::new(session), Checked::default())
+        self.make_opening(session.key().clone(), request, run, Box::new(session), CheckedMessage::default())
     }
 
     /// Takes the settings from the request.
@@ -306,16 +311,16 @@ impl RunnerParts {
         request: &RunRequest,
         answer_checks: &AnswerChecks,
         session: &Session,
-    ) -> Result<Checked, RunError> {
-        let Some(message) = request.message.clone().map(as_user) else { return Ok(Checked::default()) };
-        let asked = Asked {
+    ) -> Result<CheckedMessage, RunError> {
+        let Some(message) = request.message.clone().map(as_user) else { return Ok(CheckedMessage::default()) };
+        let asked = AnswerContext {
             session: session.head.shared_key(),
             events: &session.events,
             root: &self.root,
             credentials: &self.services.sent_credentials,
         };
         let taken = resolve_answers(&message, answer_checks, &asked)?;
-        Ok(Checked { message: taken.message, answered: Some(taken.answered), history: Some(taken.history) })
+        Ok(CheckedMessage { message: taken.message, answered: Some(taken.answered), history: Some(taken.history) })
     }
 
     /// Finds the question that a message answers, and checks the answer.
@@ -324,22 +329,22 @@ impl RunnerParts {
         message: Option<Content>,
         request: &RunRequest,
         session: &Session,
-    ) -> Result<Checked, RunError> {
-        let Some(message) = message.map(as_user) else { return Ok(Checked::default()) };
+    ) -> Result<CheckedMessage, RunError> {
+        let Some(message) = message.map(as_user) else { return Ok(CheckedMessage::default()) };
         let (key, named) = (session.head.key(), request.invocation_id.as_ref());
-        let answered = resolve(&message, key, &session.events, named, &*self.root)?;
+        let answered = find_answered_question(&message, key, &session.events, named, &*self.root)?;
         if let (Some(answered), Some(named)) = (&answered, &request.invocation_id)
             && answered.invocation_id != *named
         {
-            tracing::warn!(%named, asked = %answered.invocation_id, "the answer belongs to another invocation, which is resumed");
+            tracing::warn!(%named, asked = %answered.invocation_id, "the answer belongs to another invocation than the request names: that invocation is resumed");
         }
-        Ok(Checked { message: Some(message), answered, history: None })
+        Ok(CheckedMessage { message: Some(message), answered, history: None })
     }
 
-    /// Checks whether the session takes the message of a request, with its state.
+    /// Checks whether the session accepts the message and the state of a request.
     ///
     /// # Errors
-    /// Those with which the request will be refused.
+    /// The error that will refuse the request.
     pub(crate) fn check_acceptable(&self, request: &RunRequest, session: &Session) -> Result<(), RunError> {
         self.check_message(request.message.clone(), request, session)?;
         let mut delta = request.state_delta.clone();
@@ -347,7 +352,7 @@ impl RunnerParts {
         Ok(request.state_rights.apply(&mut delta, &session.state)?)
     }
 
-    /// Returns the session in a box: it waits in the future of each run, which is small.
+    /// Loads the session, or creates it if the request may. Boxed, because the future of each run holds it and must stay small.
     async fn load(&self, key: &SessionKey, request: &RunRequest) -> Result<Box<Session>, RunError> {
         let sessions = &self.services.sessions;
         // A resume reads the invocation's progress from all its events.
@@ -358,9 +363,10 @@ impl RunnerParts {
             // A message to an open task continues its invocation.
             let is_cut =
                 config != GetSessionConfig::all() && self.may_open_tasks && open_task(&session.events).is_some();
-            return match is_cut {
-                true => Ok(sessions.get_session(key, GetSessionConfig::all()).await?.map_or(session, Box::new)),
-                false => Ok(session),
+            return if is_cut {
+                Ok(sessions.get_session(key, GetSessionConfig::all()).await?.map_or(session, Box::new))
+            } else {
+                Ok(session)
             };
         }
         if !self.auto_create_session || answers || (resumes && request.message.is_none()) {
@@ -380,7 +386,7 @@ impl RunnerParts {
     }
 }
 
-/// Returns the error of a request that starts nothing.
+/// Returns the error for a refused request.
 fn refused(refusal: Refusal, session: &SessionKey, invocation: Option<&InvocationId>) -> RunError {
     let invocation = invocation.cloned().unwrap_or_default();
     match refusal {

@@ -1,4 +1,4 @@
-//! The task that an agent works on over several turns of the user.
+//! [`OpenTask`]: a task that an agent works on over several turns of the user.
 // R1210
 
 use std::collections::HashSet;
@@ -17,11 +17,11 @@ pub(crate) struct OpenTask {
     pub(crate) invocation: InvocationId,
 }
 
-/// The function by which an agent ends its task.
+/// The name of the function with which an agent ends its task.
 const FINISH_TASK: &str = "finish_task";
 
-/// Returns whether a run of this tree can open a task: an agent can, and so can a node that may run an agent as a dynamic child,
-/// which only one that runs again on a resume may. Without them the events of a session need not be searched.
+/// Returns `true` if a run of this tree can open a task: an agent can, and so can a node that may run an agent as a dynamic child,
+/// which requires that it runs again on a resume. Otherwise the events of a session need not be searched.
 pub(crate) fn may_open_tasks(root: &Outline) -> bool {
     match &root.graph {
         Some(graph) => graph.nodes.iter().any(may_open_tasks),
@@ -31,7 +31,7 @@ pub(crate) fn may_open_tasks(root: &Outline) -> bool {
 
 /// Returns the newest task of a session that is neither finished nor aborted.
 pub(crate) fn open_task(events: &[Arc<Event>]) -> Option<OpenTask> {
-    // Most sessions have none.
+    // Most sessions have no task.
     events.iter().rev().find(|event| event.isolation_scope().is_some())?;
     let (mut finished, mut aborted) = (HashSet::new(), HashSet::new());
     for event in newest_effective_events(events).filter(|event| event.actions().compaction().is_none()) {
@@ -43,11 +43,11 @@ pub(crate) fn open_task(events: &[Arc<Event>]) -> Option<OpenTask> {
             if is_end(response) {
                 finished.extend(scope);
             }
-            // A call of a task is its scope: the task is over once the call is answered, also when another agent ended it. A call
-            // that the task has made itself may have the same id.
+            // The id of the call that started a task is its scope: the task is over once the call is answered, even if another agent
+            // ended it. A call that the task has made itself may have the same id.
             finished.extend(response.id.as_deref().filter(|id| scope != Some(*id)));
         }
-        // What the user has sent to a task opens none: an answer may come late.
+        // A user's event in the scope of a task does not open it: an answer may come late.
         let Some(scope) = scope.filter(|_| event.author() != "user") else { continue };
         if !finished.contains(scope) && !aborted.contains(event.invocation_id().as_str()) {
             return Some(OpenTask { scope: scope.into(), invocation: event.invocation_id().clone() });
@@ -56,7 +56,7 @@ pub(crate) fn open_task(events: &[Arc<Event>]) -> Option<OpenTask> {
     None
 }
 
-/// Returns whether a response ends a task; one with an error does not.
+/// Returns `true` if a response ends a task; a response with an error does not.
 fn is_end(response: &FunctionResponse) -> bool {
     let result = response.response.as_ref().and_then(|response| response.get("result")).and_then(Value::as_str);
     response.name.as_deref() == Some(FINISH_TASK) && matches!(result, Some("Task completed." | "Task failed."))

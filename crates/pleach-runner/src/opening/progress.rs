@@ -1,4 +1,4 @@
-//! [`Progress`]: what a session has of an invocation.
+//! [`Progress`]: what a session has recorded of an invocation.
 // R1103, R1130
 
 use std::sync::Arc;
@@ -7,20 +7,20 @@ use pleach_context::{History, Node};
 use pleach_core::Event;
 use pleach_session::ends_aborted;
 
-/// What a session has of an invocation.
+/// What a session has recorded of an invocation.
 pub(crate) struct Progress {
     /// The message that started the invocation.
     pub(crate) first_message: Option<Arc<Event>>,
     /// The message that began the last turn, unless the turn began with answers.
     pub(crate) turn_message: Option<Arc<Event>>,
-    /// It was aborted, and nothing of it has run since.
+    /// Whether the invocation was aborted and nothing of it has run since.
     pub(crate) is_aborted: bool,
-    /// `None` when the session has no event of it.
+    /// The history of the invocation; `None` if the session has no event of it.
     pub(crate) history: Option<Box<History>>,
 }
 
 impl Progress {
-    /// Reads the effective events of an invocation, whose history may have been read before.
+    /// Reads the progress from the effective events of an invocation. `history` is its history, if it has been read before.
     pub(crate) fn of(own: &[&Arc<Event>], root: &Arc<dyn Node>, history: Option<Box<History>>) -> Self {
         Self {
             first_message: first_message(own),
@@ -30,13 +30,13 @@ impl Progress {
         }
     }
 
-    /// Returns whether the session has any event of it.
+    /// Returns `true` if the session has any event of the invocation.
     pub(crate) fn resumes(&self) -> bool {
         self.history.is_some()
     }
 }
 
-/// Returns whether an invocation was aborted and nothing of it has run since.
+/// Returns `true` if an invocation was aborted and nothing of it has run since.
 pub(crate) fn is_aborted(own: &[&Arc<Event>]) -> bool {
     own.iter().rev().find(|event| !event.is_from_user()).is_some_and(|event| ends_aborted(event))
 }
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn r1103_the_first_message_that_is_no_answer_started_the_invocation() {
+    fn r1103_the_first_message_that_is_not_an_answer_started_the_invocation() {
         for (log, place) in [("", None), ("m", Some(0)), ("nsam", Some(3)), ("mnm", Some(0)), ("sa", None)] {
             let events = events(log);
             let found = first_message(&events.iter().collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! Returns the recorded result of an invocation that is started again, without running or storing anything.
+//! Returns the recorded result of an invocation for a repeated request, without running or storing anything.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -10,37 +10,39 @@ use pleach_session::notes::is_tried_again;
 use pleach_session::{effective_events_of, open_questions};
 
 use crate::RunError;
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 use crate::opening::progress::is_aborted;
 use crate::run::follow_options::is_checkpoint;
 use crate::run::join::Difference;
 use crate::run::outcome::Outcome;
 use crate::run::root_driver::{RootDriver, must_stop};
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 use crate::run::steps::{Invocation, is_ended_by_plugin};
 
-/// Sets on `run` the outcome that history records.
+/// Sets the outcome that history records on `run`.
 ///
 /// The root node is replayed with the work gate closed: if a body would have to run, the invocation has not ended.
 ///
 /// # Errors
 /// The recorded failure; [`RunError::Unfinished`]; [`RunError::OtherMessage`] for an invocation that has not completed; a
 /// workflow that no longer fits its history.
-pub(crate) async fn recorded(
-    parts: &RunnerParts,
+pub(crate) async fn replay_result(
+    parts: &RunnerInner,
     begun: &Invocation,
     difference: Option<Difference>,
-    run: &ActiveRun,
+    run: &RunState,
 ) -> Result<(), RunError> {
     let ic = &begun.ic;
     let name = || (ic.session_key().clone(), ic.invocation_id().clone());
     let events = ic.events();
     let own = effective_events_of(&events, ic.invocation_id());
     let aborted = is_aborted(&own);
-    let end = match aborted {
-        true => None,
-        false if is_ended_by_plugin(&own) => Some(NodeEnd::Done(NodeResult::default())),
-        false => replay(parts, begun, run).await?,
+    let end = if aborted {
+        None
+    } else if is_ended_by_plugin(&own) {
+        Some(NodeEnd::Done(NodeResult::default()))
+    } else {
+        replay(parts, begun, run).await?
     };
     if let Some(difference) = difference.filter(|_| !matches!(end, Some(NodeEnd::Done(_)))) {
         let (session, invocation) = name();
@@ -49,8 +51,8 @@ pub(crate) async fn recorded(
     match end {
         Some(end @ NodeEnd::Done(_)) => {
             if let Some(difference) = difference {
-                // R1103: once all of it is done, the id means the old message.
-                tracing::warn!(invocation = %ic.invocation_id(), ?difference, "the invocation is done: what is new is dropped");
+                // R1103: once the invocation is done, its id stands for the old message.
+                tracing::warn!(invocation = %ic.invocation_id(), ?difference, "the invocation is done: the different request is ignored");
             }
             run.set_outcome(Outcome::of(ic, &*parts.root, end));
         }
@@ -63,7 +65,7 @@ pub(crate) async fn recorded(
             if let Some(error) = failure(ic) {
                 return Err(error);
             }
-            let open = if rests(ic) || asked_last(ic) { open_questions_of(ic) } else { Vec::new() };
+            let open = if only_asks(ic) || asked_last(ic) { open_questions_of(ic) } else { Vec::new() };
             if open.is_empty() {
                 return Err(RunError::Unfinished { session, invocation });
             }
@@ -74,13 +76,13 @@ pub(crate) async fn recorded(
 }
 
 /// Replays the root node. Returns `None` when a body would have to run.
-async fn replay(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Result<Option<NodeEnd>, RunError> {
+async fn replay(parts: &RunnerInner, begun: &Invocation, run: &RunState) -> Result<Option<NodeEnd>, RunError> {
     let Invocation { ic, engine, entry, input, .. } = begun;
     ic.work_gate().close();
     let root_ctx = RunHandle::root(ic.clone());
     let mut root = RootDriver::new(Box::pin(engine.run_root(&root_ctx, &*parts.root, entry, input.clone())));
     while !must_stop(ic, run) && !ic.work_gate().is_wanted() {
-        root.step(ic, run, None).await;
+        root.poll_until_work(ic, run, None).await;
         // Events that a replay sends again are already stored.
         while let Some((ticket, event)) = ic.queue().take() {
             ic.queue().acknowledge(ticket, event);
@@ -89,14 +91,14 @@ async fn replay(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Res
             return end.map(Some).map_err(RunError::from);
         }
     }
-    // The lanes beside the first body, so that the gate knows of all.
-    root.drive_while(pin!(tokio::task::yield_now())).await;
+    // Polls the other lanes as well, so that the gate knows all bodies that would run.
+    root.poll_root_while(pin!(tokio::task::yield_now())).await;
     Ok(None)
 }
 
 /// Returns the failure of the invocation, if history proves that it ended with one.
 ///
-/// Failed attempts and caught failures of children leave error events, too. Only the error event of the root's last attempt proves the end.
+/// Failed attempts and caught failures of children also leave error events. Only the error event of the root's last attempt proves the end.
 // R404
 fn failure(ic: &InvocationHandle) -> Option<RunError> {
     let events = ic.events();
@@ -111,16 +113,16 @@ pub(crate) fn last_failure(own: &[&Arc<Event>]) -> Option<(NodeError, NodePath)>
     Some((error, last.path().clone()))
 }
 
-/// Returns whether the replay of an invocation found no body that would do anything but ask. One that has asked after its last answer runs
-/// again on each resume.
-pub(crate) fn rests(ic: &InvocationHandle) -> bool {
+/// Returns `true` if the replay of an invocation found no body that would do anything but ask. A body that has asked since its last
+/// answer runs again on each resume.
+pub(crate) fn only_asks(ic: &InvocationHandle) -> bool {
     let history = ic.history();
     let asks = |run: &NodePath| history.as_ref().and_then(|history| history.run(run)).is_some_and(RunRecord::asks_last);
     ic.work_gate().wanted().iter().all(|(run, _)| asks(run))
 }
 
-/// Returns whether the bodies that a resume would run may have completed before: their nodes give nothing, so that no event shows it, and the
-/// app does not record it.
+/// Returns `true` if the bodies that a resume would run may have completed before: their nodes have no output, so no event shows it, and
+/// the app does not record completed runs.
 pub(crate) fn may_be_done(ic: &InvocationHandle) -> bool {
     let history = ic.history();
     let history = history.as_deref();
@@ -140,11 +142,11 @@ pub(crate) fn may_be_done(ic: &InvocationHandle) -> bool {
         && wanted.iter().all(|(run, gives)| !gives && may_be_over(run))
 }
 
-/// Returns whether the last event of an invocation asks: a lane beside the question may have been cut off.
+/// Returns `true` if the last event of an invocation asks a question. A parallel lane may have been cut off.
 fn asked_last(ic: &InvocationHandle) -> bool {
     let events = ic.events();
     let own = effective_events_of(&events, ic.invocation_id());
-    // A workflow notes behind its node's question how far it is.
+    // After a node's question its workflow may store a checkpoint.
     without_signals(&own).find(|event| !is_checkpoint(event)).is_some_and(|last| !last.questions().is_empty())
 }
 
@@ -154,12 +156,12 @@ fn open_questions_of(ic: &InvocationHandle) -> Vec<Question> {
     open
 }
 
-/// Returns the last event of a run or its callers. A signal that a run has stored shows that it was at work.
+/// Returns the last event of a run or its callers. A signal that a run has stored is included: it shows that the run was at work.
 fn last_of_runs<'a>(own: &'a [&Arc<Event>]) -> Option<&'a Arc<Event>> {
     own.iter().rev().copied().find(|event| event.kept_signal().is_none() || event.is_signal_stored_by_run())
 }
 
-/// Iterates over the events of runs and their callers, the newest first: a kept signal says nothing about how far they are.
+/// Iterates over the events of runs and their callers, newest first, without kept signals, which say nothing about the progress.
 fn without_signals<'a>(own: &'a [&Arc<Event>]) -> impl Iterator<Item = &'a Arc<Event>> {
     own.iter().rev().copied().filter(|event| event.kept_signal().is_none())
 }

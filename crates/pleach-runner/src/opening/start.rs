@@ -1,4 +1,5 @@
-//! [`Start`]: how an opened request starts its run, decided once from what is known of the request and of its invocation.
+//! [`Start`]: how an opened request starts its run. [`decide`] makes the decision once, from the facts about the request and its
+//! invocation.
 // R1103–R1105
 
 use std::sync::Arc;
@@ -7,17 +8,17 @@ use pleach_context::engine::drop_shown_credentials;
 use pleach_core::{Content, Event, EventId, Map, StateRights};
 
 use crate::RunError;
-use crate::answers::check_message::AnswerTarget;
+use crate::answers::check_message::AnsweredRun;
 use crate::opening::open_task::OpenTask;
 use crate::opening::progress::Progress;
 
-/// A message that is to be stored.
+/// A message to store.
 #[derive(Debug)]
 pub(crate) struct NewMessage {
     pub(crate) content: Content,
     /// The id of its event; `None` for a new one.
     pub(crate) id: Option<EventId>,
-    /// The message is the answer of a deadline.
+    /// Whether the message is the answer of a deadline.
     pub(crate) by_deadline: bool,
     /// The changes of state that are stored with it.
     pub(crate) state: Map,
@@ -31,7 +32,7 @@ pub(crate) enum Start {
     /// A message starts the invocation.
     Message(NewMessage),
     /// An answer continues the invocation that asked.
-    Answer { message: NewMessage, target: AnswerTarget, first: Option<Arc<Event>> },
+    Answer { message: NewMessage, target: AnsweredRun, first: Option<Arc<Event>> },
     /// A message continues the task of an agent, in the scope of the task.
     Task { message: NewMessage, scope: Arc<str>, first: Option<Arc<Event>> },
     /// A message with the id of an invocation that has a first message: the recorded result is returned, nothing is stored.
@@ -40,18 +41,18 @@ pub(crate) enum Start {
     Resume {
         /// The changes of state, stored in an event of their own unless there are none.
         state: Map,
-        /// The session is a copy that nothing has continued: an event must end its rest.
+        /// Whether the session is a copy that nothing has continued: an event must end its rest.
         ends_rest: bool,
         turn: Option<Arc<Event>>,
         first: Option<Arc<Event>>,
     },
-    /// The recorded result is returned as it is now: the invocation is only looked at, or another process runs it.
+    /// The result is returned as it is recorded now: the invocation is only inspected, or another process runs it.
     Observe { turn: Option<Arc<Event>>, first: Option<Arc<Event>> },
 }
 
-/// What decides how a request starts its run.
+/// The facts that decide how a request starts its run.
 pub(crate) struct Facts<'a> {
-    /// The message that is left after the checks: answers that are stored already are none.
+    /// The message to store, after the checks; `None` if all answers of the request are stored already.
     pub(crate) message: Option<Content>,
     pub(crate) message_id: Option<EventId>,
     pub(crate) by_deadline: bool,
@@ -59,18 +60,18 @@ pub(crate) struct Facts<'a> {
     /// Which keys of the state the request may change.
     pub(crate) rights: StateRights,
     /// The question that the request answers.
-    pub(crate) answer: Option<AnswerTarget>,
+    pub(crate) answer: Option<AnsweredRun>,
     /// The open task of the session.
     pub(crate) task: Option<OpenTask>,
-    /// The request names the invocation.
+    /// Whether the request names the invocation.
     pub(crate) is_named: bool,
-    /// The request wants the recorded result where there is no message to store.
+    /// Whether the request wants the recorded result if there is no message to store.
     pub(crate) observes: bool,
     pub(crate) is_resting_fork: bool,
     pub(crate) progress: &'a Progress,
 }
 
-/// Why a request starts nothing.
+/// The reason why a request starts nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     UnknownInvocation,
@@ -80,8 +81,8 @@ pub(crate) enum Refusal {
 /// Decides how a request starts its run.
 ///
 /// # Errors
-/// A named invocation without events and without a message to start it; an aborted one that would continue. Sending its first
-/// message again returns the recorded end also then.
+/// A named invocation without events and without a message to start it; an aborted invocation that would continue. Sending the
+/// first message of an aborted invocation again is not an error: it returns the recorded end.
 pub(crate) fn decide(facts: Facts<'_>) -> Result<Start, Refusal> {
     let Facts { message, answer, task, is_named, progress, .. } = facts;
     if message.is_none() && is_named && !progress.resumes() {
@@ -110,7 +111,7 @@ impl Start {
     /// Checks the changes of state that the request asks for, and adds those of reserved keys.
     ///
     /// # Errors
-    /// A key that the request may not change. The state of a repeated request is not stored, so such keys are left out of it.
+    /// A key that the request may not change. The state of a repeated request is not stored, so there such keys are only left out.
     pub(crate) fn check_state(&mut self, stored: &Map, rights: StateRights, mut reserved: Map) -> Result<(), RunError> {
         let state = match self {
             Self::Message(message) | Self::Answer { message, .. } | Self::Task { message, .. } => &mut message.state,
@@ -157,7 +158,7 @@ mod tests {
     /// Decides about a request with these words: `message`, `answer`, `task`, `named`, `observes`.
     fn kind(request: &str, log: &str) -> &'static str {
         let has = |word: &str| request.split(' ').any(|other| other == word);
-        let target = || AnswerTarget {
+        let target = || AnsweredRun {
             invocation_id: InvocationId::from("i"),
             branch: None,
             isolation_scope: None,
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_request_starts_its_own_way() {
+    fn each_kind_of_request_starts_in_its_own_way() {
         for (request, log, expected) in [
             ("message", "-", "message"),
             ("message named", "-", "message"),

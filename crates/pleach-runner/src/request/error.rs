@@ -12,8 +12,8 @@ pub enum RunError {
     /// The session does not exist and is not created on demand.
     #[error("session not found: {0}; create it first, or check the app, user and session ids")]
     SessionNotFound(SessionKey),
-    /// Sessions of several users have this id: name the user, too.
-    #[error("session id '{id}' is ambiguous: users {users:?} have one; name the user, too: `(user, session)`")]
+    /// Sessions of several users have this id: name the user as well.
+    #[error("session id '{id}' is ambiguous: users {users:?} have one; name the user as well: `(user, session)`")]
     AmbiguousSession {
         /// The session id.
         id: String,
@@ -32,8 +32,8 @@ pub enum RunError {
     // R904, R1104
     #[error("{0}; nothing was stored")]
     Message(NodeError),
-    /// No question of the session that counts has these ids; nothing was stored.
-    #[error("no question has the id {}: {}; nothing was stored", quoted(.ids), open_text(.open))]
+    /// The effective events of the session ask no question with these ids; nothing was stored.
+    #[error("there is no question {} in this session{}", quoted(.ids), open_text(.open))]
     UnknownQuestion {
         /// The ids that were answered.
         ids: Vec<String>,
@@ -41,7 +41,7 @@ pub enum RunError {
         open: Vec<String>,
     },
     /// Several invocations wait for an answer to a question with this id; nothing was stored.
-    #[error("question '{id}' is open in several invocations ({}): answer `(invocation, id)` or a `&Question`", quoted_ids(.invocations))]
+    #[error("question '{id}' is open in several invocations ({}): name it by `(invocation, id)` or by a `&Question`", quoted_ids(.invocations))]
     AmbiguousQuestion {
         /// The question's id.
         id: String,
@@ -49,10 +49,11 @@ pub enum RunError {
         invocations: Vec<InvocationId>,
     },
     /// The question takes no further answer, and nothing was stored. Either a run that used an earlier answer has completed, or the
-    /// deadline has come, or another question of the same select is answered, or the question is not open and
+    /// deadline has passed, or another question of the same select has been answered, or the question is not open and
     /// [`AnswerOptions::only_if_open`](crate::AnswerOptions::only_if_open) is set.
     #[error(
-        "question '{id}' of invocation {invocation} is answered already: to answer it otherwise, rewind the session to before the invocation"
+        "question '{id}' of invocation {invocation} has already been answered, so this answer was not stored. \
+         To change it, rewind the session with `Runner::rewind`"
     )]
     AlreadyAnswered {
         /// The question's id.
@@ -72,22 +73,22 @@ pub enum RunError {
     #[error("{0}; nothing was stored")]
     RefusedState(RefusedKey),
     /// The invocation was aborted: it takes no answers and cannot be resumed. Nothing was stored.
-    #[error("invocation {invocation} was aborted and is over: send a message to start a new one")]
+    #[error("invocation {invocation} was aborted and cannot continue: send a message to start a new one")]
     InvocationAborted {
         /// The invocation.
         invocation: InvocationId,
     },
-    /// The session belongs to another app than the Runner's.
-    #[error("session {session} does not belong to app '{app}': ask the runner of its own app")]
+    /// The session does not belong to the Runner's app.
+    #[error("session {session} belongs to another app, not to '{app}'. Use the Runner of that app")]
     OtherApp {
         /// The session.
         session: SessionKey,
         /// The Runner's app.
         app: String,
     },
-    /// The session has no event of this invocation. A rewound invocation has none that could be resumed.
+    /// The session has no effective event of this invocation: it does not exist, or it was rewound.
     #[error(
-        "session {session} has no invocation '{invocation}': take the id from an event of the session that was not rewound"
+        "session {session} has no invocation '{invocation}', or it was rewound. Use the `invocation_id()` of one of its effective events"
     )]
     UnknownInvocation {
         /// The session.
@@ -95,8 +96,7 @@ pub enum RunError {
         /// The invocation's id.
         invocation: String,
     },
-    /// The session service has stored an event without applying its state operations, so that writes of other sessions may be
-    /// lost.
+    /// The session service has stored an event without applying its state operations, so writes of other sessions may be lost.
     #[error(
         "the session service stored event {event} without applying its state operations: use a service that supports them \
              (`EventActions::state_ops`), or write state with `State::set`"
@@ -113,7 +113,7 @@ pub enum RunError {
         /// The event's id.
         event: String,
     },
-    /// No invocation of the session that counts has a node run at this path.
+    /// The effective events of the session have no node run at this path.
     #[error("session {session} has no run at the path '{path}': take the path from one of its stored events")]
     UnknownRun {
         /// The session.
@@ -122,24 +122,26 @@ pub enum RunError {
         path: NodePath,
     },
     /// A user, session or invocation id is empty or blank.
-    #[error("the {0} id must not be blank: give a text with at least one visible character")]
+    #[error("the {0} id must not be blank: use at least one visible character")]
     BlankId(&'static str),
     /// An answer does not fit its question; nothing was stored and the question stays open.
     // R907
-    #[error("the answer to question '{id}' does not fit: {reason}; nothing was stored, answer it again")]
+    #[error(
+        "the answer to question '{id}' was refused: {reason}. Nothing was stored and the question is still open; answer it again"
+    )]
     Answer {
         /// The question's id.
         id: String,
-        /// The dotted path of the field that does not fit, such as `items.0.count`; `None` when it is the answer itself.
+        /// The dotted path of the field that does not fit, such as `items.0.count`; `None` if it is the answer itself.
         field: Option<String>,
-        /// What does not fit.
+        /// The reason why the answer does not fit.
         reason: String,
     },
     /// The session service failed. The event of the failed append is not stored, unless the error states otherwise.
     ///
-    /// [`SessionError::Stale`] means that another invocation, in this process or another one, has appended to the session
-    /// meanwhile. A run that could not even store its message has stored nothing; one that loses later keeps what it has
-    /// handed out, each event whole, and can be resumed.
+    /// [`SessionError::Stale`] means that another writer, in this process or another one, has changed the session at the same
+    /// time: another invocation, an answer, a claim, an abort or a redaction. If the run could not store its message, it has
+    /// stored nothing. If it loses the session later, the events that it has yielded stay stored, and it can be resumed.
     #[error("{}", session_text(.0))]
     Session(SessionError),
     /// The artifact service failed.
@@ -159,31 +161,44 @@ pub enum RunError {
         /// The run that failed.
         path: NodePath,
     },
-    /// The run waits for a person: these questions are open.
-    #[error("the run waits for answers to {}: give them with `Runner::answer`", ids(.0))]
+    /// The run has paused: these questions are open. Sleeps and waits for signals are questions as well.
+    #[error(
+        "the run has paused; open questions: {}. Answer people's questions with `Runner::answer` and send signals with \
+         `Runner::signal`; sleeps end by themselves",
+        ids(.0)
+    )]
     Waiting(Vec<Question>),
-    /// The run's output does not fit the requested type.
-    #[error("the output of the run does not fit the type that was asked for: {}; ask for the type that the root node returns", .0.with_causes())]
+    /// The run's output cannot be read as the requested type.
+    #[error(
+        "the output of the run cannot be read as the requested type: {}. Call `output::<T>()` with the type that the root node returns",
+        .0.with_causes()
+    )]
     Output(NodeError),
     /// The run ended without an output: its terminal node returned none.
-    #[error("the run gave no output: its last node returned nothing; return a value from it, or read the run's events")]
-    NoOutput,
-    /// The root is an agent, whose answer gives no output. [`Run::reply`](crate::Run::reply) returns its text.
     #[error(
-        "agent '{agent}' gave no output: {reason}; call `reply()` for the text, or have the model held to a type with \
+        "the run produced no output: its last node returned nothing; return a value from it, or read the run's events"
+    )]
+    NoOutput,
+    /// The root is an agent, and its answer is not an output. [`Run::reply`](crate::Run::reply) returns its text.
+    #[error(
+        "agent '{agent}' produced no output: {reason}; call `reply()` for the text, or set the type of the answer with \
          `LlmAgentBuilder::output_schema`"
     )]
     NoReply {
         /// The agent's name.
         agent: String,
-        /// Why there is none.
+        /// Why there is no output.
         reason: String,
     },
     /// The run ended without an output, because branches ended before a terminal node of the graph.
-    #[error("the run gave no output: {}", dead_ends(.0))]
+    #[error("the run produced no output: {}", dead_ends(.0))]
     DeadEnd(Vec<DeadEnd>),
     /// A detached run is active in the session: follow it, wait for its end, or abort it. Nothing was stored.
-    #[error("session {session} is busy with a detached run{}: wait for its end, or abort it; nothing was stored", of(.invocation))]
+    #[error(
+        "a detached run{} is working on session {session}; nothing was stored. Wait for it, abort it, or queue the message \
+         with `RunRequest::queue(true)`",
+        of(.invocation)
+    )]
     Busy {
         /// The session.
         session: SessionKey,
@@ -192,8 +207,8 @@ pub enum RunError {
     },
     /// The invocation was started with a different message; nothing was stored.
     #[error(
-        "invocation {invocation} of session {session} was started with another message: send that one again, or start a \
-         new invocation under another id"
+        "invocation {invocation} of session {session} already exists with a different message. Send the same message, or use \
+         a new invocation id"
     )]
     OtherMessage {
         /// The session.
@@ -201,11 +216,11 @@ pub enum RunError {
         /// The invocation.
         invocation: InvocationId,
     },
-    /// The invocation has begun with other state than the request sets, which cannot be added to it any more; nothing was
+    /// The invocation began with other state than the request sets, and state cannot be added to it any more; nothing was
     /// stored.
     #[error(
-        "invocation {invocation} of session {session} has begun with other state: send the same state again or none, or \
-         start a new invocation under another id"
+        "invocation {invocation} of session {session} already exists with different state. Send the same state or none, or \
+         use a new invocation id"
     )]
     OtherState {
         /// The session.
@@ -213,11 +228,11 @@ pub enum RunError {
         /// The invocation.
         invocation: InvocationId,
     },
-    /// The message names, or the answers belong to, an invocation that has begun, has not ended and is not active in this
-    /// Runner: another process runs it, or it was interrupted. Nothing was run or stored.
+    /// The invocation of the message or of the answers has begun, has not ended and is not active in this Runner: another
+    /// process runs it, or it was interrupted. Nothing was run or stored.
     #[error(
-        "invocation {invocation} of session {session} has begun and not ended: wait for the process that runs it, or \
-         resume it if there is none"
+        "invocation {invocation} of session {session} has not ended, and this process is not running it. Wait if another \
+         process is; otherwise call `Runner::resume`"
     )]
     Unfinished {
         /// The session.
@@ -225,9 +240,10 @@ pub enum RunError {
         /// The invocation.
         invocation: InvocationId,
     },
-    /// A signal came for a session whose last invocation has ended, so that no run could take it. Nothing was stored.
+    /// A signal was sent to a session whose last invocation has ended, so no run could take it. Nothing was stored.
     #[error(
-        "session {session} has no run that could take signal '{signal}': its last invocation has ended; send a message to start another one"
+        "session {session} has no run that could take signal '{signal}', because its last invocation has ended; nothing was \
+         stored. Send a message to start another one"
     )]
     NoReceiver {
         /// The session.
@@ -236,7 +252,7 @@ pub enum RunError {
         signal: String,
     },
     /// The Runner is being drained and takes no new runs. Nothing was stored.
-    #[error("the runner is being drained and takes no new runs: start the run in another process")]
+    #[error("this Runner is shutting down (`drain`) and accepts no new runs. Send the request to another process")]
     Draining,
     /// The run has failed, and this caller joined or follows it. Its first caller received the error itself.
     #[error("{message}")]
@@ -246,21 +262,21 @@ pub enum RunError {
         /// Its text.
         message: String,
     },
-    /// Several parts failed to close; everything else is closed.
+    /// Several parts failed to close; all others are closed.
     #[error("closing failed: {}", texts(.0))]
     Close(Vec<RunError>),
     /// The run was stopped before its end.
     #[error("the run was aborted: send a message to start a new one")]
     Aborted,
-    /// The copy of a session was cut off by the end of its runtime or by a panic of a service; a part of it may be stored.
+    /// The end of the runtime or a panic of a service cut the copy of a session off; a part of the copy may be stored.
     #[error("the copy to session {session} was cut off before it was complete: delete that session and fork again")]
     ForkCut {
         /// The new session.
         session: SessionKey,
     },
     /// The run was cut off where it was, by a drop, by [`Run::close`](crate::Run::close), by
-    /// [`Detached::cut`](crate::Detached::cut), by a drain, by a panic or by the end of its runtime. Nothing in the session
-    /// records it, and [`Runner::resume`](crate::Runner::resume) resumes the invocation.
+    /// [`Detached::cut`](crate::Detached::cut), by a drain, by a panic or by the end of its runtime. The session does not record
+    /// the cut, and [`Runner::resume`](crate::Runner::resume) resumes the invocation.
     #[error("{}", cut_text(.invocation))]
     Cut {
         /// The invocation; `None` when its message was not stored yet.
@@ -271,7 +287,9 @@ pub enum RunError {
 fn session_text(error: &SessionError) -> String {
     match error {
         SessionError::Stale { key, .. } => {
-            format!("another invocation has appended to session {key} meanwhile: resume this one, or run it again")
+            format!(
+                "another writer changed session {key} at the same time. Resume the invocation, or send the message again"
+            )
         }
         other => format!("session service failed: {other}"),
     }
@@ -312,8 +330,8 @@ pub(crate) fn open_ids(open: &[Question]) -> Vec<String> {
 
 fn open_text(open: &[String]) -> String {
     match open {
-        [] => "none is open".to_owned(),
-        open => format!("open are {}", quoted(open)),
+        [] => " (none is open); nothing was stored".to_owned(),
+        open => format!(" (open: {}); nothing was stored. Answer one of the open ones", quoted(open)),
     }
 }
 

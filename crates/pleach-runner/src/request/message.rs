@@ -7,7 +7,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
     content: Content,
-    /// Why its data cannot be sent.
+    /// Why the data cannot be sent, if it cannot.
     fault: Option<Unstorable>,
 }
 
@@ -23,7 +23,7 @@ impl Message {
         }
     }
 
-    /// Returns the message as content; the Runner sets its role to `user`. Data without a JSON form is an empty text.
+    /// Returns the message as content; the Runner sets its role to `user`. Data without a JSON form becomes an empty text.
     // R1103
     #[must_use]
     pub fn into_content(self) -> Content {
@@ -36,7 +36,7 @@ impl Message {
 }
 
 fn no_json() -> Unstorable {
-    let reason = "its data has no JSON form, such as a NaN or a map whose keys are no texts: send another value";
+    let reason = "its data has no JSON form, such as a NaN or a map whose keys are not strings: send another value";
     Unstorable { field: "message".to_owned(), reason }
 }
 
@@ -47,12 +47,12 @@ impl<T: Into<pleach_core::Message>> From<T> for Message {
     }
 }
 
-/// Returns a user's content of these parts.
+/// Returns a user's content with these parts.
 pub(crate) fn of_parts(parts: Vec<Part>) -> Content {
     Content::new("user", parts)
 }
 
-/// Sets the role of a user's message to `user`, whatever role the caller gave it.
+/// Sets the role of a user's message to `user`, whatever role the caller set.
 // R1103
 pub(crate) fn as_user(mut content: Content) -> Content {
     content.role = Some("user".into());

@@ -1,6 +1,6 @@
-//! What a caller asks for, and why a run has no result.
+//! The request of a run, its message, and the error of a run without a result.
 //!
-//! Plain data: nothing here reads a session. Begin with `request.rs`.
+//! These types are plain data: nothing here reads a session. Begin with `run_request.rs`.
 
 pub(crate) mod error;
 pub(crate) mod message;

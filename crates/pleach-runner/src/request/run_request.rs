@@ -29,14 +29,14 @@ pub struct RunRequest {
     ///   they receive the same events from its beginning and the same output, questions or error, and the run continues as
     ///   long as one of its readers polls it. Fragments from before they joined are missing.
     /// - Later requests return the recorded result without running or storing anything: the output, [`RunError::Waiting`],
-    ///   [`RunError::Aborted`], or the failure of a root without retries as [`RunError::Node`]. They get no events: what agents
-    ///   have said is in the session.
+    ///   [`RunError::Aborted`], or the failure of a root without retries as [`RunError::Node`]. They get no events: read the
+    ///   replies of agents from the session.
     /// - [`RunError::Unfinished`] is returned for an invocation that is not active in this Runner and not known to have
     ///   ended: it runs in another process, was interrupted, or a node below its root has failed.
     /// - [`RunError::OtherMessage`] is returned for a different message under the same id.
     ///
-    /// Without a message the invocation continues where it failed or was interrupted; a request that arrives while this
-    /// Runner runs it joins the run, too.
+    /// Without a message the invocation continues where it failed or was interrupted. A request that arrives while this
+    /// Runner runs the invocation joins the run as well.
     ///
     /// [`RunError::Waiting`]: crate::RunError::Waiting
     /// [`RunError::Aborted`]: crate::RunError::Aborted
@@ -47,28 +47,28 @@ pub struct RunRequest {
     pub invocation_id: Option<InvocationId>,
     /// The state changes stored with the message.
     pub state_delta: Map,
-    /// Which keys `state_delta` may change.
+    /// The keys that `state_delta` may change.
     pub(crate) state_rights: StateRights,
     /// The changes of reserved keys.
     pub(crate) reserved_state_delta: Map,
-    /// Who sends the request, if that is known.
+    /// The sender of the request, if it is known.
     pub(crate) caller: Option<UserId>,
     /// The settings.
     pub config: RunConfig,
     /// Whether the run also yields the stored event of the message.
     pub yield_user_message: bool,
-    /// The signal by which the caller aborts the invocation.
+    /// The signal with which the caller aborts the invocation.
     pub abort: AbortSignal,
     /// Whether the run waits for a detached run of the same session instead of failing with
     /// [`RunError::Busy`](crate::RunError::Busy). See [`RunRequest::queue`].
     pub queue: bool,
     /// The id of the message's event; `None` for a new one.
     pub(crate) message_id: Option<EventId>,
-    /// The message is the answer of a deadline.
+    /// Whether the message is the answer of a deadline.
     pub(crate) by_deadline: bool,
-    /// Where no message is left to store, the run returns what is recorded and executes nothing.
+    /// Whether the run returns the recorded result and executes nothing, if no message is left to store.
     pub(crate) observes: bool,
-    /// Only while the session is as it was at this revision.
+    /// The revision that the session must have; a run at another revision fails as stale.
     pub(crate) at: Option<Revision>,
     /// The checks of a message from [`Runner::answer`](crate::Runner::answer).
     pub(crate) answer_checks: Option<AnswerChecks>,
@@ -108,7 +108,7 @@ impl RunRequest {
         }
     }
 
-    /// Returns the request that answers questions of a session; each part answers the question at its place.
+    /// Returns the request that answers questions of a session; each part answers the question at the same position.
     pub(crate) fn answering(
         session: impl Into<SessionRef>,
         questions: Vec<QuestionRef>,
@@ -122,7 +122,7 @@ impl RunRequest {
         request
     }
 
-    /// Returns the request that answers a question that is open, by an event with this id.
+    /// Returns the request that answers an open question, in an event with this id.
     ///
     /// # Errors
     /// An answer that cannot be written as JSON.
@@ -151,7 +151,7 @@ impl RunRequest {
         self
     }
 
-    /// Returns whether the message answers questions.
+    /// Returns `true` if the message answers questions.
     pub(crate) fn answers(&self) -> bool {
         self.message.as_ref().is_some_and(|message| message.function_responses().next().is_some())
     }
@@ -172,8 +172,8 @@ impl RunRequest {
         self
     }
 
-    /// Sets the state changes stored with the message. Keys that are [reserved](pleach_core::is_reserved_state_key) are left out where
-    /// they have the stored value, as in a whole state that is sent back; with another value the run fails with
+    /// Sets the state changes stored with the message. A [reserved](pleach_core::is_reserved_state_key) key is left out if it has the
+    /// stored value, as in a whole state that is sent back. With another value the run fails with
     /// [`RunError::RefusedState`](crate::RunError::RefusedState).
     #[must_use]
     pub fn state_delta(mut self, delta: Map) -> Self {
@@ -181,7 +181,7 @@ impl RunRequest {
         self
     }
 
-    /// Sets which keys `state_delta` may change, for a delta that a client has sent.
+    /// Sets the keys that `state_delta` may change, for a delta that a client has sent.
     #[must_use]
     pub fn state_rights(mut self, rights: StateRights) -> Self {
         self.state_rights = rights;
@@ -195,8 +195,8 @@ impl RunRequest {
         self
     }
 
-    /// Names who sends the request: [`MayAnswer`](crate::MayAnswer) decides which questions this caller may answer. Without it the
-    /// program answers for everybody.
+    /// Names the sender of the request: [`MayAnswer`](crate::MayAnswer) decides which questions this caller may answer. Without a
+    /// caller the program answers for everybody.
     #[must_use]
     pub fn caller(mut self, caller: impl Into<UserId>) -> Self {
         self.caller = Some(caller.into());
@@ -217,18 +217,17 @@ impl RunRequest {
         self
     }
 
-    /// Sets whether to wait for the end of a detached run that keeps the session busy. Waiting runs begin in the order in which they
-    /// were first polled, each when the one before it has ended; dropping a run removes it from the queue. Only runs of this Runner and
-    /// its clones are waited for, and at most
-    /// [`RunnerBuilder::max_queued_runs`](crate::RunnerBuilder::max_queued_runs) of a session wait; further ones fail with
-    /// [`RunError::Busy`](crate::RunError::Busy).
+    /// Sets whether to wait for the end of a detached run that keeps the session busy. Queued runs begin in the order in which they
+    /// were first polled, each after the previous one has ended; dropping a run removes it from the queue. They wait only for runs of
+    /// this Runner and its clones. At most [`RunnerBuilder::max_queued_runs`](crate::RunnerBuilder::max_queued_runs) runs of a session
+    /// wait; further ones fail with [`RunError::Busy`](crate::RunError::Busy).
     #[must_use]
     pub fn queue(mut self, yes: bool) -> Self {
         self.queue = yes;
         self
     }
 
-    /// Sets the signal by which the caller aborts the invocation.
+    /// Sets the signal with which the caller aborts the invocation.
     #[must_use]
     pub fn abort_signal(mut self, signal: AbortSignal) -> Self {
         self.abort = signal;
@@ -236,7 +235,7 @@ impl RunRequest {
     }
 }
 
-/// Omits the message and the state, because an answer may be a credential.
+/// The output omits the message and the state, because an answer may be a credential.
 impl fmt::Debug for RunRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunRequest")
@@ -268,7 +267,7 @@ impl SessionRef {
         }
     }
 
-    /// Returns the user, if it is named.
+    /// Returns the user, if the reference names one.
     #[must_use]
     pub fn user_id(&self) -> Option<&UserId> {
         match self {

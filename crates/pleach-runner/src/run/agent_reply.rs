@@ -1,4 +1,4 @@
-//! [`AgentReply`]: the output of a run whose root is an agent, which answers instead of giving one.
+//! [`AgentReply`]: the output of a run whose root is an agent, read from its last reply, because a root agent has no output as a node.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(crate) struct AgentReply {
 }
 
 impl AgentReply {
-    /// Returns the reply of an invocation; `None` when its root is no agent.
+    /// Returns the reply of an invocation, or `None` if its root is not an agent.
     pub(crate) fn of(ic: &InvocationHandle, root: &dyn Node) -> Option<Self> {
         let spec = root.agent()?;
         let is_reply = |event: &&Arc<Event>| {
@@ -38,16 +38,16 @@ impl AgentReply {
     /// Reads the reply as a `T`.
     ///
     /// # Errors
-    /// [`RunError::NoReply`] when there is nothing to read, [`RunError::Output`] when the reply is no `T`.
+    /// [`RunError::NoReply`] if there is nothing to read, [`RunError::Output`] if the reply cannot be read as a `T`.
     pub(crate) fn parse<T: DeserializeOwned>(self) -> Result<T, RunError> {
         let no_output = |reason: String| RunError::NoReply { agent: self.agent.to_string(), reason };
         let Some(schema) = &self.schema else {
             let none = NodeInput::Null.parse();
-            return none.map_err(|_| no_output("it has no output schema, so that its answer is a text".to_owned()));
+            return none.map_err(|_| no_output("it has no output schema, so its answer is plain text".to_owned()));
         };
         let said = self.said.as_ref().map(|said| json_in_text(&said.text()));
         let value = match said {
-            None | Some(Ok(None)) => return Err(no_output("it has said nothing".to_owned())),
+            None | Some(Ok(None)) => return Err(no_output("it has not replied".to_owned())),
             Some(Err(error)) => return Err(no_output(format!("its answer is not JSON: {error}"))),
             Some(Ok(Some(value))) => schema.apply(&value).map_err(|misfit| no_output(misfit.to_string()))?,
         };
@@ -55,7 +55,7 @@ impl AgentReply {
     }
 }
 
-/// Returns the agent of this name among an agent and those below it.
+/// Returns the agent with this name: the given agent or one below it.
 fn named<'a>(node: &'a dyn Node, agent: &'a AgentSpec, name: &str) -> Option<&'a dyn Node> {
     if agent.name == name {
         return Some(node);

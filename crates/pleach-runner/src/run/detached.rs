@@ -9,28 +9,29 @@ use std::task::{Context as TaskContext, Poll, ready};
 use pleach_core::{EventId, InvocationId};
 use tokio::task::JoinHandle;
 
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 use crate::run::outcome::RunEnd;
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 use crate::{Follow, RunError};
 
-/// The handle of a run that a task of its own polls. Awaiting it waits for the end; dropping it does not stop the run.
+/// The handle of a run that is polled by a task of its own. Awaiting the handle waits for the end of the run; dropping it does not stop
+/// the run.
 ///
-/// Awaiting it again by reference after a failure returns [`RunError::Followed`].
+/// If the handle is awaited again by reference after a failure, it returns [`RunError::Followed`].
 ///
 /// # Cancel safety
 /// Awaiting by reference can be cancelled and repeated.
 pub struct Detached {
-    parts: Arc<RunnerParts>,
-    run: Arc<ActiveRun>,
-    /// `None` after the task was joined.
+    parts: Arc<RunnerInner>,
+    run: Arc<RunState>,
+    /// The task of the run; `None` after it was joined.
     task: Option<JoinHandle<Result<(), RunError>>>,
 }
 
 impl Detached {
     pub(crate) fn new(
-        parts: Arc<RunnerParts>,
-        run: Arc<ActiveRun>,
+        parts: Arc<RunnerInner>,
+        run: Arc<RunState>,
         end: impl Future<Output = Result<(), RunError>> + Send + 'static,
     ) -> Self {
         Self { parts, run, task: Some(tokio::spawn(end)) }
@@ -39,8 +40,8 @@ impl Detached {
     /// Waits until the message is stored, and returns the invocation id, which a server can send as its response.
     ///
     /// # Errors
-    /// [`RunError::Followed`] when the run failed before; awaiting the handle returns the error itself.
-    /// [`RunError::Aborted`] when the run was stopped before.
+    /// [`RunError::Followed`] if the run failed before that; awaiting the handle returns the error itself.
+    /// [`RunError::Cut`] if the run ended before that without a failure, because it was stopped.
     ///
     /// # Cancel safety
     /// Dropping the future has no effect.
@@ -52,19 +53,19 @@ impl Detached {
         }
     }
 
-    /// Aborts the run: its nodes are cancelled and its open calls are answered. Awaiting the handle waits until that is stored.
+    /// Aborts the run: its nodes are cancelled and its open calls are answered. Awaiting the handle waits until the answers are stored.
     // R1130
     pub fn abort(&self) {
         self.run.abort();
     }
 
-    /// Stops the run where it is: its nodes are cancelled and nothing is recorded, so that
+    /// Stops the run where it is: its nodes are cancelled and nothing is recorded, so
     /// [`Runner::resume`](crate::Runner::resume) can continue it in any process.
     pub fn cut(&self) {
         self.run.cut();
     }
 
-    /// Returns whether the message of the run is stored.
+    /// Returns `true` if the message of the run is stored.
     pub(crate) fn has_begun(&self) -> bool {
         self.run.invocation().is_some()
     }
@@ -78,7 +79,7 @@ impl Detached {
     /// Follows this run, even if another one has begun since. See [`Runner::follow`](crate::Runner::follow).
     ///
     /// # Errors
-    /// Those of [`Runner::follow`](crate::Runner::follow), and [`RunError::Followed`] when the run failed before its message was stored.
+    /// The errors of [`Runner::follow`](crate::Runner::follow), and those of [`invocation_id`](Self::invocation_id).
     ///
     /// # Cancel safety
     /// Dropping the future has no effect on the run.
@@ -90,7 +91,7 @@ impl Detached {
     /// Waits for the end and reads the output. `T` is the output type of the root node, or `Value`.
     ///
     /// # Errors
-    /// The error that ended the run; [`RunError::Waiting`] with the open questions when it waits for answers.
+    /// The error that ended the run; [`RunError::Waiting`] with the open questions if it has paused.
     ///
     /// # Cancel safety
     /// Dropping the future does not stop the run.
@@ -107,7 +108,7 @@ impl Future for Detached {
         let Some(task) = &mut self.task else {
             return Poll::Ready(self.run.followed_error().map_or(Ok(()), Err));
         };
-        // The task cannot panic, so what fails here is a runtime that was shut down.
+        // The task cannot panic, so a failed join means that the runtime was shut down.
         let joined = ready!(Pin::new(task).poll(cx));
         let joined = joined.unwrap_or_else(|_| Err(RunError::Cut { invocation: self.run.invocation() }));
         self.task = None;

@@ -8,14 +8,14 @@ use pleach_context::engine::InvocationHandle;
 use pleach_core::BoxFuture;
 use pleach_session::SessionError;
 
-use crate::app::inner::RunnerParts;
-use crate::opening::begin::{Begun, ShownMessage};
-use crate::opening::open::Opened;
-use crate::opening::repeated::recorded;
-use crate::run::join::{Difference, joined};
+use crate::app::inner::RunnerInner;
+use crate::opening::begin::{Begun, PluginMessage};
+use crate::opening::open::OpenedRequest;
+use crate::opening::repeated::replay_result;
+use crate::run::join::{Difference, forward_leader_events};
 use crate::run::outcome::{Outcome, RunEnd};
 use crate::run::span::RunSpan;
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 use crate::run::steps::Invocation;
 use crate::run::task::PollRun;
 use crate::{RunError, RunRequest};
@@ -23,22 +23,22 @@ use crate::{RunError, RunRequest};
 /// Polls a run: opens and begins the invocation, drives it, and reports its failure to the plugins.
 pub(crate) struct Driver {
     phase: Phase,
-    /// `None` before the invocation is known, and for a run that joined another one.
+    /// The run's span; `None` before the invocation is known, and for a run that joined another one.
     span: Option<RunSpan>,
-    /// Declared after the phase so that it is dropped when nothing runs any more.
+    /// Declared after the phase, so that it is dropped when nothing runs any more.
     registration: Registration,
 }
 
 enum Phase {
-    Starting(BoxFuture<'static, Result<Started, Failure>>),
+    Starting(BoxFuture<'static, Result<OpenedPhase, Failure>>),
     Running { work: BoxFuture<'static, Result<(), RunError>>, ic: Option<InvocationHandle> },
     Failing(BoxFuture<'static, RunError>),
 }
 
 /// A run whose invocation is known.
-struct Started {
+struct OpenedPhase {
     span: Option<RunSpan>,
-    /// `None` when the recorded result is all there is to return.
+    /// The next phase; `None` if the run only returns the recorded result.
     phase: Option<Phase>,
 }
 
@@ -55,76 +55,81 @@ impl From<RunError> for Failure {
 }
 
 /// Opens the invocation of a request and begins it.
-async fn start(parts: Arc<RunnerParts>, request: Box<RunRequest>, run: Arc<ActiveRun>) -> Result<Started, Failure> {
+async fn open_once(
+    parts: Arc<RunnerInner>,
+    request: Box<RunRequest>,
+    run: Arc<RunState>,
+) -> Result<OpenedPhase, Failure> {
     if run.is_closing() {
-        return Ok(Started { span: None, phase: None });
+        return Ok(OpenedPhase { span: None, phase: None });
     }
-    // Of a deadline, or of a signal with a key, which other processes answer by the same event.
+    // Deadlines and signals with a key have a fixed event id, so another process may store the same answer.
     let is_shared = request.message_id.is_some();
     match open_and_begin(&parts, request, &run).await {
-        // Answered meanwhile. Followers of the session must not take that for a failure.
+        // Answered in the meantime. Followers of the session must not see that as a failure.
         Err(Failure { error: RunError::AlreadyAnswered { invocation, .. }, span }) if is_shared => {
             if let Some(session) = run.key() {
                 run.set_outcome(Outcome::Elsewhere { session, invocation });
             }
-            Ok(Started { span, phase: None })
+            Ok(OpenedPhase { span, phase: None })
         }
         started => started,
     }
 }
 
-/// Opens and begins; once more for answers whose session another writer has changed meanwhile.
+/// Opens and begins the invocation; for answers once more if another writer has changed the session in the meantime.
 async fn open_and_begin(
-    parts: &Arc<RunnerParts>,
+    parts: &Arc<RunnerInner>,
     request: Box<RunRequest>,
-    run: &Arc<ActiveRun>,
-) -> Result<Started, Failure> {
+    run: &Arc<RunState>,
+) -> Result<OpenedPhase, Failure> {
     let again = request.answer_checks.is_some().then(|| request.clone());
     let opened = parts.open(request, run).await?;
-    let mut shown = ShownMessage::default();
+    let mut shown = PluginMessage::default();
     match (begin_opened(parts, opened, run, &mut shown, again.is_some()).await, again) {
         (Err(stale), Some(request)) if is_stale(&stale.error) => {
             // Boxed, as everything rare: the future of each run is as large as its largest part.
-            Box::pin(start_again(parts, request, run, &mut shown, stale)).await
+            Box::pin(reopen_after_lost_race(parts, request, run, &mut shown, stale)).await
         }
         (begun, _) => begun,
     }
 }
 
-/// Begins an invocation whose answers another writer was before.
-async fn start_again(
-    parts: &Arc<RunnerParts>,
+/// Begins an invocation again after another writer changed the session first.
+async fn reopen_after_lost_race(
+    parts: &Arc<RunnerInner>,
     mut request: Box<RunRequest>,
-    run: &Arc<ActiveRun>,
-    shown: &mut ShownMessage,
+    run: &Arc<RunState>,
+    shown: &mut PluginMessage,
     Failure { error, span }: Failure,
-) -> Result<Started, Failure> {
+) -> Result<OpenedPhase, Failure> {
     span.into_iter().for_each(|span| span.fail(&error));
-    // What was stored meanwhile may be the same answer.
+    // The other writer may have stored this very answer, so check again.
     let key = run.key().ok_or(error)?;
     request.observes = true;
-    let opened = parts.open_entered(key, request, run).await?;
+    let opened = parts.load_and_check(key, request, run).await?;
     begin_opened(parts, opened, run, shown, false).await
 }
 
-/// Returns whether another writer was first. Of the same event some backends see the id first.
+/// Returns `true` if another writer was first. If the same event is appended twice, some backends report the duplicate id before the
+/// stale revision.
 fn is_stale(error: &RunError) -> bool {
     matches!(error, RunError::Session(error) if error.is_stale() || matches!(error, SessionError::EventAlreadyExists { .. }))
 }
 
-/// Begins the invocation that was opened. `retries` when the caller tries again after a stale session.
+/// Begins the opened invocation. `retries` is true if the caller tries again after a stale session.
 async fn begin_opened(
-    parts: &Arc<RunnerParts>,
-    opened: Opened,
-    run: &Arc<ActiveRun>,
-    shown: &mut ShownMessage,
+    parts: &Arc<RunnerInner>,
+    opened: OpenedRequest,
+    run: &Arc<RunState>,
+    shown: &mut PluginMessage,
     retries: bool,
-) -> Result<Started, Failure> {
+) -> Result<OpenedPhase, Failure> {
     let opening = match opened {
-        Opened::Own(opening) => opening,
-        Opened::Join(share) => {
-            let phase = Phase::Running { work: Box::pin(joined(share, Arc::clone(run))), ic: None };
-            return Ok(Started { span: None, phase: Some(phase) });
+        OpenedRequest::Own(opening) => opening,
+        OpenedRequest::Join(share) => {
+            let phase = Phase::Running { work: Box::pin(forward_leader_events(share, Arc::clone(run))), ic: None };
+            return Ok(OpenedPhase { span: None, phase: Some(phase) });
         }
     };
     let span = RunSpan::new(parts.on_span.open(&opening.invocation.ic, parts.root.spec(), opening.history.is_some()));
@@ -144,27 +149,28 @@ async fn begin_opened(
         }
     });
     match span.around(begin).await {
-        Ok(phase) => Ok(Started { span: Some(span), phase }),
+        Ok(phase) => Ok(OpenedPhase { span: Some(span), phase }),
         Err(error) => Err(Failure { error, span: Some(span) }),
     }
 }
 
 /// Ends a run with the recorded result of its invocation, which was started before.
 async fn return_recorded(
-    parts: &RunnerParts,
+    parts: &RunnerInner,
     begun: &Invocation,
     difference: Option<Difference>,
-    run: &ActiveRun,
+    run: &RunState,
 ) -> Result<(), RunError> {
-    recorded(parts, begun, difference, run).await?;
-    // Another message begins nothing, unless the invocation is done.
+    replay_result(parts, begun, difference, run).await?;
+    // Only now, because a request with a different message has failed above unless the invocation is done.
     run.begin(begun.ic.invocation_id());
     Ok(())
 }
 
-/// Ends a run whose answers another process has stored: with the recorded result, or because that process runs the invocation.
-async fn observe(parts: &RunnerParts, begun: &Invocation, run: &ActiveRun) -> Result<(), RunError> {
-    match recorded(parts, begun, None, run).await {
+/// Ends a run whose answers another process has stored: with the recorded result, or as [`RunEnd::Elsewhere`] if that process runs the
+/// invocation.
+async fn observe(parts: &RunnerInner, begun: &Invocation, run: &RunState) -> Result<(), RunError> {
+    match replay_result(parts, begun, None, run).await {
         Err(RunError::Unfinished { session, invocation }) => {
             run.set_outcome(Outcome::Elsewhere { session, invocation });
             Ok(())
@@ -180,8 +186,8 @@ async fn report(ic: InvocationHandle, error: RunError) -> RunError {
 }
 
 impl Driver {
-    pub(crate) fn new(parts: Arc<RunnerParts>, request: Box<RunRequest>, run: Arc<ActiveRun>) -> Self {
-        let phase = Phase::Starting(Box::pin(start(Arc::clone(&parts), request, Arc::clone(&run))));
+    pub(crate) fn new(parts: Arc<RunnerInner>, request: Box<RunRequest>, run: Arc<RunState>) -> Self {
+        let phase = Phase::Starting(Box::pin(open_once(Arc::clone(&parts), request, Arc::clone(&run))));
         Self { phase, span: None, registration: Registration { parts, run, state: RegistrationState::New } }
     }
 
@@ -190,7 +196,7 @@ impl Driver {
             let (span, next) = (&self.span, &mut self.phase);
             match next {
                 Phase::Starting(starting) => match ready!(starting.as_mut().poll(cx)) {
-                    Ok(Started { span, phase }) => {
+                    Ok(OpenedPhase { span, phase }) => {
                         self.span = span;
                         let Some(phase) = phase else { return Poll::Ready(Ok(())) };
                         self.phase = phase;
@@ -244,8 +250,8 @@ impl PollRun for Driver {
 
 /// The registration of a run among the active ones, from its first poll to its end.
 struct Registration {
-    parts: Arc<RunnerParts>,
-    run: Arc<ActiveRun>,
+    parts: Arc<RunnerInner>,
+    run: Arc<RunState>,
     state: RegistrationState,
 }
 
@@ -298,11 +304,10 @@ mod tests {
         size_of::<F>()
     }
 
-    /// Every run allocates both. What is larger than 1,032 bytes does not come from the cache of glibc's allocator, and has it
-    /// consolidate what is free.
+    /// Every run allocates both. Allocations above 1,032 bytes bypass glibc's thread cache and trigger a consolidation of free chunks.
     #[test]
     fn the_futures_of_a_run_are_small() {
-        let sizes = [size(start), size(Invocation::run)];
+        let sizes = [size(open_once), size(Invocation::run)];
         assert!(sizes.iter().all(|size| *size <= 1_032), "{sizes:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! [`Store`]: completes and stores the events of an invocation.
+//! [`EventWriter`]: completes and stores the events of an invocation.
 // R1107
 
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use crate::RunError;
 use crate::answers::check_message::warn_unenforced;
 use crate::run::heartbeat::has_lost;
 use crate::run::question_count::QuestionCount;
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 
-/// The valid times of a node's own events, in seconds: those that every backend and google-adk can read, with room for later
-/// events, none of which may share its time. Other times are replaced by the clock's.
+/// The valid range of times that nodes set on their events, in seconds: every backend and google-adk can read them, and later events, which
+/// must have later times, still fit. Other times are replaced by the time of the clock.
 const TIMES: std::ops::Range<f64> = f64::MIN_POSITIVE..DISTINCT_TIMES;
 
-/// How often an aborted invocation is closed while others append to its session.
+/// The maximum number of tries to close an aborted invocation while others append to its session.
 const CLOSING_TRIES: usize = 10;
 
 /// Stores the events of one invocation in order.
-pub(crate) struct Store {
+pub(crate) struct EventWriter {
     pub(crate) head: SessionHead,
     /// The run that publishes stored events to its followers.
-    run: Option<Arc<ActiveRun>>,
-    /// The time of the last event in seconds. Times of a session's events are unique.
+    run: Option<Arc<RunState>>,
+    /// The time of the last event, in seconds. The times of a session's events are unique.
     // S48
     last: f64,
     has_stored: bool,
@@ -41,14 +41,14 @@ pub(crate) struct Stored {
     pub(crate) original: Arc<Event>,
 }
 
-impl Store {
+impl EventWriter {
     pub(crate) fn new(head: SessionHead) -> Self {
         let last = head.last_update_time();
         Self { head, run: None, last, has_stored: false }
     }
 
     /// Publishes stored events to the followers of `run`.
-    pub(crate) fn of_run(mut self, run: &Arc<ActiveRun>) -> Self {
+    pub(crate) fn publishing_to(mut self, run: &Arc<RunState>) -> Self {
         self.run = Some(Arc::clone(run));
         self
     }
@@ -59,40 +59,47 @@ impl Store {
         }
     }
 
-    /// Adds metadata to an event, passes it to the plugins and stores it.
+    /// Adds metadata to an event, passes the event to the plugins and stores it.
     ///
     /// # Errors
     /// The error of a plugin or the session service; the event is not stored then.
-    pub(crate) async fn take(&mut self, ic: &InvocationHandle, mut event: Arc<Event>) -> Result<Stored, RunError> {
+    pub(crate) async fn store_event(
+        &mut self,
+        ic: &InvocationHandle,
+        mut event: Arc<Event>,
+    ) -> Result<Stored, RunError> {
         let metadata = ic.custom_metadata_if_any();
         if let Some(mut merged) = metadata {
             let event = Arc::make_mut(&mut event);
             merged.extend(event.custom_metadata().cloned().unwrap_or_default());
             event.set_custom_metadata(Some(merged));
         }
-        self.stamp(ic.services(), Arc::make_mut(&mut event));
+        self.set_id_and_time(ic.services(), Arc::make_mut(&mut event));
         let original = ic.apply_event_hooks(&mut event).await.map_err(RunError::Plugin)?;
-        let shown = match event.is_partial() {
-            true => {
-                self.publish(&event);
-                event
-            }
-            false => self.append(ic, event).await?,
+        let shown = if event.is_partial() {
+            self.publish(&event);
+            event
+        } else {
+            self.append(ic, event).await?
         };
         let original = original.unwrap_or_else(|| Arc::clone(&shown));
         Ok(Stored { shown, original })
     }
 
-    /// Stores an event that closes an aborted invocation. Where another writer has appended to the session meanwhile, behind what
-    /// it has appended: a call without an answer would be in the history of all later invocations.
+    /// Stores an event that closes an aborted invocation. If another writer has appended to the session in the meantime, the event is
+    /// stored after that writer's events: otherwise a call without an answer would stay in the history of all later invocations.
     ///
     /// # Errors
-    /// As [`append`](Self::append); the session is stale when another run continues the invocation.
+    /// The errors of [`append`](Self::append); the session is stale if another run continues the invocation.
     // R128
-    pub(crate) async fn close(&mut self, ic: &InvocationHandle, event: Arc<Event>) -> Result<Arc<Event>, RunError> {
+    pub(crate) async fn store_closing_event(
+        &mut self,
+        ic: &InvocationHandle,
+        event: Arc<Event>,
+    ) -> Result<Arc<Event>, RunError> {
         let mut tries = 1;
         loop {
-            match self.take(ic, Arc::clone(&event)).await {
+            match self.store_event(ic, Arc::clone(&event)).await {
                 Err(RunError::Session(error)) if error.is_stale() && tries < CLOSING_TRIES => {
                     if !self.catch_up(ic).await? {
                         return Err(RunError::Session(error));
@@ -104,7 +111,8 @@ impl Store {
         }
     }
 
-    /// Takes the session as it is now, unless something in it is of this invocation: then another run continues it.
+    /// Reads the newer events of the session and moves the head past them. Returns `false` if one of them belongs to this invocation, which
+    /// another run continues then.
     async fn catch_up(&mut self, ic: &InvocationHandle) -> Result<bool, RunError> {
         let Some(Since::Events(session)) = ic.services().sessions.events_since(&self.head).await? else {
             return Ok(false);
@@ -154,10 +162,10 @@ impl Store {
         Ok(stored)
     }
 
-    /// Stores a summary, which belongs to no run: plugins do not see it and callers do not receive it.
+    /// Stores a summary. It does not belong to a run: plugins do not see it and callers do not receive it.
     ///
     /// # Errors
-    /// As [`append`](Self::append).
+    /// The errors of [`append`](Self::append).
     pub(crate) async fn append_summary(
         &mut self,
         ic: &InvocationHandle,
@@ -167,17 +175,17 @@ impl Store {
         if summary.invocation_id().is_empty() {
             summary.set_invocation_id(InvocationId::of_uuid(services.ids.uuid()));
         }
-        self.stamp(services, &mut summary);
+        self.set_id_and_time(services, &mut summary);
         summary.replace_nul();
         self.append(ic, Arc::new(summary)).await
     }
 
-    /// Returns whether the run has stored anything.
+    /// Returns `true` if the run has stored anything.
     pub(crate) fn has_stored(&self) -> bool {
         self.has_stored
     }
 
-    /// Claims the session: before a body runs for which nothing was stored, and as a heartbeat.
+    /// Claims the session: as a heartbeat, and before a first body runs if the run has stored nothing yet.
     ///
     /// # Errors
     /// The error of the session service, such as a stale head when another writer has the session.
@@ -189,7 +197,7 @@ impl Store {
         Ok(())
     }
 
-    /// Answers the steps that ask whether the run still has the session.
+    /// Checks whether the run still has the session, and answers the steps that ask.
     ///
     /// # Errors
     /// The error of the session service, such as a stale head when another writer has the session.
@@ -202,11 +210,11 @@ impl Store {
         Ok(())
     }
 
-    /// Claims the session of a run that has stored nothing for a while. A storage that does not respond is no reason to end the run.
+    /// Claims the session of a run that has stored nothing for a while. The run does not end if the storage does not respond.
     ///
     /// # Errors
-    /// [`RunError::Session`] when another writer has the session, or it was deleted.
-    pub(crate) async fn beat(&mut self, ic: &InvocationHandle) -> Result<(), RunError> {
+    /// [`RunError::Session`] if another writer has the session, or it was deleted.
+    pub(crate) async fn write_heartbeat(&mut self, ic: &InvocationHandle) -> Result<(), RunError> {
         match self.claim(ic).await {
             Err(RunError::Session(error)) if !has_lost(&error) => {
                 tracing::warn!(session = %self.head.key(), %error, "a heartbeat was not stored");
@@ -217,7 +225,7 @@ impl Store {
     }
 
     /// Sets the id and time of an event.
-    pub(crate) fn stamp(&mut self, services: &Services, event: &mut Event) {
+    pub(crate) fn set_id_and_time(&mut self, services: &Services, event: &mut Event) {
         if event.id().is_empty() {
             event.set_id(EventId::from(services.ids.uuid()));
         }
@@ -226,7 +234,7 @@ impl Store {
     }
 }
 
-/// Returns the time of an event in seconds: its own time if that is valid, else the clock's, but always later than the
+/// Returns the time of an event, in seconds: its own time if it is valid, otherwise the time of the clock, but always later than the
 /// last event of the session.
 fn event_time(last: f64, own: f64, now: impl Fn() -> f64) -> f64 {
     let time = if TIMES.contains(&own) { own } else { now() };

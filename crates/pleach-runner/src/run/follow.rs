@@ -15,10 +15,10 @@ use pleach_session::{GetSessionConfig, SessionService, Since};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
-use crate::app::inner::{RunnerParts, check_ids};
+use crate::app::inner::{RunnerInner, check_ids};
 use crate::run::outcome::RunEnd;
 use crate::run::registry::LaterRuns;
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 use crate::{FollowOptions, RunError, RunEvent, SessionRef};
 
 /// The status of the run that a [`Follow`] reads.
@@ -26,22 +26,22 @@ use crate::{FollowOptions, RunError, RunEvent, SessionRef};
 #[non_exhaustive]
 pub enum FollowStatus {
     /// No run of the session was active in this Runner: the stream yields the stored events and ends. A run may have ended
-    /// before or be active in another process; follow again from the last event to see what it has stored since.
+    /// before or be active in another process; follow again from the last event to see its newer events.
     NotHere,
     /// A run is active.
     Running,
-    /// The run has ended. The stream may still hold events of it.
+    /// The run has ended. The stream may still yield events of it.
     Ended(RunEnd),
 }
 
 /// The log of a session as a stream: the events stored after a given one, then those of the active run until it ends.
 ///
 /// The stream yields every stored event exactly once and in the order of the log, including the user's message and
-/// summaries; [`FollowOptions`] selects the events. The run's streaming fragments (`is_partial`) come in between, unless
+/// summaries; [`FollowOptions`] selects the events. The run's streaming fragments (`is_partial`) are yielded in between, unless
 /// the follower is too slow for them. If the run fails, the last item is [`RunError::Followed`].
 ///
 /// The run does not wait for its followers and buffers a fixed number of events for all of them. A follower that falls
-/// further behind reads the store.
+/// further behind reads the missing events from the store.
 ///
 /// # Cancel safety
 /// Dropping the stream has no effect on the run. A dropped `next` can be called again.
@@ -50,18 +50,18 @@ pub enum FollowStatus {
 pub struct Follow {
     stream: Pin<Box<dyn Stream<Item = Result<RunEvent, RunError>> + Send>>,
     /// The followed run; replaced by a later one after a pause.
-    run: Arc<Mutex<Option<Arc<ActiveRun>>>>,
+    run: Arc<Mutex<Option<Arc<RunState>>>>,
 }
 
 impl Follow {
-    fn run(&self) -> Option<Arc<ActiveRun>> {
+    fn run(&self) -> Option<Arc<RunState>> {
         self.run.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns the next event, or `None` at the end.
     ///
     /// # Errors
-    /// [`RunError::Followed`] when the run failed; [`RunError::Session`] when the store could not be read. The stream ends after an
+    /// [`RunError::Followed`] if the run failed; [`RunError::Session`] if the store could not be read. The stream ends after an
     /// error.
     ///
     /// # Cancel safety
@@ -101,7 +101,7 @@ impl fmt::Debug for Follow {
     }
 }
 
-impl RunnerParts {
+impl RunnerInner {
     /// Follows the log of a session and its active run.
     pub(crate) async fn follow_session(
         self: &Arc<Self>,
@@ -115,15 +115,15 @@ impl RunnerParts {
         check_ids(&key)?;
         // Watched before the active run is looked up, so that no run is missed.
         let later = options.across_pauses.then(|| self.active.watch(&key));
-        // One that is about to begin, too: it is left when it is refused.
-        let run = self.active.executing(&key).or_else(|| self.active.of(&key));
+        // A run that is about to begin is followed as well, and left if it is refused.
+        let run = self.active.executing(&key).or_else(|| self.active.run_of_session(&key));
         self.follow_log(&key, run, later, true, options).await
     }
 
     /// Follows a run whose session is known.
     pub(crate) async fn follow_run(
         self: &Arc<Self>,
-        run: &Arc<ActiveRun>,
+        run: &Arc<RunState>,
         after: Option<EventId>,
     ) -> Result<Follow, RunError> {
         let Some(key) = run.key() else { return Err(RunError::Cut { invocation: run.invocation() }) };
@@ -133,7 +133,7 @@ impl RunnerParts {
     async fn follow_log(
         self: &Arc<Self>,
         key: &SessionKey,
-        run: Option<Arc<ActiveRun>>,
+        run: Option<Arc<RunState>>,
         later: Option<LaterRuns>,
         of_session: bool,
         options: FollowOptions,
@@ -149,26 +149,27 @@ impl RunnerParts {
             },
         };
         let mut known: HashSet<EventId> = session.events.iter().map(|event| event.id().clone()).collect();
-        match self.behind(key, options.after.as_ref()).await? {
-            Some(behind) => {
-                known.extend(behind.events.iter().map(|event| event.id().clone()));
-                session = behind;
+        match self.appended_after(key, options.after.as_ref()).await? {
+            Some(later) => {
+                known.extend(later.events.iter().map(|event| event.id().clone()));
+                session = later;
             }
             None => drop(session.events.drain(..start)),
         }
         let log = Log { sessions: Arc::clone(&self.services.sessions), head: session.head, known };
         let followed = Arc::new(Mutex::new(run));
-        let source = Source { parts: Arc::clone(self), log, run: Arc::clone(&followed), later, of_session, options };
+        let source =
+            FollowSource { parts: Arc::clone(self), log, run: Arc::clone(&followed), later, of_session, options };
         Ok(Follow { stream: Box::pin(follow(source, session.events, feed)), run: followed })
     }
 
-    /// Returns the events appended after an event, or `None` when the order in the loaded session is the order of appends.
-    async fn behind(&self, key: &SessionKey, after: Option<&EventId>) -> Result<Option<Session>, RunError> {
+    /// Returns the session with only the events appended after an event, or `None` if the loaded session is in the order of appends.
+    async fn appended_after(&self, key: &SessionKey, after: Option<&EventId>) -> Result<Option<Session>, RunError> {
         let sessions = &self.services.sessions;
         let Some(after) = after else { return Ok(None) };
         let Some(head) = sessions.head_behind(key, after).await? else { return Ok(None) };
         Ok(match sessions.events_since(&head).await? {
-            Some(Since::Events(behind)) => Some(behind),
+            Some(Since::Events(later)) => Some(later),
             Some(Since::Unknown) | None => None,
         })
     }
@@ -176,7 +177,7 @@ impl RunnerParts {
 
 /// A reader's position in the log.
 ///
-/// Compares ids and not times, because a node, another program or another clock may give an event any time.
+/// Compares ids and not times, because a node, another program or another clock may set any time on an event.
 struct Log {
     sessions: Arc<dyn SessionService>,
     /// The head of the last read of the store.
@@ -186,7 +187,7 @@ struct Log {
 }
 
 impl Log {
-    /// Marks an event as received; returns whether it is new.
+    /// Marks an event as received; returns `true` if it is new.
     fn take(&mut self, event: &Event) -> bool {
         self.known.insert(event.id().clone())
     }
@@ -207,23 +208,23 @@ impl Log {
 }
 
 /// The sources of a follower's events.
-struct Source {
-    parts: Arc<RunnerParts>,
+struct FollowSource {
+    parts: Arc<RunnerInner>,
     log: Log,
-    run: Arc<Mutex<Option<Arc<ActiveRun>>>>,
-    /// The runs that begin later, for a follower that continues across pauses.
+    run: Arc<Mutex<Option<Arc<RunState>>>>,
+    /// Receives the runs that begin later; only for a follower that continues across pauses.
     later: Option<LaterRuns>,
-    /// Whether it follows the session, and not one run of it.
+    /// Whether the follower follows the session, and not one run of it.
     of_session: bool,
     options: FollowOptions,
 }
 
-impl Source {
-    fn run(&self) -> Option<Arc<ActiveRun>> {
+impl FollowSource {
+    fn run(&self) -> Option<Arc<RunState>> {
         self.run.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns what has arrived by now: events that the channel dropped and the store still has, and then those in the channel.
+    /// Returns the events that have arrived by now: those that the channel dropped, read from the store, and then those in the channel.
     async fn arrived(
         &mut self,
         feed: &mut Receiver<RunEvent>,
@@ -238,7 +239,7 @@ impl Source {
         }
     }
 
-    /// Returns the received events after the last one that the log contains, or `None` when the channel dropped some.
+    /// Returns the received events after the last one that the log contains, or `None` if the channel dropped some.
     fn drain(&mut self, feed: &mut Receiver<RunEvent>) -> Option<VecDeque<RunEvent>> {
         let mut come = VecDeque::new();
         loop {
@@ -252,20 +253,20 @@ impl Source {
         }
     }
 
-    /// Leaves a run of the session that has ended without having run anything: its error is its caller's alone.
+    /// Leaves a run of the session that has ended without running any node: its error concerns only its caller.
     fn leave_refused(&self) {
         let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
         run.take_if(|run| self.of_session && !run.executes());
     }
 
-    /// Returns whether the follower continues after the end of the run.
+    /// Returns `true` if the follower continues after the end of the run.
     fn continues(&self) -> bool {
         let end = self.run().and_then(|run| run.end());
-        // Another process may run what this one had no part in.
+        // After `Elsewhere` another process runs the invocation.
         self.options.across_pauses && matches!(end, None | Some(RunEnd::Waiting | RunEnd::Elsewhere))
     }
 
-    /// Waits until a run of this Runner begins in the session, or until it is time to read what other processes have stored.
+    /// Waits until a run of this Runner begins in the session, or until it is time to read the events of other processes.
     async fn pause(&mut self) -> Option<Receiver<RunEvent>> {
         let sleep = self.parts.services.clock.sleep(self.options.poll_interval);
         let later = self.later.as_mut()?;
@@ -283,7 +284,7 @@ impl Source {
 }
 
 fn follow(
-    mut source: Source,
+    mut source: FollowSource,
     stored: Vec<Arc<Event>>,
     mut feed: Option<Receiver<RunEvent>>,
 ) -> impl Stream<Item = Result<RunEvent, RunError>> + Send {

@@ -1,21 +1,21 @@
-//! [`FollowOptions`]: which events a follower receives, and for how long.
+//! [`FollowOptions`]: the options of a follower.
 
 use std::time::Duration;
 
 use pleach_core::{Event, EventId, OutputFor};
 use pleach_session::notes::notes_completed_runs;
 
-/// Which events a follower receives, and when it ends.
+/// The options of a follower: which events it receives, and when it ends.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FollowOptions {
     /// The id of the last complete event that the client has; `None` starts from the beginning.
     pub after: Option<EventId>,
     /// Whether the follower continues when the run waits for answers or no run is active. It then yields the events of runs
-    /// that begin in this Runner and those that other processes store, until a run of this Runner ends other than by waiting or
-    /// because another process runs the same answers.
+    /// that begin in this Runner and the events that other processes store. It ends when a run of this Runner ends, except with
+    /// [`RunEnd::Waiting`](crate::RunEnd::Waiting) or [`RunEnd::Elsewhere`](crate::RunEnd::Elsewhere).
     pub across_pauses: bool,
-    /// How often such a follower reads what other processes have stored, by the Runner's clock.
+    /// The interval at which such a follower reads the events of other processes, by the Runner's clock.
     pub poll_interval: Duration,
     /// Whether checkpoints are yielded: the events of resumable apps that only record progress, with `agent_state`,
     /// `end_of_agent` or completed runs.
@@ -57,7 +57,7 @@ impl FollowOptions {
         self
     }
 
-    /// Sets how often the store is read during a pause: one second by default.
+    /// Sets the interval at which the store is read during a pause; one second by default.
     #[must_use]
     pub fn poll_interval(mut self, interval: Duration) -> Self {
         self.poll_interval = interval;
@@ -83,7 +83,7 @@ impl FollowOptions {
     }
 }
 
-/// Returns whether the event only records progress.
+/// Returns `true` if the event only records progress.
 pub(crate) fn is_checkpoint(event: &Event) -> bool {
     let actions = event.actions();
     let notes = actions.agent_state().is_some() || actions.end_of_agent().is_some() || notes_completed_runs(event);
@@ -91,7 +91,7 @@ pub(crate) fn is_checkpoint(event: &Event) -> bool {
     notes && !says && actions.state_delta().is_empty() && actions.route().is_none()
 }
 
-/// Returns whether the event repeats a node's output. Only the node's own events name the runs whose output it is.
+/// Returns `true` if the event repeats a node's output. Only the node's own events name the runs that the output belongs to.
 fn is_echo(event: &Event) -> bool {
     let path = event.path();
     let of_child = path.parent().is_some_and(|parent| parent.name() == event.author());

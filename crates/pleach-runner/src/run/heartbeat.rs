@@ -1,4 +1,4 @@
-//! [`Heartbeat`]: how a Runner shows others that it works on a session, and how it sees that others do.
+//! [`Heartbeat`]: shows other processes that a Runner works on a session, and tells whether another process works on one.
 
 use std::future::Future;
 use std::pin::pin;
@@ -10,12 +10,12 @@ use pleach_core::{BoxFuture, Clock, Session};
 use pleach_session::SessionError;
 
 use crate::RunError;
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 
-/// After how many periods without an event or a heartbeat a run counts as cut off.
+/// The number of periods without an event or a heartbeat after which a run is treated as cut off.
 const MISSED: f64 = 3.0;
 
-/// The time at which a run that stores nothing claims its session.
+/// The timer after which a run that stores nothing claims its session.
 pub(crate) struct Heartbeat {
     clock: Arc<dyn Clock>,
     period: Duration,
@@ -27,7 +27,8 @@ impl Heartbeat {
         Self { clock: Arc::clone(clock), period, sleep: clock.sleep(period) }
     }
 
-    /// Waits for `step`; returns whether a heartbeat is due before it is done. `last_update_time` is when the session last changed.
+    /// Waits for `step`, or until a heartbeat is due; returns `true` if it is due first. `last_update_time` is the time of the session's last
+    /// change.
     pub(crate) async fn is_due_before(&mut self, step: impl Future<Output = ()>, last_update_time: f64) -> bool {
         let mut step = pin!(step);
         loop {
@@ -47,22 +48,22 @@ impl Heartbeat {
     }
 }
 
-/// Returns whether a failed heartbeat means that the run has lost its session, rather than that the storage did not respond.
+/// Returns `true` if a failed heartbeat means that the run has lost its session, and not only that the storage did not respond.
 pub(crate) fn has_lost(error: &SessionError) -> bool {
     error.is_stale() || matches!(error, SessionError::NotFound(_))
 }
 
-impl RunnerParts {
-    /// Returns whether a session changed so recently that a Runner with heartbeats may work on it. Without heartbeats, none counts.
+impl RunnerInner {
+    /// Returns `true` if a session changed so recently that a Runner with heartbeats may work on it; always `false` without heartbeats.
     pub(crate) fn is_alive(&self, last_update_time: f64) -> bool {
         let idle = self.services.clock.now() - last_update_time;
         self.heartbeat.is_some_and(|period| idle < MISSED * period.as_secs_f64())
     }
 
-    /// Returns whether another Runner works on a session, as far as the store shows.
+    /// Returns `true` if another Runner seems to work on a session.
     ///
     /// # Errors
-    /// Those of [`Runner::status`](crate::Runner::status).
+    /// The errors of [`Runner::status`](crate::Runner::status).
     pub(crate) async fn runs_elsewhere(self: &Arc<Self>, session: &Session) -> Result<bool, RunError> {
         Ok(self.is_alive(session.last_update_time()) && !self.status_and_rest(session.clone()).await?.1)
     }

@@ -9,33 +9,33 @@ use pleach_core::{InvocationId, Map, SessionKey, StateRights, take_temp};
 
 use crate::RunError;
 use crate::run::outcome::Outcome;
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 
 /// A joined caller's place among the readers of a run. Dropping it leaves the run.
-pub(crate) struct Share {
-    leader: Arc<ActiveRun>,
+pub(crate) struct JoinedReader {
+    leader: Arc<RunState>,
     reader: u32,
 }
 
-impl Share {
-    /// Joins a run, or returns `None` when it has ended.
-    pub(crate) fn of(leader: Arc<ActiveRun>) -> Option<Self> {
-        let reader = leader.seat.join()?;
+impl JoinedReader {
+    /// Joins a run; returns `None` if it has ended.
+    pub(crate) fn of(leader: Arc<RunState>) -> Option<Self> {
+        let reader = leader.task.join()?;
         Some(Self { leader, reader })
     }
 
-    pub(crate) fn leader(&self) -> &Arc<ActiveRun> {
+    pub(crate) fn leader(&self) -> &Arc<RunState> {
         &self.leader
     }
 }
 
-impl Drop for Share {
+impl Drop for JoinedReader {
     fn drop(&mut self) {
-        self.leader.seat.leave(self.reader);
+        self.leader.task.leave(self.reader);
     }
 }
 
-/// What a request that wants an invocation which has begun asks for otherwise than the first one.
+/// How a request to join an invocation differs from the request that started it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Difference {
     Message,
@@ -43,11 +43,11 @@ pub(crate) enum Difference {
 }
 
 impl Difference {
-    /// Finds what a run that wants to join another one asks for otherwise, as far as is known. A request with a message starts the
-    /// invocation again, one without repeats the request of the run that it joins.
-    pub(crate) fn between(leader: &ActiveRun, run: &ActiveRun) -> Option<Self> {
+    /// Finds how the request of a run that wants to join another one differs, as far as it is known. A request with a message is compared
+    /// with the request that started the invocation, a request without one with the request of the run that it joins.
+    pub(crate) fn between(leader: &RunState, run: &RunState) -> Option<Self> {
         let rights = run.state_rights();
-        let state = kept(run.state_delta(), rights);
+        let state = stored_changes(run.state_delta(), rights);
         let first_state = match run.sent_message() {
             Some(message) => {
                 let first = leader.first_request()?;
@@ -58,7 +58,7 @@ impl Difference {
             }
             None => leader.state_delta().clone(),
         };
-        (!state.is_empty() && state != kept(&first_state, rights)).then_some(Self::State)
+        (!state.is_empty() && state != stored_changes(&first_state, rights)).then_some(Self::State)
     }
 
     pub(crate) fn error(self, session: SessionKey, invocation: InvocationId) -> RunError {
@@ -69,19 +69,19 @@ impl Difference {
     }
 }
 
-/// Returns the changes of state that are stored: not those that are temporary, nor those of keys that the caller may not change.
-pub(crate) fn kept(state_delta: &Map, rights: StateRights) -> Map {
-    let mut kept = state_delta.clone();
-    take_temp(&mut kept);
-    rights.strip(&mut kept);
-    kept
+/// Returns the changes of state that are stored: without temporary keys, and without keys that the caller may not change.
+pub(crate) fn stored_changes(state_delta: &Map, rights: StateRights) -> Map {
+    let mut changes = state_delta.clone();
+    take_temp(&mut changes);
+    rights.strip(&mut changes);
+    changes
 }
 
 /// Yields the events of the joined run to the reader of the caller's `run`.
 ///
 /// # Errors
-/// The error of the joined run; [`Difference::error`] when it has begun with another request.
-pub(crate) async fn joined(share: Share, run: Arc<ActiveRun>) -> Result<(), RunError> {
+/// The error of the joined run; [`Difference::error`] if it was started by a different request.
+pub(crate) async fn forward_leader_events(share: JoinedReader, run: Arc<RunState>) -> Result<(), RunError> {
     let leader = share.leader();
     let mut begun = Some(Box::pin(leader.begun()));
     let signal = run.abort_signal().clone();
@@ -99,13 +99,13 @@ pub(crate) async fn joined(share: Share, run: Arc<ActiveRun>) -> Result<(), RunE
                 aborted = None;
                 leader.abort();
             }
-            let next = leader.seat.poll_next(share.reader, cx);
+            let next = leader.task.poll_next(share.reader, cx);
             if let Some(known) = &mut begun
                 && pin!(known).poll(cx).is_ready()
             {
                 begun = None;
                 if let (Some(session), Some(invocation)) = (leader.key(), leader.invocation()) {
-                    // What a resumed invocation was started with was unknown when the caller joined.
+                    // If the leader resumes the invocation, the request that started it was unknown when the caller joined.
                     if let Some(difference) = Difference::between(leader, &run) {
                         return Poll::Ready(Some(Err(difference.error(session, invocation))));
                     }
@@ -115,7 +115,7 @@ pub(crate) async fn joined(share: Share, run: Arc<ActiveRun>) -> Result<(), RunE
             next
         });
         match next.await {
-            Some(item) => run.seat.show(item?).await,
+            Some(item) => run.task.yield_event(item?).await,
             None => break,
         }
     }

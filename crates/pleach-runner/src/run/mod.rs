@@ -1,7 +1,7 @@
 //! One run, from its first poll to its end.
 //!
-//! `state.rs` is what others see of a run, `task.rs` what its readers poll, and `steps.rs` the order of steps. Nothing outside
-//! of this folder polls a node.
+//! `state.rs` is the part of a run that others share, `task.rs` is what its readers poll, and `steps.rs` is the order of steps.
+//! Nothing outside of this folder polls a node.
 
 pub(crate) mod abort_events;
 pub(crate) mod agent_reply;

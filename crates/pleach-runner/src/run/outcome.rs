@@ -1,4 +1,4 @@
-//! How a run ends: [`Outcome`] with the output, and the public [`RunEnd`].
+//! The end of a run: [`Outcome`] with the output, and the public [`RunEnd`].
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub enum RunEnd {
     Done,
     /// The root node has completed, but branches ended before a terminal node: no edge took a route, or a join never ran.
     DoneWithDeadEnds(Vec<DeadEnd>),
-    /// It waits for answers.
+    /// It has paused and waits for answers.
     Waiting,
     /// Another process stored the same answers at the same time and runs the invocation, so this run had nothing to do. If that
     /// process is gone, [`Runner::resume`](crate::Runner::resume) continues the invocation.
@@ -34,8 +34,8 @@ pub enum RunEnd {
     /// It was aborted: its open calls are answered, and it cannot be resumed.
     // R1130
     Aborted,
-    /// It was stopped where it was, by a drop, [`Run::close`](crate::Run::close) or a drain. The session does not record that,
-    /// and [`Runner::resume`](crate::Runner::resume) continues it.
+    /// It was stopped where it was, by a drop, [`Run::close`](crate::Run::close) or a drain. The session does not record the stop,
+    /// and [`Runner::resume`](crate::Runner::resume) continues the invocation.
     Cut,
 }
 
@@ -43,21 +43,21 @@ pub enum RunEnd {
 #[derive(Clone)]
 pub(crate) enum Outcome {
     Done(NodeInput, Vec<DeadEnd>),
-    /// Done, of an agent that gives no output as a node.
+    /// The root is an agent that has completed and has no output as a node.
     Replied(AgentReply),
     Waiting(Vec<Question>),
-    /// Run by another process.
+    /// Another process runs the invocation.
     Elsewhere {
         session: SessionKey,
         invocation: InvocationId,
     },
     Aborted,
-    /// Cut off, with the invocation if it has begun.
+    /// The run was cut off; with the invocation if it has begun.
     Cut(Option<InvocationId>),
 }
 
 impl RunEnd {
-    /// Returns whether the root node has completed, with or without dead ends.
+    /// Returns `true` if the root node has completed, with or without dead ends.
     #[must_use]
     pub fn is_done(&self) -> bool {
         matches!(self, Self::Done | Self::DoneWithDeadEnds(_))
@@ -80,7 +80,7 @@ impl Outcome {
         }
     }
 
-    /// The public end of a run with this outcome.
+    /// Returns the public end of a run with this outcome.
     pub(crate) fn end(&self) -> RunEnd {
         match self {
             Self::Replied(_) => RunEnd::Done,
@@ -93,7 +93,7 @@ impl Outcome {
         }
     }
 
-    /// Returns the end of the run's span, and for how many answers the run waits.
+    /// Returns the end of the run's span, and the number of answers that the run waits for.
     pub(crate) fn span_end(&self) -> (SpanEnd, usize) {
         match self {
             Self::Done(..) | Self::Replied(_) => (SpanEnd::Completed, 0),
@@ -119,8 +119,8 @@ impl Outcome {
     }
 }
 
-/// Returns the questions with these ids that an invocation has asked; of one that was asked again, the last. Most were asked a short
-/// while ago, so events are read from the end.
+/// Returns the questions with these ids that an invocation has asked. If a question was asked again, the last one is returned. Most were
+/// asked a short while ago, so events are read from the end.
 fn last_asked(events: &[Arc<Event>], invocation: &InvocationId, ids: &[String]) -> Vec<Question> {
     let mut missing: HashSet<&str> = ids.iter().map(String::as_str).collect();
     let mut found: HashMap<String, Question> = HashMap::new();
@@ -168,7 +168,7 @@ mod tests {
 
     // R141
     #[test]
-    fn of_a_question_that_was_asked_again_the_last_one_counts() {
+    fn the_last_one_of_a_repeated_question_is_returned() {
         let ask = |invocation: &str, id: &str, message: &str| {
             let ask: RequestInput = RequestInput::ask(id, message);
             let mut event = ask.into_event(id);

@@ -1,4 +1,4 @@
-//! [`ActiveRuns`]: the active runs of a Runner.
+//! [`RunRegistry`]: the active runs of a Runner.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,39 +8,39 @@ use pleach_session::prepare::{turn_id, turn_key};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 use crate::{RunError, RunEvent, SessionRef};
 
-/// How a run is admitted to its session.
+/// The way in which a run is admitted to its session.
 pub(crate) enum Admission {
     /// The run begins once these runs have ended.
-    Own(Vec<Arc<ActiveRun>>),
+    Own(Vec<Arc<RunState>>),
     /// The run joins this one, which has the same invocation.
-    Join(Arc<ActiveRun>),
+    Join(Arc<RunState>),
 }
 
 /// The runs of a Runner and its clones that have begun and not ended.
 #[derive(Default)]
-pub(crate) struct ActiveRuns {
+pub(crate) struct RunRegistry {
     inner: Mutex<Inner>,
 }
 
 #[derive(Default)]
 struct Inner {
     draining: bool,
-    /// By session id, which every request contains, in the order in which they began.
-    runs: HashMap<SessionId, Vec<Arc<ActiveRun>>>,
-    /// The watchers of runs that begin in a session.
+    /// The runs by session id, which every request contains, in the order in which they began.
+    runs: HashMap<SessionId, Vec<Arc<RunState>>>,
+    /// The receivers of runs that begin in a session.
     watchers: HashMap<SessionKey, Vec<UnboundedSender<StartedRun>>>,
 }
 
 /// A run that has begun, and the receiver of its events from the beginning.
-pub(crate) type StartedRun = (Arc<ActiveRun>, Receiver<RunEvent>);
+pub(crate) type StartedRun = (Arc<RunState>, Receiver<RunEvent>);
 
 /// Receives the runs that begin in a session.
 pub(crate) type LaterRuns = UnboundedReceiver<StartedRun>;
 
-impl ActiveRuns {
+impl RunRegistry {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -48,8 +48,8 @@ impl ActiveRuns {
     /// Adds a run that is about to begin.
     ///
     /// # Errors
-    /// [`RunError::Draining`].
-    pub(crate) fn enter(&self, run: &Arc<ActiveRun>) -> Result<(), RunError> {
+    /// [`RunError::Draining`] if the Runner is being drained.
+    pub(crate) fn enter(&self, run: &Arc<RunState>) -> Result<(), RunError> {
         let mut inner = self.inner();
         if inner.draining {
             return Err(RunError::Draining);
@@ -59,7 +59,7 @@ impl ActiveRuns {
     }
 
     /// Removes a run that has ended.
-    pub(crate) fn leave(&self, run: &Arc<ActiveRun>) {
+    pub(crate) fn leave(&self, run: &Arc<RunState>) {
         let mut inner = self.inner();
         let id = bucket(run.session());
         let Some(runs) = inner.runs.get_mut(&id) else { return };
@@ -70,12 +70,11 @@ impl ActiveRuns {
     }
 
     /// Admits a run to a session. Runs of the session that only have a summary left are stopped; the detached ones among them
-    /// are returned so that the caller waits for them. A run that requests an active invocation joins that run instead.
+    /// are returned so that the caller waits for them. A run that requests an active invocation joins the run that has it.
     ///
     /// # Errors
-    /// [`RunError::Busy`] when a detached run is active in the session: it cannot be made to wait, so its next append would
-    /// fail.
-    pub(crate) fn admit(&self, run: &Arc<ActiveRun>, key: &SessionKey) -> Result<Admission, RunError> {
+    /// [`RunError::Busy`] if a detached run is active in the session: it cannot be made to wait, so its next append would fail.
+    pub(crate) fn admit(&self, run: &Arc<RunState>, key: &SessionKey) -> Result<Admission, RunError> {
         let key = turn_key(key);
         let inner = self.inner();
         let runs = inner.runs.get(&key.session_id).map(Vec::as_slice).unwrap_or_default();
@@ -94,9 +93,9 @@ impl ActiveRuns {
         Ok(Admission::Own(ending))
     }
 
-    /// Notes that a run has the session to itself, and notifies the watchers of the session. A run that is refused, loses the session before
-    /// it has stored anything, or only returns what is recorded, is never announced.
-    pub(crate) fn announce(&self, run: &Arc<ActiveRun>) {
+    /// Notes that a run executes its invocation, and notifies the watchers of the session. A run is never announced if it is refused, loses
+    /// the session before it has stored anything, or only returns the recorded result.
+    pub(crate) fn announce(&self, run: &Arc<RunState>) {
         if run.executes() {
             return;
         }
@@ -110,13 +109,13 @@ impl ActiveRuns {
         }
     }
 
-    /// Finds the run of this Runner that has an invocation; without one, `run` is noted as the one that has it.
-    pub(crate) fn lead_or_join(
+    /// Finds the run of this Runner that has an invocation. If there is none, notes on `run` that it has the invocation.
+    pub(crate) fn leader_or_claim(
         &self,
-        run: &Arc<ActiveRun>,
+        run: &Arc<RunState>,
         key: &SessionKey,
         invocation: &InvocationId,
-    ) -> Option<Arc<ActiveRun>> {
+    ) -> Option<Arc<RunState>> {
         let key = turn_key(key);
         let inner = self.inner();
         let runs = inner.runs.get(&key.session_id).map(Vec::as_slice).unwrap_or_default();
@@ -131,8 +130,8 @@ impl ActiveRuns {
     /// Queues a run for a session.
     ///
     /// # Errors
-    /// [`RunError::Busy`] when `limit` runs are queued there already.
-    pub(crate) fn queue(&self, run: &Arc<ActiveRun>, key: &SessionKey, limit: usize) -> Result<(), RunError> {
+    /// [`RunError::Busy`] if `limit` runs are already queued there.
+    pub(crate) fn queue(&self, run: &Arc<RunState>, key: &SessionKey, limit: usize) -> Result<(), RunError> {
         let key = turn_key(key);
         let inner = self.inner();
         let runs = inner.runs.get(&key.session_id).map(Vec::as_slice).unwrap_or_default();
@@ -144,55 +143,55 @@ impl ActiveRuns {
         Ok(())
     }
 
-    /// Returns the run that a queued one must wait for: a detached run of the session, or a run queued earlier.
-    pub(crate) fn before(&self, run: &Arc<ActiveRun>, key: &SessionKey) -> Option<Arc<ActiveRun>> {
+    /// Returns the run that a queued run must wait for: the last run queued before it, or otherwise a detached run of the session.
+    pub(crate) fn run_to_wait_for(&self, run: &Arc<RunState>, key: &SessionKey) -> Option<Arc<RunState>> {
         let key = turn_key(key);
         let inner = self.inner();
         let runs = inner.runs.get(&key.session_id)?;
         let earlier = runs.iter().take_while(|other| !Arc::ptr_eq(other, run));
         let queued = earlier.filter(|other| other.is_queued_in(&key)).last();
-        let working = |other: &&Arc<ActiveRun>| {
+        let working = |other: &&Arc<RunState>| {
             !Arc::ptr_eq(other, run) && other.is_in(&key) && other.is_detached() && !other.is_summing_up()
         };
         queued.or_else(|| runs.iter().find(working)).cloned()
     }
 
     /// Returns the detached runs that may belong to this session but have not stored their message yet.
-    pub(crate) fn about_to_begin(&self, session: &SessionRef) -> Vec<Arc<ActiveRun>> {
+    pub(crate) fn about_to_begin(&self, session: &SessionRef) -> Vec<Arc<RunState>> {
         let inner = self.inner();
         let runs = inner.runs.get(&bucket(session)).map(Vec::as_slice).unwrap_or_default();
-        let may_be = |run: &&Arc<ActiveRun>| {
+        let may_be = |run: &&Arc<RunState>| {
             let users = [session.user_id(), run.session().user_id()];
             users.iter().any(Option::is_none) || users[0] == users[1]
         };
-        let waits = |run: &&Arc<ActiveRun>| run.is_detached() && run.invocation().is_none();
+        let waits = |run: &&Arc<RunState>| run.is_detached() && run.invocation().is_none();
         runs.iter().filter(waits).filter(may_be).cloned().collect()
     }
 
-    /// Returns the run of a session: the detached one, or else the one that began last.
-    pub(crate) fn of(&self, key: &SessionKey) -> Option<Arc<ActiveRun>> {
+    /// Returns the run of a session: the detached one, or the one that began last if none is detached.
+    pub(crate) fn run_of_session(&self, key: &SessionKey) -> Option<Arc<RunState>> {
         self.find(key, |_| true)
     }
 
-    /// Returns the detached run of a session among those that `counts` selects, or else the one that began last.
-    fn find(&self, key: &SessionKey, counts: impl Fn(&ActiveRun) -> bool) -> Option<Arc<ActiveRun>> {
+    /// Returns one of the runs of a session that `selects` accepts: the detached one, or the one that began last if none is detached.
+    fn find(&self, key: &SessionKey, selects: impl Fn(&RunState) -> bool) -> Option<Arc<RunState>> {
         let key = turn_key(key);
         let inner = self.inner();
-        let mut runs = inner.runs.get(&key.session_id)?.iter().filter(|run| run.is_in(&key) && counts(run));
+        let mut runs = inner.runs.get(&key.session_id)?.iter().filter(|run| run.is_in(&key) && selects(run));
         let last = runs.clone().next_back();
         runs.find(|run| run.is_detached()).or(last).cloned()
     }
 
-    /// Returns the run of a session whose nodes run: the detached one, or else the one that began last.
-    pub(crate) fn executing(&self, key: &SessionKey) -> Option<Arc<ActiveRun>> {
-        self.find(key, ActiveRun::executes)
+    /// Returns the executing run of a session: the detached one, or the one that began last if none is detached.
+    pub(crate) fn executing(&self, key: &SessionKey) -> Option<Arc<RunState>> {
+        self.find(key, RunState::executes)
     }
 
     /// Returns a receiver of the runs that begin in a session from now on.
     pub(crate) fn watch(&self, key: &SessionKey) -> LaterRuns {
         let (sender, later) = unbounded_channel();
         let mut inner = self.inner();
-        // Those who have gone are known only here, and when a run begins.
+        // Closed watchers are removed only here, and when a run begins.
         inner.watchers.retain(|_, senders| {
             senders.retain(|sender| !sender.is_closed());
             !senders.is_empty()
@@ -202,18 +201,18 @@ impl ActiveRuns {
         later
     }
 
-    /// Calls `look` for each run.
-    pub(crate) fn each(&self, look: impl FnMut(&Arc<ActiveRun>)) {
-        self.inner().runs.values().flatten().for_each(look);
+    /// Calls `visit` for each run.
+    pub(crate) fn each(&self, visit: impl FnMut(&Arc<RunState>)) {
+        self.inner().runs.values().flatten().for_each(visit);
     }
 
-    /// Returns whether further runs are refused.
+    /// Returns `true` if further runs are refused.
     pub(crate) fn is_draining(&self) -> bool {
         self.inner().draining
     }
 
     /// Refuses further runs; returns the active ones.
-    pub(crate) fn drain(&self) -> Vec<Arc<ActiveRun>> {
+    pub(crate) fn drain(&self) -> Vec<Arc<RunState>> {
         let mut inner = self.inner();
         inner.draining = true;
         inner.runs.values().flatten().cloned().collect()
@@ -233,18 +232,18 @@ mod tests {
         SessionKey::new("app", "ana", "s1")
     }
 
-    fn run(registry: &ActiveRuns, invocation: Option<&str>) -> Arc<ActiveRun> {
+    fn run(registry: &RunRegistry, invocation: Option<&str>) -> Arc<RunState> {
         let request = RunRequest::new(("ana", "s1"));
         let request = match invocation {
             Some(id) => request.invocation_id(id),
             None => request,
         };
-        let run = Arc::new(ActiveRun::new(&request, false));
+        let run = Arc::new(RunState::new(&request, false));
         registry.enter(&run).unwrap();
         run
     }
 
-    fn admit(registry: &ActiveRuns, run: &Arc<ActiveRun>) -> &'static str {
+    fn admit(registry: &RunRegistry, run: &Arc<RunState>) -> &'static str {
         match registry.admit(run, &key()) {
             Ok(Admission::Own(ending)) if ending.is_empty() => "own",
             Ok(Admission::Own(_)) => "own after others",
@@ -256,21 +255,21 @@ mod tests {
 
     #[test]
     fn runs_with_a_reader_do_not_exclude_each_other() {
-        let registry = ActiveRuns::default();
+        let registry = RunRegistry::default();
         let (first, second) = (run(&registry, None), run(&registry, None));
         assert_eq!([admit(&registry, &first), admit(&registry, &second)], ["own", "own"]);
     }
 
     #[test]
     fn a_detached_run_keeps_its_session_to_itself_until_only_its_summary_is_left() {
-        let registry = ActiveRuns::default();
+        let registry = RunRegistry::default();
         let (first, second) = (run(&registry, None), run(&registry, None));
         first.set_detached();
         assert_eq!([admit(&registry, &first), admit(&registry, &second)], ["own", "busy"]);
         registry.queue(&second, &key(), 9).unwrap();
-        assert!(registry.before(&second, &key()).is_some_and(|other| Arc::ptr_eq(&other, &first)));
-        first.set_summing_up();
-        assert!(registry.before(&second, &key()).is_none());
+        assert!(registry.run_to_wait_for(&second, &key()).is_some_and(|other| Arc::ptr_eq(&other, &first)));
+        first.begin_summary();
+        assert!(registry.run_to_wait_for(&second, &key()).is_none());
         assert_eq!(admit(&registry, &second), "own after others");
         assert!(first.is_closing());
         registry.leave(&first);
@@ -279,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_request_for_an_active_invocation_joins_its_run() {
-        let registry = ActiveRuns::default();
+        let registry = RunRegistry::default();
         let first = run(&registry, Some("i"));
         assert_eq!(admit(&registry, &first), "own");
         assert_eq!(admit(&registry, &run(&registry, Some("i"))), "join");
@@ -288,28 +287,28 @@ mod tests {
 
     #[test]
     fn queued_runs_wait_for_those_before_them() {
-        let registry = ActiveRuns::default();
+        let registry = RunRegistry::default();
         let detached = run(&registry, None);
         detached.set_detached();
         assert_eq!(admit(&registry, &detached), "own");
         let (first, second) = (run(&registry, None), run(&registry, None));
         let before = |run| {
             registry.queue(run, &key(), 2).unwrap();
-            registry.before(run, &key()).unwrap()
+            registry.run_to_wait_for(run, &key()).unwrap()
         };
         assert!(Arc::ptr_eq(&before(&first), &detached));
         assert!(Arc::ptr_eq(&before(&second), &first));
         assert!(matches!(registry.queue(&run(&registry, None), &key(), 2), Err(RunError::Busy { .. })));
     }
 
-    // S30: the backends that trim ids trim what Python's `strip` does.
+    // S30: the backends that trim ids trim the same characters as Python's `strip`.
     #[test]
     fn session_ids_that_differ_in_blanks_share_their_turns() {
-        let registry = ActiveRuns::default();
+        let registry = RunRegistry::default();
         let first = run(&registry, None);
         first.set_detached();
         assert_eq!(admit(&registry, &first), "own");
-        let other = Arc::new(ActiveRun::new(&RunRequest::new(("ana", " s1\u{1f}")), false));
+        let other = Arc::new(RunState::new(&RunRequest::new(("ana", " s1\u{1f}")), false));
         registry.enter(&other).unwrap();
         let key = SessionKey::new("app", "ana", " s1\u{1f}");
         assert!(matches!(registry.admit(&other, &key), Err(RunError::Busy { .. })));
@@ -317,17 +316,17 @@ mod tests {
 
     #[test]
     fn a_draining_registry_admits_no_run() {
-        let registry = ActiveRuns::default();
+        let registry = RunRegistry::default();
         let first = run(&registry, None);
         assert!(registry.drain().iter().all(|active| Arc::ptr_eq(active, &first)));
-        let late = Arc::new(ActiveRun::new(&RunRequest::new(("ana", "s1")), false));
+        let late = Arc::new(RunState::new(&RunRequest::new(("ana", "s1")), false));
         assert!(matches!(registry.enter(&late), Err(RunError::Draining)));
     }
 
-    /// Issue 10 D5: closed watchers stayed until a run began in their session.
+    /// Otherwise closed watchers would stay until a run begins in their session.
     #[test]
-    fn d5_closed_watchers_are_removed() {
-        let registry = ActiveRuns::default();
+    fn closed_watchers_are_removed_by_the_next_watch() {
+        let registry = RunRegistry::default();
         for session in ["s1", "s1", "s2", "s3"] {
             drop(registry.watch(&SessionKey::new("app", "ana", session)));
         }

@@ -10,22 +10,22 @@ use pleach_context::engine::{EventQueue, Ticket};
 use pleach_core::{Event, Question, Scope};
 use pleach_session::open_questions;
 
-/// Open questions by their ids; several nodes may have asked with one id.
+/// Open questions by id; several nodes may have asked under one id.
 type OpenById = HashMap<String, Vec<Question>>;
 
 /// Holds back repeated events. The default filter, for runs with a message or an answer, holds back nothing.
 #[derive(Debug, Default)]
 pub(crate) struct RepeatFilter {
     held: Vec<Arc<Event>>,
-    /// The questions that were open before; `None` once a new event was stored.
+    /// The questions that were open before the resume; `None` once a new event has passed the filter.
     open: Option<OpenById>,
     has_ended: bool,
 }
 
 impl RepeatFilter {
     /// Returns the filter for a resume without a new message. `own` are the invocation's events and `root` is the name of the
-    /// root node. If the request is an answer that is already stored, an ended invocation records nothing; a plain resume
-    /// repeats the end event, as google-adk does.
+    /// root node. If the request is an answer that is already stored, nothing is stored for an invocation that has ended; a plain resume
+    /// stores the end event again, as google-adk does.
     pub(crate) fn resume(own: &[&Arc<Event>], root: &str, is_answer: bool) -> Self {
         let events: Vec<Arc<Event>> = own.iter().map(|event| Arc::clone(event)).collect();
         let is_end = |event: &&Arc<Event>| event.actions().end_of_agent() == Some(true) && event.author() == root;
@@ -36,7 +36,7 @@ impl RepeatFilter {
         Self { held: Vec::new(), has_ended: is_answer && events.iter().any(|event| is_end(&event)), open: Some(open) }
     }
 
-    /// Holds back a repeated event and acknowledges it to its sender. Returns an event that must be stored.
+    /// Holds back a repeated event and acknowledges it to its sender. Any other event is returned and must be stored.
     pub(crate) fn pass(
         &mut self,
         queue: &EventQueue,
@@ -57,7 +57,7 @@ impl RepeatFilter {
         std::mem::take(&mut self.held)
     }
 
-    /// Takes the held events to store at the end of a successful run: none if it waits or had ended before.
+    /// Takes the held events to store at the end of a successful run: none if the run waits or the invocation had ended before.
     pub(crate) fn end(&mut self, waits: bool) -> Vec<Arc<Event>> {
         let held = self.release();
         if waits || self.has_ended { Vec::new() } else { held }
@@ -66,7 +66,7 @@ impl RepeatFilter {
 
 fn is_repeat(event: &Event, open: &OpenById) -> bool {
     let actions = event.actions();
-    // What is temporary, such as a credential, is not stored and is written again by each run.
+    // Temporary keys, such as credentials, are not stored, and each run writes them again.
     let writes = actions.state_delta().keys().any(|key| Scope::split(key).0 != Scope::Temp);
     if writes || event.is_partial() || event.error_code().is_some() {
         return false;
@@ -81,7 +81,7 @@ fn is_repeat(event: &Event, open: &OpenById) -> bool {
         && (actions.agent_state().is_some() || actions.end_of_agent() == Some(true) || is_echo(event))
 }
 
-/// Returns whether the event repeats the output of a run: such an event does not name the runs whose output it is.
+/// Returns `true` if the event repeats the output of a run: such an event does not name the runs that the output belongs to.
 fn is_echo(event: &Event) -> bool {
     event.output().is_some() && event.node_info().output_for().is_none()
 }
@@ -118,7 +118,7 @@ mod tests {
         with(|event| event.actions_mut().set_end_of_agent(Some(true)))
     }
 
-    /// Sends an event through the filter; returns whether it is held back.
+    /// Sends an event through the filter; returns `true` if it is held back.
     fn is_held(filter: &mut RepeatFilter, event: Arc<Event>) -> bool {
         let queue = EventQueue::default();
         queue.push(event, std::task::Waker::noop().clone());
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(held(false, &[]).release().len(), 1);
         assert_eq!(held(false, &[]).end(false).len(), 1);
         assert_eq!(held(false, &[]).end(true).len(), 0, "the run waits");
-        assert_eq!(held(true, &[&end()]).end(false).len(), 0, "the end is recorded, and the answer was, too");
+        assert_eq!(held(true, &[&end()]).end(false).len(), 0, "the end and the answer are already recorded");
         assert_eq!(held(false, &[&end()]).end(false).len(), 1, "a plain resume repeats its end, as google-adk does");
     }
 }

@@ -10,10 +10,10 @@ use futures_util::task::AtomicWaker;
 use pleach_context::engine::{InvocationHandle, RunResult};
 use pleach_core::BoxFuture;
 
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 use crate::signals::incoming::Incoming;
 
-/// How often one poll of the run polls the root before it yields to the executor.
+/// The number of polls of the root within one poll of the run, before it yields to the executor.
 const POLL_BUDGET: usize = 32;
 
 /// Polls the root node of an invocation.
@@ -21,20 +21,20 @@ const POLL_BUDGET: usize = 32;
 /// Acknowledging an event wakes the node that sent it. The wake is passed on to the caller's task only while that task
 /// sleeps; otherwise the Runner polls the root anyway.
 pub(crate) struct RootDriver<'a> {
-    /// `None` once it has ended, because a completed future must not be polled again.
+    /// The root's future; `None` once it has ended, because a completed future must not be polled again.
     root: Option<BoxFuture<'a, RunResult>>,
     ended: Option<RunResult>,
-    signal: Arc<Signal>,
+    signal: Arc<RootWaker>,
     waker: Waker,
 }
 
 #[derive(Default)]
-struct Signal {
+struct RootWaker {
     woken: AtomicBool,
     sleeper: AtomicWaker,
 }
 
-impl Wake for Signal {
+impl Wake for RootWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -46,13 +46,13 @@ impl Wake for Signal {
     }
 }
 
-/// Returns whether the run was aborted or must stop where it is.
-pub(crate) fn must_stop(ic: &InvocationHandle, run: &ActiveRun) -> bool {
+/// Returns `true` if the run was aborted or must stop where it is.
+pub(crate) fn must_stop(ic: &InvocationHandle, run: &RunState) -> bool {
     ic.is_aborted() || run.is_closing()
 }
 
 /// Waits until the run must stop. Only one task may wait at a time.
-pub(crate) async fn stopped(ic: &InvocationHandle, run: &ActiveRun) {
+pub(crate) async fn stopped(ic: &InvocationHandle, run: &RunState) {
     let mut aborted = pin!(ic.abort_signal().aborted());
     poll_fn(|cx| {
         run.stopper.register(cx.waker());
@@ -66,14 +66,14 @@ pub(crate) async fn stopped(ic: &InvocationHandle, run: &ActiveRun) {
 
 impl<'a> RootDriver<'a> {
     pub(crate) fn new(root: BoxFuture<'a, RunResult>) -> Self {
-        let signal = Arc::new(Signal::default());
+        let signal = Arc::new(RootWaker::default());
         let waker = Waker::from(Arc::clone(&signal));
         Self { root: Some(root), ended: None, signal, waker }
     }
 
-    /// Polls until the root has sent an event, waits to run a first body, or has ended, or the run must stop or store a signal that is
-    /// `incoming`.
-    pub(crate) async fn step(&mut self, ic: &InvocationHandle, run: &ActiveRun, incoming: Option<&Incoming>) {
+    /// Polls until the root has sent an event, waits to run a first body, asks whether the run still has its session, or has ended; or
+    /// until the run must stop or store an `incoming` signal.
+    pub(crate) async fn poll_until_work(&mut self, ic: &InvocationHandle, run: &RunState, incoming: Option<&Incoming>) {
         // Most steps end in their first poll, and need no future that waits.
         let mut waits = None;
         let calls = || {
@@ -99,8 +99,8 @@ impl<'a> RootDriver<'a> {
         .await;
     }
 
-    /// Waits for `other`, such as an append, while the root makes progress.
-    pub(crate) async fn drive_while<F: Future>(&mut self, mut other: Pin<&mut F>) -> F::Output {
+    /// Waits for `other`, such as an append, and polls the root in the meantime.
+    pub(crate) async fn poll_root_while<F: Future>(&mut self, mut other: Pin<&mut F>) -> F::Output {
         poll_fn(|cx| {
             let result = other.as_mut().poll(cx);
             if result.is_pending() {
@@ -111,7 +111,7 @@ impl<'a> RootDriver<'a> {
         .await
     }
 
-    /// Returns whether the root has ended, or ends right now.
+    /// Polls the root once and returns `true` if it has ended.
     pub(crate) async fn has_ended(&mut self) -> bool {
         poll_fn(|cx| {
             let _ = self.poll_root(cx, || false);
@@ -166,11 +166,11 @@ mod tests {
 
     /// Events of cancelled runs may still be pending when the root has ended.
     #[tokio::test]
-    async fn r640_what_is_stored_after_the_end_does_not_poll_the_root_again() {
+    async fn r640_an_append_after_the_end_does_not_poll_the_root_again() {
         let mut root = RootDriver::new(Box::pin(async { Ok(NodeEnd::Done(NodeResult::default())) }));
-        root.drive_while(pin!(tokio::task::yield_now())).await;
+        root.poll_root_while(pin!(tokio::task::yield_now())).await;
         assert!(root.take_end().is_some());
-        root.drive_while(pin!(tokio::task::yield_now())).await;
+        root.poll_root_while(pin!(tokio::task::yield_now())).await;
         assert!(root.take_end().is_none());
     }
 }

@@ -9,39 +9,39 @@ use pleach_context::engine::{InvocationHandle, RunResult, Ticket};
 use pleach_core::{BoxFuture, Event};
 
 use crate::RunError;
-use crate::app::inner::RunnerParts;
-use crate::run::event_writer::{Store, Stored};
+use crate::app::inner::RunnerInner;
+use crate::run::event_writer::{EventWriter, Stored};
 use crate::run::heartbeat::Heartbeat;
 use crate::run::repeat_filter::RepeatFilter;
 use crate::run::root_driver::{RootDriver, must_stop};
-use crate::run::state::ActiveRun;
-use crate::run::task::Shown;
+use crate::run::state::RunState;
+use crate::run::task::Yielded;
 use crate::signals::during_run::keep_next;
 
-/// The root node while it runs, and what stores its events.
+/// The root node while it runs, together with the storing of its events.
 pub(crate) struct RootEvents<'a> {
     ic: &'a InvocationHandle,
-    parts: &'a Arc<RunnerParts>,
-    run: &'a Arc<ActiveRun>,
-    store: &'a mut Store,
+    parts: &'a Arc<RunnerInner>,
+    run: &'a Arc<RunState>,
+    store: &'a mut EventWriter,
     repeats: &'a mut RepeatFilter,
     root: RootDriver<'a>,
     _served: Served<'a>,
     heartbeat: Option<Box<Heartbeat>>,
-    /// Those without a ticket were held back, and their nodes have continued.
+    /// The events to store next. An event without a ticket was held back, and its node has continued.
     to_store: VecDeque<(Option<Ticket>, Arc<Event>)>,
-    /// The event that was returned last, as its node receives it.
+    /// The last returned event, as its node receives it.
     unacknowledged: Option<(Ticket, Arc<Event>)>,
-    /// Whether a signal was returned last: further ones come before the events that the root has sent meanwhile.
+    /// Whether the last returned event was a signal: further signals come before the events that the root has sent in the meantime.
     keeps_signals: bool,
 }
 
 impl<'a> RootEvents<'a> {
     pub(crate) fn new(
         ic: &'a InvocationHandle,
-        parts: &'a Arc<RunnerParts>,
-        run: &'a Arc<ActiveRun>,
-        store: &'a mut Store,
+        parts: &'a Arc<RunnerInner>,
+        run: &'a Arc<RunState>,
+        store: &'a mut EventWriter,
         repeats: &'a mut RepeatFilter,
         root: BoxFuture<'a, RunResult>,
     ) -> Self {
@@ -62,13 +62,14 @@ impl<'a> RootEvents<'a> {
         }
     }
 
-    /// Returns the next stored event; the node that sent the one before continues. `None` when the root has ended or the run must stop.
+    /// Returns the next stored event, or `None` if the root has ended or the run must stop. The node that sent the previous event
+    /// continues.
     ///
     /// # Errors
-    /// The error of a plugin or the session service; nothing of the event is stored then.
-    pub(crate) async fn next(&mut self) -> Result<Option<Shown>, RunError> {
+    /// The error of a plugin or the session service; the event is not stored then.
+    pub(crate) async fn next(&mut self) -> Result<Option<Yielded>, RunError> {
         if let Some((ticket, event)) = self.unacknowledged.take() {
-            // Events that other lanes have queued meanwhile are dropped (R1130).
+            // Events that other lanes have queued in the meantime are dropped (R1130).
             if self.must_stop() {
                 return Ok(None);
             }
@@ -102,7 +103,7 @@ impl<'a> RootEvents<'a> {
                 self.parts.active.announce(self.run);
             }
             if self.ic.fence().unanswered().is_some() {
-                self.root.drive_while(Box::pin(self.store.check(self.ic)).as_mut()).await?;
+                self.root.poll_root_while(Box::pin(self.store.check(self.ic)).as_mut()).await?;
             }
             self.step().await?;
         }
@@ -117,7 +118,7 @@ impl<'a> RootEvents<'a> {
         must_stop(self.ic, self.run)
     }
 
-    /// Takes the next event to store, without a ticket if its node has continued.
+    /// Takes the next event to store. It has no ticket if its node has already continued.
     fn next_event(&mut self) -> Option<(Option<Ticket>, Arc<Event>)> {
         loop {
             if let Some(next) = self.to_store.pop_front() {
@@ -138,26 +139,27 @@ impl<'a> RootEvents<'a> {
         }
     }
 
-    /// Takes in events that were held back and have to be stored now.
+    /// Queues events that were held back and must be stored now.
     fn store_held(&mut self, held: Vec<Arc<Event>>) {
         self.to_store.extend(held.into_iter().map(|event| (None, event)));
     }
 
-    /// Stores the next event while the root makes progress. `None` when no event is left to store.
-    async fn store_next(&mut self) -> Result<Option<Shown>, RunError> {
+    /// Stores the next event while the root makes progress. Returns `None` if no event is left to store.
+    async fn store_next(&mut self) -> Result<Option<Yielded>, RunError> {
         loop {
             let Some((ticket, event)) = self.next_event() else { return Ok(None) };
             let queue = self.ic.queue();
             if is_summary(&event) {
                 // Boxed, as everything rare: the future of each run is as large as its largest part.
                 let stored = Box::pin(self.store.append_summary(self.ic, Arc::unwrap_or_clone(event)));
-                let stored = self.root.drive_while(pin!(stored)).await?;
+                let stored = self.root.poll_root_while(pin!(stored)).await?;
                 if let Some(ticket) = ticket {
                     queue.acknowledge(ticket, stored);
                 }
                 continue;
             }
-            let Stored { shown, original } = self.root.drive_while(pin!(self.store.take(self.ic, event))).await?;
+            let Stored { shown, original } =
+                self.root.poll_root_while(pin!(self.store.store_event(self.ic, event))).await?;
             match ticket {
                 None => queue.release(),
                 Some(ticket) => {
@@ -168,29 +170,29 @@ impl<'a> RootEvents<'a> {
                     self.unacknowledged = Some((ticket, original));
                 }
             }
-            return Ok(Some(Shown::event(shown)));
+            return Ok(Some(Yielded::event(shown)));
         }
     }
 
-    /// Stores the next signal that waits, if a root that has not ended can take it.
-    async fn keep_signal(&mut self) -> Result<Option<Shown>, RunError> {
+    /// Stores the next waiting signal, if the root has not ended and can still take it.
+    async fn keep_signal(&mut self) -> Result<Option<Yielded>, RunError> {
         let mut kept = None;
         if self.run.incoming.has_any() && !self.root.has_ended().await {
             let keeping = Box::pin(keep_next(&self.run.incoming, self.ic, self.store));
-            kept = self.root.drive_while(pin!(keeping)).await?;
+            kept = self.root.poll_root_while(pin!(keeping)).await?;
         }
         self.keeps_signals = kept.is_some();
-        Ok(kept.map(Shown::message))
+        Ok(kept.map(Yielded::message))
     }
 
-    /// Polls the root until there is something to do for it.
+    /// Polls the root until there is something to do, and stores a heartbeat if one is due first.
     async fn step(&mut self) -> Result<(), RunError> {
-        let step = self.root.step(self.ic, self.run, Some(&self.run.incoming));
+        let step = self.root.poll_until_work(self.ic, self.run, Some(&self.run.incoming));
         match &mut self.heartbeat {
             None => step.await,
             Some(heartbeat) => {
                 if heartbeat.is_due_before(step, self.store.head.last_update_time()).await {
-                    self.root.drive_while(Box::pin(self.store.beat(self.ic)).as_mut()).await?;
+                    self.root.poll_root_while(Box::pin(self.store.write_heartbeat(self.ic)).as_mut()).await?;
                 }
             }
         }
@@ -198,7 +200,7 @@ impl<'a> RootEvents<'a> {
     }
 }
 
-/// Steps that ask whether the run has its session are answered while this lives.
+/// Ends the answers to steps that ask whether the run still has its session, when it is dropped.
 struct Served<'a>(&'a InvocationHandle);
 
 impl Drop for Served<'_> {
@@ -207,7 +209,7 @@ impl Drop for Served<'_> {
     }
 }
 
-/// Returns whether an event is a summary that was made before a prompt: it is no node's.
+/// Returns `true` if an event is a summary that was made before a prompt. Such an event does not belong to a node.
 fn is_summary(event: &Event) -> bool {
     event.path().is_root() && event.actions().compaction().is_some()
 }

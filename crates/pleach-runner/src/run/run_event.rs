@@ -12,19 +12,19 @@ pub struct RunEvent {
     pub event: Arc<Event>,
     /// The question that the event asks, if any.
     pub request: Option<Box<Question>>,
-    /// Fragments of the event came before it.
+    /// Whether fragments of the event came before it.
     streamed: bool,
 }
 
 impl RunEvent {
-    /// Returns the text that is new: that of a fragment, or of a complete event that no fragments came before. Printing it for
-    /// every event of a run prints what the agents say, once.
+    /// Returns the new text: the text of a fragment, or of a complete event without fragments before it. Printing it for
+    /// every event of a run prints all replies of the agents once.
     #[must_use]
     pub fn fragment(&self) -> String {
         if self.streamed { String::new() } else { self.event.text() }
     }
 
-    /// Notes that fragments of the event came before it.
+    /// Sets whether fragments of the event came before it.
     pub(crate) fn after_fragments(mut self, streamed: bool) -> Self {
         self.streamed = streamed && !self.event.is_partial();
         self

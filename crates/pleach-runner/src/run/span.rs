@@ -1,4 +1,4 @@
-//! The span of an invocation: made when the invocation is known, entered while its [`Run`](crate::Run) is polled.
+//! [`RunSpan`]: the span of an invocation, opened when the invocation is known and entered while its [`Run`](crate::Run) is polled.
 
 use std::fmt;
 use std::future::Future;
@@ -42,12 +42,12 @@ impl RunSpan {
         }
     }
 
-    /// Waits for the work, inside of the span.
+    /// Waits for the work inside the span.
     pub(crate) async fn around<T>(&self, work: Pin<&mut impl Future<Output = T>>) -> T {
         self.0.around(work).await
     }
 
-    /// Records how the run has ended, and for how many answers it waits, and closes the span.
+    /// Records how the run has ended and the number of answers that it waits for, and closes the span.
     pub(crate) fn end(self, end: SpanEnd, questions: usize) {
         if questions > 0 {
             self.0.span().record("pleach.questions", questions);
@@ -55,7 +55,7 @@ impl RunSpan {
         self.0.end(end);
     }
 
-    /// Records what the run failed with, and closes the span.
+    /// Records the error of the run, and closes the span.
     pub(crate) fn fail(self, error: &RunError) {
         self.0.fail(error.code());
     }

@@ -1,4 +1,4 @@
-//! [`ActiveRun`]: the part of a run that its followers, joined callers and stoppers share.
+//! [`RunState`]: the part of a run that its followers, joined callers and stoppers share.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,23 +12,23 @@ use tokio::sync::{Notify, broadcast};
 
 use crate::request::message::as_user;
 use crate::run::outcome::{Outcome, RunEnd};
-use crate::run::task::{BACKLOG, Seat};
+use crate::run::task::{BACKLOG, RunTask};
 use crate::signals::incoming::{Incoming, Offered};
-use crate::signals::outgoing::Signal;
+use crate::signals::outgoing::OutgoingSignal;
 use crate::{RunError, RunEvent, RunRequest, SessionRef};
 
 /// The part of a run that its followers, joined callers and stoppers share.
-pub(crate) struct ActiveRun {
+pub(crate) struct RunState {
     session: SessionRef,
-    /// The invocation that the caller names, unless the message is an answer: the key under which callers join.
+    /// The invocation that the caller names, unless the message is an answer. Callers join a run by this id.
     requested_invocation: Option<InvocationId>,
-    /// The state that the caller sets.
+    /// The changes of state that the caller requests.
     state_delta: Map,
     state_rights: StateRights,
     abort: AbortSignal,
     closing: AtomicBool,
     detached: AtomicBool,
-    /// Whether it has the session to itself: it is neither refused nor answered by what is recorded.
+    /// Whether the run executes the invocation. It is false if the run was refused or only returns the recorded result.
     executes: AtomicBool,
     streams: AtomicBool,
     summing_up: AtomicBool,
@@ -36,8 +36,8 @@ pub(crate) struct ActiveRun {
     followed: AtomicBool,
     /// The signals that the run stores while it works.
     pub(crate) incoming: Incoming,
-    /// What polls the run, and its readers.
-    pub(crate) seat: Arc<Seat>,
+    /// The future of the run, and its readers.
+    pub(crate) task: Arc<RunTask>,
     /// Wakes the run when it must stop, or store a signal, while it waits for its root node.
     pub(crate) stopper: AtomicWaker,
     inner: Mutex<Inner>,
@@ -50,41 +50,42 @@ struct Inner {
     /// The session that the run is or was queued for.
     queued: Option<SessionKey>,
     invocation: Option<InvocationId>,
-    /// The invocation that its answers belong to, before it begins.
+    /// The invocation that the run's answers belong to, known before the run begins.
     answered: Option<InvocationId>,
     /// The request that started the invocation, if known.
     first: Option<First>,
     /// The run that this one joined.
-    leader: Option<Arc<ActiveRun>>,
+    leader: Option<Arc<RunState>>,
     outcome: Option<Outcome>,
-    /// `None` until a follower subscribes, because most runs are never followed.
+    /// The channel to followers; `None` until a follower subscribes, because most runs are never followed.
     feed: Option<broadcast::Sender<RunEvent>>,
     end: Option<RunEnd>,
 }
 
 /// The request that started an invocation.
 enum First {
-    /// That of the run, with this message.
+    /// This run's own request, with the message as sent.
     Sent(Content),
+    /// A stored request.
     Stored {
         event: Arc<Event>,
-        /// No plugin can have replaced the message.
+        /// Whether the message is as sent: no plugin can have replaced it.
         as_sent: bool,
     },
 }
 
-/// What the request that started an invocation has asked for.
+/// The content of the request that started an invocation.
 pub(crate) struct FirstRequest {
-    /// `None` when a plugin may have replaced it.
+    /// The message; `None` if a plugin may have replaced it.
     pub(crate) message: Option<Content>,
     pub(crate) state_delta: Map,
 }
 
-impl ActiveRun {
-    /// `has_plugins` when plugins may replace the message before it is stored.
+impl RunState {
+    /// Returns the state of a new run. `has_plugins` is true if plugins may replace the message before it is stored.
     pub(crate) fn new(request: &RunRequest, has_plugins: bool) -> Self {
         let answers = request.answers();
-        // Where no plugin replaces it and no caller can join before it is stored, the stored one is compared: stores keep messages.
+        // If no plugin can replace the message and no caller can join before it is stored, the stored message can be compared instead.
         let is_compared = !answers && (has_plugins || request.invocation_id.is_some());
         let message = request.message.as_ref().filter(|_| is_compared);
         let first = message.map(|message| First::Sent(as_user(message.clone())));
@@ -101,7 +102,7 @@ impl ActiveRun {
             summing_up: AtomicBool::new(false),
             followed: AtomicBool::new(false),
             incoming: Incoming::default(),
-            seat: Arc::default(),
+            task: Arc::default(),
             stopper: AtomicWaker::new(),
             inner: Mutex::new(Inner { first, ..Inner::default() }),
             changed: Notify::new(),
@@ -198,8 +199,8 @@ impl ActiveRun {
         self.inner().outcome = Some(outcome);
     }
 
-    /// Records that only a summary is left of the run.
-    pub(crate) fn set_summing_up(&self) {
+    /// Records that the run has only its summary left to make.
+    pub(crate) fn begin_summary(&self) {
         self.summing_up.store(true, Ordering::Release);
     }
 
@@ -207,7 +208,7 @@ impl ActiveRun {
         self.summing_up.load(Ordering::Acquire)
     }
 
-    /// Returns the end of the run's span, and for how many answers the run waits.
+    /// Returns the end of the run's span, and the number of answers that the run waits for.
     pub(crate) fn span_end(&self) -> (SpanEnd, usize) {
         self.inner().outcome.as_ref().map_or((SpanEnd::Completed, 0), Outcome::span_end)
     }
@@ -216,7 +217,7 @@ impl ActiveRun {
         self.inner().outcome.clone()
     }
 
-    /// How the run ended, where it has left no outcome it was cut off.
+    /// Returns how the run ended. A run without an outcome was cut off.
     pub(crate) fn final_outcome(&self) -> Outcome {
         self.outcome().unwrap_or_else(|| Outcome::Cut(self.invocation()))
     }
@@ -229,7 +230,7 @@ impl ActiveRun {
         }
     }
 
-    /// Returns what the request that started the invocation has asked for, if known.
+    /// Returns the content of the request that started the invocation, if it is known.
     pub(crate) fn first_request(&self) -> Option<FirstRequest> {
         Some(match self.inner().first.as_ref()? {
             First::Sent(message) => {
@@ -242,7 +243,7 @@ impl ActiveRun {
         })
     }
 
-    /// Sets the event of the message that started the invocation; `as_sent` when no plugin can have replaced the message.
+    /// Sets the event of the message that started the invocation. `as_sent` is true if no plugin can have replaced the message.
     pub(crate) fn set_first(&self, event: &Arc<Event>, as_sent: bool) {
         self.inner().first = Some(First::Stored { event: Arc::clone(event), as_sent });
     }
@@ -252,12 +253,12 @@ impl ActiveRun {
         self.requested_invocation.as_ref()
     }
 
-    /// The state that the caller sets.
+    /// Returns the changes of state that the caller requests.
     pub(crate) fn state_delta(&self) -> &Map {
         &self.state_delta
     }
 
-    /// Which keys the caller may change.
+    /// Returns which keys the caller may change.
     pub(crate) fn state_rights(&self) -> StateRights {
         self.state_rights
     }
@@ -267,7 +268,7 @@ impl ActiveRun {
         self.inner().answered = Some(id.clone());
     }
 
-    /// Returns whether a caller that requests the invocation `id` can join this run.
+    /// Returns `true` if a caller that requests the invocation `id` can join this run.
     pub(crate) fn can_be_joined(&self, id: &InvocationId) -> bool {
         if self.is_closing() || self.is_summing_up() {
             return false;
@@ -276,7 +277,7 @@ impl ActiveRun {
         inner.end.is_none() && inner.invocation.as_ref().or(self.requested_invocation.as_ref()) == Some(id)
     }
 
-    /// Whether a caller whose answers to the invocation `id` are stored already can join this run.
+    /// Returns `true` if a caller whose answers to the invocation `id` are already stored can join this run.
     pub(crate) fn runs_answered(&self, id: &InvocationId) -> bool {
         let answers = || {
             let inner = self.inner();
@@ -298,8 +299,8 @@ impl ActiveRun {
         &self.abort
     }
 
-    /// Has the run store a signal between its events.
-    pub(crate) fn offer(&self, signal: Signal) -> Receiver<Result<Offered, RunError>> {
+    /// Offers a signal to the run, which stores it between its events.
+    pub(crate) fn offer(&self, signal: OutgoingSignal) -> Receiver<Result<Offered, RunError>> {
         let offered = self.incoming.offer(signal);
         self.stopper.wake();
         offered
@@ -319,7 +320,7 @@ impl ActiveRun {
         }
     }
 
-    /// Returns a receiver of all further events, or `None` when the run has ended.
+    /// Returns a receiver of all further events, or `None` if the run has ended.
     pub(crate) fn subscribe(&self) -> Option<broadcast::Receiver<RunEvent>> {
         let mut inner = self.inner();
         if inner.end.is_some() {

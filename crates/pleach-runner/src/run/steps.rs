@@ -14,27 +14,27 @@ use serde_json::Value;
 use smol_str::SmolStr;
 
 use crate::RunError;
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 use crate::run::abort_events::abort_events;
-use crate::run::event_writer::Store;
+use crate::run::event_writer::EventWriter;
 use crate::run::outcome::Outcome;
 use crate::run::repeat_filter::RepeatFilter;
 use crate::run::root_driver::{must_stop, stopped};
 use crate::run::root_events::RootEvents;
-use crate::run::state::ActiveRun;
-use crate::run::task::Shown;
+use crate::run::state::RunState;
+use crate::run::task::Yielded;
 
 /// An invocation that is ready to run its root node.
 pub(crate) struct Invocation {
     pub(crate) ic: InvocationHandle,
     pub(crate) engine: Arc<Engine>,
-    /// The way from the root agent to the agent that runs.
+    /// The names of the agents from the root agent down to the agent that runs.
     pub(crate) entry: Vec<SmolStr>,
-    pub(crate) store: Store,
+    pub(crate) store: EventWriter,
     pub(crate) input: NodeInput,
     /// The stored event of the message.
     pub(crate) user_event: Option<Arc<Event>>,
-    /// Drops what a resume would only repeat.
+    /// Drops events that a resume would only repeat.
     pub(crate) repeats: RepeatFilter,
 }
 
@@ -44,7 +44,7 @@ impl Invocation {
         ic: InvocationHandle,
         engine: Arc<Engine>,
         entry: Vec<SmolStr>,
-        store: Store,
+        store: EventWriter,
         repeats: RepeatFilter,
     ) -> Self {
         Self { ic, engine, entry, store, input: NodeInput::Null, user_event: None, repeats }
@@ -54,15 +54,15 @@ impl Invocation {
     ///
     /// # Cancel safety
     /// Dropping the future cancels the nodes.
-    pub(crate) async fn run(mut self: Box<Self>, parts: Arc<RunnerParts>, run: Arc<ActiveRun>) -> Result<(), RunError> {
+    pub(crate) async fn run(mut self: Box<Self>, parts: Arc<RunnerInner>, run: Arc<RunState>) -> Result<(), RunError> {
         let Self { ic, engine, entry, store, input, user_event, repeats } = &mut *self;
         if let Some(event) = user_event.take() {
-            run.seat.show(Shown::message(event)).await;
+            run.task.yield_event(Yielded::message(event)).await;
         }
         let early_exit = stop_early(ic, store).await?;
         let outcome = match early_exit {
             Some(event) => {
-                run.seat.show(Shown::event(event)).await;
+                run.task.yield_event(Yielded::event(event)).await;
                 outcome_of(&parts, ic, &run, Some(Ok(NodeEnd::Done(NodeResult::default()))))?
             }
             None => {
@@ -70,7 +70,7 @@ impl Invocation {
                 let root = Box::pin(engine.run_root(&root_ctx, &*parts.root, entry, std::mem::take(input)));
                 let mut events = RootEvents::new(ic, &parts, &run, store, repeats, root);
                 while let Some(shown) = events.next().await? {
-                    run.seat.show(shown).await;
+                    run.task.yield_event(shown).await;
                 }
                 outcome_of(&parts, ic, &run, events.into_end())?
             }
@@ -78,26 +78,26 @@ impl Invocation {
         if matches!(outcome, Outcome::Aborted) {
             let events = abort_events(&ic.events(), ic.invocation_id(), &parts.root.spec().name);
             for event in events.into_iter().map(Arc::new) {
-                let stored = store.close(ic, event).await?;
-                run.seat.show(Shown::event(stored)).await;
+                let stored = store.store_closing_event(ic, event).await?;
+                run.task.yield_event(Yielded::event(stored)).await;
             }
         }
         finish(&parts, &run, ic, store, outcome).await
     }
 }
 
-/// Asks the plugins whether the run ends before its root begins, and stores the event that says so.
-async fn stop_early(ic: &InvocationHandle, store: &mut Store) -> Result<Option<Arc<Event>>, RunError> {
+/// Asks the plugins whether the run ends before its root begins. If so, stores and returns the event with their content.
+async fn stop_early(ic: &InvocationHandle, store: &mut EventWriter) -> Result<Option<Arc<Event>>, RunError> {
     let content = ic.services().plugins.before_run(ic).await.map_err(RunError::Plugin)?;
     let Some(content) = content else { return Ok(None) };
-    Ok(Some(store.take(ic, early_exit(ic, content)).await?.shown))
+    Ok(Some(store.store_event(ic, early_exit(ic, content)).await?.shown))
 }
 
-/// Returns how a run ends, whose root has ended with a result unless the run had to stop.
+/// Returns the outcome of a run. `ended` is the result of the root; `None` if the run had to stop before the root ended.
 fn outcome_of(
-    parts: &RunnerParts,
+    parts: &RunnerInner,
     ic: &InvocationHandle,
-    run: &ActiveRun,
+    run: &RunState,
     ended: Option<RunResult>,
 ) -> Result<Outcome, RunError> {
     Ok(match ended {
@@ -107,32 +107,32 @@ fn outcome_of(
     })
 }
 
-/// Sets the outcome of a run whose events are stored, and does what follows its end.
+/// Sets the outcome of a run whose events are stored, calls the plugins' `after_run` hooks and summarises the history.
 async fn finish(
-    parts: &Arc<RunnerParts>,
-    run: &Arc<ActiveRun>,
+    parts: &Arc<RunnerInner>,
+    run: &Arc<RunState>,
     ic: &InvocationHandle,
-    store: &mut Store,
+    store: &mut EventWriter,
     outcome: Outcome,
 ) -> Result<(), RunError> {
     keep_what_waits(parts, ic, &outcome);
-    // Also one that had nothing to do.
+    // Runs that had nothing to execute are announced as well.
     parts.active.announce(run);
     let succeeded = !matches!(outcome, Outcome::Aborted | Outcome::Cut(_));
     run.set_outcome(outcome);
     ic.services().plugins.after_run(ic).await.map_err(RunError::Plugin)?;
     if let (Some(config), true) = (&parts.compaction, succeeded && store.has_stored() && !must_stop(ic, run)) {
-        run.set_summing_up();
-        // After an abort a later invocation makes the summary.
+        run.begin_summary();
+        // If the summary is aborted, a later invocation makes it.
         let compacting = Box::pin(config.compact(ic, store));
         future::select(compacting, pin!(stopped(ic, run))).await;
     }
     Ok(())
 }
 
-/// Keeps the deadlines of the questions that an invocation waits for, and forgets those that are answered. Of one that does not
-/// wait, forgets the credentials, too. One that was cut off keeps all: it is continued.
-fn keep_what_waits(parts: &Arc<RunnerParts>, ic: &InvocationHandle, outcome: &Outcome) {
+/// Keeps the deadlines of the questions that an invocation waits for, and forgets the deadlines of answered ones. If the invocation does
+/// not wait for answers, its credentials are dropped as well. If the run was cut off, everything is kept for the resume.
+fn keep_what_waits(parts: &Arc<RunnerInner>, ic: &InvocationHandle, outcome: &Outcome) {
     let (session, invocation) = (ic.session_key(), ic.invocation_id());
     let open: &[Question] = match outcome {
         Outcome::Cut(_) => return,
@@ -154,7 +154,7 @@ fn early_exit(ic: &InvocationHandle, content: Content) -> Arc<Event> {
     Arc::new(event)
 }
 
-/// Returns whether a plugin ended the invocation with these events before it began.
+/// Returns `true` if a plugin ended the invocation with these events before its root node began.
 pub(crate) fn is_ended_by_plugin(own: &[&Arc<Event>]) -> bool {
     let last = own.iter().rev().find(|event| !event.is_from_user());
     last.is_some_and(|event| {

@@ -10,17 +10,17 @@ use futures_util::Stream;
 use pleach_core::{Event, EventId};
 use tokio::task::coop::poll_proceed;
 
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 use crate::run::driver::Driver;
 use crate::run::outcome::RunEnd;
 use crate::run::run_event::RunEvent;
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 use crate::{Detached, RunError, RunRequest};
 
 /// An invocation as a stream of its events. It starts when it is first polled.
 ///
 /// Every complete event is stored before it is yielded, and the node that sent it continues only when the next event is
-/// requested. Streaming fragments (`is_partial`) are yielded and never stored. The stream ends after an error.
+/// requested. Streaming fragments (`is_partial`) are yielded but never stored. The stream ends after an error.
 ///
 /// # Cancel safety
 /// Dropping a run cancels its nodes; all events it has yielded are stored. [`Run::close`] cancels the run and runs the
@@ -43,29 +43,29 @@ use crate::{Detached, RunError, RunRequest};
 // R1108
 #[must_use = "a run starts when it is polled: read its events, ask for its output, or detach it"]
 pub struct Run {
-    run: Arc<ActiveRun>,
-    parts: Arc<RunnerParts>,
+    run: Arc<RunState>,
+    parts: Arc<RunnerInner>,
     /// This caller's reader id.
     reader: u32,
     /// Whether to yield the stored event of the message.
     echo: bool,
     over: bool,
-    /// The events whose fragments have come, and that have not come themselves.
+    /// The ids of events whose fragments were yielded, but which were not yielded themselves yet.
     fragments_of: HashSet<EventId>,
     /// The text of the last final response.
     reply: String,
 }
 
 impl Run {
-    pub(crate) fn new(parts: Arc<RunnerParts>, request: RunRequest) -> Self {
+    pub(crate) fn new(parts: Arc<RunnerInner>, request: RunRequest) -> Self {
         let request = Box::new(request.bounded());
-        let run = Arc::new(ActiveRun::new(&request, !parts.services.plugins.is_empty()));
+        let run = Arc::new(RunState::new(&request, !parts.services.plugins.is_empty()));
         let echo = request.yield_user_message;
-        let reader = run.seat.open(Driver::new(Arc::clone(&parts), request, Arc::clone(&run)));
+        let reader = run.task.open(Driver::new(Arc::clone(&parts), request, Arc::clone(&run)));
         Self { run, parts, reader, echo, over: false, fragments_of: HashSet::new(), reply: String::new() }
     }
 
-    /// Returns the next event, or `None` when the run has ended.
+    /// Returns the next event, or `None` if the run has ended.
     ///
     /// # Errors
     /// The error that ended the run. The stream ends after it.
@@ -76,11 +76,11 @@ impl Run {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 
-    /// Runs to the end and reads the output. `T` is the output type of the root node, or `Value`; of an agent at the root, the type of its
-    /// output schema. An agent without one only [replies](Self::reply).
+    /// Runs to the end and reads the output. `T` is the output type of the root node, or `Value`. If the root is an agent, `T` is the type
+    /// of its output schema; for an agent without one, use [`reply`](Self::reply).
     ///
     /// # Errors
-    /// The error that ended the run; [`RunError::Waiting`] with the open questions when it waits for answers.
+    /// The error that ended the run; [`RunError::Waiting`] with the open questions if it has paused.
     ///
     /// # Cancel safety
     /// Dropping the future drops the run.
@@ -96,7 +96,7 @@ impl Run {
         self.run.end()
     }
 
-    /// Cancels the run and runs the plugins' `after_run` hooks. A run with other readers continues, and closing only leaves it.
+    /// Cancels the run and runs the plugins' `after_run` hooks. If the run has other readers, it continues and only this reader leaves.
     ///
     /// # Errors
     /// The error of a hook.
@@ -105,25 +105,25 @@ impl Run {
     /// Dropping the future drops the run.
     // R1114
     pub async fn close(self) -> Result<(), RunError> {
-        if self.run.seat.is_shared() {
+        if self.run.task.is_shared() {
             return Ok(());
         }
         self.run.cut();
         self.finish().await
     }
 
-    /// Moves the run into a task of its own, where it continues without a reader. Needs a tokio runtime.
+    /// Moves the run into a task of its own, where it continues without a reader. This needs a tokio runtime.
     ///
-    /// The run begins at once, unless it has begun. [`Runner::follow`](crate::Runner::follow) reads its events, any number of
-    /// times. Until it ends, no other run can begin in its session through this Runner ([`RunError::Busy`]).
+    /// The run begins at once, unless it has already begun. [`Runner::follow`](crate::Runner::follow) reads its events, any number of
+    /// times. Until the run ends, no other run can begin in its session through this Runner ([`RunError::Busy`]).
     ///
     /// # Panics
-    /// Without a tokio runtime.
+    /// If it is called outside of a tokio runtime.
     #[must_use = "dropping the handle is fine, but errors of the run are only seen through it or a follower"]
     pub fn detach(self) -> Detached {
         let (parts, run) = (Arc::clone(&self.parts), Arc::clone(&self.run));
         run.set_detached();
-        let entered = run.seat.enter();
+        let entered = run.task.enter();
         Detached::new(parts, Arc::clone(&run), async move {
             entered?;
             let end = self.finish().await;
@@ -132,15 +132,17 @@ impl Run {
         })
     }
 
-    /// Asks models for fragments of what they say: they come as partial events before the complete one. Without effect on a run
-    /// that has begun. ADK: `RunConfig(streaming_mode=StreamingMode.SSE)`
+    /// Asks models to stream their replies: fragments are yielded as partial events before the complete one. This has no effect on a
+    /// run that has begun. ADK: `RunConfig(streaming_mode=StreamingMode.SSE)`
     pub fn streaming(self) -> Self {
         self.run.set_streams();
         self
     }
 
-    /// Runs to the end and returns the text of the last final response: what the agent says to the user. Empty when there is none: also when the
-    /// run waits for an answer, and when it is a later request for an invocation that has ended, whose events are in the session.
+    /// Runs to the end and returns the text of the last final response, which is the agent's reply to the user.
+    ///
+    /// The text is empty if this run yields no such response, for example because it waits for an answer. It is also empty for a repeated
+    /// request for an invocation that has ended: its events are in the session.
     ///
     /// # Errors
     /// The error that ended the run.
@@ -155,7 +157,7 @@ impl Run {
     }
 
     fn show(&mut self, event: Arc<Event>) -> RunEvent {
-        // Most runs have none, and need no hash of an id.
+        // Most runs have no fragments, so they need no hash of an id.
         let has_fragments = !self.fragments_of.is_empty();
         let streamed = has_fragments && !event.is_partial() && self.fragments_of.remove(event.id());
         if event.is_partial() {
@@ -179,12 +181,12 @@ impl Run {
 }
 
 /// Logs how a run without a reader ended, if it had begun and did not complete or wait.
-fn log_end(run: &ActiveRun, end: &Result<(), RunError>) {
+fn log_end(run: &RunState, end: &Result<(), RunError>) {
     let (Some(session), Some(invocation)) = (run.key(), run.invocation()) else { return };
     match (end, run.end()) {
         // Another process has taken the session.
         (Err(RunError::Session(error)), _) if error.is_stale() => {
-            tracing::warn!(%session, %invocation, %error, "a detached run was overtaken");
+            tracing::warn!(%session, %invocation, %error, "a detached run lost its session to another writer");
         }
         (Err(error), _) => {
             tracing::error!(%session, %invocation, code = error.code(), %error, "a detached run has failed");
@@ -198,11 +200,11 @@ impl Stream for Run {
     type Item = Result<RunEvent, RunError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Option<Self::Item>> {
-        // A model that floods its client always has a next event. The budget of the task makes the run pause now and then all the same, so
-        // that other tasks run and a time-out around `next` is looked at.
+        // A model that floods its client always has a next event. The task's budget makes the run pause now and then nevertheless, so that
+        // other tasks run and a time-out around `next` is checked.
         let budget = ready!(poll_proceed(cx));
         while !self.over {
-            let item = ready!(self.run.seat.poll_next(self.reader, cx));
+            let item = ready!(self.run.task.poll_next(self.reader, cx));
             budget.made_progress();
             self.over = !matches!(item, Some(Ok(_)));
             match item {
@@ -216,7 +218,7 @@ impl Stream for Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        self.run.seat.leave(self.reader);
+        self.run.task.leave(self.reader);
     }
 }
 

@@ -1,4 +1,4 @@
-//! [`Seat`]: a run and its readers.
+//! [`RunTask`]: a run and its readers.
 //!
 //! The reader that asks for the next event polls the run. Its events are queued for the other readers, so a run makes
 //! progress while any reader polls it, and is cancelled when the last one leaves.
@@ -14,13 +14,13 @@ use crate::RunError;
 
 /// An event that a run yields.
 #[derive(Clone, Debug)]
-pub(crate) struct Shown {
+pub(crate) struct Yielded {
     pub(crate) event: Arc<Event>,
     /// Whether it is the user's message, which is yielded only on request.
     pub(crate) is_message: bool,
 }
 
-impl Shown {
+impl Yielded {
     pub(crate) fn event(event: Arc<Event>) -> Self {
         Self { event, is_message: false }
     }
@@ -30,7 +30,7 @@ impl Shown {
     }
 }
 
-pub(crate) type Item = Result<Shown, RunError>;
+pub(crate) type Item = Result<Yielded, RunError>;
 
 /// Polls a run. Implemented by the driver.
 pub(crate) trait PollRun: Send {
@@ -40,30 +40,29 @@ pub(crate) trait PollRun: Send {
     /// [`RunError::Draining`].
     fn enter(&mut self) -> Result<(), RunError>;
 
-    /// Polls the run until it has ended, or is pending: with an event that it has yielded ([`Seat::show`]), or because it waits. Not called
-    /// again after the end.
+    /// Polls the run. It is pending if it has yielded an event ([`RunTask::yield_event`]) or if it waits. Not called again after the end.
     fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<(), RunError>>;
 }
 
-/// The number of events that are queued for a reader or follower. Beyond it a reader misses fragments, and a follower reads
-/// the store.
+/// The number of events that are queued for a reader or follower. If more arrive, a reader misses fragments, and a follower reads the
+/// events from the store.
 pub(crate) const BACKLOG: usize = 256;
 
 /// Holds the driver of a run between two polls, and the queues of its readers.
 #[derive(Default)]
-pub(crate) struct Seat {
+pub(crate) struct RunTask {
     inner: Mutex<Inner>,
 }
 
 #[derive(Default)]
 struct Inner {
-    /// `None` while a reader polls it, and after the end.
+    /// The driver of the run; `None` while a reader polls it, and after the end.
     driver: Option<Box<dyn PollRun>>,
     over: bool,
-    /// What the run yields in this poll; taken when the poll ends.
-    yielded: Option<Shown>,
+    /// The event that the run yields in this poll; taken when the poll ends.
+    yielded: Option<Yielded>,
     /// The complete events so far, for callers that join.
-    shown: Vec<Shown>,
+    shown: Vec<Yielded>,
     readers: Vec<Reader>,
     /// The id of the next reader.
     next: u32,
@@ -95,7 +94,7 @@ impl Inner {
         self.readers.iter_mut().filter_map(|reader| reader.waker.take()).collect()
     }
 
-    /// Queues an item for all readers but `by`; returns the wakers to wake. A reader whose queue is full misses fragments.
+    /// Queues an item for all readers except `by`; returns the wakers to wake. A reader whose queue is full misses fragments.
     fn share(&mut self, by: u32, is_fragment: bool, item: impl Fn() -> Item) -> Vec<Waker> {
         let others = self.readers.iter_mut().filter(|reader| reader.id != by);
         let in_time = others.filter(|reader| !is_fragment || reader.queue.len() < BACKLOG);
@@ -110,7 +109,7 @@ impl Inner {
     }
 }
 
-impl Seat {
+impl RunTask {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         // No user code runs while the lock is held.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
@@ -124,13 +123,13 @@ impl Seat {
     }
 
     /// Yields an event to the readers; completes when one of them asks for the next event. Only the future that the driver polls may
-    /// call it, and not inside of a `select`: nothing but the next poll of the run wakes it.
-    pub(crate) async fn show(&self, event: Shown) {
+    /// call it, and not inside a `select`: only the next poll of the run wakes it.
+    pub(crate) async fn yield_event(&self, event: Yielded) {
         self.inner().yielded = Some(event);
         pending!();
     }
 
-    /// Adds a reader, which gets all complete events from the beginning. Returns `None` when the run is over.
+    /// Adds a reader, which receives all complete events from the beginning. Returns `None` if the run is over.
     pub(crate) fn join(&self) -> Option<u32> {
         let mut inner = self.inner();
         if inner.over {
@@ -140,7 +139,7 @@ impl Seat {
         Some(inner.add(queue))
     }
 
-    /// Returns whether the run has more than one reader.
+    /// Returns `true` if the run has more than one reader.
     pub(crate) fn is_shared(&self) -> bool {
         self.inner().readers.len() > 1
     }
@@ -178,7 +177,7 @@ impl Seat {
     }
 }
 
-impl Seat {
+impl RunTask {
     /// Polls the next event for a reader. The reader polls the run itself unless another one is polling it.
     pub(crate) fn poll_next(self: &Arc<Self>, reader: u32, cx: &mut TaskContext<'_>) -> Poll<Option<Item>> {
         let mut inner = self.inner();
@@ -201,7 +200,7 @@ impl Seat {
         }
         drop(inner);
         let Some(driver) = driver else { return Poll::Pending };
-        let mut poll = ActivePoll { seat: self, reader, driver: Some(driver) };
+        let mut poll = ActivePoll { task: self, reader, driver: Some(driver) };
         let polled = if alone {
             poll.poll(cx)
         } else {
@@ -214,7 +213,7 @@ impl Seat {
 
 /// One poll of a run by a reader.
 struct ActivePoll<'a> {
-    seat: &'a Arc<Seat>,
+    task: &'a Arc<RunTask>,
     reader: u32,
     driver: Option<Box<dyn PollRun>>,
 }
@@ -224,10 +223,10 @@ impl ActivePoll<'_> {
         self.driver.as_mut().map_or(Poll::Ready(Ok(())), |driver| driver.poll(cx))
     }
 
-    /// Puts the driver back unless the run has ended, and queues what it has yielded for the other readers. Returns it for this one.
+    /// Puts the driver back unless the run has ended. Returns the item that the run has yielded, and queues it for the other readers.
     fn end(mut self, alone: bool, polled: Poll<Result<(), RunError>>, waker: &Waker) -> Poll<Option<Item>> {
         let driver = self.driver.take();
-        let mut inner = self.seat.inner();
+        let mut inner = self.task.inner();
         let item = match polled {
             Poll::Ready(ended) => Poll::Ready(ended.err().map(Err)),
             Poll::Pending => inner.yielded.take().map_or(Poll::Pending, |shown| Poll::Ready(Some(Ok(shown)))),
@@ -239,7 +238,7 @@ impl ActivePoll<'_> {
                     // Once another reader joins and polls, the run no longer holds this reader's waker.
                     inner.wait(self.reader, waker);
                 }
-                // The run does not hold the waker of a reader that has joined meanwhile.
+                // The run does not hold the waker of a reader that has joined in the meantime.
                 if alone && inner.readers.len() > 1 { inner.take_wakers() } else { Vec::new() }
             }
             Poll::Ready(Some(Ok(shown))) => {
@@ -272,7 +271,7 @@ impl Drop for ActivePoll<'_> {
     /// A panic in the run ends the run for all readers.
     fn drop(&mut self) {
         let Some(driver) = self.driver.take() else { return };
-        let mut inner = self.seat.inner();
+        let mut inner = self.task.inner();
         let invocation = inner.shown.first().map(|shown| shown.event.invocation_id().clone());
         inner.close();
         let wakers = inner.share(self.reader, false, || Err(RunError::Cut { invocation: invocation.clone() }));
@@ -283,12 +282,12 @@ impl Drop for ActivePoll<'_> {
 }
 
 /// Wakes all readers of a run.
-struct WakeAll(Weak<Seat>);
+struct WakeAll(Weak<RunTask>);
 
 impl Wake for WakeAll {
     fn wake(self: Arc<Self>) {
-        let Some(seat) = self.0.upgrade() else { return };
-        let wakers = seat.inner().take_wakers();
+        let Some(task) = self.0.upgrade() else { return };
+        let wakers = task.inner().take_wakers();
         wakers.into_iter().for_each(Waker::wake);
     }
 }
@@ -303,7 +302,7 @@ mod tests {
 
     /// Yields events of these authors, then an error if there is one, then the end. Counts drops.
     struct Script {
-        seat: Weak<Seat>,
+        task: Weak<RunTask>,
         authors: VecDeque<&'static str>,
         error: Option<RunError>,
         drops: Arc<AtomicUsize>,
@@ -320,8 +319,8 @@ mod tests {
             };
             if author != "pending" {
                 let event = Event::from_author(author).with_partial(author == "fragment");
-                let seat = self.seat.upgrade().unwrap();
-                assert!(pin!(seat.show(Shown::event(Arc::new(event)))).poll(cx).is_pending());
+                let task = self.task.upgrade().unwrap();
+                assert!(pin!(task.yield_event(Yielded::event(Arc::new(event)))).poll(cx).is_pending());
             }
             Poll::Pending
         }
@@ -333,19 +332,19 @@ mod tests {
         }
     }
 
-    fn run(authors: &[&'static str], error: Option<RunError>) -> (Arc<Seat>, u32, Arc<AtomicUsize>) {
-        let (seat, drops) = (Arc::new(Seat::default()), Arc::new(AtomicUsize::new(0)));
-        let (authors, weak) = (authors.iter().copied().collect(), Arc::downgrade(&seat));
-        let reader = seat.open(Script { seat: weak, authors, error, drops: Arc::clone(&drops) });
-        (seat, reader, drops)
+    fn run(authors: &[&'static str], error: Option<RunError>) -> (Arc<RunTask>, u32, Arc<AtomicUsize>) {
+        let (task, drops) = (Arc::new(RunTask::default()), Arc::new(AtomicUsize::new(0)));
+        let (authors, weak) = (authors.iter().copied().collect(), Arc::downgrade(&task));
+        let reader = task.open(Script { task: weak, authors, error, drops: Arc::clone(&drops) });
+        (task, reader, drops)
     }
 
-    /// What a reader gets until it has to wait.
-    fn read(seat: &Arc<Seat>, reader: u32) -> String {
+    /// Returns what a reader receives until it has to wait.
+    fn read(task: &Arc<RunTask>, reader: u32) -> String {
         let mut cx = TaskContext::from_waker(Waker::noop());
         let mut read = Vec::new();
         loop {
-            match seat.poll_next(reader, &mut cx) {
+            match task.poll_next(reader, &mut cx) {
                 Poll::Ready(Some(Ok(shown))) => read.push(shown.event.author().to_owned()),
                 Poll::Ready(Some(Err(error))) => read.push(error.code().to_owned()),
                 Poll::Ready(None) => {
@@ -360,32 +359,32 @@ mod tests {
 
     #[test]
     fn every_reader_gets_every_complete_event_whoever_polls() {
-        let (seat, first, drops) = run(&["a", "fragment", "pending", "b", "fragment", "pending", "c"], None);
-        assert_eq!(read(&seat, first), "a fragment");
-        let second = seat.join().unwrap();
-        assert_eq!(read(&seat, second), "a b fragment", "the fragment before it joined is missing");
-        assert_eq!(read(&seat, first), "b fragment c end");
-        assert_eq!(read(&seat, second), "c end");
-        assert!(seat.join().is_none(), "a run that is over cannot be joined");
+        let (task, first, drops) = run(&["a", "fragment", "pending", "b", "fragment", "pending", "c"], None);
+        assert_eq!(read(&task, first), "a fragment");
+        let second = task.join().unwrap();
+        assert_eq!(read(&task, second), "a b fragment", "the fragment before it joined is missing");
+        assert_eq!(read(&task, first), "b fragment c end");
+        assert_eq!(read(&task, second), "c end");
+        assert!(task.join().is_none(), "a run that is over cannot be joined");
         assert_eq!(drops.load(Ordering::Relaxed), 1);
     }
 
     #[test]
     fn an_error_reaches_all_readers_and_ends_the_run() {
-        let (seat, first, _) = run(&["a"], Some(RunError::Draining));
-        let second = seat.join().unwrap();
-        assert_eq!(read(&seat, first), "a RunnerDrainingError end");
-        assert_eq!(read(&seat, second), "a RunnerDrainingError end");
+        let (task, first, _) = run(&["a"], Some(RunError::Draining));
+        let second = task.join().unwrap();
+        assert_eq!(read(&task, first), "a RunnerDrainingError end");
+        assert_eq!(read(&task, second), "a RunnerDrainingError end");
     }
 
     #[test]
     fn the_last_reader_that_leaves_drops_the_run() {
-        let (seat, first, drops) = run(&["a", "b"], None);
-        let second = seat.join().unwrap();
-        seat.leave(first);
+        let (task, first, drops) = run(&["a", "b"], None);
+        let second = task.join().unwrap();
+        task.leave(first);
         assert_eq!(drops.load(Ordering::Relaxed), 0);
-        seat.leave(second);
+        task.leave(second);
         assert_eq!(drops.load(Ordering::Relaxed), 1);
-        assert!(seat.join().is_none());
+        assert!(task.join().is_none());
     }
 }

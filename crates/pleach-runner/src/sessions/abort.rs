@@ -1,25 +1,26 @@
-//! [`Runner::abort`]: ends an invocation from outside, in whatever process it is.
+//! [`Runner::abort`]: ends an invocation from outside, whichever process runs it.
 
 use std::sync::Arc;
 
 use pleach_core::SessionKey;
 
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 use crate::run::abort_events::abort_events;
-use crate::run::event_writer::Store;
+use crate::run::event_writer::EventWriter;
 use crate::run::outcome::RunEnd;
 use crate::run::question_count::report_closed;
-use crate::signals::send::pause_before;
+use crate::signals::send::wait_before_retry;
 use crate::{RunError, RunProgress, Runner, SessionRef};
 
 impl Runner {
-    /// Aborts the last invocation of a session. It can then be neither answered nor resumed; its questions are closed, and its sleeps and
-    /// deadlines do not come. Returns whether there was anything to abort: `false` for a session whose last invocation has ended.
+    /// Aborts the last invocation of a session. The invocation can then be neither answered nor resumed: its questions are closed, and its
+    /// sleeps and deadlines are dropped. Returns `true` if there was anything to abort, and `false` if the last invocation has ended.
     ///
-    /// A run of this Runner or its clones is stopped where it is, as by [`Detached::abort`](crate::Detached::abort), and the call waits for its end;
-    /// a run that its reader does not poll does not end. What waits, was cut off or has failed is closed in the log. So is a run of another process:
-    /// it fails with [`SessionError::Stale`](pleach_session::SessionError::Stale) at its next event or
-    /// [heartbeat](crate::RunnerBuilder::heartbeat), and a step that it has begun is not undone. Messages that are queued for the session follow.
+    /// If a run of this Runner or its clones is active, it is stopped where it is, as by [`Detached::abort`](crate::Detached::abort), and
+    /// the call waits for its end; a run that its reader does not poll does not end. An invocation that waits, was cut off or has failed is
+    /// closed in the log. An invocation that another process runs is also closed in the log: that run fails with
+    /// [`SessionError::Stale`](pleach_session::SessionError::Stale) at its next event or [heartbeat](crate::RunnerBuilder::heartbeat), and a
+    /// step that it has begun is not undone. Messages that are queued for the session run afterwards.
     ///
     /// ```
     /// # use pleach_runner::{RunError, Runner};
@@ -31,20 +32,21 @@ impl Runner {
     /// # }
     /// ```
     ///
-    /// To undo what a workflow has done, have it wait for a [signal](Runner::signal) instead and end by itself.
+    /// If a workflow must undo its work, let it wait for a [signal](Runner::signal) and end by itself instead.
     ///
     /// # Errors
-    /// Those of [`Runner::questions`]; [`RunError::Session`] with a stale error when other processes keep appending to the session.
+    /// The errors of [`Runner::questions`]; [`RunError::Session`] with a stale error if other processes keep appending to the session.
     ///
     /// # Cancel safety
-    /// The invocation is aborted or not; of several open questions some may be closed and others not. Calling it again closes the rest.
+    /// If the future is dropped, the invocation is aborted or not. If it has several open questions, only some of them may be closed;
+    /// calling it again closes the rest.
     ///
     /// ADK: none.
     pub async fn abort(&self, session: impl Into<SessionRef>) -> Result<bool, RunError> {
         let key = self.parts.session_key(&session.into()).await?;
         let mut tries = 1;
         loop {
-            if let Some(run) = self.parts.active.of(&key).filter(|run| run.end().is_none()) {
+            if let Some(run) = self.parts.active.run_of_session(&key).filter(|run| run.end().is_none()) {
                 run.abort();
                 run.ended().await;
                 if matches!(run.end(), Some(RunEnd::Aborted)) {
@@ -52,16 +54,16 @@ impl Runner {
                 }
             }
             match self.parts.abort_stored(&key).await {
-                Err(RunError::Session(error)) if error.is_stale() && pause_before(&mut tries).await => {}
-                Err(RunError::Busy { .. }) if pause_before(&mut tries).await => {}
+                Err(RunError::Session(error)) if error.is_stale() && wait_before_retry(&mut tries).await => {}
+                Err(RunError::Busy { .. }) if wait_before_retry(&mut tries).await => {}
                 aborted => return aborted,
             }
         }
     }
 }
 
-impl RunnerParts {
-    /// Closes the last invocation of a session in which no run of this Runner works; returns whether it was open.
+impl RunnerInner {
+    /// Closes the last invocation of a session without an active run of this Runner; returns `true` if it was open.
     async fn abort_stored(self: &Arc<Self>, key: &SessionKey) -> Result<bool, RunError> {
         let session = self.load_all(key).await?;
         let (status, _) = self.status_and_rest(session.clone()).await?;
@@ -75,9 +77,9 @@ impl RunnerParts {
             }
             _ => {}
         }
-        let mut store = Store::new(session.head);
+        let mut store = EventWriter::new(session.head);
         for mut event in abort_events(&session.events, &invocation, &self.root.spec().name) {
-            store.stamp(&self.services, &mut event);
+            store.set_id_and_time(&self.services, &mut event);
             self.services.sessions.append(&mut store.head, Arc::new(event)).await?;
         }
         report_closed(&session.events, &invocation);

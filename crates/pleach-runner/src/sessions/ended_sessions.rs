@@ -1,6 +1,7 @@
-//! [`EndedSessions`]: the sessions that [`Runner::unfinished`](crate::Runner::unfinished) has found to need nothing, so that it reads them once.
+//! [`EndedSessions`]: the sessions that need nothing, as [`Runner::unfinished`](crate::Runner::unfinished) has found, so that it reads them
+//! only once.
 //!
-//! They are noted in the store, for later processes, and remembered here, for stores that keep no notes.
+//! They are noted in the store for later processes. They are also remembered here, in case the store keeps no notes.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,13 +11,13 @@ use lru::LruCache;
 use pleach_core::{Revision, SessionHead, SessionKey};
 use pleach_session::SessionError;
 
-/// How many sessions are remembered.
+/// The maximum number of sessions remembered.
 const MOST: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
 
-/// Sessions at the revision at which they had ended, or waited. Those that are looked at least recently are forgotten first.
+/// Sessions with the revision at which they had ended, or waited. The least recently used ones are forgotten first.
 pub(crate) struct EndedSessions {
     remembered: Mutex<LruCache<SessionKey, Revision>>,
-    /// A warning was logged that the store keeps no notes.
+    /// Whether the warning that the store keeps no notes was logged.
     has_warned: AtomicBool,
 }
 
@@ -27,7 +28,7 @@ impl Default for EndedSessions {
 }
 
 impl EndedSessions {
-    /// Returns whether the session is as it was when it was noted.
+    /// Returns `true` if the session is unchanged since it was noted.
     pub(crate) fn has(&self, head: &SessionHead) -> bool {
         self.remembered().get(head.key()) == Some(&head.revision())
     }
@@ -40,7 +41,7 @@ impl EndedSessions {
     /// Logs, once, that the store keeps no notes.
     pub(crate) fn warn_of_no_notes(&self, error: &SessionError) {
         if !self.has_warned.swap(true, Ordering::Relaxed) {
-            tracing::warn!(%error, "which sessions need nothing cannot be noted: each process that recovers reads them again");
+            tracing::warn!(%error, "sessions that need nothing could not be noted: each process that recovers reads them again");
         }
     }
 

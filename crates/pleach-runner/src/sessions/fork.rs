@@ -9,47 +9,46 @@ use pleach_context::engine::{completed_runs, mark_completed};
 use pleach_core::{Event, EventId, InvocationId, Map, NodePath, Scope, Session, SessionId, SessionKey, UserId, apply};
 use pleach_session::{CreateSession, KnownState, SessionError, effective_events_and_rewinds, partly_rewound};
 
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 use crate::sessions::resting_fork::note_source;
 use crate::sessions::run_place::RunPlace;
 use crate::{Run, RunError, RunRequest, Runner, SessionRef};
 
 impl Runner {
-    /// Copies a session, as it was right after one of its events, to a new session of the same user, and returns the new one.
+    /// Copies a session, as it was right after one of its events, to a new session of the same user, and returns the new session.
     ///
-    /// The new session has the events that were effective then, with their ids, times and invocations. In the place of a
-    /// [rewind to before a node run](Runner::rewind_before) it has an event that records the nodes which had completed without a
-    /// result, if there are any. If the event is in the
-    /// middle of an invocation, [`Runner::resume`] continues the invocation in the new session, and open questions can be
-    /// answered in both. The event may also be one that a later rewind has undone.
+    /// The new session has the events that were effective then, with their ids, times and invocations. A
+    /// [rewind to before a node run](Runner::rewind_before) is replaced by an event that records the nodes that had completed without a
+    /// result, if there are any. If the event is in the middle of an invocation, [`Runner::resume`] continues the invocation in the new
+    /// session, and open questions can be answered in both. The event may be one that a later rewind has undone.
     ///
-    /// **The copy rests** until a message, an answer, a signal, a resume or a rewind is stored in it: [`Runner::unfinished`] leaves it out, and its
-    /// deadlines do not pass. Its open questions are listed by [`Runner::inbox`] beside those of the source. The copied events
-    /// record the source, `{"pleach_forked_from": "<session id>"}` in their `custom_metadata`, and
+    /// **The copy rests** until a message, an answer, a signal, a resume or a rewind is stored in it: [`Runner::unfinished`] leaves it out,
+    /// and its questions are not answered at their deadlines. [`Runner::inbox`] lists its open questions together with those of the
+    /// source. The copied events record the source, `{"pleach_forked_from": "<session id>"}` in their `custom_metadata`, and
     /// [`SessionStatus::forked_from`](crate::SessionStatus::forked_from) returns it while the copy rests.
     ///
     /// **State.** The session's own keys have the values they had after that event. A key that no event changed keeps its
     /// value; a key that only later events changed is left out, because its earlier value is unknown. A value that was
-    /// [redacted](Runner::redact) in the event that set it is copied from the state, and is `"[redacted]"` where a later event has set the key
-    /// again. `app:` and `user:` state is shared and keeps its current values.
+    /// [redacted](Runner::redact) in the event that set it is copied from the state; if a later event has set the key again, it is
+    /// `"[redacted]"`. `app:` and `user:` state is shared and keeps its current values.
     ///
     /// **Files.** The session's files are copied up to the versions that the copied events list. Files that no event lists, and
     /// references to the old session inside contents, are not copied. The user's files are shared.
     ///
-    /// Each event is one append, so others can see the new session while it fills. On an error it is deleted; a process that
-    /// dies meanwhile leaves a partial copy, which rests as well: fork again with another id, and delete it. The new session's last update time is that of its last event. ADK has no such
-    /// call.
+    /// Each event is one append, so others can see the new session while it fills. On an error the new session is deleted. If the
+    /// process dies during the copy, it leaves a partial copy, which rests as well: delete it, and fork again. The new session's last
+    /// update time is the time of its last event. ADK has no such call.
     ///
     /// # Errors
     /// [`RunError::SessionNotFound`]; [`RunError::UnknownEvent`]; [`RunError::BlankId`]; [`RunError::Session`] with
-    /// `AlreadyExists` when the new id is taken, or when the storage fails; [`RunError::Artifact`]; [`RunError::ForkCut`] when
-    /// the runtime shuts down meanwhile.
+    /// `AlreadyExists` if the new id is taken, or if the storage fails; [`RunError::Artifact`]; [`RunError::ForkCut`] if the
+    /// runtime shuts down during the copy.
     ///
     /// # Cancel safety
-    /// When the future is dropped, a task of its own completes the copy, so the new session exists as a whole or not at all.
+    /// If the future is dropped, a background task completes the copy, so the new session exists as a whole or not at all.
     ///
     /// # Panics
-    /// Without a tokio runtime.
+    /// If it is called outside of a tokio runtime.
     // R1141
     pub async fn fork(
         &self,
@@ -67,20 +66,21 @@ impl Runner {
         self.copy(Copied { source, end, carried: None }, new_session).await
     }
 
-    /// Copies a session like [`Runner::fork`], as it was before a node run began: the run at `path` in the last invocation that has
-    /// one. What was stored since, also by lanes beside it, is not in the copy. [`Runner::rerun_from`] continues it.
+    /// Copies a session like [`Runner::fork`], as it was before a node run began: the run at `path` in the last invocation that has such
+    /// a run. Events stored since then, including those of parallel lanes, are not in the copy. [`Runner::rerun_from`] makes such a copy
+    /// and continues it.
     ///
-    /// A node that had completed without a result, and whose end only what follows it proves, runs again in the copy, as after a crash
-    /// at this place. In a [resumable](crate::App::resumable) app such ends are recorded.
+    /// If a node had completed without a result, and only later events prove its end, it runs again in the copy, as after a crash at
+    /// this place. In a [resumable](crate::App::resumable) app such ends are recorded.
     ///
     /// # Errors
-    /// Those of [`Runner::fork`]; [`RunError::UnknownRun`] when no invocation that counts has a run at the path.
+    /// The errors of [`Runner::fork`]; [`RunError::UnknownRun`] if the effective events have no run at the path.
     ///
     /// # Cancel safety
-    /// As [`Runner::fork`].
+    /// The same as for [`Runner::fork`].
     ///
     /// # Panics
-    /// Without a tokio runtime.
+    /// If it is called outside of a tokio runtime.
     pub async fn fork_before(
         &self,
         session: impl Into<SessionRef>,
@@ -95,18 +95,19 @@ impl Runner {
     /// Runs an invocation again from a node run on, in a copy of its session: [`Runner::fork_before`], and then
     /// [`Runner::resume`]. Returns the key of the copy, and the run, which begins when it is first polled.
     ///
-    /// What completed before the run is not executed again. The node, what follows it, and lanes beside it that stored something since,
-    /// are, with what code they have now: for nodes that were mended, or whose inputs outside have changed. Their side effects happen again, and
-    /// their [idempotency keys](pleach_context::Context::idempotency_key) are other ones. Stop the source first, if it still runs or waits.
+    /// Nodes that completed before the run are not executed again. The node itself, its successors, and parallel lanes that have stored
+    /// something since then are executed again with their current code. Use it after a node was fixed, or after its outside inputs have
+    /// changed. Side effects happen again, and the [idempotency keys](pleach_context::Context::idempotency_key) are new ones. Stop the
+    /// source first if it still runs or waits.
     ///
     /// # Errors
-    /// Those of [`Runner::fork_before`].
+    /// The errors of [`Runner::fork_before`].
     ///
     /// # Cancel safety
-    /// As [`Runner::fork`].
+    /// The same as for [`Runner::fork`].
     ///
     /// # Panics
-    /// Without a tokio runtime.
+    /// If it is called outside of a tokio runtime.
     pub async fn rerun_from(
         &self,
         session: impl Into<SessionRef>,
@@ -121,7 +122,7 @@ impl Runner {
         Ok((key, run))
     }
 
-    /// Returns the copy, and the invocation of the run.
+    /// Makes a copy that ends before the run at `path`. Returns the copy and the invocation of the run.
     async fn fork_before_run(
         &self,
         source: Session,
@@ -145,16 +146,16 @@ impl Runner {
     }
 }
 
-/// What is copied to a new session.
+/// The content of a copy.
 struct Copied {
     source: Session,
-    /// How many events of the source.
+    /// The number of the source's first events to copy.
     end: usize,
-    /// An event behind them.
+    /// An event to append after the copied ones.
     carried: Option<Arc<Event>>,
 }
 
-impl RunnerParts {
+impl RunnerInner {
     async fn fork(&self, copied: &Copied, key: SessionKey) -> Result<Session, RunError> {
         let Copied { source, end, carried } = copied;
         check_readable(source)?;
@@ -190,7 +191,7 @@ impl RunnerParts {
         }
         for event in live {
             let mut event = files.copied(event);
-            // On each event: of a fork that is cut off, any of them may be the last.
+            // Set on every event, because any of them may be the last one if the fork is interrupted.
             note_source(&mut event, &files.source);
             let stored = known.append(&*self.services.sessions, &mut fork.head, event).await?;
             fork.apply(&stored);
@@ -220,7 +221,8 @@ fn check_readable(source: &Session) -> Result<(), RunError> {
     Err(SessionError::Corrupt { what, source: reason.clone().into() }.into())
 }
 
-/// Returns an event of the copy: of a rewind, what it records of runs that had completed, if anything.
+/// Returns the event for the copy. A rewind is replaced by an event with the completed runs that it records, or left out if it records
+/// none.
 fn without_rewind(source: &Session, event: &Arc<Event>) -> Option<Arc<Event>> {
     let Some((invocation, first)) = partly_rewound(event) else { return Some(Arc::clone(event)) };
     let completed: Vec<NodePath> = completed_runs(event).collect();
@@ -228,7 +230,7 @@ fn without_rewind(source: &Session, event: &Arc<Event>) -> Option<Arc<Event>> {
     Some(ends_of(first, event.id().clone(), &invocation.into(), &completed))
 }
 
-/// Makes the event that records runs which had completed before the event `first`, which is not copied.
+/// Makes the event that records the runs that had completed before the event `first`, which is not copied.
 fn ends_of(first: &Event, id: EventId, invocation: &InvocationId, completed: &[NodePath]) -> Arc<Event> {
     let mut event = Event::from_author(first.author());
     event.set_id(id);
@@ -273,7 +275,7 @@ struct Files {
     source: SessionId,
     from: ArtifactScope,
     to: ArtifactScope,
-    /// The names that the new session did not have before the copy.
+    /// The names of files that the new session did not have before the copy.
     begun: Vec<String>,
     /// The version numbers of copies that differ from the originals, by name and original number.
     renumbered: BTreeMap<String, BTreeMap<i64, i64>>,

@@ -11,7 +11,7 @@ impl Runner {
     /// ADK has no such call.
     ///
     /// # Errors
-    /// [`RunError::SessionNotFound`], [`RunError::BlankId`], and [`RunError::Session`] when the storage fails.
+    /// [`RunError::SessionNotFound`], [`RunError::BlankId`], and [`RunError::Session`] if the storage fails.
     ///
     /// # Cancel safety
     /// The call only reads.
@@ -28,7 +28,7 @@ impl Runner {
     /// also supports pages. The list may or may not reflect concurrent questions and answers.
     ///
     /// # Errors
-    /// [`RunError::Session`] when the storage fails.
+    /// [`RunError::Session`] if the storage fails.
     ///
     /// # Cancel safety
     /// The call only reads.
@@ -41,7 +41,7 @@ impl Runner {
     /// See [`Runner::inbox`].
     ///
     /// # Errors
-    /// [`RunError::Session`] when the storage fails.
+    /// [`RunError::Session`] if the storage fails.
     ///
     /// # Cancel safety
     /// The call only reads.
@@ -55,7 +55,7 @@ impl Runner {
     /// [`Runner::inbox`].
     ///
     /// # Errors
-    /// [`RunError::Session`] when the storage fails.
+    /// [`RunError::Session`] if the storage fails.
     ///
     /// # Cancel safety
     /// The call only reads.
@@ -63,7 +63,7 @@ impl Runner {
         self.list_questions(ListQuestions::new(self.app_name()).with_assignee(assignee)).await
     }
 
-    /// Returns a page of open questions, in the order asked, with the place where the next page begins.
+    /// Returns a page of open questions, in the order asked, with the position of the next page.
     ///
     /// ```
     /// # use pleach_runner::{Runner, RunError};
@@ -82,11 +82,11 @@ impl Runner {
     /// }
     /// # }
     /// ```
-    /// Sleeps and waits for signals, which no person answers, are left out, so that a page may have fewer questions than its limit, or none, and still
-    /// have a next one. A request may name another app than this Runner's. See [`Runner::inbox`].
+    /// Sleeps and waits for signals, which no person answers, are left out. So a page may have fewer questions than its limit, or none,
+    /// although there is a next page. A request may name another app than this Runner's. See [`Runner::inbox`].
     ///
     /// # Errors
-    /// [`RunError::Session`] when the storage fails.
+    /// [`RunError::Session`] if the storage fails.
     ///
     /// # Cancel safety
     /// The call only reads.

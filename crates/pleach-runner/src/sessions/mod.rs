@@ -1,6 +1,6 @@
-//! What a Runner says of a session, or does to it without a message.
+//! The calls that inspect or change a session without a message.
 //!
-//! Only `unfinished.rs` and `fork.rs` start runs.
+//! Only `unfinished.rs` and `fork.rs` start runs. `turns.rs` serves the server as well.
 
 pub(crate) mod abort;
 pub(crate) mod ended_sessions;

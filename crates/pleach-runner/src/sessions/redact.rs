@@ -8,22 +8,22 @@ use pleach_session::{Redaction, SessionServiceExt as _};
 use crate::{RunError, Runner, SessionRef};
 
 impl Runner {
-    /// Removes values from a stored event, and returns the event as it is stored then: for what must not stay, such as a card number or
-    /// a person's name. The log stays valid: ids, times, calls, questions and the order of events are as they were.
+    /// Removes values from a stored event, such as a card number or a person's name, and returns the redacted event. The log stays
+    /// valid: ids, times, calls, questions and the order of events do not change.
     ///
-    /// Only the event changes. The session's state, its files and other events that repeat the value keep it. A run that has not
-    /// ended reads `"[redacted]"` from then on, for example as the output of a node that it does not run again. One that is under way ends at its
+    /// Only the event changes. The session's state, its files and other events that repeat the value keep it. If the invocation is
+    /// resumed, it reads `"[redacted]"` instead, for example as the output of a node that does not run again. An active run ends at its
     /// next event with a stale error, and [`Runner::resume`] continues it.
     ///
-    /// The time of the record is the runner's, unless [`Redaction::with_time`] sets another. ADK has no such call.
+    /// The redaction is recorded with the time of the Runner's clock, unless [`Redaction::with_time`] sets another. ADK has no such call.
     ///
     /// # Errors
     /// [`RunError::UnknownSession`]; [`RunError::Session`] with
-    /// [`SessionError::Redaction`](pleach_session::SessionError::Redaction), which names the path, or with the error of the storage. Nothing is
-    /// changed.
+    /// [`SessionError::Redaction`](pleach_session::SessionError::Redaction), which names the path, or with the error of the storage. Nothing
+    /// has changed then.
     ///
     /// # Cancel safety
-    /// When the future is dropped, the event is redacted whole or not at all.
+    /// If the future is dropped, the event is redacted completely or not at all.
     ///
     /// # Example
     /// ```

@@ -1,4 +1,4 @@
-//! A fork rests until it is continued: the note on its copied events, and the event behind them.
+//! Marks a fork as resting until it is continued: the note on its copied events, and the event that continues it.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use pleach_core::{Event, InvocationId, Map, Session, SessionId};
 use pleach_session::{FORK_CONTINUED, FORKED_FROM};
 use serde_json::Value;
 
-/// Notes on an event of a copy which session it is a copy of.
+/// Notes the source session on an event of a copy.
 pub(crate) fn note_source(event: &mut Arc<Event>, source: &SessionId) {
     let event = Arc::make_mut(event);
     let mut notes = event.custom_metadata().cloned().unwrap_or_default();
@@ -14,15 +14,15 @@ pub(crate) fn note_source(event: &mut Arc<Event>, source: &SessionId) {
     event.set_custom_metadata(Some(notes));
 }
 
-/// Returns the session that this one is a copy of, if it rests: nothing was stored in it since.
+/// Returns the source session of a copy that rests, which means that nothing was stored in it since.
 pub(crate) fn resting_source(session: &Session) -> Option<SessionId> {
     let source = |event: &Event| Some(SessionId::from(event.custom_metadata()?.get(FORKED_FROM)?.as_str()?));
     let last = session.events.last().and_then(|last| source(last))?;
-    // Another program may store an event with a time before those that were copied.
+    // Another program may store an event whose time is before the times of the copied ones, so the last event alone proves nothing.
     session.events.iter().all(|event| source(event).is_some()).then_some(last)
 }
 
-/// Makes the event with which a resume that stores nothing else ends the rest of a copy.
+/// Makes the event that ends the rest of a copy if a resume stores nothing else.
 pub(crate) fn continued(invocation: &InvocationId) -> Event {
     let notes = Map::from_iter([(FORK_CONTINUED.to_owned(), Value::Bool(true))]);
     let mut event = Event::from_author("user").with_custom_metadata(notes);

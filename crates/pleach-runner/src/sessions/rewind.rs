@@ -11,19 +11,23 @@ use pleach_core::{Event, InvocationId, Map, NodePath, Scope, Session, SessionId,
 use pleach_session::{is_state_redacted, set_rewind_before_event};
 use serde_json::Value;
 
-use crate::app::inner::RunnerParts;
-use crate::run::event_writer::Store;
+use crate::app::inner::RunnerInner;
+use crate::run::event_writer::EventWriter;
 use crate::sessions::run_place::RunPlace;
 use crate::{RunError, Runner, SessionRef};
 
 impl Runner {
     /// Rewinds a session to before the first event of an invocation, and returns the event that records the rewind.
     ///
-    /// Nothing is deleted. One event is appended, and the events from that invocation up to it are no longer effective: they
-    /// are not replayed, and their questions cannot be answered. The session's own state returns to its earlier values; a key
-    /// added since becomes null, and so does a key set only when the session was created, because no event records it; a value that was
-    /// [redacted](Runner::redact) in its event and set again since becomes `"[redacted]"`. `app:` and `user:` state is unchanged. The session's files that were saved since get a new version with the old content, or an
-    /// empty version that loads as absent; the user's files are unchanged.
+    /// Nothing is deleted. One event is appended, and the events from the start of that invocation up to it are no longer effective:
+    /// they are not replayed, and their questions cannot be answered.
+    ///
+    /// The session's own state returns to its earlier values. A key added since then becomes null. A key that was set only when the
+    /// session was created becomes null as well, because no event records it. A value that was [redacted](Runner::redact) in its event
+    /// and set again since then becomes `"[redacted]"`. `app:` and `user:` state is unchanged.
+    ///
+    /// The session's files that were saved since then get a new version with the old content, or an empty version that loads as
+    /// absent; the user's files are unchanged.
     ///
     /// To undo a rewind, rewind to before the invocation of the returned event.
     ///
@@ -31,12 +35,11 @@ impl Runner {
     ///
     /// # Errors
     /// [`RunError::SessionNotFound`], even if a run would create the session; [`RunError::UnknownInvocation`];
-    /// [`RunError::Session`] with a stale error when another writer appended meanwhile; [`RunError::Artifact`]. The session is
-    /// then unchanged, but files restored before the failure keep their new version.
+    /// [`RunError::Session`] with a stale error if another writer changed the session at the same time; [`RunError::Artifact`]. The
+    /// session is then unchanged, but files restored before the failure keep their new version.
     ///
     /// # Cancel safety
-    /// When the future is dropped, the event is stored whole or not at all; files may already be restored. Rewinding again is
-    /// safe.
+    /// If the future is dropped, the event is stored whole or not at all; files may already be restored. Rewinding again is safe.
     // R1141, R1140, S40
     #[doc(alias = "rewind_async")]
     pub async fn rewind(
@@ -55,23 +58,25 @@ impl Runner {
         self.parts.rewind(session, place, &invocation, |_| {}).await
     }
 
-    /// Rewinds a session to before a node run began, and returns the event that records the rewind: the run at `path` in the last
-    /// invocation that has one. [`Runner::resume`] then runs that node and what follows it again, in the same invocation, with the code
-    /// they have now; nodes that had completed before do not run. What was stored since, also by lanes beside it, no longer counts.
+    /// Rewinds a session to before a node run began, the run at `path` in the last invocation that has such a run. Returns the event that
+    /// records the rewind.
     ///
-    /// State and files return to what they were then, as by [`Runner::rewind`], which with the invocation of the returned event undoes
-    /// this. [`Runner::fork_before`] leaves the session as it is, and makes a copy. [Idempotency
+    /// Everything stored since then is ignored, including events of parallel lanes. [`Runner::resume`] then runs that node and its
+    /// successors again, in the same invocation, with their current code; nodes that had completed before do not run again.
+    ///
+    /// State and files return to their earlier values, as with [`Runner::rewind`]. To undo the rewind, call [`Runner::rewind`] with the
+    /// invocation of the returned event. To leave the session as it is and work on a copy, use [`Runner::fork_before`]. [Idempotency
     /// keys](pleach_context::Context::idempotency_key) stay the same: a service that knows them does not repeat its side effects.
     ///
-    /// The event names the invocation in `actions.rewind_before_invocation_id` and the first event that no longer counts in
-    /// `custom_metadata["pleach_rewind_before_event"]`. google-adk reads the former alone: to it, all of the invocation up to the rewind is
+    /// The event names the invocation in `actions.rewind_before_invocation_id` and the first ignored event in
+    /// `custom_metadata["pleach_rewind_before_event"]`. google-adk reads only the invocation: to it, the whole invocation up to the rewind is
     /// undone.
     ///
     /// # Errors
-    /// Those of [`Runner::rewind`]; [`RunError::UnknownRun`] when no invocation that counts has a run at the path.
+    /// The errors of [`Runner::rewind`]; [`RunError::UnknownRun`] if the effective events have no run at the path.
     ///
     /// # Cancel safety
-    /// As [`Runner::rewind`].
+    /// The same as for [`Runner::rewind`].
     pub async fn rewind_before(
         &self,
         session: impl Into<SessionRef>,
@@ -91,8 +96,8 @@ impl Runner {
     }
 }
 
-impl RunnerParts {
-    /// Rewinds a session to before the event at `place`; `note` completes the event that records it.
+impl RunnerInner {
+    /// Rewinds a session to before the event at `place`; `note` completes the event that records the rewind.
     async fn rewind(
         &self,
         session: Session,
@@ -111,8 +116,8 @@ impl RunnerParts {
             }
         }
         note(&mut event);
-        let mut store = Store::new(session.head);
-        store.stamp(&self.services, &mut event);
+        let mut store = EventWriter::new(session.head);
+        store.set_id_and_time(&self.services, &mut event);
         Ok(self.services.sessions.append(&mut store.head, Arc::new(event)).await?)
     }
 }
@@ -136,7 +141,7 @@ fn state_delta(session: &Session, place: usize) -> Map {
     let since: HashSet<&str> = deltas(&session.events[place..]).map(|(_, key, _)| key.as_str()).collect();
     let added = session.state.keys().filter(|key| own(key) && !then.contains_key(key.as_str()));
     let mut delta: Map = added.map(|key| (key.clone(), Value::Null)).collect();
-    // What a redaction has removed from the event that set it is still in the state, unless it was set again.
+    // A value that was redacted in its event is still in the state, unless a later event set the key again.
     let is_kept = |key: &str, event: &Event| is_state_redacted(event, key) && !since.contains(key);
     let changed = then
         .into_iter()
@@ -172,7 +177,7 @@ async fn restore(
         None => None,
     };
     if let (Some(version), None) = (version, &old) {
-        tracing::warn!(%key, version, "the version to go back to is not there: the file is saved as absent");
+        tracing::warn!(%key, version, "the file's earlier version no longer exists: the file is saved as absent");
     }
     Ok(artifacts.save_artifact(SaveArtifact::new(key, old.unwrap_or_else(rewind_tombstone))).await?)
 }

@@ -1,4 +1,4 @@
-//! [`RunPlace`]: where in a session a node run began.
+//! [`RunPlace`]: the place in a session where a node run began.
 
 use std::sync::Arc;
 
@@ -8,20 +8,20 @@ use pleach_session::{effective_events_and_rewinds, partly_rewound};
 
 use crate::RunError;
 
-/// The first event of a node run, or of a run below it.
+/// The place of the first event of a node run, or of a run below it.
 pub(crate) struct RunPlace {
-    /// The position of the event among all of the session.
+    /// The position of the event among all events of the session.
     pub(crate) place: usize,
     pub(crate) invocation: InvocationId,
-    /// Runs without an output that had completed before, and are recorded on that event.
+    /// The runs without an output that had completed before and are recorded on that event.
     pub(crate) completed: Vec<NodePath>,
 }
 
 impl RunPlace {
-    /// Finds the run at `path` in the last invocation that has one.
+    /// Finds the run at `path` in the last invocation that has such a run.
     ///
     /// # Errors
-    /// [`RunError::UnknownRun`] when no invocation that counts has such a run.
+    /// [`RunError::UnknownRun`] if the effective events have no such run.
     pub(crate) fn find(session: &Session, path: &NodePath) -> Result<Self, RunError> {
         let belongs = |run: &NodePath| run == path || run.is_descendant_of(path);
         let is_of_run = |event: &Event| {
@@ -49,8 +49,8 @@ fn invocation_of(event: &Event) -> &str {
     partly_rewound(event).map_or(event.invocation_id().as_str(), |(invocation, _)| invocation)
 }
 
-/// Returns the position of an event. A rewind counts where the first event is that it undid: going back to before the rewind itself
-/// would restore what it undid.
+/// Returns the position of an event. For a rewind, returns the position of the first event that it undid: going back to before the
+/// rewind itself would restore the undone events.
 fn place_of(session: &Session, event: &Arc<Event>) -> Option<usize> {
     let mut events = session.events.iter();
     match partly_rewound(event) {

@@ -1,4 +1,4 @@
-//! [`Runner::status`]: how far a session is.
+//! [`Runner::status`]: the progress of a session.
 
 use std::sync::Arc;
 
@@ -10,72 +10,73 @@ use pleach_core::{
 use pleach_session::notes::is_tried_again;
 use pleach_session::{effective_events, effective_events_of, open_questions, redacted_at};
 
-use crate::app::inner::RunnerParts;
-use crate::opening::begin::{Begun, ShownMessage};
-use crate::opening::repeated::{last_failure, may_be_done, recorded, rests};
+use crate::app::inner::RunnerInner;
+use crate::opening::begin::{Begun, PluginMessage};
+use crate::opening::repeated::{last_failure, may_be_done, only_asks, replay_result};
 use crate::run::outcome::Outcome;
-use crate::run::state::ActiveRun;
+use crate::run::state::RunState;
 use crate::sessions::resting_fork::resting_source;
 use crate::{RunError, RunRequest, Runner, SessionRef};
 
-/// How far a session is. See [`Runner::status`].
+/// The progress of a session. See [`Runner::status`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SessionStatus {
     /// The session.
     pub session: SessionKey,
-    /// The last invocation that counts; `None` before the first message.
+    /// The last effective invocation; `None` before the first message.
     pub invocation: Option<InvocationId>,
-    /// How far that invocation is.
+    /// The progress of that invocation.
     pub progress: RunProgress,
     /// The open questions of all invocations, in the order asked.
     pub questions: Vec<Question>,
-    /// When the session was changed last, in seconds since the epoch: by an event, a claim, a heartbeat or a redaction.
+    /// The time of the session's last change, in seconds since the epoch: an event, a claim, a heartbeat or a redaction.
     pub last_update_time: f64,
-    /// The session that this one is a [copy](Runner::fork) of, as long as it rests: nothing has continued it.
+    /// The source of a [copy](Runner::fork), as long as the copy rests: nothing has continued it.
     pub forked_from: Option<SessionId>,
-    /// The revision of the session that was looked at.
+    /// The revision of the session that this status describes.
     pub(crate) revision: Revision,
 }
 
-/// How far an invocation is.
+/// The progress of an invocation.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum RunProgress {
-    /// There is none yet.
+    /// The session has no invocation yet.
     New,
-    /// A run of this Runner or a clone of it works on it.
+    /// A run of this Runner or one of its clones works on it.
     RunsHere,
-    /// It waits for answers: [`SessionStatus::questions`]. Also when a lane beside the question was cut off before it stored anything:
-    /// the answer continues both.
+    /// It waits for answers: [`SessionStatus::questions`]. A parallel lane may have been cut off before it stored anything; the answer
+    /// continues both.
     Waiting,
-    /// Its last event is a failure, and no attempt was to follow it. [`Runner::resume`] continues it. A body that has caught the failure of a child
-    /// or a step, and has stored nothing since, looks the same: it may be at work in another process, or was cut off.
+    /// Its last event is a failure that is not followed by another attempt. [`Runner::resume`] continues it. A body that has caught the
+    /// failure of a child or a step, and has stored nothing since, looks the same: it may still run in another process, or was cut off.
     Failed {
         /// The error, without its causes.
         error: NodeError,
         /// The run that failed.
         path: NodePath,
     },
-    /// Another process works on it, as far as the store shows: it has not ended, and its session changed within the last three
-    /// [heartbeats](crate::RunnerBuilder::heartbeat). It may also wait for answers ([`SessionStatus::questions`]) or for its next attempt. A run
-    /// that was cut off counts as such until then. Never returned without heartbeats.
+    /// Another process seems to work on it: it has not ended, and its session changed within the last three
+    /// [heartbeats](crate::RunnerBuilder::heartbeat). It may also wait for answers ([`SessionStatus::questions`]) or for its next attempt,
+    /// or it was cut off within that time. Never returned without heartbeats.
     RunsElsewhere,
-    /// It has not ended, and no run of this Runner works on it: it was cut off, also between two attempts, or, without [heartbeats](crate::RunnerBuilder::heartbeat),
-    /// another process works on it; the session does not record which. [`Runner::resume`] continues one that was cut off; one that another
-    /// process works on is taken away from that process, which then fails at its next event.
+    /// It has not ended, and no run of this Runner works on it. Either it was cut off, possibly between two attempts, or (without
+    /// [heartbeats](crate::RunnerBuilder::heartbeat)) another process works on it: the session does not record which.
+    /// [`Runner::resume`] continues it. If another process works on it, the resume takes it away from that process, which then fails at its
+    /// next event.
     Unfinished,
-    /// It has not ended, and the root node is no longer the one that was recorded, for example because a node has another name now:
-    /// [`Runner::resume`] fails with this `WorkflowChangedError`. The version of the program that began it can continue it;
+    /// It has not ended, and the root node has changed since it was recorded, for example because a node has another name now:
+    /// [`Runner::resume`] fails with this `WorkflowChangedError`. The version of the program that began the invocation can continue it;
     /// [`Runner::rerun_from`] runs it again from a node that both versions have.
     Changed {
-        /// What differs.
+        /// The error, which says what differs.
         error: NodeError,
         /// The run that no longer fits.
         path: NodePath,
     },
-    /// Nothing shows whether its last nodes have run: they give no result (`()`), and the app is not [resumable](crate::App::resumable).
-    /// [`Runner::resume`] runs them, possibly once more.
+    /// Nothing shows whether its last nodes have run: they return no result (`()`), and the app is not [resumable](crate::App::resumable).
+    /// [`Runner::resume`] runs them, possibly a second time.
     MayBeDone,
     /// It was aborted, and cannot be resumed.
     Aborted,
@@ -84,7 +85,7 @@ pub enum RunProgress {
 }
 
 impl SessionStatus {
-    /// Returns whether [`Runner::unfinished`] lists it.
+    /// Returns `true` if [`Runner::unfinished`] lists the session.
     pub(crate) fn is_unfinished(&self) -> bool {
         let has_ended = !self.progress.can_resume() && !matches!(self.progress, RunProgress::Changed { .. });
         !has_ended && self.forked_from.is_none()
@@ -92,7 +93,7 @@ impl SessionStatus {
 }
 
 impl RunProgress {
-    /// Returns whether [`Runner::resume`] would run something: it has failed, is unfinished, or may be done.
+    /// Returns `true` if [`Runner::resume`] would run something: the invocation has failed, is unfinished, or may be done.
     #[must_use]
     pub fn can_resume(&self) -> bool {
         matches!(self, Self::Failed { .. } | Self::Unfinished | Self::MayBeDone)
@@ -100,12 +101,12 @@ impl RunProgress {
 }
 
 impl Runner {
-    /// Returns how far a session is: its last invocation, as a resume would find it, and all open questions.
+    /// Returns the progress of a session: of its last invocation, as a resume would find it, and all open questions.
     ///
-    /// Nothing is run and nothing is stored; the root node is replayed against the history. The whole session is read, once.
+    /// Nothing is run and nothing is stored; the root node is replayed against the history. The whole session is read once.
     ///
     /// # Errors
-    /// Those of [`Runner::questions`].
+    /// The errors of [`Runner::questions`].
     ///
     /// # Cancel safety
     /// The call only reads.
@@ -117,12 +118,13 @@ impl Runner {
     }
 }
 
-impl RunnerParts {
+impl RunnerInner {
     async fn status(self: &Arc<Self>, session: Session) -> Result<SessionStatus, RunError> {
         Ok(self.status_and_rest(session).await?.0)
     }
 
-    /// Returns also whether the last invocation rests: nothing of it would run before an answer comes, and no process works on it.
+    /// Returns the status, and whether the last invocation rests: nothing of it would run before an answer comes, and no process works on
+    /// it.
     pub(crate) async fn status_and_rest(self: &Arc<Self>, session: Session) -> Result<(SessionStatus, bool), RunError> {
         let key = session.key().clone();
         let invocation = last_invocation(&session.events);
@@ -134,7 +136,9 @@ impl RunnerParts {
         let is_dead = self.heartbeat.is_some() && !self.is_alive(last_update_time);
         let (progress, rests) = match &invocation {
             None => (RunProgress::New, true),
-            Some(_) if self.active.of(&key).is_some_and(|run| run.end().is_none()) => (RunProgress::RunsHere, false),
+            Some(_) if self.active.run_of_session(&key).is_some_and(|run| run.end().is_none()) => {
+                (RunProgress::RunsHere, false)
+            }
             Some(invocation) => match self.replayed(session.clone(), invocation).await {
                 Ok((RunProgress::Unfinished, _)) => match failed(&session.events, invocation) {
                     Some((error, path)) => {
@@ -147,7 +151,7 @@ impl RunnerParts {
                     (RunProgress::Changed { error, path }, false)
                 }
                 Err(RunError::Node { error, path }) => match failed(&session.events, invocation) {
-                    // Recorded.
+                    // The replay repeats a recorded failure.
                     Some((error, path)) => (RunProgress::Failed { error, path }, !claimed || is_dead),
                     None => return Err(RunError::Node { error, path }),
                 },
@@ -155,9 +159,9 @@ impl RunnerParts {
             },
         };
         let questions = open_questions(&session.events);
-        // A copy that was not continued is run by no process, however new its events are; nor is one whose heartbeats have ended.
+        // No process runs a copy that was not continued, however new its events are, nor a session whose heartbeats have stopped.
         let rests = rests || forked_from.is_some() || is_dead;
-        // Of a failed run, only heartbeats prove that a body has caught the failure and is at work.
+        // Only heartbeats can show that a body has caught the failure and is still running.
         let may_run = !rests && self.is_alive(last_update_time);
         let progress = match progress {
             RunProgress::Failed { .. } if may_run && claimed => RunProgress::RunsElsewhere,
@@ -171,23 +175,23 @@ impl RunnerParts {
         Ok((status, rests))
     }
 
-    /// Replays an invocation without running anything; returns also whether no body would run. The run is no run of the Runner: it is neither
-    /// followed nor joined.
+    /// Replays an invocation without running anything. Returns its progress, and whether no body would run. The `RunState` made for it
+    /// is not registered, so it can be neither followed nor joined.
     async fn replayed(
         self: &Arc<Self>,
         session: Session,
         invocation: &InvocationId,
     ) -> Result<(RunProgress, bool), RunError> {
         let request = Box::new(RunRequest::new(session.key()).invocation_id(invocation.clone()));
-        let run = Arc::new(ActiveRun::new(&request, false));
+        let run = Arc::new(RunState::new(&request, false));
         let opening = match self.open_to_observe(session, request, &run) {
             Err(RunError::InvocationAborted { .. }) => return Ok((RunProgress::Aborted, true)),
             opening => opening?,
         };
-        let begun = match opening.begin(self, &run, &mut ShownMessage::default()).await? {
+        let begun = match opening.begin(self, &run, &mut PluginMessage::default()).await? {
             Begun::Observed(invocation) | Begun::Repeated(invocation, _) | Begun::Runs(invocation) => invocation,
         };
-        let progress = match recorded(self, &begun, None, &run).await {
+        let progress = match replay_result(self, &begun, None, &run).await {
             Ok(()) => match run.final_outcome() {
                 Outcome::Done(..) | Outcome::Replied(_) => RunProgress::Done,
                 Outcome::Waiting(_) => RunProgress::Waiting,
@@ -198,11 +202,11 @@ impl RunnerParts {
             Err(RunError::Unfinished { .. }) => RunProgress::Unfinished,
             Err(error) => return Err(error),
         };
-        Ok((progress, rests(&begun.ic)))
+        Ok((progress, only_asks(&begun.ic)))
     }
 }
 
-/// Returns the last invocation that counts and has more than changes of the state.
+/// Returns the last effective invocation that has more than changes of the state.
 pub(crate) fn last_invocation(events: &[Arc<Event>]) -> Option<InvocationId> {
     let live = effective_events(events);
     let last = live
@@ -212,13 +216,13 @@ pub(crate) fn last_invocation(events: &[Arc<Event>]) -> Option<InvocationId> {
     last.map(|event| event.invocation_id().clone())
 }
 
-/// Returns the update time of a session that nothing has claimed since its last event, in seconds since the epoch.
+/// Returns the update time that a session has if nothing has claimed it since its last event, in seconds since the epoch.
 fn changed_at(last: f64, events: &[Arc<Event>]) -> f64 {
     let redacted = events.iter().filter_map(|event| redacted_at(event)).reduce(f64::max);
     redacted.map_or(last, |redacted| redacted.max(next_time(last)))
 }
 
-/// Returns whether a failure at `path` has ended the root node: none of the runs above it has a body that may go past it.
+/// Returns `true` if a failure at `path` has ended the root node: no run above it has a body that could catch the failure.
 fn ends_root(root: &Outline, path: &NodePath) -> bool {
     let mut names = path.segments().map(|segment| segment.rsplit_once('@').map_or(segment, |(name, _)| name));
     let is_of_root = names.next().is_some_and(|name| root.name == name);
@@ -226,8 +230,8 @@ fn ends_root(root: &Outline, path: &NodePath) -> bool {
     is_of_root && last.is_some()
 }
 
-/// Returns the failure that an unfinished invocation ended with: its last event is an error event, and no attempt was to follow it. Attempts of other
-/// lanes may fail at the same moment, and are stored behind it.
+/// Returns the failure that an unfinished invocation ended with: its last event is an error event that is not followed by another attempt.
+/// Attempts of other lanes may fail at the same moment and are stored after it.
 fn failed(events: &[Arc<Event>], invocation: &InvocationId) -> Option<(NodeError, NodePath)> {
     let own = effective_events_of(events, invocation);
     let attempts = own.iter().rev().take_while(|event| is_tried_again(event)).count();

@@ -1,4 +1,4 @@
-//! [`Turns`]: who comes first is served first, for each key apart.
+//! [`Turns`]: grants turns in the order of the requests, separately for each key.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pleach_core::InvocationId;
 use tokio::sync::OwnedMutexGuard;
 
-/// Grants turns one after the other, in the order in which they were asked for. Keys of sessions are made by
-/// [`turn_key`](pleach_session::turn_key).
+/// Grants turns one after the other, in the order of the requests, separately for each key. For a session, use the key that
+/// [`turn_key`](pleach_session::prepare::turn_key) returns.
 #[derive(Debug)]
 pub struct Turns<K: Eq + Hash>(Arc<Mutex<HashMap<K, Line>>>);
 
-/// The line of a key.
+/// The queue for a key.
 #[derive(Debug, Default)]
 struct Line {
-    /// A fair lock: the order is that of the requests.
+    /// A fair lock: it is acquired in the order of the requests.
     door: Arc<tokio::sync::Mutex<()>>,
     /// The number of requests that wait or have their turn.
     requests: usize,
@@ -62,8 +62,8 @@ impl<K: Eq + Hash + Clone> Turns<K> {
         place.wait().await
     }
 
-    /// Waits for a turn to run an invocation. A request for the invocation that runs needs none and gets `None`: it joins that
-    /// run, and would wait for itself.
+    /// Waits for a turn to run an invocation. Returns `None` if this invocation is running in the current turn: the request joins that
+    /// run, so it needs no turn and must not wait for one.
     ///
     /// # Cancel safety
     /// Dropping the future leaves the line.
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn turns_are_taken_in_order_and_who_leaves_is_skipped() {
+    async fn turns_are_taken_in_order_and_a_dropped_request_is_skipped() {
         let (turns, invocation) = (Turns::default(), InvocationId::from("e-1"));
         let first = turns.take_or_join("s", &invocation).await.unwrap();
         let mut second = Box::pin(turns.take("s"));

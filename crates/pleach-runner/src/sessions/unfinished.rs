@@ -1,4 +1,4 @@
-//! [`Runner::unfinished`] and [`Runner::resume_unfinished`]: what a process continues that others have left.
+//! [`Runner::unfinished`] and [`Runner::resume_unfinished`]: find and resume invocations that processes have left unfinished.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,31 +8,31 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use pleach_core::{Event, Session, SessionHead, SessionId, UserId};
 use pleach_session::{GetSessionConfig, ListCursor, ListSessions, is_rewind, report_fault};
 
-use crate::app::inner::RunnerParts;
+use crate::app::inner::RunnerInner;
 use crate::sessions::status::last_invocation;
 use crate::{Detached, RunError, RunProgress, RunRequest, Runner, SessionStatus};
 
-/// How many sessions a page looks at when no limit is set.
+/// The number of sessions that a page looks at if no limit is set.
 const PAGE: usize = 100;
 
-/// How many sessions of a page a recovery looks at when no limit is set: each page is a query and a note.
+/// The number of sessions that a page of [`Runner::resume_unfinished`] looks at if no limit is set: each page costs a query and a note.
 const RECOVERED_PAGE: usize = 2000;
 
-/// How many sessions are read at once.
+/// The number of sessions read at once.
 const AT_ONCE: usize = 8;
 
-/// How many events of a session are read at first.
+/// The number of events of a session that are read first.
 const NEWEST: usize = 64;
 
-/// Which sessions [`Runner::unfinished`] looks at.
+/// The sessions that [`Runner::unfinished`] looks at.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ListUnfinished {
-    /// Starts behind this position: the `next` of the page before.
+    /// The position after which the page starts: `next` of the previous page.
     pub after: Option<ListCursor>,
-    /// Only sessions whose last change is older, in seconds since the epoch.
+    /// The latest time of a session's last change, in seconds since the epoch: sessions that changed later are left out.
     pub idle_since: Option<f64>,
-    /// How many sessions a page looks at. When absent, 100, and 2,000 for [`Runner::resume_unfinished`].
+    /// The number of sessions that a page looks at. By default 100, or 2,000 for [`Runner::resume_unfinished`].
     pub limit: Option<usize>,
 }
 
@@ -58,14 +58,14 @@ impl ListUnfinished {
         self
     }
 
-    /// Continues behind a page.
+    /// Continues after a page.
     #[must_use]
     pub fn after(mut self, cursor: ListCursor) -> Self {
         self.after = Some(cursor);
         self
     }
 
-    /// Looks at no more than `limit` sessions for one page. [`Runner::resume_unfinished`] reads all pages.
+    /// Sets the number of sessions that a page looks at. [`Runner::resume_unfinished`] reads all pages.
     #[must_use]
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = Some(limit);
@@ -86,21 +86,23 @@ pub struct ListUnfinishedResponse {
 impl Runner {
     /// Returns the sessions of the app whose last invocation has failed, or has not ended and is not run by this Runner:
     /// [`RunProgress::Failed`], [`RunProgress::Unfinished`], [`RunProgress::MayBeDone`] and [`RunProgress::Changed`].
-    /// [Forks](Runner::fork) that rest are left out.
+    /// Resting [forks](Runner::fork) are left out.
     ///
-    /// [`resume_unfinished`](Self::resume_unfinished) resumes those that were cut off.
+    /// [`resume_unfinished`](Self::resume_unfinished) resumes the sessions that were cut off.
     ///
-    /// One page looks at [`ListUnfinished::limit`] sessions that are not known to have ended, and may return none of them. The newest 64 events of each are read, and the whole
-    /// history only if these do not show that its last invocation has ended or waits. That is done once: the store keeps a note of each session that
-    /// has ended or waits ([`note_settled`](pleach_session::SessionService::note_settled)), and later calls, also in other processes, read it again
-    /// only when it has changed, or when the graph, the agents or the version of pleach are others. Where the store keeps no notes, the Runner and
-    /// its clones remember 10,000 such sessions.
+    /// One page looks at [`ListUnfinished::limit`] sessions that are not known to have ended, and may return none of them. It reads the
+    /// newest 64 events of each session, and the whole history only if they do not show that its last invocation has ended or waits.
+    ///
+    /// A session that has ended or waits is read only once, because the store keeps a note of it
+    /// ([`note_settled`](pleach_session::SessionService::note_settled)). Later calls, including those of other processes, read it again
+    /// only if it has changed, or if the graph, the agents or the version of pleach have changed. If the store keeps no notes, the Runner
+    /// and its clones remember 10,000 such sessions.
     ///
     /// # Errors
-    /// [`RunError::Session`] when the storage fails. A session that cannot be read is left out, with one warning in the log.
+    /// [`RunError::Session`] if the storage fails. A session that cannot be read is left out, with one warning in the log.
     ///
     /// # Cancel safety
-    /// The call reads, and notes what has ended: sessions are not changed.
+    /// The call only reads, and notes which sessions have ended: it does not change sessions.
     ///
     /// ADK: none.
     pub async fn unfinished(&self, request: ListUnfinished) -> Result<ListUnfinishedResponse, RunError> {
@@ -113,7 +115,7 @@ impl Runner {
         let mut wanted = Vec::new();
         for session in page.sessions {
             if request.idle_since.is_some_and(|time| session.last_update_time() > time) {
-                // They come in the order of their last events.
+                // The sessions come in the order of their last events, so all further ones are newer.
                 response.next = None;
                 break;
             }
@@ -135,11 +137,11 @@ impl Runner {
         Ok(response)
     }
 
-    /// Resumes the sessions of all pages that are [`RunProgress::Unfinished`], all at once, and returns their runs, which work in the background:
+    /// Resumes the [`RunProgress::Unfinished`] sessions of all pages, all at once, and returns their runs, which work in the background:
     /// await the handles, or drop them.
     ///
-    /// Call it when a process starts, and each minute: what a process that was just killed has left is not idle for long enough when the next one
-    /// starts.
+    /// Call it when a process starts, and each minute: if a process was just killed, its sessions have not been idle for long enough when
+    /// the next process starts.
     /// ```
     /// # use std::time::{Duration, SystemTime};
     /// # use pleach_runner::{ListUnfinished, Runner, RunError};
@@ -150,17 +152,20 @@ impl Runner {
     /// # Ok(())
     /// # }
     /// ```
-    /// Several processes may do so at once: each run claims its session as it was looked at before it executes anything, and all but one fail with
-    /// [`SessionError::Stale`](pleach_session::SessionError::Stale). With [heartbeats](crate::RunnerBuilder::heartbeat), sessions that another
-    /// process works on are left out, and `idle_since` is not needed. Without them no store knows whether another process still works on a
-    /// session that is idle for long: it loses the session to the resume, and its step runs twice. So choose a time that is longer than a step, and
-    /// than the pause between two attempts of a retry policy.
+    /// Several processes may call it at once: before a run executes anything, it claims its session at the revision that was listed, and
+    /// all runs but one fail with [`SessionError::Stale`](pleach_session::SessionError::Stale).
     ///
-    /// What has failed, may be done or has changed is left out: a failure that was not mended would be repeated each time. Take
-    /// [`unfinished`](Self::unfinished) to decide for yourself, or to resume only so many at once.
+    /// With [heartbeats](crate::RunnerBuilder::heartbeat), sessions that another process works on are left out, and `idle_since` is not
+    /// needed. Without heartbeats nothing shows whether an idle session is still in use. If it is, the resume takes it away from the other
+    /// process, and the step in progress runs twice. So choose a time that is longer than any step, and longer than the pause between
+    /// two attempts of a retry policy.
+    ///
+    /// Sessions that have failed, may be done or have changed are left out: unless its cause was fixed, a failure would be repeated each
+    /// time. Use [`unfinished`](Self::unfinished) to decide for yourself, or to resume only some sessions at once.
     ///
     /// # Errors
-    /// Those of [`unfinished`](Self::unfinished). What was resumed before continues. The error of a run is in its handle and in the log.
+    /// The errors of [`unfinished`](Self::unfinished); runs that were resumed before continue. The error of a run is in its handle and in
+    /// the log.
     ///
     /// # Cancel safety
     /// The runs that were resumed continue.
@@ -169,7 +174,7 @@ impl Runner {
     pub async fn resume_unfinished(&self, request: ListUnfinished) -> Result<Vec<Detached>, RunError> {
         let limit = request.limit.or(Some(RECOVERED_PAGE));
         let (mut runs, mut next) = (Vec::new(), Some(ListUnfinished { limit, ..request }));
-        // What a run leaves behind comes again at the end of the list.
+        // A session that a run has changed appears again at the end of the list: skip it.
         let mut resumed = HashSet::default();
         while let Some(request) = next.take() {
             let page = self.unfinished(request.clone()).await?;
@@ -178,7 +183,7 @@ impl Runner {
                 if let (RunProgress::Unfinished, Some(invocation)) = (cut.progress, cut.invocation)
                     && resumed.insert(cut.session.clone())
                 {
-                    tracing::info!(session = %cut.session, %invocation, "a run that was cut off continues");
+                    tracing::info!(session = %cut.session, %invocation, "an interrupted run is resumed");
                     let request = RunRequest::new(&cut.session).invocation_id(invocation);
                     runs.push(self.start(RunRequest { at: Some(cut.revision), ..request }).detach());
                 }
@@ -190,16 +195,16 @@ impl Runner {
 
 /// The result of reading a listed session.
 enum Look {
-    /// It has not ended.
+    /// The session has not ended.
     Open(Box<SessionStatus>),
-    /// It needs nothing until its revision changes.
+    /// The session needs nothing until its revision changes.
     Ended(SessionHead),
-    /// It has changed since it was listed, or cannot be read.
+    /// The session has changed since it was listed, or cannot be read.
     Unknown,
 }
 
-impl RunnerParts {
-    /// Notes that sessions need nothing until their revisions change. Without the notes they are only read again.
+impl RunnerInner {
+    /// Notes that sessions need nothing until their revisions change. If that fails, they are only read again.
     async fn note_ended(&self, heads: &[SessionHead]) {
         if heads.is_empty() {
             return;
@@ -212,7 +217,7 @@ impl RunnerParts {
 
     async fn look_at(self: Arc<Self>, listed: SessionHead) -> Result<Look, RunError> {
         match self.look(&listed).await {
-            // Deleted meanwhile.
+            // The session was deleted in the meantime.
             Err(RunError::SessionNotFound(_)) => Ok(Look::Unknown),
             Err(RunError::Session(error)) if error.is_of_one_session() => {
                 report_fault(listed.key(), &error);
@@ -220,16 +225,16 @@ impl RunnerParts {
             }
             Err(RunError::Session(error)) => Err(RunError::Session(error)),
             Err(error) => {
-                tracing::warn!(session = %listed.key(), %error, "the status of a session is not known");
+                tracing::warn!(session = %listed.key(), %error, "the status of a session could not be determined");
                 Ok(Look::Unknown)
             }
             look => look,
         }
     }
 
-    /// Looks how far a listed session is.
+    /// Determines the status of a listed session.
     ///
-    /// The newest events show of most sessions that they need nothing, so that a long history is read only where it does.
+    /// For most sessions the newest events show that they need nothing, so a long history is read only if it is needed.
     async fn look(self: &Arc<Self>, listed: &SessionHead) -> Result<Look, RunError> {
         let newest = self.load_some(listed.key(), GetSessionConfig::recent(NEWEST)).await?;
         if newest.events.len() < NEWEST {
@@ -237,7 +242,7 @@ impl RunnerParts {
         }
         if shows_last_invocation(&newest.events) {
             let same = newest.head.revision() == listed.revision();
-            // Whatever is in the way may need older events.
+            // An error or another result may be due to missing older events, so the whole history is read.
             if let Ok((status, _)) = self.status_and_rest(newest).await
                 && same
                 && matches!(status.progress, RunProgress::Done | RunProgress::Waiting | RunProgress::Aborted)
@@ -251,7 +256,7 @@ impl RunnerParts {
     }
 
     async fn look_at_whole(self: &Arc<Self>, listed: &SessionHead, session: Session) -> Result<Look, RunError> {
-        // A session service whose listings have no revisions would not show a change.
+        // If the listings of a session service have no revisions, a change would not show, so such a session is not noted.
         let same = session.head.revision() == listed.revision();
         let (status, _) = self.status_and_rest(session).await?;
         let works = matches!(status.progress, RunProgress::RunsHere | RunProgress::RunsElsewhere);
@@ -262,8 +267,8 @@ impl RunnerParts {
     }
 }
 
-/// Returns whether the newest events of a session have its last invocation from its beginning on, which is a message of the user, and nothing
-/// among them takes back earlier ones.
+/// Returns `true` if the newest events of a session include its whole last invocation, beginning with a message of the user, and no
+/// rewind among them undoes earlier events.
 fn shows_last_invocation(newest: &[Arc<Event>]) -> bool {
     let Some(invocation) = last_invocation(newest) else { return false };
     let begins = |event: &Event| {
@@ -281,7 +286,7 @@ fn seconds(time: SystemTime) -> f64 {
 mod tests {
     use super::*;
 
-    /// Reads a log of words: `a<` a message of the user's begins `a`, `a!` is an answer, `a.` an event of a node, `a~` a rewind.
+    /// Reads a log of words: `a<` is a user's message that begins `a`, `a!` an answer, `a.` an event of a node, `a~` a rewind.
     fn check(log: &str, expected: bool) {
         let event = |word: &str| {
             let mut event = match &word[1..] {
@@ -308,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_events_suffice_when_they_have_the_last_invocation_whole() {
+    fn the_newest_events_suffice_if_they_include_the_whole_last_invocation() {
         check("a. b< b. b.", true);
         check("a. b< b. b! b.", true);
         check("a< b. a.", false);

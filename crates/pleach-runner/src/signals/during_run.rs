@@ -1,4 +1,4 @@
-//! Stores the signals that come while a run works, between the run's own events.
+//! Stores the signals that arrive while a run works, between the run's own events.
 
 use std::sync::Arc;
 
@@ -8,18 +8,19 @@ use pleach_core::{Event, QuestionKind};
 use pleach_session::{GetSessionConfig, SessionError, open_questions};
 
 use crate::RunError;
-use crate::run::event_writer::Store;
+use crate::run::event_writer::EventWriter;
 use crate::signals::incoming::{Incoming, Offered};
-use crate::signals::outgoing::Signal;
+use crate::signals::outgoing::OutgoingSignal;
 
-/// Stores the signals that wait, unless a body waits for their names. Returns the first event that was stored; called again, the next one.
+/// Stores the next waiting signal and returns its event; call it again for the next one. Signals whose names a body waits for are not
+/// stored here, and repeated ones are skipped.
 ///
 /// # Errors
 /// The session is stale: the run has lost it.
 pub(crate) async fn keep_next(
     incoming: &Incoming,
     ic: &InvocationHandle,
-    store: &mut Store,
+    store: &mut EventWriter,
 ) -> Result<Option<Arc<Event>>, RunError> {
     while let Some((signal, sender)) = incoming.take() {
         match keep(&signal, incoming, ic, store).await {
@@ -30,7 +31,7 @@ pub(crate) async fn keep_next(
                     return Ok(stored);
                 }
             }
-            // Dropping the sender makes the caller look again.
+            // Dropping the sender makes the caller look at the session again.
             Err(RunError::Session(error)) if error.is_stale() => return Err(RunError::Session(error)),
             Err(error) => drop(sender.send(Err(error))),
         }
@@ -40,10 +41,10 @@ pub(crate) async fn keep_next(
 
 /// Stores a signal for the invocation, and returns its event if that is new.
 async fn keep(
-    signal: &Signal,
+    signal: &OutgoingSignal,
     incoming: &Incoming,
     ic: &InvocationHandle,
-    store: &mut Store,
+    store: &mut EventWriter,
 ) -> Result<(Offered, Option<Arc<Event>>), RunError> {
     let asked_before = incoming.asked_before.get_or_try_init(|| asked_before(ic)).await?;
     if asked_before.contains(&signal.name) {
@@ -51,7 +52,7 @@ async fn keep(
     }
     let Some(storing) = ic.store_signal(&signal.name) else { return Ok((Offered::Awaited, None)) };
     let mut event = signal.event(ic.invocation_id())?.with_signal_stored_by_run();
-    store.stamp(ic.services(), &mut event);
+    store.set_id_and_time(ic.services(), &mut event);
     let event = Arc::new(event);
     let stored = match store.append(ic, Arc::clone(&event)).await {
         // It may be stored: the same event at the same place is stored once.
@@ -70,7 +71,8 @@ async fn keep(
     }
 }
 
-/// Returns the names of the signals for which open questions of the session wait: those of this run are known to its invocation.
+/// Returns the names of the signals that open questions of the session wait for. The questions that this run asks are known to its
+/// invocation.
 async fn asked_before(ic: &InvocationHandle) -> Result<HashSet<String>, RunError> {
     let mut events = ic.events();
     // The run may have loaded the newest events only.

@@ -1,4 +1,4 @@
-//! [`Incoming`]: signals that come while a run works, for the run to store.
+//! [`Incoming`]: the signals that arrive while a run works, for the run to store.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,26 +9,26 @@ use tokio::sync::OnceCell;
 use tokio::sync::oneshot::{Receiver, Sender, channel};
 
 use crate::RunError;
-use crate::signals::outgoing::Signal;
+use crate::signals::outgoing::OutgoingSignal;
 
-/// What has become of a signal that was offered to a run.
+/// The fate of a signal that was offered to a run.
 #[derive(Debug)]
 pub(crate) enum Offered {
-    /// The run has stored it, and its next wait for the name takes it.
+    /// The run has stored the signal, and its next wait for the name takes it.
     Kept,
-    /// It was stored before.
+    /// The signal was stored before.
     Repeated,
-    /// A body waits for it, which gets it as an answer once the run pauses.
+    /// A body already waits for the signal: it must be sent as an answer once the run pauses.
     Awaited,
 }
 
 /// The signals that wait for a run to store them.
 ///
-/// Only the run itself can append to its session without losing it.
+/// Another writer would make the run lose its session, so the run appends them itself.
 #[derive(Default)]
 pub(crate) struct Incoming {
     has_any: AtomicBool,
-    /// The names of the signals for which questions of the session wait that were asked before the run.
+    /// The names of the signals that questions of the session wait for, if they were asked before the run.
     pub(crate) asked_before: OnceCell<HashSet<String>>,
     queue: Mutex<Queue>,
 }
@@ -36,7 +36,7 @@ pub(crate) struct Incoming {
 #[derive(Default)]
 struct Queue {
     closed: bool,
-    signals: VecDeque<(Signal, Sender<Result<Offered, RunError>>)>,
+    signals: VecDeque<(OutgoingSignal, Sender<Result<Offered, RunError>>)>,
 }
 
 impl Incoming {
@@ -44,8 +44,8 @@ impl Incoming {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a signal. The receiver fails when the run ends before it has looked at it.
-    pub(crate) fn offer(&self, signal: Signal) -> Receiver<Result<Offered, RunError>> {
+    /// Adds a signal. The receiver fails if the run ends before it has looked at the signal.
+    pub(crate) fn offer(&self, signal: OutgoingSignal) -> Receiver<Result<Offered, RunError>> {
         let (sender, receiver) = channel();
         let mut queue = self.queue();
         if !queue.closed {
@@ -55,7 +55,7 @@ impl Incoming {
         receiver
     }
 
-    /// Returns whether a signal waits.
+    /// Returns `true` if a signal waits.
     pub(crate) fn has_any(&self) -> bool {
         self.has_any.load(Ordering::Acquire)
     }
@@ -70,7 +70,7 @@ impl Incoming {
     }
 
     /// Takes the signal that has waited the longest.
-    pub(crate) fn take(&self) -> Option<(Signal, Sender<Result<Offered, RunError>>)> {
+    pub(crate) fn take(&self) -> Option<(OutgoingSignal, Sender<Result<Offered, RunError>>)> {
         let mut queue = self.queue();
         let next = queue.signals.pop_front();
         self.has_any.store(!queue.signals.is_empty(), Ordering::Release);

@@ -1,6 +1,7 @@
-//! Messages of programs to a run.
+//! Signals: messages of programs to a run.
 //!
-//! `send.rs` decides: it answers a wait, hands the signal to the run, or keeps it. `during_run.rs` is the run's side.
+//! `send.rs` is the sender's side: it answers a waiting question, hands the signal to the active run, or keeps it. `during_run.rs`
+//! is the run's side.
 
 pub(crate) mod during_run;
 pub(crate) mod incoming;

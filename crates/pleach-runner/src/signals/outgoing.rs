@@ -1,4 +1,4 @@
-//! [`Signal`]: a signal on its way to a session, and its options.
+//! [`OutgoingSignal`]: a signal on its way to a session, and its options.
 
 use pleach_context::{NodeError, RunConfig};
 use pleach_core::{Event, EventId, InvocationId, Question, QuestionKind, bound_event};
@@ -10,21 +10,21 @@ use crate::RunError;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SignalOptions {
-    /// Identifies the signal among those of its name in the session: however often it is sent, it is stored once.
+    /// A key that identifies the signal among the signals of its name in the session: it is stored once, however often it is sent.
     pub idempotency_key: Option<String>,
     /// The settings of the run that continues with the signal.
     pub config: RunConfig,
 }
 
 impl SignalOptions {
-    /// Returns the options of [`Runner::signal`](crate::Runner::signal): none is set.
+    /// Returns the options of [`Runner::signal`](crate::Runner::signal): the defaults.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Identifies the signal among those of its name in the session: however often it is sent, it is stored once. Services that send webhooks give each
-    /// an id for this.
+    /// Sets a key that identifies the signal among the signals of its name in the session: it is stored once, however often it is sent.
+    /// Services that send webhooks provide such an id with each of them.
     #[must_use]
     pub fn idempotency_key(mut self, key: impl Into<String>) -> Self {
         self.idempotency_key = Some(key.into());
@@ -41,18 +41,18 @@ impl SignalOptions {
 
 /// A signal on its way to a session.
 #[derive(Clone)]
-pub(crate) struct Signal {
+pub(crate) struct OutgoingSignal {
     pub(crate) name: String,
     pub(crate) payload: Value,
-    /// The id of its event, which shows that it is stored.
+    /// The id of the event that stores the signal.
     pub(crate) id: EventId,
-    /// Whether the caller has named it.
+    /// Whether the caller has set an idempotency key.
     pub(crate) is_keyed: bool,
     pub(crate) config: RunConfig,
 }
 
-impl Signal {
-    /// Returns whether the question is a wait for this signal.
+impl OutgoingSignal {
+    /// Returns `true` if the question is a wait for this signal.
     pub(crate) fn is_awaited_by(&self, question: &Question) -> bool {
         question.kind == QuestionKind::Signal && question.message == self.name
     }

@@ -1,4 +1,4 @@
-//! [`BackgroundChildren`]: polls the background children of a workflow beside its nodes.
+//! [`BackgroundChildren`]: polls the background children of a workflow together with its nodes.
 // R643
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use pleach_core::NodePath;
 /// The background children of one workflow run.
 pub(crate) struct BackgroundChildren {
     owner: RunHandle,
-    /// `None` until the first child arrives.
+    /// The running children; `None` until the first child arrives.
     running: Option<Box<FuturesUnordered<Numbered>>>,
     started: u64,
     /// The failed children, in the order in which they started.
@@ -54,7 +54,7 @@ impl BackgroundChildren {
         Self { owner, running: None, started: 0, failures: BTreeMap::new() }
     }
 
-    /// Returns whether no child is running.
+    /// Returns `true` if no child is running.
     pub(crate) fn is_empty(&self) -> bool {
         self.running.as_ref().is_none_or(|running| running.is_empty())
     }
@@ -75,7 +75,7 @@ impl BackgroundChildren {
         }
     }
 
-    /// Takes the children that have arrived; returns whether there were any.
+    /// Takes the children that have arrived; returns `true` if there were any.
     fn adopt(&mut self) -> bool {
         let new = self.owner.take_background();
         let came = !new.is_empty();

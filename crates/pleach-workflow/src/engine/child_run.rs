@@ -19,8 +19,8 @@ pub(super) fn run_one<'a>(
     input: NodeInput,
     setup: RunSetup,
 ) -> impl Future<Output = RunResult> + 'a {
-    // Decided here, and polled where it is, so that the future is no larger than the run: its allocation is a cost of each
-    // child. What few children need is boxed.
+    // Decided here and polled in place, so that the future is no larger than the run: each child pays for its allocation. Parts
+    // that few children need are boxed.
     let mut begun = begin(parent, node, input, setup);
     async move {
         loop {
@@ -31,7 +31,7 @@ pub(super) fn run_one<'a>(
                     if known.is_fresh() && !parent.invocation().is_resumable() {
                         return end;
                     }
-                    // In the place of the run, which is dropped first.
+                    // This replaces the run, which is dropped first.
                     begun = Begun::Ends(Box::pin(known.complete(parent, node.spec(), run.handle().clone(), end)));
                 }
             }
@@ -39,16 +39,17 @@ pub(super) fn run_one<'a>(
     }
 }
 
-/// What history makes of a run.
+/// How a run begins, as history decides.
 enum Begun<'a> {
-    /// It has been executed, perhaps before this process: what is left is to wait for its turn among its siblings, or a note.
+    /// The run has been executed, perhaps by an earlier process. It only has to wait for its turn among its siblings, or to store a
+    /// note.
     Ends(BoxFuture<'a, RunResult>),
-    /// It is executed, at least in parts.
+    /// The run is executed, at least in parts.
     Runs { run: NodeRun<'a>, known: Known },
 }
 
 impl<'a> Begun<'a> {
-    /// A run that has ended, at this place among the ends of its siblings.
+    /// Returns a run that has ended, with the position of its end among the ends of its siblings.
     fn ended(parent: &'a RunHandle, end: RunResult, at: Option<u32>) -> Self {
         Self::Ends(Box::pin(async move {
             if let Some(place) = at {
@@ -58,7 +59,7 @@ impl<'a> Begun<'a> {
         }))
     }
 
-    /// A run that has failed, and whose parent has caught the failure.
+    /// Returns a run that has failed, if its parent has caught the failure.
     fn failed(parent: &'a RunHandle, failure: ChildFailure, path: NodePath, at: Option<u32>) -> Self {
         Self::Ends(Box::pin(async move {
             // The caller's later events depend on this failure.
@@ -71,20 +72,20 @@ impl<'a> Begun<'a> {
     }
 }
 
-/// What is known of a run that is executed.
+/// The facts about a run that is executed.
 #[derive(Clone, Copy)]
 struct Known {
     background: bool,
-    /// Whether it may turn out that it executes nothing.
+    /// Whether the run may turn out to execute nothing.
     replays: bool,
-    /// The place of its recorded end among those of its siblings, if it keeps to that order.
+    /// The position of the run's recorded end among the ends of its siblings, if replay must keep that order.
     ended_at: Option<u32>,
 }
 
 fn begin<'a>(parent: &'a RunHandle, node: &'a dyn Node, input: NodeInput, mut setup: RunSetup) -> Begun<'a> {
     let spec = node.spec();
     let background = setup.background;
-    // The caller may take the first of several children, so replayed children resolve in their original order (R1020).
+    // The caller may take the first child that ends, so replayed children resolve in their original order (R1020).
     let is_ordered = !background && !setup.follows_transfer && !parent.node_path().is_root();
     let mut known = Known { background, replays: spec.kind == NodeKind::Workflow, ended_at: None };
     if let Some(history) = parent.invocation().history()
@@ -94,7 +95,7 @@ fn begin<'a>(parent: &'a RunHandle, node: &'a dyn Node, input: NodeInput, mut se
             let at = is_ordered.then(|| record.ended_at());
             return Begun::failed(parent, failure.clone(), setup.path, at);
         }
-        // The root counts as a dynamic run: without a recorded outcome it runs again (R1010).
+        // The root is treated as a dynamic run: without a recorded outcome it runs again (R1010).
         let rules = ReplayRules::of(spec);
         let state = match rules.state_of(record, true, history.records_ends()) {
             ReplayState::CompletedByAnswer if refuses_answer(node, record) => ReplayState::ToRun,
@@ -111,7 +112,7 @@ fn begin<'a>(parent: &'a RunHandle, node: &'a dyn Node, input: NodeInput, mut se
                     return Begun::ended(parent, Ok(NodeEnd::Done(result)), None);
                 }
             }
-            // Something is left to do before the transfer.
+            // The agent has something left to do before the transfer.
             Ok(Decision::Replay(NodeEnd::Done(NodeResult { transfer_to_agent: Some(_), .. })))
                 if !has_completed(parent, node, &setup) => {}
             Ok(Decision::Replay(end)) => {
@@ -129,7 +130,7 @@ fn begin<'a>(parent: &'a RunHandle, node: &'a dyn Node, input: NodeInput, mut se
 }
 
 impl Known {
-    /// Returns whether the end of the run concerns only its caller, in an app that is not resumable.
+    /// Returns `true` if the end of the run concerns only its caller, in an app that is not resumable.
     fn is_fresh(self) -> bool {
         !self.background && !self.replays
     }
@@ -143,7 +144,7 @@ impl Known {
         let end = end?;
         let NodeEnd::Done(NodeResult { output, .. }) = &end else { return Ok(end) };
         if self.replays && only_replayed(spec, &handle) {
-            // A child that only replayed resolves in the order of replayed children, too.
+            // A child that only replayed also resolves in the order of replayed children.
             if let Some(place) = self.ended_at {
                 parent.wait_in_replay_order(place).await;
             }
@@ -155,7 +156,7 @@ impl Known {
     }
 }
 
-/// Returns whether an agent has nothing left to do in the recorded run.
+/// Returns `true` if an agent has nothing left to do in the recorded run.
 fn has_completed(parent: &RunHandle, node: &dyn Node, setup: &RunSetup) -> bool {
     if node.agent().is_none() {
         return false;
@@ -165,18 +166,18 @@ fn has_completed(parent: &RunHandle, node: &dyn Node, setup: &RunSetup) -> bool 
     node.has_completed(&parent.child(node.spec(), name, child))
 }
 
-/// Returns whether the answer that would become the output does not fit the node's declared type; the node then asks
+/// Returns `true` if the answer that would become the output does not fit the node's declared type. The node then asks
 /// again. The Runner cannot refuse such an answer, because it does not know dynamic nodes.
 fn refuses_answer(node: &dyn Node, record: &RunRecord) -> bool {
     let Some(wanted) = node.answer_type(&[]) else { return false };
     let misfit = record.answers().values().find_map(|answer| wanted.check(answer).err());
     if let Some(misfit) = &misfit {
-        tracing::warn!(node = %node.spec().name, %misfit, "a stored answer does not fit the type that the node wants: it asks again");
+        tracing::warn!(node = %node.spec().name, %misfit, "a stored answer does not fit the type that the node expects: the node asks again");
     }
     misfit.is_some()
 }
 
-/// Returns whether the run executed nothing that history does not already record. A workflow's own events do not count.
+/// Returns `true` if the run executed nothing that history does not already record. A workflow's own events are ignored.
 fn only_replayed(spec: &NodeSpec, handle: &RunHandle) -> bool {
     !handle.executes() && (spec.kind == NodeKind::Workflow || handle.last_event().is_none())
 }
@@ -184,7 +185,7 @@ fn only_replayed(spec: &NodeSpec, handle: &RunHandle) -> bool {
 /// Records that a run has completed, unless its own events already do. Called in resumable apps only.
 async fn record_completion(handle: &RunHandle, output: &NodeInput) {
     if output.is_null() && handle.has_sent() {
-        // Its last event is already sent, so the note rides on the next event of another run.
+        // The run's last event is already sent, so the next event of another run carries the note.
         handle.invocation().queue().note_completed(handle.node_path().clone());
     } else if output.is_null() || !handle.records_output(output) {
         handle.deliver(completed(handle, output)).await;

@@ -29,8 +29,8 @@ impl Engine {
         Self::default()
     }
 
-    /// Runs the root node, or answers it from history when the invocation resumes. `entry` names the sub-agents, each one of the
-    /// agent before, that lead from a root agent to the agent that runs instead.
+    /// Runs the root node, or answers it from history if the invocation resumes. `entry` names the agents that lead from a root agent
+    /// down to the agent that runs instead; each is a sub-agent of the previous one.
     ///
     /// # Errors
     /// The failure of the root node; its error event has been sent.
@@ -66,7 +66,7 @@ impl Engine {
     }
 }
 
-/// Checks that the root node, and all nodes below it, are those that history recorded.
+/// Checks that the root node, and all nodes below it, are the nodes that history recorded.
 fn fits(node: &dyn Node, root: &NodePath, path: &NodePath, history: &History) -> Result<(), NodeError> {
     if let Some(other) = history.children(root).next().filter(|_| history.run(path).is_none()) {
         let message = format!(
@@ -138,7 +138,7 @@ impl Engine {
     }
 
     /// Runs a child whose run id the caller has chosen. Calls for the same child share one execution.
-    // Apart from `run_once`: children run within each other on one stack, and the frame would be as large as both.
+    // Separate from `run_once`: nested children are polled on one stack, and a common frame would be as large as both.
     async fn run_shared(
         &self,
         parent: RunHandle,

@@ -1,4 +1,4 @@
-//! The hooks of plugins around the runs of nodes. Apps without plugins never come here.
+//! Calls the hooks of plugins around the runs of nodes. Apps without plugins never use this module.
 
 use std::borrow::Cow;
 use std::future::ready;
@@ -42,7 +42,7 @@ pub(super) fn run<'a>(
     })
 }
 
-/// Returns the notification of a failed attempt; `None` without plugins.
+/// Returns the notification of a failed attempt, or `None` without plugins.
 pub(super) fn on_error<'a>(spec: &'a NodeSpec, handle: &RunHandle, error: &NodeError) -> Option<BoxFuture<'a, ()>> {
     if services(handle).plugins.is_empty() {
         return None;
@@ -51,27 +51,27 @@ pub(super) fn on_error<'a>(spec: &'a NodeSpec, handle: &RunHandle, error: &NodeE
     Some(Box::pin(async move { services(&handle).plugins.on_node_error(spec, &handle, &error).await }))
 }
 
-/// Returns whether a run is a workflow that a resume continues: its body has begun before.
+/// Returns `true` if a run is a workflow that a resume continues: its body has begun before.
 pub(super) fn is_continued(spec: &NodeSpec, handle: &RunHandle) -> bool {
     let is_known = || handle.invocation().history().is_some_and(|known| known.run(handle.node_path()).is_some());
     spec.kind == NodeKind::Workflow && is_known()
 }
 
-/// Notifies the plugins of the end of a run that waits for nothing. `waits`: without an output it waits for one.
+/// Notifies the plugins of the end of a run, unless the run still waits. `waits` is true if a run without an output waits for one.
 async fn notify(spec: &NodeSpec, handle: &RunHandle, output: Option<&Value>, waits: bool) {
     if handle.interrupt_ids().is_empty() && !(waits && output.is_none()) && !is_replayed(spec, handle) {
         services(handle).plugins.after_node(spec, handle, output).await;
     }
 }
 
-/// Returns whether a run is a workflow that had completed before the resume.
+/// Returns `true` if a run is a workflow that had completed before the resume.
 fn is_replayed(spec: &NodeSpec, handle: &RunHandle) -> bool {
     let invocation = handle.invocation();
     let had_completed = || invocation.history().is_some_and(|known| known.is_complete(handle.node_path()));
     spec.kind == NodeKind::Workflow && (invocation.work_gate().is_closed() || (!handle.executes() && had_completed()))
 }
 
-/// Returns the output that the end of a body gives, or that the run has given before.
+/// Returns the output that the body returns at its end, or the output that the run has emitted before.
 fn output_of<'f>(last: Option<&'f Yield>, handle: &RunHandle) -> Option<Cow<'f, Value>> {
     match last {
         Some(Yield::Output(output)) => Some(Cow::Borrowed(output)),

@@ -4,10 +4,10 @@
 use pleach_context::{NodeError, NodeInput, NodeKind, NodeSpec, Schema};
 use serde_json::Value;
 
-/// Checks the input of the node that runs as `name` against its schema, and converts it.
+/// Checks the input of the node that runs as `name` against the node's schema, and converts it.
 ///
 /// # Errors
-/// A `ValidationError`, which is the caller's error and not the node's.
+/// A `ValidationError`. It is the error of the caller, not of the node.
 pub(crate) fn conform(spec: &NodeSpec, name: &str, input: NodeInput) -> Result<NodeInput, NodeError> {
     let Some(schema) = &spec.input_schema else { return Ok(input) };
     let fitting = if spec.kind == NodeKind::Join { each(schema, input) } else { input.conform(schema) };

@@ -21,18 +21,18 @@ use super::{hooks, stack};
 
 /// One run of a node: a future that resolves to its end.
 ///
-/// Plain data with a hand-written `poll`, so that a run without retry and timeout costs one boxed future, the body.
+/// It is plain data with a hand-written `poll`, so that a run without retry and timeout costs only one boxed future, the body.
 pub(crate) struct NodeRun<'a> {
     node: &'a dyn Node,
     input: NodeInput,
     handle: RunHandle,
     phase: Phase<'a>,
-    /// Where further attempts start; `None` for nodes without a retry policy.
+    /// The branch and scope that further attempts start with; `None` for nodes without a retry policy.
     start: Option<Box<Start>>,
     timer: Option<BoxFuture<'static, ()>>,
     /// Whether the body has returned `Pending`, so that its context holds the waker.
     waits: bool,
-    /// One yield to the executor before a body counts as parked.
+    /// One yield to the executor before a body is treated as parked.
     executor_yield: Option<BoxFuture<'static, ()>>,
     /// Dropped last, after the runs below.
     span: AttemptSpan,
@@ -55,7 +55,7 @@ enum Phase<'a> {
         fresh: bool,
     },
     Pause {
-        /// `None` after the delay.
+        /// The delay; `None` once it is over.
         pause: Option<BoxFuture<'static, ()>>,
         /// Whether the next attempt reuses the run ids of this attempt's children.
         // R404
@@ -63,13 +63,13 @@ enum Phase<'a> {
         /// The events before this ticket must be stored before history is read again.
         flushed: Ticket,
     },
-    /// Failed; the plugins are notified.
+    /// The attempt has failed, and the plugins are being notified.
     Failing {
         notified: BoxFuture<'a, ()>,
         error: Box<NodeError>,
     },
     Finished,
-    /// Failed, without another attempt.
+    /// The run has failed, and no further attempt follows.
     Failed(Box<ChildFailure>),
 }
 
@@ -77,7 +77,7 @@ enum Phase<'a> {
 enum Then {
     Items(BoxStream<'static, Result<Yield, NodeError>>),
     Finish,
-    /// With the pause before the next attempt, if one follows.
+    /// The attempt has failed; with the pause before the next attempt, if one follows.
     Failed(Box<ChildFailure>, Option<Duration>),
     End,
 }
@@ -113,7 +113,7 @@ impl<'a> NodeRun<'a> {
         &self.handle
     }
 
-    /// Takes what the agents that this one transfers to run with: its node, its handle and its input. Once it has ended.
+    /// Takes the node, the context and the input of an ended run, for the agents that this one transfers to.
     pub(crate) fn take_parts(&mut self) -> (&'a dyn Node, RunHandle, NodeInput) {
         (self.node, self.handle.clone(), std::mem::take(&mut self.input))
     }
@@ -132,7 +132,7 @@ impl<'a> NodeRun<'a> {
         self.handle.check_depth()?;
         stack::check()?;
         let spec = self.node.spec();
-        // Further attempts get it, and agents that an agent transfers to.
+        // Further attempts need the input, and so do agents that an agent transfers to.
         let keeps = spec.retry.is_some() || spec.kind == NodeKind::Agent;
         let input = if keeps { self.input.clone() } else { std::mem::take(&mut self.input) };
         self.timer = spec.timeout.map(|limit| self.handle.invocation().services().clock.sleep(limit));
@@ -147,7 +147,7 @@ impl<'a> NodeRun<'a> {
         Ok(())
     }
 
-    /// Returns whether plugins are asked before this workflow run, so that it must wait like a body.
+    /// Returns `true` if plugins are asked before this workflow run, so that it must wait like a body.
     fn begins_with_hooks(&self) -> bool {
         let has_plugins = !self.handle.invocation().services().plugins.is_empty();
         has_plugins && !hooks::is_continued(self.node.spec(), &self.handle)
@@ -221,7 +221,7 @@ impl<'a> NodeRun<'a> {
     // R404
     fn record_failure(&mut self, error: NodeError, cx: &TaskContext<'_>) {
         let cause = error.child_failure().map_or(&error, |failure| &failure.error);
-        // Decided once: a condition may answer differently when it is asked again.
+        // Decided once, because a condition may answer differently when it is asked again.
         let delay = self.delay_after(cause);
         let retries = delay.is_some();
         // The child has recorded its failure; this run fails with the same error.
@@ -238,7 +238,7 @@ impl<'a> NodeRun<'a> {
         self.wait_for(sent, Then::Failed(Box::new(failure), delay));
     }
 
-    /// Ends a failed attempt that gets no error event. What plugins have counted is stored all the same.
+    /// Ends a failed attempt without an error event. The counts that plugins have made are stored nevertheless.
     fn fail_without_event(&mut self, failure: Box<ChildFailure>, delay: Option<Duration>, cx: &TaskContext<'_>) {
         match self.handle.fail_without_event(cx.waker()) {
             Some(counted) => self.wait_for(counted, Then::Failed(failure, delay)),
@@ -246,13 +246,13 @@ impl<'a> NodeRun<'a> {
         }
     }
 
-    /// Returns whether this run must record a child's failure as well. An attempt that continued after a caught failure and
-    /// then fails needs its own error event: without it, a resume would replay the caught failure while a retry does not.
+    /// Returns `true` if this run must record a child's failure as well. An attempt that continued after a caught failure and
+    /// then fails needs its own error event: without it, a resume would replay the caught failure, but a retry would not.
     fn must_record(&self, failure: &ChildFailure, retries: bool) -> bool {
         self.handle.has_caught(failure) || (self.handle.has_caught_failures() && retries)
     }
 
-    /// Returns the pause before the next attempt; `None` when none follows this error.
+    /// Returns the pause before the next attempt, or `None` if no attempt follows this error.
     fn delay_after(&self, error: &NodeError) -> Option<Duration> {
         let attempt = self.handle.attempt_count();
         let policy = self.node.spec().retry.as_ref().filter(|policy| policy.retries(error, attempt))?;
@@ -307,14 +307,14 @@ impl<'a> NodeRun<'a> {
         let (name, limit) = (self.handle.node_name(), self.node.spec().timeout.unwrap_or_default().as_secs_f64());
         Some(
             NodeError::new("NodeTimeoutError", format!("Node '{name}' timed out after {limit:?} seconds."))
-                .with_hint("give the node a longer `timeout`, or let it do less in one run"),
+                .with_hint("set a longer `timeout` for the node, or let it do less in one run"),
         )
     }
 
-    /// Ends a pending body when all its calls wait for the outside world.
+    /// Ends a pending body if all its calls wait for the outside world.
     ///
-    /// Parts of the body may wait only for the executor: `yield_now` wakes after control returns to it. So this yields once
-    /// and polls the body a last time with a waker that records whether the body wakes itself.
+    /// Parts of the body may wait only for the executor: `yield_now` wakes after control returns to the executor. So this yields
+    /// once and polls the body a last time, with a waker that records whether the body wakes itself.
     // R414
     fn poll_parked(&mut self, cx: &mut TaskContext<'_>) -> Poll<()> {
         let executor_yield = self.executor_yield.get_or_insert_with(|| Box::pin(tokio::task::yield_now()));
@@ -477,7 +477,7 @@ impl Wake for WokenFlag {
     }
 }
 
-/// Warns when a retry policy does not name the error's class: the class may be misspelled.
+/// Warns if a retry policy does not name the error's class, which may be misspelled.
 fn warn_unnamed(spec: &NodeSpec, handle: &RunHandle, error: &NodeError) {
     let Some(policy) = &spec.retry else { return };
     if handle.attempt_count() < policy.max_attempts && !policy.names(error) {

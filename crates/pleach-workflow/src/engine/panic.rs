@@ -1,4 +1,4 @@
-//! Panics of user code become errors.
+//! Turns panics of user code into errors.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

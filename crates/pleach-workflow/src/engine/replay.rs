@@ -8,21 +8,21 @@ use pleach_context::{Node, NodeError, NodeInput, NodeKind, NodeSpec, json_or_tex
 use pleach_core::Map;
 use serde_json::Value;
 
-/// What a resume does with a run.
+/// The decision of a resume about a run.
 #[derive(Debug)]
 pub(crate) enum Decision {
     /// Execute it, with these answers.
     Run(Option<Arc<Map>>),
-    /// Answer it from history with this end. A `None` branch means the branch that the run starts on.
+    /// Answer it from history with this end. If the branch is `None`, the run ends on the branch that it starts on.
     Replay(NodeEnd),
 }
 
 /// The properties of a node that replay decisions depend on, without the rest of its declaration.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReplayRules {
-    /// Whether the node is a workflow, which decides about each of its nodes itself.
+    /// Whether the node is a workflow. A workflow decides about each of its nodes itself.
     pub(crate) is_workflow: bool,
-    /// Whether the node is an agent, which decides from its own events what it waits for.
+    /// Whether the node is an agent. An agent decides from its own events what it waits for.
     pub(crate) is_agent: bool,
     /// See [`NodeSpec::rerun_on_resume`].
     pub(crate) rerun_on_resume: bool,
@@ -39,13 +39,14 @@ impl ReplayRules {
         Self { is_workflow: kind == NodeKind::Workflow, is_agent, rerun_on_resume, wait_for_output, always_gives }
     }
 
-    /// Returns what history implies for a recorded run of the node. `records_ends` when the app recorded each run that has completed.
+    /// Returns the state of a recorded run of the node, as history implies it. `records_ends` is true if the app has recorded each
+    /// completed run.
     pub(crate) fn state_of(self, record: &RunRecord, dynamic: bool, records_ends: bool) -> ReplayState {
-        // The child gave the output, but the run's later steps, such as its route, are unknown.
+        // The child has produced the output, but the run's later steps, such as its route, are unknown.
         let is_cut_off = record.delegated && self.rerun_on_resume && !self.is_workflow && !record.is_open();
         match self.state_if_continued(record, dynamic) {
             _ if is_cut_off => ReplayState::ToRun,
-            // It has sent a message, and its end is not recorded.
+            // The run has sent a message, and its end is not recorded.
             ReplayState::CompletedEmpty if records_ends && !self.is_agent && !record.completed => ReplayState::ToRun,
             state => state,
         }
@@ -66,7 +67,7 @@ impl ReplayRules {
         if record.failed {
             return ReplayState::ToRun;
         }
-        // The agents that it transfers to belong to the run of its graph node. From its own events it only transfers again.
+        // The agents that an agent transfers to belong to the run of its graph node. A replay of its own events only transfers again.
         if self.is_agent && !dynamic && record.transfer_to_agent().is_some() {
             return ReplayState::ToRun;
         }
@@ -129,7 +130,7 @@ fn answer_as_output(record: &RunRecord) -> NodeInput {
     }
 }
 
-/// Returns the recorded output. A message that replaced the output is read by the node's output schema.
+/// Returns the recorded output. A message that replaced the output is read with the node's output schema.
 // R1012
 fn recorded_output(node: &dyn Node, record: &RunRecord) -> Result<NodeInput, NodeError> {
     let Some(output) = record.output.clone() else { return Ok(NodeInput::Null) };

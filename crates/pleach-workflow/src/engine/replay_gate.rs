@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 
 /// Releases the completed runs of one orchestrator in their original order.
 ///
-/// Only runs that are complete in history have a place in the order. Executed runs complete after all of them.
+/// Only runs that are complete in history have a position in the order. Executed runs complete after all of them.
 #[derive(Debug)]
 pub(crate) struct ReplayGate<T> {
     /// The completion times, sorted.
@@ -17,7 +17,7 @@ pub(crate) struct ReplayGate<T> {
     held: BinaryHeap<Held<T>>,
 }
 
-/// A held completion; the earliest is the greatest, as the heap needs.
+/// A held completion. The earliest one is the greatest, because the heap returns the greatest first.
 #[derive(Debug)]
 struct Held<T> {
     time: u32,
@@ -56,7 +56,7 @@ impl<T> ReplayGate<T> {
         self.held.push(Held { time, completion });
     }
 
-    /// Marks the run of this time as passed: it was released, or it will not complete as recorded.
+    /// Marks the run that completed at this time as passed: it was released, or it will not complete as recorded.
     pub(crate) fn pass(&mut self, time: u32) {
         let rest = &self.times[self.next..];
         let index = if rest.first() == Some(&time) { Ok(0) } else { rest.binary_search(&time) };
@@ -68,7 +68,7 @@ impl<T> ReplayGate<T> {
         }
     }
 
-    /// Returns whether [`release`](Self::release) returns a completion.
+    /// Returns `true` if [`release`](Self::release) would return a completion.
     pub(crate) fn can_release(&self) -> bool {
         let awaited = self.awaited();
         self.held.peek().is_some_and(|held| awaited.is_none_or(|awaited| held.time <= awaited))
@@ -84,7 +84,7 @@ impl<T> ReplayGate<T> {
         Some(completion)
     }
 
-    /// Returns whether completions are held.
+    /// Returns `true` if completions are held.
     pub(crate) fn is_holding(&self) -> bool {
         !self.held.is_empty()
     }
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn r1020_nobody_waits_for_a_run_that_is_executed_again() {
+    fn r1020_no_completion_waits_for_a_run_that_is_executed_again() {
         let mut gate = ReplayGate::new(vec![3, 5]);
         gate.hold(5, "b");
         assert_eq!((gate.release(), gate.awaited()), (None, Some(3)));

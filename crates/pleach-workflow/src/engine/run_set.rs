@@ -30,7 +30,7 @@ pub(crate) struct Finished {
     pub(crate) end: RunResult,
 }
 
-/// An end of an executed run, with what decides when it is handled.
+/// The end of an executed run, with the order in which it is handled.
 #[derive(Debug)]
 pub(crate) struct Executed<T> {
     /// Its position in the order of completions.
@@ -41,8 +41,8 @@ pub(crate) struct Executed<T> {
     pub(crate) end: T,
 }
 
-/// The position of a completion among the events of its invocation: the run's own last event or, without one, the next
-/// event of the invocation.
+/// The position of a completion among the events of its invocation: the run's own last event, or the next event of the
+/// invocation if the run has none.
 ///
 /// Completions are handled in this order because a replay sees the order of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,7 +52,7 @@ pub(crate) struct CompletionOrder {
 }
 
 impl CompletionOrder {
-    /// Returns whether the run has sent an event.
+    /// Returns `true` if the run has sent an event.
     pub(crate) fn has_own(self) -> bool {
         self.own
     }
@@ -98,7 +98,7 @@ struct Entry<'a> {
 /// The run of a graph node.
 enum Running<'a> {
     Node(NodeRun<'a>),
-    /// The agents that the node, an agent, transfers to, and the context of its own run.
+    /// The node is an agent that has transferred: the run of the agents it transfers to, and the context of its own run.
     Transfers(RunHandle, BoxFuture<'a, RunResult>),
 }
 
@@ -152,7 +152,7 @@ impl Wake for SlotWaker {
 }
 
 impl<'a> RunSet<'a> {
-    /// Returns an empty set. An orchestrator `beside_others` is polled after what became ready together with it.
+    /// Returns an empty set. If the orchestrator runs `beside_others`, it is polled after the runs that became ready together with it.
     pub(crate) fn new(orchestrator: RunHandle, beside_others: bool) -> Self {
         Self {
             slots: Vec::new(),
@@ -183,7 +183,7 @@ impl<'a> RunSet<'a> {
         index
     }
 
-    /// Returns whether nothing runs and no finished run waits to be taken.
+    /// Returns `true` if nothing runs and no finished run waits to be taken.
     pub(crate) fn is_empty(&self) -> bool {
         self.running == 0 && self.finished.is_empty() && self.background.is_empty()
     }
@@ -193,7 +193,7 @@ impl<'a> RunSet<'a> {
         self.background.take_failure()
     }
 
-    /// Waits until a run ends, the set is empty or `stop` returns true, and moves the ended runs to `batch`.
+    /// Waits until a run ends, the set is empty or `stop` returns `true`, and moves the ended runs to `batch`.
     pub(crate) async fn next_batch(&mut self, batch: &mut Vec<Executed<Finished>>, stop: impl Fn() -> bool) {
         poll_fn(|cx| {
             self.poll_all(cx);
@@ -223,11 +223,12 @@ impl<'a> RunSet<'a> {
         self.take_finished(batch);
     }
 
-    /// Moves the ended runs to `batch`. An empty one is exchanged for them: thousands may end at once.
+    /// Moves the ended runs to `batch`. Thousands may end at once, so an empty batch is swapped for them.
     fn take_finished(&mut self, batch: &mut Vec<Executed<Finished>>) {
-        match batch.is_empty() {
-            true => std::mem::swap(batch, &mut self.finished),
-            false => batch.append(&mut self.finished),
+        if batch.is_empty() {
+            std::mem::swap(batch, &mut self.finished);
+        } else {
+            batch.append(&mut self.finished);
         }
     }
 
@@ -243,7 +244,7 @@ impl<'a> RunSet<'a> {
         .await
     }
 
-    /// Polls the woken runs, then new background children; returns false when it yields first.
+    /// Polls the woken runs, then new background children. Returns `false` if it yields to the executor first.
     fn poll_all(&mut self, cx: &mut TaskContext<'_>) -> bool {
         if !self.background.is_empty() {
             // Runs that spend all of tokio's budget must not starve background children.
@@ -254,7 +255,7 @@ impl<'a> RunSet<'a> {
         polled
     }
 
-    /// Polls the woken runs; returns false when it yields first.
+    /// Polls the woken runs. Returns `false` if it yields to the executor first.
     fn poll_runs(&mut self, cx: &mut TaskContext<'_>) -> bool {
         self.shared.parent.register(cx.waker());
         if std::mem::take(&mut self.yields) {
@@ -273,7 +274,7 @@ impl<'a> RunSet<'a> {
         for (done, &index) in woken.iter().enumerate() {
             self.poll_slot(index);
             if !tokio::task::coop::has_budget_remaining() {
-                // The rest stays ahead of what was woken meanwhile.
+                // The rest stays ahead of the runs that were woken in the meantime.
                 let mut queue = self.shared.woken.lock().unwrap_or_else(PoisonError::into_inner);
                 queue.splice(0..0, woken[done + 1..].iter().copied());
                 drop(queue);

@@ -1,4 +1,4 @@
-//! [`RunSetup`]: what a run is given besides its node and its input.
+//! [`RunSetup`]: the parameters of a run besides its node and its input.
 
 use std::sync::Arc;
 
@@ -18,17 +18,17 @@ pub(crate) struct RunSetup {
     pub(crate) position: Option<GraphPosition>,
     /// Whether the run is a background child.
     pub(crate) background: bool,
-    /// Whether the run follows a transfer: no body waits for it among others.
+    /// Whether the run follows a transfer. Then no body awaits it among other children.
     pub(crate) follows_transfer: bool,
     /// See [`ChildSetup::answers_for`](pleach_context::engine::ChildSetup::answers_for).
     pub(crate) answers_for: Option<Arc<[NodePath]>>,
     /// The name in the path, if it differs from the node's own.
     pub(crate) name: Option<SmolStr>,
-    /// What the caller of an agent has chosen.
+    /// The options that the caller of an agent has chosen.
     pub(crate) choice: Option<Box<CallerChoice>>,
 }
 
-/// What the caller of an agent has chosen also for the agents that it transfers to.
+/// The options that an agent's caller has chosen. They also apply to the agents that the agent transfers to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallerChoice {
     pub(crate) run_id: Option<SmolStr>,
@@ -46,7 +46,7 @@ impl CallerChoice {
     }
 }
 
-/// Returns the isolation scope of an agent that works on a task: its conversation with the user is its own.
+/// Returns the isolation scope of an agent that works on a task, which has a conversation of its own with the user.
 // R1211, L193
 pub(super) fn task_scope(node: &dyn Node, path: &NodePath) -> Option<Arc<str>> {
     let agent = node.agent()?;

@@ -1,4 +1,4 @@
-//! [`SingleFlight`]: several calls for one child run share its execution.
+//! [`SingleFlight`]: lets several calls for one child run share its execution.
 // R707
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,20 +8,20 @@ use pleach_context::engine::NodeEnd;
 use pleach_core::NodePath;
 use tokio::sync::OnceCell;
 
-/// The child runs with explicit run ids, by path. Each executes at most once successfully; every caller gets its end.
+/// The child runs with explicit run ids, by path. Each succeeds at most once; every caller receives its end.
 #[derive(Debug, Default)]
 pub(crate) struct SingleFlight {
     runs: Mutex<HashMap<NodePath, Arc<OnceCell<NodeEnd>>>>,
 }
 
 impl SingleFlight {
-    /// Returns the end of the run at `path`, and executes it with `run` unless an earlier call has or does.
+    /// Returns the end of the run at `path`. Executes it with `run`, unless an earlier call has executed it or is executing it.
     ///
     /// # Errors
     /// The error of `run`. A later or waiting call then executes the run again.
     ///
     /// # Cancel safety
-    /// Dropping the future of the call that executes lets a waiting call execute.
+    /// If the future of the executing call is dropped, a waiting call executes the run.
     pub(crate) async fn run<E>(
         &self,
         path: &NodePath,

@@ -6,7 +6,7 @@ use std::cell::Cell;
 
 use pleach_context::NodeError;
 
-/// The stack that runs may use: half of the smallest usual stack (tokio's workers, test threads). The other half is left
+/// The stack that runs may use, in bytes: half of the smallest usual stack (tokio's workers, test threads). The other half is left
 /// to the innermost body and to the caller that polls the invocation.
 const ROOM: usize = 1 << 20;
 
@@ -50,7 +50,7 @@ pub(super) fn check() -> Result<(), NodeError> {
     if !(ROOM..OTHER_STACK).contains(&used) {
         return Ok(());
     }
-    let message = "maximum recursion depth exceeded: the runs above this one use up the stack; nest workflows and children less deep, or run each of them in a loop of the graph";
+    let message = "maximum recursion depth exceeded: the runs above this one use up the stack; nest workflows and children less deeply, or run each of them in a loop of the graph";
     Err(NodeError::new("RecursionError", message))
 }
 

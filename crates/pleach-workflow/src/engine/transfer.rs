@@ -1,4 +1,4 @@
-//! Transfers between agents: which agent runs next, and where in the tree of runs.
+//! Transfers between agents: decides which agent runs next, and at which place in the tree of runs.
 // R204, R708, L140, L141
 
 use std::ops::Deref;
@@ -13,16 +13,16 @@ use super::RunSetup;
 use super::child_run::run_one;
 use super::run_setup::{CallerChoice, task_scope};
 
-/// The agents from the first one of a tree, or the one that was called, down to the one that runs.
+/// The agents from the root of a tree, or from the agent that was called, down to the agent that runs.
 pub(super) struct Transfers<'a> {
     agents: Vec<Place<'a>>,
     /// The agent that has called the first one.
     caller: Option<Arc<AgentSpec>>,
-    /// What the caller of the first one has chosen.
+    /// The options that the caller of the first one has chosen.
     choice: CallerChoice,
-    /// How many runs there were directly below the caller.
+    /// The number of runs directly below the caller.
     called: u32,
-    /// The node whose run the first agent is, once that run has ended.
+    /// The node that the first agent runs as, once its run has ended.
     node: Option<AgentNodeRuns>,
     /// The paths of all runs.
     paths: Vec<NodePath>,
@@ -30,15 +30,15 @@ pub(super) struct Transfers<'a> {
 
 /// The runs of an agent that a graph or a body runs as a node.
 struct AgentNodeRuns {
-    /// The context of the first one: what orders its end is noted there.
+    /// The context of the first run. It notes the event that decides when the node's end is handled.
     own: RunHandle,
-    /// Their paths.
+    /// The paths of the runs.
     runs: Vec<NodePath>,
-    /// The agent answers once: the last one answers for it.
+    /// Whether the agent answers only once: then the last agent answers for it.
     answers_once: bool,
 }
 
-/// An agent, and where its runs are.
+/// An agent and its place in the tree of runs.
 struct Place<'a> {
     node: AgentNode<'a>,
     /// The context under which the agent runs.
@@ -50,7 +50,7 @@ struct Place<'a> {
 /// The node of an agent.
 enum AgentNode<'a> {
     Given(&'a dyn Node),
-    /// A sub-agent of one above.
+    /// A sub-agent of an agent above it.
     Sub(Arc<dyn Node>),
 }
 
@@ -65,14 +65,14 @@ impl Deref for AgentNode<'_> {
     }
 }
 
-/// What a transfer does.
+/// The effect of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransferStep {
-    /// The agent runs a sub-agent of its own.
+    /// The agent runs one of its sub-agents.
     Down,
-    /// The parent runs again.
+    /// The agent's parent runs again.
     Up,
-    /// The parent runs another of its sub-agents.
+    /// The agent's parent runs another of its sub-agents.
     Beside,
 }
 
@@ -88,7 +88,7 @@ impl<'a> Transfers<'a> {
         Self { agents: vec![first], caller, choice: CallerChoice::default(), called: 1, node: None, paths: Vec::new() }
     }
 
-    /// Begins with a sub-agent of the root agent, to which `entry` leads. Its path is that of a transfer from the root.
+    /// Begins with the agent below the root agent that `entry` leads to. Its path is the same as after transfers from the root.
     pub(super) fn entering(root: &RunHandle, node: &'a dyn Node, entry: &[SmolStr]) -> Self {
         let mut this = Self::from(root, node);
         for name in entry {
@@ -104,15 +104,15 @@ impl<'a> Transfers<'a> {
         self.agents.last_mut().unwrap_or_else(|| unreachable!("the first agent is never removed"))
     }
 
-    /// Runs the last agent at its next path, and those that it transfers to.
+    /// Runs the last agent at its next path, and then the agents that it transfers to.
     pub(super) async fn enter(&mut self, input: NodeInput) -> RunResult {
         let setup = self.next_setup();
         let end = self.run_last(input.clone(), setup).await?;
         self.follow(input, end).await
     }
 
-    /// Runs the first agent, and those that it transfers to. One that a body runs is a node, as in a graph; to one that another agent
-    /// calls the call's rules apply.
+    /// Runs the first agent, and then the agents that it transfers to. If a body runs the first agent, it is treated as a node of a
+    /// graph. If another agent calls it, the rules of the call apply.
     // L141
     pub(super) async fn run(mut self, input: NodeInput, mut setup: RunSetup) -> RunResult {
         if let Some(choice) = setup.choice.take() {
@@ -133,9 +133,9 @@ impl<'a> Transfers<'a> {
         })
     }
 
-    /// Runs the agents that the first one transfers to, whose run of the context `own` has ended.
+    /// Runs the agents that the first one transfers to. `own` is the context of the first one's run, which has ended.
     async fn follow_as_node(&mut self, own: RunHandle, input: NodeInput, end: NodeEnd) -> RunResult {
-        // The conversation about a task is one, whichever agents work on it, and so is that of a lane.
+        // A task has one conversation, whichever agents work on it, and so does a lane.
         self.choice.isolation_scope = own.isolation_scope();
         self.choice.override_branch = Some(own.branch());
         self.choice.use_sub_branch = false;
@@ -151,7 +151,7 @@ impl<'a> Transfers<'a> {
         self.follow(input, end).await
     }
 
-    /// Runs the agents that the last agent, which has ended, transfers to.
+    /// Runs the agents that the last agent transfers to, after it has ended.
     async fn follow(&mut self, input: NodeInput, mut end: NodeEnd) -> RunResult {
         while let NodeEnd::Done(result @ NodeResult { transfer_to_agent: Some(target), .. }) = &end {
             let called = self.agents.iter().filter_map(|place| place.node.agent());
@@ -162,7 +162,7 @@ impl<'a> Transfers<'a> {
             };
             match (step, self.agents.len()) {
                 (TransferStep::Down, _) => self.push(target),
-                // The caller has waited for this end.
+                // The caller is waiting for this end and continues.
                 (TransferStep::Up, 1) => {
                     return Ok(NodeEnd::Done(NodeResult { branch: result.branch.clone(), ..NodeResult::default() }));
                 }
@@ -179,7 +179,7 @@ impl<'a> Transfers<'a> {
         Ok(end)
     }
 
-    /// Ends with a transfer that is refused. The agent of a node leaves an error event, as with every failure of a node.
+    /// Returns the failure of a refused transfer. If the agent runs as a node, it leaves an error event, as every failure of a node does.
     async fn refuse(&mut self, error: NodeError) -> ChildFailure {
         let own = self.last().context();
         if self.node.is_some() {
@@ -191,7 +191,7 @@ impl<'a> Transfers<'a> {
     /// Returns the setup of the next run of the last agent.
     fn next_setup(&mut self) -> RunSetup {
         let choice = self.choice.clone();
-        // The run ids below a caller follow from its call, so that those of two calls differ, also in a later process.
+        // The run ids below a caller derive from its call, so the ids of two calls differ, even in a later process.
         let call = choice.run_id.filter(|_| self.agents.len() == 1);
         let run_id = call.map(|id| {
             self.called += 1;
@@ -218,7 +218,7 @@ impl<'a> Transfers<'a> {
         self.node.as_ref().filter(|node| node.answers_once).map(|node| Arc::from(&*node.runs))
     }
 
-    /// Returns the runs whose output is that of the last agent: it runs again as the graph node, or answers for it.
+    /// Returns the runs that the last agent's output belongs to: the agent runs again as the graph node, or answers for it.
     fn output_for(&self) -> Option<Arc<[NodePath]>> {
         match &self.node {
             Some(node) if self.agents.len() == 1 => node.own.output_for(),
@@ -229,7 +229,7 @@ impl<'a> Transfers<'a> {
 
     async fn run_last(&mut self, input: NodeInput, setup: RunSetup) -> RunResult {
         if self.paths.contains(&setup.path) {
-            let error = NodeError::data(format!("The path '{}' is that of an earlier run of the agent.", setup.path));
+            let error = NodeError::data(format!("An earlier run of the agent already has the path '{}'.", setup.path));
             return Err(ChildFailure { error, path: setup.path });
         }
         self.paths.push(setup.path.clone());
@@ -237,7 +237,7 @@ impl<'a> Transfers<'a> {
         let own = place.context_of(&setup);
         let end = run_one(&place.above, &*place.node, input, setup).await?;
         place.own = Some(own);
-        // The agents above may have ended before; those that run them end behind this one.
+        // The agents above may have ended before, but the runs that contain them end after this one.
         if let Some(last) = place.above.last_event() {
             self.agents.iter().for_each(|place| place.above.note_event(last));
             self.node.iter().for_each(|node| node.own.note_event(last));
@@ -261,9 +261,9 @@ impl<'a> Transfers<'a> {
     }
 }
 
-/// Runs the agents that an agent of a graph, which has ended in the context `own`, transfers to. An agent that converses then waits
-/// for the next message of the user, and a task that is not finished waits, too. An agent that answers once ends with the answer of
-/// the last one.
+/// Runs the agents that an agent of a graph transfers to; `own` is the context of that agent's run, which has ended. An agent that
+/// converses then waits for the next message of the user, and so does a task that is not finished. An agent that answers once ends
+/// with the answer of the last agent.
 // L180
 pub(super) fn follow_in_graph<'a>(
     node: &'a dyn Node,
@@ -287,10 +287,10 @@ pub(super) fn follow_in_graph<'a>(
     })
 }
 
-/// Decides what a transfer of the last of these agents does; each is a sub-agent of the one before.
+/// Decides the effect of a transfer by the last of these agents. Each agent is a sub-agent of the previous one.
 ///
 /// # Errors
-/// A `WorkflowDataError` for an agent that it must not transfer to, a `ValueError` for one that it cannot reach.
+/// A `WorkflowDataError` for an agent that the last one must not transfer to, a `ValueError` for an agent that it cannot reach.
 pub fn transfer_step(agents: &[&Arc<AgentSpec>], target: &str) -> Result<TransferStep, NodeError> {
     let mut from_last = agents.iter().rev();
     let refused = |why: String| Err(NodeError::value(why));
@@ -303,9 +303,10 @@ pub fn transfer_step(agents: &[&Arc<AgentSpec>], target: &str) -> Result<Transfe
     }
     let Some(parent) = from_last.next().filter(|parent| parent.is_llm) else { return refused(unknown(target)) };
     if parent.name == target {
-        return match own.disallow_transfer_to_parent {
-            false => Ok(TransferStep::Up),
-            true => Err(forbidden(&own.name, "parent", target)),
+        return if own.disallow_transfer_to_parent {
+            Err(forbidden(&own.name, "parent", target))
+        } else {
+            Ok(TransferStep::Up)
         };
     }
     match parent.sub_agent(target) {
@@ -338,7 +339,7 @@ impl<'a> Place<'a> {
         self.above.next_child_path(&self.node.spec().name, run_id)
     }
 
-    /// Returns a context for what runs below the agent.
+    /// Returns a context for the runs below the agent.
     fn context_of(&self, setup: &RunSetup) -> RunHandle {
         let spec = self.node.spec();
         let isolation_scope = setup.isolation_scope.clone().or_else(|| task_scope(&*self.node, &setup.path));
@@ -348,7 +349,7 @@ impl<'a> Place<'a> {
         self.above.child(spec, setup.name.as_ref().unwrap_or(&spec.name), child)
     }
 
-    /// Returns the context of the agent's last run, or of one that it would have.
+    /// Returns the context of the agent's last run, or the context of its next run if it has not run yet.
     fn context(&self) -> RunHandle {
         self.own.clone().unwrap_or_else(|| {
             let setup = RunSetup { path: self.next_path(None), branch: self.above.branch(), ..RunSetup::default() };

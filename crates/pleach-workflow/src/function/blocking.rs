@@ -31,7 +31,7 @@ where
         Box::pin(async move {
             match on_pool(move || function.invoke(args)).await {
                 Some(value) => value,
-                // The runtime shuts down, and the run with it.
+                // The runtime is shutting down, and the run ends with it.
                 None => std::future::pending().await,
             }
         })

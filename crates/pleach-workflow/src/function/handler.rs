@@ -11,7 +11,7 @@ use super::into_yield::IntoYield;
 /// A function of these parameters: the shape of a handler, without requirements on its types.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a handler",
-    note = "a handler is an `async fn` of up to 8 parameters; a closure must be `Fn`, so it may not give away what it captures"
+    note = "a handler is an `async fn` of up to 8 parameters; a closure must be `Fn`, so it must not move captured values out"
 )]
 pub trait Shape<Args>: Send + Sync + 'static {
     /// The return type: for a handler, a future.
@@ -65,12 +65,12 @@ pub trait Handler<M>: Send + Sync + 'static {
     /// Adds the state keys that the handler declares to read.
     fn state_params(&self, keys: &mut Vec<SmolStr>);
 
-    /// Returns the type that the handler reads its input as, if it reads it.
+    /// Returns the type that the handler reads its input as, if it reads the input.
     fn reads(&self) -> Option<InputReader> {
         None
     }
 
-    /// Returns the type of the answer when its result is a question.
+    /// Returns the type of the answer if the handler's result is a question.
     fn answer_type(&self) -> Option<AnswerType> {
         None
     }

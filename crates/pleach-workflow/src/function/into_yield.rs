@@ -13,7 +13,7 @@ use serde_json::Value;
 
 /// Something that a node handler can return. The marker `M` is inferred.
 ///
-/// Implemented for every `Serialize` type (an output; null is none), [`Event`], [`Content`] (a message and no output),
+/// Implemented for every `Serialize` type (an output; null means no output), [`Event`], [`Content`] (a message and no output),
 /// [`Output`] (value, route and state on one event), [`RequestInput`] (a question: the answer becomes the output),
 /// [`Dynamic`], [`Yield`], `Result` of any of them, and streams of any of them.
 #[diagnostic::on_unimplemented(
@@ -28,10 +28,10 @@ pub trait IntoYield<M>: 'static {
     /// Turns the result into the end of a run.
     ///
     /// # Errors
-    /// The error of a `Result`, or a `ValidationError` for a value that has no JSON form.
+    /// The error of a `Result`, or a `ValidationError` for a value that cannot be written as JSON.
     fn into_flow(self) -> Result<Flow, NodeError>;
 
-    /// Returns the type of the answer when the result is a question.
+    /// Returns the type of the answer if the result is a question.
     #[must_use]
     fn answer_type() -> Option<AnswerType> {
         None
@@ -66,8 +66,8 @@ pub mod marker {
     pub struct Streaming<M>(std::marker::PhantomData<M>);
 }
 
-/// Marker of results that may be errors. A result whose error is `Serialize`, such as `Result<T, String>`, could also be
-/// an output: the name of this type, which the compiler shows, is the hint.
+/// Marker of results that may be errors. Its name is a hint: the compiler prints it. A `Result` with a `Serialize` error, such
+/// as `Result<T, String>`, could be an output or a failure, so the compiler cannot choose.
 #[derive(Debug)]
 pub struct ResultWhoseErrorIsNotSerializable<M>(std::marker::PhantomData<M>);
 
@@ -75,8 +75,8 @@ impl<T: Serialize + 'static> IntoYield<marker::AnySerializable> for T {
     type Out = T;
 
     fn into_flow(self) -> Result<Flow, NodeError> {
-        // `Event` and `Content` are `Serialize`, too: with implementations of their own the marker could not be
-        // inferred, so they are distinguished here.
+        // `Event` and `Content` are also `Serialize`. With separate implementations the marker could not be inferred, so they
+        // are distinguished here.
         let mut value = Some(self);
         let any: &mut dyn Any = &mut value;
         if let Some(event) = any.downcast_mut::<Option<Event>>().and_then(Option::take) {
@@ -171,7 +171,7 @@ impl IntoYield<marker::Raw> for Yield {
     }
 }
 
-/// An input returned as the output; not copied when it is not shared.
+/// An input returned as the output. It is copied only if it is shared.
 impl IntoYield<marker::Raw> for NodeInput {
     type Out = Dynamic;
 
@@ -209,7 +209,8 @@ impl<T, R> Output<T, R> {
 
     /// Sets a state key.
     ///
-    /// If the value has no JSON form, such as one with NaN, the node fails with a `ValidationError` when it returns this.
+    /// If the value cannot be written as JSON, for example because it contains NaN, the node fails with a `ValidationError` when it
+    /// returns this output.
     #[must_use]
     pub fn state(mut self, key: impl Into<String>, value: impl Serialize) -> Self {
         let key = key.into();
@@ -244,7 +245,7 @@ impl<T: Serialize + 'static, R: Routes> IntoYield<marker::Routed> for Output<T, 
     }
 }
 
-/// The error for an output that has no JSON form.
+/// Returns the error for an output that cannot be written as JSON.
 fn no_json(error: serde_json::Error) -> NodeError {
     NodeError::validation(format!("the output has no JSON form: {error}"))
 }

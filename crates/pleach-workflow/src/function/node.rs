@@ -43,7 +43,7 @@ pub struct FunctionNode<In, Out> {
     call: Arc<Call>,
     check: Arc<Check>,
     gates: Gates,
-    /// The type of the answer when the handler returns a question.
+    /// The type of the answer if the handler returns a question.
     answer: Option<AnswerType>,
     /// The caller's choice of `rerun_on_resume`; a gate turns it on when the caller made no choice.
     rerun: Option<bool>,
@@ -82,11 +82,11 @@ impl<In, Out> FunctionNode<In, Out> {
         }
     }
 
-    /// Returns a node of this name that runs a plain function on tokio's pool for blocking work. Its parameters and results are
-    /// those of handlers.
+    /// Returns a node with this name that runs a plain function on tokio's pool for blocking work. The function takes the same
+    /// parameters and returns the same results as a handler.
     ///
-    /// The nodes of an invocation are polled by one task, so a handler that blocks its thread holds up all of them. A function
-    /// that has begun is not stopped by a time-out or an abort: its result is lost then.
+    /// One task polls all nodes of an invocation, so a handler that blocks its thread holds up all of them. A time-out or an abort
+    /// does not stop a function that has begun: its result is lost then.
     ///
     /// ```
     /// # use pleach_context::Input;
@@ -115,7 +115,7 @@ impl<In, Out> FunctionNode<In, Out> {
     }
 
     /// Sets whether an answer runs the node again from its start. Nodes that run other nodes, or ask in the middle of their
-    /// body, need it. Otherwise the answer becomes the node's output.
+    /// body, need this. Otherwise the answer becomes the node's output.
     #[must_use]
     pub fn rerun_on_resume(mut self, rerun: bool) -> Self {
         self.rerun = Some(rerun);
@@ -219,7 +219,7 @@ impl<In, Out> FunctionNode<In, Out> {
         self.set(|spec| spec.state_schema = Some(schema))
     }
 
-    /// Declares state keys that the node reads, in addition to those of its `FromState` parameters.
+    /// Declares state keys that the node reads, in addition to the keys of its `FromState` parameters.
     // R164
     #[must_use]
     pub fn state_params<S: Into<SmolStr>>(self, keys: impl IntoIterator<Item = S>) -> Self {
@@ -227,10 +227,10 @@ impl<In, Out> FunctionNode<In, Out> {
     }
 }
 
-/// Returns whether every completed run of a handler with this result type has an output.
+/// Returns `true` if every completed run of a handler with this result type has an output.
 ///
-/// A type that can be null may complete without one. For an unlisted type a wrong answer only means that an interrupted
-/// run counts as incomplete, so testing the name of `Option` is enough.
+/// A run may complete without an output if its type can be null. For an unlisted type a wrong answer only means that an
+/// interrupted run is treated as incomplete, so testing the name of `Option` is enough.
 fn always_gives<Out: 'static>() -> bool {
     let may_be_null = [
         TypeId::of::<()>(),

@@ -22,7 +22,7 @@ use crate::{Blocking, FunctionNode, Handler, JoinNode, ParallelWorker, ToolNode,
 
 /// Builds a workflow. `W` is the input type of the workflow: any value unless [`input`](Self::input) sets it.
 ///
-/// Adding a node returns a handle, and edges connect handles. An edge between types that do not fit does not compile;
+/// Adding a node returns a handle, and edges connect handles. An edge between types that do not fit does not compile.
 /// [`build`](Self::build) reports all other faults at once.
 pub struct WorkflowBuilder<W = Dynamic> {
     draft: Draft,
@@ -53,8 +53,9 @@ impl WorkflowBuilder<Dynamic> {
 impl<W> WorkflowBuilder<W> {
     /// Sets the input type of the workflow, which START passes to the first nodes.
     ///
-    /// The compiler checks the edges from START. A user's message is free-form: it is stored unchecked, and the workflow fails with a
-    /// `ValidationError` that describes the type if it is no `T`. An agent that has the workflow as a tool shows its model the shape of `T`.
+    /// The compiler checks the edges from START. A user's message is free-form and is stored unchecked: if it cannot be read as a `T`, the
+    /// workflow fails with a `ValidationError` that describes the type. An agent that has the workflow as a tool shows its model the shape
+    /// of `T`.
     #[must_use]
     pub fn input<T: DeserializeOwned + JsonSchema + 'static>(self) -> WorkflowBuilder<T> {
         let mut draft = self.draft;
@@ -74,7 +75,7 @@ impl<W> WorkflowBuilder<W> {
         self.add(FunctionNode::new(name, handler))
     }
 
-    /// Adds a plain function as a node of this name, which runs on tokio's pool for blocking work. See
+    /// Adds a plain function as a node with this name. It runs on tokio's pool for blocking work: see
     /// [`FunctionNode::blocking`].
     pub fn node_blocking<F, M>(
         &mut self,
@@ -144,7 +145,7 @@ impl<W> WorkflowBuilder<W> {
             let field = field.as_str().unwrap_or_default();
             if !joined.iter().any(|name| name == field) {
                 let message = format!(
-                    "join '{name}' has no predecessor '{field}', which its type requires: join a node of that name, or make the field an `Option`"
+                    "join '{name}' has no predecessor '{field}', which its type requires: join a node with that name, or make the field an `Option`"
                 );
                 self.draft.misuses.push(Fault::config("unknown_join_field", message));
             }
@@ -158,7 +159,7 @@ impl<W> WorkflowBuilder<W> {
     }
 
     /// Adds edges that are followed on this route, or on any of a list of routes. An edge on
-    /// [`DEFAULT_ROUTE`](pleach_core::DEFAULT_ROUTE) is followed when no other routed edge is.
+    /// [`DEFAULT_ROUTE`](pleach_core::DEFAULT_ROUTE) is followed if no other routed edge is.
     pub fn route<S: Source<W>, T: Targets<S::Out, M>, M>(
         &mut self,
         from: S,
@@ -181,7 +182,7 @@ impl<W> WorkflowBuilder<W> {
         }
         if self.draft.links.len() == before {
             let node = if self.owns(from.end()) { self.draft.name_of(from.end()) } else { SmolStr::default() };
-            let message = format!("Routing map must not be empty: node '{node}'. Give it at least one route.");
+            let message = format!("Routing map must not be empty: node '{node}'. Add at least one route.");
             self.draft.misuses.push(Fault::config("empty_routing_map", message));
         }
         self
@@ -205,14 +206,14 @@ impl<W> WorkflowBuilder<W> {
             self.draft.links.push(Link { from, to, route });
         } else {
             let message = format!(
-                "an edge of workflow '{}' uses a handle of another workflow: add the node to this one, too",
+                "an edge of workflow '{0}' uses a node of another workflow. Add that node to '{0}' and use the new handle",
                 self.draft.spec.name
             );
             self.draft.misuses.push(Fault::config("foreign_handle", message));
         }
     }
 
-    /// Limits how many graph nodes run concurrently; 0 means no limit. Dynamic children do not count.
+    /// Limits how many graph nodes run concurrently; 0 means no limit. Dynamic children are not limited.
     // R623
     pub fn max_concurrency(&mut self, nodes: usize) -> &mut Self {
         self.max_concurrency = (nodes > 0).then_some(nodes);
@@ -266,20 +267,20 @@ impl<W> WorkflowBuilder<W> {
         self.finish()
     }
 
-    /// Checks the graph and returns the workflow, whose output type is that of `last`.
+    /// Checks the graph and returns the workflow with the output type of `last`.
     ///
     /// # Errors
-    /// As [`build`](Self::build); also when `last` is not a terminal node.
+    /// The errors of [`build`](Self::build), and a fault if `last` is not a terminal node.
     pub fn build_to<In, Out>(&mut self, last: NodeRef<In, Out>) -> Result<Workflow<W, Out>, BuildError> {
         let end = End::Node { graph: last.graph, index: last.index };
         let terminal = self.owns(end) && !self.draft.links.iter().any(|link| link.from == end);
         if !terminal {
             let message = match self.draft.nodes.get(last.index).filter(|_| last.graph == self.graph) {
                 Some(node) => format!(
-                    "node '{}' is not a last node, because edges leave it: give `build_to` a node without outgoing edges",
+                    "node '{}' is not a last node, because edges leave it: pass a node without outgoing edges to `build_to`",
                     node.spec().name
                 ),
-                None => "`build_to` got a handle of another workflow: give it a node of this one".to_owned(),
+                None => "`build_to` got a handle of another workflow: pass a node of this one".to_owned(),
             };
             self.draft.misuses.push(Fault::config("last_not_terminal", message));
         }

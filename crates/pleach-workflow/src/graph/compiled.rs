@@ -37,17 +37,17 @@ pub(crate) struct Graph {
 /// A node of a checked graph. Small, because every step of a run or replay reads one.
 pub(crate) struct GraphNode {
     pub(crate) node: Arc<dyn Node>,
-    /// The part of its declaration that replay decisions depend on.
+    /// The part of the node's declaration that replay decisions depend on.
     pub(crate) replay: ReplayRules,
-    /// The range of its edges in the graph's edges.
+    /// The range of the node's edges in the graph's edges.
     out: Range<u32>,
-    /// Its index among the joins, if it is one.
+    /// The node's index among the joins, if it is a join.
     pub(crate) join: Option<u32>,
-    /// The index of its kept output, if a join or the workflow's output reads it later.
+    /// The index of the node's kept output, if a join or the workflow's output reads it later.
     pub(crate) kept: Option<u32>,
 }
 
-/// A node with its outgoing edges in declaration order, from which a graph is made.
+/// A node with its outgoing edges in declaration order: the input for making a graph.
 pub(crate) struct Part {
     pub(crate) node: Arc<dyn Node>,
     pub(crate) out: Vec<Edge>,
@@ -56,16 +56,16 @@ pub(crate) struct Part {
 
 /// The predecessors that a join waits for.
 pub(crate) struct Join {
-    /// Sorted by name.
+    /// The predecessors, sorted by name.
     pub(crate) awaited: Vec<Awaited>,
-    /// The number of predecessors that run: all but START.
+    /// The number of predecessors that run: all except START.
     pub(crate) expected: usize,
 }
 
 /// A predecessor that a join waits for.
 pub(crate) struct Awaited {
     pub(crate) name: SmolStr,
-    /// `None` for START, which has always completed.
+    /// The index of the predecessor; `None` for START, which has always completed.
     pub(crate) node: Option<usize>,
 }
 
@@ -109,7 +109,7 @@ impl Graph {
         &self.edges[start as usize..end as usize]
     }
 
-    /// Returns whether a node has no outgoing edge.
+    /// Returns `true` if a node has no outgoing edge.
     pub(crate) fn is_terminal(&self, node: usize) -> bool {
         self.nodes[node].out.is_empty()
     }
@@ -120,7 +120,7 @@ impl Graph {
         followed(self.out(node), route)
     }
 
-    /// Returns whether this node is the only predecessor of each of its successors.
+    /// Returns `true` if this node is the only predecessor of each of its successors.
     pub(crate) fn leads_alone(&self, node: usize) -> bool {
         self.out(node).iter().all(|edge| self.names.predecessors[edge.to].len() <= 1)
     }

@@ -9,7 +9,7 @@ use super::edge::EdgeRoute;
 use super::error::Fault;
 use super::handle::End;
 
-/// Reports routes that a node can choose and no edge takes.
+/// Reports routes that a node can choose but no edge takes.
 pub(super) fn untaken_routes(draft: &Draft) -> Vec<Fault> {
     let adjacency = draft.adjacency();
     let mut faults = Vec::new();
@@ -59,7 +59,7 @@ fn idle_join(draft: &Draft, adjacency: &Adjacency<'_>, join: usize) -> Option<Fa
     })?;
     let name = |index: usize| &draft.nodes[index].spec().name;
     let message = format!(
-        "Join '{}' can never run: of its predecessors '{}' and '{}' only one runs, as node '{}' chooses. Use a plain node instead of the join.",
+        "Join '{}' can never run: it waits for '{}' and '{}', but node '{}' routes to only one of them. Use a plain node instead of the join.",
         name(join),
         name(one),
         name(other),
@@ -68,8 +68,8 @@ fn idle_join(draft: &Draft, adjacency: &Adjacency<'_>, join: usize) -> Option<Fa
     Some(Fault::graph("idle_join", message))
 }
 
-/// The edges from START to a join through one predecessor. Empty when a node on the path has several incoming edges and
-/// may run more than once.
+/// The edges from START to a join through one predecessor. Empty if a node on the path has several incoming edges, so that
+/// it may run more than once.
 type Way<'a> = Vec<&'a Link>;
 
 fn way<'a>(adjacency: &Adjacency<'a>, last: &'a Link) -> Way<'a> {

@@ -1,4 +1,4 @@
-//! [`Draft`]: a graph while it is built, before it is checked and compiled.
+//! [`Draft`]: a graph under construction, before it is checked and compiled.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ impl Draft {
     /// Returns the draft that remains in a builder after `build`.
     pub(super) fn spent(name: &SmolStr) -> Self {
         let mut draft = Self::new(name.clone());
-        let message = format!("Workflow '{name}' is built already: start another one with `Workflow::builder`.");
+        let message = format!("Workflow '{name}' has already been built: start another one with `Workflow::builder`.");
         draft.misuses.push(Fault::config("already_built", message));
         draft
     }
@@ -60,7 +60,7 @@ impl Draft {
         adjacency
     }
 
-    /// Returns what the first nodes read the input of the workflow as.
+    /// Returns the readers with which the first nodes read the input of the workflow.
     pub(super) fn first_readers(&self) -> Vec<InputReader> {
         let first = self.links.iter().filter(|link| matches!(link.from, End::Start)).filter_map(|link| match link.to {
             End::Node { index, .. } => self.nodes.get(index),

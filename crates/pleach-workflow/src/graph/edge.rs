@@ -16,7 +16,7 @@ impl EdgeRoute {
         matches!(key, RouteKey::Str(text) if text == DEFAULT_ROUTE)
     }
 
-    /// Returns whether the default route is one of several values, which is not allowed.
+    /// Returns `true` if the default route is one of several values, which is not allowed.
     // R610
     pub(crate) fn default_in_list(&self) -> bool {
         matches!(self, Self::Keys(keys) if keys.iter().any(Self::is_default))
@@ -29,7 +29,7 @@ impl EdgeRoute {
         }
     }
 
-    /// Returns whether one route value would follow both edges.
+    /// Returns `true` if one route value would follow both edges.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Keys(a), Self::Keys(b)) => a.iter().any(|key| b.contains(key)),
@@ -54,9 +54,9 @@ impl<T: IntoRoute> From<T> for EdgeRoute {
 pub(crate) struct Edge {
     pub(crate) to: usize,
     pub(crate) route: Option<EdgeRoute>,
-    /// The index of the predecessor among those of a join.
+    /// The index of the predecessor among the predecessors of a join.
     pub(crate) join_slot: u32,
-    /// Its index in declaration order.
+    /// The edge's index in declaration order.
     pub(crate) declared: u32,
 }
 

@@ -88,7 +88,7 @@ impl<W, In, Out> Source<W> for NodeRef<In, Out> {
     }
 }
 
-/// Targets of edges: one or several nodes. [`START`] compiles, too, and is reported by `build`.
+/// Targets of edges: one or several nodes. [`START`] compiles as well, but `build` reports it as a fault.
 pub trait Targets<Out, M> {
     /// Adds the ends of the edges.
     fn ends(&self, ends: &mut Vec<End>);

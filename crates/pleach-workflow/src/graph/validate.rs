@@ -39,11 +39,10 @@ pub(crate) fn faults(draft: &Draft) -> Vec<Fault> {
     faults
 }
 
-/// Every nested level needs stack when the workflow runs, is drawn or is dropped.
+/// Limits the nesting: every level needs stack when the workflow runs, is drawn or is dropped.
 fn too_deep(draft: &Draft) -> Option<Fault> {
     const MOST: u32 = 128;
-    let message =
-        format!("More than {MOST} workflows are nested in each other: run some of them as nodes of one graph.");
+    let message = format!("Workflows are nested more than {MOST} levels deep. Merge some of them into one graph.");
     (draft.spec.levels > MOST).then(|| Fault::graph("nested_too_deep", message))
 }
 
@@ -107,7 +106,7 @@ fn unreachable(draft: &Draft) -> Vec<Fault> {
     vec![Fault::graph(
         "unreachable_node",
         format!(
-            "The following nodes are unreachable from START: {}. Add an edge that leads to them, or leave them out.",
+            "The following nodes are unreachable from START: {}. Add an edge that leads to them, or remove them.",
             quoted(&lost)
         ),
     )]
@@ -135,7 +134,7 @@ fn duplicate_edges(draft: &Draft) -> Vec<Fault> {
         });
         if clash {
             let message = format!(
-                "Duplicate edge found: {} -> {}. Remove one, or give the two routes that differ.",
+                "Duplicate edge found: {} -> {}. Remove one, or put different routes on the two.",
                 draft.name_of(link.from),
                 draft.name_of(link.to)
             );
@@ -157,7 +156,7 @@ fn default_in_list(draft: &Draft) -> Vec<Fault> {
     let mixed = draft.links.iter().filter(|link| link.route.as_ref().is_some_and(super::EdgeRoute::default_in_list));
     let message = |link: &Link| {
         let (from, to) = (draft.name_of(link.from), draft.name_of(link.to));
-        format!("DEFAULT_ROUTE cannot be combined with other routes: {from} -> {to}. Give DEFAULT an edge of its own.")
+        format!("DEFAULT_ROUTE cannot be combined with other routes: {from} -> {to}. Add a separate edge for DEFAULT.")
     };
     mixed.map(|link| Fault::graph("default_route_in_list", message(link))).collect()
 }
@@ -232,7 +231,7 @@ fn schema_mismatch(draft: &Draft) -> Vec<Fault> {
     faults
 }
 
-/// An agent that converses continues the session's conversation: the output of another node would be lost on it.
+/// An agent that converses continues the session's conversation, so it would not see the output of another node.
 // R1201
 fn chat_agent_wiring(draft: &Draft) -> Vec<Fault> {
     let mut faults = Vec::new();
@@ -242,7 +241,7 @@ fn chat_agent_wiring(draft: &Draft) -> Vec<Fault> {
         if node.agent().is_some_and(|agent| agent.is_llm && agent.mode_below(false) == AgentMode::Chat) {
             let (from, to) = (&draft.nodes[from].spec().name, &node.spec().name);
             let message = format!(
-                "Agent '{to}' converses with the user and cannot follow node '{from}', whose output it would not see. Put it directly behind START, or give it the mode single_turn or task."
+                "Agent '{to}' converses with the user and cannot follow node '{from}', whose output it would not see. Put it directly after START, or set its mode to single_turn or task."
             );
             faults.push(Fault::graph("chat_agent_wiring", message));
         }

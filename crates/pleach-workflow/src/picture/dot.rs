@@ -18,7 +18,7 @@ pub fn dot(outline: &Outline) -> String {
 }
 
 /// Draws the progress of an invocation of a root node: at each node its status, number of runs, failed attempts and
-/// duration in seconds. Reads the session's `events` and skips those of other invocations.
+/// duration in seconds. Reads the session's `events` and skips the events of other invocations.
 #[must_use]
 pub fn dot_of_run(outline: &Outline, events: &[Arc<Event>], invocation: &InvocationId) -> String {
     picture(outline, Some(&RunSummary::of(events, invocation)))
@@ -74,7 +74,7 @@ fn node(text: &mut String, at: &DrawnGraph<'_>, id: &str, outline: &Outline, sum
     line(text, at.depth, format_args!("{id} [label=\"{title}\"{shape}{}]", fill.unwrap_or_default()));
 }
 
-/// A name that is read from a stored run can be any text.
+/// Returns the title of a node. Its name is escaped, because the name in a stored run can be any text.
 fn titled(outline: &Outline, summary: Option<&NodeSummary>) -> String {
     let name = escaped(&outline.name);
     match summary {

@@ -74,7 +74,7 @@ fn start(graph: &str) -> String {
     format!("{graph}_start")
 }
 
-/// Returns whether the node is drawn as a group with its inner nodes.
+/// Returns `true` if the node is drawn as a group with its inner nodes.
 fn is_group(node: &Outline) -> bool {
     node.kind == NodeKind::Workflow && node.graph.is_some()
 }

@@ -13,19 +13,19 @@ use super::status::{RunStatus, RunStatuses};
 /// The runs of one node below one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeSummary {
-    /// How far the last run is.
+    /// The status of the last run.
     pub status: RunStatus,
     /// The path of the last run.
     pub path: NodePath,
-    /// How many runs there are.
+    /// The number of runs.
     pub runs: usize,
-    /// How many attempts of all runs have failed.
+    /// The number of failed attempts of all runs.
     pub failures: usize,
-    /// How long the last run has run, in seconds, without the time between turns of the user.
+    /// The duration of the last run in seconds, without the time between turns of the user.
     pub seconds: f64,
 }
 
-/// The runs of one invocation, summed up for each node: what pictures show beside its name.
+/// The runs of one invocation, summed up for each node. Pictures show this next to the node's name.
 #[derive(Debug, Default)]
 pub struct RunSummary {
     /// The nodes by the run that they ran below, and by name.
@@ -33,7 +33,7 @@ pub struct RunSummary {
 }
 
 impl RunSummary {
-    /// Reads an invocation from the events of its session. One that a rewind has undone is summed up as it was.
+    /// Reads an invocation from the events of its session. An invocation that a rewind has undone is summed up as it was before.
     #[must_use]
     pub fn of(events: &[Arc<Event>], invocation: &InvocationId) -> Self {
         let mut own = effective_events_of(events, invocation);
@@ -61,7 +61,7 @@ impl RunSummary {
         self.nodes.get(parent)?.get(name)
     }
 
-    /// Returns the path of the run below which the nodes of a root's graph have run. A graph without a name holds the roots themselves.
+    /// Returns the path of the run that the nodes of a root's graph have run below. A graph without a name holds the roots themselves.
     #[must_use]
     pub fn root(&self, name: &str) -> NodePath {
         match self.node(&NodePath::root(), name) {
@@ -71,7 +71,7 @@ impl RunSummary {
         }
     }
 
-    /// Adds a run of a node, behind the others of the node.
+    /// Adds a run of a node, after the node's other runs.
     fn add(&mut self, parent: &NodePath, path: &NodePath, status: RunStatus, tally: Tally) {
         let nodes = self.nodes.entry(parent.clone()).or_default();
         let before = nodes.get(path.name()).map_or((0, 0), |before| (before.runs, before.failures));
@@ -85,7 +85,7 @@ impl RunSummary {
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     failures: usize,
-    /// The seconds of the turns before the last one in which it ran.
+    /// The seconds that the run took in earlier turns.
     earlier: f64,
     turn: usize,
     begin: f64,
@@ -128,7 +128,7 @@ fn tallies(own: &[&Arc<Event>], history: &History) -> HashMap<NodePath, Tally> {
     tallies
 }
 
-/// Whether an attempt of the event's run has failed with it. An error that is only reported ends none.
+/// Returns `true` if an attempt of the event's run has failed with this event. An error that is only reported does not end an attempt.
 fn ends_attempt(event: &Event) -> bool {
     event.error_code().is_some() && !event.is_partial() && !is_reported(event)
 }

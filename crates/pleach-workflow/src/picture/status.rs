@@ -1,4 +1,4 @@
-//! [`run_status`] and [`RunStatuses`]: how far recorded runs are, for people who look at a log.
+//! [`run_status`] and [`RunStatuses`]: the status of recorded runs, for people who look at a log.
 
 use foldhash::HashMap;
 use pleach_context::History;
@@ -6,7 +6,7 @@ use pleach_context::engine::{RunKey, RunRecord};
 use pleach_core::NodePath;
 use serde::Serialize;
 
-/// How far a recorded run is.
+/// The status of a recorded run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunStatus {
@@ -20,10 +20,11 @@ pub enum RunStatus {
     Started,
 }
 
-/// Returns how far the run at `path` is, for pictures and listings: what its own events say, and what those of others imply. A resume
-/// decides otherwise.
+/// Returns the status of the run at `path`, for pictures and listings. It follows from the run's own events and from later events of
+/// other runs. A resume decides by different rules.
 ///
-/// A node that only asked has ended with its answer, and a group with the last of its runs, once a run behind it has begun.
+/// Once a sibling has begun after it, a node that only asked has ended with its answer, and a group has ended with the last of its
+/// runs.
 #[must_use]
 pub fn run_status(history: &History, path: &NodePath) -> Option<RunStatus> {
     let status = of_own_events(history.run(path)?);
@@ -35,17 +36,17 @@ pub fn run_status(history: &History, path: &NodePath) -> Option<RunStatus> {
     RunStatuses::of(history).of_run(run.key)
 }
 
-/// How far each run of a history is, as [`run_status`] decides it. One walk reads them all.
+/// The status of each run of a history, as [`run_status`] decides it. All are read in one walk.
 #[derive(Debug)]
 pub struct RunStatuses {
     by_run: HashMap<RunKey, RunStatus>,
 }
 
 impl RunStatuses {
-    /// Reads how far the runs of a history are.
+    /// Reads the statuses of the runs of a history.
     #[must_use]
     pub fn of(history: &History) -> Self {
-        // Each run behind the one above it, and whether a sibling began behind its end.
+        // The runs, each after its parent, and whether a sibling began after the run's end.
         let mut runs: Vec<(RunKey, bool)> = Vec::new();
         let mut left = vec![NodePath::root()];
         while let Some(parent) = left.pop() {
@@ -67,13 +68,13 @@ impl RunStatuses {
         statuses
     }
 
-    /// Returns how far a run of this history is.
+    /// Returns the status of a run of this history.
     #[must_use]
     pub fn of_run(&self, run: RunKey) -> Option<RunStatus> {
         self.by_run.get(&run).copied()
     }
 
-    /// Returns whether nothing below the run is under way, and it has got what it asked for.
+    /// Returns `true` if everything below the run is done, or if nothing ran below it and its question was answered.
     fn may_have_ended(&self, history: &History, key: RunKey) -> bool {
         let run = history.at(key);
         let mut below = history.children(run.path).peekable();

@@ -1,4 +1,4 @@
-//! Whole pictures of one workflow with everything in it.
+//! Compares whole pictures of one workflow that has every kind of node and edge.
 
 use pleach_context::Node as _;
 
@@ -81,7 +81,7 @@ fn r624_edges_are_drawn_as_they_were_declared() {
     assert_eq!(graph.edges.iter().map(|edge| edge.to).collect::<Vec<_>>(), [0, 1, 2]);
 }
 
-// A graph that is read from a stored run can have any names: they end no label and reach no terminal.
+// A graph that is read from a stored run can have any names: they must not end a label or reach the terminal.
 #[test]
 fn any_name_is_escaped() {
     let mut outline = triage().outline();

@@ -1,4 +1,4 @@
-//! Makes the arguments of a tool call from a node's input.
+//! Makes the arguments of a tool call from the input of a node.
 // R851
 
 use pleach_context::{Context, NodeError, NodeInput};
@@ -9,7 +9,7 @@ use serde_json::Value;
 /// becomes the single parameter. Missing required parameters are read from the state.
 ///
 /// # Errors
-/// A `TypeError` when the input is not an object and the tool has no single parameter for it.
+/// A `TypeError` if the input is not an object and the tool has no single parameter for it.
 pub(super) fn arguments(
     declared: Option<&FunctionDeclaration>,
     ctx: &Context,
@@ -48,7 +48,7 @@ fn read(input: NodeInput) -> Value {
     }
 }
 
-/// Returns the parameter for a value without a name: the only one, else the only required one.
+/// Returns the parameter for a value without a name: the only one, or otherwise the only required one.
 fn only_parameter(declared: &FunctionDeclaration) -> Option<&str> {
     fn only<'a>(mut names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
         names.next().filter(|_| names.next().is_none())
@@ -66,5 +66,5 @@ fn no_arguments(given: &Value) -> NodeError {
     };
     let message =
         format!("The input to ToolNode must be a dictionary of tool arguments or None, but got <class '{kind}'>.");
-    NodeError::new("TypeError", message).with_hint("give the node an object with the tool's arguments")
+    NodeError::new("TypeError", message).with_hint("pass an object with the tool's arguments to the node")
 }

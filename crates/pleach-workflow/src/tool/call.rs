@@ -1,4 +1,4 @@
-//! [`ToolCall`]: what happens around every call of a tool, by an agent or as a node.
+//! [`ToolCall`]: one call of a tool with its hooks and its confirmation gate, by an agent or as a node.
 // R852, L101–L103
 
 use std::fmt;
@@ -14,17 +14,17 @@ use super::kept::kept;
 use crate::approval::rejected;
 use crate::engine::panic_error;
 
-/// What a callback gives; `None` when there is no callback.
+/// The future of a callback; `None` if there is no callback.
 pub type Callback<'a> = Option<BoxFuture<'a, Result<Option<Value>, NodeError>>>;
 
-/// The callbacks that an agent has around the calls of its tools. They run behind those of the plugins.
+/// The callbacks of an agent around the calls of its tools. They run after the hooks of the plugins.
 pub trait ToolCallbacks: Send + Sync {
-    /// Before the call; a returned value is its result.
+    /// Called before the call; a returned value becomes its result.
     fn before_tool<'a>(&'a self, _tool: &'a dyn Tool, _args: &'a mut Map, _ctx: &'a ToolContext) -> Callback<'a> {
         None
     }
 
-    /// After the call; a returned value replaces its result.
+    /// Called after the call; a returned value replaces its result.
     fn after_tool<'a>(
         &'a self,
         _tool: &'a dyn Tool,
@@ -35,7 +35,7 @@ pub trait ToolCallbacks: Send + Sync {
         None
     }
 
-    /// After a failure; a returned value is the result instead of it.
+    /// Called after a failure; a returned value becomes the result instead.
     fn on_tool_error<'a>(
         &'a self,
         _tool: &'a dyn Tool,
@@ -49,12 +49,12 @@ pub trait ToolCallbacks: Send + Sync {
 
 impl ToolCallbacks for () {}
 
-/// What a call has led to.
+/// The outcome of a call.
 #[derive(Debug)]
 pub enum Called {
-    /// Its result.
+    /// The result of the call.
     Result(ToolResult),
-    /// The tool needs an answer before it can give one. Only for a context that keeps what its tool asks for.
+    /// The tool needs an answer before it can return a result. Only for a context that keeps the requests of its tool.
     Asks(ToolRequests),
 }
 
@@ -72,7 +72,7 @@ impl ToolCall<'_> {
     /// Makes the call.
     ///
     /// # Errors
-    /// The failure of the tool, unless a hook gives a result for it; the failure of a hook.
+    /// The failure of the tool, unless a hook returns a result for it; the failure of a hook.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the call.
@@ -103,10 +103,10 @@ impl ToolCall<'_> {
         Ok(answer.map(|answer| self.kept_value(answer)))
     }
 
-    /// Calls the tool behind its confirmation gate. A failure drops what the tool has asked for.
+    /// Calls the tool after its confirmation gate. A failure drops the requests of the tool.
     ///
     /// # Errors
-    /// The failure of the tool, unless a hook gives a result for it.
+    /// The failure of the tool, unless a hook returns a result for it.
     ///
     /// # Cancel safety
     /// Dropping the future drops the hook or the call that runs.
@@ -178,7 +178,7 @@ impl fmt::Debug for ToolCall<'_> {
     }
 }
 
-/// Waits for a callback. Null is no answer.
+/// Waits for a callback. Null is treated as no answer.
 async fn answered(callback: Callback<'_>) -> Result<Option<Value>, NodeError> {
     match callback {
         Some(callback) => Ok(callback.await?.filter(|value| !value.is_null())),

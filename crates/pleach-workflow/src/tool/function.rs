@@ -87,7 +87,7 @@ impl FunctionTool {
         }
     }
 
-    /// Declares the arguments by a JSON schema instead of the type, for handlers whose arguments are known only at run time
+    /// Declares the arguments with a JSON schema instead of the type, for handlers whose arguments are known only at run time
     /// (`Args<Map>`).
     #[must_use]
     pub fn parameters(mut self, schema: Value) -> Self {
@@ -115,9 +115,9 @@ impl FunctionTool {
         self
     }
 
-    /// Sets how a person is asked to approve a call: the text, made of its arguments, who is asked, and how long the answer may take.
-    /// Every call is asked about unless [`confirm_if`](Self::confirm_if) chooses. For arguments that do not fit `T` the person is asked as
-    /// without this.
+    /// Sets how a person is asked to approve a call: the text, made from the call's arguments, who is asked, and how long the answer may
+    /// take. Every call needs an approval unless [`confirm_if`](Self::confirm_if) selects the calls. If the arguments do not fit `T`, the
+    /// default text is used.
     ///
     /// ```
     /// # use pleach_context::ConfirmationRequest;
@@ -144,8 +144,8 @@ impl FunctionTool {
     }
 
     /// Marks the tool as long-running: it starts work whose result a client sends later, and its description asks the model
-    /// not to call it again meanwhile. The later result is free-form: it is not checked against the handler's result type,
-    /// which describes the start. ADK: `LongRunningFunctionTool`
+    /// not to call it again in the meantime. The later result is free-form: it is not checked against the handler's result type,
+    /// which describes only the start. ADK: `LongRunningFunctionTool`
     #[must_use]
     #[doc(alias = "LongRunningFunctionTool")]
     pub fn long_running(mut self) -> Self {
@@ -160,7 +160,7 @@ impl FunctionTool {
     }
 }
 
-/// The note that the description of a long-running tool ends with.
+/// The note at the end of a long-running tool's description.
 const LONG_RUNNING: &str = "This tool only starts something that takes long. Once it has answered that its work is pending, do not call it again for the same work.";
 
 /// Returns the schema of the arguments for the declaration: titled after the tool, without the Rust type's description.
@@ -233,7 +233,7 @@ mod tests {
 
     /// About the struct.
     #[derive(Deserialize, JsonSchema)]
-    #[expect(dead_code, reason = "only its shape counts")]
+    #[expect(dead_code, reason = "only its shape matters")]
     struct City {
         /// City name.
         city: String,

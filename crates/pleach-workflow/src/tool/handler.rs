@@ -17,7 +17,7 @@ pub trait ToolHandler<M>: Send + Sync + 'static {
     /// Returns the JSON schema of the arguments, or `None` without arguments.
     fn schema(&self) -> Option<Value>;
 
-    /// Starts a call of the tool of this name. The result reports arguments that do not fit.
+    /// Starts a call of the tool with this name. If arguments do not fit, the result reports them.
     fn call(&self, tool: &str, args: &Map, ctx: &ToolContext) -> BoxFuture<'static, Result<ToolResult, NodeError>>;
 
     /// Adds the app-provided values that the handler needs.
@@ -60,7 +60,7 @@ where
     note = "return a type that derives `serde::Serialize`, a `Dynamic`, a `ToolResult`, or a `Result` of one of them whose error is `Into<Box<dyn Error + Send + Sync>>`"
 )]
 pub trait ToolReply<M>: 'static {
-    /// Turns it into the result of a call.
+    /// Turns the value into the result of a call.
     ///
     /// # Errors
     /// The error of a `Result`.

@@ -1,4 +1,4 @@
-//! [`kept`]: a result as every store keeps it. The tool has done its work, so no result is refused.
+//! [`kept`]: makes a result that every store can keep. The tool has done its work, so no result is refused.
 
 use pleach_context::ToolResult;
 use pleach_core::{
@@ -6,30 +6,30 @@ use pleach_core::{
 };
 use serde_json::{Value, json};
 
-/// Returns the result with U+FFFD for each U+0000. In place of a value that nests deeper than 121 levels, which would be too deep in
-/// the event of its response, the model gets an error.
+/// Returns the result with U+FFFD in place of each U+0000. A value that is nested deeper than 121 levels would be too deep in the
+/// event of its response, so the model receives an error instead.
 pub(super) fn kept(tool: &str, mut result: ToolResult) -> ToolResult {
     if !nests_within(&result.value, DEEPEST_RESULT) {
-        tracing::warn!(tool, "the result of the tool nests too deep for its event: the model gets an error");
+        tracing::warn!(tool, "the result of the tool is nested too deep for its event: the model receives an error");
         let too_deep = std::mem::replace(&mut result.value, unkept(TOO_DEEP));
         drop(bounded(too_deep));
     }
     if replace_nul(&mut result.value) | replace_nul_in_media(&mut result.media) {
-        tracing::warn!(tool, "the result of the tool has U+0000, which no store takes: it is replaced");
+        tracing::warn!(tool, "the result of the tool contains U+0000, which no store accepts: it is replaced");
     }
     result
 }
 
 const TOO_DEEP: &str = "it is nested more than 121 levels deep";
 
-/// Returns what the model gets of a tool that has run, and whose result cannot be kept.
+/// Returns the result that the model receives if a tool has run but its result cannot be stored.
 pub(super) fn unkept(reason: &str) -> Value {
-    json!({"error": format!("The tool was called and has ended, but its result cannot be given: {reason}.")})
+    json!({"error": format!("The tool was called and has ended, but its result cannot be returned: {reason}.")})
 }
 
 fn replace_nul_in_media(media: &mut [FunctionResponsePart]) -> bool {
     media.iter_mut().fold(false, |found, part| {
-        // Writing media as JSON would copy them.
+        // Checked field by field, because writing media as JSON would copy them.
         let is_clean = part.extra.is_none()
             && part.media_processing.is_none()
             && part.inline_data.as_ref().is_none_or(is_clean_blob)

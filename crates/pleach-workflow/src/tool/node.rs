@@ -22,7 +22,7 @@ use crate::approval::{confirmation_question, credential_id, take_confirmation, t
 /// A tool as a node, for graphs and for [`Context::run`].
 ///
 /// The input holds the arguments: an object, a text that contains one, or the value of the only parameter or the only
-/// required one. Missing required parameters are read from the state. The tool's result is the output. When the tool
+/// required one. Missing required parameters are read from the state. The tool's result is the output. If the tool
 /// requests a confirmation or a credential, the run pauses, and the tool is called again with the answer.
 ///
 /// ADK: `ToolNode`
@@ -62,7 +62,7 @@ impl ToolNode {
     }
 
     async fn call(&self, run: RunHandle, input: NodeInput) -> Result<Flow, NodeError> {
-        // The same call has the same id in every attempt and on a resume, and no other call has it.
+        // The call keeps its id in every attempt and on a resume, and no other call has this id.
         run.begin_tool_call(format!("{}:{}", run.invocation().invocation_id(), run.node_path()));
         let mut args = arguments(self.tool.declaration().map(|declared| &**declared), &run, input)?;
         take_confirmation(&run)?;
@@ -83,7 +83,7 @@ impl ToolNode {
         Ok(Flow::Done(Some(item)))
     }
 
-    /// Makes the question for what the tool asks.
+    /// Makes the question for the tool's request.
     fn question(&self, ctx: &Context, args: &Map, asked: ToolRequests) -> Result<Yield, NodeError> {
         if let Some(confirmation) = asked.confirmation {
             // `temp:` values are never stored, so a question must not show them.
@@ -99,7 +99,7 @@ impl ToolNode {
     }
 }
 
-/// Makes the event with a result: the value is the output, and media are its content.
+/// Makes the event with a result: the value is the output, and media are the content.
 fn output(ToolResult { value, media, .. }: ToolResult) -> Event {
     let event = if value.is_null() { Event::new() } else { Event::of(value) };
     if media.is_empty() {

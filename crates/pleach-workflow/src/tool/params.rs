@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 /// Fields with a default and `Option`s are optional, and unknown arguments are dropped. A numeric string is accepted
 /// where `T` expects a number.
 ///
-/// Arguments that are not a `T` are answered to the model with the name of the argument and the type it needs. The
-/// message of a `Deserialize` implementation of your own is replaced by a fixed sentence, because it may quote the value.
-/// For a message of your own, take a wider type and return an error from the tool.
+/// If arguments cannot be read as a `T`, the model receives the name of the argument and the type it needs. The message of
+/// your own `Deserialize` implementation is replaced by a fixed sentence, because it may quote the value. For a message of
+/// your own, take a wider type and return an error from the tool.
 // R504
 #[derive(Clone, Debug)]
 pub struct Args<T>(pub T);
 
-/// Why a handler cannot be called.
+/// The reason why a handler cannot be called.
 #[derive(Debug)]
 pub enum Unbound {
     /// The arguments do not fit. This result reports it to the caller, who may try again.
@@ -42,7 +42,7 @@ pub trait ToolParam: Sized {
     /// Extracts the parameter for a call.
     ///
     /// # Errors
-    /// What is missing or does not fit; the call fails with this error.
+    /// An error that names what is missing or does not fit; the call fails with it.
     fn from_call(ctx: &ToolContext) -> Result<Self, NodeError>;
 
     /// Adds the app-provided values that the parameter needs.

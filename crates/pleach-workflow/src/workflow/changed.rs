@@ -7,10 +7,10 @@ use pleach_core::NodePath;
 use super::replay_plan::ReplayPlan;
 use crate::graph::Graph;
 
-/// Compares the recorded runs of a workflow's nodes with its graph: each must belong to a node that still exists and that
-/// START still reaches along the recorded routes, and whose answer type takes the answer that it got.
+/// Compares the recorded runs of a workflow's nodes with its graph. Each run must belong to a node that still exists and that
+/// START still reaches along the recorded routes, and its answers must fit the node's answer type.
 ///
-/// The result of a run that has not ended is unknown, so all its outgoing edges count.
+/// The result of a run that has not ended is unknown, so all outgoing edges of its node are followed.
 ///
 /// # Errors
 /// A `WorkflowChangedError` that names the node.
@@ -24,7 +24,7 @@ pub(super) fn check(name: &str, graph: &Graph, path: &NodePath, history: &Histor
             return Err(changed(name, path, run.path.name(), NOT_REACHED));
         }
         if let Some(misfit) = misfit(&*graph.nodes[place].node, run.record) {
-            let what = format!("the answer that it got does not fit its answer type any more ({misfit})");
+            let what = format!("its recorded answer does not fit its answer type any more ({misfit})");
             return Err(changed(name, path, run.path.name(), &what));
         }
     }
@@ -33,19 +33,19 @@ pub(super) fn check(name: &str, graph: &Graph, path: &NodePath, history: &Histor
 }
 
 /// The fault of a run whose node was removed.
-pub(super) const NOT_IN_IT: &str = "is not in it any more";
+pub(super) const NOT_IN_IT: &str = "is no longer in the workflow";
 
-const NOT_REACHED: &str = "no edge leads to it any more over what has happened";
+const NOT_REACHED: &str = "no edge leads to it any more along the recorded routes";
 
 /// Returns the error for a recorded run of `node` that does not fit the workflow.
 pub(super) fn changed(name: &str, path: &NodePath, node: &str, what: &str) -> NodeError {
     let message = format!(
-        "Workflow '{name}' has changed since its run '{path}' was recorded: node '{node}' has run, and {what}. Resume with the workflow that recorded it, or start a new invocation."
+        "Workflow '{name}' has changed since its run '{path}' was recorded: node '{node}' has run, but {what}. Resume with the workflow that recorded it, or start a new invocation."
     );
     NodeError::new(WORKFLOW_CHANGED, message)
 }
 
-/// Returns why a recorded answer, which is the output of its node, does not fit the type that the node declares.
+/// Returns why a recorded answer, which is the output of its node, does not fit the type that the node declares, if it does not.
 fn misfit(node: &dyn Node, run: &RunRecord) -> Option<String> {
     let wanted = node.answer_type(&[])?;
     run.answers().values().find_map(|answer| wanted.check(answer).err()).map(|misfit| misfit.to_string())

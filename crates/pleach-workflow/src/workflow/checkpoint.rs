@@ -30,7 +30,7 @@ pub(crate) fn snapshot(ctx: &Context, graph: &Graph, schedule: &Schedule, comple
     event
 }
 
-/// Returns an echo: the output of a run that no other event records or that was replayed, and the runs that completed
+/// Returns an echo: the output of a run that was replayed or that no other event records, and the runs that completed
 /// since the last event.
 pub(crate) fn echo(
     ctx: &Context,

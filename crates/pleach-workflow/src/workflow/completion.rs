@@ -17,17 +17,17 @@ pub(super) struct Completion {
 
 /// The run that has ended.
 pub(super) enum EndedRun {
-    /// It was answered from history.
+    /// The run was answered from history.
     Replayed(RunKey),
-    /// It was executed.
+    /// The run was executed.
     Executed(NodePath),
 }
 
-/// An end that is not handled yet.
+/// The end of a run that the workflow has not processed yet.
 pub(super) enum PendingEnd {
-    /// Of a run that was answered from history.
+    /// The end of a replayed run: history already has its result.
     Replayed(Completion),
-    /// Of a run that was executed.
+    /// The end of an executed run.
     Executed(Finished),
 }
 
@@ -38,7 +38,7 @@ impl From<Finished> for PendingEnd {
 }
 
 impl PendingEnd {
-    /// Returns what the workflow handles.
+    /// Returns the completion for the workflow's loop.
     pub(super) fn into_completion(self, graph: &Graph) -> Completion {
         match self {
             Self::Replayed(completion) => completion,

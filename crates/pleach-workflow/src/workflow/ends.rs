@@ -12,7 +12,7 @@ use pleach_core::NodePath;
 
 use crate::engine::{Executed, ReplayGate};
 
-/// The ends of runs that a workflow has not handled yet; `F` are those of executed runs.
+/// The ends of runs that a workflow has not handled yet. `F` is the end of an executed run, `T` any end.
 #[derive(Debug)]
 pub(super) struct Ends<T, F> {
     gate: ReplayGate<T>,
@@ -20,10 +20,10 @@ pub(super) struct Ends<T, F> {
     nested: HashMap<NodePath, u32>,
     /// Runs that wait and therefore trigger nothing.
     waiting: Vec<T>,
-    /// Executed runs; in reverse order when `sorted`.
+    /// Executed runs; in reverse order if `sorted`.
     new: Vec<Executed<F>>,
     sorted: bool,
-    /// Chosen to be handled, before the `due` last ones of `new`.
+    /// The ends that are handled next, before the last `due` ones of `new`.
     chosen: VecDeque<T>,
     due: usize,
 }
@@ -52,7 +52,7 @@ impl<T, F: Into<T>> Ends<T, F> {
         self.waiting.push(end);
     }
 
-    /// Adds a nested workflow that starts and may have completed at this time; its own replay decides.
+    /// Adds a nested workflow that starts and may have completed at this time. Its own replay shows whether it had.
     pub(super) fn nested(&mut self, path: NodePath, time: u32) {
         self.nested.insert(path, time);
     }
@@ -83,39 +83,41 @@ impl<T, F: Into<T>> Ends<T, F> {
         self.sorted = false;
     }
 
-    /// Adds executed runs that have ended. Thousands may end at once, so they are copied only behind others.
+    /// Adds executed runs that have ended. Thousands may end at once, so the vector is swapped in, and copied only if others are already
+    /// pending.
     pub(super) fn all_executed(&mut self, runs: &mut Vec<Executed<F>>) {
         if runs.is_empty() {
             return;
         }
-        match self.new.is_empty() {
-            true => std::mem::swap(&mut self.new, runs),
-            false => self.new.append(runs),
+        if self.new.is_empty() {
+            std::mem::swap(&mut self.new, runs);
+        } else {
+            self.new.append(runs);
         }
         self.sorted = false;
     }
 
-    /// Returns whether nested workflows are still replaying, so that it is unknown whether they had completed.
+    /// Returns `true` if nested workflows are still replaying, so that it is unknown whether they had completed.
     pub(super) fn is_unsure(&self) -> bool {
         !self.nested.is_empty()
     }
 
-    /// Returns whether history has further completions.
+    /// Returns `true` if history has further completions.
     pub(super) fn is_replaying(&self) -> bool {
         self.gate.awaited().is_some()
     }
 
-    /// Returns the completion time of the missing run that held completions wait for, if any are held.
+    /// Returns the completion time of the missing run that held completions wait for, or `None` if none are held.
     pub(super) fn stuck_at(&self) -> Option<u32> {
         self.gate.awaited().filter(|_| self.gate.is_holding())
     }
 
-    /// Returns whether [`choose`](Self::choose) would choose anything.
+    /// Returns `true` if [`choose`](Self::choose) would choose anything.
     pub(super) fn is_due(&self) -> bool {
         !self.waiting.is_empty() || self.gate.can_release() || (!self.new.is_empty() && !self.is_unsure())
     }
 
-    /// Returns whether a replayed run that completed at this time comes next, and if so marks it as handled.
+    /// Returns `true` if a replayed run that completed at this time comes next, and then marks it as handled.
     pub(super) fn pass_next(&mut self, time: u32) -> bool {
         let next = self.waiting.is_empty() && !self.gate.is_holding() && self.gate.awaited() == Some(time);
         if next {
@@ -129,7 +131,7 @@ impl<T, F: Into<T>> Ends<T, F> {
         if self.waiting.is_empty() { self.gate.release() } else { None }
     }
 
-    /// Chooses the ends to handle next; returns whether there are any.
+    /// Chooses the ends to handle next; returns `true` if there are any.
     pub(super) fn choose(&mut self) -> bool {
         if !self.waiting.is_empty() {
             self.chosen.extend(self.waiting.drain(..));
@@ -154,7 +156,7 @@ impl<T, F: Into<T>> Ends<T, F> {
         self.new.pop().map(|run| run.end.into())
     }
 
-    /// Takes the remaining executed runs in their order, when the workflow waits for nothing more.
+    /// Takes the remaining executed runs in their order, once the workflow waits for nothing more.
     pub(super) fn rest(&mut self) -> Vec<T> {
         self.sort();
         self.new.drain(..).rev().map(|run| run.end.into()).collect()

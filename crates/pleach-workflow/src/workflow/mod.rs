@@ -49,7 +49,7 @@ use orchestrate::Orchestration;
 // R601–R645
 pub struct Workflow<In = Dynamic, Out = Dynamic> {
     spec: NodeSpec,
-    /// `None` for a workflow without edges, which does nothing.
+    /// The graph; `None` for a workflow without edges, which does nothing.
     // R605
     graph: Option<Graph>,
     max_concurrency: Option<usize>,
@@ -137,12 +137,14 @@ impl<In: 'static, Out: 'static> Node for Workflow<In, Out> {
     }
 }
 
-/// Whether nodes of the run are in the history. Its message was checked then; since then it may have been redacted, or its type changed.
+/// Returns `true` if history has runs of the workflow's nodes. Its message was checked when they started; since then the message may
+/// have been redacted, or its type may have changed.
 fn has_begun(run: &RunHandle) -> bool {
     run.invocation().history().is_some_and(|history| history.children(run.node_path()).len() > 0)
 }
 
-/// Checks a message against the input type that the workflow has declared. Its author does not know the type, so the error shows it.
+/// Checks a message against the input type that the workflow has declared. The message's author does not know the type, so the error
+/// shows it.
 fn check_message(spec: &NodeSpec, input: &NodeInput) -> Result<(), NodeError> {
     let (Some(schema), Some(_)) = (&spec.reads_schema, input.content()) else { return Ok(()) };
     for reader in &spec.reads {

@@ -33,11 +33,11 @@ pub(super) struct Orchestration<'a> {
     ends: Ends<PendingEnd, Finished>,
     /// The runs that have completed since the last checkpoint; empty unless the app is resumable.
     completed: Vec<NodePath>,
-    /// The error of a node that could not start because its schema refuses its input.
+    /// The error of a node that could not start because its schema has refused its input.
     refused: Option<NodeError>,
     /// The workflow's own events that are not sent yet.
     outgoing: Vec<Event>,
-    /// The runs whose output the terminal nodes' output is.
+    /// The runs that the output of the terminal nodes belongs to.
     output_for: Arc<[NodePath]>,
     /// The branch that the workflow is on.
     branch: Option<Branch>,
@@ -46,8 +46,10 @@ pub(super) struct Orchestration<'a> {
 }
 
 impl<'a> Orchestration<'a> {
+    /// Returns a run of the workflow that has not started a node yet.
+    ///
     /// # Errors
-    /// A `WorkflowChangedError` for a recorded run that belongs to no node of the graph.
+    /// A `WorkflowChangedError` for a recorded run that does not belong to a node of the graph.
     pub(super) fn new(
         graph: &'a Graph,
         spec: &'a NodeSpec,
@@ -79,11 +81,11 @@ impl<'a> Orchestration<'a> {
         })
     }
 
-    /// Boxes both parts: each level of nested workflows polls the next one, and without optimisation every value that passes
-    /// through the polled function takes several times its size on the stack.
+    /// Returns the run and its schedule. Both are boxed: each level of nested workflows polls the next one, and without optimisation
+    /// every value that passes through the polled function takes several times its size on the stack.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     #[inline(never)]
     pub(super) fn begin(
         graph: &'a Graph,
@@ -98,8 +100,10 @@ impl<'a> Orchestration<'a> {
         Ok((this, Box::new(schedule)))
     }
 
-    /// Polled once for each level of nested workflows. To save stack, local values live in functions that return before the
-    /// next level is polled, and rarely awaited futures are boxed.
+    /// Runs the workflow to its end.
+    ///
+    /// The future is polled once for each level of nested workflows. To save stack, local values live in functions that return
+    /// before the next level is polled, and rarely awaited futures are boxed.
     pub(super) async fn run(&mut self, schedule: &mut Schedule) -> Result<Flow, NodeError> {
         loop {
             while self.start_next(schedule)? {
@@ -226,7 +230,7 @@ impl<'a> Orchestration<'a> {
                 return Ok(Some(RunSetup { path, branch, isolation_scope, resume_inputs, ..RunSetup::default() }));
             }
             Decision::Replay(NodeEnd::Done(mut result)) => {
-                // The events of an LLM agent may be on branches of those below it.
+                // Some events of an LLM agent may be on the branches of agents below it.
                 let is_resumable = self.handle.invocation().is_resumable();
                 let keeps_own = graph_node.node.agent().is_some_and(|agent| agent.is_llm || is_resumable);
                 let recorded = result.branch.take().filter(|_| !keeps_own);
@@ -258,7 +262,7 @@ impl<'a> Orchestration<'a> {
         if trigger.use_sub_branch { Some(Branch::below(base.as_ref(), path.leaf())) } else { base }
     }
 
-    /// Waits until there are ends to handle or a slot for another run is free; returns false when the workflow has ended.
+    /// Waits until there are ends to handle or a slot for another run is free. Returns `false` if the workflow has ended.
     async fn next_batch(&mut self, schedule: &mut Schedule) -> bool {
         loop {
             match (self.ends.is_due(), self.runs.is_empty()) {
@@ -277,10 +281,10 @@ impl<'a> Orchestration<'a> {
         }
     }
 
-    /// Adds the finished runs to the ends to be handled; returns whether one of them freed a slot.
+    /// Adds the finished runs to the ends to be handled; returns `true` if one of them freed a slot.
     fn collect(&mut self, schedule: &mut Schedule) -> bool {
         if self.replay.is_some() {
-            // Taken in any case: the list must not grow with the rounds of a loop.
+            // Always taken, because otherwise the list would grow with the rounds of a loop.
             self.handle.take_executing().iter().for_each(|path| self.ends.executes(path));
         }
         if !self.ends.is_unsure() {
@@ -297,7 +301,7 @@ impl<'a> Orchestration<'a> {
             let completes = end.as_ref().is_ok_and(NodeEnd::is_done);
             match self.ends.nested_ended(handle.node_path(), completes) {
                 Some(time) => {
-                    // It only replayed, so it does not count against the limit; runs that wait for the limit may start.
+                    // It has only replayed, so it does not occupy a slot, and runs that wait for one may start.
                     schedule.replays(*node);
                     room = true;
                     self.ends.replayed(time, run.end.into());
@@ -326,7 +330,7 @@ impl<'a> Orchestration<'a> {
                 self.checkpoint(schedule);
             }
             Ok(NodeEnd::Waiting) => {
-                // An agent waits for the user, and reads from its own events what it has done.
+                // An agent that waits for the user reads from its own events what it has done, so it needs no note.
                 if !self.graph.nodes[node].replay.is_agent {
                     self.note_completed(&run);
                 }

@@ -1,4 +1,4 @@
-//! [`ReplayPlan`]: the recorded runs of a workflow's nodes, by node and number, and what a resume does with each.
+//! [`ReplayPlan`]: the recorded runs of a workflow's nodes, by node and number, with the decision of the resume about each.
 
 use std::sync::Arc;
 
@@ -48,12 +48,12 @@ impl ReplayPlan {
         Ok(plan)
     }
 
-    /// Takes the plan that the check for a changed workflow made for the run at `path`, if it was made for this graph.
+    /// Takes the plan for the run at `path` that the check for a changed workflow has made, if it was made for this graph.
     pub(super) fn take(graph: &Graph, history: &History, path: &NodePath) -> Option<Self> {
         HistoryHandle::of(history).take_plan(path).filter(|plan| Arc::ptr_eq(&plan.graph, &graph.names)).map(Self)
     }
 
-    /// Keeps the plan for the run at `path`, which starts later.
+    /// Keeps the plan until the run at `path` starts.
     pub(super) fn keep(self, history: &History, path: &NodePath) {
         HistoryHandle::of(history).keep_plan(path, self.0);
     }
@@ -82,16 +82,16 @@ impl ReplayPlan {
         }
     }
 
-    /// Returns whether a later run exists that only the completion of this one can have started: the node's next run, a run of
-    /// a successor without other predecessors, or a join, which waits for all.
+    /// Returns `true` if there is a later run that only the completion of this one can have started: the node's next run, a run
+    /// of a successor without other predecessors, or a join, which waits for all predecessors.
     fn is_followed(&self, graph: &Graph, history: &History, run: PlannedRun) -> bool {
         let node = run.node as usize;
-        let began_behind = |later: &PlannedRun| history.at(later.key).record.began_after(history.at(run.key).record);
+        let began_after = |later: &PlannedRun| history.at(later.key).record.began_after(history.at(run.key).record);
         let needs_it = |to: usize| graph.nodes[to].join.is_some() || graph.names.predecessors[to].len() <= 1;
         let successors = graph.out(node).iter().map(|edge| edge.to).filter(|to| needs_it(*to));
         // The last run of a node is the one that began last.
         let mut last = std::iter::once(node).chain(successors).filter_map(|node| self.runs(node).next_back());
-        last.any(began_behind)
+        last.any(began_after)
     }
 
     /// Returns all runs, in the order of history.
@@ -124,8 +124,8 @@ impl ReplayPlan {
     }
 }
 
-/// Returns whether the run starts regardless of the concurrency limit, because history answers it. A nested workflow that
-/// was running had a slot; one whose last event is an answer did not.
+/// Returns `true` if the run starts regardless of the concurrency limit, because history answers it. A nested workflow that was
+/// running had a slot, but a nested workflow whose last event is an answer did not.
 // R623
 pub(super) fn needs_no_room(run: &PlannedRun, history: &History) -> bool {
     let record = history.at(run.key).record;
@@ -133,7 +133,7 @@ pub(super) fn needs_no_room(run: &PlannedRun, history: &History) -> bool {
     had_slot && run.time.is_some()
 }
 
-/// Returns whether an agent below the previous run of an agent has handed back to it. The run then belongs to that previous one.
+/// Returns `true` if an agent below the previous run of an agent has transferred back to it. The run then belongs to the previous run.
 // R708
 fn follows_transfer(history: &History, run: &RecordedRun<'_>, workflow: &NodePath, number: u32) -> bool {
     let name = run.path.name();
@@ -176,7 +176,7 @@ fn completion_time(graph: &Graph, node: usize, state: ReplayState, record: &RunR
         ReplayState::ToRun if graph.nodes[node].replay.is_workflow || record.delegated => {
             (!record.is_open() && !record.failed).then(|| record.ended_at())
         }
-        // Successors start in the order of the questions, as in ADK; with other predecessors, the order of triggers counts.
+        // Successors start in the order of the questions, as in ADK. If they have other predecessors, the order of triggers decides.
         ReplayState::CompletedByAnswer if graph.leads_alone(node) => Some(record.asked_at()),
         state => state.is_complete().then(|| record.completed_at()),
     }

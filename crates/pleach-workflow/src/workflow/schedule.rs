@@ -24,15 +24,15 @@ pub(crate) enum Status {
     Failed = 5,
 }
 
-/// How a run counts against the concurrency limit while a resume replays.
+/// Whether a run occupies a slot of the concurrency limit while a resume replays.
 // R623
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Room {
-    /// History answers the run, so it does not count.
+    /// The run needs no slot, because history answers it.
     None,
-    /// The run began before the pause and executes again.
+    /// The run needs a slot: it began before the pause and executes again.
     Again,
-    /// The run has not begun before.
+    /// The run needs a slot: it has not begun before.
     New,
 }
 
@@ -40,17 +40,17 @@ pub(crate) enum Room {
 #[derive(Debug)]
 pub(crate) struct Schedule {
     nodes: Vec<NodeState>,
-    /// By join index.
+    /// The arrivals at joins, by join index.
     joins: Vec<Arrivals>,
-    /// By the index of kept outputs.
+    /// The kept outputs, by their index.
     kept: Vec<Kept>,
     triggers: Triggers,
     /// The nodes that may start, in the order in which they first got a pending trigger.
     ready: BinaryHeap<Reverse<(u64, usize)>>,
-    /// Ready nodes that wait for the concurrency limit while replayed runs, which do not count, start before them.
+    /// Ready nodes held back by the concurrency limit. Replayed runs are exempt from the limit and start before them.
     aside: BinaryHeap<Reverse<(u64, usize)>>,
-    /// The triggers of nodes in `aside` whose run began before the pause. They are removed from the node's queue so that
-    /// later triggers get places of their own.
+    /// The triggers of nodes in `aside` whose run began before the pause. They are removed from the node's queue, so that
+    /// later triggers get their own place in the order.
     // R629
     begun: FxHashMap<usize, Trigger>,
     next_order: u64,
@@ -60,7 +60,7 @@ pub(crate) struct Schedule {
     interrupts: FxHashMap<usize, Vec<String>>,
     /// The output of START.
     start: Kept,
-    /// The nodes whose route no edge takes, with the route.
+    /// The nodes that chose a route without an edge, with the route.
     untaken: Vec<(usize, Option<Route>)>,
 }
 
@@ -70,7 +70,7 @@ struct NodeState {
     status: Status,
     /// The number of the last run.
     runs: u32,
-    /// Whether history answers the current run, so that it does not count against the limit.
+    /// Whether history answers the current run, so that it does not occupy a slot.
     // R623
     replays: bool,
     pending: Queue,
@@ -135,7 +135,7 @@ impl Schedule {
         }
     }
 
-    /// Makes a node ready if it has a trigger, does not run and waits for no answer.
+    /// Makes a node ready if it has a trigger, is not running and does not wait for an answer.
     // R622
     fn offer(&mut self, node: usize) {
         let state = &self.nodes[node];
@@ -152,8 +152,8 @@ impl Schedule {
         }
     }
 
-    /// Takes the next node to start, with its trigger and run number. While a resume replays, `room` returns how a run
-    /// counts against the limit.
+    /// Takes the next node to start, with its trigger and run number. While a resume replays, `room` returns whether a run
+    /// needs a slot.
     pub(crate) fn next(&mut self, room: Option<impl Fn(usize, u32) -> Room>) -> Option<(usize, Trigger, u32)> {
         let node = match room {
             _ if self.limit.is_none_or(|limit| self.running < limit) => self.first_ready()?,
@@ -191,13 +191,13 @@ impl Schedule {
         None
     }
 
-    /// Counts the runs of a node up to this number: a transfer can start a node that is an agent, too.
+    /// Raises the number of a node's runs to `count`: if the node is an agent, a transfer can start it as well.
     pub(crate) fn count_runs(&mut self, node: usize, count: u32) {
         let runs = &mut self.nodes[node].runs;
         *runs = count.max(*runs);
     }
 
-    /// Returns whether no node is ready.
+    /// Returns `true` if no node is ready.
     pub(crate) fn is_idle(&self) -> bool {
         self.ready.is_empty() && self.aside.is_empty()
     }
@@ -313,7 +313,7 @@ impl Schedule {
         ids
     }
 
-    /// Returns where branches ended before a terminal node. `workflow` is the path of the run.
+    /// Returns the places where branches ended before a terminal node. `workflow` is the path of the run.
     pub(crate) fn dead_ends(&self, graph: &Graph, workflow: &NodePath) -> Vec<DeadEnd> {
         let name = |node: usize| graph.nodes[node].node.spec().name.clone();
         let untaken = self.untaken.iter();
@@ -339,7 +339,7 @@ impl Schedule {
     }
 }
 
-/// Returns an output as a value of a join's map. A join with a schema reads messages by that schema.
+/// Returns an output as a value of a join's map. A join with a schema reads messages with that schema.
 // R304, R628
 fn joined(output: &NodeInput, join: &NodeSpec) -> Value {
     match (&join.input_schema, output.content()) {

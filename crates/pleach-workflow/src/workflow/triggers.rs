@@ -10,7 +10,7 @@ pub(crate) struct Trigger {
     pub(crate) use_sub_branch: bool,
     /// The branch to start from: `None` is the workflow's branch, `Some(None)` the root branch.
     pub(crate) branch: Option<Option<Branch>>,
-    /// The predecessor that caused it; `None` for START.
+    /// The predecessor that caused the trigger; `None` for START.
     pub(crate) by: Option<u32>,
 }
 

@@ -15,8 +15,10 @@ pub(super) struct WorkflowReplay {
 }
 
 impl WorkflowReplay {
+    /// Reads the history of the workflow's run, and takes or makes its replay plan.
+    ///
     /// # Errors
-    /// A `WorkflowChangedError` for a recorded run that belongs to no node of the graph.
+    /// A `WorkflowChangedError` for a recorded run that does not belong to a node of the graph.
     pub(super) fn read(graph: &Graph, history: Arc<History>, ctx: &Context) -> Result<Self, NodeError> {
         // The check for a changed workflow has made the plan, except below dynamic runs and for a retry.
         if let Some(plan) = ReplayPlan::take(graph, &history, ctx.node_path()) {

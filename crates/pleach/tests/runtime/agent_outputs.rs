@@ -45,7 +45,7 @@ async fn l151_the_error_of_a_root_agent_without_an_output_names_the_remedy() {
         (without, "it has no output schema"),
         (critic(ScriptedModel::saying("Four stars.")), "its answer is not JSON"),
         (critic(ScriptedModel::saying(r#"{"stars": "many"}"#)), "stars"),
-        (critic(ScriptedModel::saying(" ")), "it has said nothing"),
+        (critic(ScriptedModel::saying(" ")), "it has not replied"),
     ] {
         let (runner, _) = runner(agent.build().unwrap());
         let error = runner.run("ana", "s1", "The soup.").output::<Grade>().await.unwrap_err();

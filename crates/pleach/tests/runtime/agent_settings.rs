@@ -46,7 +46,7 @@ async fn l5_an_agent_without_any_model_is_a_fault_that_names_it() {
     let faults: Vec<&str> = error.faults.iter().map(|fault| fault.message.as_str()).collect();
     let fault = |name: &str| {
         format!(
-            "agent '{name}' has no model: give it one with `.model(…)`, or the app with `Runner::builder(…).model(…)`"
+            "agent '{name}' has no model: set one with `.model(…)`, or for the app with `Runner::builder(…).model(…)`"
         )
     };
     assert_eq!(faults, [fault("one"), fault("two")]);

@@ -255,7 +255,10 @@ async fn an_answer_that_cannot_be_stored_is_refused_as_an_answer() {
         }
     }
     let text = |field: &str, reason: &str| {
-        format!("the answer to question 'q' does not fit: {field}: {reason}; nothing was stored, answer it again")
+        format!(
+            "the answer to question 'q' was refused: {field}: {reason}. Nothing was stored and the question is still open; \
+             answer it again"
+        )
     };
     assert!(refused.len() > 4, "{refused:?}");
     assert_eq!(refused[0], text("response cannot be stored", "its values are nested more than 127 levels deep"));

@@ -60,7 +60,7 @@ async fn a_node_that_is_gone_or_renamed_is_named_and_nothing_runs() {
         let lines = answered(&sessions, workflow(&calls, "wf", names, "first")).await;
         let expected = format!(
             "! WorkflowChangedError: Workflow 'wf' has changed since its run 'wf@1' was recorded: node '{gone}' has run, \
-             and is not in it any more. \
+             but is no longer in the workflow. \
              Resume with the workflow that recorded it, or start a new invocation."
         );
         assert_eq!(lines, [expected]);
@@ -74,7 +74,7 @@ async fn an_edge_that_no_longer_leads_there_is_named_and_nothing_runs() {
     let sessions = paused(workflow(&Calls::default(), "wf", NAMES, "first")).await;
     let lines = answered(&sessions, workflow(&calls, "wf", NAMES, "elsewhere")).await;
     let expected = "! WorkflowChangedError: Workflow 'wf' has changed since its run 'wf@1' was recorded: node 'ask' has run, \
-                    and no edge leads to it any more over what has happened. \
+                    but no edge leads to it any more along the recorded routes. \
                     Resume with the workflow that recorded it, or start a new invocation.";
     assert_eq!((lines, calls.load(Ordering::Relaxed)), (vec![expected.to_owned()], 0));
 }
@@ -215,22 +215,25 @@ async fn an_answer_of_a_changed_type_is_refused_with_the_remedy() {
     let sessions = paused(asks::<i64>(true)).await;
     let runner = |root: Workflow| Runner::builder("t").root(root).sessions(Arc::clone(&sessions)).build().unwrap();
     let order = || serde_json::json!({"size": 1});
-    let remedy = "(the question was asked with another schema than its node's answer type has: if the type was changed since, start a \
-                  new invocation); nothing was stored, answer it again";
+    let end = "Nothing was stored and the question is still open; answer it again";
+    let remedy = format!(
+        "(the schema of the question differs from the schema of its node's answer type: if the type has changed since it was \
+         asked, start a new invocation). {end}"
+    );
     for (answer, wanted) in [(order(), "a whole number"), (5.into(), "struct Order")] {
         let lines = trace(runner(asks::<Order>(false)).answer("s1", "q1", answer).unwrap()).await;
-        let text = format!("! WorkflowDataError: the answer to question 'q1' does not fit: expected {wanted} {remedy}");
+        let text = format!("! WorkflowDataError: the answer to question 'q1' was refused: expected {wanted} {remedy}");
         assert_eq!(lines, [text]);
     }
     let unchanged = trace(runner(asks::<i64>(true)).answer("s1", "q1", order()).unwrap()).await;
-    assert!(unchanged[0].ends_with("expected a whole number; nothing was stored, answer it again"), "{unchanged:?}");
+    assert!(unchanged[0].ends_with(&format!("expected a whole number. {end}")), "{unchanged:?}");
     let answered = trace(runner(asks::<i64>(true)).answer("s1", "q1", 5).unwrap()).await;
     assert_eq!(answered.last().unwrap(), "! Exception: down");
     let session = sessions.get_session(&crate::support::key(), Default::default()).await.unwrap().unwrap();
     let id = session.events[0].invocation_id().clone();
     let resumed = trace(runner(asks::<Order>(false)).resume("ana", "s1", id.clone())).await;
-    let text = "! WorkflowChangedError: Workflow 'wf' has changed since its run 'wf@1' was recorded: node 'ask' has run, and the \
-                answer that it got does not fit its answer type any more (expected struct Order). Resume with the workflow that \
+    let text = "! WorkflowChangedError: Workflow 'wf' has changed since its run 'wf@1' was recorded: node 'ask' has run, but its \
+                recorded answer does not fit its answer type any more (expected struct Order). Resume with the workflow that \
                 recorded it, or start a new invocation.";
     assert_eq!(resumed, [text]);
     assert_eq!(trace(runner(asks::<i64>(false)).resume("ana", "s1", id)).await, ["wf@1/take@1: 5"]);

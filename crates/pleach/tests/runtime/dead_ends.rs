@@ -129,7 +129,7 @@ async fn a_text_route_without_an_edge_is_in_the_end_and_in_the_error_live_and_re
     let request = |text: &str| RunRequest::new(("ana", "s1")).message(text).invocation_id(format!("i-{}", text.len()));
     let text = "node 'check' of wf@1 chose route \"short\", which no edge takes: add an edge for it or a DEFAULT edge";
     let live = ends(&runner, request("short")).await;
-    assert_eq!(live, (vec![text.to_owned()], format!("the run gave no output: {text}")));
+    assert_eq!(live, (vec![text.to_owned()], format!("the run produced no output: {text}")));
     // The invocation has ended, so its result is replayed.
     assert_eq!(ends(&runner, request("short")).await, live);
     let text = "node 'check' of wf@1 chose no route, and all its edges need one: choose one or add a DEFAULT edge";
@@ -184,7 +184,7 @@ fn free_choice() -> impl Node {
 
 #[test]
 fn a_join_of_routes_that_exclude_each_other_is_refused() {
-    let text = "Join 'both' can never run: of its predecessors 'a' and 'b' only one runs, as node 'choose' chooses. Use a \
+    let text = "Join 'both' can never run: it waits for 'a' and 'b', but node 'choose' routes to only one of them. Use a \
                 plain node instead of the join.";
     let error = joined(free_choice(), ["x".into(), DEFAULT]).err().unwrap();
     assert_eq!(messages(&error), [("idle_join", text)]);
@@ -219,6 +219,6 @@ async fn a_join_that_never_ran_names_its_missing_predecessors() {
     let text = "join 'both' of wf@1 did not run, because 'b' did not complete: join only nodes that always run";
     let request = RunRequest::new(("ana", "s1")).message("go").invocation_id("i");
     let live = ends(&runner, request.clone()).await;
-    assert_eq!(live, (vec![text.to_owned()], format!("the run gave no output: {text}")));
+    assert_eq!(live, (vec![text.to_owned()], format!("the run produced no output: {text}")));
     assert_eq!(ends(&runner, request).await, live);
 }

@@ -59,8 +59,8 @@ async fn new_runs_are_refused_and_running_ones_may_end() {
     let run = stage.runner.run("ana", "s1", "go").detach();
     stage.script.fragment("there").await;
     let drained = stage.drain(9 * SECOND).await;
-    let refused =
-        "! RunnerDrainingError: the runner is being drained and takes no new runs: start the run in another process";
+    let refused = "! RunnerDrainingError: this Runner is shutting down (`drain`) and accepts no new runs. Send the request to \
+                   another process";
     assert_eq!(trace(stage.runner.run("ana", "s2", "go")).await, [refused]);
     assert_eq!(trace(stage.runner.clone().resume("ana", "s1", "e-1")).await, [refused]);
     assert_eq!(trace(stage.runner.answer("s1", "q1", "yes").unwrap()).await, [refused]);

@@ -22,7 +22,8 @@ async fn r1115_a_session_is_busy_while_a_detached_run_is_under_way() {
     let delta = json!({"x": 1, "user:x": 1}).as_object().unwrap().clone();
     let second = RunRequest::new("s1").message("two").state_delta(delta);
     let text = format!(
-        "session t/ana/s1 is busy with a detached run of invocation {invocation}: wait for its end, or abort it; nothing was stored"
+        "a detached run of invocation {invocation} is working on session t/ana/s1; nothing was stored. Wait for it, abort it, or \
+         queue the message with `RunRequest::queue(true)`"
     );
     for newcomer in [runner.start(second), runner.run("ana", " s1 ", "two"), runner.resume("ana", "s1", "e-9")] {
         assert_eq!(trace(newcomer).await, [format!("! SessionBusyError: {text}")]);
@@ -67,7 +68,7 @@ async fn r1115_an_abandoned_run_blocks_no_other_run_and_loses_the_fence() {
     assert!(matches!(&error, RunError::Session(SessionError::Stale { .. })), "{error:?}");
     assert_eq!(
         error.to_string(),
-        "another invocation has appended to session t/ana/s1 meanwhile: resume this one, or run it again"
+        "another writer changed session t/ana/s1 at the same time. Resume the invocation, or send the message again"
     );
     assert!(idle.next().await.is_none());
     assert_eq!(stored(&sessions).await, ["wf@1/a@1: 1", "wf@1/a@1: 1", "wf@1/b@1: 2"]);
@@ -95,7 +96,8 @@ async fn r1115_a_detached_run_that_loses_the_fence_notifies_its_followers() {
     let error = (&mut run).await.unwrap_err();
     assert!(matches!(&error, RunError::Session(error) if error.is_stale()), "{error:?}");
     let lines = crate::script::rest(&mut follow).await;
-    let message = "another invocation has appended to session t/ana/s1 meanwhile: resume this one, or run it again";
+    let message =
+        "another writer changed session t/ana/s1 at the same time. Resume the invocation, or send the message again";
     assert_eq!(lines, [": says one".to_owned(), format!("! StaleSessionError: {message}")]);
     let failed = RunEnd::Failed { code: "StaleSessionError".into(), message: message.into() };
     assert_eq!(run.end(), Some(failed));

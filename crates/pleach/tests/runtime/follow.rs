@@ -171,7 +171,7 @@ async fn sessions_that_cannot_be_followed_are_named() {
     assert_eq!(fails(("ana", "s1"), Some("e9")).await, unknown);
     assert_eq!(
         fails(("ana", " "), None).await,
-        "ValueError: the session id must not be blank: give a text with at least one visible character"
+        "ValueError: the session id must not be blank: use at least one visible character"
     );
     let error = runner.follow("s9", None).await.unwrap_err();
     assert_eq!(

@@ -200,7 +200,7 @@ async fn missing_sources_and_taken_ids_are_named(backend: Backend) {
     );
     assert_eq!(
         error("s1", "0", " ").await,
-        "ValueError: the session id must not be blank: give a text with at least one visible character"
+        "ValueError: the session id must not be blank: use at least one visible character"
     );
     let taken = runner.fork("ana", "s1", "0", Some("s1".into())).await.unwrap_err();
     assert!(matches!(&taken, RunError::Session(SessionError::AlreadyExists(taken)) if *taken == key()), "{taken:?}");

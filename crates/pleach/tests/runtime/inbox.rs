@@ -245,7 +245,7 @@ async fn a_session_that_is_not_there_is_named_and_not_created() {
     assert!(sessions.get_session(&key(), Default::default()).await.unwrap().is_none());
     assert_eq!(
         runner.questions(("ana", "")).await.unwrap_err().to_string(),
-        "the session id must not be blank: give a text with at least one visible character"
+        "the session id must not be blank: use at least one visible character"
     );
 }
 

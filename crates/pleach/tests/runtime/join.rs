@@ -293,8 +293,8 @@ async fn another_message_under_the_same_invocation_id_is_refused() {
         assert_eq!((session, invocation.as_str(), error.code()), (&key(), "mine", "ValueError"));
         error.to_string()
     };
-    let text = "invocation mine of session t/ana/s1 was started with another message: send that one again, or start a new \
-                invocation under another id";
+    let text = "invocation mine of session t/ana/s1 already exists with a different message. Send the same message, or use a \
+                new invocation id";
     assert_eq!(refused().await, text);
     drop(first);
     assert_eq!(refused().await, text);
@@ -313,8 +313,8 @@ async fn a_start_does_not_take_over_an_unfinished_invocation() {
     first.next().await.unwrap().unwrap();
     drop(first);
     let error = start(&runner, "go").output::<String>().await.unwrap_err();
-    let text = "invocation mine of session t/ana/s1 has begun and not ended: wait for the process that runs it, or resume \
-                it if there is none";
+    let text = "invocation mine of session t/ana/s1 has not ended, and this process is not running it. Wait if another \
+                process is; otherwise call `Runner::resume`";
     assert!(matches!(&error, RunError::Unfinished { .. }), "{error:?}");
     assert_eq!((error.to_string().as_str(), error.code()), (text, "SessionBusyError"));
     assert_eq!(events(&runner).await, 2);

@@ -298,10 +298,7 @@ async fn the_error_of_a_failed_resume_names_the_fault_and_nothing_is_created() {
     let lines = trace(runner.resume("ana", "s1", "e-7")).await;
     assert_eq!(lines, ["! InvocationNotFoundError: Invocation ID not found: e-7"]);
     let lines = trace(runner.run("ana", "  ", "go")).await;
-    assert_eq!(
-        lines,
-        ["! ValueError: the session id must not be blank: give a text with at least one visible character"]
-    );
+    assert_eq!(lines, ["! ValueError: the session id must not be blank: use at least one visible character"]);
 }
 
 #[tokio::test]

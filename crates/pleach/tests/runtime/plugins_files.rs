@@ -135,7 +135,8 @@ async fn a_message_that_is_sent_again_saves_its_files_once() {
     };
     trace(send(3)).await;
     let again = trace(send(3)).await;
-    let is_refused = |lines: &[String]| lines.iter().any(|line| line.contains("was started with another message"));
+    let is_refused =
+        |lines: &[String]| lines.iter().any(|line| line.contains("already exists with a different message"));
     assert!(!is_refused(&again), "{again:?}");
     let key = ArtifactScope::session(&key()).artifact("a.txt");
     assert_eq!(artifacts.list_versions(&key).await.unwrap(), [0]);

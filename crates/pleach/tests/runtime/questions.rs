@@ -89,10 +89,7 @@ async fn e154_e168_unknown_ids_and_bad_answers_are_refused_before_anything_is_st
     let unknown = trace(runner.answer("s1", "zzz", true).unwrap()).await;
     assert_eq!(unknown, ["! ValueError: Function call not found for function response ids: {'zzz'}."]);
     let bad = trace(runner.answer("s1", "q1", json!({"yes": "perhaps"})).unwrap()).await;
-    assert!(
-        bad[0].starts_with("! WorkflowDataError: the answer to question 'q1' does not fit: field 'yes'"),
-        "{bad:?}"
-    );
+    assert!(bad[0].starts_with("! WorkflowDataError: the answer to question 'q1' was refused: field 'yes'"), "{bad:?}");
     assert_eq!(sessions_events(&sessions).await, before);
     // The question is still open, so a corrected answer is accepted.
     assert!(!runner.answer("s1", "q1", Approval { yes: false }).unwrap().output::<bool>().await.unwrap());

@@ -84,7 +84,7 @@ async fn r1140_e223_a_missing_target_is_named_and_nothing_is_stored() {
         );
     }
     let error = runner.rewind(" ", "s1", "nope").await.unwrap_err();
-    assert_eq!(error.to_string(), "the user id must not be blank: give a text with at least one visible character");
+    assert_eq!(error.to_string(), "the user id must not be blank: use at least one visible character");
     assert_eq!(load(&runner).await, before);
 }
 

@@ -66,11 +66,12 @@ async fn the_error_of_an_answer_to_no_question_names_the_open_questions() {
     let (runner, _) = runner(FunctionNode::new("ask", async || RequestInput::<bool>::ask("refund", "Refund?")));
     trace(runner.run("ana", "s1", "go")).await;
     let error = runner.answer("s1", "refnd", true).unwrap().output::<bool>().await.unwrap_err();
-    assert_eq!(error.to_string(), "no question has the id 'refnd': open are 'refund'; nothing was stored");
+    let expected = "there is no question 'refnd' in this session (open: 'refund'); nothing was stored. Answer one of the open ones";
+    assert_eq!(error.to_string(), expected);
     let request = RunRequest::new(("ana", "s1")).invocation_id(InvocationId::from("e-none"));
     let error = runner.start(request).output::<bool>().await.unwrap_err();
     let text = error.to_string();
-    assert!(text.starts_with(&format!("session {} has no invocation 'e-none': ", key())), "{text}");
+    assert!(text.starts_with(&format!("session {} has no invocation 'e-none', or it was rewound. ", key())), "{text}");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What a resume decides for a recorded run, by rows.
+//! Table tests of the decision of a resume about a recorded run.
 
 use pleach_context::engine::mark_completed;
 use pleach_context::{Context, Flow, History};
@@ -21,8 +21,8 @@ impl Node for Stub {
 
 const RUN: &str = "wf@1/a@1";
 
-/// An event of the run: an `output`, a `route`, a `message`, an `error`, a question such as `q?`, the answer `q=1`, the
-/// note that it is `done`, or the output of a `child` that is the run's as well.
+/// Makes an event of the run: an `output`, a `route`, a `message`, an `error`, a question such as `q?`, the answer `q=1`, the
+/// note that it is `done`, or the output of a `child` that is also the run's output.
 fn event(text: &str) -> Event {
     let event = match text {
         "output" => {
@@ -156,7 +156,7 @@ fn r1010_a_dynamic_run_without_a_result_runs_again_unless_it_reruns_and_has_fini
 }
 
 #[test]
-fn r706_a_run_that_is_known_to_have_continued_behind_its_delegate_is_complete() {
+fn r706_a_run_that_is_known_to_have_continued_after_its_delegate_is_complete() {
     let history = history("child");
     let record = history.run(&NodePath::from(RUN)).unwrap();
     let rules = ReplayRules::of(&reruns());

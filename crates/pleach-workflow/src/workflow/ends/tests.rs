@@ -29,7 +29,7 @@ enum Step {
     Replayed(u32, &'static str),
     /// A run waits for a person.
     Waits(&'static str),
-    /// A nested workflow starts that may have completed at this time.
+    /// A nested workflow starts; it may have completed at this time.
     Nested(&'static str, u32),
     /// A nested workflow executes something.
     Executes(&'static str),
@@ -86,7 +86,7 @@ const ROWS: &[Row] = &[
         &[Ended(2, OWN, 0, "y"), Ended(1, OWN, 1, "x"), Takes(&["x"]), Replayed(3, "a"), Takes(&["a"]), Takes(&["y"])],
     ),
     Row(
-        "resume: nothing executed counts before a nested workflow has shown whether it had completed",
+        "resume: no executed run is handled before a nested workflow has shown whether it had completed",
         &[3],
         &[
             Nested("w", 3),
@@ -111,7 +111,7 @@ const ROWS: &[Row] = &[
 ];
 
 #[test]
-fn r629_r1020_ends_are_handled_in_an_order_that_a_replay_takes_again() {
+fn r629_r1020_ends_are_handled_in_an_order_that_a_replay_repeats() {
     let tickets = tickets();
     for Row(rule, history, steps) in ROWS {
         let mut ends = ends(history);
@@ -156,7 +156,7 @@ fn r1020_a_held_end_names_the_time_it_waits_for() {
 }
 
 #[test]
-fn r640_the_rest_comes_in_its_order_though_history_has_more() {
+fn r640_the_remaining_ends_come_in_order_although_history_has_more() {
     let tickets = tickets();
     let mut ends = ends(&[3]);
     ends.executed(executed(tickets[2], OWN, 0, "b"));

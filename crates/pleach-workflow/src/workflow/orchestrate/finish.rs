@@ -1,4 +1,4 @@
-//! How a workflow run ends: with the output of its terminal nodes, or with a failure.
+//! Ends a workflow run: with the output of its terminal nodes, or with a failure.
 
 use pleach_context::engine::RunRecord;
 use pleach_context::{ChildFailure, Flow, NodeError, Yield};
@@ -70,7 +70,8 @@ impl Orchestration<'_> {
         Err(failure.map_or(error, |failure| NodeError::child(&self.spec.name, failure)))
     }
 
-    /// Fails because a node's schema refused its input. The nodes that became ready together with it start first, as in ADK.
+    /// Fails because a node's schema has refused the node's input. Nodes that became ready together with that node start first, as in
+    /// ADK.
     pub(super) fn refuse<'s>(&'s mut self, schedule: &'s mut Schedule) -> BoxFuture<'s, Result<Flow, NodeError>> {
         let refused = self.refused.take().map_or(Ok(Flow::NOTHING), Err);
         Box::pin(async move {
@@ -101,7 +102,7 @@ impl Orchestration<'_> {
         }
     }
 
-    /// Returns an error when held completions wait for a recorded run that this workflow never starts.
+    /// Returns an error if held completions wait for a recorded run that this workflow never starts.
     fn check_divergence(&self) -> Result<(), NodeError> {
         let (Some(time), Some(replay)) = (self.ends.stuck_at(), &self.replay) else { return Ok(()) };
         let times = |run: &RunRecord| [run.completed_at(), run.asked_at(), run.ended_at()];

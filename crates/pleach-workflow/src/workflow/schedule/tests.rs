@@ -84,7 +84,7 @@ struct Row {
     rule: &'static str,
     edges: &'static str,
     limit: Option<usize>,
-    /// What starts at first, then each end and what starts after it.
+    /// The runs that start first, then each end and the runs that start after it.
     begins: &'static str,
     ends: &'static [(&'static str, &'static str)],
 }
@@ -110,13 +110,13 @@ const ROWS: &[Row] = &[
     row("a route is followed", ROUTES, None, "a", &[("a:y", "c")]),
     row("an unknown route takes the default edge", ROUTES, None, "a", &[("a:z", "d")]),
     row("no route takes the default edge", ROUTES, None, "a", &[("a", "d")]),
-    row("an edge without a route is followed beside one", MIXED, None, "a", &[("a:x", "b c")]),
+    row("an edge without a route is followed together with a routed one", MIXED, None, "a", &[("a:x", "b c")]),
     row("an edge with a route needs it", MIXED, None, "a", &[("a", "b")]),
     row("a route that no edge takes triggers nothing", "START a, a x b", None, "a", &[("a:y", "")]),
     row("a loop runs its node again", "START a, a again a, a on b", None, "a", &[("a:again", "a@2"), ("a:on", "b")]),
     row("a join waits for all", JOIN, None, "a b", &[("b", ""), ("a", "join"), ("join", "")]),
     row(
-        "a predecessor that completes twice counts once",
+        "a predecessor that completes twice is counted once",
         "START a, START b, a join, a again a, b join",
         None,
         "a b",
@@ -152,7 +152,7 @@ fn r622_r624_r628_what_a_completion_starts() {
     }
 }
 
-/// The input, whether it is on a sub-branch, the branch and the predecessor of every run of the last node.
+/// Compares the input, the use of a sub-branch, the branch and the predecessor of every run of the last node.
 #[test]
 fn r402_r628_what_a_trigger_carries() {
     let rows = [
@@ -210,7 +210,7 @@ fn r623_while_a_resume_replays_only_runs_that_need_no_room_exceed_the_limit() {
             schedule.replays(node);
         }
         assert_eq!(started.join(" "), exceeds, "{rule}");
-        // A run that was passed over keeps its place.
+        // A run that was held back keeps its place.
         let rest: Vec<&str> = ["b", "c", "d"].into_iter().filter(|name| !started.contains(name)).collect();
         for name in rest {
             schedule.failed(graph.index["a"] as usize);
@@ -231,7 +231,7 @@ fn r622_the_questions_of_all_nodes_are_open() {
 }
 
 #[test]
-fn r642_terminal_outputs_are_those_that_are_not_null() {
+fn r642_terminal_outputs_leave_out_nulls() {
     let graph = graph("START a, a x b, a y c");
     let mut schedule = begin(&graph, None);
     start(&graph, &mut schedule);
