@@ -46,10 +46,10 @@ cargo xtask COMMAND
   test-all [--only STEP,STEP] [--require postgres]
                           every check; ends with a table and one closing line
   test [FILTER]           the quick tests: unit, runtime, contract in memory and on SQLite
-  tidy                    layers, sizes, headers, words, rule ids, paths in documents, manifests
+  tidy                    layers, sizes, headers, rule ids, paths in documents, manifests
   api                     writes the snapshot of the public API in `api`; refuses a change that
                           CHANGELOG.md does not mention
-  survey [CRATE]          measures of each crate: public items, import circles, lengths, words;
+  survey [CRATE]          measures of each crate: public items, import circles, lengths;
                           of one crate also what they are made of
   lint                    clippy over everything, warnings are errors
   docs                    the pages: dead links, table of contents, excerpts; the book, where mdbook is

@@ -14,7 +14,7 @@ use anyhow::Context as _;
 
 use crate::files::Sources;
 use crate::files::{code_lines, is_unit_tests};
-use crate::tidy::{WORDS, count_words, undefined_rules};
+use crate::tidy::undefined_rules;
 use crate::workspace::{Package, Workspace};
 pub(crate) use imports::{DEFINITIONS, circles, item_name, leaves};
 use source::modules;
@@ -34,7 +34,6 @@ struct Measures {
     /// The lengths of files without their tests, the longest one first.
     files: Vec<(usize, PathBuf)>,
     undefined: Vec<String>,
-    words: Vec<usize>,
 }
 
 pub(crate) fn run(only: Option<&str>) -> anyhow::Result<bool> {
@@ -70,7 +69,6 @@ fn measure(workspace: &Workspace, sources: &Sources, package: &Package) -> anyho
         functions: functions::lengths(&modules),
         files,
         undefined: undefined_rules(sources, &folder).into_iter().collect(),
-        words: count_words(sources, &folder),
     })
 }
 
@@ -80,16 +78,13 @@ fn is_rust(file: &Path) -> bool {
 
 /// A row for each crate, and their sum.
 fn table(measures: &[Measures]) -> String {
-    let row = |name: &str, cells: [String; 8]| {
-        let [public, engine, exposed, circles, function, file, undefined, words] = cells;
-        format!(
-            "{name:<24} {public:>6} {engine:>6} {exposed:>7} {circles:>7} {function:>8} {file:>6} {undefined:>9} {words:>7}\n"
-        )
+    let row = |name: &str, cells: [String; 7]| {
+        let [public, engine, exposed, circles, function, file, undefined] = cells;
+        format!("{name:<24} {public:>6} {engine:>6} {exposed:>7} {circles:>7} {function:>8} {file:>6} {undefined:>9}\n")
     };
-    let heads =
-        ["public", "engine", "exposed", "circles", "function", "file", "undefined", "dialect"].map(str::to_owned);
+    let heads = ["public", "engine", "exposed", "circles", "function", "file", "undefined"].map(str::to_owned);
     let mut out = row("crate", heads);
-    let mut sums = [0; 8];
+    let mut sums = [0; 7];
     for crate_ in measures {
         let longest = |lengths: Option<usize>| lengths.unwrap_or_default();
         let cells = [
@@ -100,7 +95,6 @@ fn table(measures: &[Measures]) -> String {
             longest(crate_.functions.first().map(|(length, _)| *length)),
             longest(crate_.files.first().map(|(length, _)| *length)),
             crate_.undefined.len(),
-            crate_.words.iter().sum(),
         ];
         out += &row(&crate_.name, cells.map(|cell| cell.to_string()));
         for (index, (sum, cell)) in sums.iter_mut().zip(cells).enumerate() {
@@ -113,17 +107,15 @@ fn table(measures: &[Measures]) -> String {
 
 /// What the numbers of a crate are made of.
 fn details(crate_: &Measures) -> String {
-    let words = WORDS.iter().zip(&crate_.words).map(|((word, _), count)| format!("{word} {count}"));
     let circles = crate_.circles.iter().map(|circle| circle.join(" ↔ "));
     let functions = crate_.functions.iter().take(10).map(|(length, name)| format!("{length:>5}  {name}"));
     let files = crate_.files.iter().take(5).map(|(length, file)| format!("{length:>5}  {}", file.display()));
-    let sections: [(&str, Vec<String>); 6] = [
+    let sections: [(&str, Vec<String>); 5] = [
         ("methods of users' types that only engines call", crate_.exposed.clone()),
         ("import circles", circles.collect()),
         ("longest functions", functions.collect()),
         ("longest files", files.collect()),
         ("ids that docs/rules.md does not explain", crate_.undefined.clone()),
-        ("words of the dialect", words.collect()),
     ];
     let section = |(title, lines): (&str, Vec<String>)| {
         lines.into_iter().fold(format!("\n{title}\n"), |text, line| text + "  " + &line + "\n")

@@ -2,7 +2,7 @@
 //!
 //! Each finding names a file and a line. `edges` compares the dependencies with the layer table, `manifests` reads what a
 //! registry shows, `sources` the source files, `cancel` the documentation of async functions, `cases` and `rules` the tables
-//! of edge cases and of rules, `paths` the paths that documents name; `dialect` counts words, `sizes` the lines of the
+//! of edge cases and of rules, `paths` the paths that documents name; `sizes` the lines of the
 //! lowest crates, `exports` compares the facade with the signatures of what it exports, `circles` finds imports in
 //! circles, `lean` heavy crates in the default build, and `unify` features that would change what a user's own crates do. `api` compares the
 //! snapshot of the public API with the sources.
@@ -11,7 +11,6 @@ mod api;
 mod cancel;
 mod cases;
 mod circles;
-mod dialect;
 mod edges;
 mod exports;
 mod finding;
@@ -28,7 +27,6 @@ mod unify;
 use crate::files::Sources;
 use crate::survey::Parsed;
 use crate::workspace::Workspace;
-pub(crate) use dialect::{WORDS, count as count_words};
 use pins::Pins;
 pub(crate) use rules::undefined as undefined_rules;
 
@@ -45,7 +43,6 @@ pub(crate) fn run() -> anyhow::Result<bool> {
     findings.extend(cases::check(&sources, &pins));
     findings.extend(rules::check(&sources, &pins));
     findings.extend(paths::check(&workspace, &sources)?);
-    findings.extend(dialect::check(&sources));
     findings.extend(sizes::check(&sources));
     findings.extend(circles::check(&workspace, &parsed));
     findings.extend(exports::check(&workspace, &parsed));
