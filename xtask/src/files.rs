@@ -74,6 +74,10 @@ pub(crate) fn is_unit_tests(file: &Path) -> bool {
     below_src || file.file_name().is_some_and(|name| name == "tests.rs")
 }
 
+pub(crate) fn is_rust(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == "rs")
+}
+
 /// The number of lines before the test module at the end of a source file.
 pub(crate) fn code_lines(text: &str) -> usize {
     let lines: Vec<&str> = text.lines().collect();

@@ -28,7 +28,7 @@ mod python;
 mod quick;
 mod report;
 mod schemathesis;
-mod survey;
+mod syntax;
 mod test_all;
 mod tidy;
 mod tools;
@@ -49,8 +49,6 @@ cargo xtask COMMAND
   tidy                    layers, sizes, headers, rule ids, paths in documents, manifests
   api                     writes the snapshot of the public API in `api`; refuses a change that
                           CHANGELOG.md does not mention
-  survey [CRATE]          measures of each crate: public items, import circles, lengths;
-                          of one crate also what they are made of
   lint                    clippy over everything, warnings are errors
   docs                    the pages: dead links, table of contents, excerpts; the book, where mdbook is
                           installed; rustdoc of the workspace, warnings are errors
@@ -87,7 +85,6 @@ fn run(mut args: Parser) -> anyhow::Result<bool> {
         "test" => quick::run(&operands(&mut args, 1)?),
         "tidy" => operands(&mut args, 0).and_then(|_| tidy::run()),
         "api" => operands(&mut args, 0).and_then(|_| api::run()),
-        "survey" => survey::run(operands(&mut args, 1)?.first().map(String::as_str)),
         "lint" => operands(&mut args, 0).and_then(|_| lint::run()),
         "docs" => operands(&mut args, 0).and_then(|_| docs::run()),
         "conformance" => conformance::run(&rest(&mut args)?),

@@ -17,7 +17,7 @@ use anyhow::Context as _;
 use syn::Item;
 
 use crate::files::{self, API, Sources};
-use crate::survey::{Module, Parsed};
+use crate::syntax::{Module, Parsed};
 use crate::workspace::{Package, Workspace};
 use tree::{Place, Target, Tree};
 use walk::Reached;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proc_macro2::{TokenStream, TokenTree};
 use syn::{Item, Visibility};
 
-use crate::survey::{Module, is_test, leaves};
+use crate::syntax::{Module, is_test, leaves};
 
 /// Names from the root of a crate down.
 pub(super) type Path = Vec<String>;
@@ -183,7 +183,7 @@ pub(super) fn below(path: &[String], name: &str) -> Path {
 pub(super) fn name_of(item: &Item) -> Option<String> {
     match item {
         Item::Mod(item) => Some(item.ident.to_string()),
-        item => crate::survey::item_name(item),
+        item => item_name(item),
     }
 }
 
@@ -220,4 +220,21 @@ pub(super) fn is_public(item: &Item) -> bool {
         _ => return false,
     };
     matches!(visibility, Visibility::Public(_))
+}
+
+/// The name of an item that is no module.
+fn item_name(item: &Item) -> Option<String> {
+    let ident = match item {
+        Item::Fn(item) => &item.sig.ident,
+        Item::Struct(item) => &item.ident,
+        Item::Enum(item) => &item.ident,
+        Item::Union(item) => &item.ident,
+        Item::Trait(item) => &item.ident,
+        Item::Type(item) => &item.ident,
+        Item::Const(item) => &item.ident,
+        Item::Static(item) => &item.ident,
+        Item::Macro(item) => item.ident.as_ref()?,
+        _ => return None,
+    };
+    Some(ident.to_string())
 }

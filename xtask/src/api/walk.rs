@@ -6,7 +6,7 @@ use syn::Item;
 
 use super::lines::{is_hidden, marks};
 use super::tree::{Path, Place, Target, Tree, attributes, below, is_public, name_of};
-use crate::survey::leaves;
+use crate::syntax::leaves;
 
 /// A path under which users reach something, with the conditions (`#[cfg(…)]`) on the way there.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

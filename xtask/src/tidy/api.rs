@@ -2,7 +2,7 @@
 
 use super::finding::Finding;
 use crate::api;
-use crate::survey::Parsed;
+use crate::syntax::Parsed;
 use crate::workspace::Workspace;
 
 pub(super) fn check(workspace: &Workspace, parsed: &Parsed) -> anyhow::Result<Vec<Finding>> {

@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use syn::visit::{self, Visit};
-use syn::{ImplItem, Item, Signature, TraitItem, UseTree, Visibility};
+use syn::{ImplItem, Item, Signature, TraitItem, UseTree};
 
 use super::finding::Finding;
-use crate::survey::{Module, Parsed, is_test};
+use crate::syntax::{Module, Parsed, is_public, is_test};
 use crate::workspace::Workspace;
 
 const FACADE: &str = "pleach";
@@ -211,10 +211,6 @@ fn type_name(of: &syn::Type) -> Option<String> {
         syn::Type::Path(path) => path.path.segments.last().map(|segment| segment.ident.to_string()),
         _ => None,
     }
-}
-
-fn is_public(visibility: &Visibility) -> bool {
-    matches!(visibility, Visibility::Public(_))
 }
 
 #[cfg(test)]

@@ -3,14 +3,12 @@
 //! Each finding names a file and a line. `edges` compares the dependencies with the layer table, `manifests` reads what a
 //! registry shows, `sources` the source files, `cancel` the documentation of async functions, `cases` and `rules` the tables
 //! of edge cases and of rules, `paths` the paths that documents name; `sizes` the lines of the
-//! lowest crates, `exports` compares the facade with the signatures of what it exports, `circles` finds imports in
-//! circles, `lean` heavy crates in the default build, and `unify` features that would change what a user's own crates do. `api` compares the
+//! lowest crates, `exports` compares the facade with the signatures of what it exports, `lean` heavy crates in the default build, and `unify` features that would change what a user's own crates do. `api` compares the
 //! snapshot of the public API with the sources.
 
 mod api;
 mod cancel;
 mod cases;
-mod circles;
 mod edges;
 mod exports;
 mod finding;
@@ -25,10 +23,9 @@ mod tables;
 mod unify;
 
 use crate::files::Sources;
-use crate::survey::Parsed;
+use crate::syntax::Parsed;
 use crate::workspace::Workspace;
 use pins::Pins;
-pub(crate) use rules::undefined as undefined_rules;
 
 /// Prints every finding; true when there is none.
 pub(crate) fn run() -> anyhow::Result<bool> {
@@ -44,7 +41,6 @@ pub(crate) fn run() -> anyhow::Result<bool> {
     findings.extend(rules::check(&sources, &pins));
     findings.extend(paths::check(&workspace, &sources)?);
     findings.extend(sizes::check(&sources));
-    findings.extend(circles::check(&workspace, &parsed));
     findings.extend(exports::check(&workspace, &parsed));
     findings.extend(api::check(&workspace, &parsed)?);
     let mut files = 0;

@@ -58,14 +58,6 @@ pub(super) fn check(sources: &Sources, pins: &Pins) -> Vec<Finding> {
     findings
 }
 
-/// The ids that the files below a folder cite and nothing explains.
-pub(crate) fn undefined(sources: &Sources, folder: &Path) -> BTreeSet<String> {
-    let known = explained(sources.text(PAGE), sources.text(CASES));
-    let own = sources.files.iter().filter(|(file, _)| file.starts_with(folder));
-    let cited = own.flat_map(|(file, text)| citations(file, text));
-    cited.map(|citation| citation.id).filter(|id| !known.contains(id.as_str())).collect()
-}
-
 fn explained<'a>(page: &'a str, cases: &'a str) -> BTreeSet<&'a str> {
     [page, cases].into_iter().flat_map(rules).map(|rule| rule.id).collect()
 }

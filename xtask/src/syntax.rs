@@ -1,17 +1,17 @@
-//! The modules of a crate, one for each source file, as syntax trees.
+//! The modules of each crate as syntax trees, and what several checks ask of them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use syn::{UseTree, Visibility};
 
-use crate::files::Sources;
-use crate::files::is_unit_tests;
+use crate::files::{Sources, is_rust, is_unit_tests};
 use crate::workspace::{Package, Workspace};
 
 /// A source file.
 pub(crate) struct Module {
-    /// Its path in the crate: empty for the root, else the names from the root down.
+    /// Its names from the root of the crate down; empty for the root.
     pub(crate) path: Vec<String>,
     pub(crate) file: PathBuf,
     pub(crate) syntax: syn::File,
@@ -34,11 +34,10 @@ impl Parsed {
     }
 }
 
-/// Parses the files below `src` that hold more than tests. Programs beside a library are left out.
-pub(super) fn modules(sources: &Sources, src: &Path) -> anyhow::Result<Vec<Module>> {
-    let own = sources.files.iter().filter(|(file, _)| file.extension().is_some_and(|extension| extension == "rs"));
-    let own = own.filter_map(|(file, text)| Some((file, text, module_path(file.strip_prefix(src).ok()?)?)));
-    own.filter(|(file, ..)| !is_unit_tests(file))
+/// Parses the files below `src` that contain more than tests. Programs next to a library are left out.
+fn modules(sources: &Sources, src: &Path) -> anyhow::Result<Vec<Module>> {
+    let own = sources.files.iter().filter(|(file, _)| is_rust(file) && !is_unit_tests(file));
+    own.filter_map(|(file, text)| Some((file, text, module_path(file.strip_prefix(src).ok()?)?)))
         .map(|(file, text, path)| {
             let syntax = syn::parse_file(text).with_context(|| format!("cannot parse {}", file.display()))?;
             Ok(Module { path, file: file.clone(), syntax })
@@ -46,26 +45,54 @@ pub(super) fn modules(sources: &Sources, src: &Path) -> anyhow::Result<Vec<Modul
         .collect()
 }
 
-/// The module that a file below `src` is; `None` for a program of its own.
+/// Returns the module that a file below `src` defines; `None` for a program of its own.
 fn module_path(file: &Path) -> Option<Vec<String>> {
     let mut names: Vec<String> =
         file.with_extension("").iter().map(|name| name.to_string_lossy().into_owned()).collect();
     if names.first().is_some_and(|first| first == "bin") {
         return None;
     }
-    if names.last().is_some_and(|last| last == "mod" || (names.len() == 1 && (last == "lib" || last == "main"))) {
+    let is_root = names.len() == 1 && (names[0] == "lib" || names[0] == "main");
+    if is_root || names.last().is_some_and(|last| last == "mod") {
         names.pop();
     }
     Some(names)
 }
 
-/// Whether an item is compiled for tests only.
+/// Returns true if an item is compiled for tests only.
 pub(crate) fn is_test(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("test")
             || (attribute.path().is_ident("cfg")
                 && attribute.parse_args::<syn::Path>().is_ok_and(|path| path.is_ident("test")))
     })
+}
+
+pub(crate) fn is_public(visibility: &Visibility) -> bool {
+    matches!(visibility, Visibility::Public(_))
+}
+
+/// The names that a `use` brings: the path of each, and the name it gets; a glob has no name.
+pub(crate) fn leaves(tree: &UseTree) -> Vec<(Vec<String>, Option<String>)> {
+    match tree {
+        UseTree::Path(path) => {
+            let name = path.ident.to_string();
+            leaves(&path.tree).into_iter().map(|(rest, alias)| below(&name, rest, alias)).collect()
+        }
+        UseTree::Name(leaf) => vec![(vec![leaf.ident.to_string()], Some(leaf.ident.to_string()))],
+        UseTree::Rename(leaf) => vec![(vec![leaf.ident.to_string()], Some(leaf.rename.to_string()))],
+        UseTree::Glob(_) => vec![(Vec::new(), None)],
+        UseTree::Group(group) => group.items.iter().flat_map(leaves).collect(),
+    }
+}
+
+/// Puts a name in front of a leaf. `a::{self}` names `a` itself.
+fn below(name: &str, rest: Vec<String>, alias: Option<String>) -> (Vec<String>, Option<String>) {
+    if rest == ["self"] {
+        let alias = alias.map(|alias| if alias == "self" { name.to_owned() } else { alias });
+        return (vec![name.to_owned()], alias);
+    }
+    ([name.to_owned()].into_iter().chain(rest).collect(), alias)
 }
 
 #[cfg(test)]
@@ -79,18 +106,9 @@ mod tests {
             assert_eq!(path.as_deref(), expected, "{file}");
         };
         check("lib.rs", Some(""));
-        check("main.rs", Some(""));
-        check("a.rs", Some("a"));
         check("a/mod.rs", Some("a"));
         check("a/b.rs", Some("a::b"));
         check("a/lib.rs", Some("a::lib"));
         check("bin/a.rs", None);
-    }
-
-    #[test]
-    fn tests_are_known_by_their_attributes() {
-        let is = |text: &str| is_test(&syn::parse_str::<syn::ItemMod>(text).expect("a module").attrs);
-        assert!(is("#[cfg(test)] mod a {}"));
-        assert!(!is("#[cfg(unix)] mod a {}") && !is("mod a {}"));
     }
 }
