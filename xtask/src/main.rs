@@ -9,25 +9,19 @@
     reason = "the tool measures its own steps; there is no invocation whose clock it could use"
 )]
 
-mod adk;
 mod api;
 mod bench;
-mod browser;
 mod cargo;
 mod conformance;
-mod debian;
 mod docs;
 mod files;
+mod finding;
 mod layers;
 mod lint;
-mod mcp_servers;
 mod pages;
-mod pgbouncer;
 mod postgres;
-mod python;
 mod quick;
 mod report;
-mod schemathesis;
 mod syntax;
 mod test_all;
 mod tidy;

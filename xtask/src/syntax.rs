@@ -1,7 +1,7 @@
 //! The modules of each crate as syntax trees, and what several checks ask of them.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context as _;
 use syn::{UseTree, Visibility};
@@ -13,7 +13,6 @@ use crate::workspace::{Package, Workspace};
 pub(crate) struct Module {
     /// Its names from the root of the crate down; empty for the root.
     pub(crate) path: Vec<String>,
-    pub(crate) file: PathBuf,
     pub(crate) syntax: syn::File,
 }
 
@@ -40,7 +39,7 @@ fn modules(sources: &Sources, src: &Path) -> anyhow::Result<Vec<Module>> {
     own.filter_map(|(file, text)| Some((file, text, module_path(file.strip_prefix(src).ok()?)?)))
         .map(|(file, text, path)| {
             let syntax = syn::parse_file(text).with_context(|| format!("cannot parse {}", file.display()))?;
-            Ok(Module { path, file: file.clone(), syntax })
+            Ok(Module { path, syntax })
         })
         .collect()
 }

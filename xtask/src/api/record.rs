@@ -24,16 +24,16 @@ struct Record {
 }
 
 /// The record to write beside these files, or why they must not be written.
-pub(super) fn next<'a>(
+pub(super) fn next(
     folder: &Path,
-    files: impl Iterator<Item = (&'a str, &'a str)>,
+    files: impl Iterator<Item = (String, String)>,
     changelog: &str,
 ) -> Result<String, String> {
     decide(&std::fs::read_to_string(folder.join(FILE)).unwrap_or_default(), &digest_of_files(files), changelog)
 }
 
 /// Fails when the files were not written together with the record.
-pub(super) fn check<'a>(folder: &Path, files: impl Iterator<Item = (&'a str, &'a str)>) -> Result<(), String> {
+pub(super) fn check(folder: &Path, files: impl Iterator<Item = (String, String)>) -> Result<(), String> {
     let stored = read(&std::fs::read_to_string(folder.join(FILE)).unwrap_or_default());
     match stored.is_some_and(|record| record.api == digest_of_files(files)) {
         true => Ok(()),
@@ -63,7 +63,7 @@ fn unreleased(changelog: &str) -> &str {
     changelog.split("\n## ").find(|section| section.trim_start_matches('[').starts_with(SECTION)).unwrap_or_default()
 }
 
-fn digest_of_files<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+fn digest_of_files(files: impl Iterator<Item = (String, String)>) -> String {
     digest(&files.map(|(name, text)| format!("{name}\n{text}\n")).collect::<String>())
 }
 
@@ -105,7 +105,7 @@ mod tests {
     fn files_that_were_changed_by_hand_are_noticed() {
         let folder = std::env::temp_dir().join(format!("pleach-api-record-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
-        let files = |text| [("a", text)].into_iter();
+        let files = |text: &str| [("a".to_owned(), text.to_owned())].into_iter();
         check(&folder, files("fn a()")).expect_err("there is no record");
         let record = next(&folder, files("fn a()"), "# C\n## [Unreleased]\n").expect("the first record");
         std::fs::write(folder.join(FILE), record).expect("a file");

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
-use crate::debian;
+use crate::tools;
 
 /// Where Debian and Ubuntu keep one folder per server version.
 const DEBIAN_FOLDER: &str = "/usr/lib/postgresql";
@@ -39,10 +39,10 @@ impl Programs {
         if let Some(found) = Self::find() {
             return Ok(found);
         }
-        if !debian::can_install() {
+        if !tools::can_install() {
             bail!("no Postgres server programs on this machine");
         }
-        debian::install(&["postgresql"])?;
+        tools::install(&["postgresql"])?;
         Self::find().context("the package `postgresql` brought no server programs")
     }
 

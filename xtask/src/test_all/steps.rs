@@ -6,11 +6,11 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 
-use super::shared::{Need, Run};
-use crate::browser::UI_VARIABLE;
+use super::shared::Run;
 use crate::cargo::{cargo, counted, succeeds};
 use crate::conformance::{self, Build};
 use crate::report::{Counts, Outcome};
+use crate::tools::{self, Need, UI_VARIABLE};
 use crate::workspace::Package;
 use crate::{docs, lint, tidy, yanked};
 
@@ -57,7 +57,9 @@ pub(super) const STEPS: &[Step] = &[
     }),
     Step {
         needs: &[Need::Mdbook],
-        ..step("docs", "no page has a dead link, and rustdoc finds nothing", |run| plain(docs::check(run.mdbook())))
+        ..step("docs", "no page has a dead link, and rustdoc finds nothing", |run| {
+            plain(docs::check(run.program(Need::Mdbook)))
+        })
     },
     step("package", "the libraries can be packaged", package),
     step("smoke", "the main example runs to its end", smoke),
@@ -88,13 +90,13 @@ fn test(run: &Run) -> anyhow::Result<Outcome> {
 
 /// Tests pages in a browser, one after the other: a browser takes a core and much memory.
 fn browser(run: &Run) -> anyhow::Result<Outcome> {
-    if let Some(reason) = run.lacks_browser() {
-        return Ok(Outcome::Skipped(reason));
+    if run.program(Need::Browser).is_none() {
+        return Ok(Outcome::Skipped("there is no Chromium, see the row `chromium`".to_owned()));
     }
     let mut command = cargo(["test", "--workspace", "--all-features", "--test", BROWSER_TESTS]);
     command.args(["--no-fail-fast", "--", "--test-threads=1"]);
     command.envs(run.environment());
-    match run.adk().map(crate::browser::adk_ui) {
+    match run.program(Need::Adk).map(tools::adk_ui) {
         Some(Ok(folder)) => drop(command.env(UI_VARIABLE, folder)),
         Some(Err(error)) => println!("google-adk's UI is not tested: {error:#}"),
         None => println!("google-adk's UI is not tested: there is no google-adk"),
@@ -179,7 +181,7 @@ fn subsets<'a>(features: &[&'a str]) -> Vec<Vec<&'a str>> {
 /// Checks licences, sources and duplicates with cargo-deny, and that no version was taken back.
 fn deny(run: &Run) -> anyhow::Result<Outcome> {
     let not_yanked = yanked::check(&run.workspace)?;
-    let Some(program) = run.cargo_deny() else {
+    let Some(program) = run.program(Need::CargoDeny) else {
         return if not_yanked { Ok(Outcome::Skipped(no_cargo_deny())) } else { plain(Ok(false)) };
     };
     let clean = succeeds(Command::new(program).args(["check", "bans", "licenses", "sources"]))?;
@@ -188,7 +190,7 @@ fn deny(run: &Run) -> anyhow::Result<Outcome> {
 
 /// Checks for known faults with cargo-deny. Without a way to their database they are those that were fetched last.
 fn advisories(run: &Run) -> anyhow::Result<Outcome> {
-    let Some(program) = run.cargo_deny() else {
+    let Some(program) = run.program(Need::CargoDeny) else {
         return Ok(Outcome::Skipped(no_cargo_deny()));
     };
     let fetched = Command::new(program).args(["fetch", "db"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -203,7 +205,7 @@ fn advisories(run: &Run) -> anyhow::Result<Outcome> {
 }
 
 fn no_cargo_deny() -> String {
-    format!("there is no cargo-deny, see the row `{}`", Need::CargoDeny.row())
+    "there is no cargo-deny, see the row `cargo-deny`".to_owned()
 }
 
 /// Whether cargo-deny has fetched advisories before.

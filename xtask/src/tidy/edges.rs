@@ -1,7 +1,7 @@
 //! Dependencies between the crates of the workspace, against the layer table.
 
-use super::finding::Finding;
 use crate::files::read;
+use crate::finding::Finding;
 use crate::layers::{LAYERS, Role, Row, TESTKIT, row};
 use crate::workspace::{Dependency, Package, Workspace};
 

@@ -1,6 +1,6 @@
 //! Manifests: libraries have what a registry shows of them, and nothing else can be published.
 
-use super::finding::Finding;
+use crate::finding::Finding;
 use crate::layers::{Role, row};
 use crate::workspace::{Package, Workspace};
 

@@ -6,12 +6,10 @@
 //! lowest crates, `exports` compares the facade with the signatures of what it exports, `lean` heavy crates in the default build, and `unify` features that would change what a user's own crates do. `api` compares the
 //! snapshot of the public API with the sources.
 
-mod api;
 mod cancel;
 mod cases;
 mod edges;
 mod exports;
-mod finding;
 mod lean;
 mod manifests;
 mod paths;
@@ -22,6 +20,7 @@ mod sources;
 mod tables;
 mod unify;
 
+use crate::api::{self, Snapshot};
 use crate::files::Sources;
 use crate::syntax::Parsed;
 use crate::workspace::Workspace;
@@ -31,7 +30,7 @@ use pins::Pins;
 pub(crate) fn run() -> anyhow::Result<bool> {
     let workspace = Workspace::load()?;
     let sources = Sources::load(&workspace)?;
-    let parsed = Parsed::load(&workspace, &sources)?;
+    let snapshot = Snapshot::of(&workspace, &Parsed::load(&workspace, &sources)?);
     let pins = Pins::load(&workspace, &sources.files)?;
     let mut findings = edges::check(&workspace)?;
     findings.extend(manifests::check(&workspace));
@@ -41,8 +40,8 @@ pub(crate) fn run() -> anyhow::Result<bool> {
     findings.extend(rules::check(&sources, &pins));
     findings.extend(paths::check(&workspace, &sources)?);
     findings.extend(sizes::check(&sources));
-    findings.extend(exports::check(&workspace, &parsed));
-    findings.extend(api::check(&workspace, &parsed)?);
+    findings.extend(exports::check(&snapshot));
+    findings.extend(api::check(&workspace, &snapshot)?);
     let mut files = 0;
     for package in &workspace.packages {
         let folder = workspace.relative(&package.folder().join("src")).to_path_buf();

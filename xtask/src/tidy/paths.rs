@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-use super::finding::Finding;
 use crate::files::Sources;
+use crate::finding::Finding;
 use crate::workspace::Workspace;
 
 /// Extensions by which a name in backticks is a path.

@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::finding::Finding;
 use super::pins::{Pins, function};
 use super::tables::{cells, names};
 use crate::files::Sources;
 use crate::files::comment;
+use crate::finding::Finding;
 
 const PAGE: &str = "docs/rules.md";
 

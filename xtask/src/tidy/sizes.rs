@@ -4,9 +4,9 @@
 
 use std::path::Path;
 
-use super::finding::Finding;
 use crate::files::Sources;
 use crate::files::{code_lines, is_unit_tests};
+use crate::finding::Finding;
 
 /// How many lines of source a crate may have, without tests and lines of comments: documentation may grow.
 ///

@@ -2,8 +2,8 @@
 
 use anyhow::Context as _;
 
-use super::finding::Finding;
 use crate::cargo::cargo;
+use crate::finding::Finding;
 use crate::workspace::Workspace;
 
 const FACADE: &str = "pleach";
