@@ -121,17 +121,4 @@ mod tests {
         assert_eq!(read(&["up", "down"], 1).expect_err("too many").to_string(), "unexpected argument \"down\"");
         assert_eq!(read(&["--fast"], 1).expect_err("an option").to_string(), "invalid option '--fast'");
     }
-
-    #[test]
-    fn other_programs_get_their_options() {
-        let mut args = Parser::from_args(["bench", "--only", "W5", "--json"]);
-        assert!(matches!(args.next(), Ok(Some(Value(_)))));
-        assert_eq!(rest(&mut args).expect("arguments"), ["--only", "W5", "--json"]);
-    }
-
-    #[test]
-    fn an_unknown_command_is_named() {
-        let error = run(Parser::from_args(["deploy"])).expect_err("no such command").to_string();
-        assert_eq!(error, "unknown command `deploy`; see `cargo xtask help`");
-    }
 }

@@ -1,6 +1,6 @@
 //! `test`: the tests to run while working on a change.
 //!
-//! They need no server, no Python and no other process. What is left to `test-all`: Postgres, google-adk, several
+//! They need no server, no Python and no other process. `test-all` adds Postgres, google-adk, several
 //! processes, random workflows cut off after every event, programs that must not compile, and documentation tests.
 
 use crate::cargo::{cargo, succeeds};

@@ -215,7 +215,7 @@ impl Lines {
         }
     }
 
-    /// Adds the names of a `pub use`. Of a path within the crate only the name is shown: the private part may change.
+    /// Adds the names of a `pub use`. A path within the crate is shown by its name only: the private part may change.
     fn import(&mut self, import: &syn::ItemUse, scope: &Scope, scopes: &Scopes) {
         for (path, alias) in leaves(&import.tree) {
             let is_own = path.first().is_none_or(|first| scopes.is_own(scope, first));

@@ -1,7 +1,7 @@
 //! The public API of the published libraries, as text: one file for each crate, one line for each thing that users can name.
 //!
 //! The text is read from the sources: public items where they are defined, and re-exports. Items that a macro of the crate
-//! makes are shown as the call of the macro. `tidy` fails when the files are not those of the sources; `record` ties them to
+//! makes are shown as the call of the macro. `tidy` fails if the files differ from the sources; `record` ties them to
 //! the changelog.
 
 mod lines;

@@ -1,8 +1,8 @@
 //! The record that ties the files to the changelog.
 //!
 //! It holds a digest of the files and one of the section *Unreleased* of the changelog as it was when they were written. Files that differ from
-//! their digest were not written by `cargo xtask api`, which writes changed files only when that section has changed, too. So the rule needs no
-//! history of commits.
+//! their digest were not written by `cargo xtask api`, which writes changed files only if that section has changed
+//! as well. So the rule needs no history of commits.
 
 use std::path::Path;
 
@@ -16,14 +16,14 @@ pub(super) const CHANGELOG: &str = "CHANGELOG.md";
 /// The heading of the section that a change must add to, perhaps as a link.
 const SECTION: &str = "Unreleased";
 
-/// What the record says.
+/// The digests in the record.
 #[derive(Debug, PartialEq, Eq)]
 struct Record {
     api: String,
     changelog: String,
 }
 
-/// The record to write beside these files, or why they must not be written.
+/// Returns the record to write next to these files, or why they must not be written.
 pub(super) fn next(
     folder: &Path,
     files: impl Iterator<Item = (String, String)>,
@@ -44,7 +44,7 @@ pub(super) fn check(folder: &Path, files: impl Iterator<Item = (String, String)>
 fn decide(stored: &str, api: &str, changelog: &str) -> Result<String, String> {
     let section = digest(unreleased(changelog));
     match read(stored) {
-        // Nothing has changed, and the changelog counts from the last change.
+        // Nothing has changed: the next change is compared with the section as it is stored.
         Some(record) if record.api == api => Ok(stored.to_owned()),
         Some(record) if record.changelog == section => Err(format!(
             "the public API has changed and the section {SECTION} of {CHANGELOG} has not: say there what users must know"
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(decide(&first, "one", changelog), Ok(first.clone()));
         let refusal = decide(&first, "two", changelog).expect_err("no new line");
         assert!(refusal.contains("Unreleased"), "{refusal}");
-        // Neither an older section nor the text above the section counts.
+        // A change of an older section, or of the text above the section, is not enough.
         for other in [changelog.replace("- b", "- c"), changelog.replace("# Changelog", "# Changes")] {
             decide(&first, "two", &other).expect_err("the section is the same");
         }

@@ -9,7 +9,7 @@ use crate::tools;
 /// Where Debian and Ubuntu keep one folder per server version.
 const DEBIAN_FOLDER: &str = "/usr/lib/postgresql";
 
-/// What a private server needs, all from one folder so that versions agree.
+/// The programs that a private server needs, all from one folder so that versions agree.
 const NEEDED: [&str; 4] = ["postgres", "initdb", "pg_ctl", "psql"];
 
 /// A folder that holds all server programs.
@@ -46,7 +46,7 @@ impl Programs {
         Self::find().context("the package `postgresql` brought no server programs")
     }
 
-    /// The folder of the `postgres` on `PATH`, else the newest of Debian's folders.
+    /// The folder of the `postgres` on `PATH`, otherwise the newest of Debian's folders.
     fn find() -> Option<Self> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&path)

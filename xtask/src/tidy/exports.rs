@@ -70,7 +70,7 @@ fn is_type(line: &Line) -> bool {
 
 /// Returns the names of types in a signature; type parameters are not told apart.
 fn named(line: &Line) -> impl Iterator<Item = &str> {
-    // What a trait's implementation names is the trait's business, and the name of a variant is not that of a type.
+    // The trait decides what its implementations name, and the name of a variant is not a type.
     let is_signature = matches!(line.kind, Kind::Item | Kind::Part);
     let is_made = line.text.starts_with("made by");
     let text = line.text.trim_start_matches(|c| c != ']').trim_start_matches(']');

@@ -1,16 +1,12 @@
 //! `tidy`: the rules of the workspace that no compiler checks.
 //!
-//! Each finding names a file and a line. `edges` compares the dependencies with the layer table, `manifests` reads what a
-//! registry shows, `sources` the source files, `cancel` the documentation of async functions, `cases` and `rules` the tables
-//! of edge cases and of rules, `paths` the paths that documents name; `sizes` the lines of the
-//! lowest crates, `exports` compares the facade with the signatures of what it exports, `lean` heavy crates in the default build, and `unify` features that would change what a user's own crates do. `api` compares the
-//! snapshot of the public API with the sources.
+//! Each finding names a file and a line. The module of each check says what it reads.
 
+mod builds;
 mod cancel;
 mod cases;
 mod edges;
 mod exports;
-mod lean;
 mod manifests;
 mod paths;
 mod pins;
@@ -18,7 +14,6 @@ mod rules;
 mod sizes;
 mod sources;
 mod tables;
-mod unify;
 
 use crate::api::{self, Snapshot};
 use crate::files::Sources;
@@ -26,7 +21,7 @@ use crate::syntax::Parsed;
 use crate::workspace::Workspace;
 use pins::Pins;
 
-/// Prints every finding; true when there is none.
+/// Prints every finding; returns true if there is none.
 pub(crate) fn run() -> anyhow::Result<bool> {
     let workspace = Workspace::load()?;
     let sources = Sources::load(&workspace)?;
@@ -34,8 +29,7 @@ pub(crate) fn run() -> anyhow::Result<bool> {
     let pins = Pins::load(&workspace, &sources.files)?;
     let mut findings = edges::check(&workspace)?;
     findings.extend(manifests::check(&workspace));
-    findings.extend(lean::check(&workspace)?);
-    findings.extend(unify::check(&workspace)?);
+    findings.extend(builds::check(&workspace)?);
     findings.extend(cases::check(&sources, &pins));
     findings.extend(rules::check(&sources, &pins));
     findings.extend(paths::check(&workspace, &sources)?);

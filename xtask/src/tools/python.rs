@@ -16,7 +16,7 @@ pub(crate) struct Tool {
     program: &'static str,
     /// The variable that names a program to use.
     pub(super) variable: &'static str,
-    /// Whether a program on `PATH` will do.
+    /// True if a program on `PATH` will do.
     may_be_on_path: bool,
     /// The folder of the virtual environment. A new version has another folder, or fails the check.
     environment: &'static str,
