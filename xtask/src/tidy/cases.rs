@@ -3,10 +3,10 @@
 //!
 //! Whether a test checks what its case says is for people to judge.
 
-use super::finding::Finding;
 use super::pins::{Pins, attributed};
 use super::tables::{cells, names};
 use crate::files::Sources;
+use crate::finding::Finding;
 
 /// The tables, and the letter that their ids begin with.
 const TABLES: [(&str, char); 2] = [("docs/edge-cases.md", 'E'), ("docs/agent-edge-cases.md", 'A')];
