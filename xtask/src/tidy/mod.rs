@@ -4,7 +4,6 @@
 
 mod builds;
 mod cancel;
-mod cases;
 mod edges;
 mod exports;
 mod manifests;
@@ -30,7 +29,6 @@ pub(crate) fn run() -> anyhow::Result<bool> {
     let mut findings = edges::check(&workspace)?;
     findings.extend(manifests::check(&workspace));
     findings.extend(builds::check(&workspace)?);
-    findings.extend(cases::check(&sources, &pins));
     findings.extend(rules::check(&sources, &pins));
     findings.extend(paths::check(&workspace, &sources)?);
     findings.extend(sizes::check(&sources));

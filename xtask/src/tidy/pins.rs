@@ -34,23 +34,15 @@ impl Pins {
         })
     }
 
-    /// Returns why a scenario cannot be a pin.
-    pub(super) fn scenario_fault(&self, name: &str, may_fail: bool) -> Option<String> {
-        if !self.scenarios.contains(name) {
-            return Some(format!("there is no scenario `{name}`"));
-        }
-        (self.failing.contains(name) && !may_fail).then(|| format!("`{name}` is known to fail"))
-    }
-
     /// Returns why a name of a scenario or a test cannot be a pin.
     pub(super) fn fault(&self, name: &str) -> Option<String> {
         if self.tests.contains(name) {
             return None;
         }
-        if self.scenarios.contains(name) {
-            return self.scenario_fault(name, false);
+        if !self.scenarios.contains(name) {
+            return Some(format!("there is no test and no scenario `{name}`"));
         }
-        Some(format!("there is no test and no scenario `{name}`"))
+        self.failing.contains(name).then(|| format!("`{name}` is known to fail"))
     }
 }
 
@@ -89,7 +81,7 @@ fn tests(sources: &[(PathBuf, String)]) -> BTreeSet<String> {
 }
 
 /// The functions of a source text that have a test attribute.
-pub(super) fn attributed(text: &str) -> impl Iterator<Item = &str> {
+fn attributed(text: &str) -> impl Iterator<Item = &str> {
     let mut is_test = false;
     text.lines().filter_map(move |line| {
         let line = line.trim();

@@ -16,9 +16,6 @@ const PAGE: &str = "docs/rules.md";
 
 const PARITY: &str = "docs/parity.md";
 
-/// The page that explains the ids of edge cases.
-const CASES: &str = "docs/edge-cases.md";
-
 /// The letters that ids begin with.
 const LETTERS: &str = "RSLHEU";
 
@@ -53,7 +50,7 @@ pub(super) fn check(sources: &Sources, pins: &Pins) -> Vec<Finding> {
         .into_iter()
         .map(|(line, message)| Finding { file: PAGE.into(), line, message })
         .collect();
-    let known = explained(page, sources.text(CASES));
+    let known = explained(page);
     for (file, text) in &sources.files {
         if file == Path::new(PAGE) {
             continue;
@@ -65,8 +62,8 @@ pub(super) fn check(sources: &Sources, pins: &Pins) -> Vec<Finding> {
     findings
 }
 
-fn explained<'a>(page: &'a str, cases: &'a str) -> BTreeSet<&'a str> {
-    [page, cases].into_iter().flat_map(rules).map(|rule| rule.id).collect()
+fn explained(page: &str) -> BTreeSet<&str> {
+    rules(page).map(|rule| rule.id).collect()
 }
 
 /// The rows of a page whose first cell is an id.
@@ -213,7 +210,7 @@ mod tests {
 
     #[test]
     fn what_is_cited_is_explained_and_not_in_doc_comments() {
-        let known = explained("| R1 | a | `checks` |\n", "| E2 | b | `works` | |\n");
+        let known = explained("| R1 | a | `checks` |\n| E2 | b | `works` |\n");
         let faults = |text| citation_faults(&citations(Path::new("a.rs"), text), &known);
         assert_eq!(faults("// R1, E2\n"), []);
         assert_eq!(faults("//\n// R9\n"), [(2, "R9 is not explained in docs/rules.md".to_owned())]);
