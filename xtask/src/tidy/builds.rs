@@ -10,7 +10,7 @@ use crate::workspace::Workspace;
 const FACADE: &str = "pleach";
 
 /// Crates that the default build must not have.
-const HEAVY: [&str; 12] = [
+const HEAVY: [&str; 13] = [
     "aws-lc-sys",
     "hyper",
     "native-tls",
