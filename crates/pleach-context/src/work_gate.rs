@@ -14,6 +14,7 @@ use pleach_core::NodePath;
 #[derive(Debug, Default)]
 pub struct WorkGate {
     closed: AtomicBool,
+    replays_only: AtomicBool,
     waiting: Mutex<Vec<Waiting>>,
 }
 
@@ -66,6 +67,18 @@ impl WorkGate {
     /// Holds back every body from now on. For the Runner, before anything runs.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Release);
+    }
+
+    /// Holds back every body for good: the invocation is replayed to find its recorded result, and nothing of it runs.
+    pub fn close_for_replay(&self) {
+        self.replays_only.store(true, Ordering::Release);
+        self.close();
+    }
+
+    /// Returns `true` if the invocation is only replayed.
+    #[must_use]
+    pub fn replays_only(&self) -> bool {
+        self.replays_only.load(Ordering::Acquire)
     }
 
     /// Lets all bodies pass.

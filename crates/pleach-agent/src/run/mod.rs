@@ -173,7 +173,11 @@ impl<'a> AgentRun<'a> {
             Closing::Closed => true,
             Closing::Owed => false,
             Closing::Called => !self.handle.invocation().is_resumable(),
-            Closing::Open => !self.handle.invocation().is_resumable() && !self.around().has_after(),
+            // A callback after the agent may leave no event. A resume calls it, possibly again; without a resume the agent is done.
+            Closing::Open => {
+                let invocation = self.handle.invocation();
+                !invocation.is_resumable() && (!self.around().has_after() || invocation.work_gate().replays_only())
+            }
         };
         matches!(recorded.next, Next::Said | Next::Ended) && is_closed && self.mode != AgentMode::Task
     }

@@ -78,7 +78,7 @@ pub(crate) async fn replay_result(
 /// Replays the root node. Returns `None` when a body would have to run.
 async fn replay(parts: &RunnerInner, begun: &Invocation, run: &RunState) -> Result<Option<NodeEnd>, RunError> {
     let Invocation { ic, engine, entry, input, .. } = begun;
-    ic.work_gate().close();
+    ic.work_gate().close_for_replay();
     let root_ctx = RunHandle::root(ic.clone());
     let mut root = RootDriver::new(Box::pin(engine.run_root(&root_ctx, &*parts.root, entry, input.clone())));
     while !must_stop(ic, run) && !ic.work_gate().is_wanted() {

@@ -1,5 +1,6 @@
 //! The status of sessions, and the sessions that a process resumes when it starts.
 
+use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use pleach::prelude::*;
@@ -506,4 +507,46 @@ async fn recovery_reads_whole_histories_only_of_sessions_that_may_be_unfinished(
     there.unfinished(ListUnfinished::new()).await.unwrap();
     let whole = gated.loads.lock().unwrap().iter().filter(|config| **config == all).count();
     assert_eq!(whole, 2, "cut and done");
+}
+
+/// A plugin with hooks that return nothing, as most plugins have.
+#[derive(Debug)]
+struct QuietPlugin;
+
+impl pleach::Plugin for QuietPlugin {
+    fn name(&self) -> &str {
+        "quiet"
+    }
+}
+
+/// Builds a Runner for an agent that answers at once, with a plugin or with a callback after the agent that returns nothing.
+fn answering(sessions: &Sessions, after: &str, resumable: bool) -> Runner {
+    let mut agent = LlmAgent::builder("helper").model(ScriptedModel::saying("hi").repeating());
+    if after == "callback" {
+        agent = agent.after_agent(async |_: pleach::CallbackContext| Ok::<_, NodeError>(None));
+    }
+    let mut runner = Runner::builder("t").root(agent.build().unwrap()).sessions(Arc::clone(&sessions.stored));
+    if after == "plugin" {
+        runner = runner.plugin(QuietPlugin);
+    }
+    runner.resumable(resumable).build().unwrap()
+}
+
+#[tokio::test]
+async fn an_agent_is_done_whatever_is_called_after_it() {
+    for (after, resumable) in
+        [("nothing", false), ("plugin", false), ("callback", false), ("plugin", true), ("callback", true)]
+    {
+        let sessions = Sessions::default();
+        let here = answering(&sessions, after, resumable);
+        let ran = here.start(RunRequest::new(("ana", "s")).invocation_id("i").message("hello")).reply().await;
+        assert_eq!(ran.unwrap(), "hi", "{after}");
+        let there = answering(&sessions, after, resumable);
+        for runner in [&here, &there] {
+            assert_eq!(status(runner, "s").await, "done", "{after}, resumable {resumable}");
+            assert!(runner.unfinished(ListUnfinished::new()).await.unwrap().items.is_empty(), "{after}");
+        }
+        let again = there.start(RunRequest::new(("ana", "s")).invocation_id("i").message("hello")).reply().await;
+        assert_eq!(again.unwrap(), "hi", "{after}: the recorded reply");
+    }
 }
