@@ -74,7 +74,7 @@ fn bind<T: DeserializeOwned>(found: Map) -> Result<T, String> {
     let Value::Object(map) = &mut found else { return with_nulls };
     let nulls: Vec<String> = map.iter().filter(|(_, value)| value.is_null()).map(|(key, _)| key.clone()).collect();
     map.retain(|_, value| !value.is_null());
-    // A field that must not be absent takes its null back; each turn brings one back.
+    // A field that must not be absent gets its null back; each iteration restores one.
     for _ in 0..=nulls.len() {
         let outcome = read(&found);
         let missing = outcome.as_ref().err().and_then(|reason| missing_field(reason));

@@ -233,7 +233,8 @@ impl<'a> State<'a> {
         Ok(())
     }
 
-    /// Checks what operations make of the value as it is now; in full only where the state schema has a say.
+    /// Checks the result that operations would have with the current value. A single operation is checked only if there
+    /// is a state schema.
     pub(crate) fn check_ops(&self, key: &str, ops: &[StateOp]) -> Result<(), NodeError> {
         if ops.is_empty() || !self.ctx.has_state_schema() && ops.len() == 1 {
             return Ok(());
@@ -242,10 +243,10 @@ impl<'a> State<'a> {
         self.ctx.check_state_entry(key, &result)
     }
 
-    /// Sets several keys; if the state schema refuses one, none is set.
+    /// Sets several keys. If the state schema refuses one, none is set.
     ///
     /// # Errors
-    /// A `StateSchemaError` that names the key, a `ValidationError` when a value nests more than 127 levels deep.
+    /// A `StateSchemaError` that names the key, a `ValidationError` if a value nests more than 127 levels deep.
     pub fn update(&self, changes: Map) -> Result<(), NodeError> {
         let mut changes = Event::new().with_state_map(changes);
         self.ctx.bound_event(&mut changes)?;
