@@ -132,7 +132,7 @@ mod tests {
         assert!(second.as_mut().poll(cx).is_pending());
         fence.passed(number);
         assert!(matches!(first.as_mut().poll(cx), Poll::Ready(Ok(()))));
-        assert!(second.as_mut().poll(cx).is_pending(), "it came behind the look at the store");
+        assert!(second.as_mut().poll(cx).is_pending(), "it came after the look at the store");
         assert!(fence.unanswered().is_some());
         fence.end();
         assert!(matches!(second.as_mut().poll(cx), Poll::Ready(Err(_))));

@@ -52,7 +52,7 @@ impl Context {
     ) -> Result<NodePath, NodeError> {
         if options.use_as_output {
             return Err(NodeError::value(format!(
-                "node '{}' does not wait for a background child, so the child cannot give its output: leave `use_as_output` out, or wait for the child with `Context::run_node`",
+                "node '{}' does not wait for a background child, so the child's output cannot become the node's output: leave `use_as_output` out, or wait for the child with `Context::run_node`",
                 self.node_name()
             )));
         }

@@ -27,7 +27,7 @@ impl Context {
             None => f(),
         };
         on_pool(call).await.ok_or_else(|| {
-            NodeError::new("RuntimeError", format!("node '{}': the runtime shuts down", self.node_name()))
+            NodeError::new("RuntimeError", format!("node '{}': the tokio runtime is shutting down", self.node_name()))
         })
     }
 }

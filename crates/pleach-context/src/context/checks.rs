@@ -48,20 +48,20 @@ impl Context {
     }
 
     pub(super) fn check_call(&self, options: &RunOptions) -> Result<(), NodeError> {
-        self.check_outside_step("runs a node: run it behind the step")?;
+        self.check_outside_step("runs a node: run it after the step")?;
         if self.inner.depth >= MAX_DEPTH {
             return Err(too_deep(self.inner.depth));
         }
         if !self.inner.rerun_on_resume {
             let node = self.node_name();
             return Err(NodeError::value(format!(
-                "A node must have rerun_on_resume=True. Node '{node}' runs other nodes, which a resume finds again only by running it again: add it with `FunctionNode::new(\"{node}\", …).rerun_on_resume(true)`."
+                "A node must have rerun_on_resume=True. Node '{node}' runs other nodes, so it must run again on a resume: add it with `FunctionNode::new(\"{node}\", …).rerun_on_resume(true)`."
             )));
         }
         if let Some(id) = options.run_id.as_ref().filter(|id| id.chars().all(|digit| digit.is_ascii_digit())) {
             let node = self.node_path();
             return Err(NodeError::value(format!(
-                "Explicit run_id \"{id}\" for a child of \"{node}\" must contain non-numeric characters: numbers are given by the runtime."
+                "Explicit run_id \"{id}\" for a child of \"{node}\" must contain non-numeric characters: the runtime assigns the numbers."
             )));
         }
         let mut cell = self.cell();
@@ -75,7 +75,7 @@ impl Context {
                     "Node {} already has a use_as_output delegate.",
                     self.node_path()
                 ))
-                .with_hint("let one child at most run with `use_as_output`"));
+                .with_hint("run at most one child with `use_as_output`"));
             }
             cell.delegate = Some(Box::default());
             cell.delegated = true;

@@ -112,7 +112,7 @@ impl Context {
     /// Returns the error for a child's input that has no JSON form.
     pub(super) fn unfit_input(&self, error: &impl std::fmt::Display) -> NodeError {
         NodeError::validation(format!(
-            "the input that node '{}' gives to a child has no JSON form: {error}",
+            "the input that node '{}' passes to a child has no JSON form: {error}",
             self.node_name()
         ))
     }
@@ -124,7 +124,7 @@ impl Context {
         }
         drop(Arc::into_inner(value).and_then(pleach_core::bounded));
         Err(NodeError::validation(format!(
-            "the input that node '{}' gives to a child nests more than 127 levels deep: flatten it, or give it as a text or a file",
+            "the input that node '{}' passes to a child nests more than 127 levels deep: flatten it, or pass it as a text or a file",
             self.node_name()
         )))
     }

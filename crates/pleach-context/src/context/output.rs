@@ -91,7 +91,7 @@ impl Context {
         }
         drop(event.take_output().and_then(pleach_core::bounded));
         Err(NodeError::validation(format!(
-            "the output of node '{}' nests more than 127 levels deep: flatten it, or give it as a text or a file",
+            "the output of node '{}' nests more than 127 levels deep: flatten it, or return it as a text or a file",
             self.node_name()
         )))
     }
@@ -102,7 +102,7 @@ impl Context {
         if cell.has_ended() {
             return Err(self.has_ended());
         }
-        self.check_outside_step("changes the run: return the value, and change the run behind the step")
+        self.check_outside_step("changes the run: return the value, and change the run after the step")
     }
 
     /// The error of a call that came after the end of the run.

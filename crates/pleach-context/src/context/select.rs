@@ -202,9 +202,7 @@ impl<'a, T: Send> Select<'a, T> {
     fn name_branches(&mut self, number: u32) -> Result<(), NodeError> {
         let node = self.ctx.node_name();
         if self.branches.is_empty() {
-            return Err(NodeError::value(format!(
-                "a select of node '{node}' has no branch, so it would wait for ever"
-            )));
+            return Err(NodeError::value(format!("a select of node '{node}' has no branch, so it would never end")));
         }
         let path = self.ctx.node_path();
         for (place, Branch { kind, question, .. }) in self.branches.iter_mut().enumerate() {

@@ -57,7 +57,7 @@ impl Context {
         }
         if request.payload.as_ref().is_some_and(|payload| !nests_within(payload, DEEPEST_PAYLOAD)) {
             return Err(NodeError::value(format!(
-                "the payload of a confirmation nests more than {DEEPEST_PAYLOAD} levels deep: flatten it, or give it as a text"
+                "the payload of a confirmation nests more than {DEEPEST_PAYLOAD} levels deep: flatten it, or pass it as a text"
             )));
         }
         let terms = request.terms(self.inner.invocation.services().clock.now());

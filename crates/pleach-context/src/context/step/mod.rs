@@ -90,7 +90,7 @@ impl Context {
 
     /// Returns the run id of a step that begins now.
     fn step_id(&self, step: &Step) -> std::result::Result<SmolStr, NodeError> {
-        self.check_outside_step("runs a node: run it behind the step")?;
+        self.check_outside_step("runs a node: run it after the step")?;
         if let Some(fault) = name_fault(&step.name) {
             return Err(NodeError::value(format!("a step: {}", fault.message)));
         }
