@@ -10,7 +10,7 @@ use smol_str::SmolStr;
 
 use crate::{Node, NodeError, ReadonlyContext, SharedToolset, Tool};
 
-/// How an agent takes part in a conversation. ADK: `LlmAgent.mode`
+/// The way in which an agent takes part in a conversation. ADK: `LlmAgent.mode`
 // L180
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentMode {
@@ -22,7 +22,7 @@ pub enum AgentMode {
     SingleTurn,
 }
 
-/// How a shell agent runs its sub-agents.
+/// The way in which a shell agent runs its sub-agents.
 // L175
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

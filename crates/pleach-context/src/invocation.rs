@@ -160,7 +160,7 @@ impl InvocationContext {
         &self.setup.session_key
     }
 
-    /// The state keys whose stored values could not be read when the invocation began, and why.
+    /// Returns the state keys whose stored values could not be read when the invocation began, and the reasons.
     #[must_use]
     pub fn unreadable_keys(&self) -> &UnreadableKeys {
         &self.setup.unreadable

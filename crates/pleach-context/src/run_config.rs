@@ -6,7 +6,7 @@ use pleach_core::{Content, Map, drop_reserved_metadata};
 use pleach_model::HttpOptions;
 use pleach_session::GetSessionConfig;
 
-/// How model answers are streamed. ADK: `StreamingMode`.
+/// The streaming mode of model answers. ADK: `StreamingMode`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StreamingMode {
     /// One complete event per model answer.
@@ -20,7 +20,7 @@ pub enum StreamingMode {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RunConfig {
-    /// How model answers are streamed.
+    /// The streaming mode of model answers.
     pub streaming_mode: StreamingMode,
     /// The number of model calls that a run may make; each resume starts a new count. 0 means no limit, `None` the
     /// limit of the app.

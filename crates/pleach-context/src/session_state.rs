@@ -329,7 +329,8 @@ impl SessionState {
     pub(crate) fn drop_ops(&mut self, values: &mut Map, delta: u64) {
         values.retain(|key, _| {
             let Some(Writes::Many(log)) = self.writes.get_mut(key.as_str()) else { return true };
-            // A count that a plugin keeps under a reserved key stays: the counted call was made, even if the attempt fails.
+            // A number that a plugin keeps under a reserved key stays: the counted call was made, even if the attempt
+            // fails.
             if log.is_set_by(delta) || is_reserved_state_key(key) {
                 return true;
             }

@@ -129,7 +129,7 @@ impl SharedToolset {
     }
 
     /// Returns the same toolset without the tools for which `filter` is false. The filter is called when the tools are
-    /// listed, and sees the names that the toolset gives them. ADK: `tool_filter`
+    /// listed, and sees the toolset's own names. ADK: `tool_filter`
     #[must_use]
     #[doc(alias = "tool_filter")]
     pub fn filter(&self, filter: impl Fn(&dyn Tool, &ReadonlyContext) -> bool + Send + Sync + 'static) -> Self {

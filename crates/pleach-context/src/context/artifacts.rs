@@ -64,7 +64,7 @@ impl Context {
     /// Loads a file: the named version, or the newest one. Returns `None` if there is none.
     ///
     /// # Errors
-    /// A `ValueError` without an artifact service; what the service refuses.
+    /// A `ValueError` if there is no artifact service; the error of the service if it refuses the request.
     ///
     /// # Cancel safety
     /// Dropping the future has no effect.
@@ -76,7 +76,7 @@ impl Context {
     /// Returns the names of the session's and the user's files, sorted.
     ///
     /// # Errors
-    /// A `ValueError` without an artifact service; what the service refuses.
+    /// A `ValueError` if there is no artifact service; the error of the service if it refuses the request.
     ///
     /// # Cancel safety
     /// Dropping the future has no effect.
@@ -88,7 +88,7 @@ impl Context {
     /// Returns the metadata of one version of a file: the named version, or the newest one.
     ///
     /// # Errors
-    /// A `ValueError` without an artifact service; what the service refuses.
+    /// A `ValueError` if there is no artifact service; the error of the service if it refuses the request.
     ///
     /// # Cancel safety
     /// Dropping the future has no effect.

@@ -20,7 +20,7 @@ impl Context {
     /// Saves the credential that `config` contains.
     ///
     /// # Errors
-    /// A `ValueError` without a credential service; what the service refuses.
+    /// A `ValueError` if there is no credential service; the error of the service if it refuses the request.
     ///
     /// # Cancel safety
     /// If the future is dropped, the credential is saved completely or not at all.
@@ -31,7 +31,7 @@ impl Context {
     /// Loads the credential that is saved for `config`.
     ///
     /// # Errors
-    /// A `ValueError` without a credential service; what the service refuses.
+    /// A `ValueError` if there is no credential service; the error of the service if it refuses the request.
     ///
     /// # Cancel safety
     /// Dropping the future has no effect.

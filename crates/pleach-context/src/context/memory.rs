@@ -20,7 +20,7 @@ impl Context {
     /// Searches the user's earlier sessions.
     ///
     /// # Errors
-    /// A `ValueError` without a memory service; what the service refuses.
+    /// A `ValueError` if there is no memory service; the error of the service if it refuses the request.
     ///
     /// # Cancel safety
     /// Dropping the future has no effect.
@@ -33,7 +33,7 @@ impl Context {
     /// Adds the stored part of this session to the memory.
     ///
     /// # Errors
-    /// A `ValueError` without a memory service; what the service refuses.
+    /// A `ValueError` if there is no memory service; the error of the service if it refuses the request.
     ///
     /// # Cancel safety
     /// If the future is dropped, the service may have added the session; adding it again is safe.
@@ -47,7 +47,7 @@ impl Context {
     /// Adds some events of this session to the memory.
     ///
     /// # Errors
-    /// A `ValueError` without a memory service; what the service refuses.
+    /// A `ValueError` if there is no memory service; the error of the service if it refuses the request.
     ///
     /// # Cancel safety
     /// If the future is dropped, the service may have added the events; adding them again is safe.
@@ -77,7 +77,7 @@ impl Context {
     /// Adds entries to the memory.
     ///
     /// # Errors
-    /// A `ValueError` without a memory service, a `NotImplementedError` when the service has no such operation.
+    /// A `ValueError` if there is no memory service, a `NotImplementedError` if the service has no such operation.
     ///
     /// # Cancel safety
     /// If the future is dropped, the service may have added the entries; adding them again may store them twice.
@@ -102,7 +102,7 @@ impl Context {
     /// Deletes an entry from the memory.
     ///
     /// # Errors
-    /// A `ValueError` without a memory service, a `NotImplementedError` when the service has no such operation.
+    /// A `ValueError` if there is no memory service, a `NotImplementedError` if the service has no such operation.
     ///
     /// # Cancel safety
     /// If the future is dropped, the entry may have been deleted; deleting it again is safe.

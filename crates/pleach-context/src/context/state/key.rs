@@ -44,7 +44,7 @@ impl<T: DeserializeOwned> Key<T> {
     /// Returns the value, or `None` if the key is absent or null.
     ///
     /// # Errors
-    /// A `ValidationError` when the value is no `T`.
+    /// A `ValidationError` if the value is not a `T`.
     pub fn get(&self, ctx: &Context) -> Result<Option<T>, NodeError> {
         ctx.state().try_get(self.name)
     }
