@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
 
-/// A request to stop an invocation, given by its caller or one of its nodes. Clones share the request.
+/// A request to stop an invocation, made by its caller or one of its nodes. Clones share the request.
 ///
 /// ADK: `abort_signal`.
 // R1130
@@ -21,25 +21,25 @@ struct Inner {
 }
 
 impl AbortSignal {
-    /// A signal that is not set.
+    /// Returns a signal that is not set.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Asks for the stop.
+    /// Asks the invocation to stop.
     pub fn abort(&self) {
         self.inner.set.store(true, Ordering::Release);
         self.inner.notify.notify_waiters();
     }
 
-    /// Whether the stop was asked for.
+    /// Returns true if the stop was requested.
     #[must_use]
     pub fn is_aborted(&self) -> bool {
         self.inner.set.load(Ordering::Acquire)
     }
 
-    /// Waits until the stop is asked for.
+    /// Waits until the stop is requested.
     ///
     /// # Cancel safety
     /// Dropping the future has no effect.

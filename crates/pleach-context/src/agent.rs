@@ -1,4 +1,5 @@
-//! Agents, as the runtime sees them through [`Node::agent`]: their place in a tree, and how instructions are made.
+//! Agents as the runtime sees them through [`Node::agent`]: their place in a tree, and the source of their
+//! instructions.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -9,41 +10,41 @@ use smol_str::SmolStr;
 
 use crate::{Node, NodeError, ReadonlyContext, SharedToolset, Tool};
 
-/// How an agent takes part in a conversation. ADK: `LlmAgent.mode`
+/// The way in which an agent takes part in a conversation. ADK: `LlmAgent.mode`
 // L180
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentMode {
     /// It converses with the user, and may transfer to other agents.
     Chat,
-    /// It works on a task, over several turns of the user if need be, until it calls `finish_task`.
+    /// It works on a task, over several turns of the user if necessary, until it calls `finish_task`.
     Task,
     /// It answers its input once, and sees nothing else of the session.
     SingleTurn,
 }
 
-/// How a shell agent runs its sub-agents.
+/// The way in which a shell agent runs its sub-agents.
 // L175
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ShellKind {
     /// One after the other. ADK: `SequentialAgent`
     Sequential,
-    /// Again and again. ADK: `LoopAgent`
+    /// In a loop. ADK: `LoopAgent`
     Loop,
     /// At the same time. ADK: `ParallelAgent`
     Parallel,
 }
 
-/// What the runtime knows of an agent: its declaration, and its place in the tree of agents.
+/// The runtime's knowledge of an agent: its declaration, and its place in the tree of agents.
 #[non_exhaustive]
 pub struct AgentSpec {
     /// The agent's name.
     pub name: SmolStr,
-    /// What the agent is for; other agents read it.
+    /// The purpose of the agent; other agents read it.
     pub description: String,
     /// The mode that the agent declares; see [`mode_below`](Self::mode_below).
     pub mode: Option<AgentMode>,
-    /// The agents that this agent is the parent of.
+    /// The agents whose parent this agent is.
     pub sub_agents: Vec<Arc<dyn Node>>,
     /// Whether a model decides what the agent does, so that it can transfer to others.
     pub is_llm: bool,
@@ -51,17 +52,17 @@ pub struct AgentSpec {
     pub disallow_transfer_to_parent: bool,
     /// Whether the agent may not transfer to its siblings.
     pub disallow_transfer_to_peers: bool,
-    /// The agent's own model. Agents below that have none use it.
+    /// The agent's own model. Agents below it that have none use it.
     pub model: Option<Arc<dyn Model>>,
-    /// The instruction for all agents of a tree; only the root's counts.
+    /// The instruction for all agents of a tree; only the root agent's applies.
     pub global_instruction: Option<Instruction>,
     /// The agent's own instruction.
     pub instruction: Option<Instruction>,
-    /// The rule by which an agent without a model runs its sub-agents.
+    /// The way in which an agent without a model runs its sub-agents.
     pub shell: Option<ShellKind>,
-    /// What else the agent declares, under google-adk's names in snake_case, such as `output_key`: for listings.
+    /// The other settings of the agent, under google-adk's names in snake_case, such as `output_key`; for listings.
     pub settings: Map,
-    /// The tools that the agent was given one by one. Those of toolsets are only known in an invocation.
+    /// The agent's individual tools. The tools of toolsets are known only in an invocation.
     pub tools: Vec<Arc<dyn Tool>>,
     /// The sources of further tools.
     pub toolsets: Vec<SharedToolset>,
@@ -70,17 +71,17 @@ pub struct AgentSpec {
 
 type Provider = dyn Fn(ReadonlyContext) -> BoxFuture<'static, Result<String, NodeError>> + Send + Sync;
 
-/// What a model is asked to do and how to behave. ADK: `Union[str, InstructionProvider]`
+/// An instruction for a model: its task, and how to behave. ADK: `Union[str, InstructionProvider]`
 // L10
 #[derive(Clone)]
 pub enum Instruction {
     /// A template: `{key}` is replaced by the value of the session state.
     Template(Arc<str>),
-    /// A function that makes the text; its result is used as it is.
+    /// A function that makes the text. Its result is used unchanged.
     Provider(Arc<Provider>),
 }
 
-/// An agent is to become the sub-agent of a second parent.
+/// The error for an agent that would become the sub-agent of a second parent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "agent '{agent}' already is a sub-agent of '{parent}' and cannot also become one of '{second}': build another agent for it"
@@ -88,9 +89,9 @@ pub enum Instruction {
 pub struct SecondParent {
     /// The agent's name.
     pub agent: SmolStr,
-    /// The name of its parent.
+    /// The name of the agent's parent.
     pub parent: SmolStr,
-    /// The name of the other one.
+    /// The name of the agent that would be the second parent.
     pub second: SmolStr,
 }
 
@@ -116,10 +117,10 @@ impl AgentSpec {
         }
     }
 
-    /// Shares the specification, and makes its agent the parent of its sub-agents.
+    /// Shares the specification, and makes its agent the parent of the sub-agents.
     ///
     /// # Errors
-    /// A sub-agent that has a parent already.
+    /// A sub-agent that already has a parent.
     // L3
     pub fn share(self) -> Result<Arc<Self>, SecondParent> {
         let spec = Arc::new(self);
@@ -136,7 +137,7 @@ impl AgentSpec {
         Ok(spec)
     }
 
-    /// Returns the agent that this one is a sub-agent of, as long as that one lives.
+    /// Returns the parent of the agent, as long as the parent lives.
     pub fn parent(&self) -> Option<Arc<Self>> {
         self.parent.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
     }
@@ -153,26 +154,26 @@ impl AgentSpec {
         }
     }
 
-    /// Returns the mode of a run of the agent. An agent without a declared mode converses where it is the root of a Runner or has
-    /// a parent, and else answers once.
+    /// Returns the mode of a run of the agent. An agent without a declared mode converses if it is the root of a Runner
+    /// or has a parent, and otherwise answers once.
     // L6, L180
     pub fn mode_below(&self, is_root: bool) -> AgentMode {
         let converses = || is_root || self.parent().is_some();
         self.mode.unwrap_or_else(|| if converses() { AgentMode::Chat } else { AgentMode::SingleTurn })
     }
 
-    /// Returns whether the agent converses where it is a node of a graph: it waits for the next message of the user.
+    /// Returns true if the agent converses as a node of a graph, where it waits for the user's next message.
     // L180
     pub fn converses(&self) -> bool {
         self.is_llm && self.mode_below(false) == AgentMode::Chat
     }
 
-    /// Returns whether other agents run this one by a call, so that none transfers to it.
+    /// Returns true if other agents run this one by a call, so that none transfers to it.
     pub fn is_delegated(&self) -> bool {
         matches!(self.mode, Some(AgentMode::Task | AgentMode::SingleTurn))
     }
 
-    /// Returns the sub-agent of this name.
+    /// Returns the sub-agent with this name.
     pub fn sub_agent(&self, name: &str) -> Option<&Arc<dyn Node>> {
         self.sub_agents.iter().find(|node| node.agent().is_some_and(|sub| sub.name == name))
     }
@@ -190,7 +191,7 @@ impl fmt::Debug for AgentSpec {
 }
 
 impl Instruction {
-    /// Makes an instruction of an async function.
+    /// Makes an instruction from an async function.
     pub fn provider<F, R>(provider: F) -> Self
     where
         F: Fn(ReadonlyContext) -> R + Send + Sync + 'static,

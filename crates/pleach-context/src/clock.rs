@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pleach_core::{BoxFuture, Clock};
 
-/// The machine's clock, with timers of the tokio runtime that the run is polled on.
+/// The machine's clock, with the timers of the tokio runtime that polls the run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 

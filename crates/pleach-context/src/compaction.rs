@@ -1,18 +1,18 @@
-//! [`PromptCompaction`]: shortens the history that a prompt is made from. The Runner implements it, agents call it.
+//! [`PromptCompaction`]: shortens the history that a prompt is made from. The Runner implements it, and agents call it.
 
 use std::fmt;
 use std::sync::Arc;
 
 use pleach_core::{BoxFuture, Event};
 
-/// Whose prompt is to be made, and how long it would be.
+/// Describes a prompt: the agent and scope it is for, and an estimate of its length.
 #[derive(Clone, Copy)]
 pub struct Prompt<'a> {
     /// The name of the agent.
     pub agent: &'a str,
     /// The isolation scope that the agent is in.
     pub scope: Option<&'a str>,
-    /// Estimates the number of tokens in the prompt; only called when no model has reported it.
+    /// Estimates the number of tokens in the prompt; called only if no model has reported it.
     pub estimate: &'a (dyn Fn() -> Option<u64> + Send + Sync),
 }
 

@@ -1,4 +1,4 @@
-//! [`ConfirmationRequest`]: how a person is asked to approve a call of a tool.
+//! [`ConfirmationRequest`]: a request to a person to approve a call of a tool.
 
 use std::time::Duration;
 
@@ -6,7 +6,8 @@ use pleach_core::{Map, RequestInput, to_json};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// How a person is asked to approve a call of a tool: the text, who is asked, and what happens when no one answers.
+/// A request to a person to approve a call of a tool: the text, the person or role that is asked, and the outcome if no
+/// one answers.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -21,14 +22,14 @@ use serde_json::{Value, json};
 pub struct ConfirmationRequest {
     pub(crate) hint: String,
     pub(crate) payload: Option<Value>,
-    /// Why the payload has no JSON form.
+    /// The reason why the payload has no JSON form.
     pub(crate) payload_fault: Option<String>,
     assignee: Option<String>,
     within: Option<Duration>,
     default: bool,
 }
 
-/// The options of a question: who is asked, and the default answer.
+/// The options of a question: the person or role that is asked, and the default answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ConfirmationTerms {
     assignee: Option<String>,
@@ -43,7 +44,8 @@ impl ConfirmationRequest {
         Self { hint: text.into(), ..Self::default() }
     }
 
-    /// Sets the data to show with the text: a value or a reference to one. The call fails for one without a JSON form, such as a NaN.
+    /// Sets the data to show with the text: a value or a reference to one. The call fails if the value has no JSON
+    /// form, for example because it contains NaN.
     #[must_use]
     pub fn with_payload(mut self, payload: impl Serialize) -> Self {
         match to_json(payload) {
@@ -53,28 +55,30 @@ impl ConfirmationRequest {
         self
     }
 
-    /// Sets the person or role that is asked, as any text; see [`RequestInput::assign_to`].
+    /// Sets the person or role that is asked, as free text; see [`RequestInput::assign_to`].
     #[must_use]
     pub fn assign_to(mut self, assignee: impl Into<String>) -> Self {
         self.assignee = Some(assignee.into());
         self
     }
 
-    /// Sets how long the person may take. Then the call is rejected, unless [`or_approve`](Self::or_approve).
+    /// Sets how long the person may take. After that the call is rejected, or approved with
+    /// [`or_approve`](Self::or_approve).
     #[must_use]
     pub fn within(mut self, time: Duration) -> Self {
         self.within = Some(time);
         self
     }
 
-    /// Approves the call at the end of the time that [`within`](Self::within) gives.
+    /// Approves the call when the time set with [`within`](Self::within) has passed without an answer.
     #[must_use]
     pub fn or_approve(mut self) -> Self {
         self.default = true;
         self
     }
 
-    /// Returns what the question has beside its text, asked at `now`, in seconds since the epoch.
+    /// Returns the options of the question besides its text. `now` is the time of the question, in seconds since the
+    /// epoch.
     pub(crate) fn terms(&self, now: f64) -> ConfirmationTerms {
         let deadline = self.within.map(|time| now + time.as_secs_f64());
         ConfirmationTerms { assignee: self.assignee.clone(), deadline, default: self.default }
@@ -82,7 +86,7 @@ impl ConfirmationRequest {
 }
 
 impl ConfirmationTerms {
-    /// Adds the terms to the arguments of a request of an agent.
+    /// Adds the terms to the arguments of an agent's request.
     pub fn put_on(&self, args: &mut Map) {
         let answer = self.deadline.map(|_| self.answer());
         let members = [
@@ -93,7 +97,7 @@ impl ConfirmationTerms {
         args.extend(members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
     }
 
-    /// Adds the terms to the question of a node.
+    /// Adds the terms to a node's question.
     #[must_use]
     pub fn put_on_question(&self, mut question: RequestInput) -> RequestInput {
         question.assignee.clone_from(&self.assignee);

@@ -1,11 +1,11 @@
-//! [`DeadEnd`]: where a branch of a workflow run ended without reaching a last node.
+//! [`DeadEnd`]: a place where a branch of a workflow run ended without reaching a last node.
 
 use std::fmt::{self, Write as _};
 
 use pleach_core::{NodePath, Route};
 use smol_str::SmolStr;
 
-/// How many characters of a route are shown: it may be text from outside.
+/// The number of characters of a route that are shown: a route may be text from outside.
 const SHOWN: usize = 64;
 
 /// A place where a branch of a completed workflow run ended before a last node of the graph.
@@ -18,7 +18,7 @@ pub enum DeadEnd {
         workflow: NodePath,
         /// The node.
         node: SmolStr,
-        /// The route, shortened; `None` when the node gave none.
+        /// The route, shortened; `None` if the node chose none.
         route: Option<String>,
     },
     /// A join waited for predecessors that did not complete.
@@ -33,14 +33,14 @@ pub enum DeadEnd {
 }
 
 impl DeadEnd {
-    /// A node whose route no edge takes.
+    /// Returns the dead end of a node whose route no edge takes.
     #[must_use]
     pub fn route(workflow: NodePath, node: SmolStr, route: Option<&Route>) -> Self {
         Self::Route { workflow, node, route: route.map(shown) }
     }
 }
 
-/// The route as text, shortened.
+/// Returns the route as text, shortened.
 fn shown(route: &Route) -> String {
     let mut text = String::new();
     for (place, key) in route.keys().iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What a node fails with: [`NodeError`] for the runtime's own calls, [`Fail`] for handlers.
+//! The errors of nodes: [`NodeError`] for the runtime's own calls, [`Fail`] for handlers.
 //!
 //! A failure has a *class*, the name that becomes the event's `error_code` and that a retry policy matches. Classes
 //! keep the names of the ADK (`ValueError`, `NodeTimeoutError`, …) because stored history and clients know them.
@@ -13,10 +13,10 @@ use std::sync::{Arc, Weak};
 
 use pleach_core::{BoxError, NodePath, without_nul};
 
-/// Why a node run failed. Cheap to clone.
+/// The reason why a node run failed. Cheap to clone.
 ///
-/// Its [`class`](NodeError::class) is what the error event carries as `error_code`. It is a [`std::error::Error`], so
-/// a user's error enum can hold one with `#[error(transparent)] Node(#[from] NodeError)` and keep the class.
+/// The error event carries its [`class`](NodeError::class) as `error_code`. It is a [`std::error::Error`], so a user's
+/// error enum can hold one with `#[error(transparent)] Node(#[from] NodeError)` and keep the class.
 ///
 /// ADK: the exception raised out of a node.
 // R415
@@ -31,9 +31,10 @@ struct Record {
     status: Option<String>,
     message: String,
     ancestors: Vec<Cow<'static, str>>,
-    /// The Rust type that it was made of, as `RetryConfig::on` names those that have no class of their own.
+    /// The Rust type that the error was made from. `RetryConfig::on` names types by it if they have no class of their
+    /// own.
     type_name: Option<Cow<'static, str>>,
-    /// What to do about it, where the message is google-adk's.
+    /// The hint on how to fix the error, if the message is google-adk's.
     hint: Option<&'static str>,
     source: Option<BoxError>,
     child: Option<Box<ChildFailure>>,
@@ -44,13 +45,13 @@ struct Record {
 /// A failed child run, already recorded in history by the child itself.
 #[derive(Clone, Debug)]
 pub struct ChildFailure {
-    /// What the child failed with.
+    /// The error that the child failed with.
     pub error: NodeError,
     /// The run that failed: the child or one of its descendants.
     pub path: NodePath,
 }
 
-/// The ancestor class names that a retry policy may name instead of the class itself.
+/// Returns the ancestor class names that a retry policy may name instead of the class itself.
 // R408, R415
 fn ancestors_of(class: &str) -> &'static [&'static str] {
     match class {
@@ -73,7 +74,7 @@ fn names(known: &[&'static str]) -> Vec<Cow<'static, str>> {
     known.iter().copied().map(Cow::Borrowed).collect()
 }
 
-/// The class of the error for nodes that no longer fit what history recorded of them.
+/// The class of the error for nodes that no longer fit what the history recorded about them.
 pub const WORKFLOW_CHANGED: &str = "WorkflowChangedError";
 
 impl NodeError {
@@ -94,24 +95,25 @@ impl NodeError {
         })
     }
 
-    /// A `ValueError`: a value that does not fit.
+    /// Makes a `ValueError`: a value that does not fit.
     pub fn value(message: impl Into<String>) -> Self {
         Self::new("ValueError", message)
     }
 
-    /// A `WorkflowDataError`: data that a node needs is missing or does not fit.
+    /// Makes a `WorkflowDataError`: data that a node needs is missing or does not fit.
     pub fn data(message: impl Into<String>) -> Self {
         Self::new("WorkflowDataError", message)
     }
 
-    /// A `ValidationError`: a value that a type or schema refuses.
+    /// Makes a `ValidationError`: a value that a type or schema refuses.
     pub fn validation(message: impl Into<String>) -> Self {
         Self::new("ValidationError", message)
     }
 
-    /// The failure of a dynamic child as the calling body sees it: class `DynamicNodeFailError`, catchable.
+    /// Makes the failure of a dynamic child as the calling body sees it: its class is `DynamicNodeFailError`, and the
+    /// body can catch it.
     ///
-    /// If it escapes the body, the caller fails with the child's own error and no second error event is written.
+    /// If the error leaves the body, the caller fails with the child's own error, and no second error event is written.
     // R404, R705
     pub fn child(name: &str, failure: ChildFailure) -> Self {
         Self::from_record(Record {
@@ -129,9 +131,10 @@ impl NodeError {
 
     /// Turns any error of a handler into a node error.
     ///
-    /// A [`NodeError`] inside is kept with its class: returned as it is, wrapped transparently, or anywhere below an
-    /// opaque carrier such as `anyhow::Error` or `Box<dyn Error>`. Otherwise the class is the last segment of the
-    /// name of `E`, and `Exception` for opaque carriers, `String` and types named `Error`.
+    /// A [`NodeError`] inside is kept with its class, whether the handler returned it unchanged, wrapped it
+    /// transparently, or holds it anywhere below an opaque carrier such as `anyhow::Error` or `Box<dyn Error>`.
+    /// Otherwise the class is the last segment of the name of `E`, or `Exception` for opaque carriers, `String` and
+    /// types named `Error`.
     pub fn from_handler<E: Into<BoxError> + 'static>(error: E) -> Self {
         let type_name = std::any::type_name::<E>();
         let class = class_of(type_name);
@@ -155,7 +158,7 @@ impl NodeError {
         })
     }
 
-    /// U+0000, which no store takes, is replaced in the texts: they may quote what another program said.
+    /// Replaces U+0000 in the texts, because no store accepts it: the texts may quote what another program said.
     fn from_record(mut record: Record) -> Self {
         if let Cow::Owned(mended) = without_nul(&record.class) {
             record.class = Cow::Owned(mended);
@@ -175,8 +178,8 @@ impl NodeError {
         self.rebuild(|record| record.source = Some(source.into()))
     }
 
-    /// Adds a hint on how to fix the error. `Display` shows it after the message; the stored error event keeps the
-    /// message alone.
+    /// Adds a hint on how to fix the error. `Display` shows the hint after the message; the stored error event keeps
+    /// only the message.
     #[must_use]
     pub fn with_hint(self, hint: &'static str) -> Self {
         self.rebuild(|record| record.hint = Some(hint))
@@ -189,7 +192,7 @@ impl NodeError {
         self.rebuild(|record| record.status = Some(status.into()))
     }
 
-    /// Names the classes above this one, nearest first; a retry policy may list any of them.
+    /// Sets the classes above this one, nearest first. A retry policy may list any of them.
     // R408
     #[must_use]
     pub fn with_ancestors(self, ancestors: &[&'static str]) -> Self {
@@ -215,26 +218,26 @@ impl NodeError {
         Self::from_record(record)
     }
 
-    /// The class name, for example `ValueError`.
+    /// Returns the class name, for example `ValueError`.
     #[must_use]
     pub fn class(&self) -> &str {
         &self.record.class
     }
 
-    /// What the error event carries as `error_code`: the status if one is set, else the class.
+    /// Returns the `error_code` of the error event: the status if one is set, otherwise the class.
     // R415
     #[must_use]
     pub fn code(&self) -> &str {
         self.record.status.as_deref().unwrap_or(&self.record.class)
     }
 
-    /// The text of the error without its hint, as the error event stores it.
+    /// Returns the text of the error without its hint, as the error event stores it.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.record.message
     }
 
-    /// The text of the error, followed by its hint and by the texts of its causes, each once.
+    /// Returns the text of the error, followed by its hint and by the texts of its causes, each once.
     #[must_use]
     pub fn with_causes(&self) -> String {
         let text = self.to_string();
@@ -248,8 +251,8 @@ impl NodeError {
         }
     }
 
-    /// Whether `name` is this error's class, one of its ancestors, or the full name of the Rust type that it was made
-    /// of. Every error is a `BaseException`.
+    /// Returns true if `name` is this error's class, one of its ancestors, or the full name of the Rust type that it
+    /// was made from. Every error is a `BaseException`.
     // R408
     #[must_use]
     pub fn is(&self, name: &str) -> bool {
@@ -260,20 +263,21 @@ impl NodeError {
             || name == "BaseException"
     }
 
-    /// The failed child, when this is a child's failure seen by its caller.
+    /// Returns the failed child, if this is a child's failure as its caller sees it.
     #[must_use]
     pub fn child_failure(&self) -> Option<&ChildFailure> {
         self.record.child.as_deref()
     }
 }
 
-/// The name by which [`NodeError::is`] knows errors made of an `E`: their class, else the full name of the type.
+/// Returns the name by which [`NodeError::is`] knows errors made from an `E`: their class, or otherwise the full name
+/// of the type.
 pub(crate) fn name_of<E>() -> &'static str {
     let name = std::any::type_name::<E>();
     class_of(name).unwrap_or(name)
 }
 
-/// The class of a Rust error type: the last segment of its path, or `None` for opaque carriers.
+/// Returns the class of a Rust error type: the last segment of its path, or `None` for opaque carriers.
 fn class_of(type_name: &str) -> Option<&str> {
     let bare = type_name.split('<').next().unwrap_or(type_name);
     let last = bare.rsplit("::").next().unwrap_or(bare);
@@ -284,7 +288,7 @@ fn class_of(type_name: &str) -> Option<&str> {
     }
 }
 
-/// Finds a node error that `error` is, wraps transparently, or (for `deep`) holds anywhere below.
+/// Finds a node error that `error` is, that it wraps transparently, or (if `deep`) that it holds anywhere below.
 fn find_record(error: &(dyn Error + 'static), deep: bool) -> Option<NodeError> {
     if let Some(found) = error.downcast_ref::<NodeError>() {
         return Some(found.clone());
@@ -332,7 +336,7 @@ impl fmt::Debug for Record {
     }
 }
 
-/// The class in brackets: in a chain it adds what the message above it lacks.
+/// Shows the class in brackets: in a chain it adds what the message above it lacks.
 impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "({})", self.class)
@@ -345,21 +349,21 @@ impl Error for Record {
     }
 }
 
-/// The error of `async fn` handlers and of `main`: takes any error by `?`.
+/// The error of `async fn` handlers and of `main`. It takes any error by `?`.
 ///
-/// It is not a [`std::error::Error`] itself (that is what lets it take every error). Inside it is a [`NodeError`].
+/// It is not a [`std::error::Error`] itself; that is why it can take every error. Inside it is a [`NodeError`].
 pub struct Fail(NodeError);
 
 /// The result of handlers and programs: `Result<T>` with [`Fail`].
 pub type Result<T, E = Fail> = std::result::Result<T, E>;
 
 impl Fail {
-    /// A failure with a text and no class of its own (class `Exception`).
+    /// Makes a failure with a text and no class of its own (class `Exception`).
     pub fn msg(message: impl Into<String>) -> Self {
         Self(NodeError::new("Exception", message))
     }
 
-    /// The node error inside.
+    /// Returns the node error inside.
     #[must_use]
     pub fn into_node_error(self) -> NodeError {
         self.0
@@ -384,7 +388,7 @@ impl fmt::Display for Fail {
     }
 }
 
-/// Shows the message and the chain of causes, as a `main` that returns it prints it.
+/// Shows the message and the chain of causes. A `main` that returns the failure prints this.
 impl fmt::Debug for Fail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)?;
@@ -403,9 +407,9 @@ impl fmt::Debug for Fail {
     }
 }
 
-/// Gives a failure a class: `Err("none left").class("OutOfStock")?`.
+/// Sets the class of a failure: `Err("none left").class("OutOfStock")?`.
 pub trait ResultExt<T> {
-    /// Turns the error into a [`NodeError`] of this class, keeping it as the cause.
+    /// Turns the error into a [`NodeError`] with this class and keeps the error as the cause.
     ///
     /// # Errors
     /// The error of `self`, with the class.

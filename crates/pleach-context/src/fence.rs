@@ -8,8 +8,9 @@ use futures_util::task::AtomicWaker;
 
 use crate::NodeError;
 
-/// Lets a step ask whether its run still has the session: a process that has slept may have been taken for dead, and another one may
-/// have done the step. The Runner answers by a look at the store. Without a Runner, in tests of the engine, no question is asked.
+/// Lets a step ask whether its run still has the session. A process that was suspended may have been taken for dead,
+/// and another one may have done the step. The Runner answers after a look at the store. Without a Runner, in tests of
+/// the engine, no question is asked.
 #[derive(Debug, Default)]
 pub struct Fence {
     asked: Mutex<Asked>,
@@ -19,19 +20,19 @@ pub struct Fence {
 #[derive(Debug, Default)]
 struct Asked {
     service: Service,
-    /// How many questions have come, and how many of them are answered.
+    /// The number of questions so far. `answered` is the number of those that are answered.
     count: u64,
     answered: u64,
     waiting: Vec<Waker>,
 }
 
-/// Who answers.
+/// The answering side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Service {
     #[default]
     Absent,
     Runner,
-    /// The Runner, which has gone.
+    /// The Runner, which no longer answers.
     Ended,
 }
 
@@ -41,10 +42,11 @@ impl Fence {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until the run is known to have its session. When it has lost it, the Runner ends the run, and this waits until then.
+    /// Waits until it is known that the run still has its session. If the run has lost it, the Runner ends the run, and
+    /// this future waits until then.
     ///
     /// # Errors
-    /// A `RuntimeError` when the run has ended.
+    /// A `RuntimeError` if the run has ended.
     pub(crate) async fn check(&self) -> Result<(), NodeError> {
         let mine = {
             let mut asked = self.asked();
@@ -70,12 +72,13 @@ impl Fence {
         Poll::Pending
     }
 
-    /// Begins to answer. For the Runner, which then answers what [`unanswered`](Self::unanswered) returns, and [ends](Self::end).
+    /// Begins to answer. For the Runner, which then answers the questions up to [`unanswered`](Self::unanswered), and
+    /// finally calls [`end`](Self::end).
     pub fn serve(&self) {
         self.asked().service = Service::Runner;
     }
 
-    /// Ends the answers: who waits, and who asks from now on, gets an error.
+    /// Ends the answers: all current and later questions get an error.
     pub fn end(&self) {
         let waiting = {
             let mut asked = self.asked();
@@ -85,15 +88,15 @@ impl Fence {
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// Returns the number of the newest question, unless all are answered. An answer that is found from now on is one to all questions
-    /// up to it.
+    /// Returns the number of the newest question, unless all are answered. An answer found from now on answers all
+    /// questions up to this number.
     #[must_use]
     pub fn unanswered(&self) -> Option<u64> {
         let asked = self.asked();
         (asked.answered < asked.count).then_some(asked.count)
     }
 
-    /// The run has the session: answers the questions up to this number.
+    /// Records that the run has the session, which answers the questions up to this number.
     pub fn passed(&self, number: u64) {
         let waiting = {
             let mut asked = self.asked();
@@ -103,7 +106,7 @@ impl Fence {
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// Registers who is woken by the next question. For the Runner.
+    /// Registers the waker for the next question. For the Runner.
     pub fn wake_on_question(&self, waker: &Waker) {
         self.runner.register(waker);
     }
@@ -129,7 +132,7 @@ mod tests {
         assert!(second.as_mut().poll(cx).is_pending());
         fence.passed(number);
         assert!(matches!(first.as_mut().poll(cx), Poll::Ready(Ok(()))));
-        assert!(second.as_mut().poll(cx).is_pending(), "it came behind the look at the store");
+        assert!(second.as_mut().poll(cx).is_pending(), "it came after the look at the store");
         assert!(fence.unanswered().is_some());
         fence.end();
         assert!(matches!(second.as_mut().poll(cx), Poll::Ready(Err(_))));

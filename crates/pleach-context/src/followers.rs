@@ -1,11 +1,11 @@
-//! [`Followers`]: a way to show those who follow a run an event that is neither stored nor handed out.
+//! [`Followers`]: a way to show an event to the followers of a run without storing it or passing it to the caller.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use pleach_core::Event;
 
-/// The function that shows an event to those who follow the run of an invocation.
+/// The function that shows an event to the followers of an invocation's run.
 #[derive(Default)]
 pub(crate) struct Followers(pub(crate) OnceLock<Box<dyn Fn(Arc<Event>) + Send + Sync>>);
 

@@ -1,4 +1,4 @@
-//! [`InvocationContext`]: what all nodes of one invocation share.
+//! [`InvocationContext`]: the context that all nodes of one invocation share.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -22,9 +22,9 @@ use crate::session_state::SessionState;
 use crate::toolset::Listed;
 use crate::{AbortSignal, AgentSpec, CredentialService, DeadEnd, History, NodeError, RunConfig};
 
-/// What all nodes of one invocation share: the session, the services, the settings and the event queue.
+/// The context that all nodes of one invocation share: the session, the services, the settings and the event queue.
 ///
-/// One per invocation, behind an `Arc`; the Runner makes it. ADK: `InvocationContext`.
+/// There is one per invocation, in an `Arc`; the Runner makes it. ADK: `InvocationContext`.
 // R201
 pub struct InvocationContext {
     pub(crate) setup: InvocationSetup,
@@ -48,24 +48,24 @@ pub struct InvocationContext {
     pub(crate) followers: Followers,
 }
 
-/// What the invocation has done so far, as far as it was read.
+/// The invocation's history, as far as it has been read.
 #[derive(Default)]
 pub(crate) struct HistoryCache {
     pub(crate) history: Option<Arc<History>>,
-    /// How many of the session's events have been read.
+    /// The number of the session's events that have been read.
     pub(crate) read: usize,
 }
 
-/// What the Runner makes an [`InvocationContext`] from.
+/// The values from which the Runner makes an [`InvocationContext`].
 #[derive(Debug)]
 pub struct InvocationSetup {
     /// The session that the invocation belongs to.
     pub session_key: Arc<SessionKey>,
     /// The id that all events of the invocation carry.
     pub invocation_id: InvocationId,
-    /// The name of the root agent; `unknown` when the root is no agent.
+    /// The name of the root agent; `unknown` if the root is not an agent.
     pub agent_name: SmolStr,
-    /// The root agent; `None` when the root is no agent.
+    /// The root agent; `None` if the root is not an agent.
     pub agent: Option<Arc<AgentSpec>>,
     /// The settings.
     pub run_config: Arc<RunConfig>,
@@ -74,29 +74,29 @@ pub struct InvocationSetup {
     pub resumable: bool,
     /// The services of the app.
     pub services: Arc<Services>,
-    /// Shortens the history before prompts, if the app asks for it.
+    /// The component that shortens the history before prompts, if the app has one.
     pub compaction: Option<Arc<dyn PromptCompaction>>,
-    /// Runs dynamic nodes.
+    /// The scheduler that runs dynamic nodes.
     pub scheduler: Arc<dyn NodeScheduler>,
-    /// The invocation whose tool call this one is, for an agent that is called as a tool.
+    /// The invocation that has called this one as a tool, for an agent that is called as a tool.
     pub caller: Option<Arc<InvocationContext>>,
     /// The caller's request to stop.
     pub abort: AbortSignal,
     /// The merged session state at the start.
     pub state: Map,
-    /// The keys that are missing in it because their stored values cannot be read.
+    /// The keys that are missing in the state because their stored values cannot be read.
     pub unreadable: UnreadableKeys,
     /// The session's events at the start.
     pub events: Vec<Arc<Event>>,
-    /// When the session was last changed before the invocation, in seconds since the epoch.
+    /// The time of the session's last change before the invocation, in seconds since the epoch.
     pub last_update_time: f64,
 }
 
-/// The class of the error of a write to a reserved key.
+/// The class of the error for a write to a reserved key.
 pub(crate) const RESERVED_KEY: &str = "ReservedKeyError";
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What these locks guard is replaced or pushed whole: a panic elsewhere leaves nothing half-changed.
+    // The values behind these locks are replaced or pushed whole, so a panic elsewhere leaves nothing half-changed.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -107,7 +107,8 @@ impl InvocationSetup {
         let state = std::mem::take(&mut self.state);
         let events = std::mem::take(&mut self.events);
         let mut metadata = self.run_config.custom_metadata.clone();
-        // The field is public, so the config's own setter may not have seen it. An invocation within a tool call has none of its own.
+        // The field is public, so its setter may not have been used. An invocation within a tool call has no metadata
+        // of its own.
         drop_reserved_metadata(&mut metadata);
         let has_metadata = AtomicBool::new(!metadata.is_empty());
         let ic = InvocationContext {
@@ -159,7 +160,7 @@ impl InvocationContext {
         &self.setup.session_key
     }
 
-    /// The state keys whose stored values could not be read when the invocation began, and why.
+    /// Returns the state keys whose stored values could not be read when the invocation began, and the reasons.
     #[must_use]
     pub fn unreadable_keys(&self) -> &UnreadableKeys {
         &self.setup.unreadable
@@ -171,14 +172,14 @@ impl InvocationContext {
         &self.setup.invocation_id
     }
 
-    /// The user's message that started the invocation, also on resume.
+    /// The user's message that started the invocation, including on a resume.
     // E183
     #[must_use]
     pub fn user_content(&self) -> Option<&Content> {
         self.user_event.get().and_then(|event| event.content())
     }
 
-    /// The name of the root agent; `unknown` when the root is no agent.
+    /// The name of the root agent; `unknown` if the root is not an agent.
     #[must_use]
     pub fn agent_name(&self) -> &str {
         &self.setup.agent_name
@@ -197,8 +198,8 @@ impl InvocationContext {
         self.setup.resumable
     }
 
-    /// The invocation that has called this one: an agent that is called as a tool runs in an invocation of its own, which no
-    /// session service sees. `None` for one that a Runner has started.
+    /// Returns the invocation that has called this one. An agent that is called as a tool runs in an invocation of its
+    /// own, which no session service sees. `None` for an invocation that a Runner has started.
     #[must_use]
     pub fn caller(&self) -> Option<&Arc<Self>> {
         self.setup.caller.as_ref()
@@ -210,7 +211,7 @@ impl InvocationContext {
         &self.setup.services.clock
     }
 
-    /// The request to stop.
+    /// Returns the request to stop.
     #[must_use]
     pub fn abort_signal(&self) -> &AbortSignal {
         &self.setup.abort
@@ -222,7 +223,7 @@ impl InvocationContext {
         self.setup.abort.abort();
     }
 
-    /// Whether the invocation was asked to stop.
+    /// Returns true if the invocation was asked to stop.
     #[must_use]
     pub fn is_aborted(&self) -> bool {
         self.setup.abort.is_aborted()
@@ -234,49 +235,49 @@ impl InvocationContext {
         lock(&self.events).clone()
     }
 
-    /// Returns when the session was last changed, as far as this invocation knows, in seconds since the epoch.
+    /// Returns the time of the session's last change, as far as this invocation knows, in seconds since the epoch.
     #[must_use]
     pub fn last_update_time(&self) -> f64 {
         f64::from_bits(self.last_update_time.load(Ordering::Acquire))
     }
 
-    /// The service that keeps files, if the app has one.
+    /// Returns the service that stores files, if the app has one.
     #[must_use]
     pub fn artifact_service(&self) -> Option<&Arc<dyn ArtifactService>> {
         self.setup.services.artifacts.as_ref()
     }
 
-    /// The service that searches earlier sessions, if the app has one.
+    /// Returns the service that searches earlier sessions, if the app has one.
     #[must_use]
     pub fn memory_service(&self) -> Option<&Arc<dyn MemoryService>> {
         self.setup.services.memory.as_ref()
     }
 
-    /// The service that keeps credentials, if the app has one.
+    /// Returns the service that stores credentials, if the app has one.
     #[must_use]
     pub fn credential_service(&self) -> Option<&Arc<dyn CredentialService>> {
         self.setup.services.credentials.as_ref()
     }
 
-    /// The root agent: its declaration, with the agents below it. `None` when the root is no agent.
+    /// Returns the root agent's specification, which includes the agents below it. `None` if the root is not an agent.
     #[must_use]
     pub fn agent(&self) -> Option<&Arc<AgentSpec>> {
         self.setup.agent.as_ref()
     }
 
-    /// A copy of the merged session state. Node code reads [`Context::state`](crate::Context::state), which also knows
-    /// what is pending.
+    /// Returns a copy of the merged session state. Node code reads [`Context::state`](crate::Context::state), which
+    /// also knows the pending changes.
     #[must_use]
     pub fn state(&self) -> Map {
         self.with_state(Map::clone)
     }
 
-    /// Calls `f` with the merged session state. Locked meanwhile: `f` must not call back.
+    /// Calls `f` with the merged session state. The state is locked during the call: `f` must not call back.
     pub(crate) fn with_state<R>(&self, f: impl FnOnce(&Map) -> R) -> R {
         f(lock(&self.state).view())
     }
 
-    /// The session state and its writes. Lock order: a context's cell, then this.
+    /// Locks the session state and its writes. Lock order: a context's cell first, then this.
     pub(crate) fn session_state(&self) -> MutexGuard<'_, SessionState> {
         lock(&self.state)
     }
@@ -286,18 +287,18 @@ impl InvocationContext {
         self.has_background.store(true, Ordering::Release);
     }
 
-    /// Whether there have ever been any: most invocations do not have to look for them.
+    /// Returns true if there has ever been a background child. Most invocations do not have to look for them.
     pub(crate) fn has_background(&self) -> bool {
         self.has_background.load(Ordering::Acquire)
     }
 
-    /// The metadata that is put on every event of the invocation.
+    /// Returns the metadata that every event of the invocation carries.
     #[must_use]
     pub fn custom_metadata(&self) -> Map {
         lock(&self.metadata).clone()
     }
 
-    /// Changes the metadata that is put on every later event of the invocation.
+    /// Changes the metadata that every later event of the invocation carries.
     ///
     /// # Errors
     /// A `ReservedKeyError` for a key that is reserved for the runtime.
@@ -315,8 +316,8 @@ impl InvocationContext {
         Ok(())
     }
 
-    /// Changes metadata under a key that may be reserved. For plugins, which keep under `_pleach_…` what they rely on; the key must not
-    /// come from a client or a model.
+    /// Changes metadata under a key that may be reserved. For plugins, which keep their own data under `_pleach_…`. The
+    /// key must not come from a client or a model.
     pub fn set_reserved_metadata(&self, key: impl Into<String>, value: impl Into<serde_json::Value>) {
         lock(&self.metadata).insert(key.into(), value.into());
         self.has_metadata.store(true, Ordering::Release);

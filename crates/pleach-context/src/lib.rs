@@ -1,8 +1,8 @@
-//! The neck of pleach: the context tree, and every trait that mentions it.
+//! The contracts of pleach: the context tree, and every trait that mentions it.
 //!
-//! This crate owns what node code sees ([`Context`], [`State`], the parameters a handler can ask for) and the contracts
-//! that engines implement ([`Node`], [`NodeScheduler`](engine::NodeScheduler), [`Plugin`]). It runs nothing itself: nodes are driven by
-//! `pleach-workflow`, invocations by `pleach-runner`.
+//! This crate owns the interface of node code ([`Context`], [`State`], the parameters of handlers) and the contracts
+//! that engines implement ([`Node`], [`NodeScheduler`](engine::NodeScheduler), [`Plugin`]). It runs nothing itself:
+//! `pleach-workflow` drives nodes, and `pleach-runner` drives invocations.
 
 mod abort;
 mod agent;

@@ -1,4 +1,4 @@
-//! [`LiveSignals`]: what a process knows of the signals of an invocation beside its history.
+//! [`LiveSignals`]: the signals of an invocation that a process knows in addition to the history.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -12,20 +12,21 @@ use crate::history::{KeptSignal, Signals};
 /// The signals of an invocation in the process that runs it.
 #[derive(Debug, Default)]
 pub(crate) struct LiveSignals {
-    /// Those that were stored while the invocation runs, in that order. A retry may find them in the history, too.
+    /// The signals that were stored while the invocation runs, in that order. A retry may also find them in the
+    /// history.
     arrived: Signals,
     inner: Mutex<Inner>,
-    /// Notified when a signal is stored, or was not.
+    /// Notified when a signal has been stored or could not be stored.
     stored: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// The place of the next signal that arrives. It never restarts, so that a signal goes back to a place of its own.
+    /// The place of the next signal that arrives. It never restarts, so that a returned signal gets its own place back.
     next: u32,
-    /// The events of those that runs have taken, or are taking.
+    /// The events of the signals that runs have taken, or are taking.
     claimed: HashSet<String>,
-    /// The names for which bodies wait.
+    /// The names of the signals that bodies wait for.
     awaited: HashSet<String>,
     /// The name of the signal that is being stored.
     storing: Option<String>,
@@ -36,7 +37,7 @@ impl LiveSignals {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins to store a signal for the next wait for its name; `None` when a body waits for the name already.
+    /// Begins to store a signal for the next wait for its name. Returns `None` if a body already waits for the name.
     pub(crate) fn store(&self, name: &str) -> Option<StoringSignal<'_>> {
         let mut inner = self.inner();
         if inner.awaited.contains(name) {
@@ -46,7 +47,8 @@ impl LiveSignals {
         Some(StoringSignal(self))
     }
 
-    /// Claims the first signal with one of these names: of the history, or of those that have arrived since it was read.
+    /// Claims the first signal with one of these names, from the history or from the signals that have arrived since it
+    /// was read.
     pub(crate) fn claim(&self, recorded: Option<&Signals>, names: &[String]) -> Option<TakenSignal> {
         let mut inner = self.inner();
         let take = |signals: &Signals| signals.take(names, |event| inner.claimed.contains(event));
@@ -57,7 +59,7 @@ impl LiveSignals {
         Some(TakenSignal { time, signal, has_arrived })
     }
 
-    /// Gives a claimed signal back.
+    /// Returns a claimed signal to its place.
     pub(crate) fn give_back(&self, recorded: Option<&Signals>, taken: TakenSignal) {
         let TakenSignal { time, signal, has_arrived } = taken;
         self.inner().claimed.remove(&signal.event);
@@ -67,12 +69,13 @@ impl LiveSignals {
         }
     }
 
-    /// Returns a future that ends when a signal has been stored, or could not be, from now on.
+    /// Returns a future that completes when, from now on, a signal has been stored or could not be stored.
     pub(crate) fn changed(&self) -> Notified<'_> {
         self.stored.notified()
     }
 
-    /// Notes that a body waits for signals of these names; returns whether it may. Else one of them is being stored.
+    /// Records that a body waits for signals with these names, and returns true. Returns false if one of them is just
+    /// being stored.
     pub(crate) fn wait(&self, names: Vec<String>) -> bool {
         let mut inner = self.inner();
         let may = inner.storing.as_ref().is_none_or(|storing| !names.contains(storing));
@@ -83,12 +86,12 @@ impl LiveSignals {
     }
 }
 
-/// A signal that is being stored: a body that would begin to wait for its name meanwhile looks again afterwards.
+/// A signal that is being stored. A body that would begin to wait for its name in the meantime looks again afterwards.
 #[derive(Debug)]
 pub struct StoringSignal<'a>(&'a LiveSignals);
 
 impl StoringSignal<'_> {
-    /// Gives the stored signal to the next wait for its name.
+    /// Passes the stored signal to the next wait for its name.
     pub fn stored(self, event: &Event) {
         let mut inner = self.0.inner();
         self.0.arrived.keep(event, inner.next);
@@ -103,7 +106,7 @@ impl Drop for StoringSignal<'_> {
     }
 }
 
-/// A signal that was taken, and the place to which it goes back.
+/// A signal that was taken, and the place to which it returns if it is given back.
 #[derive(Debug)]
 pub(crate) struct TakenSignal {
     time: u32,

@@ -1,41 +1,41 @@
-//! [`NodeEnd`]: how the run of a node ended. The root node, dynamic children, graph nodes and replayed runs share it.
+//! [`NodeEnd`]: the end of a node run. The root node, dynamic children, graph nodes and replayed runs share it.
 
 use pleach_core::{Branch, Route};
 
 use crate::{ChildFailure, NodeInput};
 
-/// The result of a node run: how it ended, or its failure and the run that failed.
+/// The result of a node run: its end, or its failure and the run that failed.
 pub type RunResult = Result<NodeEnd, ChildFailure>;
 
-/// How a node run ended without a failure.
+/// The end of a node run without a failure.
 #[derive(Clone, Debug)]
 pub enum NodeEnd {
-    /// It completed.
+    /// The run completed.
     Done(NodeResult),
-    /// It waits for answers to these questions.
+    /// The run waits for answers to these questions.
     Interrupted(Vec<String>),
-    /// It waits for more input: for another trigger of its graph node, or another call.
+    /// The run waits for more input: for another trigger of its graph node, or another call.
     // R307
     Waiting,
 }
 
-/// What a completed run leaves to the nodes behind it.
+/// The values that a completed run passes on to its successors.
 #[derive(Clone, Debug, Default)]
 pub struct NodeResult {
-    /// The output; null when there is none.
+    /// The output; null if there is none.
     pub output: NodeInput,
     /// The route that the run chose.
     pub route: Option<Box<Route>>,
     /// The branch that the run ended on; `None` is the root branch.
     pub branch: Option<Branch>,
-    /// The agent that an agent transfers to.
+    /// The agent to which the run's agent transfers.
     pub transfer_to_agent: Option<Box<str>>,
 }
 
 impl NodeEnd {
-    /// Returns the end of a run whose body is over and that asks nothing. A node that waits for its output
-    /// ([`NodeSpec::wait_for_output`](crate::NodeSpec::wait_for_output)) completes with an output or with a route, not
-    /// without both.
+    /// Returns the end of a run whose body has ended without asking a question. A node that waits for its output
+    /// ([`NodeSpec::wait_for_output`](crate::NodeSpec::wait_for_output)) completes only if it has an output or a route,
+    /// or transfers to an agent.
     // R307
     #[must_use]
     pub fn of_body(result: NodeResult, wait_for_output: bool) -> Self {
@@ -43,7 +43,7 @@ impl NodeEnd {
         if wait_for_output && is_empty { Self::Waiting } else { Self::Done(result) }
     }
 
-    /// Returns whether the run completed.
+    /// Returns true if the run completed.
     #[must_use]
     pub fn is_done(&self) -> bool {
         matches!(self, Self::Done(_))

@@ -6,11 +6,11 @@ use std::task::{Context as TaskContext, Poll};
 use tokio::task::{JoinError, JoinHandle};
 use tracing::Span;
 
-/// Runs a function on tokio's pool for blocking work, in the span of the caller. A panic continues in the caller. `None` when the runtime
-/// shuts down before the function has begun.
+/// Runs a function on tokio's pool for blocking work, in the span of the caller. A panic continues in the caller.
+/// Returns `None` if the runtime shuts down before the function has begun.
 ///
 /// # Cancel safety
-/// Dropping the future does not stop a function that has begun. One that waits for a thread never begins.
+/// Dropping the future does not stop a function that has begun. A function that still waits for a thread never begins.
 pub async fn on_pool<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let span = Span::current();
     let call = tokio::task::spawn_blocking(move || span.in_scope(f));
@@ -21,7 +21,7 @@ pub async fn on_pool<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) 
     }
 }
 
-/// A function on the pool, which does not begin when nothing waits for it any more.
+/// A function on the pool that does not begin once nothing waits for it any more.
 struct AbortOnDrop<T>(JoinHandle<T>);
 
 impl<T> Future for AbortOnDrop<T> {

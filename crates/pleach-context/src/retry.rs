@@ -1,4 +1,4 @@
-//! When a failed attempt is tried again, and after how long.
+//! The conditions and delays for retrying a failed attempt.
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -9,35 +9,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::NodeError;
 
-/// How often and after which delays a failed node is tried again. A node without one never retries.
+/// How often and after which delays a failed node is retried. A node without a policy never retries.
 ///
 /// Times are seconds. ADK: `RetryConfig`.
 // R407–R409
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetryConfig {
-    /// Attempts in all, the first one included; 0 and 1 mean no retry.
+    /// The total number of attempts, including the first; 0 and 1 mean no retry.
     #[serde(alias = "maxAttempts")]
     pub max_attempts: u32,
-    /// Seconds before the second attempt.
+    /// The delay before the second attempt, in seconds.
     #[serde(alias = "initialDelay")]
     pub initial_delay: f64,
     /// The longest delay, in seconds.
     #[serde(alias = "maxDelay")]
     pub max_delay: f64,
-    /// By what the delay grows with each attempt.
+    /// The factor by which the delay grows with each attempt.
     #[serde(alias = "backoffFactor")]
     pub backoff_factor: f64,
-    /// The random share of a delay: 0 none, 1 anything between nothing and twice the delay.
+    /// The random share of a delay: 0 means none, 1 means anything between zero and twice the delay.
     pub jitter: f64,
-    /// The error classes (or ancestors of them) that are tried again; `None` means all.
+    /// The error classes (or their ancestors) that are retried; `None` means all.
     pub exceptions: Option<Vec<String>>,
-    /// Which of these errors are tried again; `None` means all. Not part of the JSON form.
+    /// A condition for retrying such an error; `None` means that all are retried. It is not part of the JSON form.
     #[serde(skip)]
     pub condition: Option<RetryCondition>,
 }
 
-/// A function that decides whether an error is worth another attempt. Two are equal when they are clones of one.
+/// A function that decides whether an error is worth another attempt. Two are equal if one is a clone of the other.
 #[derive(Clone)]
 pub struct RetryCondition(Arc<dyn Fn(&NodeError) -> bool + Send + Sync>);
 
@@ -56,7 +56,7 @@ impl Default for RetryConfig {
 }
 
 impl RetryConfig {
-    /// A policy of `max_attempts` attempts in all, with the default delays.
+    /// Returns a policy with a total of `max_attempts` attempts and the default delays.
     #[must_use]
     pub fn attempts(max_attempts: u32) -> Self {
         Self { max_attempts, ..Self::default() }
@@ -78,15 +78,15 @@ impl RetryConfig {
 
     /// Retries only errors of these classes, or of classes below them.
     ///
-    /// A text that is no class of any error cannot be noticed: name types of your own with [`on`](Self::on). A node whose
-    /// error is not named is reported as a warning by `tracing`.
+    /// A misspelled class cannot be detected: name your own types with [`on`](Self::on) instead. If a node fails with
+    /// an error that the policy does not name, `tracing` gets a warning.
     #[must_use]
     pub fn only<I: IntoIterator<Item = S>, S: Into<String>>(mut self, classes: I) -> Self {
         self.exceptions = Some(classes.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Retries errors of the type `E`, beside the classes that are named already.
+    /// Retries errors of the type `E`, in addition to the classes that are already named.
     ///
     /// ```
     /// # use pleach_context::RetryConfig;
@@ -98,15 +98,15 @@ impl RetryConfig {
     /// let policy = RetryConfig::attempts(3).on::<GatewayError>().on::<std::io::Error>();
     /// ```
     ///
-    /// `E` is the type of the error that the handler returns or passes to `?`, not that of a cause inside it.
+    /// `E` is the type of the error that the handler returns or passes to `?`, not the type of a cause inside it.
     #[must_use]
     pub fn on<E: std::error::Error + 'static>(mut self) -> Self {
         self.exceptions.get_or_insert_default().push(crate::error::name_of::<E>().to_owned());
         self
     }
 
-    /// Retries only errors for which `condition` is true, beside the limits of the classes. A later condition replaces an earlier one; one that
-    /// panics counts as false.
+    /// Retries only errors for which `condition` is true, within the limits of the classes. A later condition replaces
+    /// an earlier one. A condition that panics is treated as false.
     ///
     /// ```
     /// # use pleach_context::RetryConfig;
@@ -119,13 +119,13 @@ impl RetryConfig {
         self
     }
 
-    /// Whether the policy's classes include that of the error; without classes they include all.
+    /// Returns true if the policy's classes include the class of the error. A policy without classes includes all.
     #[must_use]
     pub fn names(&self, error: &NodeError) -> bool {
         self.exceptions.as_ref().is_none_or(|names| names.iter().any(|name| error.is(name)))
     }
 
-    /// Whether a failure of attempt `attempt` (1-based) is tried again.
+    /// Returns true if a failure of attempt `attempt` (1-based) is retried.
     // R407, R408
     #[must_use]
     pub fn retries(&self, error: &NodeError, attempt: u32) -> bool {
@@ -134,12 +134,12 @@ impl RetryConfig {
             && self.condition.as_ref().is_none_or(|condition| condition.holds(error))
     }
 
-    /// The pause after attempt `attempt` (1-based); `uniform` is a random number in `[0, 1)`.
+    /// Returns the delay after attempt `attempt` (1-based); `uniform` is a random number in `[0, 1)`.
     // R409
     #[must_use]
     pub fn delay(&self, attempt: u32, uniform: f64) -> Duration {
         if self.initial_delay <= 0.0 {
-            // Nothing times what a large attempt makes of the factor is no number.
+            // For a large attempt the power is infinite, and zero times infinity is NaN.
             return Duration::ZERO;
         }
         let exponent = i32::try_from(attempt.saturating_sub(1)).unwrap_or(i32::MAX);
@@ -154,7 +154,7 @@ impl RetryConfig {
 }
 
 impl RetryCondition {
-    /// Returns whether the error is worth another attempt.
+    /// Returns true if the error is worth another attempt.
     fn holds(&self, error: &NodeError) -> bool {
         std::panic::catch_unwind(AssertUnwindSafe(|| (self.0)(error))).unwrap_or(false)
     }
@@ -203,7 +203,7 @@ mod tests {
         assert!(policy.delay(1, 0.999_999) <= Duration::from_millis(1500));
     }
 
-    /// Issue 10 E: a misspelled type does not compile, and types that share a name are distinguished where they can be.
+    /// A misspelled type does not compile, and types that share a name are distinguished where possible.
     #[test]
     fn a_policy_names_errors_by_their_type() {
         #[derive(Debug)]

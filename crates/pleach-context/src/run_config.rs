@@ -6,13 +6,13 @@ use pleach_core::{Content, Map, drop_reserved_metadata};
 use pleach_model::HttpOptions;
 use pleach_session::GetSessionConfig;
 
-/// How model answers are streamed. ADK: `StreamingMode`.
+/// The streaming mode of model answers. ADK: `StreamingMode`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StreamingMode {
     /// One complete event per model answer.
     #[default]
     None,
-    /// Fragments as they come, then the complete event.
+    /// Fragments as they arrive, then the complete event.
     Sse,
 }
 
@@ -20,30 +20,31 @@ pub enum StreamingMode {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RunConfig {
-    /// How model answers are streamed.
+    /// The streaming mode of model answers.
     pub streaming_mode: StreamingMode,
-    /// How many model calls the run may make, of an invocation that is resumed each run anew; 0 means no limit, `None` the limit
-    /// of the app.
+    /// The number of model calls that a run may make; each resume starts a new count. 0 means no limit, `None` the
+    /// limit of the app.
     pub max_llm_calls: Option<u32>,
-    /// Put on every event of the invocation; keys of the event itself win. Keys that are reserved for the runtime are dropped: those
-    /// that begin with `__adk_internal_`, `_adk_`, `_pleach_` or `pleach_`.
+    /// The metadata for every event of the invocation. Keys of the event itself win. Keys that are reserved for the
+    /// runtime are dropped: those that begin with `__adk_internal_`, `_adk_`, `_pleach_` or `pleach_`.
     // R1107, R1109
     pub custom_metadata: Map,
-    /// Which part of the history is loaded.
+    /// The part of the history that is loaded.
     pub get_session_config: GetSessionConfig,
-    /// What models see before the message that began the invocation. It is not stored.
+    /// The contents that models see before the message that began the invocation. They are not stored.
     // L54
     pub model_input_context: Vec<Content>,
-    /// Labels of every request to a model, for example for billing. They win over those of an agent's generation config.
+    /// The labels of every request to a model, for example for billing. They win over the labels of an agent's
+    /// generation config.
     // L28
     pub labels: BTreeMap<String, String>,
-    /// How requests to models are sent, merged into the options of each agent: see [`HttpOptions::merge`].
+    /// The options for sending requests to models, merged into the options of each agent: see [`HttpOptions::merge`].
     // L26
     pub http_options: Option<HttpOptions>,
 }
 
 impl RunConfig {
-    /// How many model calls an invocation may make where neither its config, the app nor the environment sets a limit.
+    /// The limit of model calls if neither the config, the app nor the environment sets one.
     pub const MAX_LLM_CALLS: u32 = 500;
 
     /// Sets how model answers are streamed.
@@ -53,14 +54,14 @@ impl RunConfig {
         self
     }
 
-    /// Sets how many model calls the run may make, of an invocation that is resumed each run anew; 0 means no limit.
+    /// Sets how many model calls a run may make; each resume starts a new count. 0 means no limit.
     #[must_use]
     pub fn max_llm_calls(mut self, calls: u32) -> Self {
         self.max_llm_calls = Some(calls);
         self
     }
 
-    /// Sets what is put on every event; reserved keys are dropped.
+    /// Sets the metadata for every event. Reserved keys are dropped.
     // R1109
     #[must_use]
     pub fn custom_metadata(mut self, mut metadata: Map) -> Self {
@@ -69,8 +70,8 @@ impl RunConfig {
         self
     }
 
-    /// Sets what models see in this invocation before the message that began it, such as the page that a user looks at. It is
-    /// not stored, so a resume that is to show it must be given it again.
+    /// Sets the contents that models see in this invocation before the message that began it, such as the page that a
+    /// user looks at. They are not stored, so pass them again on a resume that needs them.
     // L54
     #[must_use]
     pub fn model_input_context(mut self, contents: impl IntoIterator<Item = Content>) -> Self {
@@ -78,7 +79,7 @@ impl RunConfig {
         self
     }
 
-    /// Adds a label to every request to a model. Providers that know no labels drop them.
+    /// Adds a label to every request to a model. Providers without labels drop them.
     // L28
     #[must_use]
     pub fn label(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
@@ -86,8 +87,9 @@ impl RunConfig {
         self
     }
 
-    /// Sets how requests to models are sent, for example with a header that names the tenant. Headers are united with those of an agent and
-    /// win; a time limit, retries and an extra body replace the agent's. The address stays the agent's.
+    /// Sets how requests to models are sent, for example with a header that names the tenant. Headers are merged with
+    /// the agent's headers and win over them. A time limit, retries and an extra body replace the agent's. The address
+    /// stays the agent's.
     // L26
     #[must_use]
     pub fn http_options(mut self, options: HttpOptions) -> Self {

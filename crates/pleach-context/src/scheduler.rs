@@ -10,11 +10,12 @@ use crate::engine::RunHandle;
 use crate::node_end::NodeEnd;
 use crate::{Node, NodeError, NodeInput};
 
-/// Runs the dynamic children of contexts. Implemented by the workflow engine; cuts the cycle between the two.
+/// Runs the dynamic children of contexts. The workflow engine implements it, which breaks the cycle between the two
+/// crates.
 pub trait NodeScheduler: fmt::Debug + Send + Sync + 'static {
     /// Starts a child of `parent`; the run id is fixed by this call, not by the first poll.
     ///
-    /// The future fails with the child's failure as [`NodeError::child`], or with what is wrong with the call.
+    /// The future fails with the child's failure as [`NodeError::child`], or with an error of the call itself.
     // R703
     fn run_child<'a>(
         &'a self,
@@ -24,7 +25,7 @@ pub trait NodeScheduler: fmt::Debug + Send + Sync + 'static {
         options: RunOptions,
     ) -> BoxFuture<'a, Result<NodeEnd, NodeError>>;
 
-    /// Makes a background child of `parent`; this call fixes its path.
+    /// Makes a background child of `parent`. This call fixes the child's path.
     ///
     /// # Errors
     /// An input that does not fit the node.
@@ -37,16 +38,16 @@ pub trait NodeScheduler: fmt::Debug + Send + Sync + 'static {
     ) -> Result<BackgroundChild, NodeError>;
 }
 
-/// How a dynamic child is run. ADK: the arguments of `Context.run_node`.
+/// The options for running a dynamic child. ADK: the arguments of `Context.run_node`.
 // R701
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RunOptions {
-    /// Another name for the child's path.
+    /// The name of the child in its path, instead of the node's name.
     pub name: Option<SmolStr>,
-    /// A run id of its own: any text that is not all digits. Asking again for the same id gives the same run.
+    /// The run id of the child: any text that is not all digits. Asking again for the same id returns the same run.
     pub run_id: Option<SmolStr>,
-    /// Whether the child's output counts as the caller's output too.
+    /// Whether the child's output is also the caller's output.
     // R706
     pub use_as_output: bool,
     /// Whether the child runs on a sub-branch of its own.
@@ -55,26 +56,26 @@ pub struct RunOptions {
     pub override_branch: Option<String>,
     /// The isolation scope instead of the caller's.
     pub override_isolation_scope: Option<String>,
-    /// Whether a child that waits without output pauses the caller too, instead of giving nothing.
+    /// Whether the caller also pauses if the child waits without output. Otherwise the call returns null.
     pub raise_on_wait: bool,
 }
 
 impl RunOptions {
-    /// Renames the child.
+    /// Sets the child's name in its path.
     #[must_use]
     pub fn name(mut self, name: impl Into<SmolStr>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Gives the run an id of its own; an empty one leaves the choice to the runtime.
+    /// Sets the id of the run. If it is empty, the runtime chooses one.
     #[must_use]
     pub fn run_id(mut self, id: impl Into<SmolStr>) -> Self {
         self.run_id = Some(id.into()).filter(|id| !id.is_empty());
         self
     }
 
-    /// Makes the child's output the caller's output too.
+    /// Makes the child's output also the caller's output.
     #[must_use]
     pub fn use_as_output(mut self, yes: bool) -> Self {
         self.use_as_output = yes;
@@ -110,7 +111,7 @@ impl RunOptions {
     }
 }
 
-/// A background child, on its way to the workflow that runs it.
+/// A background child that the workflow is about to run.
 pub struct BackgroundChild {
     /// The path of its run.
     pub path: NodePath,

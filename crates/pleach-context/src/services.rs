@@ -1,4 +1,4 @@
-//! [`Services`]: what all invocations of an app share.
+//! [`Services`]: the services that all invocations of an app share.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use crate::credential::KeptCredentials;
 use crate::plugin::PluginManager;
 use crate::{CredentialService, Provided};
 
-/// Everything an app's invocations share. Made once by the Runner.
+/// Everything that an app's invocations share. The Runner makes it once.
 pub struct Services {
-    /// Where sessions and their events are kept.
+    /// The service that stores sessions and their events.
     pub sessions: Arc<dyn SessionService>,
-    /// Where files are kept, if anywhere.
+    /// The service that stores files, if there is one.
     pub artifacts: Option<Arc<dyn ArtifactService>>,
-    /// Where earlier sessions are searched, if anywhere.
+    /// The service that searches earlier sessions, if there is one.
     pub memory: Option<Arc<dyn MemoryService>>,
-    /// Where credentials are kept, if anywhere.
+    /// The service that stores credentials, if there is one.
     pub credentials: Option<Arc<dyn CredentialService>>,
-    /// What clients have sent to invocations under way.
+    /// The credentials that clients have sent to running invocations.
     pub sent_credentials: KeptCredentials,
-    /// The hooks around everything.
+    /// The plugins of the app.
     pub plugins: PluginManager,
-    /// The app's own values.
+    /// The values that the app provides.
     pub provided: Provided,
-    /// The model of agents that have none, and none above them.
+    /// The model for agents that have none, if no agent above them has one either.
     pub model: Option<Arc<dyn Model>>,
     /// The source of time.
     pub clock: Arc<dyn Clock>,

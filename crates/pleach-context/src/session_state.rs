@@ -1,9 +1,9 @@
 //! [`SessionState`]: the session state as an invocation sees it, in the order of its writes.
 //!
-//! Several runs write the same key, and their events are stored in another order than they wrote. What counts is the order
-//! of the writes: readers see the newest one, and an event that is stored late must not undo it, neither here nor in the
-//! store. For that each key knows its writes until all of them are stored; a key that only one run writes knows no more
-//! than which run's delta that is.
+//! Several runs may write the same key, and their events may be stored in another order than the writes. The order of
+//! the writes decides: readers see the newest write, and an event that is stored late must not undo it, neither here
+//! nor in the store. Therefore each key keeps its writes until all of them are stored. For a key that only one run
+//! writes, only the delta of that run is kept.
 
 use std::collections::VecDeque;
 
@@ -22,24 +22,24 @@ pub(crate) struct SessionState {
     deltas: u64,
 }
 
-/// What is known about the writes of a key.
+/// The known writes of a key.
 #[derive(Debug)]
 enum Writes {
-    /// This delta sets the key to what the view shows, and no other write is on its way.
+    /// This delta sets the key to the value in the view, and no other write is pending.
     Lone(u64),
     Many(Box<Log>),
 }
 
-/// The writes of a key in their order, from the first one that is not stored.
+/// The writes of a key in their order, from the first one that is not yet stored.
 ///
-/// Deltas are usually stored in the order of their writes. Each step then looks at the front of the log only, so that its cost
-/// does not depend on how many runs write the key.
+/// Deltas are usually stored in the order of their writes. Each step then looks only at the front of the log, so that
+/// its cost does not depend on how many runs write the key.
 #[derive(Debug, Default)]
 struct Log {
-    /// What the store has, as far as this invocation knows.
+    /// The value in the store, as far as this invocation knows it.
     base: Option<Value>,
     entries: VecDeque<Entry>,
-    /// The number of entries of each delta that are not stored; absent for none.
+    /// The number of entries of each delta that are not stored; a delta without any is absent.
     pending: HashMap<u64, usize>,
     /// The number of entries that are stored.
     stored: usize,
@@ -47,7 +47,7 @@ struct Log {
 
 #[derive(Debug)]
 struct Entry {
-    /// The delta that the write is a part of.
+    /// The delta that the write belongs to.
     delta: u64,
     stored: bool,
     ops: Vec<StateOp>,
@@ -58,7 +58,7 @@ impl Entry {
         Self { delta, stored: false, ops: vec![op] }
     }
 
-    /// Whether the value does not depend on what was written before.
+    /// Returns true if the value does not depend on earlier writes.
     fn sets(&self) -> bool {
         matches!(self.ops.first(), Some(StateOp::Set(_)))
     }
@@ -83,7 +83,7 @@ impl Log {
         self.pending.get(&delta).copied().unwrap_or_default()
     }
 
-    /// Returns whether the delta sets the value.
+    /// Returns true if the delta sets the value.
     fn is_set_by(&self, delta: u64) -> bool {
         let own = self.entries.iter().filter(|entry| entry.delta == delta && !entry.stored);
         own.take(self.pending(delta)).any(Entry::sets)
@@ -96,8 +96,8 @@ impl Log {
         }
     }
 
-    /// Makes the pending writes of one delta a part of another. They keep their place in the order of writes, but for those
-    /// that the other delta has made later: of these they are the newest.
+    /// Moves the pending writes of one delta into another. They keep their place in the order of writes, unless the
+    /// other delta has later writes: then they are placed directly after the last of these.
     fn adopt(&mut self, from: u64, into: u64) {
         let Some(moved) = self.pending.remove(&from) else { return };
         *self.pending.entry(into).or_default() += moved;
@@ -121,13 +121,13 @@ impl Log {
         self.entries = kept;
     }
 
-    /// The value after all writes; `None` while the key is absent.
+    /// Returns the value after all writes; `None` if the key is absent.
     fn value(&self) -> Option<Value> {
         let set = self.entries.iter().rposition(Entry::sets);
         if let Some(at) = set.filter(|at| !self.entries[*at].stored) {
             return Some(fold(None, self.entries.range(at..)));
         }
-        // The base has what is stored.
+        // The base includes the stored entries.
         let behind = self.entries.range(set.unwrap_or_default()..);
         let mut pending = behind.filter(|entry| !entry.stored).peekable();
         match pending.peek() {
@@ -136,9 +136,9 @@ impl Log {
         }
     }
 
-    /// What the delta's event stores: a value, or operations on what the store has then.
+    /// Returns what the delta's event stores: a value, or operations that apply to the value in the store.
     ///
-    /// A write that others have set over is not stored again: its event shows the newest stored value.
+    /// A write that others have overwritten is not stored again: its event shows the newest stored value.
     fn carried(&self, delta: u64) -> Carried {
         let counting = self.entries.iter().filter(|entry| entry.stored || entry.delta == delta);
         let counting: Vec<&Entry> = counting.take(self.stored + self.pending(delta)).collect();
@@ -151,7 +151,8 @@ impl Log {
         Carried::Ops(own.flat_map(|entry| entry.ops.iter().cloned()).collect())
     }
 
-    /// Takes over that the delta's event has stored `value`. Returns the value after all writes, unless it stays as it is.
+    /// Records that the delta's event has stored `value`. Returns the value after all writes, unless it has not
+    /// changed.
     fn store(&mut self, value: &Value, delta: u64) -> Option<Value> {
         let before = self.base.replace(value.clone());
         let own = self.pending.remove(&delta).unwrap_or_default();
@@ -174,7 +175,7 @@ impl Log {
         Some(newest)
     }
 
-    /// Removes what no event on its way can depend on; false when nothing is left.
+    /// Removes the entries that no pending event can depend on. Returns false if nothing is left.
     fn trim(&mut self) -> bool {
         while self.entries.pop_front_if(|first| first.stored).is_some() {
             self.stored -= 1;
@@ -182,13 +183,13 @@ impl Log {
         !self.entries.is_empty()
     }
 
-    /// Makes one entry of stored entries side by side.
+    /// Merges adjacent stored entries into one.
     fn merge_stored(&mut self) {
         let mut kept: VecDeque<Entry> = VecDeque::with_capacity(self.entries.len());
         for entry in self.entries.drain(..) {
             match kept.back_mut() {
                 Some(last) if last.stored && entry.stored => {
-                    // An operation that does not fit was refused by the store.
+                    // The store has refused an operation that does not fit.
                     entry.ops.into_iter().for_each(|op| drop(StateOp::push_onto(&mut last.ops, op)));
                     self.stored -= 1;
                 }
@@ -199,7 +200,7 @@ impl Log {
     }
 }
 
-/// What an event stores for a key.
+/// The part of an event that changes a key.
 enum Carried {
     Value(Value),
     Ops(Vec<StateOp>),
@@ -217,18 +218,18 @@ impl SessionState {
         Self { view, ..Self::default() }
     }
 
-    /// The state with every write of the invocation.
+    /// Returns the state with every write of the invocation.
     pub(crate) fn view(&self) -> &Map {
         &self.view
     }
 
-    /// A number for a new delta.
+    /// Returns the number of a new delta.
     pub(crate) fn next_delta(&mut self) -> u64 {
         self.deltas += 1;
         self.deltas
     }
 
-    /// Sets a key, as a part of a delta.
+    /// Sets a key, as part of a delta.
     pub(crate) fn set(&mut self, key: &str, value: Value, delta: u64) {
         match self.writes.get_mut(key) {
             None => {
@@ -237,7 +238,7 @@ impl SessionState {
             Some(Writes::Lone(known)) if *known == delta => {}
             Some(writes) => {
                 let log = Self::log_of(writes, self.view.get(key));
-                // Its own earlier writes are undone by the same event.
+                // The same event overwrites the delta's own earlier writes.
                 log.remove(delta);
                 log.push(Entry::pending(delta, StateOp::Set(value.clone())));
             }
@@ -245,10 +246,10 @@ impl SessionState {
         put(&mut self.view, key, value);
     }
 
-    /// Applies an operation to a key, as a part of a delta.
+    /// Applies an operation to a key, as part of a delta.
     pub(crate) fn apply(&mut self, key: &str, op: StateOp, delta: u64) -> Result<(), StateOpError> {
         if Scope::split(key).0 == Scope::Temp {
-            // Nothing is stored that it could be applied to later.
+            // A `temp:` key is not stored, so there is no stored value that the operation could apply to later.
             let value = op.apply(self.view.get(key))?;
             self.set(key, value, delta);
             return Ok(());
@@ -266,7 +267,7 @@ impl SessionState {
             return Err(error);
         }
         match self.writes.get_mut(key) {
-            // It stays a value that this delta sets.
+            // The key stays a value that this delta sets.
             Some(Writes::Lone(known)) if *known == delta => {}
             None => {
                 let log = Log::new(before.flatten(), delta, op);
@@ -283,7 +284,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// The log of a key that two deltas write; `value` is what the first of them has set.
+    /// Returns the log of a key that two deltas write; `value` is the value that the first of them has set.
     fn log_of<'a>(writes: &'a mut Writes, value: Option<&Value>) -> &'a mut Log {
         if let Writes::Lone(delta) = writes {
             let set = StateOp::Set(value.cloned().unwrap_or_default());
@@ -295,7 +296,7 @@ impl SessionState {
         }
     }
 
-    /// Makes what one delta writes to a key a part of another, in the order of the writes.
+    /// Moves the writes of one delta to a key into another delta, in the order of the writes.
     pub(crate) fn adopt(&mut self, key: &str, from: u64, into: u64) {
         match self.writes.get_mut(key) {
             Some(Writes::Lone(known)) if *known == from => *known = into,
@@ -309,7 +310,7 @@ impl SessionState {
         }
     }
 
-    /// Writes the values into a delta that so far only names its keys, as they are now.
+    /// Writes the current values into a delta that so far only names its keys.
     pub(crate) fn fill(&self, values: &mut Map, delta: u64) {
         for (key, slot) in values {
             let own = match self.writes.get(key.as_str()) {
@@ -323,11 +324,13 @@ impl SessionState {
         }
     }
 
-    /// Takes the operations of a failed attempt back, which would count again with the next one; what it has set stays.
+    /// Removes the operations of a failed attempt, which the next attempt would apply again. Values that the attempt
+    /// has set stay.
     pub(crate) fn drop_ops(&mut self, values: &mut Map, delta: u64) {
         values.retain(|key, _| {
             let Some(Writes::Many(log)) = self.writes.get_mut(key.as_str()) else { return true };
-            // A count that a plugin keeps under a reserved key stays: the counted call was made, even if the attempt fails.
+            // A number that a plugin keeps under a reserved key stays: the counted call was made, even if the attempt
+            // fails.
             if log.is_set_by(delta) || is_reserved_state_key(key) {
                 return true;
             }
@@ -345,7 +348,7 @@ impl SessionState {
         });
     }
 
-    /// Decides what an event stores for the keys that others write too.
+    /// Decides what an event stores for the keys that other deltas write as well.
     pub(crate) fn before_store(&self, actions: &mut EventActions) {
         let delta = actions.state_writes();
         let contended = |key: &String| match self.writes.get(key.as_str()) {
@@ -356,7 +359,7 @@ impl SessionState {
         for (key, log) in contended {
             match log.carried(delta) {
                 Carried::Value(value) => actions.set_state(key, value),
-                // No other session changes this state, so the newest stored value is known.
+                // No other session changes this key, so the newest stored value is known.
                 Carried::Ops(ops) if ops.is_empty() && matches!(Scope::split(&key).0, Scope::Session | Scope::Temp) => {
                     actions.set_state(key, log.base.clone().unwrap_or_default());
                 }
@@ -365,13 +368,13 @@ impl SessionState {
         }
     }
 
-    /// Whether an event writes a key that others write too, or that operations change.
+    /// Returns true if an event writes a key that others write as well, or that operations change.
     pub(crate) fn is_contended(&self, actions: &EventActions) -> bool {
         let many = |key: &String| matches!(self.writes.get(key.as_str()), Some(Writes::Many(_)));
         actions.state_writes() != 0 && actions.state_delta().keys().any(many)
     }
 
-    /// Takes over what an event has stored: `values` are parts of `delta`, or new writes if that is 0.
+    /// Records what an event has stored: `values` are parts of `delta`, or new writes if `delta` is 0.
     pub(crate) fn stored(&mut self, values: &Map, delta: u64) {
         for (key, value) in values {
             self.stored_key(key, value, delta);
@@ -400,7 +403,7 @@ impl SessionState {
     }
 }
 
-/// Sets one key, copying its name only when it is new.
+/// Sets one key, and copies its name only if it is new.
 fn put(map: &mut Map, key: &str, value: Value) {
     match map.get_mut(key) {
         Some(slot) => *slot = value,
@@ -425,7 +428,7 @@ mod tests {
         }
     }
 
-    /// Stores a delta like a session service, on `stored`, and gives the state what was stored.
+    /// Stores a delta into `stored` as a session service does, and reports the stored value to the state.
     fn store(state: &mut SessionState, stored: &mut Option<Value>, delta: u64) {
         let mut actions = EventActions::new();
         actions.state_delta_mut().insert("k".into(), Value::Null);
@@ -442,7 +445,7 @@ mod tests {
         state.stored(&Map::from_iter([("k".to_owned(), value)]), delta);
     }
 
-    /// Issue 10 D4: what is left out for the sake of speed changes nothing that is seen, in whichever order deltas are stored.
+    /// The shortcuts for speed do not change the view, in whichever order deltas are stored.
     #[test]
     fn d4_the_view_is_what_all_writes_give_in_their_order() {
         let mut numbers = Numbers(7);

@@ -11,14 +11,14 @@ use rustc_hash::FxHashMap;
 pub struct NeededType {
     /// The type.
     pub type_id: TypeId,
-    /// Its name, for the error when nothing provides it.
+    /// The name of the type, for the error if nothing provides it.
     pub name: &'static str,
-    /// An `Arc` of the type.
+    /// The type `Arc<T>`, under which an app may have provided the value.
     shared: TypeId,
 }
 
 impl NeededType {
-    /// The need for a `T`.
+    /// Returns the need for a `T`.
     pub(crate) fn of<T: 'static>() -> Self {
         Self { type_id: TypeId::of::<T>(), name: std::any::type_name::<T>(), shared: TypeId::of::<Arc<T>>() }
     }
@@ -31,19 +31,19 @@ pub struct Provided {
 }
 
 impl Provided {
-    /// Adds a value; it replaces an earlier one of the same type.
+    /// Adds a value, which replaces an earlier one of the same type.
     pub fn insert<T: Send + Sync + 'static>(&mut self, value: T) {
         self.values.insert(TypeId::of::<T>(), Arc::new(value));
     }
 
-    /// The value of type `T`; else the one inside an `Arc<T>` that was provided.
+    /// Returns the value of type `T`, or otherwise the value inside a provided `Arc<T>`.
     #[must_use]
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         let own = self.values.get(&TypeId::of::<T>()).cloned().and_then(|value| value.downcast().ok());
         own.or_else(|| self.values.get(&TypeId::of::<Arc<T>>())?.downcast_ref::<Arc<T>>().cloned())
     }
 
-    /// Whether a value of the needed type is there.
+    /// Returns true if a value of the needed type was provided.
     #[must_use]
     pub fn has(&self, need: &NeededType) -> bool {
         self.values.contains_key(&need.type_id) || self.values.contains_key(&need.shared)

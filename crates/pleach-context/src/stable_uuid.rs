@@ -3,7 +3,8 @@
 use pleach_core::Uuid;
 use sha2::{Digest, Sha256};
 
-/// Returns a UUID that follows from these texts: version 8, which RFC 9562 leaves to applications, of their SHA-256.
+/// Returns a UUID that is derived from these texts: their SHA-256 as a version 8 UUID, which RFC 9562 leaves to
+/// applications.
 #[must_use]
 pub fn stable_uuid<'a>(parts: impl IntoIterator<Item = &'a str>) -> Uuid {
     let mut hash = Sha256::new();

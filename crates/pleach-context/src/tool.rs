@@ -1,4 +1,4 @@
-//! [`Tool`]: what models and nodes call; and what nodes need of their app.
+//! [`Tool`]: a function that models and nodes call. Also [`Need`]: a requirement of a node on its app.
 
 use std::fmt;
 use std::future::ready;
@@ -15,7 +15,7 @@ use crate::{ConfirmationRequest, NeededType, NodeError, NodeFault, SharedToolset
 /// A tool is called between the tool hooks of the plugins, and after its confirmation gate. ADK: `BaseTool`.
 ///
 /// # Example
-/// A handler is a tool by `FunctionTool`. A tool of its own type:
+/// `FunctionTool` makes a tool from a handler. This is a tool with a type of its own:
 /// ```
 /// # use pleach_context::{NodeError, Tool, ToolContext, ToolResult};
 /// # use pleach_core::{BoxFuture, Map};
@@ -43,23 +43,23 @@ pub trait Tool: Send + Sync + 'static {
     /// The name that calls use.
     fn name(&self) -> &str;
 
-    /// What the tool does, for the model.
+    /// Returns the description of the tool for the model.
     fn description(&self) -> &str {
         ""
     }
 
-    /// How the tool is called; a tool without a declaration is not offered to models. Requests share it, so make it once, with the
-    /// tool. ADK: `_get_declaration`.
+    /// Returns the declaration of the tool; a tool without one is not offered to models. Requests share the
+    /// declaration, so make it once, together with the tool. ADK: `_get_declaration`.
     fn declaration(&self) -> Option<&Arc<FunctionDeclaration>> {
         None
     }
 
-    /// Whether the tool only starts something whose result comes later. ADK: `is_long_running`.
+    /// Returns true if the tool only starts something whose result arrives later. ADK: `is_long_running`.
     fn is_long_running(&self) -> bool {
         false
     }
 
-    /// Whether a person must confirm this call before the tool runs.
+    /// Returns true if a person must confirm this call before the tool runs.
     ///
     /// # Errors
     /// As [`run`](Tool::run).
@@ -71,33 +71,34 @@ pub trait Tool: Send + Sync + 'static {
         Box::pin(ready(Ok(false)))
     }
 
-    /// How a person is asked to confirm this call, if it must be confirmed. `None` asks in ADK's words, for any person and without end.
+    /// Returns the request for confirming this call, if it must be confirmed. If it is `None`, any person is asked, in
+    /// ADK's words and without a time limit.
     fn confirmation(&self, _args: &Map, _ctx: &ToolContext) -> Option<ConfirmationRequest> {
         None
     }
 
-    /// Answers a call. The result reports what a model got wrong in the arguments, as
-    /// `{"error": …}`, so that it can try again. ADK: `run_async`.
+    /// Answers a call. If a model passed wrong arguments, the result reports them as `{"error": …}`, so that the model
+    /// can try again. ADK: `run_async`.
     ///
     /// # Errors
-    /// What the tool failed with.
+    /// The failure of the tool.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the call.
     fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<ToolResult, NodeError>>;
 
-    /// Whether the result is also a text for the user, where the model is not asked to put it into words
+    /// Returns true if the result is also a text for the user, so that the model is not asked to put it into words
     /// (`skip_summarization`).
     // L111
     fn shows_result(&self) -> bool {
         false
     }
 
-    /// Changes the request in which the tool is offered to a model. Declares the tool unless it is overridden.
+    /// Changes the request that offers the tool to a model. The default declares the tool.
     /// ADK: `process_llm_request`
     ///
     /// # Errors
-    /// What the request cannot be made without; the agent's run fails.
+    /// An error if the request cannot be made; the agent's run fails with it.
     // L56
     fn process_request<'a>(
         &'a self,
@@ -108,22 +109,22 @@ pub trait Tool: Send + Sync + 'static {
         Box::pin(ready(Ok(())))
     }
 
-    /// Adds what the tool needs of its app. See [`Node::needs`](super::Node::needs).
+    /// Adds the tool's needs. See [`Node::needs`](super::Node::needs).
     fn needs(&self, _needs: &mut Vec<Need>) {}
 
-    /// Adds what is wrong with the declaration of the tool, so that an agent with it is not built.
+    /// Adds the faults of the tool's declaration. An agent with a faulty tool is not built.
     fn faults(&self, _faults: &mut Vec<NodeFault>) {}
 }
 
-/// What a node needs of its app.
+/// A requirement of a node on its app.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Need {
     /// A value, which the app must provide.
     Value(NeededType),
-    /// A model, for an agent of this name that has none, and none above it.
+    /// A model, for the agent with this name, if neither the agent nor one above it has one.
     Model(SmolStr),
-    /// A toolset, which is closed with the app's Runner.
+    /// A toolset, which the app's Runner closes.
     Toolset(SharedToolset),
     /// A model that meets what an agent demands.
     Demand(Arc<dyn ModelDemand>),
@@ -131,7 +132,8 @@ pub enum Need {
 
 /// A demand that an agent makes of its model, for example that answers fit a schema.
 pub trait ModelDemand: fmt::Debug + Send + Sync {
-    /// Returns why the agent's model, or that of the app if it has none, does not meet the demand: a sentence that names the agent.
+    /// Returns the reason why the agent's model, or the app's model if the agent has none, does not meet the demand: a
+    /// sentence that names the agent.
     fn unmet(&self, of_app: Option<&Arc<dyn Model>>) -> Option<String>;
 }
 

@@ -1,4 +1,4 @@
-//! [`ToolResult`]: what a tool answers a call with.
+//! [`ToolResult`]: a tool's answer to a call.
 // L105
 
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use pleach_core::{Blob, Bytes, FileData, FunctionResponse, FunctionResponsePart, Map};
 use serde_json::Value;
 
-/// What a tool answers a call with: a value, and media that belong to it. A value alone converts into one.
+/// A tool's answer to a call: a value, and media that belong to it. A value alone converts into a `ToolResult`.
 ///
 /// ```
 /// use pleach_context::ToolResult;
@@ -17,27 +17,27 @@ use serde_json::Value;
 /// ```
 #[derive(Clone, Default, PartialEq)]
 pub struct ToolResult {
-    /// The value; null is none. The model gets an object as it is, and anything else as `{"result": value}`.
+    /// The value; null means no value. The model gets an object unchanged, and any other value as `{"result": value}`.
     pub value: Value,
-    /// Images, sounds and documents for the model, beside the value.
+    /// Images, sounds and documents for the model, in addition to the value.
     pub media: Vec<FunctionResponsePart>,
-    /// When the model is to react to the result; `None` leaves it to the provider.
+    /// The time at which the model should react to the result; `None` leaves it to the provider.
     pub scheduling: Option<Scheduling>,
 }
 
-/// When a model reacts to a result that it does not wait for. ADK: `types.FunctionResponseScheduling`
+/// The time at which a model reacts to a result that it does not wait for. ADK: `types.FunctionResponseScheduling`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduling {
-    /// It takes note of the result and says nothing.
+    /// The model takes note of the result and says nothing.
     Silent,
-    /// It reacts once it is idle.
+    /// The model reacts once it is idle.
     WhenIdle,
-    /// It reacts at once.
+    /// The model reacts at once.
     Interrupt,
 }
 
 impl ToolResult {
-    /// Adds media that are sent along, of this IANA media type.
+    /// Adds media with this IANA media type, whose bytes are sent along.
     #[must_use]
     pub fn with_bytes(mut self, mime_type: impl Into<String>, data: impl Into<Bytes>) -> Self {
         let blob = Blob { data: Some(data.into()), mime_type: Some(mime_type.into()), ..Blob::default() };
@@ -45,7 +45,7 @@ impl ToolResult {
         self
     }
 
-    /// Adds media that the provider finds at an address, of this IANA media type.
+    /// Adds media with this IANA media type, which the provider loads from an address.
     #[must_use]
     pub fn with_file(mut self, mime_type: impl Into<String>, uri: impl Into<String>) -> Self {
         let file = FileData { file_uri: Some(uri.into()), mime_type: Some(mime_type.into()), ..FileData::default() };
@@ -53,15 +53,15 @@ impl ToolResult {
         self
     }
 
-    /// Sets when the model is to react.
+    /// Sets when the model should react.
     #[must_use]
     pub fn with_scheduling(mut self, scheduling: Scheduling) -> Self {
         self.scheduling = Some(scheduling);
         self
     }
 
-    /// Returns whether there is nothing in the result: no media, and a value that Python takes for false. A long-running tool
-    /// that returns this has only started something.
+    /// Returns true if the result is empty: no media, and a value that Python treats as false. A long-running tool that
+    /// returns an empty result has only started something.
     // L106
     pub fn is_falsy(&self) -> bool {
         self.media.is_empty()
@@ -106,7 +106,7 @@ impl Scheduling {
     }
 }
 
-/// Shows nothing of what the result says.
+/// Shows no content of the result.
 impl fmt::Debug for ToolResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ToolResult")

@@ -1,4 +1,5 @@
-//! [`Toolset`]: a source of tools; and [`SharedToolset`], as agents hold it: shared, and with a choice of its tools.
+//! [`Toolset`]: a source of tools. Also [`SharedToolset`]: a toolset as agents hold it, shared and with a selection of
+//! its tools.
 // L56, L57
 
 use std::fmt;
@@ -16,12 +17,14 @@ use crate::{NodeError, ReadonlyContext, Tool, ToolContext};
 
 /// A source of tools, for example a server of them. ADK: `BaseToolset`
 ///
-/// An agent lists the tools when its model is first asked in an invocation. A toolset that cannot list them is left out with an
-/// error in the log, and asked again for the next request; of a [required](Toolset::is_required) one the run fails. [`SharedToolset`](crate::SharedToolset) gives the names a prefix and chooses tools.
+/// An agent lists the tools before the first request to its model in an invocation. A toolset that cannot list its
+/// tools is left out, with an error in the log, and asked again for the next request. If the toolset is
+/// [required](Toolset::is_required), the run fails instead. [`SharedToolset`](crate::SharedToolset) selects tools and
+/// adds a prefix to their names.
 // L56, L57
 #[doc(alias = "BaseToolset")]
 pub trait Toolset: Send + Sync + 'static {
-    /// The name in warnings.
+    /// Returns the name of the toolset for warnings.
     fn name(&self) -> &str;
 
     /// Returns the tools that the agent has now.
@@ -33,12 +36,13 @@ pub trait Toolset: Send + Sync + 'static {
     /// Dropping the future leaves the toolset as it was.
     fn tools<'a>(&'a self, ctx: &'a ReadonlyContext) -> BoxFuture<'a, Result<Vec<Arc<dyn Tool>>, NodeError>>;
 
-    /// Returns whether the tools may be others for each request of an invocation, so that they are listed for each.
+    /// Returns true if the tools may differ between the requests of an invocation. Then they are listed for each
+    /// request.
     fn changes_between_steps(&self) -> bool {
         false
     }
 
-    /// Returns whether the agent's run fails when the tools cannot be listed, instead of doing without them.
+    /// Returns true if the agent's run fails when the tools cannot be listed. Otherwise the agent runs without them.
     fn is_required(&self) -> bool {
         false
     }
@@ -46,7 +50,7 @@ pub trait Toolset: Send + Sync + 'static {
     /// Changes the request before its tools do.
     ///
     /// # Errors
-    /// What the request cannot be made without; the agent's run fails.
+    /// An error if the request cannot be made; the agent's run fails with it.
     fn process_request<'a>(
         &'a self,
         _ctx: &'a ToolContext,
@@ -55,23 +59,24 @@ pub trait Toolset: Send + Sync + 'static {
         Box::pin(ready(Ok(())))
     }
 
-    /// Closes connections and what else the toolset holds. Called once, by `Runner::close`; it may take ten seconds of the
-    /// Runner's clock.
+    /// Closes connections and other resources of the toolset. `Runner::close` calls it once; it may take ten seconds of
+    /// the Runner's clock.
     ///
     /// # Errors
-    /// What could not be closed; closing the Runner fails with it after everything else is closed.
+    /// An error that names what could not be closed. `Runner::close` fails with it after everything else is closed.
     ///
     /// # Cancel safety
-    /// The future is dropped when it takes too long.
+    /// The future is dropped if it takes too long.
     fn close(&self) -> BoxFuture<'_, Result<(), NodeError>> {
         Box::pin(ready(Ok(())))
     }
 }
 
-/// A toolset, with the choice of its tools that an agent gets. Cheap to clone: clones are the same toolset, for several agents.
+/// A toolset with the selection of its tools that an agent gets. Cheap to clone: clones are the same toolset, for
+/// several agents.
 ///
 /// It is closed once, with the Runner. Its tools are listed once in an invocation, unless
-/// [`Toolset::changes_between_steps`].
+/// [`Toolset::changes_between_steps`] is true.
 ///
 /// ```
 /// # use pleach_context::{SharedToolset, Toolset};
@@ -93,7 +98,7 @@ pub(crate) struct Source {
     pub(crate) is_closed: AtomicBool,
 }
 
-/// Which of its tools an agent gets, and by which names.
+/// The tools of a toolset that an agent gets, and their names.
 #[derive(Clone, Default)]
 pub(crate) struct Choice {
     pub(crate) prefix: Option<String>,
@@ -123,8 +128,8 @@ impl SharedToolset {
         self.chosen(Choice { prefix: Some(prefix.into()), ..Choice::clone(&self.choice) })
     }
 
-    /// Returns the same toolset without the tools for which `filter` is false. It sees them by the names that the toolset gives
-    /// them, and is asked when they are listed. ADK: `tool_filter`
+    /// Returns the same toolset without the tools for which `filter` is false. The filter is called when the tools are
+    /// listed, and sees the toolset's own names. ADK: `tool_filter`
     #[must_use]
     #[doc(alias = "tool_filter")]
     pub fn filter(&self, filter: impl Fn(&dyn Tool, &ReadonlyContext) -> bool + Send + Sync + 'static) -> Self {
@@ -135,21 +140,21 @@ impl SharedToolset {
         self.chosen(Choice { filter: Some(Arc::new(filter)), ..Choice::clone(&self.choice) })
     }
 
-    /// Returns the same toolset with the tools of these names alone, as the toolset names them. ADK: `tool_filter`
+    /// Returns the same toolset with only the tools that have these names in the toolset. ADK: `tool_filter`
     #[must_use]
     pub fn only<S: Into<String>>(&self, names: impl IntoIterator<Item = S>) -> Self {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
         self.filter(move |tool, _| names.iter().any(|name| name == tool.name()))
     }
 
-    /// Returns the same toolset, without which an agent does not run: where its tools cannot be listed, the run fails with an error that
-    /// names it.
+    /// Returns the same toolset as a required one: if its tools cannot be listed, the agent's run fails with an error
+    /// that names the toolset.
     #[must_use]
     pub fn required(&self) -> Self {
         self.chosen(Choice { is_required: true, ..Choice::clone(&self.choice) })
     }
 
-    /// Returns whether an agent does not run without the toolset.
+    /// Returns true if an agent does not run without the toolset.
     #[must_use]
     pub fn is_required(&self) -> bool {
         self.choice.is_required || self.source.set.is_required()
@@ -159,7 +164,7 @@ impl SharedToolset {
         Self { source: Arc::clone(&self.source), choice: Arc::new(choice) }
     }
 
-    /// Returns the name in warnings.
+    /// Returns the name of the toolset for warnings.
     #[must_use]
     pub fn name(&self) -> &str {
         self.source.set.name()
@@ -196,21 +201,21 @@ impl SharedToolset {
     /// Lets the toolset change a request before its tools do.
     ///
     /// # Errors
-    /// What the request cannot be made without.
+    /// An error if the request cannot be made.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the toolset's own.
+    /// Dropping the future also drops the toolset's own future.
     pub async fn process_request(&self, ctx: &ToolContext, request: &mut LlmRequest) -> Result<(), NodeError> {
         self.source.set.process_request(ctx, request).await
     }
 
-    /// Closes the toolset, unless it is closed already.
+    /// Closes the toolset, unless it is already closed.
     ///
     /// # Errors
-    /// Why it could not be closed; closing it again tries once more.
+    /// The error of the toolset that could not be closed. Another call tries again.
     ///
     /// # Cancel safety
-    /// Dropping the future leaves the toolset as it is; it is not closed again.
+    /// Dropping the future leaves the toolset as it is; later calls do not close it.
     pub async fn close(&self) -> Result<(), NodeError> {
         if self.source.is_closed.swap(true, Ordering::AcqRel) {
             return Ok(());
@@ -221,7 +226,7 @@ impl SharedToolset {
         closed
     }
 
-    /// Returns whether both are the same toolset, whichever of its tools they choose.
+    /// Returns true if both are the same toolset, whichever of its tools they select.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.source, &other.source)
@@ -229,7 +234,7 @@ impl SharedToolset {
 }
 
 impl Listed {
-    /// Returns the tools, if they are those of this toolset and choice.
+    /// Returns the tools, if they belong to this toolset and selection.
     pub(crate) fn of(&self, toolset: &SharedToolset) -> Option<Arc<[Arc<dyn Tool>]>> {
         Arc::ptr_eq(&self.choice, &toolset.choice).then(|| Arc::clone(&self.tools))
     }

@@ -8,9 +8,9 @@ use pleach_core::NodePath;
 
 /// Holds node bodies back until their run has the session to itself; open unless the Runner closes it.
 ///
-/// A resume whose first step is a body has stored nothing yet that would have shown whether another writer came first. The
-/// engine asks before each body; the Runner hears of the first that asks, claims the session, and opens the gate. What
-/// history answers passes no gate, so a resume that runs nothing claims nothing.
+/// A resume that begins with a body has stored nothing yet, so it cannot know whether another writer came first. The
+/// engine asks before each body. When the first body asks, the Runner claims the session and opens the gate. Answers
+/// from history do not pass the gate, so a resume that runs nothing claims nothing.
 #[derive(Debug, Default)]
 pub struct WorkGate {
     closed: AtomicBool,
@@ -18,11 +18,11 @@ pub struct WorkGate {
     waiting: Mutex<Vec<Waiting>>,
 }
 
-/// A body that waits.
+/// A waiting body.
 #[derive(Debug)]
 struct Waiting {
     run: NodePath,
-    /// Whether its node gives results.
+    /// Whether the body's node yields results.
     gives: bool,
     waker: Waker,
 }
@@ -32,13 +32,14 @@ impl WorkGate {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the body of the run at `path` may run; else `cx` is woken once it may. `gives` when its node gives results. For engines.
+    /// Returns ready if the body of the run at `path` may run; otherwise `cx` is woken once it may. `gives` is true if
+    /// its node yields results. For engines.
     pub fn poll_pass(&self, path: &NodePath, gives: bool, cx: &TaskContext<'_>) -> Poll<()> {
         if !self.closed.load(Ordering::Acquire) {
             return Poll::Ready(());
         }
         let mut waiting = self.waiting();
-        // It may have been opened before the lock.
+        // The gate may have been opened before the lock was taken.
         if !self.closed.load(Ordering::Acquire) {
             return Poll::Ready(());
         }
@@ -46,25 +47,25 @@ impl WorkGate {
         Poll::Pending
     }
 
-    /// Whether bodies are held back: what ends now is only replayed.
+    /// Returns true if bodies are held back. Runs that end in this state were only replayed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Whether a body waits.
+    /// Returns true if a body waits.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
         self.closed.load(Ordering::Acquire) && !self.waiting().is_empty()
     }
 
-    /// Returns the runs whose bodies wait, each with whether its node gives results.
+    /// Returns the runs whose bodies wait, each with whether its node yields results.
     #[must_use]
     pub fn wanted(&self) -> Vec<(NodePath, bool)> {
         self.waiting().iter().map(|waiting| (waiting.run.clone(), waiting.gives)).collect()
     }
 
-    /// Holds back every body from now on. For the Runner, before anything runs.
+    /// Holds back every body from now on. For the Runner, before any body runs.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Release);
     }

@@ -1,4 +1,4 @@
-//! The actions that a node sets beside its events: [`Context::with_actions`].
+//! The actions that a node sets in addition to its events: [`Context::with_actions`].
 
 use pleach_core::{Event, EventActions, Map, UiWidget};
 
@@ -6,7 +6,7 @@ use super::Context;
 use crate::NodeError;
 
 impl Context {
-    /// A copy of the changes that ride on the run's next event.
+    /// Returns a copy of the changes that the run's next event will carry.
     #[must_use]
     pub fn actions(&self) -> EventActions {
         let cell = self.cell();
@@ -21,15 +21,16 @@ impl Context {
         actions
     }
 
-    /// Changes what rides on the run's next event: `escalate`, `transfer_to_agent`, `skip_summarization`, widgets and
-    /// files. If the run sends no further event, it ends with one for them. A route counts as
-    /// [`set_route`](Context::set_route), state as [`State::update`](crate::State::update).
+    /// Changes the actions that the run's next event will carry: `escalate`, `transfer_to_agent`, `skip_summarization`,
+    /// widgets and files. If the run sends no further event, its end sends one with the actions. A route is treated as
+    /// in [`set_route`](Context::set_route), and state as in [`State::update`](crate::State::update).
     ///
-    /// `change` gets a copy of the actions, and may call this context.
+    /// `change` gets a copy of the actions, and it may call this context.
     ///
     /// # Errors
-    /// When the run has ended, when the state schema refuses a key, and for actions that a node does not set: requests
-    /// for credentials and confirmations, checkpoints, summaries and rewinds. Nothing is changed then.
+    /// If the run has ended, if the state schema refuses a key, or if `change` sets an action that a node may not set:
+    /// requests for credentials and confirmations, checkpoints, summaries and rewinds. Nothing is changed in these
+    /// cases.
     pub fn with_actions<R>(&self, change: impl FnOnce(&mut EventActions) -> R) -> Result<R, NodeError> {
         let before = self.actions();
         let mut changed = before.clone();
@@ -54,10 +55,11 @@ impl Context {
         Ok(result)
     }
 
-    /// Shows a widget to the user, on the run's next event.
+    /// Shows a widget to the user. The run's next event carries it.
     ///
     /// # Errors
-    /// A `ValueError` when the run already shows one with this id; a `ValidationError` for a payload that nests too deep for the event.
+    /// A `ValueError` if the run already shows a widget with this id; a `ValidationError` if the payload nests too
+    /// deeply for the event.
     pub fn render_ui_widget(&self, widget: UiWidget) -> Result<(), NodeError> {
         let (id, mut shown) = (widget.id.clone(), EventActions::new());
         shown.set_render_ui_widgets(Some(vec![widget]));
@@ -76,7 +78,8 @@ impl Context {
     }
 }
 
-/// Requests have calls of their own, which keep the agent's secrets off the event; the rest is the runtime's.
+/// Requests have methods of their own, which keep the agent's secrets out of the event. Only the runtime sets the other
+/// actions.
 fn check_settable(before: &EventActions, after: &EventActions) -> Result<(), NodeError> {
     let refused = [
         (

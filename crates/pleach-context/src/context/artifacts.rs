@@ -22,17 +22,17 @@ impl Context {
         Ok((service, scope.artifact(filename)))
     }
 
-    /// Saves a file as a new version and gives its number; the run's next event lists it.
+    /// Saves a file as a new version and returns the version number. The run's next event lists the file.
     ///
     /// A name starting with `user:` is shared by all sessions of the user.
     ///
     /// # Errors
-    /// A `ValueError` without an artifact service; what the service refuses; a `RuntimeError` when the run has ended, also
-    /// meanwhile, and in a step.
+    /// A `ValueError` if there is no artifact service; the error of the service if it refuses the file; a
+    /// `RuntimeError` in a step, or if the run has ended, even while the file was being saved.
     ///
     /// # Cancel safety
-    /// When the future is dropped, the service may have saved the version whole, without an event that lists it; a later save
-    /// gets the next number.
+    /// If the future is dropped, the service may have saved the version, but no event lists it. A later save gets the
+    /// next number.
     pub async fn save_artifact(&self, filename: &str, artifact: impl Into<Part>) -> Result<i64, NodeError> {
         self.save_artifact_with(filename, artifact, Map::new()).await
     }
@@ -61,10 +61,10 @@ impl Context {
         Ok(version)
     }
 
-    /// Loads a file, the newest version unless one is named; `None` if there is none.
+    /// Loads a file: the named version, or the newest one. Returns `None` if there is none.
     ///
     /// # Errors
-    /// A `ValueError` without an artifact service; what the service refuses.
+    /// A `ValueError` if there is no artifact service; the error of the service if it refuses the request.
     ///
     /// # Cancel safety
     /// Dropping the future has no effect.
@@ -73,10 +73,10 @@ impl Context {
         service.load_artifact(&key, version).await.map_err(artifact_error)
     }
 
-    /// The names of the session's and the user's files, sorted.
+    /// Returns the names of the session's and the user's files, sorted.
     ///
     /// # Errors
-    /// A `ValueError` without an artifact service; what the service refuses.
+    /// A `ValueError` if there is no artifact service; the error of the service if it refuses the request.
     ///
     /// # Cancel safety
     /// Dropping the future has no effect.
@@ -85,10 +85,10 @@ impl Context {
         service.list_artifact_keys(&scope).await.map_err(artifact_error)
     }
 
-    /// What is known about one version of a file, the newest unless one is named.
+    /// Returns the metadata of one version of a file: the named version, or the newest one.
     ///
     /// # Errors
-    /// A `ValueError` without an artifact service; what the service refuses.
+    /// A `ValueError` if there is no artifact service; the error of the service if it refuses the request.
     ///
     /// # Cancel safety
     /// Dropping the future has no effect.

@@ -19,21 +19,22 @@ impl Context {
         self.inner.resume_inputs.as_deref().unwrap_or(&NONE)
     }
 
-    /// Asks a question in the middle of a node and gives the answer; until one has come, the call parks.
+    /// Asks a question in the middle of a node and returns the answer. Until there is one, the future stays pending
+    /// ("parked") and the run can pause.
     ///
-    /// The body is dropped as soon as all of its calls to the context that are under way are parked. Other work beside
-    /// them (a request, a sleep) is cut off at that moment: await it first, or make it a child.
+    /// The body is dropped as soon as all its calls to the context that are in progress are parked. Any other work in
+    /// progress (an HTTP request, a tokio sleep) is cancelled at that moment: await it first, or run it as a child.
     ///
-    /// The stored question has the JSON schema of `T`, so an answer that the schema refuses is not stored. One that only `T`
-    /// refuses is stored; the question is then asked again, with a warning in the log that names the field. The node runs
-    /// again from its start when an answer has come.
+    /// The stored question has the JSON schema of `T`, so an answer that the schema refuses is not stored. An answer
+    /// that fits the schema but cannot be read as a `T` is stored; then the question is asked again, and a warning in
+    /// the log names the field. When an answer arrives, the node runs again from its start.
     ///
     /// # Errors
-    /// A `ValueError` when this node has no `rerun_on_resume`, and in the body of a tool that an agent calls: there, ask with
-    /// [`request_confirmation`](Self::request_confirmation), or run a node that asks. A `RuntimeError` in a step.
+    /// A `ValueError` if this node has no `rerun_on_resume`, or in the body of a tool that an agent calls: there, ask
+    /// with [`request_confirmation`](Self::request_confirmation), or run a node that asks. A `RuntimeError` in a step.
     ///
     /// # Cancel safety
-    /// Once polled, the question is stored also when the future is dropped.
+    /// Once the future has been polled, the question is stored even if the future is dropped.
     pub async fn ask<T: DeserializeOwned + JsonSchema>(
         &self,
         id: &str,
@@ -44,7 +45,7 @@ impl Context {
         self.ask_typed(question).await
     }
 
-    /// Returns the answer to a question as a `T`, or asks it, again when the answer is no `T`.
+    /// Returns the answer to a question as a `T`. If there is none, or if it is not a `T`, the question is asked.
     pub(super) async fn ask_typed<T: DeserializeOwned>(&self, question: RequestInput) -> Result<T, NodeError> {
         let answer = question.interrupt_id.as_ref().and_then(|id| self.resume_inputs().get(id));
         match answer.map(read_answer) {
@@ -55,14 +56,15 @@ impl Context {
         Err(self.wait_for_answer(question).await)
     }
 
-    /// Asks a question with everything it can carry, and gives the answer as a `T`; as JSON for a `RequestInput`. See [`Context::ask`].
+    /// Asks a question with all its options, and returns the answer as a `T`, or as JSON for a plain `RequestInput`.
+    /// See [`Context::ask`].
     ///
-    /// The question has the JSON schema of `T` unless it has one of its own. One with a deadline and without a default is answered with
-    /// null then, so its `T` is an `Option`.
+    /// The question has the JSON schema of `T` unless it has its own. A question with a deadline and no default is
+    /// answered with null at the deadline, so use an `Option` for `T`.
     ///
     /// # Errors
-    /// A `ValueError` when this node has no `rerun_on_resume`, or when the question has no id: without one a resumed
-    /// run could not find its answer; when the default does not fit the schema.
+    /// A `ValueError` if this node has no `rerun_on_resume`, if the question has no id (a resumed run could not find
+    /// its answer), or if the default does not fit the schema.
     ///
     /// # Cancel safety
     /// As [`Context::ask`].
@@ -84,7 +86,7 @@ impl Context {
         }
     }
 
-    /// Asks questions, and waits until the body is dropped. Those of a select are alternatives.
+    /// Asks questions, and waits until the body is dropped. The questions of a select are alternatives.
     pub(super) async fn wait_for(&self, questions: Vec<RequestInput>, select: Option<&str>) -> NodeError {
         if let Err(error) = self.check_may_wait() {
             return error;
@@ -100,7 +102,7 @@ impl Context {
         }
     }
 
-    /// Checks that an answer would find its way to this call.
+    /// Checks that an answer would reach this call.
     pub(super) fn check_may_wait(&self) -> Result<(), NodeError> {
         self.check_outside_step("waits for an answer: ask before the step")?;
         let node = self.node_name();
@@ -124,7 +126,7 @@ impl Context {
         for mut question in questions {
             let id = question.interrupt_id.take().unwrap_or_default();
             if let Some(deadline) = &mut question.deadline {
-                // The first one holds: a body that runs again would set another.
+                // The first deadline applies: a body that runs again would set a later one.
                 *deadline = self.asked_deadline(&id, select).unwrap_or(*deadline);
             }
             let content = question_event(id.clone(), question)?.take_content();
@@ -140,14 +142,14 @@ impl Context {
     }
 }
 
-/// Gives a question the schema of its answer's type, unless it has one.
+/// Sets the schema of the answer's type on a question that has no schema.
 pub(super) fn typed<T: JsonSchema>(question: RequestInput<T>) -> RequestInput {
     let mut question = question.with_answer();
     question.response_schema = question.response_schema.or_else(json_schema_of::<T>);
     question
 }
 
-/// The JSON schema of a type as questions carry it; `None` when it says nothing about the type.
+/// Returns the JSON schema of a type in the form that questions carry, or `None` if it says nothing about the type.
 #[must_use]
 pub fn json_schema_of<T: JsonSchema>() -> Option<Value> {
     const SAYS: [&str; 8] = ["type", "properties", "anyOf", "oneOf", "allOf", "enum", "const", "$ref"];
@@ -159,7 +161,8 @@ pub fn json_schema_of<T: JsonSchema>() -> Option<Value> {
     SAYS.iter().any(|keyword| fields.contains_key(*keyword)).then_some(schema)
 }
 
-/// Answers may leave such keys out. The dialect of the schema stays then: without it an absent key is read as null.
+/// Whether answers may omit some keys. If so, the schema keeps its dialect: without the dialect an absent key is read
+/// as null.
 fn has_optional_keys(schema: &Map) -> bool {
     let required = schema.get("required").and_then(Value::as_array).map_or(0, Vec::len);
     schema.get("properties").and_then(Value::as_object).is_some_and(|properties| properties.len() > required)

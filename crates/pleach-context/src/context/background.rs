@@ -13,19 +13,20 @@ use crate::extract::Feeds;
 use crate::{Node, NodeError, NodeInput, RunOptions, TypedNode};
 
 impl Context {
-    /// Starts a background child, which this run does not wait for, and returns the path of its run. This run can end before the
-    /// child does, and its successors do not wait for it.
+    /// Starts a background child, which this run does not wait for, and returns the path of the child's run. This run
+    /// can end before the child does, and its successors do not wait for the child.
     ///
-    /// The nearest enclosing workflow runs the child beside its nodes, and ends after it. When the child fails, however
-    /// early, the workflow fails with its error once nothing else is left to do. A child whose caller has completed is not run
-    /// again, by a resume or by a retry of the workflow: so it may ask nothing (a `RuntimeError`), and what a crash or a failure
-    /// of the workflow cuts off stays cut off. A caller that is retried or run again continues the child that it has started.
+    /// The nearest enclosing workflow runs the child in parallel with its nodes, and ends after it. If the child fails,
+    /// however early, the workflow fails with the child's error once nothing else is left to do. After its caller has
+    /// completed, a child is not run again, neither by a resume nor by a retry of the workflow. So it may not ask
+    /// questions (a `RuntimeError`), and if a crash or a failure of the workflow cuts it off, it stays cut off. A
+    /// caller that is retried or run again continues the child that it has started.
     ///
     /// Call it while the body of the node runs, not in a task that outlives it.
     ///
     /// # Errors
-    /// Those of [`Context::run`] that are there before the child runs; a `ValueError` where no workflow is around that is
-    /// still under way.
+    /// The errors of [`Context::run`] that are known before the child runs; a `ValueError` if no enclosing workflow is
+    /// still running.
     ///
     /// ADK: `asyncio.create_task(ctx.run_node(...))`.
     // R643
@@ -41,8 +42,8 @@ impl Context {
     /// Starts a background child, untyped and with options. See [`Context::run_in_background`].
     ///
     /// # Errors
-    /// As [`Context::run_in_background`]; also a `ValueError` for a name or run id that cannot be part of a path, and for a child that is to give this
-    /// run's output, which would come too late.
+    /// As [`Context::run_in_background`]; also a `ValueError` for a name or run id that cannot be part of a path, and
+    /// for `use_as_output`: the child's output would come too late to be this run's output.
     pub fn run_node_in_background(
         &self,
         node: Arc<dyn Node>,
@@ -51,7 +52,7 @@ impl Context {
     ) -> Result<NodePath, NodeError> {
         if options.use_as_output {
             return Err(NodeError::value(format!(
-                "node '{}' does not wait for a background child, so the child cannot give its output: leave `use_as_output` out, or wait for the child with `Context::run_node`",
+                "node '{}' does not wait for a background child, so the child's output cannot become the node's output: leave `use_as_output` out, or wait for the child with `Context::run_node`",
                 self.node_name()
             )));
         }
@@ -68,7 +69,7 @@ impl Context {
         let scheduler = Arc::clone(self.inner.invocation.scheduler());
         let child = scheduler.run_in_background(RunHandle::of(self.clone()), node, input.into(), options)?;
         let path = child.path.clone();
-        // It may have ended meanwhile, when this is called in a task of its own.
+        // The workflow may have ended in the meantime, if this is called in a task of its own.
         owner.run_state().workflow.as_mut().ok_or_else(no_workflow)?.background.push(child);
         self.invocation().note_background();
         // When called in another task, only this wakes the workflow.

@@ -1,4 +1,4 @@
-//! What is checked about a call for a child, and about a question, before anything of it is stored.
+//! The checks of a call for a child, and of a question, before anything is stored.
 
 use super::Context;
 use crate::engine::{MAX_DEPTH, too_deep};
@@ -6,7 +6,8 @@ use crate::node::name_fault;
 use crate::{NodeError, NodeSpec, RunOptions};
 
 impl Context {
-    /// Checks what `build` checks for the nodes of a graph, and the texts that become part of paths and branches.
+    /// Checks the same rules that `build` checks for the nodes of a graph, and the texts that become part of paths and
+    /// branches.
     pub(super) fn check_child(&self, spec: &NodeSpec, options: &RunOptions) -> Result<(), NodeError> {
         let faults = spec.faults.iter().filter(|fault| options.name.is_none() || fault.rule != "invalid_name");
         let mut messages: Vec<String> = faults.map(|fault| fault.message.clone()).collect();
@@ -35,7 +36,7 @@ impl Context {
         }
     }
 
-    /// The state keys that the node reads by declaration and that the state schema around it lacks.
+    /// Returns messages about the state keys that the node declares to read but that the enclosing state schema lacks.
     // R164
     fn undeclared_params(&self, spec: &NodeSpec) -> Vec<String> {
         let schema = spec.state_schema.as_ref().or(self.inner.state_schema.as_ref());
@@ -47,20 +48,20 @@ impl Context {
     }
 
     pub(super) fn check_call(&self, options: &RunOptions) -> Result<(), NodeError> {
-        self.check_outside_step("runs a node: run it behind the step")?;
+        self.check_outside_step("runs a node: run it after the step")?;
         if self.inner.depth >= MAX_DEPTH {
             return Err(too_deep(self.inner.depth));
         }
         if !self.inner.rerun_on_resume {
             let node = self.node_name();
             return Err(NodeError::value(format!(
-                "A node must have rerun_on_resume=True. Node '{node}' runs other nodes, which a resume finds again only by running it again: add it with `FunctionNode::new(\"{node}\", …).rerun_on_resume(true)`."
+                "A node must have rerun_on_resume=True. Node '{node}' runs other nodes, so it must run again on a resume: add it with `FunctionNode::new(\"{node}\", …).rerun_on_resume(true)`."
             )));
         }
         if let Some(id) = options.run_id.as_ref().filter(|id| id.chars().all(|digit| digit.is_ascii_digit())) {
             let node = self.node_path();
             return Err(NodeError::value(format!(
-                "Explicit run_id \"{id}\" for a child of \"{node}\" must contain non-numeric characters: numbers are given by the runtime."
+                "Explicit run_id \"{id}\" for a child of \"{node}\" must contain non-numeric characters: the runtime assigns the numbers."
             )));
         }
         let mut cell = self.cell();
@@ -74,7 +75,7 @@ impl Context {
                     "Node {} already has a use_as_output delegate.",
                     self.node_path()
                 ))
-                .with_hint("let one child at most run with `use_as_output`"));
+                .with_hint("run at most one child with `use_as_output`"));
             }
             cell.delegate = Some(Box::default());
             cell.delegated = true;
@@ -83,7 +84,7 @@ impl Context {
     }
 }
 
-/// `/` and `@` separate the parts of paths, `.` those of branches.
+/// `/` and `@` separate the parts of paths, and `.` separates the parts of branches.
 fn check_run_id(id: &str) -> Result<(), NodeError> {
     let refused = |letter: &char| matches!(letter, '/' | '@' | '.') || letter.is_control();
     let reason = match id.chars().find(refused) {

@@ -13,19 +13,21 @@ use crate::node::Decode;
 use crate::{Node, NodeError, NodeInput, RunOptions, TypedNode};
 
 impl Context {
-    /// Runs a node as a child of this run and gives what it gives.
+    /// Runs a node as a child of this run and returns its output.
     ///
     /// Run ids follow the order of the calls, not of the polls, so `join!`, `try_join_all` and `FuturesUnordered` all
-    /// work. When the child asks a question, this call parks: the body is dropped once no other call of it to
-    /// the context is under way, and runs again from its start when an answer has come; children that had finished are not run again.
+    /// work. When the child asks a question, this call parks. The body is dropped once it has no other call to the
+    /// context in progress, and it runs again from its start when an answer arrives. Children that had finished are not
+    /// run again.
     ///
-    /// A failure of the child can be caught. Once the body has gone past it (it sent an event or started another child), a
-    /// resume gives the same failure again, with its class, status, ancestors and type, but without its causes (`source()`).
+    /// A failure of the child can be caught. Once the body has continued after it (by sending an event or starting
+    /// another child), a resume returns the same failure again, with its class, status, ancestors and type, but without
+    /// its causes (`source()`).
     ///
     /// # Errors
-    /// A `ValueError` when this node has no `rerun_on_resume`, a `DynamicNodeFailError` when the child failed, a
-    /// `ValidationError` when the input or the output does not fit, a `WorkflowConfigurationError` with the faults that
-    /// `build` would report for this node.
+    /// A `ValueError` if this node has no `rerun_on_resume`, a `DynamicNodeFailError` if the child failed, a
+    /// `ValidationError` if the input or the output does not fit, a `WorkflowConfigurationError` with the faults that
+    /// `build` would report for the child.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the child.
@@ -53,7 +55,7 @@ impl Context {
     ///
     /// # Errors
     /// As [`Context::run`]; also a `ValueError` for a name or run id that cannot be part of a path, and for a second
-    /// child that is to give this run's output.
+    /// child with `use_as_output`.
     pub fn run_node<'a>(
         &'a self,
         node: &'a dyn Node,
@@ -74,7 +76,7 @@ impl Context {
         };
         let child = self.inner.invocation.scheduler().run_child(RunHandle::of(self.clone()), node, input, options);
         Box::pin(async move {
-            // Counted from the first poll on: a call that is only kept for later must not hold up a pause.
+            // Counted from the first poll, so that a future that was created but never polled cannot hold up a pause.
             let live = InFlightCall::enter(self);
             match child.await? {
                 NodeEnd::Done(NodeResult { output, .. }) => {
@@ -93,7 +95,7 @@ impl Context {
         })
     }
 
-    /// The run id that the next child of this name would get. ADK: `get_next_child_run_id`.
+    /// Returns the run id that the next child of this name would get. ADK: `get_next_child_run_id`.
     #[doc(alias = "get_next_child_run_id")]
     #[doc(alias = "get_next_child_execution_id")]
     #[must_use]
@@ -107,29 +109,29 @@ impl Context {
         (used + 1).to_string()
     }
 
-    /// The error for an input of a child that has no JSON form.
+    /// Returns the error for a child's input that has no JSON form.
     pub(super) fn unfit_input(&self, error: &impl std::fmt::Display) -> NodeError {
         NodeError::validation(format!(
-            "the input that node '{}' gives to a child has no JSON form: {error}",
+            "the input that node '{}' passes to a child has no JSON form: {error}",
             self.node_name()
         ))
     }
 
     fn bounded_input(&self, value: Arc<Value>) -> Result<NodeInput, NodeError> {
-        // What is shared was bounded when it was made.
+        // A shared value was checked when it was made.
         if Arc::strong_count(&value) > 1 || pleach_core::is_bounded(&value) {
             return Ok(NodeInput::Json(value));
         }
         drop(Arc::into_inner(value).and_then(pleach_core::bounded));
         Err(NodeError::validation(format!(
-            "the input that node '{}' gives to a child nests more than 127 levels deep: flatten it, or give it as a text or a file",
+            "the input that node '{}' passes to a child nests more than 127 levels deep: flatten it, or pass it as a text or a file",
             self.node_name()
         )))
     }
 }
 
 impl RunState {
-    /// The output of a delegate is this run's output too, unless the run gave one itself.
+    /// Makes the output of a delegate this run's output as well, unless the run has set its own.
     // R706, better than ADK
     fn adopt_delegate_output(&mut self, output: &NodeInput) {
         if let Some(delegate) = self.delegate.as_mut().filter(|_| !self.output.is_set() && !output.is_null()) {

@@ -17,21 +17,21 @@ impl Context {
         })
     }
 
-    /// Keeps the credential that `config` brings along.
+    /// Saves the credential that `config` contains.
     ///
     /// # Errors
-    /// A `ValueError` without a credential service; what the service refuses.
+    /// A `ValueError` if there is no credential service; the error of the service if it refuses the request.
     ///
     /// # Cancel safety
-    /// When the future is dropped, the credential is kept whole or not at all.
+    /// If the future is dropped, the credential is saved completely or not at all.
     pub async fn save_credential(&self, config: &AuthConfig) -> Result<(), NodeError> {
         self.credentials()?.save_credential(config, self).await
     }
 
-    /// The credential that is kept for `config`.
+    /// Loads the credential that is saved for `config`.
     ///
     /// # Errors
-    /// A `ValueError` without a credential service; what the service refuses.
+    /// A `ValueError` if there is no credential service; the error of the service if it refuses the request.
     ///
     /// # Cancel safety
     /// Dropping the future has no effect.
@@ -39,9 +39,10 @@ impl Context {
         self.credentials()?.load_credential(config, self).await
     }
 
-    /// The credential that a client has sent for `config`: in this invocation, else one kept in the session's state.
+    /// Returns the credential that a client has sent for `config` in this invocation, or otherwise the one in the
+    /// session's state.
     ///
-    /// The OAuth client's id and secret are those of `config`. ADK: `get_auth_response`.
+    /// The OAuth client's id and secret are taken from `config`. ADK: `get_auth_response`.
     #[must_use]
     pub fn get_auth_response(&self, config: &AuthConfig) -> Option<AuthCredential> {
         auth_response(config, self)

@@ -7,7 +7,7 @@ use crate::engine::{InFlightCall, NotePolicy, RunHandle, Sending};
 use crate::{NodeError, Yield};
 
 impl RunHandle {
-    /// Sends an event of the runtime, whose notes in the metadata are kept. See [`Context::emit`].
+    /// Sends an event of the runtime and keeps the notes in its metadata. See [`Context::emit`].
     ///
     /// # Errors
     /// As [`Context::emit`].
@@ -20,17 +20,17 @@ impl RunHandle {
 }
 
 impl Context {
-    /// Sends an event, a value or a question, and waits until it is stored and handed to the caller of the run.
+    /// Sends an event, a value or a question, and waits until it is stored and passed to the caller of the run.
     ///
-    /// Events before a node's result are sent so; the result itself is returned. Streaming fragments
-    /// (`partial`) are handed out without waiting and never stored.
+    /// Use it for events before the result; return the result itself. Streaming fragments (`partial`) are passed on
+    /// without waiting and are never stored.
     ///
     /// # Errors
-    /// A second output, an output or state change that a schema refuses, or a run that has ended already. Nothing is
-    /// sent then.
+    /// A second output, an output or state change that a schema refuses, or a run that has already ended. Nothing is
+    /// sent in these cases.
     ///
     /// # Cancel safety
-    /// Once polled, the event is stored also when the future is dropped.
+    /// Once the future has been polled, the event is stored even if the future is dropped.
     pub async fn emit(&self, item: impl Into<Yield>) -> Result<(), NodeError> {
         self.send(item.into(), NotePolicy::Dropped).await
     }

@@ -4,11 +4,12 @@ use super::Context;
 use crate::engine::stable_uuid;
 
 impl Context {
-    /// Returns a key for requests to services that recognise repeated ones: the same on every attempt and resume of this run,
-    /// and another for every other run, tool call and step. In the closure of a [step](Context::step) it is the key of the step.
+    /// Returns a key for requests to services that recognise repeated requests. The key is the same on every attempt
+    /// and resume of this run, and differs for every other run, tool call and step. In the closure of a
+    /// [step](Context::step) it is the key of the step.
     ///
-    /// A UUID in text form, such as `3f2a…-8…`, that follows from the app, the user, the session, the invocation, the path
-    /// of the run and the tool call. A fork of the session has other keys.
+    /// The key is a UUID in text form, such as `3f2a…-8…`. It is derived from the app, the user, the session, the
+    /// invocation, the path of the run and the tool call. A fork of the session has other keys.
     #[must_use]
     pub fn idempotency_key(&self) -> String {
         match self.current_step() {

@@ -1,4 +1,4 @@
-//! Which run this is: its path, name, attempt, predecessors, author, branch and invocation.
+//! The identity of the run: its path, name, attempt, predecessors, author, branch and invocation.
 
 use std::sync::Arc;
 
@@ -10,14 +10,15 @@ use crate::engine::{GraphNames, GraphPosition, RunState};
 use crate::{InvocationContext, NodeKind, RunConfig};
 
 impl Context {
-    /// What all runs of the invocation share.
+    /// Returns the context that all runs of the invocation share.
     #[must_use]
     pub fn invocation(&self) -> &Arc<InvocationContext> {
         &self.inner.invocation.ic
     }
 
-    /// Whether the texts of this run come from models and tools, which have done their work when a store refuses a character:
-    /// they are repaired. A node's own values are refused, by name.
+    /// Returns true if the texts of this run come from models and tools. Their work is already done when a store
+    /// refuses a character, so such texts are repaired. A node's own values are refused, with an error that names the
+    /// key.
     pub(crate) fn speaks_for_others(&self) -> bool {
         matches!(self.inner.kind, NodeKind::Agent | NodeKind::Tool)
     }
@@ -46,19 +47,19 @@ impl Context {
         self.run_id()
     }
 
-    /// Which attempt this is, from 1.
+    /// The number of the attempt, starting at 1.
     #[must_use]
     pub fn attempt_count(&self) -> u32 {
         self.inner.attempt
     }
 
-    /// How often the run has been tried again: 0 on the first attempt.
+    /// The number of retries so far: 0 on the first attempt.
     #[must_use]
     pub fn retry_count(&self) -> u32 {
         self.inner.attempt - 1
     }
 
-    /// The predecessor whose completion queued the run; `__START__` for the first nodes, empty for dynamic and root
+    /// The predecessor whose completion triggered the run; `__START__` for the first nodes, empty for dynamic and root
     /// runs.
     #[must_use]
     pub fn triggered_by(&self) -> &str {
@@ -95,13 +96,15 @@ impl Context {
         self.inner.invocation.user_id().as_str()
     }
 
-    /// The message that started the invocation, also when it is resumed; below a task that an agent has delegated, that task.
+    /// The message that started the invocation, including on a resume. Inside a task that an agent delegated, it is the
+    /// task.
     #[must_use]
     pub fn user_content(&self) -> Option<&Content> {
         self.task().or_else(|| self.inner.invocation.user_content())
     }
 
-    /// The name of the agent that runs; outside agents that of the root agent, `unknown` when the root is no agent.
+    /// The name of the running agent. Outside an agent it is the root agent's name, or `unknown` if the root is not an
+    /// agent.
     #[must_use]
     pub fn agent_name(&self) -> &str {
         let of_lane = self.lane.as_ref().and_then(|own| own.author.as_deref());
@@ -115,7 +118,7 @@ impl Context {
         self.inner.invocation.run_config()
     }
 
-    /// Whether the invocation was asked to stop.
+    /// Returns true if the invocation was asked to stop.
     #[must_use]
     pub fn is_aborted(&self) -> bool {
         self.inner.invocation.is_aborted()
@@ -136,21 +139,21 @@ impl Context {
         }
     }
 
-    /// Sets the author of later events of this run and of the runs that it starts from now on, except those of
-    /// workflows, which are their own authors. An empty text means the name of the node that runs.
+    /// Sets the author of later events of this run and of the runs that it starts from now on. Workflows among these
+    /// runs stay their own authors. The empty text stands for the name of the running node.
     ///
     /// ADK: `Context.event_author`
     pub fn set_event_author(&self, author: impl Into<SmolStr>) {
         self.cell().lane.author = Some(author.into());
     }
 
-    /// The branch that the run is on; the root is none.
+    /// The branch of the run; `None` is the root branch.
     #[must_use]
     pub fn branch(&self) -> Option<Branch> {
         self.cell().lane.branch.clone()
     }
 
-    /// The tag that keeps a conversation apart from others of the session.
+    /// The tag that separates this conversation from others in the session.
     #[must_use]
     pub fn isolation_scope(&self) -> Option<Arc<str>> {
         self.cell().lane.isolation_scope.clone()

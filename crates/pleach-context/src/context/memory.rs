@@ -20,7 +20,7 @@ impl Context {
     /// Searches the user's earlier sessions.
     ///
     /// # Errors
-    /// A `ValueError` without a memory service; what the service refuses.
+    /// A `ValueError` if there is no memory service; the error of the service if it refuses the request.
     ///
     /// # Cancel safety
     /// Dropping the future has no effect.
@@ -30,13 +30,13 @@ impl Context {
         Ok(self.memory()?.search_memory(request).await.map_err(memory_error)?.memories)
     }
 
-    /// Adds this session, as far as it is stored, to the memory.
+    /// Adds the stored part of this session to the memory.
     ///
     /// # Errors
-    /// A `ValueError` without a memory service; what the service refuses.
+    /// A `ValueError` if there is no memory service; the error of the service if it refuses the request.
     ///
     /// # Cancel safety
-    /// When the future is dropped, the service may have added the session; adding it again is safe.
+    /// If the future is dropped, the service may have added the session; adding it again is safe.
     pub async fn add_session_to_memory(&self) -> Result<(), NodeError> {
         let ic = &self.inner.invocation;
         let (state, events) = (ic.with_state(Map::clone), ic.events());
@@ -47,15 +47,15 @@ impl Context {
     /// Adds some events of this session to the memory.
     ///
     /// # Errors
-    /// A `ValueError` without a memory service; what the service refuses.
+    /// A `ValueError` if there is no memory service; the error of the service if it refuses the request.
     ///
     /// # Cancel safety
-    /// When the future is dropped, the service may have added the events; adding them again is safe.
+    /// If the future is dropped, the service may have added the events; adding them again is safe.
     pub async fn add_events_to_memory(&self, events: Vec<Arc<pleach_core::Event>>) -> Result<(), NodeError> {
         self.add_events_to_memory_with(events, Map::new()).await
     }
 
-    /// The same, with metadata for the entries that are made of the events.
+    /// Adds some events of this session to the memory, with metadata for the entries that the service makes of them.
     ///
     /// # Errors
     /// As [`add_events_to_memory`](Self::add_events_to_memory).
@@ -77,15 +77,15 @@ impl Context {
     /// Adds entries to the memory.
     ///
     /// # Errors
-    /// A `ValueError` without a memory service, a `NotImplementedError` when the service has no such operation.
+    /// A `ValueError` if there is no memory service, a `NotImplementedError` if the service has no such operation.
     ///
     /// # Cancel safety
-    /// When the future is dropped, the service may have added the entries; adding them again may store them twice.
+    /// If the future is dropped, the service may have added the entries; adding them again may store them twice.
     pub async fn add_memory(&self, memories: Vec<MemoryEntry>) -> Result<(), NodeError> {
         self.add_memory_with(memories, Map::new()).await
     }
 
-    /// The same, with metadata for the service.
+    /// Adds entries to the memory, with metadata for the service.
     ///
     /// # Errors
     /// As [`add_memory`](Self::add_memory).
@@ -99,13 +99,13 @@ impl Context {
         self.memory()?.add_memory(request).await.map_err(memory_error)
     }
 
-    /// Deletes an entry of the memory.
+    /// Deletes an entry from the memory.
     ///
     /// # Errors
-    /// A `ValueError` without a memory service, a `NotImplementedError` when the service has no such operation.
+    /// A `ValueError` if there is no memory service, a `NotImplementedError` if the service has no such operation.
     ///
     /// # Cancel safety
-    /// When the future is dropped, the entry is deleted or not; deleting it again is safe.
+    /// If the future is dropped, the entry may have been deleted; deleting it again is safe.
     pub async fn delete_memory(&self, memory_id: impl Into<String>) -> Result<(), NodeError> {
         let key = self.invocation().session_key();
         let request = DeleteMemory::new(key.app_name.clone(), key.user_id.clone(), memory_id);

@@ -1,8 +1,8 @@
 //! [`Context`]: one per node run, the API of node code.
 //!
-//! Contexts form a tree that mirrors the runs: children point at parents, never back, and all share one
-//! [`InvocationContext`](crate::InvocationContext). Each file holds what a node's author calls for one purpose. What engines
-//! call is in [`engine`](crate::engine).
+//! Contexts form a tree that mirrors the runs: children point at their parents, never the reverse, and all share one
+//! [`InvocationContext`](crate::InvocationContext). Each file holds the methods that a node's author calls for one
+//! purpose. The methods for engines are in [`engine`](crate::engine).
 
 mod actions;
 mod artifacts;
@@ -47,8 +47,8 @@ pub use step::Step;
 /// The context of one node run. Cheap to clone: clones are the same run.
 ///
 /// # Example
-/// A handler that reads state, reports progress and asks a person. A node that asks in its body runs again when the answer
-/// comes, so it is added with `rerun_on_resume(true)`.
+/// A handler that reads state, reports progress and asks a person. A node that asks in its body runs again when the
+/// answer arrives, so it is added with `rerun_on_resume(true)`.
 /// ```
 /// # use pleach_context::{Context, Input, NodeError};
 /// # use pleach_core::Event;
@@ -68,7 +68,7 @@ pub use step::Step;
 #[derive(Clone)]
 pub struct Context {
     pub(crate) inner: Arc<ContextInner>,
-    /// The call within the run that this is the context of; `None` for the body.
+    /// The call within the run to which this context belongs; `None` for the body.
     pub(crate) lane: Option<Arc<OwnLane>>,
 }
 
@@ -85,32 +85,32 @@ pub(crate) struct ContextInner {
     pub(crate) attempt: u32,
     /// When a failed attempt is tried again.
     pub(crate) retry: Option<Arc<RetryConfig>>,
-    /// How many runs are above this one.
+    /// The number of runs above this one.
     pub(crate) depth: u32,
     pub(crate) output_schema: Option<Schema>,
     pub(crate) state_schema: Option<Schema>,
     pub(crate) resume_inputs: Option<Arc<Map>>,
     pub(crate) position: Option<GraphPosition>,
-    /// The run, or one above it, is a background child.
+    /// Whether the run, or a run above it, is a background child.
     pub(crate) background: bool,
     /// See [`ChildSetup::answers_for`](crate::engine::ChildSetup::answers_for).
     pub(crate) answers_for: Option<Arc<[NodePath]>>,
     pub(crate) graph: OnceLock<Arc<GraphNames>>,
     pub(crate) output_for: Option<Arc<[NodePath]>>,
     pub(crate) is_delegate: bool,
-    /// How many children of each name earlier attempts of this run have started.
+    /// The number of children of each name that earlier attempts of this run have started.
     pub(crate) earlier_children: Option<Box<ChildCounters>>,
-    /// The task that the run works on: what the user has said, for the run and those below it.
+    /// The task that the run works on. It replaces the user's message for the run and the runs below it.
     pub(crate) task: OnceLock<Box<Content>>,
     /// The last event of the run or of a run below it.
     pub(crate) last_event: LatestTicket,
     pub(crate) cell: Mutex<RunState>,
 }
 
-/// The context of a tool call: that of the run that makes it. ADK: `ToolContext`.
+/// The context of a tool call. It is the context of the run that makes the call. ADK: `ToolContext`.
 pub type ToolContext = Context;
 
-/// The context of a callback: that of the agent's run. ADK: `CallbackContext`.
+/// The context of a callback. It is the context of the agent's run. ADK: `CallbackContext`.
 pub type CallbackContext = Context;
 
 impl fmt::Debug for Context {

@@ -1,4 +1,4 @@
-//! What a run gives: its output, its route, and how it ended.
+//! The results of a run: its output, its route, and how it ended.
 
 use pleach_core::{Event, IntoRoute, NodePath, Route};
 use serde::Serialize;
@@ -9,7 +9,7 @@ use crate::engine::{Output, RunState, output_twice};
 use crate::{NodeError, Schema};
 
 impl Context {
-    /// The output of the run so far.
+    /// Returns the output of the run, if it has one so far.
     #[must_use]
     pub fn output(&self) -> Option<Value> {
         match &self.cell().output {
@@ -19,11 +19,11 @@ impl Context {
         }
     }
 
-    /// Sets the output of the run; it is sent when the body ends. Null leaves it unset.
+    /// Sets the output of the run, which is sent when the body ends. Null leaves it unset.
     ///
     /// # Errors
-    /// A `ValidationError` when the value has no JSON form, such as one with NaN; a `ValueError` when an output is set already: a
-    /// run gives at most one; a `RuntimeError` when the run has ended, and in a step.
+    /// A `ValidationError` if the value has no JSON form, for example because it contains NaN; a `ValueError` if an
+    /// output is already set, because a run has at most one; a `RuntimeError` if the run has ended, or in a step.
     // R210
     pub fn set_output(&self, output: impl Serialize) -> Result<(), NodeError> {
         let output = pleach_core::to_json(output).map_err(|error| {
@@ -40,14 +40,14 @@ impl Context {
         Ok(())
     }
 
-    /// The route so far.
+    /// Returns the route, if the run has chosen one so far.
     #[must_use]
     pub fn route(&self) -> Option<Route> {
         self.cell().route.as_deref().cloned()
     }
 
-    /// Sets the route; the last one wins. After the end of the run and in a step it has no effect but a warning in the log;
-    /// [`with_actions`](Self::with_actions) is an error then.
+    /// Sets the route; the last call wins. After the end of the run and in a step it has no effect, and the log gets a
+    /// warning; [`with_actions`](Self::with_actions) returns an error in these cases.
     // R211
     pub fn set_route(&self, route: impl IntoRoute) {
         let route = route.into_route();
@@ -61,25 +61,25 @@ impl Context {
         cell.route_pending = true;
     }
 
-    /// The questions that this run, or a run below it, waits for.
+    /// Returns the ids of the questions that this run, or a run below it, waits for.
     #[must_use]
     pub fn interrupt_ids(&self) -> Vec<String> {
         self.cell().interrupts.iter().flat_map(|ids| ids.iter().cloned()).collect()
     }
 
-    /// What the run failed with.
+    /// Returns the error that the run failed with.
     #[must_use]
     pub fn error(&self) -> Option<NodeError> {
         self.cell().error.as_ref().map(|failure| failure.error.clone())
     }
 
-    /// The run that failed: this one or one below it.
+    /// Returns the path of the run that failed: this run or one below it.
     #[must_use]
     pub fn error_node_path(&self) -> Option<NodePath> {
         self.cell().error.as_ref().map(|failure| failure.path.clone())
     }
 
-    /// The shapes that are checked on this run's outputs.
+    /// The schema that this run's outputs are checked against.
     pub(crate) fn output_schema(&self) -> Option<&Schema> {
         self.inner.output_schema.as_ref()
     }
@@ -91,18 +91,18 @@ impl Context {
         }
         drop(event.take_output().and_then(pleach_core::bounded));
         Err(NodeError::validation(format!(
-            "the output of node '{}' nests more than 127 levels deep: flatten it, or give it as a text or a file",
+            "the output of node '{}' nests more than 127 levels deep: flatten it, or return it as a text or a file",
             self.node_name()
         )))
     }
 
-    /// Refuses a change of the run that would be lost: after the end of the run, and in the body of one of its steps, which a
-    /// resume does not run again.
+    /// Refuses a change of the run that would be lost: after the end of the run, and in the body of one of its steps,
+    /// because a resume does not run the body again.
     pub(crate) fn check_change(&self, cell: &RunState) -> Result<(), NodeError> {
         if cell.has_ended() {
             return Err(self.has_ended());
         }
-        self.check_outside_step("changes the run: return the value, and change the run behind the step")
+        self.check_outside_step("changes the run: return the value, and change the run after the step")
     }
 
     /// The error of a call that came after the end of the run.

@@ -1,4 +1,4 @@
-//! [`ReadonlyContext`]: what instruction functions may see.
+//! [`ReadonlyContext`]: the view of a run that instruction functions get.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::SessionView;
 use crate::{AuthCredential, Context, NodeError, RunConfig};
 
-/// A read-only view of a run, for functions that compute something for it and must not change it.
+/// A read-only view of a run, for functions that compute something for the run and must not change it.
 ///
-/// The instruction functions of agents get one, and so do toolsets when they list their tools, filters of tools, and functions that
-/// make headers. Code of your own makes one of a [`Context`], to hand it on.
+/// It is passed to the instruction functions of agents, to toolsets when they list their tools, to filters of tools,
+/// and to functions that make headers. To pass one to other functions, make it from a [`Context`].
 ///
 /// ADK: `ReadonlyContext`.
 #[derive(Clone)]
@@ -20,7 +20,7 @@ pub struct ReadonlyContext {
 }
 
 impl ReadonlyContext {
-    /// The read-only view of a context.
+    /// Returns the read-only view of a context.
     #[must_use]
     pub fn new(ctx: Context) -> Self {
         Self { ctx }
@@ -38,13 +38,14 @@ impl ReadonlyContext {
         self.ctx.invocation_id()
     }
 
-    /// The name of the agent that runs; outside agents that of the root agent, `unknown` when the root is no agent.
+    /// The name of the running agent. Outside an agent it is the root agent's name, or `unknown` if the root is not an
+    /// agent.
     #[must_use]
     pub fn agent_name(&self) -> &str {
         self.ctx.agent_name()
     }
 
-    /// A copy of the session state, pending changes included.
+    /// Returns a copy of the session state, including pending changes.
     #[must_use]
     pub fn state(&self) -> Map {
         self.ctx.state().to_map()
@@ -56,7 +57,7 @@ impl ReadonlyContext {
         self.ctx.state().value(key)
     }
 
-    /// Returns whether the app keeps files.
+    /// Returns true if the app has an artifact service.
     #[must_use]
     pub fn has_artifacts(&self) -> bool {
         self.ctx.invocation().artifact_service().is_some()
@@ -97,13 +98,13 @@ impl ReadonlyContext {
         self.ctx.invocation().custom_metadata()
     }
 
-    /// Whether the invocation was asked to stop.
+    /// Returns true if the invocation was asked to stop.
     #[must_use]
     pub fn is_aborted(&self) -> bool {
         self.ctx.is_aborted()
     }
 
-    /// The credential that the invocation keeps under `key`. ADK: `get_credential`.
+    /// Returns the credential that the invocation keeps under `key`. ADK: `get_credential`.
     #[must_use]
     pub fn get_credential(&self, key: &str) -> Option<AuthCredential> {
         let kept = self.ctx.state().value(&format!("temp:{key}"))?;

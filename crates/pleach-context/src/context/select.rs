@@ -19,12 +19,13 @@ use crate::extract::warn_unread;
 use crate::history::KeptSignal;
 
 impl Context {
-    /// Waits for the first of several answers, times and signals, each a branch of the select. The others are withdrawn: their questions close, and
-    /// their timers do not fire.
+    /// Waits for the first of several answers, times and signals, each a branch of the select. The other branches are
+    /// withdrawn: their questions close, and their timers do not fire.
     ///
-    /// A signal that was kept for the invocation is taken at once, the one that was stored first. Else all branches are stored in one event, and
-    /// the answer that is stored first counts, in whatever process. Each select asks anew: an answer to another question with the same id
-    /// does not count. A resume takes the same branch again. The run pauses as with [`ask`](Self::ask), and the body runs again.
+    /// If signals are already kept for the invocation, the one stored first is taken at once. Otherwise all branches
+    /// are stored in one event, and the first stored answer wins, whichever process stores it. Each select asks its own
+    /// questions: an answer to another question with the same id does not apply. A resume takes the same branch again.
+    /// The run pauses as with [`ask`](Self::ask), and the body runs again.
     ///
     /// # Example
     /// ```
@@ -53,25 +54,26 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// Awaiting it gives those of [`ask`](Self::ask); a `ValueError` for a select without branches, for two branches with one id, and when it
-    /// begins while another call of the node is under way.
+    /// Awaiting it returns the errors of [`ask`](Self::ask); a `ValueError` for a select without branches, for two
+    /// branches with the same id, and if the select begins while another call of the node is in progress.
     ///
     /// # Cancel safety
-    /// Once polled, the questions are stored also when the future is dropped.
+    /// Once the future has been polled, the questions are stored even if the future is dropped.
     ///
     /// ADK: none; questions of one event.
     pub fn select<T: Send>(&self) -> Select<'_, T> {
         Select { ctx: self, number: self.number_of_wait("select"), branches: Vec::new() }
     }
 
-    /// Waits for a signal that a program sends with `Runner::signal`, and gives its payload.
+    /// Waits for a signal that a program sends with `Runner::signal`, and returns its payload.
     ///
-    /// Signals of a name are taken in the order in which they were stored, each by one wait. One that came while the run waited for something
-    /// else has been kept. A payload that does not fit `T` is not stored for a run that waits for it; a kept one is skipped, with a warning
-    /// in the log that names the field.
+    /// Signals with the same name are taken in the order in which they were stored, each by one wait. A signal that
+    /// arrived while the run waited for something else has been kept. If the run already waits for the signal, a
+    /// payload that does not fit `T` is not stored. A kept signal that does not fit is skipped, and a warning in the
+    /// log names the field.
     ///
     /// # Errors
-    /// Those of [`select`](Self::select).
+    /// The errors of [`select`](Self::select).
     ///
     /// # Cancel safety
     /// As [`select`](Self::select).
@@ -88,7 +90,7 @@ impl Context {
     }
 }
 
-/// Branches of which the first one counts. See [`Context::select`].
+/// A set of branches; the first to complete wins. See [`Context::select`].
 #[must_use = "a select does nothing unless it is awaited"]
 pub struct Select<'a, T> {
     ctx: &'a Context,
@@ -98,9 +100,9 @@ pub struct Select<'a, T> {
 
 struct Branch<'a, T> {
     kind: Kind,
-    /// What it waits for. A timer and a signal get their ids when the select is awaited.
+    /// The question that the branch waits for. Timers and signals get their ids when the select is awaited.
     question: RequestInput,
-    /// Gives the result of the select, once.
+    /// Reads an answer and returns the result of the select, once.
     read: Read<'a, T>,
 }
 
@@ -114,7 +116,8 @@ enum Kind {
 }
 
 impl<'a, T: Send> Select<'a, T> {
-    /// Adds a question with its id and its text. `then` makes the result of its answer, whose JSON schema is that of `A`.
+    /// Adds a question with an id and a text. `then` makes the result of the select from the answer, whose JSON schema
+    /// is that of `A`.
     pub fn ask<A>(self, id: &str, message: impl Into<String>, then: impl FnOnce(A) -> T + Send + 'a) -> Self
     where
         A: DeserializeOwned + JsonSchema,
@@ -122,8 +125,8 @@ impl<'a, T: Send> Select<'a, T> {
         self.ask_with(RequestInput::ask(id, message), then)
     }
 
-    /// Adds a question with everything it can carry. `then` makes the result of its answer, whose JSON schema is that of `A` unless the
-    /// question has one of its own.
+    /// Adds a question with all its options. `then` makes the result of the select from the answer, whose JSON schema
+    /// is that of `A` unless the question has its own.
     pub fn ask_with<A>(self, question: RequestInput<A>, then: impl FnOnce(A) -> T + Send + 'a) -> Self
     where
         A: DeserializeOwned + JsonSchema,
@@ -131,26 +134,27 @@ impl<'a, T: Send> Select<'a, T> {
         self.branch(Kind::Question, typed(question), then)
     }
 
-    /// Adds a time, counted from this call in the execution that stores the select.
+    /// Adds a timer. It starts with this call, in the execution that stores the select; when the body runs again, the
+    /// stored time applies.
     pub fn sleep(self, duration: Duration, then: impl FnOnce() -> T + Send + 'a) -> Self {
         let now = self.ctx.inner.invocation.services().clock.now();
         self.timer(now + duration.as_secs_f64(), then)
     }
 
-    /// Adds a point in time. One that has passed comes at once, as an answer that is stored.
+    /// Adds a point in time. If it has already passed, this branch is answered at once, and the answer is stored.
     pub fn sleep_until(self, time: SystemTime, then: impl FnOnce() -> T + Send + 'a) -> Self {
         self.timer(time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64(), then)
     }
 
-    /// Adds a time in seconds since the epoch.
+    /// Adds a timer that ends at `deadline`, in seconds since the epoch.
     fn timer(self, deadline: f64, then: impl FnOnce() -> T + Send + 'a) -> Self {
         let mut question = RequestInput::new();
         question.deadline = Some(deadline);
         self.branch(Kind::Timer, question, |_: Value| then())
     }
 
-    /// Adds a signal of a name. `then` makes the result of its payload, whose JSON schema is that of `P`. See
-    /// [`Context::wait_for_signal`].
+    /// Adds a signal with a name. `then` makes the result of the select from the payload, whose JSON schema is that of
+    /// `P`. See [`Context::wait_for_signal`].
     pub fn signal<P>(self, name: impl Into<String>, then: impl FnOnce(P) -> T + Send + 'a) -> Self
     where
         P: DeserializeOwned + JsonSchema,
@@ -194,13 +198,11 @@ impl<'a, T: Send> Select<'a, T> {
         Err(self.ctx.wait_for(questions, Some(&select)).await)
     }
 
-    /// Gives timers and signals their ids.
+    /// Sets the ids of timers and signals.
     fn name_branches(&mut self, number: u32) -> Result<(), NodeError> {
         let node = self.ctx.node_name();
         if self.branches.is_empty() {
-            return Err(NodeError::value(format!(
-                "a select of node '{node}' has no branch, so it would wait for ever"
-            )));
+            return Err(NodeError::value(format!("a select of node '{node}' has no branch, so it would never end")));
         }
         let path = self.ctx.node_path();
         for (place, Branch { kind, question, .. }) in self.branches.iter_mut().enumerate() {
@@ -226,8 +228,8 @@ impl<'a, T: Send> Select<'a, T> {
         }
     }
 
-    /// Returns the result of the question that was answered first. What was answered outside of this select does not count: it would decide
-    /// a select again that a kept signal has decided.
+    /// Returns the result of the question that was answered first. Answers from outside this select are ignored:
+    /// otherwise they would decide a select again that a kept signal has already decided.
     fn recorded(&mut self, select: &str) -> Option<T> {
         let ctx = self.ctx;
         let history = ctx.inner.invocation.history()?;
@@ -242,7 +244,7 @@ impl<'a, T: Send> Select<'a, T> {
         }
     }
 
-    /// Returns the names of the signals for which it waits.
+    /// Returns the names of the signals that the select waits for.
     fn names(&self) -> Vec<String> {
         let signals = self.branches.iter().filter(|branch| branch.kind == Kind::Signal);
         signals.filter_map(|branch| branch.question.message.clone()).collect()
@@ -277,7 +279,8 @@ impl<'a, T: Send> Select<'a, T> {
     }
 }
 
-/// Takes the first kept signal of these names for a select that has not asked yet, or has the step repeat what it took.
+/// Takes the first kept signal with one of these names, for a select that has not asked yet. If the step has recorded a
+/// signal, it returns that one again.
 async fn take(ctx: &Context, select: &str, again: u32, names: &[String]) -> Result<Option<KeptSignal>, NodeError> {
     let key = format!("{select}-{again}");
     let path = ctx.node_path().child(TAKE_SIGNAL, &format!("key-{key}"));
@@ -294,7 +297,7 @@ async fn take(ctx: &Context, select: &str, again: u32, names: &[String]) -> Resu
         }
     };
     let claimed = claimed.as_ref();
-    // The event is sent right behind the closure.
+    // The event is sent right after the closure.
     let take = async || Ok(claimed.map(ClaimedSignal::commit).unwrap_or_default());
     Ok(Some(ctx.step(Step::new(TAKE_SIGNAL).key(key), take).await?))
 }

@@ -40,7 +40,7 @@ impl<'a> SessionView<'a> {
         &self.key().user_id
     }
 
-    /// Returns a copy of the merged state, with this run's pending changes.
+    /// Returns a copy of the merged state, including this run's pending changes.
     #[must_use]
     pub fn state(&self) -> Map {
         self.ctx.state().to_map()
@@ -53,7 +53,7 @@ impl<'a> SessionView<'a> {
         self.ctx.invocation().events()
     }
 
-    /// Returns a session of its own with what this view shows: for services that take one, and for [`Key::of`](crate::Key::of).
+    /// Returns a copy of this view as a `Session`, for services that take one, and for [`Key::of`](crate::Key::of).
     #[must_use]
     pub fn to_session(&self) -> Session {
         let mut session = Session::from_parts(self.key().clone(), self.state(), self.events(), self.last_update_time());

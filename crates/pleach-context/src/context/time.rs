@@ -10,31 +10,33 @@ use super::{Context, json_schema_of};
 use crate::NodeError;
 
 impl Context {
-    /// Returns the time of the app's clock.
+    /// Returns the current time of the app's clock.
     ///
-    /// A body that runs again reads another time. For a time that stays the same, read it in a [step](Self::step).
+    /// A body that runs again reads a later time. To keep the first one, read the time in a [step](Self::step).
     #[must_use]
     pub fn now(&self) -> SystemTime {
         let now = Duration::try_from_secs_f64(self.inner.invocation.services().clock.now()).unwrap_or_default();
         UNIX_EPOCH.checked_add(now).unwrap_or(UNIX_EPOCH)
     }
 
-    /// Sleeps for a duration that survives the process: the run pauses as behind a question, and continues when the time has come,
-    /// in this process or in another one.
+    /// Sleeps for a duration that survives the process: the run pauses as it does for a question, and continues when
+    /// the time has come, in this process or in another one.
     ///
-    /// The end is stored when the sleep begins, and the waking as an answer to it, so that a resume neither sleeps again nor
-    /// reads a clock. The body is dropped and runs again, as with [`ask`](Self::ask). The Runner that runs it wakes it; after
-    /// a restart, one on which `Runner::start_timers` was called does.
+    /// The end of the sleep is stored when the sleep begins, and the waking is stored as an answer to it, so a resume
+    /// neither sleeps again nor reads a clock. The body is dropped and runs again, as with [`ask`](Self::ask). The
+    /// Runner that runs the invocation wakes it. After a restart, a Runner on which `Runner::start_timers` was called
+    /// does.
     ///
-    /// It is no time-out: a step that works keeps the run from pausing, and the sleep ends when the run has paused. Limit a step
-    /// with [`Step::timeout`](crate::Step::timeout), and a question with [`ask_within`](Self::ask_within). The loser of a
-    /// `select!` stays stored: a sleep that was polled and dropped still pauses the run. Use [`select`](Self::select) instead.
+    /// A sleep is not a timeout: a step that is still working keeps the run from pausing, and the sleep ends only after
+    /// the run has paused. Limit a step with [`Step::timeout`](crate::Step::timeout), and a question with
+    /// [`ask_within`](Self::ask_within). In tokio's `select!` the losing sleep stays stored: a sleep that was polled
+    /// and dropped still pauses the run. Use [`select`](Self::select) instead.
     ///
     /// # Errors
-    /// Those of [`ask`](Self::ask); a `ValueError` when it is called while another call of the node is under way.
+    /// The errors of [`ask`](Self::ask); a `ValueError` if it is called while another call of the node is in progress.
     ///
     /// # Cancel safety
-    /// Once polled, the sleep is stored also when the future is dropped.
+    /// Once the future has been polled, the sleep is stored even if the future is dropped.
     ///
     /// ADK: none; a question that its user leaves open.
     pub fn sleep(&self, duration: Duration) -> impl Future<Output = Result<(), NodeError>> + Send {
@@ -70,7 +72,7 @@ impl Context {
         }
     }
 
-    /// Counts a wait of this run that has no id of its own, such as a sleep.
+    /// Returns the number of the next wait of this run that has no id of its own, such as a sleep.
     pub(super) fn number_of_wait(&self, what: &str) -> Result<u32, NodeError> {
         let mut cell = self.cell();
         if cell.has_calls_under_way() {
@@ -83,15 +85,15 @@ impl Context {
         Ok(cell.waits)
     }
 
-    /// Asks a question like [`ask`](Self::ask), for at most `limit` from the first time that it is asked. Gives `None` when nothing
-    /// has answered by then.
+    /// Asks a question like [`ask`](Self::ask), but waits at most `limit`, counted from the first time that it is
+    /// asked. Returns `None` if there is no answer by then.
     ///
-    /// The answer that comes first counts, a person's or that of the clock. For an answer at the deadline other than none, and for all else that
-    /// a question can carry, use [`ask_with`](Self::ask_with) with [`RequestInput::with_deadline`] and
+    /// The first answer wins, whether a person's or the clock's. To set another answer for the deadline, or other
+    /// options of a question, use [`ask_with`](Self::ask_with) with [`RequestInput::with_deadline`] and
     /// [`RequestInput::with_default`].
     ///
     /// # Errors
-    /// Those of [`ask`](Self::ask).
+    /// The errors of [`ask`](Self::ask).
     ///
     /// # Cancel safety
     /// As [`ask`](Self::ask).
@@ -107,7 +109,8 @@ impl Context {
         self.ask_typed(question).await
     }
 
-    /// Returns the deadline of this run's question `id`, if it was asked before, in the select if one is named.
+    /// Returns the stored deadline of this run's question `id`, if it was asked before: in the named select, if there
+    /// is one.
     pub(super) fn asked_deadline(&self, id: &str, select: Option<&str>) -> Option<f64> {
         self.inner.invocation.history()?.deadline(self.node_path(), id, select)
     }

@@ -1,4 +1,4 @@
-//! What only tool calls have: the id of the call, and requests for a confirmation or a credential.
+//! The methods for tool calls only: the id of the call, and requests for a confirmation or a credential.
 // R220, R852
 
 use pleach_auth::auth_request;
@@ -8,18 +8,18 @@ use serde_json::Value;
 use super::Context;
 use crate::{ConfirmationRequest, NodeError};
 
-/// The deepest payload of a confirmation: its question is a function call, and the payload is in its arguments.
+/// The depth limit of a confirmation's payload: its question is a function call, and the payload is in its arguments.
 const DEEPEST_PAYLOAD: usize = DEEPEST - 8;
 
 impl Context {
-    /// Asks the client for the credential of `config`: when the tool has returned, its call pauses until there is one, and the
-    /// tool runs again. Its result does not count then.
+    /// Asks the client for the credential of `config`. After the tool has returned, its call pauses until the
+    /// credential arrives; then the tool runs again. The result of the first run is dropped.
     ///
-    /// The client gets the config with what it needs to sign in, and without the secrets that belong to the agent. For
-    /// OAuth2 and OpenID Connect the address to sign in at is made here, with PKCE where the client has no secret.
+    /// The client gets the config with everything that a sign-in needs, and without the agent's secrets. For OAuth2 and
+    /// OpenID Connect the sign-in address is made here, with PKCE if the client has no secret.
     ///
     /// # Errors
-    /// A `ValueError` outside of a tool call, and for an OAuth2 config that lacks what a sign-in needs.
+    /// A `ValueError` outside a tool call, and for an OAuth2 config that lacks something a sign-in needs.
     ///
     /// ADK: `Context.request_credential`
     pub fn request_credential(&self, config: AuthConfig) -> Result<(), NodeError> {
@@ -30,11 +30,12 @@ impl Context {
         Ok(())
     }
 
-    /// Asks a person to confirm the tool call: when the tool has returned, its call pauses until there is an answer, and the
-    /// tool runs again with it as [`tool_confirmation`](Context::tool_confirmation). Its result does not count then.
+    /// Asks a person to confirm the tool call. After the tool has returned, its call pauses until there is an answer.
+    /// Then the tool runs again and reads the answer with [`tool_confirmation`](Context::tool_confirmation). The result
+    /// of the first run is dropped.
     ///
     /// # Errors
-    /// A `ValueError` outside of a tool call, and for a payload that nests more than 119 levels deep.
+    /// A `ValueError` outside a tool call, and for a payload that nests more than 119 levels deep.
     ///
     /// ADK: `Context.request_confirmation`
     pub fn request_confirmation(&self, hint: impl Into<String>, payload: Option<Value>) -> Result<(), NodeError> {
@@ -43,7 +44,8 @@ impl Context {
         self.request_confirmation_with(request)
     }
 
-    /// The same, with who is asked and how long the person may take.
+    /// Asks a person to confirm the tool call, with options such as the assignee and a time limit. See
+    /// [`request_confirmation`](Self::request_confirmation).
     ///
     /// # Errors
     /// As [`request_confirmation`](Self::request_confirmation).
@@ -55,7 +57,7 @@ impl Context {
         }
         if request.payload.as_ref().is_some_and(|payload| !nests_within(payload, DEEPEST_PAYLOAD)) {
             return Err(NodeError::value(format!(
-                "the payload of a confirmation nests more than {DEEPEST_PAYLOAD} levels deep: flatten it, or give it as a text"
+                "the payload of a confirmation nests more than {DEEPEST_PAYLOAD} levels deep: flatten it, or pass it as a text"
             )));
         }
         let terms = request.terms(self.inner.invocation.services().clock.now());

@@ -1,38 +1,37 @@
-//! Which given type fits which taken type.
+//! Rules for which output type fits which input type.
 
 use pleach_core::Event;
 use serde::de::DeserializeOwned;
 
 use crate::Dynamic;
 
-/// May what `Self` gives go into what `In` takes? The marker `M` is inferred.
+/// Allows an output of type `Self` as an input of type `In`. The marker `M` is inferred.
 ///
-/// An implementation of your own, with a marker type of your own, allows further pairs:
-/// `impl Feeds<Slim, Mine> for Wide {}`.
+/// Implement it with your own marker type to allow further pairs: `impl Feeds<Slim, Mine> for Wide {}`.
 #[diagnostic::on_unimplemented(
     message = "nodes do not fit: `{Self}` is given, `{In}` is taken",
     note = "change one of the two types, put a node between, check at run time with `.dynamic()`, or take `Input<Dynamic>`"
 )]
 pub trait Feeds<In, M> {}
 
-/// Markers of the pairs that fit by themselves.
+/// Markers of the pairs that fit without an implementation of your own.
 pub mod fit {
     /// The same type.
     #[derive(Debug)]
     pub enum Same {}
-    /// Anything goes in.
+    /// Any output for a `Dynamic` input.
     #[derive(Debug)]
     pub enum Open {}
-    /// What comes is checked at run time.
+    /// A `Dynamic` output, which is checked at run time.
     #[derive(Debug)]
     pub enum Late {}
-    /// An event's output is checked at run time.
+    /// An event, whose output is checked at run time.
     #[derive(Debug)]
     pub enum LateEvent {}
-    /// A value where an optional one is taken.
+    /// A value for an optional input.
     #[derive(Debug)]
     pub enum Maybe {}
-    /// A borrowed text where an owned one is taken.
+    /// A borrowed text for an owned one.
     #[derive(Debug)]
     pub enum Text {}
 }

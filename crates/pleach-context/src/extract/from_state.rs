@@ -13,11 +13,11 @@ use super::{FromContext, Nothing};
 use crate::context::unreadable;
 use crate::{Context, NodeError};
 
-/// Values from the session state: the field names of `T` are the keys, `#[serde(rename = "user:locale")]` names a
-/// scoped one.
+/// Values from the session state. The field names of `T` are the keys; `#[serde(rename = "user:locale")]` names a key
+/// with a scope.
 ///
-/// Only the keys of the fields are looked up, whatever the size of the state; `#[serde(flatten)]` gives the whole
-/// state. An absent key is an error unless the field has a default or is an `Option`. ADK: binding of function
+/// Only the keys of the fields are looked up, however large the state is; with `#[serde(flatten)]` the whole state is
+/// read. An absent key is an error unless the field has a default or is an `Option`. ADK: binding of function
 /// parameters by name.
 // R502
 #[derive(Clone, Debug)]
@@ -44,10 +44,10 @@ impl<T: DeserializeOwned> FromContext for FromState<T> {
 }
 
 impl<T: DeserializeOwned> FromState<T> {
-    /// The values in a session that was loaded, outside of a run. `FromState(prefs)` takes them out.
+    /// Returns the values in a loaded session, outside a run. `FromState(prefs)` unwraps them.
     ///
     /// # Errors
-    /// A `ValidationError` that names a key that is missing or does not fit.
+    /// A `ValidationError` that names the key that is missing or does not fit.
     pub fn from_session(session: &Session) -> Result<Self, NodeError> {
         let found = match fields_of::<T>() {
             Some(fields) => {
@@ -62,7 +62,7 @@ impl<T: DeserializeOwned> FromState<T> {
     }
 }
 
-/// Reads the values as a `T`. Null is no value, as a rewind leaves it behind, but for fields that want it.
+/// Reads the values as a `T`. Null, which a rewind can leave, is treated as absent except for fields that need it.
 fn bind<T: DeserializeOwned>(found: Map) -> Result<T, String> {
     let read = |found: &Value| coerce(found).map_err(|error| error.to_string());
     let has_nulls = found.values().any(Value::is_null);
@@ -74,7 +74,7 @@ fn bind<T: DeserializeOwned>(found: Map) -> Result<T, String> {
     let Value::Object(map) = &mut found else { return with_nulls };
     let nulls: Vec<String> = map.iter().filter(|(_, value)| value.is_null()).map(|(key, _)| key.clone()).collect();
     map.retain(|_, value| !value.is_null());
-    // A field that must not be absent takes its null back; each turn brings one back.
+    // A field that must not be absent gets its null back; each iteration restores one.
     for _ in 0..=nulls.len() {
         let outcome = read(&found);
         let missing = outcome.as_ref().err().and_then(|reason| missing_field(reason));
@@ -106,15 +106,15 @@ fn unbound(ctx: &Context, reason: &str) -> NodeError {
     }
 }
 
-/// The field names of a struct; `None` for types that want the whole state, such as maps.
+/// Returns the field names of a struct, or `None` for types that read the whole state, such as maps.
 fn fields_of<T: DeserializeOwned>() -> Option<&'static [&'static str]> {
     let mut fields = Fields(None);
-    // The probe answers nothing: it only hears which fields the type asks for.
+    // The probe returns no values: it only learns which fields the type asks for.
     let _ = T::deserialize(&mut fields);
     fields.0
 }
 
-/// Hears which fields a type asks for, and answers nothing.
+/// A deserializer that learns which fields a type asks for, and returns no values.
 struct Fields(Option<&'static [&'static str]>);
 
 impl<'de> Deserializer<'de> for &mut Fields {
@@ -144,7 +144,7 @@ impl<'de> Deserializer<'de> for &mut Fields {
     }
 }
 
-/// The probe for field names has heard what it wanted.
+/// Stops the probing deserializer once it knows the names of the fields.
 #[derive(Debug)]
 struct Heard;
 

@@ -11,14 +11,14 @@ use serde::de::DeserializeOwned;
 use super::{FromContext, Nothing, Takes};
 use crate::{Context, Dynamic, InputKind, InputReader, Need, NodeError, NodeInput};
 
-/// What the predecessor gave, or the user's message for the first nodes.
+/// The output of the predecessor, or the user's message for the first nodes.
 ///
-/// A message is read as text where `T` wants a text, else as JSON; `Input<Content>` takes the message itself,
-/// `Input<NodeInput>` whatever came, unread, and `Input<Dynamic>` any JSON.
+/// A message is read as text if `T` is a text, and as JSON otherwise. `Input<Content>` takes the message itself,
+/// `Input<NodeInput>` any input as it came, and `Input<Dynamic>` any JSON.
 ///
-/// An input that is not a `T` fails the node with a `ValidationError` that names the field and the type it needs. The
-/// message of a `Deserialize` implementation of your own is replaced by a fixed sentence, because error texts are stored
-/// and such a message may quote the value. For a message of your own, take a wider type and check it in the handler.
+/// An input that is not a `T` fails the node with a `ValidationError` that names the field and the type it needs.
+/// Messages of your own `Deserialize` implementations are replaced by a fixed sentence, because error texts are stored
+/// and such a message may quote the value. For your own message, take a wider type and check it in the handler.
 // R304, R504
 #[derive(Clone, Debug)]
 pub struct Input<T>(pub T);
@@ -63,8 +63,8 @@ impl FromContext for Input<NodeInput> {
 
 /// The answer to this node's question, if the run resumes with one.
 ///
-/// With several answers, `T` is read from the map of question id to answer. An answer that cannot be read as a `T` counts as
-/// none, with a warning in the log, so that the node asks again.
+/// If there are several answers, `T` is read from the map of question id to answer. An answer that cannot be read as a
+/// `T` is ignored, with a warning in the log, so that the node asks again.
 #[derive(Clone, Debug)]
 pub struct Resume<T>(pub Option<T>);
 
@@ -83,7 +83,8 @@ impl<T: DeserializeOwned> FromContext for Resume<T> {
     }
 }
 
-/// Only the type of a parameter, which no stored schema describes, refuses an answer that is stored.
+/// Logs a stored answer that the node's type refuses. Stored schemas do not describe the type of a parameter, so the
+/// answer could be stored.
 pub(crate) fn warn_unread(ctx: &Context, error: &AnswerError) {
     tracing::warn!(node = %ctx.node_path(), misfit = %error, "a stored answer does not fit the type that the node reads: it asks again");
 }
@@ -100,7 +101,7 @@ impl FromContext for Answers {
     }
 }
 
-/// A value that the app provides: a pool, a client, settings. Building the Runner fails when nothing provides it.
+/// A value that the app provides: a pool, a client, settings. Building the Runner fails if nothing provides it.
 #[derive(Debug)]
 pub struct Shared<T>(pub Arc<T>);
 

@@ -1,4 +1,4 @@
-//! What a handler can ask for, and how typed nodes fit together.
+//! The parameters of handlers, and how typed nodes fit together.
 
 mod feeds;
 mod from_state;
@@ -15,7 +15,7 @@ use smol_str::SmolStr;
 
 use crate::{Context, InputReader, Need, NodeError, NodeInput};
 
-/// Something that a node handler can ask for as a parameter.
+/// A type that a node handler can have as a parameter.
 ///
 /// Implemented by [`Context`], [`Input`], [`FromState`], [`Resume`], [`Answers`] and [`Shared`].
 #[diagnostic::on_unimplemented(
@@ -25,16 +25,16 @@ use crate::{Context, InputReader, Need, NodeError, NodeInput};
     note = "a handler owns its parameters: take `ctx: Context`, not `&Context`, and give `&ctx` to functions of your own"
 )]
 pub trait FromContext: Sized {
-    /// Whether the parameter takes the node's input, and as what.
+    /// Whether the parameter takes the node's input, and the type that it takes.
     type Wants: Wants;
 
     /// Gets the parameter for a run.
     ///
     /// # Errors
-    /// What is missing or does not fit; the run fails with it.
+    /// An error that names the missing or unfitting value; the run fails with it.
     fn from_context(ctx: &Context, input: &mut NodeInput) -> Result<Self, NodeError>;
 
-    /// Returns the type that the parameter reads the node's input as, if it reads it.
+    /// Returns the type as which the parameter reads the node's input, if it reads it.
     #[must_use]
     fn reads() -> Option<InputReader> {
         None
@@ -55,19 +55,19 @@ impl FromContext for Context {
     }
 }
 
-/// All parameters of a handler together.
+/// All parameters of a handler.
 #[diagnostic::on_unimplemented(message = "a node handler cannot take these parameters: `{Self}`")]
 pub trait Extract: Sized {
-    /// What the handler takes as input; [`Dynamic`](crate::Dynamic) when it takes none.
+    /// The input type of the handler; [`Dynamic`](crate::Dynamic) if it takes no input.
     type In;
 
     /// Gets all parameters for a run.
     ///
     /// # Errors
-    /// What is missing or does not fit.
+    /// An error that names the missing or unfitting value.
     fn extract(ctx: &Context, input: &mut NodeInput) -> Result<Self, NodeError>;
 
-    /// Returns the type that the handler reads its input as, if it reads it.
+    /// Returns the type as which the handler reads its input, if it reads it.
     #[must_use]
     fn reads() -> Option<InputReader> {
         None
@@ -80,7 +80,8 @@ pub trait Extract: Sized {
     fn state_params(keys: &mut Vec<SmolStr>);
 }
 
-/// Implements [`Extract`] for a tuple; `$in` folds what its members want, `$bound` are the steps of the fold.
+/// Implements [`Extract`] for a tuple. `$in` is the fold of the members' `Wants`, and `$bound` are the steps of the
+/// fold.
 macro_rules! extract {
     (($($name:ident)*) $in:ty; $($bounded:ty: $bound:path),*) => {
         impl<$($name: FromContext),*> Extract for ($($name,)*)
@@ -120,7 +121,7 @@ impl Extract for () {
     fn state_params(_: &mut Vec<SmolStr>) {}
 }
 
-/// The type that two parameters, or a parameter and the fold of those behind it, want together.
+/// The `Wants` of two parameters, or of a parameter and the fold of the parameters after it.
 type Both<A, B> = <A as And<B>>::Both;
 
 extract!((A) <A::Wants as Wants>::In; );

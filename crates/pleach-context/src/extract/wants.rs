@@ -1,20 +1,20 @@
-//! Which input a handler takes, folded over its parameters: at most one may take it.
+//! The input that a handler takes, folded over its parameters: at most one may take it.
 
 use std::marker::PhantomData;
 
 use crate::Dynamic;
 
-/// What a parameter wants of the node's input.
+/// What a parameter does with the node's input: it takes the input or ignores it.
 pub trait Wants {
-    /// The input type that follows for the node.
+    /// The resulting input type of the node.
     type In;
 }
 
-/// Wants nothing: the node takes anything.
+/// The parameter ignores the input: the node accepts any.
 #[derive(Debug)]
 pub struct Nothing;
 
-/// Takes the input as a `T`.
+/// The parameter takes the input as a `T`.
 #[derive(Debug)]
 pub struct Takes<T>(PhantomData<fn() -> T>);
 
@@ -26,13 +26,13 @@ impl<T> Wants for Takes<T> {
     type In = T;
 }
 
-/// Two parameters together. There is no implementation for two that both take the input.
+/// Combines two parameters. There is no implementation for two parameters that both take the input.
 #[diagnostic::on_unimplemented(
     message = "a node handler takes at most one `Input`",
     note = "take one struct with both parts, or read the other from the state with `FromState`"
 )]
 pub trait And<B> {
-    /// What both want together.
+    /// The combined `Wants` of both parameters.
     type Both: Wants;
 }
 

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// A value whose type is only known at run time: the opt-out of typed edges.
+/// A value whose type is known only at run time: the opt-out of typed edges.
 ///
-/// It is neither `Serialize` nor `Deserialize`, so that it never passes for a typed value by accident.
+/// It implements neither `Serialize` nor `Deserialize`, so that it never passes for a typed value by accident.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Dynamic(pub Value);

@@ -1,4 +1,4 @@
-//! What a run gives: single yields, and the end of a body.
+//! The results of a run: single yields, and the end of a body.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::NodeInput;
 use crate::NodeError;
 
-/// One thing that a node yields. ADK: an item of `BaseNode.run`.
+/// An item that a node yields. ADK: an item of `BaseNode.run`.
 // R302
 #[derive(Debug)]
 pub enum Yield {
@@ -17,29 +17,30 @@ pub enum Yield {
     Output(Value),
     /// An event.
     Event(Box<Event>),
-    /// An event of the runtime: its output is not checked against the node's schema, as a result that is not the body's own, and its notes
-    /// in the metadata are kept.
+    /// An event of the runtime. Its output is not checked against the node's schema, because it is not the body's own
+    /// result, and the notes in its metadata are kept.
     // R510
     Unchecked(Box<Event>),
     /// A question to the outside world.
     Ask(Box<RequestInput>),
-    /// An output that another event already carries: a workflow's terminal output, or a claimed child's.
+    /// An output that another event already carries: a workflow's terminal output, or the output taken over from a
+    /// child.
     Delegated(NodeInput),
 }
 
-/// How the body of a run ended.
+/// The end of a run's body.
 pub enum Flow {
-    /// With a last yield, or with nothing.
+    /// The body ended with a last yield, or with nothing.
     Done(Option<Yield>),
-    /// With a stream of yields, each of which is stored before the next is asked for.
+    /// The body returned a stream of yields. Each is stored before the next is requested.
     Stream(BoxStream<'static, Result<Yield, NodeError>>),
 }
 
 impl Flow {
-    /// The body ended without a result.
+    /// The end of a body without a result.
     pub const NOTHING: Self = Self::Done(None);
 
-    /// Ends the body with this output; null is none.
+    /// Ends the body with this output. Null is treated as no output.
     #[must_use]
     pub fn output(value: Value) -> Self {
         Self::Done((!value.is_null()).then_some(Yield::Output(value)))

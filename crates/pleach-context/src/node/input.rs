@@ -1,4 +1,4 @@
-//! [`NodeInput`]: what a node is given, shared with the event that carries it.
+//! [`NodeInput`]: the input of a node, shared with the event that carries it.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::{NodeError, Schema};
 /// The input of a run. Cheap to clone: an output of a predecessor is shared with its stored event, never copied.
 #[derive(Clone, Debug, Default)]
 pub enum NodeInput {
-    /// Nothing.
+    /// No input.
     #[default]
     Null,
-    /// A JSON value of its own, such as the map of a join.
+    /// A separate JSON value, such as the map of a join.
     Json(Arc<Value>),
     /// The output of this event.
     Output(Arc<Event>),
@@ -25,7 +25,8 @@ pub enum NodeInput {
 }
 
 impl NodeInput {
-    /// An input of this value; null is [`NodeInput::Null`]. A NaN or an infinity becomes null; [`NodeInput::try_json`] refuses it.
+    /// Returns an input with this value; null becomes [`NodeInput::Null`]. A NaN or an infinity becomes null;
+    /// [`NodeInput::try_json`] refuses it.
     pub fn json(value: impl Into<Value>) -> Self {
         match value.into() {
             Value::Null => Self::Null,
@@ -33,16 +34,16 @@ impl NodeInput {
         }
     }
 
-    /// An input of anything that has a JSON form; null is [`NodeInput::Null`].
+    /// Returns an input with any value that has a JSON form; null becomes [`NodeInput::Null`].
     ///
     /// # Errors
-    /// A `ValidationError` when the value has none, such as one with a NaN.
+    /// A `ValidationError` if the value has no JSON form, for example because it contains NaN.
     pub fn try_json(value: impl Serialize) -> Result<Self, NodeError> {
         let json = pleach_core::to_json(value);
         json.map(Self::json).map_err(|error| NodeError::validation(format!("the input has no JSON form: {error}")))
     }
 
-    /// Whether there is no input.
+    /// Returns true if there is no input.
     #[must_use]
     pub fn is_null(&self) -> bool {
         match self {
@@ -53,7 +54,7 @@ impl NodeInput {
         }
     }
 
-    /// The JSON value, unless the input is a message or nothing.
+    /// Returns the JSON value, unless the input is a message or there is none.
     #[must_use]
     pub fn value(&self) -> Option<&Value> {
         match self {
@@ -63,7 +64,7 @@ impl NodeInput {
         }
     }
 
-    /// The message, if the input is one.
+    /// Returns the message, if the input is one.
     #[must_use]
     pub fn content(&self) -> Option<&Content> {
         match self {
@@ -72,7 +73,7 @@ impl NodeInput {
         }
     }
 
-    /// The input as JSON: a message in its stored form, nothing as null.
+    /// Returns the input as JSON: a message in its stored form, or null if there is no input.
     #[must_use]
     pub fn to_value(&self) -> Value {
         match (self.value(), self.content()) {
@@ -82,7 +83,7 @@ impl NodeInput {
         }
     }
 
-    /// The input as a JSON value of its own, taken without a copy when it is not shared.
+    /// Converts the input into a JSON value, without a copy if the value is not shared.
     #[must_use]
     pub fn into_value(self) -> Value {
         match self {
@@ -94,7 +95,7 @@ impl NodeInput {
     /// Reads the input as a `T`, leniently.
     ///
     /// # Errors
-    /// A `ValidationError` that names what does not fit.
+    /// A `ValidationError` that names the part that does not fit.
     // R504
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, NodeError> {
         let parsed = match self.content() {

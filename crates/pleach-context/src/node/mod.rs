@@ -1,4 +1,4 @@
-//! What a node is: the [`Node`] trait, its [`NodeSpec`], and what goes in and comes out of a run.
+//! The [`Node`] trait, its [`NodeSpec`], and the inputs and results of runs.
 
 mod dynamic;
 mod flow;
@@ -26,11 +26,11 @@ use crate::{AgentSpec, Context, History, Need, NodeError};
 
 /// One unit of work in a graph, or the root of a run.
 ///
-/// The engine makes a [`Context`] for every run, calls [`run`](Node::run), and turns what comes back into events.
-/// A node never stores anything itself: it returns its result, or emits with [`Context::emit`] before it.
+/// The engine makes a [`Context`] for every run, calls [`run`](Node::run), and turns the result into events. A node
+/// never stores anything itself: it returns its result, and emits earlier events with [`Context::emit`].
 ///
 /// # Example
-/// A handler is a node by `FunctionNode`. A node of its own type:
+/// `FunctionNode` makes a node from a handler. This is a node with a type of its own:
 /// ```
 /// # use pleach_context::{Context, Flow, Node, NodeError, NodeInput, NodeSpec};
 /// # use pleach_core::BoxFuture;
@@ -56,58 +56,58 @@ use crate::{AgentSpec, Context, History, Need, NodeError};
 // R301–R308
 #[doc(alias = "BaseNode")]
 pub trait Node: Send + Sync + 'static {
-    /// The declared properties of the node; the same on every call.
+    /// Returns the declared properties of the node. They are the same on every call.
     fn spec(&self) -> &NodeSpec;
 
     /// Runs the node once. Dropping the future cancels the run.
     ///
     /// # Errors
-    /// What the node failed with; the engine writes the error event and decides about a retry.
+    /// The failure of the node. The engine writes the error event and decides about a retry.
     fn run<'a>(&'a self, ctx: Context, input: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>>;
 
-    /// What the node is made of, down to the nodes inside.
+    /// Returns the structure of the node, including the nodes inside it.
     fn outline(&self) -> Outline {
         Outline::of(self.spec())
     }
 
-    /// Checks that this node can resume from a history: it cannot when it was built differently before the run at `path` paused.
-    /// Called before any part of a resumed invocation runs.
+    /// Checks that this node can resume from a history. It cannot if it was built differently before the run at `path`
+    /// paused. This is called before any part of a resumed invocation runs.
     ///
     /// # Errors
-    /// What no longer fits, by name.
+    /// An error that names the part that no longer fits.
     fn fits(&self, _path: &NodePath, _history: &History) -> Result<(), NodeError> {
         Ok(())
     }
 
-    /// Returns the type of the answers to the questions that a node asks: of this node for an empty `path`, else of the node
-    /// inside that the names on `path` lead to. `None` when it is only known at run time, or not at all.
+    /// Returns the type of the answers to the questions of this node if `path` is empty, and otherwise of the node
+    /// inside it that the names on `path` lead to. `None` if the type is known only at run time, or not at all.
     fn answer_type(&self, _path: &[&str]) -> Option<AnswerType> {
         None
     }
 
-    /// Returns the declaration of the node that the names on `path` lead to: this node's for an empty `path`. `None` for nodes
-    /// that are only known at run time.
+    /// Returns the declaration of the node that the names on `path` lead to, or of this node if `path` is empty. `None`
+    /// for nodes that are known only at run time.
     fn spec_at(&self, path: &[&str]) -> Option<&NodeSpec> {
         path.is_empty().then(|| self.spec())
     }
 
-    /// Returns the node of this name directly inside this one: a node of a graph, or a sub-agent. `None` for nodes that are only
-    /// known at run time.
+    /// Returns the node with this name directly inside this one: a node of a graph, or a sub-agent. `None` for nodes
+    /// that are known only at run time.
     fn child(&self, _name: &str) -> Option<&dyn Node> {
         None
     }
 
-    /// Adds what the node needs of its app: the values (see [`Shared`](crate::Shared)) that it cannot run without, and the toolsets
-    /// to be closed with it.
+    /// Adds the node's needs: the values (see [`Shared`](crate::Shared)) that it cannot run without, and the toolsets
+    /// to close with the app.
     fn needs(&self, _needs: &mut Vec<Need>) {}
 
-    /// Returns whether the stored events of the run of `ctx` say that it has completed, so that a resume need not run it. Only
-    /// asked of agents, which decide from their own events what they do next.
+    /// Returns true if the stored events of the run of `ctx` show that the run has completed, so that a resume need not
+    /// run it. It is called only for agents, which decide from their own events what they do next.
     fn has_completed(&self, _ctx: &Context) -> bool {
         false
     }
 
-    /// Returns what the runtime knows of the node as an agent; `None` for a node that is none.
+    /// Returns the agent's specification; `None` if the node is not an agent.
     fn agent(&self) -> Option<&Arc<AgentSpec>> {
         None
     }

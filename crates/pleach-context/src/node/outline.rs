@@ -1,49 +1,50 @@
-//! What a node is made of, as plain data.
+//! The structure of a node, as plain data.
 
 use pleach_core::RouteKey;
 use smol_str::SmolStr;
 
 use super::{NodeKind, NodeSpec};
 
-/// What a node is made of: for pictures and listings.
+/// The structure of a node, for pictures and listings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outline {
-    /// The node's name.
+    /// The name of the node.
     pub name: SmolStr,
-    /// What the node is for.
+    /// The purpose of the node.
     pub description: String,
     /// The kind of node.
     pub kind: NodeKind,
-    /// Whether an answered question runs the node again.
+    /// Whether the node runs again when one of its questions is answered.
     pub rerun_on_resume: bool,
-    /// Whether a run without output leaves the node waiting.
+    /// Whether a run without output leaves the node waiting for another trigger.
     pub wait_for_output: bool,
     /// The graph of a workflow.
     pub graph: Option<GraphOutline>,
 }
 
-/// The nodes of a workflow and how they follow each other.
+/// The nodes of a workflow and the edges between them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GraphOutline {
-    /// The nodes, as they were added.
+    /// The nodes, in the order in which they were added.
     pub nodes: Vec<Outline>,
-    /// The edges, as they were declared, node by node; those out of START come first.
+    /// The edges, in the order in which they were declared, node by node; the edges from START come first.
     pub edges: Vec<EdgeOutline>,
 }
 
-/// One edge.
+/// An edge of a workflow's graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EdgeOutline {
-    /// The place of the node it leaves; `None` for START.
+    /// The index of the node that the edge leaves; `None` for START.
     pub from: Option<usize>,
-    /// The place of the node it leads to.
+    /// The index of the node that the edge leads to.
     pub to: usize,
-    /// The routes it is followed on, [`DEFAULT_ROUTE`](pleach_core::DEFAULT_ROUTE) among them; none for every one.
+    /// The routes on which the edge is followed, possibly including [`DEFAULT_ROUTE`](pleach_core::DEFAULT_ROUTE);
+    /// empty if it is always followed.
     pub on: Vec<RouteKey>,
 }
 
 impl Outline {
-    /// The outline of a node that has no nodes inside.
+    /// Returns the outline of a node without nodes inside.
     pub fn of(spec: &NodeSpec) -> Self {
         Self {
             name: spec.name.clone(),

@@ -1,4 +1,4 @@
-//! [`InputReader`]: what a node reads its input as, for those who check an input before the node gets it.
+//! [`InputReader`]: the type as which a node reads its input, for checks before the node gets the input.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub struct InputReader {
 }
 
 impl InputReader {
-    /// Returns the reader of a type.
+    /// Returns the reader for a type.
     #[must_use]
     pub fn of<T: DeserializeOwned>() -> Self {
         Self { type_name: std::any::type_name::<T>(), check: |input| input.parse::<T>().map(drop) }
@@ -34,7 +34,7 @@ impl InputReader {
     /// Checks that an input is a value of the type, as the handler will read it.
     ///
     /// # Errors
-    /// A `ValidationError` that names what does not fit.
+    /// A `ValidationError` that names the part that does not fit.
     pub fn check(&self, input: &NodeInput) -> Result<(), NodeError> {
         (self.check)(input)
     }

@@ -9,30 +9,30 @@ use smol_str::SmolStr;
 
 use crate::{Dynamic, InputReader, RetryConfig, Schema};
 
-/// What the engine has to know about the kind of a node.
+/// The kind of a node, as far as the engine distinguishes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NodeKind {
     /// An ordinary node.
     #[default]
     Plain,
-    /// A wrapped function: when it returns nothing, an event of its own carries the state it changed. ADK:
+    /// A wrapped function. If it returns nothing, a separate event carries the state that it changed. ADK:
     /// `FunctionNode`.
     // R506
     Function,
     /// A wrapped tool. ADK: `ToolNode`.
     Tool,
-    /// Waits for all its predecessors and gets a map of their outputs. ADK: `JoinNode`.
+    /// A node that waits for all its predecessors and gets a map of their outputs. ADK: `JoinNode`.
     Join,
-    /// Runs other nodes and decides about each of them on resume. ADK: `Workflow`.
+    /// A node that runs other nodes and decides about each of them on a resume. ADK: `Workflow`.
     Workflow,
-    /// Decides from its own events what it does next, also on a resume. ADK: `BaseAgent`.
+    /// An agent, which decides from its own events what it does next, including on a resume. ADK: `BaseAgent`.
     Agent,
 }
 
-/// What a node reads its input as, for those who take a message apart before the node gets it.
+/// The kind of type as which a node reads its input, for callers that take a message apart before the node gets it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InputKind {
-    /// Whatever comes, unread.
+    /// Any input, unread.
     #[default]
     Anything,
     /// A value of one Rust type, read from a message by the rules of that type.
@@ -63,57 +63,58 @@ impl InputKind {
 pub struct NodeSpec {
     /// The name: a letter or underscore first, then letters, digits and underscores.
     pub name: SmolStr,
-    /// What the node is for; shown to people and models.
+    /// The purpose of the node; shown to people and models.
     pub description: String,
     /// The kind of node.
     pub kind: NodeKind,
     /// Whether the node runs again when one of its questions is answered; otherwise the answer is its output.
     pub rerun_on_resume: bool,
-    /// Whether a run without output and route leaves the node waiting for another trigger.
+    /// Whether a run without an output and a route leaves the node waiting for another trigger.
     // R307
     pub wait_for_output: bool,
-    /// How many workflows are nested in each other here, this one included; 0 for a node that is none.
+    /// The number of workflows nested in each other here, including this one; 0 for a node that is not a workflow.
     pub levels: u32,
-    /// What the node reads its input as.
+    /// The kind of type as which the node reads its input.
     pub takes: InputKind,
-    /// The types that the node reads its input as: that of a handler, or those of the first nodes of a workflow.
+    /// The types as which the node reads its input: the type of a handler's input, or the types of a workflow's first
+    /// nodes.
     pub reads: Vec<InputReader>,
-    /// The shape of the type that the node reads its input as. The node itself checks that an input has it.
+    /// The schema of the type as which the node reads its input. The node itself checks that an input fits it.
     pub reads_schema: Option<Schema>,
-    /// Whether every completed run gives an output: a run without one was cut off, and runs again on resume.
+    /// Whether every completed run has an output. If so, a run without one was cut off, and runs again on a resume.
     pub always_gives: bool,
-    /// Whether no completed run gives an output.
+    /// Whether no completed run has an output.
     pub never_gives: bool,
-    /// Which runs of the node a person approves before its body runs.
+    /// The runs of the node that a person approves before the body runs.
     pub confirmation: Confirmation,
-    /// When a failed attempt is tried again.
+    /// The policy for retrying a failed attempt.
     pub retry: Option<RetryConfig>,
-    /// How long one attempt may take.
+    /// The time limit of one attempt.
     pub timeout: Option<Duration>,
-    /// The shape of the input.
+    /// The schema of the input.
     pub input_schema: Option<Schema>,
-    /// The shape of the output.
+    /// The schema of the output.
     pub output_schema: Option<Schema>,
-    /// The shape of the session state for this node and the nodes below it.
+    /// The schema of the session state for this node and the nodes below it.
     pub state_schema: Option<Schema>,
     /// The state keys that the node reads by declaration; checked against the state schema of the workflow.
     // R164
     pub state_params: Vec<SmolStr>,
-    /// The routes that the node chooses among, when they are known; each needs an edge.
+    /// The routes that the node chooses among, if they are known; each needs an edge.
     pub routes: Option<&'static [&'static str]>,
-    /// What is wrong with the declaration; reported when the graph is built.
+    /// The faults of the declaration; they are reported when the graph is built.
     pub faults: Vec<NodeFault>,
 }
 
-/// Which runs of a node a person approves.
+/// The runs of a node that a person approves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Confirmation {
-    /// None.
+    /// No runs.
     #[default]
     Never,
-    /// Those for which a condition of the node is true.
+    /// The runs for which a condition of the node is true.
     Conditional,
-    /// All.
+    /// All runs.
     Always,
 }
 
@@ -122,12 +123,12 @@ pub enum Confirmation {
 pub struct NodeFault {
     /// The rule that is broken, such as `invalid_name`.
     pub rule: &'static str,
-    /// What is wrong, naming the node.
+    /// The description of the fault, which names the node.
     pub message: String,
 }
 
 impl NodeSpec {
-    /// The specification of a plain node with this name and ADK's defaults.
+    /// Returns the specification of a plain node with this name and ADK's defaults.
     pub fn new(name: impl Into<SmolStr>) -> Self {
         let name = name.into();
         let faults = name_fault(&name).into_iter().collect();
@@ -170,7 +171,7 @@ impl NodeSpec {
     }
 }
 
-/// Names become path segments: they must be identifiers.
+/// Returns the fault of a name that is not an identifier. Names become path segments.
 // R301
 pub(crate) fn name_fault(name: &str) -> Option<NodeFault> {
     let mut letters = name.chars();

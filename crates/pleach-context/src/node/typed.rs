@@ -1,4 +1,4 @@
-//! The types that a node takes and gives, for edges that the compiler checks.
+//! The input and output types of nodes, for edges that the compiler checks.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -8,28 +8,28 @@ use crate::{Node, NodeError};
 
 /// A node whose input and output types are known to the compiler.
 pub trait TypedNode: Node + Sized {
-    /// What it takes; [`Dynamic`] takes anything.
+    /// The input type; [`Dynamic`] accepts any input.
     type In;
-    /// What it gives; [`Dynamic`] is only known at run time.
+    /// The output type; [`Dynamic`] means that it is known only at run time.
     type Out;
 }
 
-/// Reads a node's output as the type it gives; the marker `M` is inferred.
+/// Reads a node's output as the node's output type. The marker `M` is inferred.
 pub trait Decode<M> {
-    /// What the caller gets: the type itself, or [`Value`] for [`Dynamic`].
+    /// The type that the caller gets: the output type itself, or [`Value`] for [`Dynamic`].
     type Value;
 
     /// Reads an output.
     ///
     /// # Errors
-    /// A `ValidationError` when the output does not fit.
+    /// A `ValidationError` if the output does not fit.
     fn decode(output: NodeInput) -> Result<Self::Value, NodeError>;
 }
 
-/// Marker of [`Decode`] for types.
+/// The marker of [`Decode`] for types.
 #[derive(Debug)]
 pub enum Typed {}
-/// Marker of [`Decode`] for [`Dynamic`].
+/// The marker of [`Decode`] for [`Dynamic`].
 #[derive(Debug)]
 pub enum Untyped {}
 

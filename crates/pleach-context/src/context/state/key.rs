@@ -27,7 +27,7 @@ pub struct Key<T> {
 }
 
 impl<T> Key<T> {
-    /// Names a key.
+    /// Creates a key with this name.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self { name, kind: std::marker::PhantomData }
@@ -41,18 +41,18 @@ impl<T> Key<T> {
 }
 
 impl<T: DeserializeOwned> Key<T> {
-    /// The value, or `None` if the key is absent or null.
+    /// Returns the value, or `None` if the key is absent or null.
     ///
     /// # Errors
-    /// A `ValidationError` when the value is no `T`.
+    /// A `ValidationError` if the value is not a `T`.
     pub fn get(&self, ctx: &Context) -> Result<Option<T>, NodeError> {
         ctx.state().try_get(self.name)
     }
 
-    /// The value in a session that was loaded, outside of a run; `None` if the key is absent or null.
+    /// Returns the value in a loaded session, outside a run; `None` if the key is absent or null.
     ///
     /// # Errors
-    /// A `ValidationError` when the value is no `T`, a `CorruptStorageError` when the stored value cannot be read.
+    /// A `ValidationError` if the value is not a `T`, a `CorruptStorageError` if the stored value cannot be read.
     pub fn of(&self, session: &Session) -> Result<Option<T>, NodeError> {
         if let Some(reason) = session.unreadable.get(self.name) {
             return Err(unreadable(session.key(), self.name, reason));
@@ -70,11 +70,11 @@ impl<T: DeserializeOwned + Serialize> Key<T> {
         ctx.state().set(self.name, value)
     }
 
-    /// Changes the value; an absent one starts as the default.
+    /// Changes the value. An absent value starts as the default.
     ///
-    /// The new value replaces the stored one. For keys of the session that is safe: no other run writes them meanwhile. Of
-    /// `app:` and `user:` keys, sessions that update at the same time each start from the value that they know, and the
-    /// last one to be stored wins: use [`add`](Self::add) and the other operations there.
+    /// The new value replaces the stored one. For keys of the session this is safe: no other run writes them in the
+    /// meantime. For `app:` and `user:` keys it is not safe: concurrent sessions each start from the value that they
+    /// know, and the last one to be stored wins. Use [`add`](Self::add) and the other operations for those keys.
     ///
     /// # Errors
     /// As [`Key::get`] and [`Key::set`].
@@ -98,10 +98,12 @@ impl<T: DeserializeOwned + Serialize> Key<T> {
 }
 
 impl<T: StateNumber> Key<T> {
-    /// Adds to the stored value, whatever other sessions write meanwhile. See [`State::add`](crate::State::add).
+    /// Adds to the stored value, including what other sessions write in the meantime. See
+    /// [`State::add`](crate::State::add).
     ///
     /// # Errors
-    /// As [`State::add`](crate::State::add); a `ValidationError` when the sum, as far as it is known, is no `T`.
+    /// As [`State::add`](crate::State::add); a `ValidationError` if the sum, as far as this invocation knows it, is not
+    /// a `T`.
     pub fn add(&self, ctx: &Context, amount: T) -> Result<(), NodeError> {
         let op = StateOp::Add(number(self.name, amount)?);
         let sum = op.apply(ctx.state().value(self.name).as_ref()).map_err(|error| misfit(self.name, &error))?;
@@ -135,7 +137,7 @@ impl<T: Serialize> Key<Vec<T>> {
         ctx.state().push(self.name, item)
     }
 
-    /// Appends the items that the stored list does not have yet. See [`State::union`](crate::State::union).
+    /// Appends the items that the stored list does not contain yet. See [`State::union`](crate::State::union).
     ///
     /// # Errors
     /// As [`State::push`](crate::State::push).
@@ -144,7 +146,7 @@ impl<T: Serialize> Key<Vec<T>> {
     }
 }
 
-/// A number type whose state keys can be added to and compared.
+/// A number type whose state keys support addition and comparison.
 pub trait StateNumber: DeserializeOwned + Serialize + sealed::Sealed {}
 
 mod sealed {

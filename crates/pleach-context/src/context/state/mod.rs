@@ -1,4 +1,4 @@
-//! [`State`]: the session state as a node sees it, with the changes of its run pending.
+//! [`State`]: the session state as a node sees it, including the pending changes of its run.
 
 mod key;
 
@@ -21,20 +21,21 @@ use crate::invocation::RESERVED_KEY;
 use crate::session_state::SessionState;
 use crate::{Context, NodeError};
 
-/// The deepest value of a key: the event, its actions and the delta enclose it.
+/// The depth limit of a key's value: the event, its actions and the delta enclose the value.
 const DEEPEST_VALUE: usize = DEEPEST - 3;
-/// The deepest item of an operation, around which a list may be.
+/// The depth limit of an item of an operation: a list may enclose the item.
 const DEEPEST_ITEM: usize = DEEPEST_VALUE - 1;
 
 /// The session state of a run.
 ///
-/// A write is visible at once to every later reader of the invocation, and rides on the next complete event of the
-/// run that wrote it; once that event is stored it is durable. Keys starting with `user:` and `app:` are
-/// shared by all sessions of the user or app, `temp:` keys live until the invocation ends. There is no delete: `null`
-/// is a value, which typed reads take as absent. Of several writes of a key the newest counts, whichever run's event is
-/// stored first. Values that several sessions change are changed with operations ([`State::add`], …), which lose nothing.
-/// Locks are taken per call and never held. Keys whose names begin with `_pleach_`, `pleach_`, `_adk_`, `adk_` or `__adk_internal_` are
-/// reserved for the runtime and its plugins: they are read like others, and a write is a `ReservedKeyError`.
+/// A write is visible at once to every later reader of the invocation. The next complete event of the run that wrote it
+/// carries the write, and once that event is stored, the write is durable. Keys starting with `user:` and `app:` are
+/// shared by all sessions of the user or app. `temp:` keys live until the invocation ends. Keys cannot be deleted. Set
+/// the key to `null` instead: typed reads treat null as absent. If several runs write the same key, the latest write
+/// wins, even if its event is stored before the event of an earlier write. Change values that several sessions share
+/// with operations ([`State::add`], …), which lose no change. Locks are taken per call and never held. Keys that begin
+/// with `_pleach_`, `pleach_`, `_adk_`, `adk_` or `__adk_internal_` are reserved for the runtime and its plugins: they
+/// can be read like other keys, but a write fails with a `ReservedKeyError`.
 ///
 /// # Example
 /// ```
@@ -56,12 +57,12 @@ pub struct State<'a> {
     writer: Writer,
 }
 
-/// Who writes.
+/// The code that writes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Writer {
     /// Node code, tools and callbacks.
     Handler,
-    /// The runtime, its services and plugins: reserved keys, too.
+    /// The runtime, its services and plugins, which may also write reserved keys.
     Runtime,
 }
 
@@ -74,16 +75,16 @@ impl<'a> State<'a> {
         }
     }
 
-    /// The value of a key, or `None` if it is absent.
+    /// Returns the value of a key, or `None` if the key is absent.
     #[must_use]
     pub fn value(&self, key: &str) -> Option<Value> {
         self.read(key, Clone::clone)
     }
 
-    /// The value of a key as a `T`. Null, which a rewind leaves behind, counts as absent unless `T` takes it.
+    /// Returns the value of a key as a `T`. Null, which a rewind can leave, is treated as absent unless `T` accepts it.
     ///
     /// # Errors
-    /// A `KeyError` when the key is absent; those of [`State::try_get`].
+    /// A `KeyError` if the key is absent; the errors of [`State::try_get`].
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Result<T, NodeError> {
         self.try_get(key)?.ok_or_else(|| {
             NodeError::new("KeyError", format!("'{key}'"))
@@ -91,10 +92,12 @@ impl<'a> State<'a> {
         })
     }
 
-    /// The value of a key as a `T`, or `None` if it is absent or null. A null that `T` takes is returned as that.
+    /// Returns the value of a key as a `T`, or `None` if the key is absent or null. If `T` accepts null, a null is
+    /// returned as a `T`.
     ///
     /// # Errors
-    /// A `ValidationError` when the value does not fit; a `CorruptStorageError` when the stored value cannot be read, until the key is set.
+    /// A `ValidationError` if the value does not fit; a `CorruptStorageError` if the stored value cannot be read, until
+    /// the key is set.
     pub fn try_get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, NodeError> {
         self.check_readable(key)?;
         // The value is taken out first: a type's own deserialisation must not run under the lock.
@@ -110,12 +113,12 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Calls `f` with the value of a key, without a copy. Locked meanwhile: `f` must not call back.
+    /// Calls `f` with the value of a key, without a copy. The state is locked during the call: `f` must not call back.
     pub(crate) fn read<R>(&self, key: &str, f: impl FnOnce(&Value) -> R) -> Option<R> {
         self.ctx.invocation().with_state(|state| state.get(key).map(f))
     }
 
-    /// Whether the key is present, also with null.
+    /// Returns true if the key is present, even if its value is null.
     #[must_use]
     pub fn contains(&self, key: &str) -> bool {
         self.read(key, |_| ()).is_some()
@@ -124,8 +127,9 @@ impl<'a> State<'a> {
     /// Sets a key.
     ///
     /// # Errors
-    /// A `ValidationError` when the value has no JSON form, such as one with NaN, or nests more than 124 levels deep; a `StateSchemaError` when the state schema
-    /// refuses it; a `RuntimeError` when the run has ended, and in a step (see [`Context::step`]).
+    /// A `ValidationError` if the value has no JSON form, for example because it contains NaN, or nests more than 124
+    /// levels deep; a `StateSchemaError` if the state schema refuses it; a `RuntimeError` if the run has ended, or in a
+    /// step (see [`Context::step`]).
     pub fn set(&self, key: impl Into<String>, value: impl Serialize) -> Result<(), NodeError> {
         let key = key.into();
         self.check_keys([&key])?;
@@ -133,17 +137,20 @@ impl<'a> State<'a> {
         self.write(&key, value)
     }
 
-    /// Adds a number to the *stored* value, whatever other sessions write meanwhile; an absent key or null counts as zero.
+    /// Adds a number to the *stored* value, including what other sessions write in the meantime. An absent key or null
+    /// is treated as zero.
     ///
-    /// The sum is visible at once as far as this invocation knows the value, and exact when the event of the write is stored.
-    /// Integers are added exactly within 64 bits; see [`StateOp::Add`]. If the attempt that adds fails, nothing is added.
+    /// The sum is visible at once, based on the value that this invocation knows; it is exact when the event of the
+    /// write is stored. Integers are added exactly within 64 bits; see [`StateOp::Add`]. If the attempt that adds
+    /// fails, nothing is added.
     ///
-    /// Another session can store a value that the operation does not fit after this invocation has read the key. Then the
-    /// event is not stored, and the run ends with a session error whose code is `StateOperationError`, without an error event.
-    /// A resume runs the node again with the stored value, and this call is the error.
+    /// After this invocation has read the key, another session can store a value that the operation does not fit. Then
+    /// the event is not stored, and the run ends with a session error whose code is `StateOperationError`, without an
+    /// error event. A resume runs the node again with the stored value, and this call returns the error.
     ///
     /// # Errors
-    /// A `ValidationError` when `amount` or the value is no number, or the sum is out of range; those of [`State::set`].
+    /// A `ValidationError` if `amount` or the value is not a number, or if the sum is out of range; the errors of
+    /// [`State::set`].
     pub fn add(&self, key: impl Into<String>, amount: impl Serialize) -> Result<(), NodeError> {
         let key = key.into();
         self.apply(&key, StateOp::Add(number(&key, amount)?))
@@ -167,18 +174,18 @@ impl<'a> State<'a> {
         self.apply(&key, StateOp::Min(number(&key, value)?))
     }
 
-    /// Appends an item to the stored list; an absent key or null counts as an empty one. See [`State::add`].
+    /// Appends an item to the stored list. An absent key or null is treated as an empty list. See [`State::add`].
     ///
     /// # Errors
-    /// A `ValidationError` when the value is no list; those of [`State::set`].
+    /// A `ValidationError` if the value is not a list; the errors of [`State::set`].
     pub fn push(&self, key: impl Into<String>, item: impl Serialize) -> Result<(), NodeError> {
         let key = key.into();
         let item = json(&key, item)?;
         self.apply(&key, StateOp::Push(vec![item]))
     }
 
-    /// Appends the items that the stored list does not have yet; its items are unique then, in the order of their first
-    /// appearance. See [`State::add`].
+    /// Appends the items that the stored list does not contain yet. The items of the list are unique afterwards, in the
+    /// order of their first appearance. See [`State::add`].
     ///
     /// # Errors
     /// As [`State::push`].
@@ -192,7 +199,7 @@ impl<'a> State<'a> {
         self.apply(&key, StateOp::Union(items))
     }
 
-    /// Sets the stored value if there is none; null counts as none. See [`State::add`].
+    /// Sets the stored value if there is none. Null is treated as no value. See [`State::add`].
     ///
     /// # Errors
     /// As [`State::set`].
@@ -205,7 +212,7 @@ impl<'a> State<'a> {
     /// Applies an operation to the stored value of a key.
     ///
     /// # Errors
-    /// Those of the operation's own method.
+    /// The errors of the operation's own method.
     pub fn apply(&self, key: &str, mut op: StateOp) -> Result<(), NodeError> {
         let key = &*self.kept_key(key);
         if self.writer == Writer::Handler {
@@ -226,7 +233,8 @@ impl<'a> State<'a> {
         Ok(())
     }
 
-    /// Checks what operations make of the value as it is now; in full only where the state schema has a say.
+    /// Checks the result that operations would have with the current value. A single operation is checked only if there
+    /// is a state schema.
     pub(crate) fn check_ops(&self, key: &str, ops: &[StateOp]) -> Result<(), NodeError> {
         if ops.is_empty() || !self.ctx.has_state_schema() && ops.len() == 1 {
             return Ok(());
@@ -235,10 +243,10 @@ impl<'a> State<'a> {
         self.ctx.check_state_entry(key, &result)
     }
 
-    /// Sets several keys; if the state schema refuses one, none is set.
+    /// Sets several keys. If the state schema refuses one, none is set.
     ///
     /// # Errors
-    /// A `StateSchemaError` that names the key, a `ValidationError` when a value nests more than 127 levels deep.
+    /// A `StateSchemaError` that names the key, a `ValidationError` if a value nests more than 127 levels deep.
     pub fn update(&self, changes: Map) -> Result<(), NodeError> {
         let mut changes = Event::new().with_state_map(changes);
         self.ctx.bound_event(&mut changes)?;
@@ -250,7 +258,7 @@ impl<'a> State<'a> {
         self.change(&mut self.ctx.cell(), changes, StateOps::new())
     }
 
-    /// Checks values that are about to be set, and what operations would make of the values as they are now.
+    /// Checks values that are about to be set, and the results that operations would have with the current values.
     ///
     /// # Errors
     /// A `StateSchemaError` that names the key, a `ValidationError` for an operation that does not fit.
@@ -268,11 +276,11 @@ impl<'a> State<'a> {
         Ok(())
     }
 
-    /// Sets values and applies operations, all of them or none. Schemas have been checked, because no code of a user runs under
-    /// a lock.
+    /// Sets values and applies operations, all of them or none. The schemas have been checked before, because no user
+    /// code runs under a lock.
     ///
     /// # Errors
-    /// A `RuntimeError` when the run has ended, a `ValidationError` for an operation that does not fit.
+    /// A `RuntimeError` if the run has ended, a `ValidationError` for an operation that does not fit.
     pub(crate) fn change(&self, cell: &mut RunState, values: Map, ops: StateOps) -> Result<(), NodeError> {
         self.ctx.check_change(cell)?;
         let mut state = self.ctx.invocation().session_state();
@@ -293,7 +301,8 @@ impl<'a> State<'a> {
         Ok(())
     }
 
-    /// The value of a key, which is set to `default` first if it is absent. Null, which a rewind leaves behind, counts as absent.
+    /// Returns the value of a key, and sets it to `default` first if it is absent. Null, which a rewind can leave, is
+    /// treated as absent.
     ///
     /// # Errors
     /// As [`State::set`].
@@ -306,12 +315,12 @@ impl<'a> State<'a> {
         Ok(self.value(key).unwrap_or(Value::Null))
     }
 
-    /// Changes a value in place: what Python code does with `state["list"].append(x)`.
+    /// Changes a value in place, as Python code does with `state["list"].append(x)`.
     ///
-    /// An absent key starts as null; a value that stays as it was is not recorded as a change.
+    /// An absent key starts as null. A value that stays the same is not recorded as a change.
     ///
     /// # Errors
-    /// A `StateSchemaError` when the state schema refuses the key.
+    /// A `StateSchemaError` if the state schema refuses the key.
     // R161, S16
     pub fn modify<R>(&self, key: &str, change: impl FnOnce(&mut Value) -> R) -> Result<R, NodeError> {
         self.check_readable(key)?;
@@ -327,25 +336,25 @@ impl<'a> State<'a> {
         Ok(result)
     }
 
-    /// All keys and values, the pending ones included.
+    /// Returns all keys and values, including the pending ones.
     #[must_use]
     pub fn to_map(&self) -> Map {
         self.ctx.invocation().with_state(Map::clone)
     }
 
-    /// All keys.
+    /// Returns all keys.
     #[must_use]
     pub fn keys(&self) -> Vec<String> {
         self.ctx.invocation().with_state(|state| state.keys().cloned().collect())
     }
 
-    /// Whether this run has written anything that is not stored yet.
+    /// Returns true if this run has written anything that is not stored yet.
     #[must_use]
     pub fn has_delta(&self) -> bool {
         !self.ctx.cell().lane.actions.state_delta().is_empty()
     }
 
-    /// The key as a store takes it, where an agent or a tool writes it.
+    /// Returns the key in the form that a store accepts, if an agent or a tool writes it.
     fn kept_key<'k>(&self, key: &'k str) -> Cow<'k, str> {
         if self.ctx.speaks_for_others() { without_nul(key) } else { Cow::Borrowed(key) }
     }
@@ -365,16 +374,16 @@ impl<'a> State<'a> {
 }
 
 impl Context {
-    /// The session state, with this run's changes pending.
+    /// Returns the session state, including this run's pending changes.
     #[must_use]
     pub fn state(&self) -> State<'_> {
         State { ctx: self, writer: Writer::Handler }
     }
 
-    /// The session state with the right to write reserved keys. For plugins and services, which keep under `_pleach_<name>` what they
-    /// rely on and what no other code may write; the keys must not come from a client or a model.
+    /// Returns the session state with the right to write reserved keys. It is for plugins and services, which keep data
+    /// under `_pleach_<name>` that no other code may write. The keys must not come from a client or a model.
     ///
-    /// Operations on reserved keys count also when the attempt that made them fails: its error event carries them.
+    /// Operations on reserved keys apply even if the attempt that made them fails: its error event carries them.
     #[must_use]
     pub fn reserved_state(&self) -> State<'_> {
         State { ctx: self, writer: Writer::Runtime }
@@ -401,7 +410,7 @@ pub(crate) fn check_open(key: &str) -> Result<(), NodeError> {
     StateRights::All.refusal(key).map_or(Ok(()), |refused| Err(NodeError::new(RESERVED_KEY, refused.to_string())))
 }
 
-/// The number of the delta that is pending, which gets one with its first write.
+/// Returns the number of the pending delta, which gets one with its first write.
 pub(crate) fn delta_of(actions: &mut EventActions, state: &mut SessionState) -> u64 {
     if actions.state_writes() == 0 {
         actions.set_state_writes(state.next_delta());
@@ -413,11 +422,11 @@ pub(crate) fn delta_of(actions: &mut EventActions, state: &mut SessionState) -> 
 fn put(actions: &mut EventActions, state: &mut SessionState, key: String, value: Value) {
     let delta = delta_of(actions, state);
     state.set(&key, value, delta);
-    // The value is put in when the delta leaves the context.
+    // The value is filled in when the delta leaves the context.
     actions.state_delta_mut().insert(key, Value::Null);
 }
 
-/// The error for a key whose stored value cannot be read.
+/// Returns the error for a key whose stored value cannot be read.
 pub(crate) fn unreadable(session: &SessionKey, key: &str, reason: &str) -> NodeError {
     NodeError::new("CorruptStorageError", format!("state key '{key}' of session {session} cannot be read: {reason}"))
         .with_hint("another program has stored the value, which stays as it is until the key is set")
@@ -427,7 +436,7 @@ fn misfit(key: &str, error: &StateOpError) -> NodeError {
     NodeError::validation(format!("state key '{key}': {error}"))
 }
 
-/// Refuses values that nest too deep for their event, before they become a part of the state.
+/// Refuses values that nest too deeply for their event, before they become part of the state.
 fn bound(key: &str, values: &[Value], levels: usize) -> Result<(), NodeError> {
     match values.iter().all(|value| nests_within(value, levels)) {
         true => Ok(()),
@@ -448,7 +457,7 @@ fn number(key: &str, value: impl Serialize) -> Result<Number, NodeError> {
     }
 }
 
-/// Reads a value as a `T`; null is no value unless `T` takes it.
+/// Reads a value as a `T`. Null is treated as absent unless `T` accepts it.
 fn typed<T: DeserializeOwned>(key: &str, value: Option<&Value>) -> Result<Option<T>, NodeError> {
     match value {
         None => Ok(None),

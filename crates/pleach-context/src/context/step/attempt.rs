@@ -1,4 +1,4 @@
-//! [`Attempt`]: what the node of a step asks of its caller.
+//! [`Attempt`]: a request of a step's node to its caller.
 
 use std::any::Any;
 
@@ -13,7 +13,7 @@ pub(super) struct Attempt {
     /// The context of the step.
     pub(super) ctx: Context,
     pub(super) span: Span,
-    /// Closed when the attempt has been cancelled.
+    /// The channel for the result. It is closed if the attempt has been cancelled.
     pub(super) reply: oneshot::Sender<Ended>,
 }
 

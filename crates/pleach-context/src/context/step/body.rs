@@ -1,4 +1,4 @@
-//! The node of a step, whose body has the caller run the closure.
+//! The node of a step. Its body asks the caller to run the closure.
 
 use pleach_core::{BoxFuture, Event};
 use tokio::sync::{mpsc, oneshot};
@@ -44,7 +44,8 @@ impl Node for StepBody {
     }
 }
 
-/// Waits until it is known that the run has its session. An agent that is called as a tool runs in its caller's.
+/// Waits until it is known that the run still has its session. An agent that is called as a tool runs in its caller's
+/// session.
 async fn has_session(ctx: &Context) -> Result<(), NodeError> {
     let stored = std::iter::successors(Some(ctx.invocation()), |ic| ic.caller()).last();
     match stored {
@@ -53,7 +54,7 @@ async fn has_session(ctx: &Context) -> Result<(), NodeError> {
     }
 }
 
-/// Returns the end of a step, which always leaves an event: a result without a value would leave none.
+/// Returns the end of a step. It always stores an event, even for a null result, which otherwise would store none.
 fn recorded(ctx: &Context, result: serde_json::Value) -> Flow {
     if !result.is_null() {
         return Flow::output(result);

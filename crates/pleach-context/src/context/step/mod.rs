@@ -21,24 +21,26 @@ use crate::node::name_fault;
 use crate::{Node as _, NodeError, NodeInput, NodeKind, Result, RunOptions};
 
 impl Context {
-    /// Runs a closure as a recorded child of this run. Its result is stored once: a resume and a retry of this run get the
-    /// stored result, and do not run the closure again.
+    /// Runs a closure as a recorded child of this run. Its result is stored once: a resume or a retry of this run gets
+    /// the stored result, and does not run the closure again.
     ///
-    /// The closure can borrow what is around it, but not mutably, and is called once for each attempt: what it owns it clones,
-    /// as in `|| { let order = order.clone(); async move { … } }`. It can fail with any error by `?`; the step then fails
-    /// like a child that [`run`](Self::run) runs, after the attempts that [`Step::retry`] allows. A panic is a failure, too.
+    /// The closure can borrow from its surroundings, but not mutably, and it is called once for each attempt. It must
+    /// clone the values that it needs to own, as in `|| { let order = order.clone(); async move { … } }`. It can fail
+    /// with any error by `?`. The step then fails like a child that [`run`](Self::run) runs, after the attempts that
+    /// [`Step::retry`] allows. A panic is a failure as well.
     ///
-    /// The event of the result has the path of this run and, below it, the name of the step and a run id: `step-1` for the
-    /// first step of a name in an attempt, `step-2` for the second, `key-KEY` for one with a [key](Step::key). In a tool call
-    /// of an agent, `~` and the call follow. A step that begins while another call of the node is under way, and one in a callback
-    /// of an agent, has no certain place among the others: it needs a key.
+    /// The event of the result has the path of this run followed by the name of the step and a run id: `step-1` for the
+    /// first step with this name in an attempt, `step-2` for the second, `key-KEY` for a step with a [key](Step::key).
+    /// In a tool call of an agent, `~` and the call follow. A step needs a key if it begins while another call of the
+    /// node is in progress, or in a callback of an agent: its place among the steps is not certain there.
     ///
-    /// What the closure does is done at least once: a crash between its end and the stored result runs it again. Give
-    /// [`idempotency_key`](Self::idempotency_key) to the service that it calls; within the closure, that is the key of the step.
+    /// The closure runs at least once: if the process crashes between its end and the storing of its result, it runs
+    /// again. Pass [`idempotency_key`](Self::idempotency_key) to the service that it calls; within the closure, this is
+    /// the key of the step.
     ///
-    /// A step computes a value and changes nothing else of the run, because a resume does not repeat the change: writing state,
-    /// running nodes, asking questions and other steps are a `RuntimeError` in the closure. Return the value, and use it behind
-    /// the step.
+    /// A step computes a value and changes nothing else of the run, because a resume does not repeat the change. In the
+    /// closure, writing state, running nodes, asking questions and starting other steps fail with a `RuntimeError`.
+    /// Return the value, and use it after the step.
     ///
     /// # Example
     /// ```
@@ -55,9 +57,9 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// Those of [`run`](Self::run): a `ValueError` when this node has no `rerun_on_resume`, for a name or key that cannot be
-    /// part of a path, or for a missing key; a `DynamicNodeFailError` when the closure has failed; a `ValidationError` for a result that has no JSON
-    /// form, or a stored one that is no `T`.
+    /// The errors of [`run`](Self::run): a `ValueError` if this node has no `rerun_on_resume`, if a name or key cannot
+    /// be part of a path, or if a key is missing; a `DynamicNodeFailError` if the closure has failed; a
+    /// `ValidationError` if the result has no JSON form, or if the stored result is not a `T`.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the closure.
@@ -73,7 +75,7 @@ impl Context {
         W: Future<Output = Result<T>> + Send,
     {
         let step = step.into();
-        // Named by the order of the calls, not of the polls.
+        // The run id follows the order of the calls, not of the polls.
         let id = self.step_id(&step);
         async move {
             let (body, attempts) = StepBody::new(step);
@@ -88,7 +90,7 @@ impl Context {
 
     /// Returns the run id of a step that begins now.
     fn step_id(&self, step: &Step) -> std::result::Result<SmolStr, NodeError> {
-        self.check_outside_step("runs a node: run it behind the step")?;
+        self.check_outside_step("runs a node: run it after the step")?;
         if let Some(fault) = name_fault(&step.name) {
             return Err(NodeError::value(format!("a step: {}", fault.message)));
         }
@@ -113,7 +115,7 @@ impl Context {
         Ok(call.map_or_else(|| own.clone(), |call| format_smolstr!("{own}~{call}")))
     }
 
-    /// Refuses what a closure of a step of this run must not do.
+    /// Refuses a call that the closure of a step of this run must not make.
     pub(crate) fn check_outside_step(&self, does: &str) -> std::result::Result<(), NodeError> {
         match self.current_step() {
             None => Ok(()),
@@ -132,7 +134,7 @@ impl Context {
     }
 }
 
-/// The error of a step whose place among the others may be another one when the body runs again.
+/// Returns the error for a step whose place among the others may change when the body runs again.
 fn uncounted(step: &str, node: &str, is_callback: bool) -> NodeError {
     let what = match is_callback {
         true => "in a callback, which a resume does not repeat",

@@ -6,7 +6,8 @@ use smol_str::SmolStr;
 
 use crate::RetryConfig;
 
-/// The name of a [step](crate::Context::step) with its options. A text is a step of that name without options.
+/// The name and the options of a [step](crate::Context::step). A text converts into a step with that name and no
+/// options.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     pub(super) name: SmolStr,
@@ -16,16 +17,16 @@ pub struct Step {
 }
 
 impl Step {
-    /// Returns a step of this name, which follows the rules for names of nodes: a letter or underscore first, then letters,
-    /// digits and underscores.
+    /// Returns a step with this name. Step names follow the rules for node names: a letter or underscore first, then
+    /// letters, digits and underscores.
     pub fn new(name: impl Into<SmolStr>) -> Self {
         Self { name: name.into(), key: None, retry: None, timeout: None }
     }
 
-    /// Identifies the step by this key instead of its place among the steps of its name, so that loops may change their order.
-    /// Calls with the same name and key in one run share one execution and one result.
+    /// Identifies the step by this key instead of its place among the steps with its name, so that loops may change
+    /// their order. Calls with the same name and key in one run share one execution and one result.
     ///
-    /// The key becomes part of a path: letters, digits, `-` and `_`.
+    /// The key becomes part of a path: use letters, digits, `-` and `_`.
     #[must_use]
     pub fn key(mut self, key: impl Into<SmolStr>) -> Self {
         self.key = Some(key.into());

@@ -18,7 +18,7 @@ tokio::task_local! {
     pub(in crate::context) static CURRENT: Context;
 }
 
-/// Drives the run of a step, and its closure for each attempt that the run makes.
+/// Drives the run of a step, and runs its closure for each attempt of the run.
 pub(super) async fn perform<T, W>(
     mut run: BoxFuture<'_, std::result::Result<NodeInput, NodeError>>,
     mut attempts: UnboundedReceiver<Attempt>,
@@ -35,7 +35,8 @@ where
             Some(attempt) = attempts.recv() => attempt,
         };
         let Attempt { ctx, span, mut reply } = attempt;
-        // The closure is called inside, too: what it does before its future counts as the step's.
+        // The closure is called inside the future, so that anything it does before returning its own future belongs to
+        // the step.
         let guarded = AssertUnwindSafe(async { work().await }).catch_unwind();
         let mut done = pin!(CURRENT.scope(ctx, guarded).instrument(span));
         tokio::select! {
@@ -48,12 +49,12 @@ where
     }
 }
 
-/// Returns the result of a closure as it is stored.
+/// Converts the result of a closure into the JSON value that is stored.
 fn json<T: Serialize>(result: Result<T>) -> std::result::Result<Value, NodeError> {
     let value = result.map_err(crate::Fail::into_node_error)?;
     let mut value = pleach_core::to_json(value)
         .map_err(|error| NodeError::validation(format!("the result of a step has no JSON form: {error}")))?;
-    // The closure has done its work: a character that no store takes must not lose it.
+    // The closure has done its work, so its result must not be lost because of a character that no store accepts.
     pleach_core::replace_nul(&mut value);
     Ok(value)
 }
