@@ -100,7 +100,7 @@ impl KeptCredentials {
         self.kept().invocations.get(&(session.clone(), invocation.clone()))?.1.get(id).cloned()
     }
 
-    /// Returns whether this answer to the question `id` is kept for an invocation.
+    /// Returns `true` if this answer to the question `id` is kept for an invocation.
     #[must_use]
     pub fn is_kept(&self, session: &SessionKey, invocation: &InvocationId, id: &str, answer: &Map) -> bool {
         let kept = self.kept();
@@ -129,7 +129,7 @@ fn placeholder() -> Map {
     Map::from_iter([("result".to_owned(), Value::from(REDACTED))])
 }
 
-/// Returns whether the response answers a request for a credential, whatever function name the client uses.
+/// Returns `true` if the response answers a request for a credential, whatever function name the client uses.
 fn is_credential(response: &FunctionResponse, asked: &HashSet<Option<String>>) -> bool {
     response.name.as_deref() == Some(REQUEST_CREDENTIAL) || asked.contains(&response.id)
 }

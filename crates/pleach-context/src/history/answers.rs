@@ -35,7 +35,7 @@ impl History {
         asked.filter(|asker| self.runs.at(asker.run).path == *path).find_map(|asker| asker.deadline)
     }
 
-    /// Whether a select of the run at `path` has asked its questions.
+    /// Returns `true` if a select of the run at `path` has asked its questions.
     pub(crate) fn has_asked(&self, path: &NodePath, select: &str) -> bool {
         self.run(path).is_some_and(|run| run.has_asked(select))
     }
@@ -61,13 +61,13 @@ impl History {
         }
     }
 
-    /// Whether another question of its select is answered.
+    /// Returns `true` if another question of its select is answered.
     fn is_withdrawn(&self, asker: &Asker, id: &str) -> bool {
         let selected = |select: &String| self.at(asker.run).record.selected(select);
         asker.select.as_ref().and_then(selected).is_some_and(|(first, _)| first != id)
     }
 
-    /// Whether a run that took the answer to this run's question has completed: the run itself, one above or below it, or one
+    /// Returns `true` if a run that took the answer to this run's question has completed: the run itself, one above or below it, or one
     /// that began since then and is not in a lane beside it.
     // R910
     pub(super) fn is_final(&self, asker: &Asker) -> bool {

@@ -92,7 +92,7 @@ const MOST_SEGMENTS: usize = 256;
 /// megabytes of paths above it, so a log of a few megabytes could fill the memory.
 const MOST_PATH_BYTES: usize = 128 << 20;
 
-/// Whether a path names a run that can be kept; an event with another one belongs to no run.
+/// Returns `true` if a path names a run that can be kept; an event with another one belongs to no run.
 fn is_usable(path: &NodePath) -> bool {
     let bytes = path.as_str().len();
     // Few paths have as many bytes as they may have segments.
@@ -120,7 +120,7 @@ impl History {
         history
     }
 
-    /// Whether events with this path belong to a run. Paths that no engine makes do not: they are too long, or their runs are too many to
+    /// Returns `true` if events with this path belong to a run. Paths that no engine makes do not: they are too long, or their runs are too many to
     /// be kept.
     #[must_use]
     pub fn keeps(&self, path: &NodePath) -> bool {
@@ -152,14 +152,14 @@ impl History {
         self.complete.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
     }
 
-    /// Returns whether the workflow run at `path` is proven to be complete, and so everything below it. For engines.
+    /// Returns `true` if the workflow run at `path` is proven to be complete, and so everything below it. For engines.
     #[must_use]
     pub fn is_complete(&self, path: &NodePath) -> bool {
         let known = |key: &RunKey| self.complete.lock().unwrap_or_else(PoisonError::into_inner).contains(key);
         self.runs.find(path).is_some_and(|key| known(&key) || self.has_ended(key))
     }
 
-    /// Whether an event ends this run, which is the root's: of another one the name could be that of several.
+    /// Returns `true` if an event ends this run, which is the root's: of another one the name could be that of several.
     fn has_ended(&self, key: RunKey) -> bool {
         let run = self.runs.at(key);
         let name = run.path.name();
@@ -214,7 +214,7 @@ impl History {
         self.takers.get_or_init(|| Takers::of(&self.runs, |run| self.completed_at(run)))
     }
 
-    /// Returns whether the app has recorded the runs that completed: it is resumable. For engines.
+    /// Returns `true` if the app has recorded the runs that completed: it is resumable. For engines.
     #[must_use]
     pub fn records_ends(&self) -> bool {
         self.records_ends
@@ -230,7 +230,7 @@ impl History {
         std::iter::successors(Some(self.runs.at(key)), |run| run.parent.map(|above| self.runs.at(above)))
     }
 
-    /// Whether nothing has been recorded.
+    /// Returns `true` if nothing has been recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty() && self.signals.is_empty()

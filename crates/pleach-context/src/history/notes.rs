@@ -126,13 +126,13 @@ pub fn mark_reported(event: &mut Event) {
     mark(event, REPORTED_ERROR, Value::Bool(true));
 }
 
-/// Returns whether the body that sent the error event has continued behind it.
+/// Returns `true` if the body that sent the error event has continued behind it.
 #[must_use]
 pub fn is_reported(event: &Event) -> bool {
     event.custom_metadata().is_some_and(|metadata| metadata.contains_key(REPORTED_ERROR))
 }
 
-/// Whether the event is the end of a failed attempt of its run.
+/// Returns `true` if the event is the end of a failed attempt of its run.
 pub(super) fn ends_attempt(event: &Event) -> bool {
     event.error_code().is_some() && !event.is_partial() && !is_reported(event)
 }

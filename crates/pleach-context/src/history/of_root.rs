@@ -17,7 +17,7 @@ impl History {
     }
 }
 
-/// Returns whether a message without an output completes the run at `path` below this root, as a replay decides it.
+/// Returns `true` if a message without an output completes the run at `path` below this root, as a replay decides it.
 fn message_completes(root: &dyn Node, path: &NodePath) -> bool {
     let names: Vec<&str> = path.segments().map(|run| run.rsplit_once('@').map_or(run, |(name, _)| name)).collect();
     let Some((first, below)) = names.split_first() else { return false };

@@ -23,7 +23,7 @@ pub enum ReplayState {
 }
 
 impl ReplayState {
-    /// Returns whether the run will not execute again.
+    /// Returns `true` if the run will not execute again.
     #[must_use]
     pub fn is_complete(self) -> bool {
         matches!(self, Self::Completed | Self::CompletedByAnswer | Self::CompletedEmpty)

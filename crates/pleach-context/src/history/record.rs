@@ -83,7 +83,7 @@ impl RunRecord {
         self.unanswered().cloned().collect()
     }
 
-    /// Whether a question has no answer yet.
+    /// Returns `true` if a question has no answer yet.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.unanswered().next().is_some()
@@ -142,7 +142,7 @@ impl RunRecord {
         }
     }
 
-    /// Whether the run has chosen a route, or an agent to hand over to.
+    /// Returns `true` if the run has chosen a route, or an agent to hand over to.
     #[must_use]
     pub fn chose(&self) -> bool {
         self.route().is_some() || self.transfer_to_agent().is_some()
@@ -154,19 +154,19 @@ impl RunRecord {
         self.route().filter(|_| !(rerun_on_resume && self.chose_before_answer))
     }
 
-    /// Whether the last thing that came is an answer: what it leads to has not begun.
+    /// Returns `true` if the last thing that came is an answer: what it leads to has not begun.
     #[must_use]
     pub fn is_just_answered(&self) -> bool {
         self.questions().is_some_and(|asked| asked.answered > 0 && asked.answered == self.last)
     }
 
-    /// Whether the run, or a run below it, waits for an answer, and has asked since it got the last one.
+    /// Returns `true` if the run, or a run below it, waits for an answer, and has asked since it got the last one.
     #[must_use]
     pub fn asks_last(&self) -> bool {
         self.is_open() && self.questions().is_some_and(|asked| asked.asked > asked.answered)
     }
 
-    /// Whether the run, or a run below it, has asked anything.
+    /// Returns `true` if the run, or a run below it, has asked anything.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         self.questions().is_some()
@@ -179,7 +179,7 @@ impl RunRecord {
         self.questions().map_or(&NONE, |asked| &asked.answers)
     }
 
-    /// Whether the run, or a run below it, waits for the answer to this question.
+    /// Returns `true` if the run, or a run below it, waits for the answer to this question.
     pub(super) fn waits_for(&self, id: &str) -> bool {
         self.questions().is_some_and(|asked| asked.waiting.get(id).is_some_and(|runs| *runs > 0))
     }
@@ -210,7 +210,7 @@ impl RunRecord {
         if self.completion_recorded_at > 0 { self.completion_recorded_at } else { INFERRED + time }
     }
 
-    /// Whether this run began after the last event of the other one and of the runs below it.
+    /// Returns `true` if this run began after the last event of the other one and of the runs below it.
     #[must_use]
     pub fn began_after(&self, other: &Self) -> bool {
         self.began > other.last
@@ -222,7 +222,7 @@ impl RunRecord {
         }
     }
 
-    /// Whether history says outright when the run completed.
+    /// Returns `true` if history says outright when the run completed.
     #[must_use]
     pub fn has_recorded_completion(&self) -> bool {
         self.completion_recorded_at > 0
@@ -263,7 +263,7 @@ impl RunRecord {
         select.questions.iter().filter(waits).map(|other| (other.clone(), 1)).collect()
     }
 
-    /// Returns whether a select of the run has asked.
+    /// Returns `true` if a select of the run has asked.
     pub(super) fn has_asked(&self, select: &str) -> bool {
         self.questions().is_some_and(|asked| asked.selects.contains_key(select))
     }
@@ -436,7 +436,7 @@ impl RunRecord {
     }
 }
 
-/// Whether the event repeats what a run gave: it names no run whose output it is.
+/// Returns `true` if the event repeats what a run gave: it names no run whose output it is.
 // R1031
 pub(super) fn is_echo(event: &Event) -> bool {
     event.output().is_some() && event.node_info().output_for().is_none()

@@ -29,7 +29,7 @@ impl KeptSignal {
 pub(crate) struct Signals(Mutex<BTreeMap<u32, KeptSignal>>);
 
 impl Signals {
-    /// Returns whether none waits.
+    /// Returns `true` if none waits.
     pub(super) fn is_empty(&self) -> bool {
         self.lock().is_empty()
     }

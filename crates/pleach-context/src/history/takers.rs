@@ -64,7 +64,7 @@ impl Takers {
         }
     }
 
-    /// Returns whether a run below the asking one has completed after this time, or one beside it that began after this time
+    /// Returns `true` if a run below the asking one has completed after this time, or one beside it that began after this time
     /// on a branch that leads to `branch` or from it.
     pub(super) fn took(&self, runs: &Runs, asking: RunKey, branch: Option<&Branch>, time: u32) -> bool {
         let (prefixes, whole) = self.known(branch);
@@ -149,7 +149,7 @@ mod tests {
         !are_apart(asker.branch.as_ref(), run.record.branch.as_ref()) && lane.record.began().is_none_or(|b| b > time)
     }
 
-    /// Whether neither of two branches leads to the other.
+    /// Returns `true` if neither of two branches leads to the other.
     fn are_apart(one: Option<&Branch>, other: Option<&Branch>) -> bool {
         let (Some(one), Some(other)) = (one, other) else { return false };
         let shared = one.segments().zip(other.segments()).take_while(|(one, other)| one == other).count();

@@ -41,7 +41,7 @@ impl PluginManager {
         Ok(Self { plugins: plugins.into(), observers: observers.into() })
     }
 
-    /// Whether there are no plugins.
+    /// Returns `true` if there are no plugins.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.plugins.is_empty() && self.observers.is_empty()

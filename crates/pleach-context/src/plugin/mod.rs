@@ -52,7 +52,7 @@ pub trait Plugin: fmt::Debug + Send + Sync + 'static {
     /// The name, unique in an app.
     fn name(&self) -> &str;
 
-    /// Returns whether the plugin only watches: false by default. An observer is called behind the other plugins, also when one of them has
+    /// Returns `true` if the plugin only watches: false by default. An observer is called behind the other plugins, also when one of them has
     /// answered, and gets what they have decided: the changed message, event, request, response or result. What its hooks return is
     /// ignored, what they change is dropped, and their errors are logged.
     fn observes(&self) -> bool {

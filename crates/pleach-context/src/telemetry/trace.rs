@@ -52,7 +52,7 @@ impl InvocationTrace {
         self.span_id
     }
 
-    /// Whether the invocation is resumed: it was started before, here or in another process.
+    /// Returns `true` if the invocation is resumed: it was started before, here or in another process.
     #[must_use]
     pub fn is_resumed(&self) -> bool {
         self.resumed
