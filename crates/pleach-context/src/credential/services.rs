@@ -61,7 +61,7 @@ fn exchanged(config: &AuthConfig) -> Result<Option<(Value, AuthCredential)>, Nod
     match serde_json::from_value(value.clone()) {
         Ok(credential) => Ok(Some((value.clone(), credential))),
         // serde's message may quote a secret.
-        Err(_) => Err(NodeError::validation("the exchanged_auth_credential of the auth config is no credential")),
+        Err(_) => Err(NodeError::validation("the exchanged_auth_credential of the auth config is not a credential")),
     }
 }
 

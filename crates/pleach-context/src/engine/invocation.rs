@@ -114,7 +114,7 @@ impl InvocationHandle {
     /// The failure of a hook.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs.
+    /// Dropping the future drops the running hook.
     pub async fn apply_event_hooks(&self, event: &mut Arc<Event>) -> Result<Option<Arc<Event>>, NodeError> {
         let plugins = &self.services().plugins;
         if plugins.is_empty() {

@@ -51,7 +51,7 @@ pub(crate) struct RunState {
     pub(crate) waits: u32,
     /// The calls of the agents that share the run.
     pub(crate) calls: Option<Box<SharedCalls>>,
-    /// `None` unless this is the run of a workflow that has not ended.
+    /// Set only for the run of a workflow that has not ended.
     pub(crate) workflow: Option<Box<WorkflowPart>>,
     /// The failures of children that the body has received.
     pub(crate) failures: Option<Box<Failures>>,

@@ -123,7 +123,7 @@ impl Runs {
         };
         let mut next = ends.map(|(first, _)| first);
         (0..count).map(move |_| {
-            let key = next.expect("as many are chained as are counted");
+            let key = next.expect("the chain has as many runs as were counted");
             next = self.at(key).next;
             key
         })

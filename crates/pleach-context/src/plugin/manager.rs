@@ -62,7 +62,7 @@ impl PluginManager {
     /// A `RuntimeError` that names the plugin whose hook failed.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not asked.
+    /// Dropping the future drops the running hook; later plugins are not asked.
     pub async fn on_user_message(
         &self,
         ic: &InvocationContext,
@@ -80,19 +80,19 @@ impl PluginManager {
     /// A `RuntimeError` that names the plugin whose hook failed.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not asked.
+    /// Dropping the future drops the running hook; later plugins are not asked.
     pub async fn before_run(&self, ic: &InvocationContext) -> Result<Option<Content>, NodeError> {
         self.decided("before_run_callback", |plugin| plugin.before_run(ic)).await
     }
 
-    /// Asks the plugins for changes of an event. Observers see the changed event: see
+    /// Asks the plugins for changes to an event. Observers see the changed event: see
     /// [`observe_event`](Self::observe_event).
     ///
     /// # Errors
     /// A `RuntimeError` that names the plugin whose hook failed.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not asked.
+    /// Dropping the future drops the running hook; later plugins are not asked.
     pub async fn on_event(&self, ic: &InvocationContext, event: &Event) -> Result<Option<Event>, NodeError> {
         self.first("on_event_callback", |plugin| plugin.on_event(ic, event)).await
     }
@@ -100,7 +100,7 @@ impl PluginManager {
     /// Shows an event to the observers, after the plugins have made their changes.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later observers do not see the event.
+    /// Dropping the future drops the running hook; later observers do not see the event.
     pub async fn observe_event(&self, ic: &InvocationContext, event: &Event) {
         self.observe("on_event", |plugin| plugin.on_event(ic, event)).await;
     }
@@ -112,7 +112,7 @@ impl PluginManager {
     /// A `RuntimeError` that names the plugin whose hook failed.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not asked.
+    /// Dropping the future drops the running hook; later plugins are not asked.
     pub async fn before_node(
         &self,
         node: &NodeSpec,
@@ -125,7 +125,7 @@ impl PluginManager {
     /// Notifies all plugins that the body of a node has ended. Failures of the hooks are logged.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not notified.
+    /// Dropping the future drops the running hook; later plugins are not notified.
     pub async fn after_node(&self, node: &NodeSpec, ctx: &Context, output: Option<&Value>) {
         self.notify("after_node", |plugin| plugin.after_node(node, ctx, output)).await;
     }
@@ -133,7 +133,7 @@ impl PluginManager {
     /// Notifies all plugins that an attempt of a node has failed. Failures of the hooks are logged.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not notified.
+    /// Dropping the future drops the running hook; later plugins are not notified.
     pub async fn on_node_error(&self, node: &NodeSpec, ctx: &Context, error: &NodeError) {
         self.notify("on_node_error", |plugin| plugin.on_node_error(node, ctx, error)).await;
     }
@@ -144,7 +144,7 @@ impl PluginManager {
     /// A `RuntimeError` that names the plugin whose hook failed.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not asked. Changes of `args` stay.
+    /// Dropping the future drops the running hook; later plugins are not asked. Changes to `args` stay.
     pub async fn before_tool(
         &self,
         tool: &dyn Tool,
@@ -172,7 +172,7 @@ impl PluginManager {
     /// A `RuntimeError` that names the plugin whose hook failed.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not asked.
+    /// Dropping the future drops the running hook; later plugins are not asked.
     pub async fn after_tool(
         &self,
         tool: &dyn Tool,
@@ -193,7 +193,7 @@ impl PluginManager {
     /// A `RuntimeError` that names the plugin whose hook failed.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not asked.
+    /// Dropping the future drops the running hook; later plugins are not asked.
     pub async fn on_tool_error(
         &self,
         tool: &dyn Tool,
@@ -210,7 +210,7 @@ impl PluginManager {
     /// A `RuntimeError` that names the plugin whose hook failed.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not asked.
+    /// Dropping the future drops the running hook; later plugins are not asked.
     pub async fn before_agent(&self, agent: &AgentSpec, ctx: &CallbackContext) -> Result<Option<Content>, NodeError> {
         self.decided("before_agent_callback", |plugin| plugin.before_agent(agent, ctx)).await
     }
@@ -221,7 +221,7 @@ impl PluginManager {
     /// A `RuntimeError` that names the plugin whose hook failed.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not asked.
+    /// Dropping the future drops the running hook; later plugins are not asked.
     pub async fn after_agent(&self, agent: &AgentSpec, ctx: &CallbackContext) -> Result<Option<Content>, NodeError> {
         self.decided("after_agent_callback", |plugin| plugin.after_agent(agent, ctx)).await
     }
@@ -232,7 +232,7 @@ impl PluginManager {
     /// A `RuntimeError` that names the plugin whose hook failed.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not asked. Changes of `request` stay.
+    /// Dropping the future drops the running hook; later plugins are not asked. Changes to `request` stay.
     pub async fn before_model(
         &self,
         ctx: &CallbackContext,
@@ -259,7 +259,7 @@ impl PluginManager {
     /// A `RuntimeError` that names the plugin whose hook failed.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not asked.
+    /// Dropping the future drops the running hook; later plugins are not asked.
     pub async fn after_model(
         &self,
         ctx: &CallbackContext,
@@ -277,7 +277,7 @@ impl PluginManager {
     /// A `RuntimeError` that names the plugin whose hook failed.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not asked.
+    /// Dropping the future drops the running hook; later plugins are not asked.
     pub async fn on_model_error(
         &self,
         ctx: &CallbackContext,
@@ -290,7 +290,7 @@ impl PluginManager {
     /// Notifies all plugins that an agent has failed. Failures of the hooks are logged.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not notified.
+    /// Dropping the future drops the running hook; later plugins are not notified.
     pub async fn on_agent_error(&self, agent: &AgentSpec, ctx: &CallbackContext, error: &NodeError) {
         self.notify("on_agent_error", |plugin| plugin.on_agent_error(agent, ctx, error)).await;
     }
@@ -301,7 +301,7 @@ impl PluginManager {
     /// A `RuntimeError` that names the first plugin whose hook failed. Later plugins are not notified.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not notified.
+    /// Dropping the future drops the running hook; later plugins are not notified.
     pub async fn after_run(&self, ic: &InvocationContext) -> Result<(), NodeError> {
         for plugin in &*self.plugins {
             let told = call(|| plugin.after_run(ic)).await;
@@ -314,7 +314,7 @@ impl PluginManager {
     /// Notifies all plugins that the run has failed. Failures of the hooks are logged.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not notified.
+    /// Dropping the future drops the running hook; later plugins are not notified.
     pub async fn on_run_error(&self, ic: &InvocationContext, error: &NodeError) {
         self.notify("on_run_error", |plugin| plugin.on_run_error(ic, error)).await;
     }

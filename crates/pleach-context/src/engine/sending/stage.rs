@@ -395,7 +395,7 @@ pub(crate) fn check_reserved(id: &str) -> Result<(), NodeError> {
     match [TIMER, SIGNAL].into_iter().find(|prefix| id.starts_with(prefix)) {
         None => Ok(()),
         Some(prefix) => Err(NodeError::value(format!(
-            "the id of question '{id}' begins with '{prefix}', which pleach uses for its own: give it another id"
+            "the id of question '{id}' begins with '{prefix}', which is reserved for pleach's own questions: use another id"
         ))),
     }
 }
@@ -403,12 +403,10 @@ pub(crate) fn check_reserved(id: &str) -> Result<(), NodeError> {
 /// Refuses a blank id, which no inbox would show, and U+0000, which no store can hold.
 fn check_question_id(id: &str) -> Result<(), NodeError> {
     if id.trim().is_empty() {
-        return Err(NodeError::value("a question needs an id that is not blank: give it one with `RequestInput::ask`"));
+        return Err(NodeError::value("the id of a question must not be blank: set one with `RequestInput::ask`"));
     }
     if id.contains('\0') {
-        return Err(NodeError::value(
-            "the id of a question contains U+0000, which cannot be stored: give it another id",
-        ));
+        return Err(NodeError::value("the id of a question contains U+0000, which cannot be stored: use another id"));
     }
     Ok(())
 }
@@ -430,7 +428,7 @@ fn check_default(id: &str, ask: &RequestInput) -> Result<(), NodeError> {
     let Some(schema) = &ask.response_schema else { return Ok(()) };
     validate_answer(schema, ask.default.as_ref().unwrap_or(&Value::Null)).map_err(|fault| {
         NodeError::value(format!(
-            "the answer to question '{id}' at its deadline does not fit its schema: {fault}; set one with `RequestInput::with_default`"
+            "the answer to question '{id}' at its deadline does not fit its schema: {fault}; set a default that fits with `RequestInput::with_default`"
         ))
     })
 }
