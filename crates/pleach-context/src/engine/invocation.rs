@@ -143,7 +143,7 @@ impl InvocationHandle {
         }
     }
 
-    /// Applies a plugin's changes of an event's state delta as writes made now.
+    /// Applies a plugin's changes to an event's state delta as writes made now.
     fn take_changed_delta(&self, original: &Event, event: &mut Event) {
         let (before, after) = (original.actions(), event.actions());
         let delta = before.state_writes();
@@ -242,7 +242,7 @@ impl InvocationHandle {
     /// Counts a model call against the limit of the run configuration.
     ///
     /// # Errors
-    /// An `LlmCallsLimitExceededError` when the limit is reached.
+    /// An `LlmCallsLimitExceededError` if the limit is reached.
     pub fn count_llm_call(&self) -> Result<(), NodeError> {
         let limit = self.ic.run_config().max_llm_calls.unwrap_or(RunConfig::MAX_LLM_CALLS);
         let calls = self.ic.llm_calls.fetch_add(1, Ordering::Relaxed) + 1;

@@ -46,7 +46,7 @@ struct Details {
     transfer_to_agent: Option<Box<str>>,
     isolation_scope: Option<Arc<str>>,
     questions: Option<Questions>,
-    /// The failure that the run's caller has gone past, and when that was recorded.
+    /// The failure after which the run's caller continued, and when that was recorded.
     caught: Option<(Box<ChildFailure>, u32)>,
     /// When an attempt of the run last failed with an error event of its own; 0 before.
     failed_at: u32,
@@ -57,7 +57,7 @@ struct Questions {
     /// Every question that the run or a run below it has asked, with the number of runs that wait for its answer.
     waiting: BTreeMap<String, u32>,
     answers: BTreeMap<String, Value>,
-    /// The selects of the run, by their numbers.
+    /// The selects of the run, by number.
     selects: BTreeMap<String, Select>,
     /// When the last question was asked.
     asked: u32,
@@ -113,7 +113,7 @@ impl RunRecord {
         self.details.as_ref()?.isolation_scope.as_ref()
     }
 
-    /// The failure that the run's caller has gone past, and when that was recorded.
+    /// The failure after which the run's caller continued, and when that was recorded.
     pub(super) fn caught(&self) -> Option<(&ChildFailure, u32)> {
         let (failure, time) = self.details.as_ref()?.caught.as_ref()?;
         Some((failure, *time))

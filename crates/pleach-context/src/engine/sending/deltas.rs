@@ -1,4 +1,4 @@
-//! Moving the pending changes of a run onto its events.
+//! Moves the pending changes of a run onto its events.
 // R411
 
 use pleach_core::Event;
