@@ -1,4 +1,4 @@
-//! Asking a client for a credential from inside a run, and reading the answer.
+//! Asks a client for a credential from inside a run, and reads the answer.
 
 use pleach_auth::{CredentialQuestion, SignIn, accept, credential_key};
 use pleach_core::{AuthConfig, Event, Map};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::sent::REDACTED;
 use crate::{Context, NodeError};
 
-/// What a client has sent for a request for a credential.
+/// The client's answer to a request for a credential.
 #[derive(Clone, PartialEq)]
 pub enum SentCredential {
     /// The answer, for [`accept_credential`].
@@ -23,11 +23,11 @@ impl std::fmt::Debug for SentCredential {
     }
 }
 
-/// Makes the event by which a run asks the client for a credential under the id `id`, and sets the state that the answer is
-/// checked against; see [`CredentialQuestion`].
+/// Makes the event with which a run asks the client for a credential under the id `id`. Also sets the state against
+/// which the answer is checked; see [`CredentialQuestion`].
 ///
 /// # Errors
-/// A `ValueError` for an OAuth2 config that lacks what a sign-in needs.
+/// A `ValueError` if an OAuth2 config lacks what a sign-in needs.
 pub fn credential_question(ctx: &Context, config: &AuthConfig, id: &str) -> Result<Event, NodeError> {
     let question = CredentialQuestion::new(config, id, &*ctx.inner.invocation.services().ids)?;
     for (key, value) in question.state {
@@ -36,9 +36,10 @@ pub fn credential_question(ctx: &Context, config: &AuthConfig, id: &str) -> Resu
     Ok(question.event)
 }
 
-/// Returns what the client has sent for the request under the id `id`; `None` when it has not answered.
+/// Returns the client's answer to the request under the id `id`; `None` if it has not answered.
 ///
-/// A key of digits is a string as the client typed it: read as JSON, an API key would lose its text.
+/// A key that consists of digits is returned as the string that the client typed. If it were read as JSON, an API key
+/// would lose its text.
 pub fn sent_credential(ctx: &Context, id: &str) -> Option<SentCredential> {
     let ic = &ctx.inner.invocation;
     let sent = &ic.services().sent_credentials;
@@ -54,14 +55,14 @@ pub fn sent_credential(ctx: &Context, id: &str) -> Option<SentCredential> {
     if stored == REDACTED {
         return Some(SentCredential::Gone);
     }
-    // Another program stored the credential that it was sent.
+    // Another program stored the credential that it received.
     let events = ctx.invocation().events();
     let response = || events.iter().rev().find_map(|event| response_to(event, id));
     let text = if stored.is_number() { response().and_then(|response| digits(&response)) } else { None };
     Some(SentCredential::Answer(text.unwrap_or(stored)))
 }
 
-/// Returns the string of an answer that reads as a number in JSON.
+/// Returns the text of an answer that would read as a number in JSON.
 fn digits(response: &Map) -> Option<Value> {
     let text = response.get("result").filter(|text| text.is_string())?;
     unwrap_response(response).is_number().then(|| text.clone())
@@ -72,11 +73,12 @@ fn response_to(event: &Event, id: &str) -> Option<Map> {
     responses.next()?.response.clone()
 }
 
-/// Accepts the client's answer to the request for a credential under the id `id`, so that
-/// [`get_auth_response`](Context::get_auth_response) returns it for the rest of the invocation. It is not stored.
+/// Accepts the client's answer to the request for a credential under the id `id`. From then on,
+/// [`get_auth_response`](Context::get_auth_response) returns the credential for the rest of the invocation. It is not
+/// stored.
 ///
 /// # Errors
-/// A `WorkflowDataError` when the answer holds no credential, or belongs to another sign-in.
+/// A `WorkflowDataError` if the answer holds no credential, or belongs to another sign-in.
 pub fn accept_credential(ctx: &Context, requested: &AuthConfig, answer: &Value, id: &str) -> Result<(), NodeError> {
     let sign_in = SignIn::read(id, |key| ctx.state().value(key));
     let accepted = accept(requested, answer, &sign_in)?;

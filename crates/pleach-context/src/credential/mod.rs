@@ -1,4 +1,4 @@
-//! Credentials of tools and nodes: the services that keep them, and what clients have sent.
+//! Credentials of tools and nodes: the services that keep them, and the credentials that clients have sent.
 //!
 //! The rules about configs, requests and answers are in `pleach-auth`.
 
@@ -19,12 +19,12 @@ pub use sent::{KeptCredentials, TakenCredentials};
 pub(crate) use services::auth_response;
 pub use services::{InMemoryCredentialService, SessionStateCredentialService};
 
-/// Keeps credentials of users, each under the `credential_key` of its config.
+/// Keeps users' credentials, each under the `credential_key` of its config.
 ///
-/// A config that names no key has google-adk's, a digest of its scheme and its raw credential.
+/// For a config that names no key, the key is google-adk's: a digest of the config's scheme and raw credential.
 ///
 /// # Example
-/// A tool takes the user's credential from the service, or asks for it.
+/// A tool loads the user's credential from the service, or asks the user for it.
 /// ```
 /// # use pleach_context::{NodeError, ToolContext};
 /// # use pleach_core::AuthConfig;
@@ -51,13 +51,14 @@ pub trait CredentialService: fmt::Debug + Send + Sync + 'static {
         ctx: &'a Context,
     ) -> BoxFuture<'a, Result<Option<AuthCredential>, NodeError>>;
 
-    /// Saves the config's `exchanged_auth_credential`; a config without one removes the saved credential.
+    /// Saves the `exchanged_auth_credential` of the config. A config without one removes the saved credential.
     ///
     /// # Errors
-    /// A `ValidationError` when the config holds something else there, or the storage behind the service fails.
+    /// A `ValidationError` if that value of the config is not a credential. Also fails if the storage behind the
+    /// service does.
     ///
     /// # Cancel safety
-    /// When the future is dropped, the credential is saved whole or not at all.
+    /// If the future is dropped, the credential is saved completely or not at all.
     fn save_credential<'a>(&'a self, config: &'a AuthConfig, ctx: &'a Context) -> BoxFuture<'a, Result<(), NodeError>>;
 }
 

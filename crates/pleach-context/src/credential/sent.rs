@@ -1,4 +1,4 @@
-//! Credentials that clients have sent: kept in this process, never stored.
+//! Credentials that clients have sent. They are kept in this process and never stored.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pleach_core::{Content, Event, FunctionResponse, InvocationId, Map, REQUEST_CREDENTIAL, SessionKey};
 use serde_json::Value;
 
-/// Replaces the credential in a stored answer.
+/// The text that replaces the credential in a stored answer.
 pub(super) const REDACTED: &str = "[redacted credential]";
 
-/// The maximum of invocations whose answers are kept. Beyond it the oldest is removed, and its user is asked again.
+/// The maximum number of invocations whose answers are kept. Beyond it, the oldest is removed and its user is asked
+/// again.
 const MAX_INVOCATIONS: usize = 1_000;
 
 /// The credentials that clients have sent to invocations that have not ended, by question id.
@@ -21,7 +22,7 @@ pub struct KeptCredentials(Mutex<Kept>);
 
 #[derive(Default)]
 struct Kept {
-    /// Counts the invocations that were added; the number of each orders them by age.
+    /// The number of invocations added so far. The number of each orders them by age.
     count: u64,
     invocations: BTreeMap<(SessionKey, InvocationId), (u64, BTreeMap<String, Map>)>,
 }
@@ -35,7 +36,8 @@ pub struct TakenCredentials(Vec<(String, Map)>);
 impl TakenCredentials {
     /// Replaces every answer to a request for a credential in `message` by a placeholder, and returns the answers.
     ///
-    /// `events` returns the session's events, which hold the requests. An answer without a value is left in the message, because it answers nothing.
+    /// `events` returns the session's events, which hold the requests. An answer without a value stays in the message,
+    /// because it answers nothing.
     #[must_use]
     pub fn take_from(message: &mut Content, events: impl Fn() -> Vec<Arc<Event>>) -> Self {
         let mut sent = Vec::new();
@@ -58,7 +60,7 @@ impl TakenCredentials {
             **response = FunctionResponse::new(id.as_deref().unwrap_or_default(), name, placeholder());
             match id {
                 Some(id) => sent.push((id, answer)),
-                // Without an id it answers no question.
+                // Without an id, the response answers no question.
                 None => response.id = None,
             }
         }
@@ -73,8 +75,8 @@ impl fmt::Debug for TakenCredentials {
 }
 
 impl KeptCredentials {
-    /// Keeps the credentials that were sent to the invocation. Call it once their message is stored: a refused answer must not
-    /// replace an accepted one.
+    /// Keeps the credentials that were sent to the invocation. Call it after their message is stored, so that a refused
+    /// answer does not replace an accepted one.
     pub fn keep(&self, session: &SessionKey, invocation: &InvocationId, sent: TakenCredentials) {
         if sent.0.is_empty() {
             return;
@@ -100,7 +102,7 @@ impl KeptCredentials {
         self.kept().invocations.get(&(session.clone(), invocation.clone()))?.1.get(id).cloned()
     }
 
-    /// Returns whether this answer to the question `id` is kept for an invocation.
+    /// Returns `true` if this answer to the question `id` is kept for an invocation.
     #[must_use]
     pub fn is_kept(&self, session: &SessionKey, invocation: &InvocationId, id: &str, answer: &Map) -> bool {
         let kept = self.kept();
@@ -108,7 +110,7 @@ impl KeptCredentials {
         answers.and_then(|(_, answers)| answers.get(id)) == Some(answer)
     }
 
-    /// Removes what was sent to an invocation that has ended.
+    /// Removes the credentials that were sent to an invocation that has ended.
     pub fn forget(&self, session: &SessionKey, invocation: &InvocationId) {
         self.kept().invocations.remove(&(session.clone(), invocation.clone()));
     }
@@ -129,7 +131,7 @@ fn placeholder() -> Map {
     Map::from_iter([("result".to_owned(), Value::from(REDACTED))])
 }
 
-/// Returns whether the response answers a request for a credential, whatever function name the client uses.
+/// Returns `true` if the response answers a request for a credential, whatever function name the client uses.
 fn is_credential(response: &FunctionResponse, asked: &HashSet<Option<String>>) -> bool {
     response.name.as_deref() == Some(REQUEST_CREDENTIAL) || asked.contains(&response.id)
 }

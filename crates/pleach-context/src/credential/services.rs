@@ -1,4 +1,4 @@
-//! The credential services: in memory, and in the session's state.
+//! The credential services: one in memory, and one in the session's state.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::{Context, CredentialService, NodeError};
 
-/// Keeps credentials in memory, per app and user; they end with the process.
+/// Keeps credentials in memory, per app and user, until the process ends.
 ///
 /// # Example
 /// ```
@@ -53,15 +53,15 @@ fn owner(config: &AuthConfig, ctx: &Context) -> (AppName, UserId, String) {
     (key.app_name.clone(), key.user_id.clone(), credential_key(config))
 }
 
-/// Returns the credential in `config`: as its JSON, and as it is understood.
+/// Returns the credential in `config`, both as its JSON and parsed.
 fn exchanged(config: &AuthConfig) -> Result<Option<(Value, AuthCredential)>, NodeError> {
     let Some(value) = config.get("exchanged_auth_credential").filter(|value| !value.is_null()) else {
         return Ok(None);
     };
     match serde_json::from_value(value.clone()) {
         Ok(credential) => Ok(Some((value.clone(), credential))),
-        // The message of serde may quote a secret.
-        Err(_) => Err(NodeError::validation("the exchanged_auth_credential of the auth config is no credential")),
+        // serde's message may quote a secret.
+        Err(_) => Err(NodeError::validation("the exchanged_auth_credential of the auth config is not a credential")),
     }
 }
 
@@ -109,7 +109,7 @@ impl CredentialService for SessionStateCredentialService {
         config: &'a AuthConfig,
         ctx: &'a Context,
     ) -> BoxFuture<'a, Result<Option<AuthCredential>, NodeError>> {
-        // Another value under the key belongs to other code and is ignored (S85).
+        // Any other value under the key belongs to other code and is ignored (S85).
         let kept = ctx.state().value(&credential_key(config)).and_then(read);
         Box::pin(ready(Ok(kept.map(|credential| with_client(credential, config, ClientFields::Secret)))))
     }
@@ -123,8 +123,8 @@ impl CredentialService for SessionStateCredentialService {
     }
 }
 
-/// Returns the credential that a client has sent for `config`: the invocation's, else the session's. Its OAuth client is
-/// that of the config. ADK: `AuthHandler.get_auth_response`, without the exchange for a token.
+/// Returns the credential that a client has sent for `config`: the invocation's, or otherwise the session's. Its OAuth
+/// client is the one in the config. ADK: `AuthHandler.get_auth_response`, without the exchange for a token.
 pub(crate) fn auth_response(config: &AuthConfig, ctx: &Context) -> Option<AuthCredential> {
     let key = credential_key(config);
     let kept = ctx.state().value(&format!("temp:{key}")).filter(Value::is_object);
@@ -132,7 +132,7 @@ pub(crate) fn auth_response(config: &AuthConfig, ctx: &Context) -> Option<AuthCr
     Some(with_client(read(kept)?, config, ClientFields::IdAndSecret))
 }
 
-/// Reads a credential of the state. Any other value is none: clients may write it.
+/// Reads a credential from the state. Any other value is ignored, because clients may write it.
 fn read(value: Value) -> Option<AuthCredential> {
     pleach_core::is_credential(&value).then(|| serde_json::from_value(value).ok()).flatten()
 }

@@ -1,4 +1,4 @@
-//! Background children: the enclosing workflow runs them beside its nodes.
+//! Background children, which the enclosing workflow runs in parallel with its nodes.
 // R643
 
 use super::{BackgroundChild, RunHandle};
@@ -12,8 +12,9 @@ pub fn asked_in_background() -> NodeError {
 }
 
 impl RunHandle {
-    /// Makes this run, a workflow's, accept background children, until [`refuse_background`](Self::refuse_background), and keep which of its
-    /// children begin to be executed, for [`take_executing`](Self::take_executing). Call it once.
+    /// Makes this workflow run accept background children until [`refuse_background`](Self::refuse_background). From
+    /// now on it also records which of its children begin to be executed, for [`take_executing`](Self::take_executing).
+    /// Call it once.
     pub fn accept_background(&self) {
         self.ctx.run_state().workflow = Some(Box::default());
     }
@@ -21,11 +22,12 @@ impl RunHandle {
     /// Makes this run refuse further background children.
     pub fn refuse_background(&self) {
         let left = self.ctx.run_state().workflow.take();
-        // They hold contexts, so they go when the lock is free.
+        // The children hold contexts, so they are dropped after the lock is released.
         drop(left);
     }
 
-    /// Returns whether a run of the invocation has ever started a background child. Most have not, and need no lock to know it.
+    /// Returns `true` if a run of the invocation has ever started a background child. The check takes no lock, because
+    /// most invocations have none.
     #[must_use]
     pub fn may_have_background(&self) -> bool {
         self.ctx.invocation().has_background()

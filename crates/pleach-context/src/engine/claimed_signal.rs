@@ -1,4 +1,4 @@
-//! [`ClaimedSignal`]: a kept signal on its way to the event that records who took it.
+//! [`ClaimedSignal`]: a kept signal that a run takes, until the event that records it is sent.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -6,7 +6,8 @@ use crate::history::KeptSignal;
 use crate::live_signals::TakenSignal;
 use crate::{Context, History};
 
-/// A signal that this run takes. Dropped before [`commit`](Self::commit), it waits for a run again.
+/// A signal that this run takes. If it is dropped before [`commit`](Self::commit), the signal is available to other
+/// runs again.
 ///
 /// The invocation knows which signals are claimed, because its history may be read again before the event is stored.
 #[derive(Debug)]
@@ -17,13 +18,14 @@ pub(crate) struct ClaimedSignal {
 }
 
 impl ClaimedSignal {
-    /// Claims the first signal that was kept with one of these names.
+    /// Claims the first kept signal that has one of these names.
     pub(crate) fn first(ctx: &Context, history: Option<&History>, names: &[String]) -> Option<Self> {
         let taken = ctx.inner.invocation.signals().claim(history.map(History::signals), names)?;
         Some(Self { ctx: ctx.clone(), signal: taken.signal.clone(), taken: Mutex::new(Some(taken)) })
     }
 
-    /// Takes the signal for good, when the event that records it is sent: it is stored also if the body is dropped then.
+    /// Takes the signal permanently. Call it when the event that records the signal is sent: that event is stored even
+    /// if the body is dropped then.
     pub(crate) fn commit(&self) -> KeptSignal {
         *self.taken() = None;
         self.signal.clone()

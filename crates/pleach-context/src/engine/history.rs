@@ -1,11 +1,11 @@
-//! [`HistoryHandle`]: what an engine keeps in a history. Node code only reads one.
+//! [`HistoryHandle`]: the engine's write access to a history. Node code can only read one.
 
 use pleach_core::NodePath;
 
 use crate::History;
 use crate::history::{PlannedRuns, RunKey};
 
-/// What an engine keeps in a history.
+/// The engine's write access to a history: its plans, and the runs that it has proven to be complete.
 #[derive(Clone, Copy, Debug)]
 pub struct HistoryHandle<'a>(&'a History);
 
@@ -16,7 +16,7 @@ impl<'a> HistoryHandle<'a> {
         Self(history)
     }
 
-    /// Keeps the plan for the workflow run at `path` until the run starts; not for a run that left no event.
+    /// Keeps the plan for the workflow run at `path` until the run starts. Does nothing if the run left no event.
     pub fn keep_plan(self, path: &NodePath, plan: PlannedRuns) {
         self.0.keep_plan(path, plan);
     }
@@ -27,7 +27,7 @@ impl<'a> HistoryHandle<'a> {
         self.0.take_plan(path)
     }
 
-    /// Records that a run is proven to be complete by what followed it.
+    /// Records that later events prove a run to be complete.
     pub fn note_complete(self, key: RunKey) {
         self.0.note_complete(key);
     }

@@ -1,4 +1,4 @@
-//! What engines and the Runner do with an invocation.
+//! The methods of [`InvocationHandle`], for engines and the Runner.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,19 +23,19 @@ impl InvocationContext {
 }
 
 impl InvocationHandle {
-    /// Sets the function that shows events to those who follow the run; only the first call has an effect. For the Runner.
+    /// Sets the function that shows events to the run's followers. Only the first call has an effect. For the Runner.
     pub fn set_followers(&self, show: impl Fn(Arc<Event>) + Send + Sync + 'static) {
         let _ = self.ic.followers.0.set(Box::new(show));
     }
 
-    /// Shows a partial event to those who follow the run, at once: while its node waits for something that takes long.
+    /// Shows a partial event to the run's followers at once, while its node waits for something slow.
     pub fn show_followers(&self, event: Event) {
         if let Some(show) = self.ic.followers.0.get() {
             show(Arc::new(event));
         }
     }
 
-    /// Returns the tools of a toolset, if they were listed in the invocation.
+    /// Returns the tools of a toolset, if they have been listed in this invocation.
     pub(crate) fn listed_tools(&self, toolset: &SharedToolset) -> Option<Arc<[Arc<dyn Tool>]>> {
         lock(&self.ic.listed_tools).iter().find_map(|listed| listed.of(toolset))
     }
@@ -62,7 +62,7 @@ impl InvocationHandle {
         self.ic.user_event.get()
     }
 
-    /// Sets the message that started the invocation; only the first call has an effect.
+    /// Sets the event of the message that started the invocation. Only the first call has an effect.
     pub fn set_user_event(&self, event: Arc<Event>) {
         let _ = self.ic.user_event.set(event);
     }
@@ -73,18 +73,18 @@ impl InvocationHandle {
         &self.ic.setup.services
     }
 
-    /// Runs dynamic nodes.
+    /// The scheduler that runs dynamic nodes.
     #[must_use]
     pub fn scheduler(&self) -> &Arc<dyn NodeScheduler> {
         &self.ic.setup.scheduler
     }
 
-    /// Calls `read` with the session's events. Locked meanwhile: `read` must not call back.
+    /// Calls `read` with the session's events. They are locked during the call, so `read` must not call this handle.
     pub fn with_events<R>(&self, read: impl FnOnce(&[Arc<Event>]) -> R) -> R {
         read(&lock(&self.ic.events))
     }
 
-    /// Returns the place in the session of the next event that is sent.
+    /// Returns the index that the next event sent will have in the session.
     #[must_use]
     pub fn next_place(&self) -> usize {
         self.with_events(<[_]>::len) + self.queue().held()
@@ -96,25 +96,25 @@ impl InvocationHandle {
         &self.ic.queue
     }
 
-    /// What holds node bodies back until the session is claimed. For the Runner and engines.
+    /// The gate that holds node bodies back until the session is claimed. For the Runner and engines.
     #[must_use]
     pub fn work_gate(&self) -> &WorkGate {
         &self.ic.work_gate
     }
 
-    /// The questions of steps whether the run still has its session. For the Runner.
+    /// The fence, through which steps ask whether the run still owns its session. For the Runner.
     #[must_use]
     pub fn fence(&self) -> &Fence {
         &self.ic.fence
     }
 
-    /// Passes an event to the `on_event` hooks of the plugins. Returns the original when one of them changes it.
+    /// Passes an event to the `on_event` hooks of the plugins. If a hook changes the event, returns the original.
     ///
     /// # Errors
     /// The failure of a hook.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs.
+    /// Dropping the future drops the running hook.
     pub async fn apply_event_hooks(&self, event: &mut Arc<Event>) -> Result<Option<Arc<Event>>, NodeError> {
         let plugins = &self.services().plugins;
         if plugins.is_empty() {
@@ -143,7 +143,7 @@ impl InvocationHandle {
         }
     }
 
-    /// Takes a plugin's changes of an event's state delta as writes of this moment.
+    /// Applies a plugin's changes to an event's state delta as writes made now.
     fn take_changed_delta(&self, original: &Event, event: &mut Event) {
         let (before, after) = (original.actions(), event.actions());
         let delta = before.state_writes();
@@ -164,8 +164,8 @@ impl InvocationHandle {
         event.actions_mut().set_state_writes(delta);
     }
 
-    /// Decides what an event's state delta stores for keys that other runs write too: the newest write counts, also when the
-    /// event of an older one is stored behind it. For the Runner, right before the append.
+    /// Decides what an event's state delta stores for keys that other runs write as well. The newest write wins, even
+    /// if the event of an older write is stored after it. Called by the Runner right before the append.
     pub fn resolve_delta(&self, event: &mut Arc<Event>) {
         let state = lock(&self.ic.state);
         if state.is_contended(event.actions()) {
@@ -173,8 +173,8 @@ impl InvocationHandle {
         }
     }
 
-    /// Takes over an event that has been stored: its state delta, and the `temp:` values that are never stored, become
-    /// visible unless a newer write is, and it joins the history.
+    /// Adds a stored event to the session's events. Its state delta, and the `temp:` values that are never stored,
+    /// become visible, except for keys that have a newer visible write.
     ///
     /// `updated` is the session's new update time, in seconds since the epoch.
     // R162
@@ -191,13 +191,13 @@ impl InvocationHandle {
         lock(&self.ic.events).push(Arc::clone(event));
     }
 
-    /// Returns what shortens the history before prompts, if the app asks for it.
+    /// Returns the compaction that shortens the history before prompts, if the app has one.
     #[must_use]
     pub fn compaction(&self) -> Option<&Arc<dyn PromptCompaction>> {
         self.ic.setup.compaction.as_ref()
     }
 
-    /// What the invocation has done before this process, or before a retry; `None` for a fresh one.
+    /// What the invocation did before this process, or before a retry. `None` for a new invocation.
     #[must_use]
     pub fn history(&self) -> Option<Arc<History>> {
         if !self.ic.has_history.load(Ordering::Acquire) {
@@ -210,16 +210,16 @@ impl InvocationHandle {
         &self.ic.signals
     }
 
-    /// Begins to store a signal for this invocation; `None` when a body waits for its name: it gets the signal as an answer, once the
-    /// run pauses. For the Runner.
+    /// Begins to store a signal for this invocation. Returns `None` if a body waits for the signal's name: the body
+    /// then gets the signal as an answer once the run pauses. For the Runner.
     #[must_use]
     pub fn store_signal(&self, name: &str) -> Option<StoringSignal<'_>> {
         self.signals().store(name)
     }
 
-    /// Reads what this invocation has done so far from its events: before a retry of a node that has children.
+    /// Reads what this invocation has done so far from its events. Call it before a retry of a node that has children.
     ///
-    /// What was read before is not read again, unless the history is still shared.
+    /// Events that were read before are not read again, unless the history is still shared.
     // R404, R644, R1001
     pub fn read_history(&self) {
         let mut cache = lock(&self.ic.history);
@@ -227,7 +227,7 @@ impl InvocationHandle {
         let own = |event: &&Arc<Event>| event.invocation_id() == self.ic.invocation_id();
         let read = std::mem::replace(&mut cache.read, events.len());
         match cache.history.as_mut().and_then(Arc::get_mut) {
-            // Nothing is taken back while the invocation runs.
+            // No event is rewound while the invocation runs.
             Some(history) => events[read..].iter().filter(own).for_each(|event| history.add(event)),
             None => cache.history = self.ic.known(History::read(&events, self.ic.invocation_id())),
         }
@@ -242,7 +242,7 @@ impl InvocationHandle {
     /// Counts a model call against the limit of the run configuration.
     ///
     /// # Errors
-    /// An `LlmCallsLimitExceededError` when the limit is reached.
+    /// An `LlmCallsLimitExceededError` if the limit is reached.
     pub fn count_llm_call(&self) -> Result<(), NodeError> {
         let limit = self.ic.run_config().max_llm_calls.unwrap_or(RunConfig::MAX_LLM_CALLS);
         let calls = self.ic.llm_calls.fetch_add(1, Ordering::Relaxed) + 1;
@@ -254,7 +254,7 @@ impl InvocationHandle {
         Ok(())
     }
 
-    /// The same, or `None` when there is none.
+    /// The custom metadata of the invocation; `None` if there is none.
     #[must_use]
     pub fn custom_metadata_if_any(&self) -> Option<Map> {
         self.ic.has_metadata.load(Ordering::Acquire).then(|| self.ic.custom_metadata())

@@ -10,7 +10,7 @@ use smol_str::SmolStr;
 use super::{AgentPart, Lane, OwnLane, RunHandle, RunState, Transfer};
 use crate::Context;
 
-/// The state of a run, as one of its calls sees it: with its own lane in the place of the body's.
+/// The state of a run as one of its calls sees it: the call's own lane takes the place of the body's lane.
 pub(crate) struct Cell<'a> {
     run: MutexGuard<'a, RunState>,
     call: Option<MutexGuard<'a, Lane>>,
@@ -67,7 +67,7 @@ impl Context {
         }
     }
 
-    /// Locks what all calls of the run share. The lane is the body's.
+    /// Locks the state that all calls of the run share. Its lane is the body's lane.
     #[inline]
     pub(crate) fn run_state(&self) -> MutexGuard<'_, RunState> {
         // No user code runs under these locks, so a panic cannot leave them half-changed.
@@ -75,24 +75,24 @@ impl Context {
     }
 }
 
-/// What a lane has that differs from the run.
+/// The settings in which a lane differs from its run.
 #[derive(Debug, Default)]
 pub struct LaneSetup {
-    /// The author of its events; `None` for the run's.
+    /// The author of the lane's events; `None` for the run's author.
     pub author: Option<SmolStr>,
-    /// The branch that it is on; `None` for the run's.
+    /// The branch of the lane; `None` for the run's branch.
     pub branch: Option<Branch>,
-    /// The path on its events; `None` for the run's.
+    /// The path on the lane's events; `None` for the run's path.
     pub event_path: Option<NodePath>,
-    /// From which event of the session on its own events are; `None` for the run's.
+    /// The index in the session from which the lane's own events start; `None` for the run's index.
     pub since: Option<usize>,
-    /// A loop and its round, which are noted on the first event.
+    /// A loop and its round. The lane's first event records them.
     pub round: Option<(SmolStr, u32)>,
 }
 
 impl RunHandle {
-    /// Returns the handle of a call within this run. Parking, the counters of children and questions are the run's; actions,
-    /// author, branch and the tool call are the lane's own, until [`merge_lane`](Self::merge_lane).
+    /// Returns the handle of a call within this run. The call shares the run's parking, its counters of children and
+    /// its questions. Actions, author, branch and tool call are the lane's own until [`merge_lane`](Self::merge_lane).
     #[must_use]
     pub fn lane(&self, setup: LaneSetup) -> Self {
         let cell = self.ctx.cell();
@@ -125,78 +125,78 @@ impl RunHandle {
         self.ctx.cell().lane.event_path().unwrap_or_else(|| self.ctx.node_path()).clone()
     }
 
-    /// Returns from which event of the session on the events of this call are.
+    /// Returns the index in the session from which the events of this call start.
     #[must_use]
     pub fn since(&self) -> usize {
         self.ctx.cell().lane.agent.as_ref().map_or(0, |part| part.since)
     }
 
-    /// Returns whether an event of this call has asked the loop around it to end.
+    /// Returns `true` if an event of this call has asked the enclosing loop to end.
     #[must_use]
     pub fn has_escalated(&self) -> bool {
         self.ctx.cell().lane.escalated
     }
 
-    /// Notes that an event below this call asks the loop around it to end.
+    /// Records that an event below this call asks the enclosing loop to end.
     pub fn escalate(&self) {
         self.ctx.cell().lane.escalated = true;
     }
 
-    /// Sets the task that this run works on, which takes the place of the user's message for it and the runs below.
+    /// Sets the task that this run works on. For this run and the runs below it, the task replaces the user's message.
     // L55
     pub fn set_task(&self, task: Content) {
         drop(self.ctx.inner.task.set(Box::new(task)));
     }
 
-    /// Makes this the branch of the events that follow, and of what follows the run in a graph.
+    /// Sets the branch of the run's next events, and of the nodes that follow the run in a graph.
     pub fn set_branch(&self, branch: Option<Branch>) {
         self.ctx.cell().lane.branch = branch;
     }
 
-    /// Returns whether this call waits for an answer.
+    /// Returns `true` if this call waits for an answer.
     #[must_use]
     pub fn waits(&self) -> bool {
         self.ctx.cell().lane.waits
     }
 
-    /// Notes that what this call runs waits for an answer.
+    /// Records that something that this call runs waits for an answer.
     pub fn note_waiting(&self) {
         self.ctx.cell().lane.waits = true;
     }
 
-    /// Returns whether an event of this call transfers to another agent.
+    /// Returns `true` if an event of this call transfers to another agent.
     #[must_use]
     pub fn transfers(&self) -> bool {
         self.ctx.cell().lane.agent.as_ref().is_some_and(|part| part.transfer.is_some())
     }
 
-    /// Takes the agent that an event of this call transfers to, and from which event of the session on that agent runs, if the
-    /// transfer is a recorded one.
+    /// Takes the agent that an event of this call transfers to. For a recorded transfer, also returns the index in the
+    /// session from which that agent runs.
     #[must_use]
     pub fn take_transfer(&self) -> Option<(SmolStr, Option<usize>)> {
         let transfer = self.ctx.cell().lane.take_transfer()?;
         Some((transfer.agent, transfer.since))
     }
 
-    /// Notes that the event before the session's event `since` transfers to an agent.
+    /// Records that the event before the session's event `since` transfers to an agent.
     pub fn transfer_to(&self, agent: SmolStr, since: usize) {
         self.ctx.cell().lane.agent_part().transfer = Some(Transfer { agent, since: Some(since) });
     }
 
-    /// Lets a failure of this run leave no event.
+    /// Prevents a failure of this run from leaving an event.
     // L170
     pub fn fail_silently(&self) {
         self.ctx.cell().fails_silently = true;
     }
 
-    /// Returns whether a failure of this run leaves no event.
+    /// Returns `true` if a failure of this run leaves no event.
     #[must_use]
     pub fn fails_silently(&self) -> bool {
         self.ctx.cell().fails_silently
     }
 
-    /// Ends a lane of this run, and moves its pending actions to the run's next event. Of writes to one state key, those of the
-    /// lane that is merged last win.
+    /// Ends a lane of this run, and moves its pending actions to the run's next event. If several lanes write the same
+    /// state key, the lane merged last wins.
     // L108
     pub fn merge_lane(&self, lane: &Self) {
         let mut actions = {

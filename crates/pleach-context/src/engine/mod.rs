@@ -1,17 +1,18 @@
-//! What engines and the Runner call, and node code cannot.
+//! The interface for engines and the Runner. Node code cannot call it.
 //!
-//! Node code has a [`Context`] and an [`InvocationContext`]. Engines have handles, which own what node code only views:
+//! Node code has a [`Context`] and an [`InvocationContext`]. Engines have handles, which own what node code can only
+//! view:
 //!
-//! - [`RunHandle`] drives one run: it makes the runs of children and the next attempts, stages and delivers events, records failures
-//!   that were caught, orders replayed children, and takes the outcome.
-//! - [`InvocationHandle`] gives the queue, the services and the history of an invocation.
+//! - [`RunHandle`] drives one run: it makes the contexts of children and of further attempts, stages and delivers
+//! events, records caught failures, orders replayed children, and takes the outcome.
+//! - [`InvocationHandle`] provides the queue, the services and the history of an invocation.
 //! - [`HistoryHandle`] keeps plans and completions in a history.
 //!
-//! A node body gets a context. An engine's body makes the handle of it once, with [`RunHandle::of`], and keeps it; hooks, callbacks
-//! and tools are lent the context. A context returns no handle, and the facade does not export this module. So a handler cannot take
-//! an event from the queue, record one, or set the history.
+//! A node body gets a context. An engine's body makes its handle once, with [`RunHandle::of`], and keeps it. Hooks,
+//! callbacks and tools only borrow the context. A context returns no handle, and the facade does not export this
+//! module, so a handler cannot take an event from the queue, record one, or set the history.
 //!
-//! The state of a run is behind a lock that each call takes and that is never held across an await.
+//! The state of a run is behind a lock. Each call takes the lock, and never holds it across an await.
 
 mod background;
 mod caught;
@@ -74,10 +75,11 @@ pub(crate) use run_state::{
 pub(crate) use sending::{LatestTicket, NotePolicy, Sending, check_reserved, question_event};
 pub(crate) use tree::{MAX_DEPTH, too_deep};
 
-/// What engines do with one node run. It dereferences to the [`Context`] that node code sees. Cheap to clone: clones are the same run.
+/// The engine's handle of one node run. It dereferences to the [`Context`] that node code sees. It is cheap to clone,
+/// and all clones are the same run.
 ///
 /// # Example
-/// The body of a node that belongs to an engine. Hooks and tools are lent the context.
+/// The body of a node that belongs to an engine. Hooks and tools borrow the context.
 /// ```
 /// # use pleach_context::engine::RunHandle;
 /// # use pleach_context::{Context, Flow, NodeError, Tool};
@@ -96,20 +98,22 @@ pub struct RunHandle {
     pub(crate) ctx: Context,
 }
 
-/// What engines and the Runner do with an invocation. It dereferences to what node code sees.
+/// The handle of an invocation, for engines and the Runner. It dereferences to the [`InvocationContext`] that node code
+/// sees.
 #[derive(Clone)]
 pub struct InvocationHandle {
     pub(crate) ic: Arc<InvocationContext>,
 }
 
 impl RunHandle {
-    /// Returns the handle of the run that a body was given. Call it once, where the body begins, and keep the handle.
+    /// Returns the handle of the run whose context a body received. Call it once, where the body begins, and keep the
+    /// handle.
     #[must_use]
     pub fn of(ctx: Context) -> Self {
         Self { ctx }
     }
 
-    /// Returns the root of an invocation's tree of runs: it runs nothing itself, and has no path.
+    /// Returns the root of an invocation's tree of runs. The root runs nothing itself and has no path.
     #[must_use]
     pub fn root(invocation: InvocationHandle) -> Self {
         Self { ctx: Context::root(invocation) }

@@ -15,8 +15,8 @@ impl Context {
 }
 
 impl RunHandle {
-    /// Takes how the run ended, if it did not fail. Output and route move out of the context: call it once, when the body is
-    /// over. See [`NodeEnd::of_body`] for `wait_for_output`.
+    /// Takes the end of a run that did not fail. Output and route move out of the context, so call it once, when the
+    /// body is over. See [`NodeEnd::of_body`] for `wait_for_output`.
     #[must_use]
     pub fn take_end(&self, wait_for_output: bool) -> NodeEnd {
         let mut cell = self.ctx.cell();
@@ -39,7 +39,7 @@ impl RunHandle {
         NodeEnd::of_body(result, wait_for_output)
     }
 
-    /// Gives the run an output that is stored already.
+    /// Sets the output of the run to one that is already stored.
     pub fn restore_output(&self, output: NodeInput) {
         self.ctx.cell().output = Output::Stored(output);
     }
@@ -49,7 +49,7 @@ impl RunHandle {
         self.ctx.add_interrupts(ids);
     }
 
-    /// Records what this run failed with, for [`Context::error`](crate::Context::error).
+    /// Records the failure of this run, for [`Context::error`](crate::Context::error).
     pub fn set_error(&self, failure: ChildFailure) {
         self.ctx.cell().error = Some(Box::new(failure));
     }

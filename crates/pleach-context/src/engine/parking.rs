@@ -1,7 +1,8 @@
-//! Waiting for the outside world without an error: a call that cannot continue parks, and the engine drops the body.
+//! Waiting for external answers without an error: a call that cannot continue parks, and the engine drops the body.
 //!
-//! A question without an answer and a child that waits for one never resolve. They count themselves as calls under way
-//! and as parked; when every call of a pending body is parked, nothing in this process can move it on.
+//! A question without an answer never resolves, and neither does a child that waits for one. Such a call is counted
+//! both as in flight and as parked. When every call of a pending body is parked, nothing in this process can continue
+//! the body.
 
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
@@ -9,7 +10,7 @@ use std::task::{Poll, Waker};
 use super::{LaneWork, RunHandle, RunState};
 use crate::{Context, NodeError};
 
-/// A call of the body that is under way; leaving the scope ends it.
+/// A call of the body that is in flight. Dropping the guard ends the call.
 #[derive(Debug)]
 pub(crate) struct InFlightCall {
     ctx: Context,
@@ -25,7 +26,7 @@ impl InFlightCall {
         Self { ctx: ctx.clone(), parked: false }
     }
 
-    /// Waits until the body is dropped; a call that outlives its body in a task of its own gets an error.
+    /// Waits until the body is dropped. A call that outlives its body in a separate task gets an error.
     pub(crate) async fn park(mut self) -> NodeError {
         self.parked = true;
         let ctx = self.ctx.clone();
@@ -61,7 +62,8 @@ impl Drop for InFlightCall {
             work.in_flight -= 1;
             work.parked -= parked;
         });
-        // The last call of a task of its own: the body's has to see that all others are parked.
+        // If this was the last unparked call of a separate task, the body's task must see that all other calls are
+        // parked.
         let body = if cell.is_parked() { cell.body.take() } else { None };
         drop(cell);
         body.into_iter().for_each(Waker::wake);
@@ -69,7 +71,7 @@ impl Drop for InFlightCall {
 }
 
 impl RunState {
-    /// Changes what the call of this lane has under way, and counts the call as parked or not in its run.
+    /// Changes the counters of this lane's call, and updates in its run whether the call is parked.
     fn change_lane(&mut self, change: impl FnOnce(&mut LaneWork)) {
         let Some(work) = &mut self.lane.work else { return };
         let before = work.is_parked();
@@ -85,15 +87,15 @@ impl RunState {
         self.parking.parked > 0 && self.parking.parked == self.parking.in_flight
     }
 
-    /// Marks the body as gone: nothing of it may send any more, and parked calls elsewhere, whose wakers these are,
-    /// fail.
+    /// Marks the body as gone, so that nothing in it may send any more. Returns the wakers of parked calls in other
+    /// tasks: these calls now fail.
     pub(crate) fn end(&mut self) -> Vec<Waker> {
         self.parking.ended = true;
         std::mem::take(&mut self.parking.wakers)
     }
 }
 
-/// A lane that counts as a call of its run until this is dropped.
+/// A guard: until it is dropped, the lane is counted as a call of its run.
 #[derive(Debug)]
 pub struct WorkingLane(Context);
 
@@ -110,26 +112,27 @@ impl Drop for WorkingLane {
 /// What a pending body waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitReason {
-    /// A replayed child, which may now deliver its result, or a background child: the body can be polled again.
+    /// A replayed child, which may now deliver its result, or a background child. The body can be polled again.
     PollAgain,
-    /// The outside world, with every call that is under way.
+    /// An external answer: every call in progress is parked.
     Parked,
     /// Something else.
     Other,
 }
 
 impl RunHandle {
-    /// Marks the body as being polled: [`wait_reason`](Self::wait_reason) sees what it begins to wait for from now on.
+    /// Marks the body as being polled. From now on, [`wait_reason`](Self::wait_reason) sees what the body begins to
+    /// wait for.
     pub fn resume_body(&self) {
         self.ctx.run_state().body = None;
     }
 
-    /// Returns what a pending body waits for. `waker` is that of the task that polls the body.
+    /// Returns what a pending body waits for. `waker` is the waker of the task that polls the body.
     #[must_use]
     pub fn wait_reason(&self, waker: &Waker) -> WaitReason {
         let mut cell = self.ctx.run_state();
         if cell.workflow.as_ref().is_some_and(|part| !part.background.is_empty()) {
-            // They came from another thread, while the body was polled.
+            // The children came from another thread while the body was polled.
             return WaitReason::PollAgain;
         }
         let pending = if cell.is_parked() { WaitReason::Parked } else { WaitReason::Other };
@@ -146,8 +149,8 @@ impl RunHandle {
         }
     }
 
-    /// Counts this lane as a call of its run until the guard is dropped: what it awaits beside the run's own calls keeps the
-    /// body alive.
+    /// Counts this lane as a call of its run until the guard is dropped. What the lane awaits besides the run's own
+    /// calls then keeps the body alive.
     #[must_use]
     pub fn work(&self) -> WorkingLane {
         let mut cell = self.ctx.cell();
@@ -157,13 +160,13 @@ impl RunHandle {
         WorkingLane(self.ctx.clone())
     }
 
-    /// Returns whether all that this lane has begun waits for the outside world.
+    /// Returns `true` if everything that this lane has begun waits for an external answer.
     #[must_use]
     pub fn is_lane_parked(&self) -> bool {
         self.ctx.cell().lane.work.is_some_and(LaneWork::is_parked)
     }
 
-    /// Whether every call of the body that is under way waits for the outside world.
+    /// Returns `true` if every call of the body that is in flight waits for an external answer.
     #[must_use]
     pub fn is_parked(&self) -> bool {
         self.ctx.cell().is_parked()

@@ -5,16 +5,16 @@ use smol_str::SmolStr;
 /// The position of a run in its workflow's graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GraphPosition {
-    /// The node.
+    /// The index of the node in the graph.
     pub node: u32,
-    /// The predecessor whose completion queued the run; `None` for the first nodes.
+    /// The index of the predecessor whose completion queued the run; `None` for the first nodes.
     pub by: Option<u32>,
 }
 
-/// The names in a workflow's graph, for contexts to show. A workflow run shares one with the runs below it.
+/// The node names of a workflow's graph, shown by contexts. A workflow run shares them with the runs below it.
 #[derive(Debug, Default)]
 pub struct GraphNames {
-    /// The nodes.
+    /// The names of the nodes.
     pub nodes: Vec<SmolStr>,
     /// For every node, the names of all its predecessors.
     pub predecessors: Vec<Vec<SmolStr>>,

@@ -1,4 +1,4 @@
-//! What orchestrators want to know of runs on their way: which event was the last, and whether anything is executed.
+//! The progress of runs, for orchestrators: the last event, and whether anything is executed.
 
 use pleach_core::NodePath;
 
@@ -6,32 +6,32 @@ use super::{RunHandle, Ticket};
 use crate::NodeInput;
 
 impl RunHandle {
-    /// Notes an event of this run, or of a run below it.
+    /// Records an event of this run or of a run below it.
     pub fn note_event(&self, ticket: Ticket) {
         self.ctx.inner.last_event.note(ticket);
     }
 
-    /// Notes the last event of this run, which has ended, at the run above, which ends no earlier.
+    /// Records the last event of this run, which has ended, in the run above, which ends no earlier.
     pub fn note_last_event_above(&self) {
         if let (Some(parent), Some(last)) = (self.parent(), self.last_event()) {
             parent.note_event(last);
         }
     }
 
-    /// The last event of this run and of those below it that have ended.
+    /// The last event of this run and of those runs below it that have ended.
     #[must_use]
     pub fn last_event(&self) -> Option<Ticket> {
         self.ctx.inner.last_event.get()
     }
 
-    /// Returns whether a stored event records that this run gave `output`; no output needs no record.
+    /// Returns `true` if a stored event records that this run returned `output`. An empty output needs no record.
     #[must_use]
     pub fn records_output(&self, output: &NodeInput) -> bool {
         match output {
             NodeInput::Null => true,
             NodeInput::Json(_) => {
                 let cell = self.ctx.cell();
-                // Next to a delegate's event the value has a note of its own.
+                // If a delegate's event exists, a separate note records the value.
                 cell.output_in_message || cell.delegate.is_some()
             }
             NodeInput::Output(event) | NodeInput::Content(event) => {
@@ -40,7 +40,7 @@ impl RunHandle {
         }
     }
 
-    /// Notes that this run is executed and not only answered from history, and with it all runs above.
+    /// Records that this run, and with it every run above, is executed and not only answered from history.
     pub fn note_execution(&self) {
         let mut run = self;
         while !std::mem::replace(&mut run.cell().executes, true) {
@@ -52,19 +52,19 @@ impl RunHandle {
         }
     }
 
-    /// Whether this run is executed and not only answered from history.
+    /// Returns `true` if this run is executed and not only answered from history.
     #[must_use]
     pub fn executes(&self) -> bool {
         self.ctx.cell().executes
     }
 
-    /// The children of this run, a workflow's, that have begun to be executed since this was last asked.
+    /// Takes the children of this workflow run that have begun to be executed since the last call.
     #[must_use]
     pub fn take_executing(&self) -> Vec<NodePath> {
         self.ctx.run_state().workflow.as_mut().map(|part| std::mem::take(&mut part.executing)).unwrap_or_default()
     }
 
-    /// Whether there are such children.
+    /// Returns `true` if [`take_executing`](Self::take_executing) would return children.
     #[must_use]
     pub fn has_executing(&self) -> bool {
         self.ctx.run_state().workflow.as_ref().is_some_and(|part| !part.executing.is_empty())

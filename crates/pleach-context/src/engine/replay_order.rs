@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::task::Waker;
 
-/// A call for a replayed child: the time at which the child completed, and the number of the call.
+/// A call for a replayed child: the completion time of the child, and the number of the call.
 pub(crate) type CallKey = (u32, u64);
 
 /// The calls for replayed children that wait for their place in the original completion order.
@@ -13,18 +13,18 @@ pub(crate) struct ReplayOrder {
     waiting: BTreeMap<CallKey, Waker>,
     /// The number of calls so far; distinguishes two calls for the same child.
     calls: u64,
-    /// The calls that were released and have not returned yet.
+    /// The calls that have been released and have not returned yet.
     released: BTreeSet<CallKey>,
 }
 
 impl ReplayOrder {
-    /// Adds a call for a child that completed at `time`.
+    /// Makes the key of a call for a child that completed at `time`.
     pub(crate) fn add(&mut self, time: u32) -> CallKey {
         self.calls += 1;
         (time, self.calls)
     }
 
-    /// Returns whether a call was released; else wakes `waker` when it is.
+    /// Returns `true` if a call was released. Otherwise `waker` is woken when it is.
     pub(crate) fn poll_released(&mut self, call: CallKey, waker: &Waker) -> bool {
         if self.released.contains(&call) {
             return true;

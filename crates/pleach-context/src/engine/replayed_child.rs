@@ -1,7 +1,8 @@
 //! Delivers replayed children's results in their original completion order.
 //!
-//! A replayed child could answer at once, but a body that takes the first of several children would then take a different
-//! one than in the first run. So each waits: when the body cannot progress otherwise, the engine releases the earliest.
+//! A replayed child could answer at once. But then a body that takes the first of several children could take a
+//! different one than in the first run. So each child waits, and when the body cannot progress otherwise, the engine
+//! releases the child that completed first.
 // R1020
 
 use std::future::poll_fn;
@@ -11,7 +12,7 @@ use super::RunHandle;
 use super::replay_order::CallKey;
 use crate::Context;
 
-/// A waiting call; dropping it gives its place up.
+/// A waiting call. Dropping it gives up its place.
 struct WaitingCall<'a> {
     ctx: &'a Context,
     key: CallKey,

@@ -1,4 +1,4 @@
-//! What a run has given so far.
+//! The mutable state of a run.
 
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
@@ -18,21 +18,21 @@ use crate::{ChildFailure, ConfirmationTerms, NodeError, NodeInput};
 #[derive(Debug)]
 pub(crate) struct RunState {
     pub(crate) output: Output,
-    /// An output event on its way whose emit was dropped.
+    /// An output event on its way to the store, whose emit was dropped.
     pub(crate) abandoned: Option<SentEvent>,
-    /// A stored message is the output, which no other event carries.
+    /// A stored message is the output, and no other event carries the output.
     pub(crate) output_in_message: bool,
     /// The body has sent an event.
     pub(crate) sent: bool,
-    /// An event that another run sent, or will send, is this run's output event.
+    /// The output event of this run is one that another run sends or has sent.
     // R706, R411
     pub(crate) delegated: bool,
-    /// The child that was asked to give this run's output.
+    /// The child whose output is to become this run's output.
     pub(crate) delegate: Option<Box<Delegate>>,
     pub(crate) route: Option<Box<Route>>,
     /// No event carries the route yet.
     pub(crate) route_pending: bool,
-    /// A failure leaves no event of the run.
+    /// A failure of the run leaves no event.
     pub(crate) fails_silently: bool,
     /// The ids of the questions that the run waits for, in the order in which they were asked.
     pub(crate) interrupts: Option<Box<IndexSet<String>>>,
@@ -45,51 +45,52 @@ pub(crate) struct RunState {
     pub(crate) parking: Parking,
     pub(crate) replay_order: Option<Box<ReplayOrder>>,
     pub(crate) children: Option<Box<ChildCounters>>,
-    /// How many steps of each name this attempt has begun.
+    /// The number of steps of each name that this attempt has begun.
     pub(crate) steps: Option<Box<HashMap<SmolStr, u32>>>,
-    /// How many waits without an id of their own this attempt has begun, such as sleeps.
+    /// The number of waits without an id of their own, such as sleeps, that this attempt has begun.
     pub(crate) waits: u32,
-    /// The calls that agents have made which share the run.
+    /// The calls of the agents that share the run.
     pub(crate) calls: Option<Box<SharedCalls>>,
-    /// `None` unless this is the run of a workflow that has not ended.
+    /// Set only for the run of a workflow that has not ended.
     pub(crate) workflow: Option<Box<WorkflowPart>>,
-    /// The failures of children that the body has got.
+    /// The failures of children that the body has received.
     pub(crate) failures: Option<Box<Failures>>,
-    /// This attempt, or a run below it that did not complete, has gone past failures, and no error event ends that yet.
+    /// This attempt, or a run below it that did not complete, continued after failures, and no error event has ended
+    /// their effect yet.
     pub(crate) has_caught: bool,
 }
 
-/// What a call within a run has for itself; the body of the run is the first one.
+/// The state that each call within a run has of its own. The body of the run is the first call.
 #[derive(Debug, Default)]
 pub(crate) struct Lane {
-    /// What rides on the next event.
+    /// The actions that the next event carries.
     pub(crate) actions: EventActions,
     pub(crate) branch: Option<Branch>,
     pub(crate) isolation_scope: Option<Arc<str>>,
-    /// The author on its events, if it is not the run's.
+    /// The author on the lane's events, if it is not the run's author.
     pub(crate) author: Option<SmolStr>,
-    /// One of its events asks the loop around it to end.
+    /// An event of the lane asks the enclosing loop to end.
     pub(crate) escalated: bool,
-    /// It waits for an answer.
+    /// The lane waits for an answer.
     pub(crate) waits: bool,
     pub(crate) agent: Option<Box<AgentPart>>,
     pub(crate) tool: Option<Box<ToolPart>>,
-    /// What the call is waiting for, if it counts as a call of its run.
+    /// The calls in flight in this lane, if the lane is counted as a call of its run.
     pub(crate) work: Option<LaneWork>,
-    /// The call is over: what it changes now would be lost.
+    /// The call is over: later changes on it would be lost.
     pub(crate) ended: bool,
 }
 
-/// A child that was asked to give the output of the run that has started it.
+/// A child whose output is to become the output of the run that started it.
 #[derive(Debug, Default)]
 pub(crate) struct Delegate {
-    /// What it gave; the run's output unless the body gives another.
+    /// The child's output. It becomes the run's output unless the body sets its own.
     pub(crate) output: Option<NodeInput>,
-    /// It is recorded that the run has completed behind it.
+    /// Whether a note already records that the run completed after this child.
     pub(crate) is_recorded: bool,
 }
 
-/// What only the runs of workflows have.
+/// The state that only runs of workflows have.
 #[derive(Debug, Default)]
 pub(crate) struct WorkflowPart {
     /// Background children that the workflow has not taken yet.
@@ -98,37 +99,38 @@ pub(crate) struct WorkflowPart {
     pub(crate) executing: Vec<NodePath>,
 }
 
-/// What only the calls of agents have.
+/// The state that only calls of agents have.
 #[derive(Debug, Default)]
 pub(crate) struct AgentPart {
-    /// The path on the events of the call, if it is not the run's.
+    /// The path on the events of the call, if it is not the run's path.
     pub(crate) event_path: Option<NodePath>,
     /// The transfer on the last event of the call.
     pub(crate) transfer: Option<Transfer>,
-    /// From which event of the session on the events of the call are.
+    /// The index in the session from which the events of the call start.
     pub(crate) since: usize,
-    /// The loops around the call with their rounds, until an event notes them.
+    /// The loops around the call with their rounds, until an event records them.
     pub(crate) rounds: Option<Arc<[(SmolStr, u32)]>>,
 }
 
-/// How many children of each name a run has started.
+/// The number of children of each name that a run has started.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ChildCounters {
     pub(crate) counts: HashMap<SmolStr, u32>,
-    /// For the texts of their paths, so that a child allocates only the final one.
+    /// A buffer for building child paths, so that a child allocates only the final path.
     pub(crate) path_buffer: String,
 }
 
-/// Which of the agents that share a run has made a call. Models of different agents give equal ids, some of them numbers.
+/// Records which of the agents that share a run made each call. Models of different agents may produce equal call ids,
+/// for example plain numbers.
 #[derive(Debug, Default)]
 pub(crate) struct SharedCalls {
-    /// The agent that has made the first call.
+    /// The agent that made the first call of the run.
     pub(crate) first: Option<SmolStr>,
-    /// The agents that have made the first call of each id.
+    /// For each call id, the agent that first made a call with it.
     pub(crate) agents: HashMap<String, SmolStr>,
 }
 
-/// The lane of a call, and the agent that the call is of.
+/// The lane of a call, with the agent that makes the call.
 pub(crate) struct OwnLane {
     pub(crate) author: Option<SmolStr>,
     pub(crate) lane: Mutex<Lane>,
@@ -138,11 +140,12 @@ pub(crate) struct OwnLane {
 #[derive(Debug)]
 pub(crate) struct Transfer {
     pub(crate) agent: SmolStr,
-    /// From which event of the session on the agent runs, if that is known.
+    /// The index in the session from which the agent runs, if it is known.
     pub(crate) since: Option<usize>,
 }
 
-/// A call that counts as one of its run, whatever it awaits: it is parked when all that it has begun is parked.
+/// A lane that is counted as one call of its run, whatever it awaits. It is parked when everything that it has begun is
+/// parked.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LaneWork {
     pub(crate) in_flight: u32,
@@ -158,7 +161,7 @@ impl Lane {
         self.agent.as_mut()?.transfer.take()
     }
 
-    /// Returns the path on the events of the call; `None` for the run's.
+    /// Returns the path on the events of the call; `None` for the run's path.
     pub(crate) fn event_path(&self) -> Option<&NodePath> {
         self.agent.as_ref()?.event_path.as_ref()
     }
@@ -170,35 +173,35 @@ impl LaneWork {
     }
 }
 
-/// The failures of children that a body has got.
+/// The failures of children that a body has received.
 #[derive(Debug, Default)]
 pub(crate) struct Failures {
-    /// Those that it has done nothing after yet.
+    /// The failures after which the body has not done anything yet.
     pub(crate) received: Vec<(NodePath, ChildFailure)>,
-    /// The runs of those that it has gone past: it sent an event, or started another child.
+    /// The runs of the failures after which the body continued: it sent an event, or started another child.
     passed_runs: HashSet<NodePath>,
     /// The same failures, by the run that failed.
     passed: HashMap<NodePath, Vec<ChildFailure>>,
 }
 
 impl Failures {
-    /// Records that the body has gone past the failure of its child that ran at `run`.
+    /// Records that the body continued after the failure of its child that ran at `run`.
     pub(crate) fn pass(&mut self, run: NodePath, failure: ChildFailure) {
         self.passed_runs.insert(run);
         self.passed.entry(failure.path.clone()).or_default().push(failure);
     }
 
-    /// Returns whether the body has gone past any failure.
+    /// Returns `true` if the body continued after any failure.
     pub(crate) fn has_passed_any(&self) -> bool {
         !self.passed_runs.is_empty()
     }
 
-    /// Returns whether the body has gone past a failure of its child that ran at `run`.
+    /// Returns `true` if the body continued after a failure of its child that ran at `run`.
     pub(crate) fn has_passed_run(&self, run: &NodePath) -> bool {
         self.passed_runs.contains(run)
     }
 
-    /// Returns whether the body has gone past this failure.
+    /// Returns `true` if the body continued after this failure.
     pub(crate) fn has_passed(&self, failure: &ChildFailure) -> bool {
         let is_same = |passed: &ChildFailure| {
             passed.error.code() == failure.error.code() && passed.error.message() == failure.error.message()
@@ -212,11 +215,11 @@ impl Failures {
 pub(crate) enum Output {
     #[default]
     Unset,
-    /// Set on the context; sent when the body ends.
+    /// The output is set on the context, and is sent when the body ends.
     Pending(Value),
-    /// On an event that is on its way to the store.
+    /// The output is on an event on its way to the store.
     Sending,
-    /// On a stored event, or given without one.
+    /// The output is on a stored event, or was returned without an event.
     Stored(NodeInput),
 }
 
@@ -237,56 +240,58 @@ pub(crate) enum OutputSource {
     Content,
 }
 
-/// How many calls of the body are under way, and how many of them wait for the outside world.
+/// The number of calls of the body that are in flight, and how many of them wait for an external answer.
 #[derive(Debug, Default)]
 pub(crate) struct Parking {
     pub(crate) in_flight: u32,
     pub(crate) parked: u32,
-    /// The body is gone: parked calls that outlived it in a task of their own must not wait for ever.
+    /// The body is gone. Parked calls that outlive it in a separate task must not wait forever.
     pub(crate) ended: bool,
     pub(crate) wakers: Vec<Waker>,
 }
 
-/// What only tool calls have.
+/// The state that only tool calls have.
 #[derive(Debug, Default)]
 pub(crate) struct ToolPart {
     pub(crate) function_call_id: Option<String>,
     pub(crate) confirmation: Option<ToolConfirmation>,
     /// The options of the tool's request for a confirmation.
     pub(crate) terms: Option<Box<ConfirmationTerms>>,
-    /// How many calls of the tool its agent has made, this one included.
+    /// The number of calls of the tool that its agent has made, including this one.
     pub(crate) ordinal: u32,
-    /// A name for what the call runs, unique among the calls of its agent's run; empty in a call that is no agent's.
+    /// A name for what the call runs, unique among the calls of the agent's run. It is empty if no agent makes the
+    /// call.
     pub(crate) key: String,
-    /// No call of its agent's run came before.
+    /// Whether this is the first call of the agent's run.
     pub(crate) is_first: bool,
-    /// Its first child has the number of the call.
+    /// The call's first child has the number of the call.
     pub(crate) is_run_of_child: bool,
-    /// How many children of each name the call has started.
+    /// The number of children of each name that the call has started.
     children: HashMap<SmolStr, u32>,
-    /// How many steps of each name the call has begun.
+    /// The number of steps of each name that the call has begun.
     pub(crate) steps: HashMap<SmolStr, u32>,
-    /// The tool's caller takes the tool's requests, and no event carries them.
+    /// The tool's caller takes the tool's requests, so no event carries them.
     pub(crate) keeps_requests: bool,
 }
 
 impl ToolPart {
-    /// Returns the run id of the next child of this name; `None` when the run counts its children.
+    /// Returns the run id of the next child of this name; `None` if the run counts its children.
     ///
-    /// It follows from the call, so that a resume, which makes only the calls that have no response, finds the same runs.
+    /// The id is derived from the call, so a resume finds the same runs although it makes only the calls without a
+    /// response.
     pub(crate) fn next_run_id(&mut self, name: &SmolStr) -> Option<SmolStr> {
         let id = self.peek_run_id(name)?;
         *self.children.entry(name.clone()).or_default() += 1;
         Some(id)
     }
 
-    /// Returns what [`next_run_id`](Self::next_run_id) would return, and counts nothing.
+    /// Returns what [`next_run_id`](Self::next_run_id) would return, without counting a child.
     pub(crate) fn peek_run_id(&self, name: &str) -> Option<SmolStr> {
         if self.key.is_empty() {
             return None;
         }
         let started = match self.is_run_of_child {
-            // The agents to which the called child transfers come after it.
+            // The agents to which the called child transfers are numbered after it.
             true => self.children.values().sum(),
             false => self.children.get(name).copied().unwrap_or(0),
         };
@@ -302,7 +307,7 @@ impl ToolPart {
 
 impl RunState {
     /// Makes the state of a run on this branch and in this isolation scope.
-    // Made where it is kept, and without a default whose parts are dropped at once: a run begins with it, and it is large.
+    // Built in place, and without a default whose parts would be dropped at once: every run makes one, and it is large.
     #[inline(always)]
     pub(crate) fn on(branch: Option<Branch>, isolation_scope: Option<Arc<str>>) -> Self {
         Self {
@@ -332,23 +337,23 @@ impl RunState {
         }
     }
 
-    /// Whether what a tool asks for rides on events.
+    /// Returns `true` if events carry what a tool asks for.
     pub(crate) fn sends_requests(&self) -> bool {
         self.lane.tool.as_ref().is_none_or(|tool| !tool.keeps_requests)
     }
 
-    /// Whether another call of the body, or of the tool call that this is the lane of, is under way.
+    /// Returns `true` if another call is in flight, in the body or in the tool call whose lane this is.
     pub(crate) fn has_calls_under_way(&self) -> bool {
         self.lane.work.map_or(self.parking.in_flight, |work| work.in_flight) > 0
     }
 
-    /// Whether changes on the context come too late for any event.
+    /// Returns `true` if changes on the context come too late for any event.
     pub(crate) fn has_ended(&self) -> bool {
         self.parking.ended || self.lane.ended
     }
 }
 
-/// A second output in one run.
+/// Returns the error of a second output in one run.
 // R210
 pub(crate) fn output_twice() -> NodeError {
     NodeError::value("Output already set. A node can produce at most one output.")

@@ -1,4 +1,4 @@
-//! What engines set and take of tool calls.
+//! Tool calls: what engines set on them and take from them.
 // R852
 
 use pleach_core::{AuthConfig, FunctionCall, ToolConfirmation};
@@ -7,14 +7,14 @@ use smol_str::SmolStr;
 use super::RunHandle;
 use crate::{ConfirmationTerms, Context};
 
-/// What a tool asked for before its call can be answered.
+/// The requests of a tool that must be met before its call can be answered.
 #[derive(Debug, Default)]
 pub struct ToolRequests {
-    /// A person's consent.
+    /// The request for a person's consent.
     pub confirmation: Option<ToolConfirmation>,
-    /// The options of the request for a consent.
+    /// The options of the request for consent.
     pub terms: ConfirmationTerms,
-    /// A credential: the config as [`credential_question`](crate::engine::credential_question) takes it.
+    /// The request for a credential: the config that [`credential_question`](crate::engine::credential_question) takes.
     pub credential: Option<AuthConfig>,
 }
 
@@ -36,8 +36,9 @@ impl RunHandle {
         self.ctx.cell().lane.tool.get_or_insert_default().confirmation = Some(confirmation);
     }
 
-    /// Numbers the call among those of its agent's run: how many of the tool it has made, a name for what the call runs, and
-    /// whether no call came before. Agents that share a run [claim](Self::claim_calls) their calls before.
+    /// Numbers the call among the calls of its agent's run. `ordinal` is the number of calls of this tool so far, `key`
+    /// names what the call runs, and `is_first` says that no call came before. Agents that share a run
+    /// [claim](Self::claim_calls) their calls first.
     pub fn set_call_number(&self, ordinal: u32, key: &str, is_first: bool) {
         let agent = self.agent_within_run();
         let mut cell = self.ctx.cell();
@@ -51,8 +52,8 @@ impl RunHandle {
         (tool.ordinal, tool.key, tool.is_first) = (ordinal, key, is_first);
     }
 
-    /// Records that the agent has made calls in this run, which it shares with other agents: who makes a call first names what
-    /// it runs by the call's id alone.
+    /// Records that the agent has made calls in this run, which it shares with other agents. The agent that first makes
+    /// a call with an id names what the call runs by the id alone.
     pub fn claim_calls<'e>(&self, agent: &SmolStr, calls: impl IntoIterator<Item = &'e FunctionCall>) {
         let mut cell = self.ctx.cell();
         for call in calls {
@@ -62,13 +63,13 @@ impl RunHandle {
         }
     }
 
-    /// Returns the agent of this lane if its events are those of a run of another agent.
+    /// Returns the agent of this lane if the lane's events belong to the run of another agent.
     #[must_use]
     pub fn agent_within_run(&self) -> Option<SmolStr> {
         self.ctx.lane.as_ref()?.author.clone().filter(|author| *author != self.ctx.inner.name)
     }
 
-    /// Makes the run of the child that this call is for the one with the ordinal of the call.
+    /// Makes the first child of this call take the call's ordinal as its run id.
     pub fn number_children_like_call(&self) {
         self.ctx.cell().lane.tool.get_or_insert_default().is_run_of_child = true;
     }
@@ -79,8 +80,8 @@ impl RunHandle {
         self.ctx.call_key()
     }
 
-    /// Makes this the context of a tool call whose requests are kept for [`take_tool_requests`](Self::take_tool_requests)
-    /// and ride on no event.
+    /// Makes this the context of a tool call whose requests are kept for
+    /// [`take_tool_requests`](Self::take_tool_requests) and not carried by an event.
     pub fn begin_tool_call(&self, id: impl Into<String>) {
         self.set_function_call_id(id);
         self.ctx.cell().lane.tool.get_or_insert_default().keeps_requests = true;
@@ -95,14 +96,14 @@ impl RunHandle {
         }
     }
 
-    /// Returns what the tool's request for a confirmation has beside its text.
+    /// Returns the options of the tool's request for a confirmation.
     #[must_use]
     pub fn confirmation_terms(&self) -> ConfirmationTerms {
         let cell = self.ctx.cell();
         cell.lane.tool.as_ref().and_then(|tool| tool.terms.as_deref().cloned()).unwrap_or_default()
     }
 
-    /// Takes what the tool asked for in this call; nothing in a call whose requests ride on an event.
+    /// Takes the requests of the tool in this call. They are empty if an event carries the requests.
     #[must_use]
     pub fn take_tool_requests(&self) -> ToolRequests {
         let Some(id) = self.ctx.function_call_id() else { return ToolRequests::default() };

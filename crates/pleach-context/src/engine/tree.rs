@@ -1,4 +1,4 @@
-//! The tree of contexts: how a run gets its context, and what it inherits.
+//! The tree of contexts: how the context of a run is made, and what it inherits.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -9,17 +9,17 @@ use super::{ChildCounters, GraphNames, GraphPosition, InvocationHandle, LatestTi
 use crate::context::ContextInner;
 use crate::{Context, NodeError, NodeKind, NodeSpec, RetryConfig};
 
-/// How deep runs may be nested: a child is polled inside its parent, on one stack. As many workflows as a graph may nest, and a
-/// node in the innermost.
+/// The limit of nested runs. A child is polled inside its parent, on one stack. The limit allows as many workflows as a
+/// graph may nest, and a node in the innermost.
 pub(crate) const MAX_DEPTH: u32 = 129;
 
-/// Returns the error of a run below `depth` others.
+/// Returns the error of a run that is nested in `depth` others.
 pub(crate) fn too_deep(depth: u32) -> NodeError {
     NodeError::new("RecursionError", format!("{depth} nested runs: maximum recursion depth exceeded"))
         .with_hint("run the work in a loop of the graph instead of in children of children")
 }
 
-/// What a child context is made from, beside its node and its parent.
+/// What a child context is made from, besides its node and its parent.
 // R203
 #[derive(Debug, Default)]
 pub struct ChildSetup {
@@ -29,18 +29,19 @@ pub struct ChildSetup {
     pub branch: Option<Branch>,
     /// The isolation scope; `None` inherits the parent's.
     pub isolation_scope: Option<Arc<str>>,
-    /// The answers to the run's questions.
+    /// The answers to the questions of the run.
     pub resume_inputs: Option<Arc<Map>>,
-    /// The ancestors whose output this run's output is too, nearest first.
+    /// The ancestors that share this run's output, nearest first.
     pub output_for: Option<Arc<[NodePath]>>,
     /// The position in its workflow's graph; `None` for dynamic and root runs.
     pub position: Option<GraphPosition>,
     /// Whether the run is a background child.
     // R643
     pub background: bool,
-    /// For an agent to which the agent of a graph node that answers once has handed over: the paths of that one's runs so far.
+    /// The runs so far of the graph node for which this agent answers. Set if the agent of a graph node that answers
+    /// once has transferred to this agent.
     pub answers_for: Option<Arc<[NodePath]>>,
-    /// When a failed attempt of the run is tried again; `None` for a context in which no attempt is made.
+    /// The policy for retries of the run; `None` for a context in which no attempt is made.
     pub retry: Option<Arc<RetryConfig>>,
 }
 
@@ -86,20 +87,20 @@ impl Context {
 }
 
 impl RunHandle {
-    /// The context of a new run of the node with this specification.
+    /// Makes the context of a new run of the node with this specification.
     // R203
     #[must_use]
     pub fn child(&self, spec: &NodeSpec, name: &SmolStr, setup: ChildSetup) -> RunHandle {
         let parent = &*self.ctx.inner;
         let is_workflow = spec.kind == NodeKind::Workflow;
         let is_agent = spec.kind == NodeKind::Agent;
-        // An author that the caller has set counts for what it starts, too.
+        // An author that the caller has set also applies to the runs that it starts.
         let (author, scope, is_called) = {
             let lane = &self.ctx.cell().lane;
             let is_called = lane.tool.as_ref().is_some_and(|tool| !tool.key.is_empty());
             (lane.author.clone(), lane.isolation_scope.clone(), is_called)
         };
-        // What a tool of an agent runs speaks for itself.
+        // Runs started by a tool of an agent are their own authors.
         let inherited = || if is_called { None } else { author.or_else(|| parent.child_author.clone()) };
         let child_author = if is_workflow || is_agent { Some(name.clone()) } else { inherited() };
         let isolation_scope = setup.isolation_scope.or(scope);
@@ -137,10 +138,10 @@ impl RunHandle {
         Self { ctx }
     }
 
-    /// The context of the next attempt of this run, on the branch and in the scope that the first one had.
+    /// Makes the context of the next attempt of this run, on the branch and in the scope of the first attempt.
     ///
-    /// The run ids of children continue after those of the failed attempt; `rewind` starts them where that attempt began,
-    /// so that its finished children are found again.
+    /// The run ids of children continue after those of the failed attempt. If `rewind` is true, they start where that
+    /// attempt began, so that its finished children are found again.
     // R404
     #[must_use]
     pub fn next_attempt(&self, branch: Option<Branch>, isolation_scope: Option<Arc<str>>, rewind: bool) -> RunHandle {
@@ -180,7 +181,8 @@ impl RunHandle {
         Self { ctx }
     }
 
-    /// The runs of the graph node for which the agent answers, after a transfer, the first one first; empty for any other run.
+    /// The runs of the graph node for which this agent answers after a transfer, the first one first. Empty for any
+    /// other run.
     #[must_use]
     pub fn answers_for(&self) -> &[NodePath] {
         self.ctx.inner.answers_for.as_deref().unwrap_or_default()
@@ -198,8 +200,8 @@ impl RunHandle {
         self.ctx.task()
     }
 
-    /// Returns whether another attempt of a run above this one follows its failure. A body above it may also catch the failure: either way the
-    /// invocation continues.
+    /// Returns `true` if a run above this one is retried after this run's failure. A body above it may also catch the
+    /// failure; in both cases the invocation continues.
     pub(super) fn is_tried_again_above(&self, error: &NodeError) -> bool {
         let mut in_background = self.ctx.inner.background;
         let mut runs = std::iter::successors(self.parent(), |run| run.parent());
@@ -209,31 +211,31 @@ impl RunHandle {
                 let state = run.cell();
                 (state.workflow.is_some(), state.has_ended())
             };
-            // The failure of a background child goes to its workflow, past the run that has started it.
+            // The failure of a background child goes directly to its workflow, not to the run that started the child.
             if in_background && !inner.background && !is_workflow {
                 return false;
             }
             in_background = inner.background;
-            // A run that has ended may have runs below it: those that its agent transfers to.
+            // A run that has ended may have runs below it, if its agent transfers to them.
             !has_ended && inner.retry.as_ref().is_some_and(|policy| policy.retries(error, inner.attempt))
         })
     }
 
-    /// The run that runs this one; the root has none.
+    /// The run that started this run; `None` for the root.
     #[must_use]
     pub fn parent(&self) -> Option<&RunHandle> {
         self.ctx.inner.parent.as_ref()
     }
 
-    /// Sets the names that the runs below this one can show; only the first call has an effect.
+    /// Sets the names that the runs below this one can show. Only the first call has an effect.
     pub fn set_graph_names(&self, names: Arc<GraphNames>) {
         let _ = self.ctx.inner.graph.set(names);
     }
 
-    /// Returns an error when too many runs are above each other.
+    /// Checks that this run is not nested too deeply.
     ///
     /// # Errors
-    /// A `RecursionError`.
+    /// A `RecursionError` if more than 129 runs are nested.
     pub fn check_depth(&self) -> Result<(), NodeError> {
         if self.ctx.inner.depth <= MAX_DEPTH {
             return Ok(());
@@ -241,7 +243,7 @@ impl RunHandle {
         Err(too_deep(self.ctx.inner.depth))
     }
 
-    /// Fixes the path of the next child of this name.
+    /// Chooses the path of the next child of this name, and counts the child.
     #[must_use]
     pub fn next_child_path(&self, name: &SmolStr, run_id: Option<&str>) -> NodePath {
         if let Some(id) = run_id {
@@ -264,34 +266,35 @@ impl RunHandle {
         self.ctx.node_path().child_in(path_buffer, name, run)
     }
 
-    /// Counts a child whose path another has fixed, so that [`next_child_path`](Self::next_child_path) continues after its run id.
+    /// Counts a child whose path was chosen elsewhere, so that [`next_child_path`](Self::next_child_path) continues
+    /// after its run id.
     pub fn count_child(&self, name: &SmolStr, run: u32) {
         let mut cell = self.ctx.cell();
         let count = cell.children.get_or_insert_default().counts.entry(name.clone()).or_default();
         *count = run.max(*count);
     }
 
-    /// Returns the highest run id of the children of this name that are counted here.
+    /// Returns the highest counted run id of the children of this name.
     #[must_use]
     pub fn child_count(&self, name: &SmolStr) -> u32 {
         let cell = self.ctx.cell();
         cell.children.as_ref().and_then(|children| children.counts.get(name).copied()).unwrap_or_default()
     }
 
-    /// The ancestors whose output this run's output is too, nearest first.
+    /// The ancestors that share this run's output, nearest first.
     #[must_use]
     pub fn output_for(&self) -> Option<std::sync::Arc<[NodePath]>> {
         self.ctx.inner.output_for.clone()
     }
 
-    /// The ancestors whose output a child that is to give this run's output gives as well.
+    /// The ancestors that share the output of a child whose output becomes this run's output, this run first.
     #[must_use]
     pub fn output_for_of_child(&self) -> std::sync::Arc<[NodePath]> {
         let own = std::iter::once(self.ctx.node_path().clone());
         own.chain(self.ctx.inner.output_for.iter().flat_map(|paths| paths.iter().cloned())).collect()
     }
 
-    /// Whether this attempt has started children.
+    /// Returns `true` if this attempt has started children.
     #[must_use]
     pub fn has_children(&self) -> bool {
         self.ctx.cell().children.is_some()

@@ -1,4 +1,4 @@
-//! Errors of the crates below, as node errors: they keep their class and text.
+//! Converts errors of the crates below to node errors, which keep their class and text.
 
 use pleach_auth::AuthError;
 use pleach_schema::{CoerceError, SchemaError};
@@ -29,7 +29,7 @@ impl From<AuthError> for NodeError {
                 node_error.with_hint("complete the `AuthConfig` of the node or tool")
             }
             AuthError::UnsupportedChallenge(_) => node_error.with_hint("leave `code_challenge_method` out"),
-            // Its text has the remedy.
+            // The error's own text says what to do.
             _ => node_error,
         }
     }

@@ -1,4 +1,4 @@
-//! Errors in the notes of an invocation: what a resume has to know to treat a recorded failure as the live one.
+//! Errors in the notes of an invocation: what a resume must know to treat a recorded failure like the live one.
 
 use std::borrow::Cow;
 
@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use super::{NodeError, ancestors_of, names};
 
 impl NodeError {
-    /// Adds what identifies this error to a note: `code` and `message`, `class` beside a status, `ancestors` other than the
-    /// usual ones of the class, and the Rust `type`. Its causes are not recorded.
+    /// Adds the fields that identify this error to a note: `code` and `message`, `class` if the error has a status,
+    /// `ancestors` if they are not the usual ones of the class, and the Rust `type`. Its causes are not recorded.
     pub(crate) fn describe(&self, note: &mut Map<String, Value>) {
         let record = &*self.record;
         let mut add = |key: &str, value: Value| note.insert(key.to_owned(), value);
@@ -25,7 +25,7 @@ impl NodeError {
         }
     }
 
-    /// Reads an error from a note; older notes have `code` and `message` only.
+    /// Reads an error from a note. Older notes have only `code` and `message`.
     pub(crate) fn from_note(note: &Value) -> Option<Self> {
         let text = |key| note.get(key).and_then(Value::as_str).map(str::to_owned);
         let (code, message) = (text("code")?, text("message")?);
@@ -57,7 +57,7 @@ mod tests {
         NodeError::from_note(&Value::Object(note)).unwrap()
     }
 
-    /// Issue 10 C6: a recorded failure is classified as the live one was.
+    /// A recorded failure is classified like the live one.
     #[test]
     fn c6_an_error_that_is_read_from_its_note_is_classified_as_before() {
         let status = NodeError::new("GatewayError", "x").with_status("UNAVAILABLE").with_ancestors(&["NetError"]);

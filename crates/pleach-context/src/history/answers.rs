@@ -1,4 +1,4 @@
-//! Questions and their answers, as they are read from history.
+//! Questions and their answers, read from history.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -17,35 +17,35 @@ use super::runs::RunKey;
 pub enum AnswerState<'a> {
     /// A run waits for the answer.
     Waiting,
-    /// This answer is stored, and no run that used it has completed: a newer answer replaces it.
+    /// This answer is stored, and no run that used it has completed, so a newer answer replaces it.
     Replaceable(&'a Value),
-    /// A run that used this answer has completed: a newer answer has no effect.
+    /// A run that used this answer has completed, so a newer answer has no effect.
     Final(&'a Value),
-    /// Another question of the same select is answered, so the run does not wait for this one any more.
+    /// Another question of the same select is answered, so the run no longer waits for this one.
     Withdrawn,
     /// No recorded run asked the question; it may come from a program without nodes.
     Unknown,
 }
 
 impl History {
-    /// The deadline of the question that the run at `path` asked first with this id, in the select if one is named, in seconds since the
-    /// epoch.
+    /// Returns the deadline of the first question that the run at `path` asked with this id, in seconds since the
+    /// epoch. If `select` names a select, only its questions are considered.
     pub(crate) fn deadline(&self, path: &NodePath, id: &str, select: Option<&str>) -> Option<f64> {
         let asked = self.askers.get(id)?.all.iter().filter(|asker| asker.select.as_deref() == select);
         asked.filter(|asker| self.runs.at(asker.run).path == *path).find_map(|asker| asker.deadline)
     }
 
-    /// Whether a select of the run at `path` has asked its questions.
+    /// Returns `true` if a select of the run at `path` has asked its questions.
     pub(crate) fn has_asked(&self, path: &NodePath, select: &str) -> bool {
         self.run(path).is_some_and(|run| run.has_asked(select))
     }
 
-    /// The question of a select of the run at `path` that was answered first, and its answer.
+    /// Returns the question that was answered first in a select of the run at `path`, and its answer.
     pub(crate) fn selected(&self, path: &NodePath, select: &str) -> Option<(&str, &Value)> {
         self.run(path)?.selected(select)
     }
 
-    /// What has become of the question with this id. For runners.
+    /// Returns the state of the answer to the question with this id. For runners.
     #[must_use]
     pub fn answer_to(&self, id: &str) -> AnswerState<'_> {
         let Some(askers) = self.askers.get(id) else { return AnswerState::Unknown };
@@ -61,14 +61,14 @@ impl History {
         }
     }
 
-    /// Whether another question of its select is answered.
+    /// Returns `true` if another question of the same select is answered.
     fn is_withdrawn(&self, asker: &Asker, id: &str) -> bool {
         let selected = |select: &String| self.at(asker.run).record.selected(select);
         asker.select.as_ref().and_then(selected).is_some_and(|(first, _)| first != id)
     }
 
-    /// Whether a run that took the answer to this run's question has completed: the run itself, one above or below it, or one
-    /// that began since then and is not in a lane beside it.
+    /// Returns `true` if a run that took the answer to this run's question has completed: the run itself, a run above
+    /// or below it, or a run that began after the answer and is not in a parallel lane.
     // R910
     pub(super) fn is_final(&self, asker: &Asker) -> bool {
         let run = self.runs.at(asker.run);
@@ -81,7 +81,7 @@ impl History {
             }
             above = owner.parent;
         }
-        // A run that only asked is recorded as completed by its answer alone.
+        // If the run only asked, its answer alone records it as completed.
         self.gave_at(run) > answered || self.takers().took(&self.runs, asker.run, asker.branch.as_ref(), answered)
     }
 
@@ -94,25 +94,25 @@ impl History {
                 self.answer_by_branch(event, &answer);
                 continue;
             };
-            // Several runs may ask under one id: the last one that waits is answered, and then the others.
+            // If several runs ask under one id, the last one that waits is answered first, then the others.
             let first = askers.last_waiting(id, &self.runs).is_some();
             let Some(askers) = self.askers.get(id) else { continue };
             let asker = match first {
                 true => askers.waiting(id, &self.runs).next(),
-                // Until a run that took the first one has completed, a second answer replaces it; then the first one counts
-                // (R910).
+                // Until a run that took the first answer has completed, a second answer replaces it. After that the
+                // first answer wins (R910).
                 false => askers.all.last().filter(|asker| !self.is_final(asker)),
             };
             let Some(Asker { run, schema, select, .. }) = asker else { continue };
             let (run, select) = (*run, select.clone());
-            // An answer that does not fit was refused by us before it was stored; one that another writer stored leaves
-            // the question open, and a later good one wins (R907).
+            // pleach refuses an answer that does not fit before it is stored. If another writer stored one, it leaves
+            // the question open, and a later fitting answer wins (R907).
             let fitting = match schema {
                 Some(schema) => check_answer(schema, answer),
                 None => Ok(answer),
             };
             let Ok(fitting) = fitting else { continue };
-            // Answers of one message come one after the other.
+            // The answers in one message come one after the other.
             self.now += 1;
             let now = self.now;
             let is_select = select.is_some();
@@ -132,7 +132,7 @@ impl History {
         self.with_owners(run, |run| run.drop_waiting(&others));
     }
 
-    /// An answer to a call that runs on a branch named after a question answers that question.
+    /// Takes the answer to a call that runs on a branch named after a question as the answer to that question.
     fn answer_by_branch(&mut self, event: &Event, answer: &Value) {
         let Some(branch) = event.branch() else { return };
         let ids: Vec<&str> = branch.run_ids().collect();
@@ -153,9 +153,9 @@ impl History {
         self.takers = OnceLock::new();
     }
 
-    /// Gives an answer to a run and the runs above it.
+    /// Passes an answer to a run and the runs above it.
     fn answer(&mut self, run: RunKey, change: impl FnMut(&mut RunRecord)) {
-        // It takes back what a completed one has completed with.
+        // The answer undoes the completion of a completed run.
         if self.takers.get().is_some() && self.owners(run).any(|run| self.completed_at(run) > 0) {
             self.takers = OnceLock::new();
         }

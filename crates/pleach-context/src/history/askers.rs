@@ -5,14 +5,14 @@ use serde_json::Value;
 
 use super::runs::{RunKey, Runs};
 
-/// A run that has asked a question, and the shape of the answer that it wants.
+/// A run that has asked a question, and the schema of the answer.
 #[derive(Debug)]
 pub(super) struct Asker {
     pub(super) run: RunKey,
     pub(super) schema: Option<Value>,
     /// The deadline of the question, in seconds since the epoch.
     pub(super) deadline: Option<f64>,
-    /// The select of the run that it belongs to.
+    /// The select of the run that the question belongs to.
     pub(super) select: Option<String>,
     /// The branch that the run was on.
     pub(super) branch: Option<Branch>,
@@ -21,9 +21,9 @@ pub(super) struct Asker {
 /// The runs that have asked a question.
 #[derive(Debug, Default)]
 pub(super) struct Askers {
-    /// The last one last; a run that asks again is there again.
+    /// The runs in the order of their questions. A run that asks again is listed again.
     pub(super) all: Vec<Asker>,
-    /// The places of those that may wait for an answer.
+    /// The places of the runs that may wait for an answer.
     waiting: Vec<usize>,
 }
 
@@ -33,7 +33,7 @@ impl Askers {
         self.all.push(asker);
     }
 
-    /// Returns the last one that waits.
+    /// Returns the last run that waits.
     pub(super) fn last_waiting(&mut self, id: &str, runs: &Runs) -> Option<&Asker> {
         while let Some(place) = self.waiting.pop() {
             if runs.at(self.all[place].run).record.waits_for(id) {
@@ -44,7 +44,7 @@ impl Askers {
         None
     }
 
-    /// Returns those that wait, the last one first; some of them more than once.
+    /// Returns the runs that wait, the last one first. Some runs occur more than once.
     pub(super) fn waiting<'a>(&'a self, id: &'a str, runs: &'a Runs) -> impl Iterator<Item = &'a Asker> {
         let asked = self.waiting.iter().rev().map(|place| &self.all[*place]);
         asked.filter(move |asker| runs.at(asker.run).record.waits_for(id))

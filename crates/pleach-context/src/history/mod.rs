@@ -1,7 +1,7 @@
 //! What an invocation has already done, read from its events once.
 //!
-//! Nothing but events records execution. This index answers, for every run that left a trace, what came of it;
-//! deciding what a resume does with the answer is the workflow engine's part.
+//! Only events record execution. For every run that left an event, this index says what came of it. The workflow engine
+//! decides what a resume does with that.
 // R1001
 
 mod answers;
@@ -45,22 +45,22 @@ use crate::ChildFailure;
 #[derive(Default)]
 pub struct History {
     runs: Runs,
-    /// Who has asked a question.
+    /// The runs that asked each question, by question id.
     askers: HashMap<String, Askers>,
-    /// Counts what has been read, to order it.
+    /// The number of events read so far. It orders the records.
     now: u32,
-    /// The authors of the events that end a workflow: they have no path.
+    /// The authors of the events that end a workflow. These events have no path.
     ended: HashSet<SmolStr>,
-    /// The runs that are proven to be complete by what followed them.
+    /// The runs that later events prove to be complete.
     complete: Mutex<FxHashSet<RunKey>>,
     /// The plans that an engine made while it checked the workflow, for runs that have not started.
     plans: Mutex<FxHashMap<RunKey, PlannedRuns>>,
-    /// Where it is unknown, a message completes no run.
+    /// The rule for messages. If it is `None`, a message completes no run.
     message_completes: Option<CompletionRule>,
-    /// The completed runs, once an answer that is not the first one has asked for them.
+    /// The completed runs; computed when an answer that is not the first one needs them.
     takers: OnceLock<Takers>,
     signals: Signals,
-    /// Whether there is a checkpoint of a workflow, which records the runs that have completed.
+    /// Whether there is a checkpoint of a workflow, which records the completed runs.
     records_ends: bool,
 }
 
@@ -76,58 +76,59 @@ type CompletionRule = Box<dyn Fn(&NodePath) -> bool + Send + Sync>;
 /// A run that left events.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordedRun<'a> {
-    /// Where it is kept; see [`History::at`].
+    /// The key of the run; see [`History::at`].
     pub key: RunKey,
-    /// Its path.
+    /// The path of the run.
     pub path: &'a NodePath,
-    /// What is known about it.
+    /// The record of the run.
     pub record: &'a RunRecord,
 }
 
-/// The longest path of a run, in bytes and in segments. Every run above one is a path of its own: what another program wrote
-/// could take memory by the square of its length.
+/// The limits of a run's path, in bytes and in segments. Every run above a run has a path of its own, so a path written
+/// by another program could take memory in the square of its length.
 const MOST_BYTES: usize = 16 * 1024;
 const MOST_SEGMENTS: usize = 256;
-/// How many bytes the paths of all runs may take: a million runs with paths of some hundred bytes. A path of the longest kind brings two
-/// megabytes of paths above it, so a log of a few megabytes could fill the memory.
+/// The limit of bytes for the paths of all runs: enough for a million runs with paths of about a hundred bytes. A path
+/// of maximal length needs two megabytes for the paths above it, so a log of a few megabytes could fill the memory.
 const MOST_PATH_BYTES: usize = 128 << 20;
 
-/// Whether a path names a run that can be kept; an event with another one belongs to no run.
+/// Returns `true` if a path names a run that can be kept. An event with any other path belongs to no run.
 fn is_usable(path: &NodePath) -> bool {
     let bytes = path.as_str().len();
-    // Few paths have as many bytes as they may have segments.
+    // Most paths have fewer bytes than the limit of segments, so their segments need not be counted.
     !path.is_root() && bytes <= MOST_BYTES && (bytes < MOST_SEGMENTS || path.segments().count() <= MOST_SEGMENTS)
 }
 
 impl History {
-    /// Reads the events of `invocation` that count among those of its session.
+    /// Reads the effective events of `invocation` from the events of its session.
     // R1002, R1003, R1141
     #[must_use]
     pub fn read(events: &[Arc<Event>], invocation: &InvocationId) -> Self {
         Self::of(&effective_events_of(events, invocation))
     }
 
-    /// Reads these events, which are those of one invocation that count, in order. For engines.
+    /// Reads the effective events of one invocation, in order. For engines.
     #[must_use]
     pub fn of(own: &[&Arc<Event>]) -> Self {
         Self::with_rule(own, None)
     }
 
-    /// The rule decides while the events are read, too: what an answer replaces depends on what has completed before it.
+    /// Reads events with a rule. The rule also applies while the events are read, because what an answer replaces
+    /// depends on what completed before it.
     fn with_rule(own: &[&Arc<Event>], message_completes: Option<CompletionRule>) -> Self {
         let mut history = Self { runs: Runs::with_capacity(own.len()), message_completes, ..Self::default() };
         own.iter().for_each(|event| history.add(event));
         history
     }
 
-    /// Whether events with this path belong to a run. Paths that no engine makes do not: they are too long, or their runs are too many to
-    /// be kept.
+    /// Returns `true` if events with this path belong to a run. Paths that no engine makes do not: they are too long,
+    /// or there are too many of their runs to keep.
     #[must_use]
     pub fn keeps(&self, path: &NodePath) -> bool {
         is_usable(path) && (self.runs.path_bytes() < MOST_PATH_BYTES || self.runs.find(path).is_some())
     }
 
-    /// What is known about the run at `path`.
+    /// Returns the record of the run at `path`.
     #[must_use]
     pub fn run(&self, path: &NodePath) -> Option<&RunRecord> {
         self.runs.find(path).map(|key| self.at(key).record)
@@ -152,14 +153,16 @@ impl History {
         self.complete.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
     }
 
-    /// Returns whether the workflow run at `path` is proven to be complete, and so everything below it. For engines.
+    /// Returns `true` if the workflow run at `path`, and with it everything below it, is proven to be complete. For
+    /// engines.
     #[must_use]
     pub fn is_complete(&self, path: &NodePath) -> bool {
         let known = |key: &RunKey| self.complete.lock().unwrap_or_else(PoisonError::into_inner).contains(key);
         self.runs.find(path).is_some_and(|key| known(&key) || self.has_ended(key))
     }
 
-    /// Whether an event ends this run, which is the root's: of another one the name could be that of several.
+    /// Returns `true` if an end event belongs to this run. End events carry only a name, so this holds only for a root
+    /// run, and only if no other run has the same name.
     fn has_ended(&self, key: RunKey) -> bool {
         let run = self.runs.at(key);
         let name = run.path.name();
@@ -168,26 +171,29 @@ impl History {
             && self.runs.iter().filter(|other| other.path.name() == name).count() == 1
     }
 
-    /// The run that is kept there.
+    /// Returns the run with this key.
     ///
     /// # Panics
-    /// When the key is another history's.
+    /// If the key belongs to another history and is out of range here. Another history's key within the range returns
+    /// the wrong run.
     #[must_use]
     pub fn at(&self, key: RunKey) -> RecordedRun<'_> {
         let Run { path, record, .. } = self.runs.at(key);
         RecordedRun { key, path, record }
     }
 
-    /// The failure of the run at `path` that its caller has caught and gone past: what history recorded afterwards follows from it.
+    /// Returns the failure of the run at `path` after which its caller continued. What history recorded afterwards
+    /// follows from the failure.
     ///
-    /// It counts until the attempt that caught it fails: the attempt of the caller or of a run above it.
+    /// The failure is effective until the attempt that caught it fails. That is an attempt of the caller or of a run
+    /// above it.
     #[must_use]
     pub fn caught_failure(&self, path: &NodePath) -> Option<&ChildFailure> {
         let mut run = self.runs.at(self.runs.find(path)?);
         let (failure, caught_at) = run.record.caught()?;
         while let Some(parent) = run.parent {
             run = self.runs.at(parent);
-            // A note is recorded on the event itself when the failed attempt sent nothing in between.
+            // If the failed attempt sent nothing in between, its error event itself carries the note.
             if run.record.failed_at() >= caught_at {
                 return None;
             }
@@ -195,17 +201,17 @@ impl History {
         Some(failure)
     }
 
-    /// The direct children of `parent` that left events, in the order of their first ones.
+    /// Iterates over the direct children of `parent` that left events, in the order of their first events.
     pub fn children(&self, parent: &NodePath) -> impl ExactSizeIterator<Item = RecordedRun<'_>> {
         self.runs.children(parent).map(|key| self.at(key))
     }
 
-    /// When the run completed by its own events; 0 if it did not.
+    /// Returns when the run completed by its own events; 0 if it did not.
     fn gave_at(&self, run: &Run) -> u32 {
         run.record.gave_at(|| self.message_completes.as_ref().is_some_and(|completes| completes(&run.path)))
     }
 
-    /// When the run completed, by its own events or by what another one recorded; 0 if it did not.
+    /// Returns when the run completed, by its own events or by the record of another run; 0 if it did not.
     fn completed_at(&self, run: &Run) -> u32 {
         self.gave_at(run).max(run.record.recorded_complete_at())
     }
@@ -214,7 +220,7 @@ impl History {
         self.takers.get_or_init(|| Takers::of(&self.runs, |run| self.completed_at(run)))
     }
 
-    /// Returns whether the app has recorded the runs that completed: it is resumable. For engines.
+    /// Returns `true` if the app has recorded the completed runs, as resumable apps do. For engines.
     #[must_use]
     pub fn records_ends(&self) -> bool {
         self.records_ends
@@ -230,23 +236,23 @@ impl History {
         std::iter::successors(Some(self.runs.at(key)), |run| run.parent.map(|above| self.runs.at(above)))
     }
 
-    /// Whether nothing has been recorded.
+    /// Returns `true` if nothing has been recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty() && self.signals.is_empty()
     }
 
-    /// Reads one event more. Plans that were made without it are removed. For engines.
+    /// Reads one more event. Plans that were made without it are removed. For engines.
     pub fn add(&mut self, event: &Arc<Event>) {
         self.plans.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
         self.now += 1;
         if event.is_from_user() {
             // A message to a task continues a workflow that ended while the task waited.
             self.ended.retain(|_| event.content().is_none() || event.function_responses().next().is_some());
-            // A user's metadata is not the engine's.
+            // Metadata on a user's event is not the engine's, so notes in it are ignored.
             self.add_answers(event);
             self.signals.keep(event, self.now);
-            // The Runner writes that of a rewind.
+            // Exception: the Runner writes the metadata of a rewind.
             if event.actions().rewind_before_invocation_id().is_some() {
                 self.takers.take();
                 self.add_completed(event);
@@ -266,7 +272,7 @@ impl History {
         self.add_completed(event);
     }
 
-    /// The runs that an event records as completed.
+    /// Reads the runs that an event records as completed.
     fn add_completed(&mut self, event: &Event) {
         for path in completed_runs(event) {
             if !self.keeps(&path) {
@@ -281,7 +287,7 @@ impl History {
         }
     }
 
-    /// What other runs have recorded on the event.
+    /// Reads the notes that an event carries about other runs.
     fn add_notes(&mut self, event: &Event) {
         for (path, output) in notes::delegations(event) {
             if self.keeps(&path) {
@@ -310,7 +316,7 @@ impl History {
     fn add_run_event(&mut self, event: &Arc<Event>) {
         let key = self.runs.key_of(event.path());
         self.signals.note_taken(event);
-        // Most events say nothing: they carry an output, a route or state.
+        // Most events carry only an output, a route or state.
         let says = event.content().is_some() || event.long_running_tool_ids().is_some();
         let asks = says && self.add_questions(key, event);
         let calls = || event.function_calls().next().is_some() || event.function_responses().next().is_some();
@@ -328,7 +334,7 @@ impl History {
         }
     }
 
-    /// Notes the questions of an event; returns whether it has any.
+    /// Records the questions of an event. Returns `true` if it has any.
     fn add_questions(&mut self, key: RunKey, event: &Event) -> bool {
         let ids = event.interrupt_ids();
         let asks = !ids.is_empty();
@@ -358,7 +364,7 @@ mod tests {
 
     use super::*;
 
-    /// What has completed decides while the events are read, too: which answer a later one replaces.
+    /// Completions also apply while the events are read: they decide which answer a later one replaces.
     #[test]
     fn r910_an_answer_behind_a_run_that_a_message_completed_replaces_nothing() {
         let answer = |answer: &str| {
@@ -389,11 +395,11 @@ mod tests {
             bytes += if history.runs.len() > before { path.len() * MOST_SEGMENTS / 2 } else { 0 };
         }
         assert!((100 << 20..130 << 20).contains(&bytes), "{bytes}");
-        // What is known stays known.
+        // A known run stays known.
         assert!(history.keeps(&path(0).as_str().into()) && !history.keeps(&path(199).as_str().into()));
     }
 
-    /// Issue 10 D4: a path of 64,000 segments took 2 GB.
+    /// A path of 64,000 segments once took 2 GB of memory.
     #[test]
     fn d4_a_path_beyond_any_run_belongs_to_no_run() {
         let event = |path: &str| Arc::new(Event::of(1).with_node_path(path));

@@ -1,8 +1,8 @@
-//! What is recorded beside google-adk's events: which runs have completed, which failures were caught, that a route
-//! follows.
+//! The notes that pleach records next to google-adk's own data: which runs have completed, which failures were caught,
+//! and that a route follows.
 //!
-//! All of it is in an event's `custom_metadata` under keys of the prefix that ADK keeps for itself, so that no reader of
-//! traces takes them for the user's.
+//! All notes are in an event's `custom_metadata`, under keys with the prefix that ADK reserves for itself, so that
+//! readers of traces do not take them for user data.
 
 use pleach_core::{Event, Map, NodePath, Route};
 use pleach_session::notes::{
@@ -15,13 +15,13 @@ use crate::{ChildFailure, NodeError};
 
 /// Marks the runs that have completed, in order.
 ///
-/// A run that gives nothing leaves no event, so without this it would run again on every resume.
+/// A run without a result leaves no event, so without this mark it would run again on every resume.
 // R1011
 pub fn mark_completed(event: &mut Event, runs: &[NodePath]) {
     append(event, COMPLETED_RUNS, runs.iter().map(|run| Value::from(run.as_str())));
 }
 
-/// Marks the first event of a sub-agent within rounds of loops.
+/// Marks the first event of a sub-agent with the rounds of the loops around it.
 // L178
 pub(crate) fn mark_rounds(event: &mut Event, rounds: &[(SmolStr, u32)]) {
     mark(event, LOOP_ROUNDS, rounds.iter().map(|(agent, round)| (agent.to_string(), Value::from(*round))).collect());
@@ -33,18 +33,18 @@ pub fn mark_task_response(event: &mut Event, caller: &str) {
     mark(event, TASK_RESPONSE, Value::from(caller));
 }
 
-/// Returns the agent that has delegated the task whose response the event is.
+/// Returns the agent that delegated the task, if the event is the response of a task.
 #[must_use]
 pub fn caller_of_task(event: &Event) -> Option<&str> {
     event.custom_metadata()?.get(TASK_RESPONSE)?.as_str()
 }
 
-/// Returns the round of the loop whose sub-agent begins with this event.
+/// Returns the round of the loop `agent`, if this event is the first one of the loop's sub-agent in that round.
 pub fn round_of(agent: &str, event: &Event) -> Option<u32> {
     event.custom_metadata()?.get(LOOP_ROUNDS)?.get(agent)?.as_u64()?.try_into().ok()
 }
 
-/// What an invocation has to record and that has no event of its own: it rides on the next one.
+/// What an invocation has to record without an event of its own. The next event carries it.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     completed: Vec<NodePath>,
@@ -53,12 +53,12 @@ pub(crate) struct Notes {
 }
 
 impl Notes {
-    /// A run has completed without an output, and has left its last event already.
+    /// Adds a run that has completed without an output and has already left its last event.
     pub(crate) fn completed(&mut self, run: NodePath) {
         self.completed.push(run);
     }
 
-    /// A run has completed whose output event is a child's; `output` is what it gave where that is another value.
+    /// Adds a completed run whose output event is a child's. `output` is the run's own output if it is another value.
     pub(crate) fn delegated(&mut self, run: &NodePath, output: Option<Value>) {
         let mut note = json!({ "run": run.as_str() });
         if let Some(output) = output {
@@ -67,7 +67,7 @@ impl Notes {
         self.delegations.push(note);
     }
 
-    /// The caller of a child that failed has gone past the failure.
+    /// Adds a failure of a child after which the caller continued.
     pub(crate) fn caught(&mut self, run: &NodePath, failure: &ChildFailure) {
         let paths = [("run", run), ("node", &failure.path)];
         let mut note: Map = paths.iter().map(|(key, path)| ((*key).to_owned(), Value::from(path.as_str()))).collect();
@@ -91,12 +91,13 @@ fn path(note: &Value, key: &str) -> Option<NodePath> {
     note.get(key)?.as_str().map(NodePath::from).filter(|path| !path.is_root())
 }
 
-/// The runs that the event records as completed behind a delegate, each with the value it gave if that is another.
+/// Returns the runs that the event records as completed after a delegate, each with its own output if that is another
+/// value.
 pub(super) fn delegations(event: &Event) -> impl Iterator<Item = (NodePath, Option<&Value>)> {
     list(event, DELEGATED_RUNS).filter_map(|note| Some((path(note, "run")?, note.get("output"))))
 }
 
-/// The failed runs that the event records as caught.
+/// Returns the failed runs that the event records as caught.
 pub(super) fn caught_failures(event: &Event) -> impl Iterator<Item = (NodePath, ChildFailure)> {
     list(event, CAUGHT_FAILURES).filter_map(|note| {
         let error = NodeError::from_note(note)?;
@@ -116,23 +117,23 @@ pub(crate) fn mark_pending_route(event: &mut Event, route: &Route) {
     }
 }
 
-/// The route that was to follow the event.
+/// Returns the route that was to follow the event.
 pub(super) fn pending_route(event: &Event) -> Option<Route> {
     serde_json::from_value(event.custom_metadata()?.get(PENDING_ROUTE)?.clone()).ok()
 }
 
-/// Marks an error event that the body sent: the attempt continues.
+/// Marks an error event that the body sent itself: the attempt continues after it.
 pub fn mark_reported(event: &mut Event) {
     mark(event, REPORTED_ERROR, Value::Bool(true));
 }
 
-/// Returns whether the body that sent the error event has continued behind it.
+/// Returns `true` if the body continued after sending this error event.
 #[must_use]
 pub fn is_reported(event: &Event) -> bool {
     event.custom_metadata().is_some_and(|metadata| metadata.contains_key(REPORTED_ERROR))
 }
 
-/// Whether the event is the end of a failed attempt of its run.
+/// Returns `true` if the event ends a failed attempt of its run.
 pub(super) fn ends_attempt(event: &Event) -> bool {
     event.error_code().is_some() && !event.is_partial() && !is_reported(event)
 }

@@ -1,4 +1,4 @@
-//! Reading a history with the nodes that recorded it: they decide what completes a run.
+//! Reads a history with the nodes that recorded it: they decide what completes a run.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use super::History;
 use crate::{Node, NodeKind};
 
 impl History {
-    /// Reads these events like [`History::of`]; `root` decides which of its nodes a message without an output completes. For
-    /// runners.
+    /// Reads these events like [`History::of`]. The nodes of `root` decide whether a message without an output
+    /// completes a run. For runners.
     #[must_use]
     pub fn of_root(own: &[&Arc<Event>], root: &Arc<dyn Node>) -> Self {
         let root = Arc::clone(root);
@@ -17,7 +17,8 @@ impl History {
     }
 }
 
-/// Returns whether a message without an output completes the run at `path` below this root, as a replay decides it.
+/// Returns `true` if a message without an output completes the run at `path` below this root. A replay decides it the
+/// same way.
 fn message_completes(root: &dyn Node, path: &NodePath) -> bool {
     let names: Vec<&str> = path.segments().map(|run| run.rsplit_once('@').map_or(run, |(name, _)| name)).collect();
     let Some((first, below)) = names.split_first() else { return false };

@@ -1,5 +1,5 @@
-//! [`PlannedRuns`]: what a resume does with the recorded runs of a workflow's nodes. The engine decides it; here is only
-//! the data.
+//! [`PlannedRuns`]: what a resume does with the recorded runs of a workflow's nodes. The engine makes the decisions;
+//! this module only holds the data.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub enum ReplayState {
 }
 
 impl ReplayState {
-    /// Returns whether the run will not execute again.
+    /// Returns `true` if the run will not execute again.
     #[must_use]
     pub fn is_complete(self) -> bool {
         matches!(self, Self::Completed | Self::CompletedByAnswer | Self::CompletedEmpty)
@@ -41,7 +41,7 @@ pub struct PlannedRun {
     pub key: RunKey,
     /// What a resume does with the run.
     pub state: ReplayState,
-    /// The completion time, if the record has one. Whether a nested workflow completed is known only after its replay.
+    /// The completion time, if the record has one. Whether a nested workflow completed is only known after its replay.
     pub time: Option<u32>,
 }
 
@@ -50,9 +50,9 @@ pub struct PlannedRun {
 pub struct PlannedRuns {
     /// The names of the graph that the plan was made for.
     pub graph: Arc<GraphNames>,
-    /// In the order of history.
+    /// The runs in the order of history.
     pub runs: Vec<PlannedRun>,
-    /// Indices into `runs`, by node, then by number.
+    /// The indices into `runs`, sorted by node, then by number.
     pub places: Vec<u32>,
     /// The start of each node's range in `places`.
     pub begins: Vec<u32>,

@@ -13,29 +13,30 @@ use crate::{ChildFailure, NodeInput};
 // R1003, R1004
 #[derive(Clone, Debug, Default)]
 pub struct RunRecord {
-    /// The last output, or the message that replaces it.
+    /// The last output, or the message that takes its place.
     pub output: Option<NodeInput>,
-    /// Whether route and transfer were chosen before the last answer came.
+    /// Whether the route and the transfer were chosen before the last answer came.
     pub chose_before_answer: bool,
     /// Whether the last outcome was an error.
     pub failed: bool,
-    /// The branch that the run ended on; `None` when its last output does not say: then it is the one it started on.
+    /// The branch on which the run ended. If it is `None`, the last output names none, and the branch is the one on
+    /// which the run started.
     pub branch: Option<Branch>,
-    /// Whether the run completed after its last answer, or since its start.
+    /// Whether the run completed after its last answer, or after its start if it got none.
     pub finished: bool,
-    /// Whether history says outright that the run has completed: without a result it gave nothing.
+    /// Whether history says explicitly that the run has completed. If there is no result then, the run returned none.
     pub completed: bool,
     /// Whether the output is a child's event, and nothing records that the run itself has completed since.
     pub delegated: bool,
-    /// What few runs have.
+    /// The data that only few runs have.
     details: Option<Box<Details>>,
-    /// When the run gave its last event or got its last answer; 0 before.
+    /// When the run left its last event or got its last answer; 0 before.
     own: u32,
-    /// When the run, or a run below it, gave its last event or got its last answer.
+    /// When the run, or a run below it, left its last event or got its last answer.
     last: u32,
-    /// When the run was first said to have completed; 0 before.
+    /// When history first said that the run completed; 0 before.
     completion_recorded_at: u32,
-    /// When the run, or a run below it, gave its first event; 0 before.
+    /// When the run, or a run below it, left its first event; 0 before.
     began: u32,
 }
 
@@ -45,7 +46,7 @@ struct Details {
     transfer_to_agent: Option<Box<str>>,
     isolation_scope: Option<Arc<str>>,
     questions: Option<Questions>,
-    /// The failure that the run's caller has gone past, and when that was recorded.
+    /// The failure after which the run's caller continued, and when that was recorded.
     caught: Option<(Box<ChildFailure>, u32)>,
     /// When an attempt of the run last failed with an error event of its own; 0 before.
     failed_at: u32,
@@ -53,37 +54,37 @@ struct Details {
 
 #[derive(Clone, Debug, Default)]
 struct Questions {
-    /// Every question that the run or a run below it has asked, and how many of them wait for its answer.
+    /// Every question that the run or a run below it has asked, with the number of runs that wait for its answer.
     waiting: BTreeMap<String, u32>,
     answers: BTreeMap<String, Value>,
-    /// The selects of the run, by their numbers.
+    /// The selects of the run, by number.
     selects: BTreeMap<String, Select>,
-    /// When the last one was asked.
+    /// When the last question was asked.
     asked: u32,
     /// When the last answer came; 0 before.
     answered: u32,
 }
 
-/// Questions of which one is answered.
+/// A select: several questions of which only one is answered.
 #[derive(Clone, Debug, Default)]
 struct Select {
     questions: BTreeSet<String>,
-    /// The one that was answered, and its answer.
+    /// The question that was answered, and its answer.
     first: Option<(String, Value)>,
 }
 
-/// What was said to have completed was so before all that was not: runs are marked as soon as they are through. Times count
-/// events, of which no memory holds so many.
+/// Added to inferred completion times, so that recorded completions always come before them: a run is marked as soon as
+/// it has completed. Times are numbers of events, and no memory holds this many.
 const INFERRED: u32 = 1 << 31;
 
 impl RunRecord {
-    /// The questions of the run and the runs below it that have no answer yet.
+    /// Returns the questions of the run and the runs below it that have no answer yet.
     #[must_use]
     pub fn open(&self) -> Vec<String> {
         self.unanswered().cloned().collect()
     }
 
-    /// Whether a question has no answer yet.
+    /// Returns `true` if a question has no answer yet.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.unanswered().next().is_some()
@@ -100,7 +101,7 @@ impl RunRecord {
         self.details.as_ref()?.route.as_ref()
     }
 
-    /// The agent that the run handed over to.
+    /// The agent that the run transferred to.
     #[must_use]
     pub fn transfer_to_agent(&self) -> Option<&str> {
         self.details.as_ref()?.transfer_to_agent.as_deref()
@@ -112,7 +113,7 @@ impl RunRecord {
         self.details.as_ref()?.isolation_scope.as_ref()
     }
 
-    /// The failure that the run's caller has gone past, and when that was recorded.
+    /// The failure after which the run's caller continued, and when that was recorded.
     pub(super) fn caught(&self) -> Option<(&ChildFailure, u32)> {
         let (failure, time) = self.details.as_ref()?.caught.as_ref()?;
         Some((failure, *time))
@@ -127,14 +128,14 @@ impl RunRecord {
         self.details.as_ref().map_or(0, |details| details.failed_at)
     }
 
-    /// Drops the caught failure: the run has continued since.
+    /// Drops the caught failure, because the run has continued since.
     fn forget_caught(&mut self) {
         if let Some(details) = &mut self.details {
             details.caught = None;
         }
     }
 
-    /// The run has completed behind the child whose event is its output.
+    /// Records that the run has completed after the child whose event is its output.
     pub(super) fn complete_delegation(&mut self, output: Option<&Value>) {
         self.delegated = false;
         if let Some(output) = output {
@@ -142,65 +143,66 @@ impl RunRecord {
         }
     }
 
-    /// Whether the run has chosen a route, or an agent to hand over to.
+    /// Returns `true` if the run has chosen a route, or an agent to transfer to.
     #[must_use]
     pub fn chose(&self) -> bool {
         self.route().is_some() || self.transfer_to_agent().is_some()
     }
 
-    /// The route that belongs to the result: of a run that resumes with answers, a route that it chose before does not.
+    /// Returns the route that belongs to the result. If the run resumes with answers, a route that it chose before them
+    /// does not.
     #[must_use]
     pub fn result_route(&self, rerun_on_resume: bool) -> Option<&Route> {
         self.route().filter(|_| !(rerun_on_resume && self.chose_before_answer))
     }
 
-    /// Whether the last thing that came is an answer: what it leads to has not begun.
+    /// Returns `true` if the last record is an answer, and nothing has followed from it yet.
     #[must_use]
     pub fn is_just_answered(&self) -> bool {
         self.questions().is_some_and(|asked| asked.answered > 0 && asked.answered == self.last)
     }
 
-    /// Whether the run, or a run below it, waits for an answer, and has asked since it got the last one.
+    /// Returns `true` if the run, or a run below it, waits for an answer, and has asked since the last answer.
     #[must_use]
     pub fn asks_last(&self) -> bool {
         self.is_open() && self.questions().is_some_and(|asked| asked.asked > asked.answered)
     }
 
-    /// Whether the run, or a run below it, has asked anything.
+    /// Returns `true` if the run, or a run below it, has asked anything.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         self.questions().is_some()
     }
 
-    /// The answers that have come, by question.
+    /// Returns the answers that have come, by question id.
     #[must_use]
     pub fn answers(&self) -> &BTreeMap<String, Value> {
         static NONE: BTreeMap<String, Value> = BTreeMap::new();
         self.questions().map_or(&NONE, |asked| &asked.answers)
     }
 
-    /// Whether the run, or a run below it, waits for the answer to this question.
+    /// Returns `true` if the run, or a run below it, waits for the answer to this question.
     pub(super) fn waits_for(&self, id: &str) -> bool {
         self.questions().is_some_and(|asked| asked.waiting.get(id).is_some_and(|runs| *runs > 0))
     }
 
-    /// When the run completed, if it did: a number that only orders runs.
+    /// Returns when the run completed, if it did. The number only orders runs.
     ///
-    /// A run whose output is its answer completes with the last one, not with its question: what its siblings gave
-    /// meanwhile comes first.
+    /// A run whose output is its answer completes with the last answer, not with its question. Results of its siblings
+    /// from the meantime come first.
     // R1020
     #[must_use]
     pub fn completed_at(&self) -> u32 {
         self.at(self.own)
     }
 
-    /// When the run asked its last question.
+    /// Returns when the run asked its last question.
     #[must_use]
     pub fn asked_at(&self) -> u32 {
         self.at(self.questions().map_or(0, |asked| asked.asked))
     }
 
-    /// When a workflow completed: with the last of the runs below it.
+    /// Returns when a workflow completed: with the last of the runs below it.
     #[must_use]
     pub fn ended_at(&self) -> u32 {
         self.at(self.last)
@@ -210,7 +212,7 @@ impl RunRecord {
         if self.completion_recorded_at > 0 { self.completion_recorded_at } else { INFERRED + time }
     }
 
-    /// Whether this run began after the last event of the other one and of the runs below it.
+    /// Returns `true` if this run began after the last event of the other run and of the runs below that one.
     #[must_use]
     pub fn began_after(&self, other: &Self) -> bool {
         self.began > other.last
@@ -222,7 +224,7 @@ impl RunRecord {
         }
     }
 
-    /// Whether history says outright when the run completed.
+    /// Returns `true` if history says explicitly when the run completed.
     #[must_use]
     pub fn has_recorded_completion(&self) -> bool {
         self.completion_recorded_at > 0
@@ -232,8 +234,8 @@ impl RunRecord {
         self.own > 0
     }
 
-    /// The run, or one below it, asks; `waits` when that one waited under this id before. A select keeps its answer to itself, so what
-    /// it asks changes no earlier answer.
+    /// Records that the run, or one below it, asks. `waits` says that the asking run already waited under this id. A
+    /// select keeps its answer to itself, so its questions change no earlier answer.
     pub(super) fn ask(&mut self, id: &str, waits: bool, in_select: bool, now: u32) {
         let questions = self.details_mut().questions.get_or_insert_default();
         *questions.waiting.entry(id.to_owned()).or_default() += u32::from(!waits);
@@ -243,7 +245,7 @@ impl RunRecord {
         questions.asked = now;
     }
 
-    /// The question that the run asks belongs to a select of it.
+    /// Records that a question of the run belongs to one of its selects.
     pub(super) fn join_select(&mut self, select: &str, id: &str) {
         let questions = self.details_mut().questions.get_or_insert_default();
         let select = questions.selects.entry(select.to_owned()).or_default();
@@ -251,7 +253,8 @@ impl RunRecord {
         select.first = None;
     }
 
-    /// Records which question of a select of the run is answered first. Returns the others that wait, one run for each.
+    /// Records which question of a select was answered first. Returns the other questions that wait, each with one
+    /// waiting run.
     pub(super) fn decide(&mut self, select: &str, id: &str, answer: &Value) -> Vec<(String, u32)> {
         let Some(questions) = self.questions_mut() else { return Vec::new() };
         let Some(select) = questions.selects.get_mut(select) else { return Vec::new() };
@@ -263,7 +266,7 @@ impl RunRecord {
         select.questions.iter().filter(waits).map(|other| (other.clone(), 1)).collect()
     }
 
-    /// Returns whether a select of the run has asked.
+    /// Returns `true` if a select of the run has asked.
     pub(super) fn has_asked(&self, select: &str) -> bool {
         self.questions().is_some_and(|asked| asked.selects.contains_key(select))
     }
@@ -286,8 +289,8 @@ impl RunRecord {
         self.details.get_or_insert_default()
     }
 
-    /// Says that the run has completed: what it has not been answered by now it does not wait for. Gives how many runs
-    /// waited for what.
+    /// Records that the run has completed: it no longer waits for any question that is still unanswered. Returns those
+    /// questions, each with the number of runs that waited.
     pub(super) fn complete(&mut self, now: u32) -> Vec<(String, u32)> {
         self.completed = true;
         self.failed = false;
@@ -300,7 +303,7 @@ impl RunRecord {
         dropped.map(|(id, runs)| (id.clone(), std::mem::take(runs))).collect()
     }
 
-    /// So many runs below this one do not wait any more.
+    /// Records that these numbers of runs below this one no longer wait.
     pub(super) fn drop_waiting(&mut self, dropped: &[(String, u32)]) {
         let Some(asked) = self.questions_mut() else { return };
         for (id, runs) in dropped {
@@ -310,7 +313,7 @@ impl RunRecord {
         }
     }
 
-    /// The run, or one below it, is answered, which it waited for.
+    /// Records the answer to a question that the run, or one below it, waited for.
     pub(super) fn take_answer(&mut self, id: &str, answer: &Value, in_select: bool, now: u32) {
         let Some(questions) = self.questions_mut() else { return };
         let Some(waiting) = questions.waiting.get_mut(id) else { return };
@@ -322,7 +325,7 @@ impl RunRecord {
         questions.answered = now;
         self.own = now;
         self.last = now;
-        // The run paused to ask this, so what it gave before is not its result.
+        // The run paused to ask this, so its earlier output is not its result.
         self.output = None;
         self.delegated = false;
         self.finished = false;
@@ -330,7 +333,8 @@ impl RunRecord {
         self.chose_before_answer = self.chose();
     }
 
-    /// A newer answer takes the place of the first: what the run, or one below it, had made of the first does not count.
+    /// Replaces the first answer by a newer one. What the run, or one below it, derived from the first answer is
+    /// dropped.
     pub(super) fn replace_answer(&mut self, id: &str, answer: &Value) {
         if let Some(given) = self.questions_mut().and_then(|asked| asked.answers.get_mut(id)) {
             *given = answer.clone();
@@ -346,27 +350,27 @@ impl RunRecord {
         self.questions().map_or(0, |asked| asked.answered)
     }
 
-    /// When history says that the run completed; 0 if it does not.
+    /// Returns when history says that the run completed; 0 if it does not say so.
     pub(super) fn recorded_complete_at(&self) -> u32 {
         if self.completed { self.completion_recorded_at } else { 0 }
     }
 
-    /// When the run completed, as its own events prove it: by a result, or, for a run that a message completes, by any event
-    /// that ends it; 0 if they do not.
+    /// Returns when the run completed according to its own events: by a result, or, for a run that a message completes,
+    /// by any event that ends it. Returns 0 if they do not show it.
     pub(super) fn gave_at(&self, message_completes: impl FnOnce() -> bool) -> u32 {
         let has_result = || self.output.is_some() || (self.chose() && !self.chose_before_answer) || self.completed;
         let has_ended = self.finished && !self.failed && !self.is_open();
         if has_ended && (has_result() || message_completes()) { self.own } else { 0 }
     }
 
-    /// When the first event of the run, or of a run below it, came: a number that only orders runs. `None` for a run that others have
-    /// named only.
+    /// Returns when the run, or a run below it, left its first event. The number only orders runs. `None` if only other
+    /// runs have named this run.
     #[must_use]
     pub fn began(&self) -> Option<u32> {
         (self.began > 0).then_some(self.began)
     }
 
-    /// The run gave an event, which `finishes` it unless it failed.
+    /// Records an event of the run. If `finishes` is true, the event finishes the run unless the run failed.
     pub(super) fn take_own(&mut self, event: &Arc<Event>, now: u32, echo: bool, finishes: bool) {
         let known = echo && self.has_own();
         self.forget_caught();
@@ -394,7 +398,7 @@ impl RunRecord {
         self.finished = finishes && !self.failed;
     }
 
-    /// A run below this one, which is at `path`, gave an event.
+    /// Records an event of a run below this one, which is at `path`.
     pub(super) fn take_from_below(&mut self, event: &Arc<Event>, path: &NodePath, now: u32, echo: bool) {
         let known = echo && self.has_own();
         self.forget_caught();
@@ -410,7 +414,7 @@ impl RunRecord {
         }
     }
 
-    /// The run, or one whose output is its own, gave an event.
+    /// Records the time of an event of the run, or of a run that shares its output.
     fn touch(&mut self, event: &Event, now: u32) {
         self.last = now;
         if !event.is_partial() {
@@ -436,7 +440,7 @@ impl RunRecord {
     }
 }
 
-/// Whether the event repeats what a run gave: it names no run whose output it is.
+/// Returns `true` if the event repeats the output of a run. Such an event does not name the run whose output it is.
 // R1031
 pub(super) fn is_echo(event: &Event) -> bool {
     event.output().is_some() && event.node_info().output_for().is_none()

@@ -1,4 +1,4 @@
-//! [`Runs`]: the recorded runs as a tree in which each is found by its path.
+//! [`Runs`]: the recorded runs as a tree, in which each run is found by its path.
 
 use std::hash::BuildHasher;
 use std::num::NonZeroU32;
@@ -11,15 +11,15 @@ use pleach_core::NodePath;
 
 use super::RunRecord;
 
-/// The runs. Neighbours in the tree find each other by place, without a hash.
+/// The runs. Neighbours in the tree are found by their place in the list, without hashing.
 #[derive(Debug, Default)]
 pub(super) struct Runs {
     runs: Vec<Run>,
-    /// The runs by path; only the run holds the path.
+    /// The index of the runs by path. Only the run itself holds the path.
     index: HashTable<RunKey>,
     /// The runs directly below the root.
     top: Children,
-    /// The length of all paths together.
+    /// The total length of all paths, in bytes.
     path_bytes: usize,
 }
 
@@ -28,20 +28,20 @@ pub(super) struct Run {
     pub(super) path: NodePath,
     pub(super) parent: Option<RunKey>,
     children: Children,
-    /// The next run below the same one.
+    /// The next run below the same parent.
     next: Option<RunKey>,
     pub(super) record: RunRecord,
 }
 
-/// The runs directly below another, chained by their `next`.
+/// The runs directly below another run, chained by their `next`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Children {
-    /// The first and the last one.
+    /// The first and the last run.
     ends: Option<(RunKey, RunKey)>,
     count: u32,
 }
 
-/// Where a history keeps a run.
+/// The place of a run in a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunKey(NonZeroU32);
 
@@ -62,7 +62,7 @@ impl Runs {
         Self { runs, index, ..Self::default() }
     }
 
-    /// How long the paths of all runs are together.
+    /// Returns the total length of the paths of all runs, in bytes.
     pub(super) fn path_bytes(&self) -> usize {
         self.path_bytes
     }
@@ -87,18 +87,18 @@ impl Runs {
         self.runs.iter()
     }
 
-    /// Where the run at `path` is kept, if there is one.
+    /// Returns the key of the run at `path`, if there is one.
     pub(super) fn find(&self, path: &NodePath) -> Option<RunKey> {
         self.index.find(hash(path), |key| self.at(*key).path == *path).copied()
     }
 
-    /// Where the run at `path` is kept; it and the runs above it are added if they are new.
+    /// Returns the key of the run at `path`. The run and the runs above it are added if they are new.
     pub(super) fn key_of(&mut self, path: &NodePath) -> RunKey {
         // Siblings often come one after the other.
         let neighbour = self.runs.last().and_then(|run| run.parent);
         let (key, new) = self.entry(path);
         let (mut added, mut above) = (key, if new { path.parent_str() } else { return key });
-        // A path that begins with a slash, which only another program can have written, is at the top.
+        // A path that begins with a slash is at the top. Only another program can have written it.
         while let Some(path) = above.filter(|path| !path.is_empty()) {
             let known = neighbour.filter(|parent| self.at(*parent).path.as_str() == path);
             let (parent, new) = known.map_or_else(|| self.entry(&path.into()), |parent| (parent, false));
@@ -114,7 +114,7 @@ impl Runs {
         key
     }
 
-    /// The runs directly below one, in the order of their first events.
+    /// Iterates over the runs directly below `parent`, in the order of their first events.
     pub(super) fn children(&self, parent: &NodePath) -> impl ExactSizeIterator<Item = RunKey> {
         let Children { ends, count } = match self.find(parent) {
             Some(parent) => self.at(parent).children,
@@ -123,13 +123,13 @@ impl Runs {
         };
         let mut next = ends.map(|(first, _)| first);
         (0..count).map(move |_| {
-            let key = next.expect("as many are chained as are counted");
+            let key = next.expect("the chain has as many runs as were counted");
             next = self.at(key).next;
             key
         })
     }
 
-    /// Chains a run to those below `parent`, or below the root.
+    /// Appends a run to the children of `parent`, or of the root.
     fn append(&mut self, parent: Option<RunKey>, child: RunKey) {
         let children = match parent {
             Some(parent) => &mut self.at_mut(parent).children,
@@ -143,7 +143,7 @@ impl Runs {
         }
     }
 
-    /// Where the run at `path` is kept, and whether it is new.
+    /// Returns the key of the run at `path`, and whether it is new.
     fn entry(&mut self, path: &NodePath) -> (RunKey, bool) {
         let runs = &mut self.runs;
         let same = |key: &RunKey| runs[key.place()].path == *path;
@@ -162,7 +162,7 @@ impl Runs {
 }
 
 fn hash(path: &NodePath) -> u64 {
-    // Paths come from outside: without a seed of the process, a client could choose paths that all collide.
+    // Paths come from outside. Without a seed for each process, a client could choose paths that all collide.
     static SEEDED: LazyLock<RandomState> = LazyLock::new(RandomState::default);
     SEEDED.hash_one(path.as_str())
 }

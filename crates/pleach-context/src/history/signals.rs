@@ -8,10 +8,10 @@ use pleach_session::notes::TAKE_SIGNAL;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A signal that was kept, as the result of the step that takes it.
+/// A kept signal. The step that takes the signal returns it as its result.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct KeptSignal {
-    /// The event that keeps it.
+    /// The id of the event that keeps the signal.
     pub(crate) event: String,
     pub(crate) name: String,
     pub(crate) payload: Value,
@@ -29,12 +29,12 @@ impl KeptSignal {
 pub(crate) struct Signals(Mutex<BTreeMap<u32, KeptSignal>>);
 
 impl Signals {
-    /// Returns whether none waits.
+    /// Returns `true` if no signal waits.
     pub(super) fn is_empty(&self) -> bool {
         self.lock().is_empty()
     }
 
-    /// Reads an event of the user at a time.
+    /// Reads an event of the user, which came at the time `now`.
     pub(crate) fn keep(&self, event: &Event, now: u32) {
         if let Some(kept) = KeptSignal::of(event) {
             self.lock().insert(now, kept);
@@ -59,7 +59,7 @@ impl Signals {
         kept.remove(&time).map(|kept| (time, kept))
     }
 
-    /// Puts a signal back that was taken.
+    /// Puts back a signal that was taken.
     pub(crate) fn put_back(&self, time: u32, signal: KeptSignal) {
         let mut kept = self.lock();
         if kept.values().all(|kept| kept.event != signal.event) {

@@ -1,5 +1,5 @@
-//! [`Takers`]: the completed runs by place and branch, so that whether one may have used an answer is decided without a look
-//! at every run.
+//! [`Takers`]: the completed runs by place and branch. With them, the question whether a run may have used an answer is
+//! decided without looking at every run.
 
 use foldhash::HashMap;
 use pleach_core::Branch;
@@ -7,28 +7,30 @@ use smol_str::SmolStr;
 
 use super::runs::{Run, RunKey, Runs};
 
-/// A branch or the beginning of one, by number; the first is the root's.
+/// The number of a branch or of a prefix of one. The root's number is the first.
 type Prefix = u32;
 const ROOT: Prefix = 0;
 
-/// How many segments of a branch count. Branches come from outside, and each segment of each costs an entry.
+/// The number of segments of a branch that are considered. Branches come from outside, and each segment of each branch
+/// takes an entry.
 const MOST_SEGMENTS: usize = 256;
 
 /// The completed runs of a history.
 #[derive(Debug)]
 pub(super) struct Takers {
-    /// When the last run below each run completed; 0 if none did.
+    /// For each run, when the last run below it completed; 0 if none did.
     below: Vec<u32>,
-    /// The number of a prefix with one segment more.
+    /// For a prefix and a segment, the number of the prefix that is longer by this segment.
     prefixes: HashMap<(Prefix, SmolStr), Prefix>,
-    /// Below a run, or at the top: when the last child began that leads to a completed run on this branch.
+    /// For each run, or the top, and each branch: when the last child began that leads to a completed run on this
+    /// branch.
     on: HashMap<(Option<RunKey>, Prefix), u32>,
-    /// The same for completed runs on this branch or on one below it.
+    /// The same for completed runs on this branch or on a branch below it.
     within: HashMap<(Option<RunKey>, Prefix), u32>,
 }
 
 impl Takers {
-    /// Reads all runs; `completed_at` returns when a run completed, 0 if it did not.
+    /// Reads all runs. `completed_at` returns when a run completed, or 0 if it did not.
     pub(super) fn of(runs: &Runs, completed_at: impl Fn(&Run) -> u32) -> Self {
         let mut takers = Self {
             below: vec![0; runs.len()],
@@ -50,7 +52,7 @@ impl Takers {
         let branch = prefixes.last().copied().unwrap_or(ROOT);
         let mut lane = run;
         loop {
-            // A run of which only the completion is recorded may have begun at any time before it.
+            // If only the completion of a run is recorded, it may have begun at any time before that.
             let began = lane.record.began().unwrap_or(time).min(time);
             let parent = lane.parent;
             latest(&mut self.on, (parent, branch), began);
@@ -64,15 +66,15 @@ impl Takers {
         }
     }
 
-    /// Returns whether a run below the asking one has completed after this time, or one beside it that began after this time
-    /// on a branch that leads to `branch` or from it.
+    /// Returns `true` if a run below the asking run has completed after `time`, or if another run has completed that
+    /// began after `time` on a branch that leads to `branch` or from it.
     pub(super) fn took(&self, runs: &Runs, asking: RunKey, branch: Option<&Branch>, time: u32) -> bool {
         let (prefixes, whole) = self.known(branch);
         let mut run = runs.at(asking);
         if self.below[asking.place()] > time {
             return true;
         }
-        // The child that leads to the asking run began before it asked, so it does not count.
+        // The child that leads to the asking run began before it asked, so it does not match.
         loop {
             let parent = run.parent;
             let after = |map: &HashMap<_, u32>, prefix| map.get(&(parent, prefix)).is_some_and(|began| *began > time);
@@ -149,7 +151,7 @@ mod tests {
         !are_apart(asker.branch.as_ref(), run.record.branch.as_ref()) && lane.record.began().is_none_or(|b| b > time)
     }
 
-    /// Whether neither of two branches leads to the other.
+    /// Returns `true` if neither of two branches leads to the other.
     fn are_apart(one: Option<&Branch>, other: Option<&Branch>) -> bool {
         let (Some(one), Some(other)) = (one, other) else { return false };
         let shared = one.segments().zip(other.segments()).take_while(|(one, other)| one == other).count();

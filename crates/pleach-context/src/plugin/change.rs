@@ -1,9 +1,9 @@
-//! Merges the event that a plugin returns into the original: only fields that the returned event sets.
+//! Merges the event that a plugin returns into the original event: only the fields that the returned event sets.
 // R1110
 
 use pleach_core::{Event, EventActions, is_reserved_metadata_key};
 
-/// Sets on `event` the fields that `change` sets. Id, invocation and time stay, and so does the author if `change` has none.
+/// Sets on `event` the fields that `change` sets. Id, invocation and time stay. The author stays if `change` has none.
 pub(crate) fn apply_plugin_change(event: &mut Event, mut change: Event) {
     if !change.author().is_empty() {
         event.set_author(change.author().to_owned());
@@ -31,7 +31,7 @@ pub(crate) fn apply_plugin_change(event: &mut Event, mut change: Event) {
     }
     if let Some(metadata) = change.custom_metadata() {
         let mut metadata = metadata.clone();
-        // A plugin must not drop or change what the runtime and other plugins have noted.
+        // A plugin must not drop or change the notes of the runtime and of other plugins.
         let noted = event.custom_metadata().into_iter().flatten().filter(|(key, _)| is_reserved_metadata_key(key));
         for (key, value) in noted {
             metadata.insert(key.clone(), value.clone());

@@ -20,7 +20,7 @@ use crate::{
 /// The plugins of an app. ADK: `PluginManager`.
 #[derive(Clone, Default)]
 pub struct PluginManager {
-    /// Those that may change something.
+    /// The plugins that may change something.
     plugins: Arc<[Arc<dyn Plugin>]>,
     observers: Arc<[Arc<dyn Plugin>]>,
 }
@@ -29,7 +29,7 @@ impl PluginManager {
     /// Takes the plugins of an app.
     ///
     /// # Errors
-    /// A `ValueError` when two plugins have the same name.
+    /// A `ValueError` if two plugins have the same name.
     pub fn new(plugins: Vec<Arc<dyn Plugin>>) -> Result<Self, NodeError> {
         for (index, plugin) in plugins.iter().enumerate() {
             if plugins[..index].iter().any(|earlier| earlier.name() == plugin.name()) {
@@ -41,13 +41,13 @@ impl PluginManager {
         Ok(Self { plugins: plugins.into(), observers: observers.into() })
     }
 
-    /// Whether there are no plugins.
+    /// Returns `true` if there are no plugins.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.plugins.is_empty() && self.observers.is_empty()
     }
 
-    /// Iterates over the names of the plugins, in the order of registration, and then over those of the observers.
+    /// Iterates over the names of the plugins in the order of registration, followed by the names of the observers.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.all().map(|plugin| plugin.name())
     }
@@ -56,13 +56,13 @@ impl PluginManager {
         self.plugins.iter().chain(&*self.observers).map(|plugin| &**plugin)
     }
 
-    /// Asks the plugins for another user message.
+    /// Asks the plugins for a user message to use instead of this one.
     ///
     /// # Errors
     /// A `RuntimeError` that names the plugin whose hook failed.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not asked.
+    /// Dropping the future drops the running hook; later plugins are not asked.
     pub async fn on_user_message(
         &self,
         ic: &InvocationContext,
@@ -74,43 +74,45 @@ impl PluginManager {
         Ok(other)
     }
 
-    /// Asks the plugins whether the run ends before it begins.
+    /// Asks the plugins for a content that ends the run before it begins.
     ///
     /// # Errors
     /// A `RuntimeError` that names the plugin whose hook failed.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not asked.
+    /// Dropping the future drops the running hook; later plugins are not asked.
     pub async fn before_run(&self, ic: &InvocationContext) -> Result<Option<Content>, NodeError> {
         self.decided("before_run_callback", |plugin| plugin.before_run(ic)).await
     }
 
-    /// Asks the plugins for changes of an event. Observers see the changed one: see [`observe_event`](Self::observe_event).
+    /// Asks the plugins for changes to an event. Observers see the changed event: see
+    /// [`observe_event`](Self::observe_event).
     ///
     /// # Errors
     /// A `RuntimeError` that names the plugin whose hook failed.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not asked.
+    /// Dropping the future drops the running hook; later plugins are not asked.
     pub async fn on_event(&self, ic: &InvocationContext, event: &Event) -> Result<Option<Event>, NodeError> {
         self.first("on_event_callback", |plugin| plugin.on_event(ic, event)).await
     }
 
-    /// Shows the observers an event that no plugin changes any more.
+    /// Shows an event to the observers, after the plugins have made their changes.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later observers do not see the event.
+    /// Dropping the future drops the running hook; later observers do not see the event.
     pub async fn observe_event(&self, ic: &InvocationContext, event: &Event) {
         self.observe("on_event", |plugin| plugin.on_event(ic, event)).await;
     }
 
-    /// Asks the plugins for the output of a node, whose body then does not run. Null is none.
+    /// Asks the plugins for the output of a node. If a plugin returns one, the body does not run. Null is not an
+    /// output.
     ///
     /// # Errors
     /// A `RuntimeError` that names the plugin whose hook failed.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not asked.
+    /// Dropping the future drops the running hook; later plugins are not asked.
     pub async fn before_node(
         &self,
         node: &NodeSpec,
@@ -120,29 +122,29 @@ impl PluginManager {
         self.decided("before_node_callback", |plugin| given(plugin.before_node(node, ctx, input))).await
     }
 
-    /// Notifies all plugins that the body of a node has ended; failures of the hooks are logged.
+    /// Notifies all plugins that the body of a node has ended. Failures of the hooks are logged.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not notified.
+    /// Dropping the future drops the running hook; later plugins are not notified.
     pub async fn after_node(&self, node: &NodeSpec, ctx: &Context, output: Option<&Value>) {
         self.notify("after_node", |plugin| plugin.after_node(node, ctx, output)).await;
     }
 
-    /// Notifies all plugins that an attempt of a node has failed; failures of the hooks are logged.
+    /// Notifies all plugins that an attempt of a node has failed. Failures of the hooks are logged.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not notified.
+    /// Dropping the future drops the running hook; later plugins are not notified.
     pub async fn on_node_error(&self, node: &NodeSpec, ctx: &Context, error: &NodeError) {
         self.notify("on_node_error", |plugin| plugin.on_node_error(node, ctx, error)).await;
     }
 
-    /// Asks the plugins to answer a tool call, or to change its arguments. Null is no answer.
+    /// Asks the plugins to answer a tool call, or to change its arguments. Null is not an answer.
     ///
     /// # Errors
     /// A `RuntimeError` that names the plugin whose hook failed.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not asked. Changes of `args` stay.
+    /// Dropping the future drops the running hook; later plugins are not asked. Changes to `args` stay.
     pub async fn before_tool(
         &self,
         tool: &dyn Tool,
@@ -164,13 +166,13 @@ impl PluginManager {
         Ok(answer)
     }
 
-    /// Asks the plugins for another result of a tool call. Null is none.
+    /// Asks the plugins for a result to use instead of this one. Null is not a result.
     ///
     /// # Errors
     /// A `RuntimeError` that names the plugin whose hook failed.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not asked.
+    /// Dropping the future drops the running hook; later plugins are not asked.
     pub async fn after_tool(
         &self,
         tool: &dyn Tool,
@@ -185,13 +187,13 @@ impl PluginManager {
         Ok(other)
     }
 
-    /// Asks the plugins for a result in place of a tool's failure. Null is none.
+    /// Asks the plugins for a result to use instead of a tool's failure. Null is not a result.
     ///
     /// # Errors
     /// A `RuntimeError` that names the plugin whose hook failed.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not asked.
+    /// Dropping the future drops the running hook; later plugins are not asked.
     pub async fn on_tool_error(
         &self,
         tool: &dyn Tool,
@@ -202,24 +204,24 @@ impl PluginManager {
         self.decided("on_tool_error_callback", |plugin| given(plugin.on_tool_error(tool, args, ctx, error))).await
     }
 
-    /// Asks the plugins for the answer of an agent that then does not run.
+    /// Asks the plugins for the answer of an agent. If a plugin returns one, the agent does not run.
     ///
     /// # Errors
     /// A `RuntimeError` that names the plugin whose hook failed.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not asked.
+    /// Dropping the future drops the running hook; later plugins are not asked.
     pub async fn before_agent(&self, agent: &AgentSpec, ctx: &CallbackContext) -> Result<Option<Content>, NodeError> {
         self.decided("before_agent_callback", |plugin| plugin.before_agent(agent, ctx)).await
     }
 
-    /// Asks the plugins for what an agent says at its end.
+    /// Asks the plugins for one more content of an agent, at its end.
     ///
     /// # Errors
     /// A `RuntimeError` that names the plugin whose hook failed.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not asked.
+    /// Dropping the future drops the running hook; later plugins are not asked.
     pub async fn after_agent(&self, agent: &AgentSpec, ctx: &CallbackContext) -> Result<Option<Content>, NodeError> {
         self.decided("after_agent_callback", |plugin| plugin.after_agent(agent, ctx)).await
     }
@@ -230,7 +232,7 @@ impl PluginManager {
     /// A `RuntimeError` that names the plugin whose hook failed.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not asked. Changes of `request` stay.
+    /// Dropping the future drops the running hook; later plugins are not asked. Changes to `request` stay.
     pub async fn before_model(
         &self,
         ctx: &CallbackContext,
@@ -251,13 +253,13 @@ impl PluginManager {
         Ok(answer)
     }
 
-    /// Asks the plugins for a response in place of the model's.
+    /// Asks the plugins for a response to use instead of the model's.
     ///
     /// # Errors
     /// A `RuntimeError` that names the plugin whose hook failed.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not asked.
+    /// Dropping the future drops the running hook; later plugins are not asked.
     pub async fn after_model(
         &self,
         ctx: &CallbackContext,
@@ -269,13 +271,13 @@ impl PluginManager {
         Ok(other)
     }
 
-    /// Asks the plugins for a response in place of a model's failure.
+    /// Asks the plugins for a response to use instead of a model's failure.
     ///
     /// # Errors
     /// A `RuntimeError` that names the plugin whose hook failed.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not asked.
+    /// Dropping the future drops the running hook; later plugins are not asked.
     pub async fn on_model_error(
         &self,
         ctx: &CallbackContext,
@@ -285,10 +287,10 @@ impl PluginManager {
         self.decided("on_model_error_callback", |plugin| plugin.on_model_error(ctx, request, error)).await
     }
 
-    /// Notifies all plugins that an agent has failed; failures of the hooks are logged.
+    /// Notifies all plugins that an agent has failed. Failures of the hooks are logged.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not notified.
+    /// Dropping the future drops the running hook; later plugins are not notified.
     pub async fn on_agent_error(&self, agent: &AgentSpec, ctx: &CallbackContext, error: &NodeError) {
         self.notify("on_agent_error", |plugin| plugin.on_agent_error(agent, ctx, error)).await;
     }
@@ -296,10 +298,10 @@ impl PluginManager {
     /// Notifies all plugins that the run has ended.
     ///
     /// # Errors
-    /// A `RuntimeError` that names the first plugin whose hook failed; later ones are not notified.
+    /// A `RuntimeError` that names the first plugin whose hook failed. Later plugins are not notified.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not notified.
+    /// Dropping the future drops the running hook; later plugins are not notified.
     pub async fn after_run(&self, ic: &InvocationContext) -> Result<(), NodeError> {
         for plugin in &*self.plugins {
             let told = call(|| plugin.after_run(ic)).await;
@@ -309,27 +311,27 @@ impl PluginManager {
         Ok(())
     }
 
-    /// Notifies all plugins that the run has failed; failures of the hooks are logged.
+    /// Notifies all plugins that the run has failed. Failures of the hooks are logged.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the hook that runs; later plugins are not notified.
+    /// Dropping the future drops the running hook; later plugins are not notified.
     pub async fn on_run_error(&self, ic: &InvocationContext, error: &NodeError) {
         self.notify("on_run_error", |plugin| plugin.on_run_error(ic, error)).await;
     }
 
-    /// Closes all plugins, one after the other, and collects what failed. `limit` is how long each may take by `clock`;
-    /// one that takes longer is left as it is.
+    /// Closes all plugins, one after the other, and collects the failures. Each plugin may take as long as `limit`,
+    /// measured by `clock`. A plugin that takes longer is abandoned.
     ///
     /// # Errors
     /// A `RuntimeError` that lists the plugins that could not be closed.
     ///
     /// # Cancel safety
-    /// When the future is dropped, the plugins that were not closed yet stay open.
+    /// If the future is dropped, plugins that are not closed yet stay open.
     pub async fn close(&self, clock: &dyn Clock, limit: Duration) -> Result<(), NodeError> {
         let mut failed = Vec::new();
         for plugin in self.all() {
             let closing = pin!(call(|| plugin.close()));
-            // The hook is asked first: one that needs no time is never late.
+            // The hook is polled first, so a hook that needs no time is never late.
             let closed = match select(closing, clock.sleep(limit)).await {
                 Either::Left((closed, _)) => closed,
                 Either::Right(_) => Err(format!("it did not close within {limit:?}").into()),
@@ -359,7 +361,7 @@ impl PluginManager {
         Ok(None)
     }
 
-    /// As [`first`](Self::first), and shows the observers what was asked.
+    /// Like [`first`](Self::first), and then calls the hook of the observers as well.
     async fn decided<'a, T>(
         &'a self,
         name: &str,
@@ -370,14 +372,14 @@ impl PluginManager {
         Ok(answer)
     }
 
-    /// Calls a hook of all plugins and logs what fails.
+    /// Calls a hook of all plugins and logs failures.
     async fn notify<'a>(&'a self, name: &str, hook: impl Fn(&'a dyn Plugin) -> Hook<'a, ()>) {
         for plugin in self.all() {
             logged(plugin, name, call(|| hook(plugin)).await);
         }
     }
 
-    /// Calls a hook of the observers and logs what fails.
+    /// Calls a hook of the observers and logs failures.
     async fn observe<'a, T>(&'a self, name: &str, hook: impl Fn(&'a dyn Plugin) -> Hook<'a, T>) {
         for plugin in &*self.observers {
             logged(&**plugin, name, call(|| hook(&**plugin)).await);
@@ -391,14 +393,14 @@ fn logged<T>(plugin: &dyn Plugin, hook: &str, called: Result<Option<T>, BoxError
     }
 }
 
-/// A hook whose null is nothing.
+/// Makes a hook treat a null as no value.
 fn given(hook: Hook<'_, Option<Value>>) -> Hook<'_, Option<Value>> {
     let hook = hook?;
     Some(Box::pin(async move { Ok(hook.await?.filter(|value| !value.is_null())) }))
 }
 
-/// Calls a hook and waits for it; `None` where the plugin has none. A panic becomes its error, also one before there is a
-/// future.
+/// Calls a hook and waits for it. Returns `None` if the plugin does not have the hook. A panic becomes its error, even
+/// if it occurs before there is a future.
 async fn call<'a, T>(hook: impl FnOnce() -> Hook<'a, T>) -> Result<Option<T>, BoxError> {
     let panicked = |_| BoxError::from("the hook panicked");
     match catch_unwind(AssertUnwindSafe(hook)).map_err(panicked)? {

@@ -1,4 +1,4 @@
-//! [`Plugin`]: the hooks around everything that an app runs; how they are called, and what they change.
+//! [`Plugin`]: the hooks around everything that an app runs, how they are called, and what they can change.
 
 mod change;
 mod manager;
@@ -16,14 +16,14 @@ use crate::{
 pub(crate) use change::apply_plugin_change;
 pub use manager::PluginManager;
 
-/// What a hook gives back: `None` when the plugin has no such hook (which costs nothing), else a future.
+/// The return value of a hook: `None` if the plugin does not have the hook, which costs nothing, or otherwise a future.
 pub type Hook<'a, T> = Option<BoxFuture<'a, Result<T, BoxError>>>;
 
-/// Hooks around an app's invocations, in the order of registration. Every hook has a default that does nothing.
+/// Hooks around an app's invocations, called in the order of registration. Every hook has a default that does nothing.
 ///
-/// Of the hooks that give a value, the first plugin that returns one wins and the later ones are not asked.
-/// An error of such a hook ends the run; an error of a notification is only logged. A plugin that must see what the others have
-/// decided, such as a recorder, is an [observer](Self::observes).
+/// For a hook that can return a value, the first plugin that returns one wins, and later plugins are not asked. An
+/// error of such a hook ends the run. An error of a notification is only logged. A plugin that must see what the others
+/// have decided, such as a recorder, is an [observer](Self::observes).
 ///
 /// # Example
 /// ```
@@ -49,39 +49,42 @@ pub type Hook<'a, T> = Option<BoxFuture<'a, Result<T, BoxError>>>;
 // R1111
 #[doc(alias = "BasePlugin")]
 pub trait Plugin: fmt::Debug + Send + Sync + 'static {
-    /// The name, unique in an app.
+    /// The name of the plugin, unique in its app.
     fn name(&self) -> &str;
 
-    /// Returns whether the plugin only watches: false by default. An observer is called behind the other plugins, also when one of them has
-    /// answered, and gets what they have decided: the changed message, event, request, response or result. What its hooks return is
-    /// ignored, what they change is dropped, and their errors are logged.
+    /// Returns `true` if the plugin is an observer, which only watches. The default is false.
+    ///
+    /// An observer is called after the other plugins, even if one of them has answered. It gets what they have decided:
+    /// the changed message, event, request, response or result. The values that its hooks return are ignored, their
+    /// changes are dropped, and their errors are logged.
     fn observes(&self) -> bool {
         false
     }
 
-    /// Before the user's message is stored; a returned content replaces it.
+    /// Called before the user's message is stored. A returned content replaces the message.
     fn on_user_message<'a>(&'a self, _ic: &'a InvocationContext, _message: &'a Content) -> Hook<'a, Option<Content>> {
         None
     }
 
-    /// Before the root node runs; a returned content ends the run with it.
+    /// Called before the root node runs. A returned content ends the run with it.
     fn before_run<'a>(&'a self, _ic: &'a InvocationContext) -> Hook<'a, Option<Content>> {
         None
     }
 
-    /// Before an event is stored and handed out. The fields that the returned event sets replace those of the event;
-    /// downstream nodes still get the original output.
+    /// Called before an event is stored and handed out. The fields that the returned event sets replace the fields of
+    /// the event. Downstream nodes still get the original output.
     // R1110
     fn on_event<'a>(&'a self, _ic: &'a InvocationContext, _event: &'a Event) -> Hook<'a, Option<Event>> {
         None
     }
 
-    /// Before the body of a node runs; a returned value is the node's output, and the body does not run. Null is no value. What
-    /// it changes in the state rides on the node's next event.
+    /// Called before the body of a node runs. A returned value is the node's output, and the body does not run. Null is
+    /// not a value. The node's next event carries state changes made by the hook.
     ///
-    /// Called for the root, the nodes of graphs, dynamic children and agents, for each attempt, and again when a resume runs the
-    /// body again; neither for runs that history answers nor for a workflow that a resume or a retry continues. Agents within a
-    /// `SequentialAgent`, `LoopAgent` or `ParallelAgent` run within its run, and have [`before_agent`](Self::before_agent) only.
+    /// The hook is called for the root, nodes of graphs, dynamic children and agents. It is called for each attempt,
+    /// and again when a resume runs the body again. It is not called for runs that history answers, nor for a workflow
+    /// that a resume or a retry continues. Agents within a `SequentialAgent`, `LoopAgent` or `ParallelAgent` run within
+    /// its run, and only have [`before_agent`](Self::before_agent).
     fn before_node<'a>(
         &'a self,
         _node: &'a NodeSpec,
@@ -91,23 +94,24 @@ pub trait Plugin: fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// After the body of a node has ended; a notification. `output` is `None` for a node that gives none, or a message. Not
-    /// called for a run that waits for an answer, nor for one that [`before_node`](Self::before_node) answered.
+    /// Called after the body of a node has ended; a notification. `output` is `None` if the node has no output, or if
+    /// its output is a message. The hook is not called for a run that waits for an answer, nor for a run that
+    /// [`before_node`](Self::before_node) answered.
     ///
-    /// The node's last event is not stored yet, and what the hook changes in the state rides on it. The nodes behind
-    /// this one wait for the hook.
+    /// The node's last event is not stored yet, and carries the state changes made by the hook. The nodes after this
+    /// one wait for the hook.
     fn after_node<'a>(&'a self, _node: &'a NodeSpec, _ctx: &'a Context, _output: Option<&'a Value>) -> Hook<'a, ()> {
         None
     }
 
-    /// After an attempt of a node has failed, before its error event is stored; a notification. A failure that the nodes above
-    /// do not catch is theirs, too.
+    /// Called after an attempt of a node has failed, before its error event is stored; a notification. If the nodes
+    /// above do not catch the failure, they fail with it and the hook is called for them as well.
     fn on_node_error<'a>(&'a self, _node: &'a NodeSpec, _ctx: &'a Context, _error: &'a NodeError) -> Hook<'a, ()> {
         None
     }
 
-    /// Before a tool is called, and before its confirmation gate; a returned value answers the call instead. Later
-    /// plugins, the gate and the tool see what it changes in `args`.
+    /// Called before a tool call, and before its confirmation gate. A returned value answers the call instead of the
+    /// tool. Later plugins, the gate and the tool see changes that the hook makes in `args`.
     // R852, L101
     fn before_tool<'a>(
         &'a self,
@@ -118,8 +122,8 @@ pub trait Plugin: fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// After a tool call has its result, from the tool or a plugin; a returned value replaces the result. Not called for a call
-    /// that waits for a confirmation or a credential.
+    /// Called after a tool call has its result, from the tool or from a plugin. A returned value replaces the result.
+    /// The hook is not called for a call that waits for a confirmation or a credential.
     // R852
     fn after_tool<'a>(
         &'a self,
@@ -131,7 +135,7 @@ pub trait Plugin: fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// After a tool has failed; a returned value is the result instead of the failure.
+    /// Called after a tool has failed. A returned value is used as the result instead of the failure.
     // R852
     fn on_tool_error<'a>(
         &'a self,
@@ -143,18 +147,18 @@ pub trait Plugin: fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// Before an agent runs; a returned content is its answer, and the agent does not run.
+    /// Called before an agent runs. A returned content is the agent's answer, and the agent does not run.
     // L135
     fn before_agent<'a>(&'a self, _agent: &'a AgentSpec, _ctx: &'a CallbackContext) -> Hook<'a, Option<Content>> {
         None
     }
 
-    /// After an agent has run; a returned content is one more event of it.
+    /// Called after an agent has run. A returned content becomes one more event of the agent.
     fn after_agent<'a>(&'a self, _agent: &'a AgentSpec, _ctx: &'a CallbackContext) -> Hook<'a, Option<Content>> {
         None
     }
 
-    /// Before a model is called; a returned response is used instead of the model's.
+    /// Called before a model call. A returned response is used instead of the model's response.
     // L84
     fn before_model<'a>(
         &'a self,
@@ -164,7 +168,8 @@ pub trait Plugin: fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// After a model has answered, for every response and every fragment; a returned response replaces it.
+    /// Called after a model has answered, for every response and every fragment. A returned response replaces the
+    /// model's.
     fn after_model<'a>(
         &'a self,
         _ctx: &'a CallbackContext,
@@ -173,7 +178,7 @@ pub trait Plugin: fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// After a call of a model has failed; a returned response is used instead of the failure.
+    /// Called after a model call has failed. A returned response is used instead of the failure.
     // L133
     fn on_model_error<'a>(
         &'a self,
@@ -184,7 +189,7 @@ pub trait Plugin: fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// After an agent has failed; a notification.
+    /// Called after an agent has failed; a notification.
     fn on_agent_error<'a>(
         &'a self,
         _agent: &'a AgentSpec,
@@ -194,17 +199,17 @@ pub trait Plugin: fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// After the root node has run.
+    /// Called after the root node has run.
     fn after_run<'a>(&'a self, _ic: &'a InvocationContext) -> Hook<'a, ()> {
         None
     }
 
-    /// After a failed run; a notification.
+    /// Called after a failed run; a notification.
     fn on_run_error<'a>(&'a self, _ic: &'a InvocationContext, _error: &'a NodeError) -> Hook<'a, ()> {
         None
     }
 
-    /// When the Runner is closed. It may take as long as the Runner's `plugin_close_timeout`.
+    /// Called when the Runner is closed. The hook may take as long as the Runner's `plugin_close_timeout`.
     fn close(&self) -> Hook<'_, ()> {
         None
     }

@@ -1,21 +1,21 @@
-//! How spans end: what is recorded on them besides the end itself.
+//! The ends of spans: how the work ended, and what else is recorded then.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 
 use tracing::Span;
 
-/// How the work of a span ended: its attribute `pleach.outcome`.
+/// How the work of a span ended. It is the span's attribute `pleach.outcome`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SpanEnd {
-    /// It is done.
+    /// The work is done.
     Completed,
-    /// It waits for answers and resumes in another span.
+    /// The work waits for answers and resumes in another span.
     Interrupted,
-    /// It failed.
+    /// The work failed.
     Failed,
-    /// It was aborted, or dropped.
+    /// The work was aborted or dropped.
     Cancelled,
 }
 
@@ -37,20 +37,21 @@ pub fn end_span(span: &Span, end: SpanEnd) {
     span.record("pleach.outcome", end.as_str());
 }
 
-/// Records that the work failed with an error of this class or status. The text of the error is not for spans: it may
-/// repeat what a user said.
+/// Records that the work failed with an error of this class or status. The error's text is not recorded on spans,
+/// because it may repeat what a user said.
 pub fn fail_span(span: &Span, error_type: &str) {
     end_span(span, SpanEnd::Failed);
     span.record("error.type", error_type);
     span.record("otel.status_code", "ERROR");
 }
 
-/// A span whose work is in progress. Dropped before its end is recorded, it reports that the work was cancelled.
+/// A span whose work is in progress. If it is dropped before its end is recorded, it reports that the work was
+/// cancelled.
 #[derive(Debug)]
 pub struct OpenSpan(Span);
 
 impl OpenSpan {
-    /// Watches over the end of a span.
+    /// Takes a span whose end is to be recorded.
     #[must_use]
     pub fn new(span: Span) -> Self {
         Self(span)
@@ -62,21 +63,22 @@ impl OpenSpan {
         &self.0
     }
 
-    /// Waits for the work, inside of the span. The work stays where it is: moving a large future costs more than polling it.
+    /// Waits for the work inside the span. The work is not moved, because moving a large future costs more than polling
+    /// it.
     ///
     /// # Cancel safety
-    /// As the work is.
+    /// The same as that of the work.
     pub async fn around<T>(&self, mut work: Pin<&mut impl Future<Output = T>>) -> T {
         poll_fn(|cx| self.0.in_scope(|| work.as_mut().poll(cx))).await
     }
 
-    /// Records how the work ended, and lets go of the span.
+    /// Records how the work ended, and releases the span.
     pub fn end(mut self, end: SpanEnd) {
         end_span(&std::mem::replace(&mut self.0, Span::none()), end);
     }
 
-    /// Records what a model's answer cost and, where it reports an error instead of an answer, its code; and lets go of the
-    /// span. See [`end_model_call`].
+    /// Records the token usage of a model's answer, and its error code if it reports an error instead of an answer.
+    /// Then releases the span. See [`end_model_call`].
     pub fn end_model_call(mut self, usage: &ModelUsage<'_>, error_type: Option<&str>) {
         let span = std::mem::replace(&mut self.0, Span::none());
         record_usage(&span, usage);
@@ -86,7 +88,7 @@ impl OpenSpan {
         }
     }
 
-    /// Records what the work failed with, and lets go of the span. See [`fail_span`].
+    /// Records the class or status of the error that the work failed with, and releases the span. See [`fail_span`].
     pub fn fail(mut self, error_type: &str) {
         fail_span(&std::mem::replace(&mut self.0, Span::none()), error_type);
     }
@@ -101,19 +103,19 @@ impl Drop for OpenSpan {
 /// The token usage that a model's answer reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ModelUsage<'a> {
-    /// Why the model stopped, in lower case.
+    /// The reason why the model stopped, in lower case.
     pub finish_reason: Option<&'a str>,
-    /// Tokens of the request.
+    /// The number of tokens in the request.
     pub input_tokens: Option<u64>,
-    /// Tokens of the answer.
+    /// The number of tokens in the answer.
     pub output_tokens: Option<u64>,
-    /// Tokens of the request that came from the provider's cache.
+    /// The number of request tokens that came from the provider's cache.
     pub cached_tokens: Option<u64>,
-    /// Tokens that the model spent on thinking.
+    /// The number of tokens that the model spent on thinking.
     pub reasoning_tokens: Option<u64>,
 }
 
-/// Records what a model's answer cost, and that the call is done.
+/// Records the token usage of a model's answer, and that the call is done.
 pub fn end_model_call(span: &Span, usage: &ModelUsage<'_>) {
     end_span(span, SpanEnd::Completed);
     record_usage(span, usage);

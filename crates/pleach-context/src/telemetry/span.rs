@@ -7,8 +7,8 @@ use tracing::{Level, Span, info_span, level_enabled};
 use super::InvocationTrace;
 use crate::{Context, InvocationContext, NodeKind, NodeSpec, Tool};
 
-/// `info_span!`, behind the one atomic load that shows that it has no subscriber: where a dependency turns on tracing's feature
-/// `log`, the macro alone would evaluate the fields all the same.
+/// `info_span!` after the one atomic load that shows whether there is a subscriber. If a dependency turns on tracing's
+/// feature `log`, the macro alone would evaluate the fields even without one.
 macro_rules! span {
     ($($parts:tt)*) => {
         if level_enabled!(Level::INFO) { info_span!(target: "pleach", $($parts)*) } else { Span::none() }
@@ -17,7 +17,7 @@ macro_rules! span {
 
 /// The span of an invocation that starts or resumes.
 ///
-/// A workflow at the root runs inside of it and has no span of its own. ADK: `record_invocation`
+/// A root workflow runs inside this span and has no span of its own. ADK: `record_invocation`
 #[must_use]
 pub fn invocation(ic: &InvocationContext, root: &NodeSpec, resumed: bool) -> Span {
     span!(
@@ -36,7 +36,7 @@ pub fn invocation(ic: &InvocationContext, root: &NodeSpec, resumed: bool) -> Spa
     )
 }
 
-/// The span of one attempt of a node run; its parent is the current span, so the run above it.
+/// The span of one attempt of a node run. Its parent is the current span, which is the span of the run above it.
 ///
 /// ADK: `start_as_current_node_span`
 #[inline]
@@ -80,7 +80,7 @@ fn invoke_node(ctx: &Context) -> Span {
     )
 }
 
-/// The span of a call of a tool, hooks of plugins included. ADK: `record_tool_execution`
+/// The span of a tool call, including the hooks of plugins. ADK: `record_tool_execution`
 #[must_use]
 pub fn execute_tool(tool: &dyn Tool, ctx: &Context) -> Span {
     span!(
@@ -118,26 +118,26 @@ pub fn invoke_agent(name: &str, description: &str, ctx: &Context) -> Span {
     )
 }
 
-/// A call of a model, as its span records it.
+/// The parameters of a model call that its span records.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ModelCall<'a> {
-    /// The model's name.
+    /// The name of the model.
     pub model: &'a str,
-    /// The agent that calls it.
+    /// The name of the agent that calls the model.
     pub agent: &'a str,
-    /// Who serves the model, such as `gcp.gemini` or `openai`.
+    /// The provider of the model, such as `gcp.gemini` or `openai`.
     pub provider: Option<&'a str>,
-    /// The id that the event of the answer will have.
+    /// The id of the event that will hold the answer.
     pub event_id: Option<&'a EventId>,
-    /// The limit of the answer.
+    /// The maximum number of tokens in the answer.
     pub max_tokens: Option<u64>,
-    /// How freely the model chooses.
+    /// The sampling temperature.
     pub temperature: Option<f64>,
-    /// From how much of the likelihood it chooses.
+    /// The nucleus sampling threshold (top-p).
     pub top_p: Option<f64>,
 }
 
-/// The span of a call of a model; [`end_model_call`](super::end_model_call) records the answer's cost on it.
+/// The span of a model call. [`end_model_call`](super::end_model_call) records the token usage of the answer on it.
 ///
 /// ADK: `use_inference_span`
 #[must_use]

@@ -1,4 +1,4 @@
-//! [`InvocationTrace`]: the ids by which every process finds the trace of an invocation.
+//! [`InvocationTrace`]: the ids with which every process finds the trace of an invocation.
 
 use std::sync::Arc;
 
@@ -6,13 +6,15 @@ use pleach_core::{InvocationId, SessionKey};
 use sha2::{Digest, Sha256};
 use tracing::Span;
 
-/// Called with every new span of an invocation, before it is entered: here an exporter's ids are set.
+/// A function that is called with every new span of an invocation before the span is entered, for example to set an
+/// exporter's ids.
 pub type SpanHook = Arc<dyn Fn(&Span, &InvocationTrace) + Send + Sync>;
 
-/// The ids of an invocation's trace, as W3C's Trace Context has them.
+/// The ids of an invocation's trace, in the form of W3C Trace Context.
 ///
-/// They follow from the session and the invocation id alone, so a process that resumes an invocation finds those of the
-/// process that started it, and nothing has to be stored. All of their bits are evenly spread, as samplers expect.
+/// The ids are derived only from the session and the invocation id. So a process that resumes an invocation finds the
+/// ids of the process that started it, and nothing has to be stored. All bits are evenly distributed, as samplers
+/// expect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvocationTrace {
     trace_id: [u8; 16],
@@ -21,7 +23,7 @@ pub struct InvocationTrace {
 }
 
 impl InvocationTrace {
-    /// The trace of an invocation of this session; `resumed` says that this process does not start it.
+    /// Makes the trace of an invocation of this session. `resumed` says that the invocation was started before.
     #[must_use]
     pub fn new(session: &SessionKey, invocation: &InvocationId, resumed: bool) -> Self {
         let parts =
@@ -45,14 +47,14 @@ impl InvocationTrace {
         self.trace_id
     }
 
-    /// The id that belongs to the span of the invocation in the process that started it: the root of the trace, and the
-    /// parent of the spans of those that resume it.
+    /// The id of the invocation's span in the process that started it. That span is the root of the trace, and the
+    /// parent of the spans of processes that resume the invocation.
     #[must_use]
     pub fn span_id(&self) -> [u8; 8] {
         self.span_id
     }
 
-    /// Whether the invocation is resumed: it was started before, here or in another process.
+    /// Returns `true` if the invocation is resumed: it was started before, here or in another process.
     #[must_use]
     pub fn is_resumed(&self) -> bool {
         self.resumed
@@ -64,7 +66,7 @@ impl InvocationTrace {
         format!("{:032x}", u128::from_be_bytes(self.trace_id))
     }
 
-    /// The header `traceparent` that makes a span a child of the invocation's first one.
+    /// The `traceparent` header that makes a span a child of the invocation's first span.
     #[must_use]
     pub fn traceparent(&self) -> String {
         format!("00-{}-{:016x}-01", self.trace_id_hex(), u64::from_be_bytes(self.span_id))

@@ -1,4 +1,4 @@
-//! Moving the pending changes of a run onto its events.
+//! Moves the pending changes of a run onto its events.
 // R411
 
 use pleach_core::Event;
@@ -8,7 +8,8 @@ use crate::Context;
 use crate::engine::RunState;
 
 impl Context {
-    /// A failed attempt is tried again, now or by a resume: its operations would count twice. What it has set stays.
+    /// Drops the state operations of a failed attempt, which would be applied twice when the attempt is retried, now or
+    /// by a resume. Values that the attempt has set stay.
     // R415
     pub(super) fn drop_operations(&self, cell: &mut RunState) {
         let delta = cell.lane.actions.state_writes();
@@ -26,14 +27,14 @@ pub(super) fn has_changes(cell: &RunState) -> bool {
     }
 }
 
-/// Moves pending changes onto the event; they win over the event's own, which become visible now.
+/// Moves pending changes onto the event. They win over the event's own changes, which become visible now.
 // R411
 pub(super) fn take_deltas(ctx: &Context, cell: &mut RunState, event: &mut Event) {
     take_state(ctx, cell, event);
     if cell.lane.actions.is_empty() {
         return;
     }
-    // Files, widgets, credentials, confirmations and control, which few runs ask for.
+    // The rest is files, widgets, credentials, confirmations and control, which few runs use.
     let mut pending = std::mem::take(&mut cell.lane.actions);
     if ctx.speaks_for_others() {
         pending.replace_nul();
@@ -44,7 +45,7 @@ pub(super) fn take_deltas(ctx: &Context, cell: &mut RunState, event: &mut Event)
     event.actions_mut().merge(pending);
 }
 
-/// The same for the state alone. An event that changes none takes no lock.
+/// Moves the pending state changes onto the event. Takes no lock if the event changes no state.
 fn take_state(ctx: &Context, cell: &mut RunState, event: &mut Event) {
     let pending = cell.lane.actions.state_writes();
     let keys = cell.lane.actions.take_state_delta();
@@ -63,7 +64,7 @@ fn take_state(ctx: &Context, cell: &mut RunState, event: &mut Event) {
         }
     }
     for (key, ops) in ops {
-        // They were checked before; what has become of the value since then is for the store to refuse.
+        // The operations were checked before. If the value has changed since then, the store refuses the event.
         ops.into_iter().for_each(|op| drop(state.apply(&key, op, delta)));
         keys.insert(key, Value::Null);
     }

@@ -1,5 +1,5 @@
-//! Sending what a run yields: it is completed to an event (`stage`, with the pending changes of `deltas`), handed to the Runner
-//! (`queue`), and waited for until it is stored.
+//! Sends what a run yields: `stage` completes it to an event, with the pending changes of `deltas`; `queue` hands it to
+//! the Runner, and the sender waits there until it is stored.
 
 mod deltas;
 mod queue;
@@ -21,7 +21,7 @@ use stage::Staged;
 pub(crate) use stage::{NotePolicy, check_reserved, question_event};
 
 impl Context {
-    /// Records that a staged event is stored: its output is shared with the event from now on.
+    /// Records that a staged event is stored. From now on the run's output is shared with the event.
     pub(crate) fn mark_stored(&self, output_source: OutputSource, stored: Arc<Event>) {
         match output_source {
             OutputSource::None => {}
@@ -32,10 +32,11 @@ impl Context {
 }
 
 impl RunHandle {
-    /// Sends what the body yields: completes it to an event, and gives that to the Runner. `is_last` if the body has ended with it.
+    /// Sends what the body yields: completes it to an event, and passes the event to the Runner. `is_last` says that
+    /// the body has ended with it.
     ///
-    /// Returns `None` if there is nothing to wait for: nothing is sent, or a fragment. Otherwise `waker` is woken once the event is
-    /// stored; see [`poll_sent`](Self::poll_sent).
+    /// Returns `None` if there is nothing to wait for, because nothing is sent or only a fragment. Otherwise `waker` is
+    /// woken once the event is stored; see [`poll_sent`](Self::poll_sent).
     ///
     /// # Errors
     /// As [`Context::emit`].
@@ -55,21 +56,22 @@ impl RunHandle {
         })
     }
 
-    /// Ends the body, and sends what it left on the context, if anything.
+    /// Ends the body, and sends its pending output, route and changes, if there are any.
     // R412
     #[must_use]
     pub fn finish(&self, waker: &Waker) -> Option<SentEvent> {
         Some(self.push(self.stage_rest_at_end()?, waker))
     }
 
-    /// Ends the body of a failed attempt and sends its error event; `retries` if another attempt follows.
+    /// Ends the body of a failed attempt and sends its error event. `retries` says that another attempt follows.
     // R415
     #[must_use]
     pub fn fail(&self, error: &NodeError, retries: bool, waker: &Waker) -> SentEvent {
         self.push(self.stage_failure(error, retries), waker)
     }
 
-    /// Ends the body of a failed attempt that gets no error event. Sends what plugins have counted, if anything.
+    /// Ends the body of a failed attempt that gets no error event. Sends what plugins have counted, if there is
+    /// anything.
     #[must_use]
     pub fn fail_without_event(&self, waker: &Waker) -> Option<SentEvent> {
         Some(self.push(self.stage_counts()?, waker))
@@ -81,13 +83,14 @@ impl RunHandle {
         SentEvent { ticket, output_source }
     }
 
-    /// Waits until an event is stored. The run's output, if the event carries it, is shared with the event from then on.
+    /// Waits until an event is stored. If the event carries the run's output, the output is shared with it from then
+    /// on.
     pub fn poll_sent(&self, sent: SentEvent, cx: &mut TaskContext<'_>) -> Poll<()> {
         let stored = self.ctx.inner.invocation.queue().poll_stored(sent.ticket, cx);
         stored.map(|stored| self.ctx.mark_stored(sent.output_source, stored))
     }
 
-    /// Stops waiting for an event, which is stored all the same.
+    /// Stops waiting for an event. The event is stored anyway.
     pub fn forget_sent(&self, sent: SentEvent) {
         self.ctx.inner.invocation.queue().forget(sent.ticket);
     }
@@ -103,16 +106,17 @@ impl RunHandle {
         Sending { ctx: &self.ctx, event: Some(Arc::new(event)), ticket: None, output_source: OutputSource::None }
     }
 
-    /// Ends the body of a failed attempt, sends its error event and waits until that is stored. No other attempt follows.
+    /// Ends the body of a failed attempt, sends its error event and waits until the event is stored. No other attempt
+    /// follows.
     pub async fn deliver_failure(&self, error: &NodeError) {
         let failure = self.stage_failure(error, false).event;
         Sending { ctx: &self.ctx, event: Some(failure), ticket: None, output_source: OutputSource::None }.await;
     }
 
-    /// Sends the summary of a part of the history and waits until it is stored. It is an event of no run.
+    /// Sends the summary of a part of the history and waits until it is stored. The event belongs to no run.
     ///
     /// # Cancel safety
-    /// The summary is stored all the same when the future is dropped.
+    /// The summary is stored even if the future is dropped.
     pub async fn deliver_summary(&self, summary: Event) {
         let queue = self.ctx.inner.invocation.queue();
         queue.push_unwaited(Arc::new(summary));
@@ -128,7 +132,7 @@ pub struct SentEvent {
     output_source: OutputSource,
 }
 
-/// An event under way to the store.
+/// A future that sends an event and waits until it is stored.
 pub(crate) struct Sending<'a> {
     pub(crate) ctx: &'a Context,
     pub(crate) event: Option<Arc<Event>>,
@@ -162,7 +166,7 @@ impl Drop for Sending<'_> {
         if self.output_source == OutputSource::None {
             self.ctx.inner.invocation.queue().forget(ticket);
         } else {
-            // The event is stored all the same and carries the run's output: the end of the run waits for it.
+            // The event is stored anyway and carries the run's output, so the end of the run waits for it.
             self.ctx.cell().abandoned = Some(SentEvent { ticket, output_source: self.output_source });
         }
     }

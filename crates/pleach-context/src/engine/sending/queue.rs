@@ -1,8 +1,8 @@
-//! The hand-over of events from nodes to the Runner, and the acknowledgement that they are stored.
+//! The hand-over of events from nodes to the Runner, and the acknowledgement that the events are stored.
 //!
-//! One queue per invocation, no channel: a node pushes an event with a ticket, the Runner takes events in order, and
-//! acknowledging a ticket wakes the node that waits for it. Tickets make several emits of one node, and an emit whose
-//! future was dropped, safe: the event of a dropped emit is stored all the same.
+//! There is one queue per invocation, and no channel. A node pushes an event and gets a ticket; the Runner takes events
+//! in order; acknowledging a ticket wakes the node that waits for it. With tickets, one node can have several emits in
+//! progress, and the event of an emit whose future was dropped is still stored.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -16,14 +16,14 @@ use serde_json::Value;
 use crate::ChildFailure;
 use crate::history::Notes;
 
-/// How many events may wait before streaming nodes are held up.
+/// The number of waiting events from which streaming nodes are held up.
 const CROWD: usize = 64;
 
 /// The place of an event in the queue of its invocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(u64);
 
-/// The number behind the highest ticket that was noted; 0 for none.
+/// The number after the highest ticket that was noted; 0 if there is none.
 #[derive(Debug, Default)]
 pub(crate) struct LatestTicket(AtomicU64);
 
@@ -41,14 +41,15 @@ impl LatestTicket {
 #[derive(Debug, Default)]
 pub struct EventQueue {
     waiting: AtomicUsize,
-    /// How many events are held back: their senders have continued, and they are stored before the next event.
+    /// The number of events that are held back: their senders have continued, and they are stored before the next
+    /// event.
     held: AtomicUsize,
     inner: Mutex<Inner>,
-    /// The Runner, while it waits for an event: one may come from a task of its own.
+    /// The waker of the Runner while it waits for an event: the event may come from another task.
     runner: AtomicWaker,
     /// Whether there are notes.
     noted: AtomicBool,
-    /// What the next complete event records beside its own content.
+    /// The notes that the next complete event carries besides its own content.
     notes: Mutex<Notes>,
 }
 
@@ -56,10 +57,10 @@ pub struct EventQueue {
 struct Inner {
     /// The ticket of the first slot.
     base: u64,
-    /// How many slots from the front the Runner has taken.
+    /// The number of slots at the front that the Runner has taken.
     taken: usize,
     slots: VecDeque<Slot>,
-    /// Who waits until everything before a ticket is stored.
+    /// The wakers of those who wait until every event before a ticket is stored.
     flushing: Vec<Waker>,
 }
 
@@ -77,7 +78,7 @@ impl EventQueue {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an event that a node waits for; `waker` is woken once it is stored.
+    /// Adds an event that a node waits for. `waker` is woken once the event is stored.
     pub fn push(&self, mut event: Arc<Event>, waker: Waker) -> Ticket {
         if !event.is_partial() && self.noted.swap(false, Ordering::AcqRel) {
             let notes = std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner));
@@ -96,22 +97,22 @@ impl EventQueue {
         self.noted.store(true, Ordering::Release);
     }
 
-    /// Records with the next event that a run has completed and given nothing. For engines.
+    /// Records with the next event that a run has completed without a result. For engines.
     pub fn note_completed(&self, run: NodePath) {
         self.note(|notes| notes.completed(run));
     }
 
-    /// Records with the next event that a run has completed whose output event is a child's. For engines.
+    /// Records with the next event that a run whose output event is a child's has completed. For engines.
     pub(crate) fn note_delegated(&self, run: &NodePath, output: Option<Value>) {
         self.note(|notes| notes.delegated(run, output));
     }
 
-    /// Records with the next event that the caller of a failed run has gone past the failure. For engines.
+    /// Records with the next event that the caller of a failed run continued after the failure. For engines.
     pub(crate) fn note_caught(&self, run: &NodePath, failure: &ChildFailure) {
         self.note(|notes| notes.caught(run, failure));
     }
 
-    /// Returns whether something waits for the next event to be recorded. For engines.
+    /// Returns `true` if notes wait for the next event. For engines.
     #[must_use]
     pub fn has_notes(&self) -> bool {
         self.noted.load(Ordering::Acquire)
@@ -127,13 +128,14 @@ impl EventQueue {
         ticket
     }
 
-    /// Wakes `waker` when the next event comes. For the Runner, before it waits; look at
-    /// [`has_events`](Self::has_events) once more afterwards.
+    /// Wakes `waker` when the next event comes. The Runner calls this before it waits, and then checks
+    /// [`has_events`](Self::has_events) once more.
     pub fn wake_on_event(&self, waker: &Waker) {
         self.runner.register(waker);
     }
 
-    /// Whether so many events wait that a node which does not wait for its own should let the Runner catch up.
+    /// Returns `true` if so many events wait that a node which does not wait for its own should let the Runner catch
+    /// up.
     pub fn is_crowded(&self) -> bool {
         self.waiting.load(Ordering::Acquire) >= CROWD
     }
@@ -158,18 +160,18 @@ impl EventQueue {
         Some((Ticket(base + index as u64), event))
     }
 
-    /// Whether events wait to be taken.
+    /// Returns `true` if events wait to be taken.
     pub fn has_events(&self) -> bool {
         self.waiting.load(Ordering::Acquire) > 0
     }
 
-    /// Answers the sender of an event that is stored later, before the next one.
+    /// Acknowledges an event to its sender before the event is stored. It is stored before the next event.
     pub fn hold(&self, ticket: Ticket, event: Arc<Event>) {
         self.held.fetch_add(1, Ordering::Release);
         self.acknowledge(ticket, event);
     }
 
-    /// Notes that an event that was held back is stored.
+    /// Records that an event that was held back is stored.
     pub fn release(&self) {
         self.held.fetch_sub(1, Ordering::Release);
     }
@@ -179,10 +181,10 @@ impl EventQueue {
         self.held.load(Ordering::Acquire)
     }
 
-    /// Says that the event of this ticket has been stored and handed to the caller; `event` is what the node gets back.
+    /// Records that the event of this ticket has been stored and handed to the caller. The node receives `event`.
     pub fn acknowledge(&self, ticket: Ticket, event: Arc<Event>) {
         let mut inner = self.lock();
-        // An event that was not taken is not stored: it stays in the queue.
+        // An event that was not taken has not been stored: it stays in the queue.
         let Some(slot) = inner.slot(ticket).filter(|slot| !matches!(slot, Slot::Queued { .. })) else { return };
         let waker = match std::mem::replace(slot, Slot::Finished) {
             Slot::Taken { waker, wanted: true } => {
@@ -198,7 +200,8 @@ impl EventQueue {
         flushing.into_iter().for_each(Waker::wake);
     }
 
-    /// Whether the event of this ticket is stored; else `cx` is woken when it is. Ready only once.
+    /// Returns the stored event of this ticket. If the event is not stored yet, `cx` is woken when it is. Ready only
+    /// once.
     pub fn poll_stored(&self, ticket: Ticket, cx: &TaskContext<'_>) -> Poll<Arc<Event>> {
         let mut inner = self.lock();
         let Some(slot) = inner.slot(ticket) else { return Poll::Pending };
@@ -226,8 +229,8 @@ impl EventQueue {
         Ticket(inner.base + inner.slots.len() as u64)
     }
 
-    /// Whether all events before this ticket are stored, those of runs that are gone included; else `cx` is woken when
-    /// one more is.
+    /// Ready once all events before this ticket are stored, including those of runs that have been dropped. Otherwise
+    /// `cx` is woken when one more is stored.
     pub fn poll_flushed(&self, ticket: Ticket, cx: &TaskContext<'_>) -> Poll<()> {
         let mut inner = self.lock();
         // Events are stored in order, so the last one covers all.
@@ -239,7 +242,7 @@ impl EventQueue {
         Poll::Ready(())
     }
 
-    /// The node no longer waits for this ticket; the event is stored all the same.
+    /// Records that the node no longer waits for this ticket. The event is stored anyway.
     pub fn forget(&self, ticket: Ticket) {
         let mut inner = self.lock();
         match inner.slot(ticket) {

@@ -1,4 +1,4 @@
-//! From what a node yields to an event that can be stored.
+//! Makes an event that can be stored from what a node yields.
 // R411
 
 use std::sync::Arc;
@@ -17,29 +17,29 @@ use crate::engine::{Output, OutputSource, RunHandle, RunState, Transfer, asked_i
 use crate::history::{mark, mark_pending_route, mark_reported, mark_rounds};
 use crate::{Context, NodeError, NodeInput, NodeKind, Yield};
 
-/// An output of so few levels makes no event too deep.
+/// An output with at most this many levels cannot make an event too deep.
 const SHALLOW: usize = 32;
 
 /// Decides whether an event that is sent keeps reserved metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotePolicy {
-    /// Node code sends it: a note of the engine there would be forged.
+    /// Node code sends the event, so an engine's note in it would be forged.
     Dropped,
-    /// The runtime sends it.
+    /// The runtime sends the event.
     Kept,
 }
 
-/// An event that is complete but for its id and time, which the Runner gives it when it is stored.
+/// An event that is complete except for its id and time, which the Runner assigns when it stores the event.
 #[derive(Debug)]
 pub(crate) struct Staged {
     /// The event.
     pub(crate) event: Arc<Event>,
-    /// Which part of the event is the run's output.
+    /// The part of the event that is the run's output.
     pub(crate) output_source: OutputSource,
 }
 
 impl RunHandle {
-    /// Ends the body, and makes the event for what it left on the context, if anything.
+    /// Ends the body, and makes the event for its pending output, route and changes, if there are any.
     // R412
     pub(super) fn stage_rest_at_end(&self) -> Option<Staged> {
         let mut cell = self.ctx.cell();
@@ -51,7 +51,7 @@ impl RunHandle {
         rest
     }
 
-    /// Ends the body of a failed attempt and makes its error event; `retries` when another attempt follows.
+    /// Ends the body of a failed attempt and makes its error event. `retries` says that another attempt follows.
     // R415
     pub(super) fn stage_failure(&self, error: &NodeError, retries: bool) -> Staged {
         let mut event = Event::new().with_error(error.code(), error.message());
@@ -69,7 +69,8 @@ impl RunHandle {
         Staged { event: Arc::new(event), output_source: OutputSource::None }
     }
 
-    /// Ends the body of a failed attempt that gets no error event. Returns the event for what plugins have counted, if anything.
+    /// Ends the body of a failed attempt that gets no error event. Returns the event for what plugins have counted, if
+    /// there is anything.
     pub(super) fn stage_counts(&self) -> Option<Staged> {
         let mut cell = self.ctx.cell();
         let wakers = cell.end();
@@ -86,19 +87,19 @@ impl RunHandle {
         counted
     }
 
-    /// Drops what no event carries yet, but for reserved keys: what plugins have counted has happened. The values that were set stay
-    /// visible in this process.
+    /// Drops the changes that no event carries yet. Reserved keys stay, because what plugins have counted has happened.
+    /// Values that were set stay visible in this process.
     pub fn discard_changes(&self) {
         self.ctx.discard(&mut self.ctx.cell());
     }
 
-    /// Whether the body has sent anything yet.
+    /// Returns `true` if the body has sent anything yet.
     #[must_use]
     pub fn has_sent(&self) -> bool {
         self.ctx.cell().sent
     }
 
-    /// Returns whether the body has changed state or saved files that no event carries yet.
+    /// Returns `true` if the body has state changes or saved files that no event carries yet.
     #[must_use]
     pub fn has_pending_changes(&self) -> bool {
         has_changes(&self.ctx.cell())
@@ -106,7 +107,8 @@ impl RunHandle {
 }
 
 impl Context {
-    /// Completes what the body yields and records what it means for the run; `None` if nothing is to be sent.
+    /// Completes what the body yields to an event, and records what it means for the run. Returns `None` if nothing is
+    /// to be sent.
     ///
     /// # Errors
     /// As [`Context::emit`].
@@ -134,12 +136,12 @@ impl Context {
         }
         self.record_caught_failures(&mut cell);
         if cell.has_caught && event.error_code().is_some() {
-            // The body continues, unlike behind the error event of its end.
+            // The body continues, unlike after the error event that ends an attempt.
             mark_reported(&mut event);
         }
         let mut output_source = self.track(&mut cell, &mut event)?;
         if cell.delegated && event.output().is_some() {
-            // Successors get this output although history shows the delegate's (R706).
+            // Successors get this output, although history shows the delegate's output (R706).
             cell.output = Output::Stored(NodeInput::json(event.take_output().unwrap_or_default()));
             output_source = OutputSource::None;
             if !event.actions().has_effects() {
@@ -170,7 +172,8 @@ impl Context {
         Ok(Some(Staged { event: Arc::new(event), output_source }))
     }
 
-    /// Fills a new event with what the body yields; returns false when nothing is to be sent. Events are large, and returning one copies it.
+    /// Fills a new event with what the body yields. Returns false if nothing is to be sent. The event is filled in
+    /// place, because events are large and returning one would copy it.
     #[inline]
     fn fill(&self, event: &mut Event, item: Yield) -> Result<bool, NodeError> {
         match item {
@@ -198,7 +201,8 @@ impl Context {
         Ok(true)
     }
 
-    /// Checks what an event holds before it changes anything; an output that is not `checked` is as its schema wants it.
+    /// Checks the content of an event before it changes anything. If `checked` is false, the output already conforms to
+    /// its schema.
     #[inline]
     fn check_event(&self, event: &mut Event, checked: bool) -> Result<(), NodeError> {
         if checked {
@@ -213,7 +217,7 @@ impl Context {
             self.state().check_ops(key, ops)?;
         }
         if self.inner.background && event.is_interrupt() {
-            // Stored, it would stay open, and an answer could not lead anywhere (R643).
+            // If it were stored, the question would stay open, and no answer could resume the child (R643).
             return Err(asked_in_background());
         }
         Ok(())
@@ -231,7 +235,7 @@ impl Context {
         }
     }
 
-    /// A typed output schema is enforced on every output that is yielded.
+    /// Enforces a typed output schema on every output that is yielded.
     // R302
     fn conform_output(&self, event: &mut Event) -> Result<(), NodeError> {
         let Some(schema) = self.output_schema().filter(|schema| schema.is_enforced()) else { return Ok(()) };
@@ -242,7 +246,7 @@ impl Context {
         Ok(())
     }
 
-    /// What the event means for the run: its output, its questions, its route.
+    /// Records what the event means for the run: its output, its questions and its route.
     fn track(&self, cell: &mut RunState, event: &mut Event) -> Result<OutputSource, NodeError> {
         if event.output().is_some_and(Value::is_null) {
             event.take_output();
@@ -255,7 +259,7 @@ impl Context {
             }
             output_source = OutputSource::Output;
             cell.output = if as_message || event.is_partial() {
-                // The stored event will not carry it: the message replaces it, or nothing is stored at all.
+                // The stored event will not carry the output: the message replaces it, or nothing is stored at all.
                 output_source = OutputSource::None;
                 cell.output_in_message = as_message && !event.is_partial();
                 Output::Stored(NodeInput::json(event.output().cloned().unwrap_or_default()))
@@ -283,7 +287,7 @@ impl Context {
         Ok(output_source)
     }
 
-    /// Stamps what the run knows: author, invocation, path, branch, whose output it is, isolation scope.
+    /// Sets what the run knows: author, invocation, path, branch, the runs whose output it is, and isolation scope.
     fn enrich(&self, cell: &mut RunState, event: &mut Event) {
         event.set_author(self.author_in(cell));
         event.set_invocation_id(self.invocation().invocation_id().clone());
@@ -319,7 +323,8 @@ impl Context {
         }
     }
 
-    /// The branch of the furthest run that explicitly claimed this run's output; a fan-out lane ends the search.
+    /// Returns the branch of the furthest run above that explicitly took over this run's output. A fan-out lane ends
+    /// the search.
     fn delegator_branch(&self, own: Option<&Branch>) -> Option<Option<Branch>> {
         let mut branch = own.cloned();
         let mut delegator = None;
@@ -375,7 +380,7 @@ fn drop_notes(event: &mut Event) {
 /// Makes the event that asks a question.
 ///
 /// # Errors
-/// An id or a payload that cannot be stored, or a default that cannot be given.
+/// An error for an id or payload that cannot be stored, or a default that cannot be used.
 pub(crate) fn question_event(id: String, ask: RequestInput) -> Result<Event, NodeError> {
     check_question_id(&id)?;
     if let Some(fault) = ask.payload_fault() {
@@ -385,30 +390,29 @@ pub(crate) fn question_event(id: String, ask: RequestInput) -> Result<Event, Nod
     Ok(ask.into_event(id))
 }
 
-/// Questions with these ids are not for people.
+/// Refuses the ids of pleach's own questions, which are not for people.
 pub(crate) fn check_reserved(id: &str) -> Result<(), NodeError> {
     match [TIMER, SIGNAL].into_iter().find(|prefix| id.starts_with(prefix)) {
         None => Ok(()),
         Some(prefix) => Err(NodeError::value(format!(
-            "the id of question '{id}' begins with '{prefix}', which pleach uses for its own: give it another id"
+            "the id of question '{id}' begins with '{prefix}', which is reserved for pleach's own questions: use another id"
         ))),
     }
 }
 
-/// A blank id would be in no inbox, and U+0000 in no store.
+/// Refuses a blank id, which no inbox would show, and U+0000, which no store can hold.
 fn check_question_id(id: &str) -> Result<(), NodeError> {
     if id.trim().is_empty() {
-        return Err(NodeError::value("a question needs an id that is not blank: give it one with `RequestInput::ask`"));
+        return Err(NodeError::value("the id of a question must not be blank: set one with `RequestInput::ask`"));
     }
     if id.contains('\0') {
-        return Err(NodeError::value(
-            "the id of a question contains U+0000, which cannot be stored: give it another id",
-        ));
+        return Err(NodeError::value("the id of a question contains U+0000, which cannot be stored: use another id"));
     }
     Ok(())
 }
 
-/// Without a deadline a default would never be given, and one that does not fit would fail the run when the time has come.
+/// Refuses a default without a deadline, because it would never be used, and a default that does not fit the schema,
+/// because it would fail the run at the deadline.
 fn check_default(id: &str, ask: &RequestInput) -> Result<(), NodeError> {
     if ask.deadline.is_none() {
         return match &ask.default {
@@ -424,7 +428,7 @@ fn check_default(id: &str, ask: &RequestInput) -> Result<(), NodeError> {
     let Some(schema) = &ask.response_schema else { return Ok(()) };
     validate_answer(schema, ask.default.as_ref().unwrap_or(&Value::Null)).map_err(|fault| {
         NodeError::value(format!(
-            "the answer to question '{id}' at its deadline does not fit its schema: {fault}; set one with `RequestInput::with_default`"
+            "the answer to question '{id}' at its deadline does not fit its schema: {fault}; set a default that fits with `RequestInput::with_default`"
         ))
     })
 }
