@@ -45,7 +45,7 @@ impl AgentRun<'_> {
         }
         self.label(&mut request);
         self.handle.invocation().count_llm_call()?;
-        // The request is still read while its responses arrive, also by callbacks.
+        // The request is read while its responses arrive, and callbacks may read it later.
         self.responses(&*model, &Arc::new(request), &mut call).await
     }
 

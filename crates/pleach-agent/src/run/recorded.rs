@@ -29,7 +29,7 @@ pub(crate) struct Recorded {
     pub(crate) code_failures: u32,
     /// The event with the output of the run.
     pub(crate) output: Option<Arc<Event>>,
-    /// The agent that the run transfers to, and the index of the transfer's event in the session.
+    /// The agent that the run transfers to after its next action, and the index of the transfer's event in the session.
     pub(crate) transfer: Option<(String, usize)>,
 }
 

@@ -142,7 +142,7 @@ impl AgentRun<'_> {
                     return Err(NodeError::new(
                         "ToolsetError",
                         format!(
-                            "agent '{agent}' does not run without the toolset '{toolset}', which gives no tools: {cause}"
+                            "agent '{agent}' does not run without the toolset '{toolset}', which failed to list its tools: {cause}"
                         ),
                     ));
                 }
