@@ -141,8 +141,9 @@ impl LlmAgentBuilder {
         self
     }
 
-    /// Sets whether the thoughts of other agents are sent to the model along with their messages. ADK:
-    /// `include_thoughts_from_other_agents`
+    /// Sets whether the thoughts of other agents are sent to the model along with their messages.
+    ///
+    /// ADK: `include_thoughts_from_other_agents`
     #[doc(alias = "include_thoughts_from_other_agents")]
     pub fn include_thoughts_of_others(mut self, yes: bool) -> Self {
         self.thoughts_of_others = yes;
@@ -238,7 +239,7 @@ impl LlmAgentBuilder {
         self
     }
 
-    /// Adds a callback for each response and each fragment of the model. If it returns a response, its response is used.
+    /// Adds a callback for each response and each fragment of the model. A response that it returns is used instead.
     #[doc(alias = "after_model_callback")]
     pub fn after_model(mut self, callback: impl for<'a> AfterModelCallback<'a>) -> Self {
         self.callbacks.after_model.push(Arc::new(callback));

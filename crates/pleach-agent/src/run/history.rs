@@ -51,7 +51,7 @@ impl AgentRun<'_> {
     }
 
     /// Returns `true` if the agent converses about a task that was assigned to an agent above it. The task of a root
-    /// is the user's message and not meant here.
+    /// is the user's message, so the result is `false` for it.
     fn works_on_given_task(&self) -> bool {
         let Some(scope) = self.handle.isolation_scope() else { return false };
         let mut run = Some(self.handle);

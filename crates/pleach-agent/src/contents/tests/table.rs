@@ -172,7 +172,7 @@ fn l41_inputs_of_other_nodes_are_hidden() {
     let path = NodePath::from("wf@1/agent@1");
     let own = ConversationView { path: &path, ..view() };
     check_as(&own, "u:a u:mine/p=wf@1|agent@1 u:other/p=wf@1|x@1 a:b/p=wf@1|agent@2", "u:a u:mine m:b");
-    // A response is shown wherever it was given.
+    // A response is shown, whichever node it was sent to.
     check_as(&own, "u:a a:c1 u:r1/p=wf@1|x@1", "u:a m:c1 u:r1");
 }
 
