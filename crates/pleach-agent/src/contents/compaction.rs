@@ -12,8 +12,8 @@ use super::entry::Entry;
 /// An entry with the index of its event in the list of events that the agent sees.
 type Placed<'e> = (usize, Entry<'e>);
 
-/// Builds the entries of the events that the agent sees. A summary replaces the events of its time span and takes the
-/// place of the end of the span. Events outside these spans stay.
+/// Builds the entries of the events that the agent sees. A summary replaces the events of its time span and is
+/// placed at the end of the span. Events outside these spans stay.
 pub(super) fn apply<'e>(events: &[&'e Arc<Event>]) -> Vec<Entry<'e>> {
     if !events.iter().any(|event| event.actions().compaction().is_some()) {
         return events.iter().filter_map(|event| Entry::of(event)).collect();

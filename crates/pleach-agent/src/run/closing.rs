@@ -1,11 +1,11 @@
-//! [`Closing`]: how far the end of an agent's run is recorded.
+//! [`Closing`]: the recorded part of the end of an agent's run.
 // L134, L179
 
 use pleach_core::Event;
 
 use super::CallbackNote;
 
-/// How far the end of an agent's run is recorded.
+/// The recorded part of the end of an agent's run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Closing {
     /// There is no event of the `after_agent` callbacks, so they may have to be called.
