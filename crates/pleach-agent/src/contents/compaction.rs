@@ -1,4 +1,4 @@
-//! Summaries instead of what they sum up.
+//! Replacing events by their summaries.
 // L46
 
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use pleach_session::Summaries;
 
 use super::entry::Entry;
 
-/// An entry with the place of its event among those that the agent sees.
+/// An entry with the index of its event in the list of events that the agent sees.
 type Placed<'e> = (usize, Entry<'e>);
 
-/// Makes the entries of the events that the agent sees: summaries at the end of the time that they sum up, and the events
-/// outside of these times.
+/// Builds the entries of the events that the agent sees. A summary replaces the events of its time span and is
+/// placed at the end of the span. Events outside these spans stay.
 pub(super) fn apply<'e>(events: &[&'e Arc<Event>]) -> Vec<Entry<'e>> {
     if !events.iter().any(|event| event.actions().compaction().is_some()) {
         return events.iter().filter_map(|event| Entry::of(event)).collect();
@@ -33,17 +33,17 @@ pub(super) fn apply<'e>(events: &[&'e Arc<Event>]) -> Vec<Entry<'e>> {
     recover_calls(placed.into_iter().map(|(_, entry)| entry).collect(), events)
 }
 
-/// Which event answers a call: the place of the event that calls, and the id.
+/// The key of a call or a response: the index of its event, and the id.
 type CallKey<'e> = (usize, &'e str);
 
-/// Calls and responses among the events, those that are summed up included.
+/// The calls and responses in the events, including summarised events.
 #[derive(Default)]
 struct Calls<'e> {
-    /// The place of the call that a response answers: the latest before it with its id.
+    /// The index of the call that a response answers: the latest earlier call with the same id.
     call_of: HashMap<CallKey<'e>, usize>,
-    /// The place of the last response to a call.
+    /// The index of the last response to a call.
     last_response: HashMap<CallKey<'e>, usize>,
-    /// The calls that a surviving event answers.
+    /// The calls that an event outside the summaries answers.
     answered: HashSet<CallKey<'e>>,
 }
 
@@ -69,8 +69,10 @@ impl<'e> Calls<'e> {
     }
 }
 
-/// Puts back calls that a summary has taken away from a surviving response, whole, with the last responses to its other
-/// calls: a call keeps the signatures of its siblings, and none of them looks unanswered.
+/// Restores call events that a summary has replaced, if a response to them was not summarised.
+///
+/// The event is restored whole, with the last responses to its other calls. So the signatures of all its calls are kept, and
+/// no call looks unanswered.
 fn recover_calls<'e>(placed: Vec<Placed<'e>>, events: &[&'e Arc<Event>]) -> Vec<Entry<'e>> {
     let is_answer = |(_, entry): &Placed<'_>| entry.has_responses && entry.raw().is_some();
     if !placed.iter().any(is_answer) {

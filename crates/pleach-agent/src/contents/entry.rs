@@ -1,11 +1,11 @@
-//! One content of a conversation, while it is put in order.
+//! One content of a conversation while the conversation is being ordered.
 
 use std::sync::Arc;
 
 use pleach_core::{Content, Event, Part};
 use pleach_model::SharedContent;
 
-/// A content, and the event that it comes from.
+/// A content and the event that it comes from.
 #[derive(Clone, Debug)]
 pub(super) struct Entry<'e> {
     pub(super) content: SharedContent,
@@ -14,10 +14,10 @@ pub(super) struct Entry<'e> {
     kind: Kind<'e>,
 }
 
-/// What an entry shows of its event.
+/// The part of an event that an entry shows.
 #[derive(Clone, Copy, Debug)]
 enum Kind<'e> {
-    /// Its message, perhaps without some parts or merged with later ones.
+    /// The message of the event, possibly without some parts or merged with later messages.
     Raw(&'e Event),
     /// A quotation of another agent.
     Quoted,
@@ -26,17 +26,17 @@ enum Kind<'e> {
 }
 
 impl<'e> Entry<'e> {
-    /// Shows the message of an event; `None` when it has none.
+    /// Creates an entry for the message of an event; `None` if the event has no message.
     pub(super) fn of(event: &'e Arc<Event>) -> Option<Self> {
         Some(Self::new(SharedContent::of(event)?, Kind::Raw(event)))
     }
 
-    /// Shows the summary that an event holds; `None` when it holds none.
+    /// Creates an entry for the summary in an event; `None` if the event has no summary.
     pub(super) fn summary_of(event: &'e Arc<Event>) -> Option<Self> {
         Some(Self::new(SharedContent::summary_of(event)?, Kind::Summary))
     }
 
-    /// Shows a quotation.
+    /// Creates an entry for a quotation.
     pub(super) fn quoted(content: Content) -> Self {
         Self::new(content.into(), Kind::Quoted)
     }
@@ -50,7 +50,7 @@ impl<'e> Entry<'e> {
         Self { content, has_calls, has_responses, kind }
     }
 
-    /// Returns the event, unless its message is replaced.
+    /// Returns the event, unless the entry shows a quotation or a summary.
     pub(super) fn raw(&self) -> Option<&'e Event> {
         match self.kind {
             Kind::Raw(event) => Some(event),
@@ -58,14 +58,15 @@ impl<'e> Entry<'e> {
         }
     }
 
-    /// Returns an entry of the same event that shows these parts.
+    /// Returns an entry of the same event with these parts.
     pub(super) fn with_parts(&self, parts: Vec<Part>) -> Self {
         let content =
             Content { parts: Some(parts), role: self.content.role.clone(), extra: self.content.extra.clone() };
         Self::new(content.into(), self.kind)
     }
 
-    /// Returns the entry with the parts that `keep` names: itself when it names all, `None` when it names none.
+    /// Returns the entry with only the parts whose flag in `keep` is set. Returns the entry itself if all flags are set, and
+    /// `None` if no flag is set.
     pub(super) fn keeping(self, keep: &[bool]) -> Option<Self> {
         if keep.iter().all(|keep| *keep) {
             return Some(self);

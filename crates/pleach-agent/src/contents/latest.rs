@@ -1,4 +1,4 @@
-//! A conversation that ends in responses.
+//! Ordering a conversation that ends in responses.
 // L48
 
 use std::collections::BTreeMap;
@@ -9,8 +9,8 @@ use super::entry::Entry;
 use super::merge::merge;
 use super::pairs::CallIndex;
 
-/// Brings the responses at the end right behind their calls, and takes out what came between the last of these calls and
-/// the end: the model continues where it called. ADK: `rearrange_events_for_latest_function_response`
+/// Moves the responses at the end right after their calls, and drops the entries between the last of these calls and the
+/// end, so that the model continues after its call. ADK: `rearrange_events_for_latest_function_response`
 pub(super) fn rearrange(entries: Vec<Entry<'_>>) -> Vec<Entry<'_>> {
     let Some((last, history)) =
         entries.split_last().filter(|(last, history)| last.has_responses && !history.is_empty())
@@ -36,7 +36,8 @@ pub(super) fn rearrange(entries: Vec<Entry<'_>>) -> Vec<Entry<'_>> {
     result
 }
 
-/// The parts of the last entry by the place of the call that they answer; what is no response belongs to the newest call.
+/// The parts of the last entry by the index of the call that they answer. Parts that are not responses belong to the newest
+/// call.
 struct Answers<'c>(BTreeMap<usize, Vec<&'c Part>>);
 
 impl<'c> Answers<'c> {
@@ -63,14 +64,14 @@ impl<'c> Answers<'c> {
         self.0.last_key_value().map(|(place, _)| *place)
     }
 
-    /// The call that a part at `place` answers, if the last entry answers it, too.
+    /// Returns the call that a part at `place` answers, if the last entry answers the same call.
     fn moved_call(&self, part: &Part, place: usize, index: &CallIndex<'_>) -> Option<usize> {
         let call = index.owner(part.function_response.as_deref()?, place)?;
         self.0.contains_key(&call).then_some(call)
     }
 }
 
-/// The earlier responses to the calls that the last entry answers, by call, oldest first.
+/// Returns the earlier responses to the calls that the last entry answers, by call and oldest first.
 fn earlier_updates<'c>(
     history: &'c [Entry<'_>],
     answers: &Answers<'_>,
@@ -93,8 +94,8 @@ fn earlier_updates<'c>(
     updates
 }
 
-/// An entry of the history without the responses that move; `None` when neither a call nor a response is left of one that
-/// had responses.
+/// Returns an entry of the history without the responses that move. Returns `None` if the entry had responses and is left
+/// without calls and responses.
 fn without_moved<'e>(
     entry: &Entry<'e>,
     place: usize,

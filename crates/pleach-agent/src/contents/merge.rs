@@ -1,11 +1,11 @@
-//! Several events that answer the calls of one event, as one content.
+//! Merging several events that answer the calls of one event.
 // L48, L49
 
 use foldhash::HashMap;
 use pleach_core::Part;
 
-/// Merges the parts of events that answer the calls of one event, oldest event first: a later response replaces an earlier
-/// one to the same call in its place, and anything else follows. ADK: `merge_function_response_events`
+/// Merges the parts of events that answer the calls of one event, oldest event first. A later response replaces an earlier
+/// response to the same call in its place. All other parts follow. ADK: `merge_function_response_events`
 pub(super) fn merge<'p>(events: impl IntoIterator<Item = Vec<&'p Part>>) -> Vec<Part> {
     let mut merged: Vec<&Part> = Vec::new();
     let mut places: HashMap<Option<&str>, usize> = HashMap::default();
@@ -13,7 +13,7 @@ pub(super) fn merge<'p>(events: impl IntoIterator<Item = Vec<&'p Part>>) -> Vec<
         for part in parts {
             let id = part.function_response.as_ref().map(|response| response.id.as_deref());
             match id.and_then(|id| places.get(&id)) {
-                // The first event is taken as it is, also when it has an id twice.
+                // The first event is used unchanged, even if it has an id twice.
                 Some(place) if number > 0 => merged[*place] = part,
                 _ => {
                     places.extend(id.map(|id| (id, merged.len())));

@@ -1,7 +1,7 @@
 //! The conversation that an agent sees.
 //!
-//! Pure functions over the events of a session. Their cost is linear in the number of events, and the contents they return
-//! share those of the events, except where several responses are merged, calls or responses without their counterpart are
+//! Pure functions over the events of a session. Their cost is linear in the number of events. The returned contents share
+//! the contents of the events, except where several responses are merged, calls or responses without their counterpart are
 //! left out, or another agent is quoted.
 
 mod compaction;
@@ -31,10 +31,14 @@ use visible::Filter;
 
 /// Returns the contents that an agent sees of a session: `include_contents = default`.
 ///
-/// Rewound events, events of other branches and scopes, fragments of conversation between other agents and tools, and
-/// requests for credentials and confirmations are hidden. Summaries replace what they sum up. What other agents said is
-/// quoted as a content of the user. Every call is followed by its last response, wherever that came; a call or a response
-/// without its counterpart is left out, except for calls whose results come later. ADK: `_get_contents`
+/// - Hidden are rewound events, events of other branches and scopes, inputs of other nodes, the progress that tools publish,
+///   and requests for credentials and confirmations.
+/// - Summaries replace the events that they summarise.
+/// - Messages of other agents are quoted as a content of the user.
+/// - Every call is followed by its last response, wherever that response was stored. A call or a response without its
+///   counterpart is left out, except for calls whose results come later.
+///
+/// ADK: `_get_contents`
 // L40–L53, L55
 #[must_use]
 pub fn conversation(events: &[Arc<Event>], view: &ConversationView<'_>) -> Vec<SharedContent> {
@@ -55,9 +59,10 @@ pub fn conversation(events: &[Arc<Event>], view: &ConversationView<'_>) -> Vec<S
 
 /// Returns the contents of the current turn only: `include_contents = none`.
 ///
-/// The turn begins with the newest message of the user or of another agent that is not part of a transfer. It reaches back
-/// to the call that a posted result answers. Nothing is returned when no event begins it. ADK:
-/// `_get_current_turn_contents`
+/// The turn begins with the newest message of the user or of another agent that is not part of a transfer. If the user has
+/// posted the result of a call, the turn reaches back to that call. The list is empty if no event begins the turn.
+///
+/// ADK: `_get_current_turn_contents`
 // L45
 #[must_use]
 pub fn current_turn(events: &[Arc<Event>], view: &ConversationView<'_>) -> Vec<SharedContent> {
@@ -69,7 +74,7 @@ pub fn current_turn(events: &[Arc<Event>], view: &ConversationView<'_>) -> Vec<S
     conversation(&turn, &view)
 }
 
-/// Puts calls and responses together. The result is the same where they are together already.
+/// Puts responses after their calls. A conversation that is already in this order is not changed.
 fn pair(entries: Vec<Entry<'_>>) -> Vec<Entry<'_>> {
     let entries = orphans::drop_responses(entries);
     let entries = latest::rearrange(entries);
@@ -77,14 +82,14 @@ fn pair(entries: Vec<Entry<'_>>) -> Vec<Entry<'_>> {
     orphans::drop_calls(entries)
 }
 
-/// Returns whether an entry is the user's or the agent's own: among such entries nothing is quoted.
+/// Returns `true` if an entry needs no quoting: it comes from the user or the agent, or is a summary.
 fn is_plain(entry: &Entry<'_>, view: &ConversationView<'_>) -> bool {
     entry.raw().is_none_or(|event| {
         event.author() == "user" || (event.author() == view.agent && !visible::is_of_another(event, view.agent))
     })
 }
 
-/// What other agents said, and the answers to their calls, become quotations.
+/// Turns the messages of other agents and the answers to their calls into quotations.
 fn quote_others<'e>(entries: Vec<Entry<'e>>, view: &ConversationView<'_>) -> Vec<Entry<'e>> {
     let callers = callers_of_others(&entries, view.agent);
     let is_answer_to_another = |event: &Event| {
@@ -102,7 +107,7 @@ fn quote_others<'e>(entries: Vec<Entry<'e>>, view: &ConversationView<'_>) -> Vec
     entries.into_iter().filter_map(quote).collect()
 }
 
-/// The authors of all calls by id; empty when no other agent has called anything.
+/// Returns the authors of all calls by id. The map is empty if no other agent has made a call.
 fn callers_of_others<'e>(entries: &[Entry<'e>], agent: &str) -> HashMap<&'e str, &'e str> {
     let mut callers = HashMap::default();
     let calling = || entries.iter().filter(|entry| entry.has_calls).filter_map(Entry::raw);

@@ -1,4 +1,4 @@
-//! Calls and responses without their counterpart.
+//! Dropping calls and responses without their counterpart.
 // L47, L51
 
 use foldhash::HashSet;
@@ -7,7 +7,7 @@ use pleach_core::Part;
 use super::entry::Entry;
 use super::pairs::{CallIndex, full};
 
-/// Leaves out responses that no earlier call asked for: providers refuse them.
+/// Leaves out responses without an earlier call, because providers refuse them.
 pub(super) fn drop_responses(entries: Vec<Entry<'_>>) -> Vec<Entry<'_>> {
     if !entries.iter().any(|entry| entry.has_responses) {
         return entries;
@@ -20,7 +20,7 @@ pub(super) fn drop_responses(entries: Vec<Entry<'_>>) -> Vec<Entry<'_>> {
     keep(entries, kept)
 }
 
-/// Leaves out calls with an id that nothing answers, unless their results come later.
+/// Leaves out calls with an id that have no response, unless their results come later.
 pub(super) fn drop_calls(entries: Vec<Entry<'_>>) -> Vec<Entry<'_>> {
     if !entries.iter().any(|entry| entry.has_calls) {
         return entries;
@@ -39,7 +39,7 @@ pub(super) fn drop_calls(entries: Vec<Entry<'_>>) -> Vec<Entry<'_>> {
     keep(entries, kept)
 }
 
-/// Which parts of the entries are kept; empty for entries that are kept whole.
+/// Returns for each entry which of its parts are kept. The list of an entry that is kept whole is empty.
 fn marks<'e>(
     entries: &[Entry<'e>],
     concerns: impl Fn(&Entry<'e>) -> bool,

@@ -1,4 +1,4 @@
-//! Which call a response answers.
+//! Finding the call that a response answers.
 // L47–L51
 
 use foldhash::HashMap;
@@ -6,7 +6,7 @@ use pleach_core::FunctionResponse;
 
 use super::entry::Entry;
 
-/// The calls of a conversation, by id, and by name for those that have none.
+/// The calls of a conversation by id. Calls without an id are found by name.
 pub(super) struct CallIndex<'c> {
     by_id: HashMap<&'c str, Vec<usize>>,
     by_name: HashMap<&'c str, Vec<usize>>,
@@ -27,7 +27,7 @@ impl<'c> CallIndex<'c> {
         index
     }
 
-    /// Returns the place of the newest call before `before` that a response answers.
+    /// Returns the index of the call that a response answers: the newest matching call before `before`.
     pub(super) fn owner(&self, response: &FunctionResponse, before: usize) -> Option<usize> {
         let places = match full(&response.id) {
             Some(id) => self.by_id.get(id),
@@ -38,11 +38,11 @@ impl<'c> CallIndex<'c> {
     }
 }
 
-/// With more parts than this the passes that use an index are quicker than comparing all with all.
+/// The largest number of parts for which comparing all pairs is quicker than the passes that use an index.
 const FEW: usize = 64;
 
-/// Returns whether calls and responses are together already, as they nearly always are: every response comes right behind
-/// the content that calls it, and every call is answered there. Only ids are compared, so this costs little.
+/// Returns `true` if calls and responses are already in order, as they nearly always are: every call is answered by the next
+/// content, and every response answers a call of the previous content. Only ids are compared, so this check is cheap.
 pub(super) fn are_in_place(entries: &[Entry<'_>]) -> bool {
     entries.iter().enumerate().all(|(place, entry)| {
         if !entry.has_calls && !entry.has_responses {
@@ -59,7 +59,7 @@ pub(super) fn are_in_place(entries: &[Entry<'_>]) -> bool {
     })
 }
 
-/// Whether all responses of an entry are to calls of the entry before it, which has no responses.
+/// Returns `true` if all responses of an entry answer calls of the previous entry, and that entry has no responses.
 fn answers(entry: &Entry<'_>, before: &Entry<'_>) -> bool {
     !before.has_responses
         && entry.content.function_responses().all(|response| {
@@ -68,7 +68,7 @@ fn answers(entry: &Entry<'_>, before: &Entry<'_>) -> bool {
         })
 }
 
-/// Whether all calls of an entry are answered by the entry behind it.
+/// Returns `true` if the next entry answers all calls of an entry, and the entry has no responses of its own.
 fn is_answered_by(entry: &Entry<'_>, after: &Entry<'_>) -> bool {
     !entry.has_responses
         && entry.content.function_calls().all(|call| {

@@ -9,12 +9,12 @@ use pleach_model::SharedContent;
 use super::view::ConversationView;
 use crate::json_text;
 
-/// What an agent that answers once is reminded of. google-adk sends this text.
+/// The reminder for an agent that answers once. The text is google-adk's.
 const NO_REPLIES: &str = "Important: You will not receive any user replies or clarifications. Complete the task using only \
      the information provided above.";
 
-/// Makes a content of the task that the agent was given, or of the arguments of the call that delegated it; without such a call
-/// it is what the invocation gives.
+/// Returns the first content of an agent with a scope: its task, or the arguments of the call that delegated the task. Without
+/// either, the content comes from the invocation.
 pub(super) fn leading_content(
     events: &[Arc<Event>],
     scope: &str,
@@ -31,7 +31,7 @@ pub(super) fn leading_content(
     Some(Content::new("user", parts).into())
 }
 
-/// The arguments of the call as JSON.
+/// Returns the arguments of the call that delegated the task, as JSON.
 fn task(events: &[Arc<Event>], scope: &str) -> Option<Vec<Part>> {
     let mut calls = events.iter().flat_map(|event| event.function_calls());
     let args = calls.find_map(|call| {

@@ -1,28 +1,29 @@
-//! [`ConversationView`]: as whom, and from where, a conversation is seen.
+//! [`ConversationView`]: the agent that sees a conversation, and its place in the invocation.
 
 use pleach_core::{Branch, Content, NodePath};
 
-/// As whom, and from where, a conversation is seen.
+/// The agent that sees a conversation, and its place in the invocation.
 #[derive(Clone, Copy, Debug)]
 pub struct ConversationView<'a> {
-    /// The agent's name. With an empty name no event is another agent's.
+    /// The agent's name. If the name is empty, no event is treated as another agent's.
     pub agent: &'a str,
     /// The agent's branch.
     pub branch: Option<&'a Branch>,
-    /// The agent's isolation scope: events of other scopes are hidden.
+    /// The agent's isolation scope. Events of other scopes are hidden.
     pub scope: Option<&'a str>,
     /// The path of the agent's run.
     pub path: &'a NodePath,
-    /// Whether the agent answers once, and sees its own input and events only.
+    /// Whether the agent answers once and sees only its own input and events.
     pub is_single_turn: bool,
-    /// The runs whose parts of the tree an agent that answers once also sees: those of the graph node for which it answers.
+    /// The runs of the graph node that the agent answers for. An agent that answers once also sees the events of these runs and
+    /// of the runs below them.
     pub part: &'a [NodePath],
-    /// The task that the agent, or one that has transferred to it, was given.
+    /// The task of the agent, or of an agent that has transferred to it.
     pub task: Option<&'a Content>,
-    /// What the invocation gives to an agent with a scope that no call has delegated to.
+    /// The invocation's content for an agent that has a scope, but was not started by a delegating call.
     pub user_content: Option<&'a Content>,
     /// Whether thoughts of other agents are quoted.
     pub thoughts_of_others: bool,
-    /// Whether the model pairs calls with responses by id, and so gets the runtime's ids.
+    /// Whether the model pairs calls with responses by id. Only such a model receives the runtime's ids.
     pub pairs_calls_by_id: bool,
 }

@@ -1,4 +1,4 @@
-//! Which events an agent sees.
+//! Deciding which events an agent sees.
 // L41–L45
 
 use std::borrow::Cow;
@@ -18,9 +18,9 @@ pub(super) struct Filter<'a> {
     events: &'a [&'a Arc<Event>],
     /// Whether a single-turn agent also sees events of the runs above it.
     sees_ancestors: bool,
-    /// The ids of all calls; few conversations need them.
+    /// The ids of all calls, collected on first use because few conversations need them.
     call_ids: OnceCell<HashSet<&'a str>>,
-    /// What branches are named after that the calls have opened.
+    /// The ids of the runs that the calls have started. The branches of these runs are named after them.
     run_ids: OnceCell<HashSet<Cow<'a, str>>>,
 }
 
@@ -29,12 +29,13 @@ impl<'a> Filter<'a> {
         Self { view, events, sees_ancestors, call_ids: OnceCell::new(), run_ids: OnceCell::new() }
     }
 
-    /// Returns whether the agent sees the event.
+    /// Returns `true` if the agent sees the event.
     pub(super) fn shows(&self, event: &Event) -> bool {
         self.is_near(event) && self.is_in_context(event) && !self.is_progress_of_a_tool(event)
     }
 
-    /// Returns whether the event is near enough for a single-turn agent: on its branch and in its part of the tree.
+    /// Returns `true` if a single-turn agent may see the event: the event is on its branch and in its part of the tree. Other
+    /// agents are not limited by this.
     pub(super) fn is_near(&self, event: &Event) -> bool {
         let path = event.path();
         !self.view.is_single_turn
@@ -47,10 +48,10 @@ impl<'a> Filter<'a> {
                     || (self.sees_ancestors && self.view.path.is_descendant_of(path))))
     }
 
-    /// Returns the place of the event that begins the current turn.
+    /// Returns the index of the event that begins the current turn.
     // L45
     pub(super) fn start_of_turn(&self) -> Option<usize> {
-        // Results that were posted for calls which have not been met yet.
+        // The ids of posted results whose calls have not been found yet.
         let mut open: HashSet<&str> = HashSet::default();
         for (place, event) in self.events.iter().enumerate().rev() {
             if !self.is_near(event) {
@@ -80,11 +81,11 @@ impl<'a> Filter<'a> {
             && self.has_something_to_show(event)
     }
 
-    /// A message that the user, or the runtime in the user's name, gave to another node.
+    /// Returns `true` if the event is a message of the user, or of the runtime in the user's name, to another node.
     fn is_input_of_another_node(&self, event: &Event) -> bool {
         !event.path().is_root()
             && event.author() == "user"
-            // A node or a workflow that is named `user` writes its own events under that name.
+            // A node or workflow with the name `user` writes its own events as that author.
             && !event.path().segments().any(|segment| segment.starts_with("user@"))
             && event.path() != self.view.path
             && event.function_responses().next().is_none()
@@ -107,7 +108,8 @@ impl<'a> Filter<'a> {
         own == branch || is_below(own, branch)
     }
 
-    /// Whether the event is what a tool published on a branch of its own below the agent's: progress for people.
+    /// Returns `true` if a tool published the event on a branch of its own below the agent's branch. Such events show people the
+    /// tool's progress.
     fn is_progress_of_a_tool(&self, event: &Event) -> bool {
         let Some(branch) = some(event.branch()) else { return false };
         let own = some(self.view.branch);
@@ -118,13 +120,14 @@ impl<'a> Filter<'a> {
         below.match_indices('@').any(|(at, _)| {
             let (before, behind) = (&below[..at], &below[at + 1..]);
             let name = before.rsplit('.').next().unwrap_or_default();
-            // Ids may have dots, which also separate segments.
+            // Ids may contain dots, which are also the separators of segments.
             let mut ends = behind.match_indices('.').map(|(end, _)| end).chain([behind.len()]);
             name != self.view.agent && ends.any(|end| is_run_of_call(&behind[..end], self.run_ids()))
         })
     }
 
-    /// The ids of what the calls run: those of the calls, and what is made of ids that are not safe in paths.
+    /// Returns the ids of the runs that calls have started: the ids of the calls, and the safe form of ids that are not safe in
+    /// paths.
     fn run_ids(&self) -> &HashSet<Cow<'a, str>> {
         self.run_ids.get_or_init(|| {
             let ids = self.call_ids().iter().map(|id| Cow::Borrowed(*id));
@@ -141,20 +144,20 @@ impl<'a> Filter<'a> {
     }
 }
 
-/// Whether another agent wrote the event.
+/// Returns `true` if another agent wrote the event.
 // L44
 pub(super) fn is_of_another(event: &Event, agent: &str) -> bool {
     let is_live = event.model().is_some_and(|model| model.live_session_id.as_ref().is_some_and(|id| !id.is_empty()));
     event.author() != "user" && (is_live || (!agent.is_empty() && event.author() != agent))
 }
 
-/// Whether the event transfers to another agent: it continues a turn.
+/// Returns `true` if the event transfers to another agent. Such an event continues a turn.
 fn is_transfer(event: &Event) -> bool {
     event.actions().transfer_to_agent().is_some_and(|agent| !agent.is_empty())
         || event.function_calls().any(|call| call.name.as_deref() == Some("transfer_to_agent"))
 }
 
-/// Whether a run is that of a call; the run of a call whose id is repeated has a number behind `~`.
+/// Returns `true` if a call started the run with this id. If calls repeat an id, their runs have a number after `~`.
 fn is_run_of_call(id: &str, runs: &HashSet<Cow<'_, str>>) -> bool {
     runs.contains(id) || id.rsplit_once('~').is_some_and(|(id, _)| runs.contains(id))
 }
@@ -163,7 +166,7 @@ fn some(branch: Option<&Branch>) -> Option<&Branch> {
     branch.filter(|branch| !branch.is_empty())
 }
 
-/// Whether a branch begins with all segments of another and has more.
+/// Returns `true` if a branch begins with all segments of another branch and has more segments.
 pub(crate) fn is_below(branch: &Branch, ancestor: &Branch) -> bool {
     branch.as_str().strip_prefix(ancestor.as_str()).is_some_and(|rest| rest.starts_with('.'))
 }

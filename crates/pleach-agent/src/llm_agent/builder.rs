@@ -72,27 +72,27 @@ impl LlmAgentBuilder {
         }
     }
 
-    /// Sets what the agent is for. Other agents decide by it whether to transfer to this one.
+    /// Sets the description of the agent's purpose. The models of other agents use it to decide whether to transfer to this agent.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.agent.description = description.into();
         self
     }
 
-    /// Sets the model. An agent without one uses that of the nearest agent above it.
+    /// Sets the model. An agent without a model uses the model of its nearest ancestor with one, or the model of the app.
     // L5
     pub fn model(mut self, model: impl Model) -> Self {
         self.agent.model = Some(Arc::new(model));
         self
     }
 
-    /// Sets the instruction: a text, in which `{key}` is replaced by the value of the session state; see
+    /// Sets the instruction: a text in which `{key}` is replaced by the value of that key in the session state. See
     /// [`inject_session_state`](crate::inject_session_state).
     pub fn instruction(mut self, instruction: impl Into<Instruction>) -> Self {
         self.instruction = Some(instruction.into());
         self
     }
 
-    /// Sets a function that makes the instruction for each request. Its text is used as it is.
+    /// Sets a function that returns the instruction for each request. Its text is used unchanged.
     // L10
     pub fn instruction_fn<F, R>(self, provider: F) -> Self
     where
@@ -102,7 +102,7 @@ impl LlmAgentBuilder {
         self.instruction(Instruction::provider(provider))
     }
 
-    /// Sets the instruction that all agents of the tree get. Only that of the root agent counts.
+    /// Sets an instruction for all agents of the tree. Only the root agent's global instruction is used.
     pub fn global_instruction(mut self, instruction: impl Into<Instruction>) -> Self {
         self.agent.global_instruction = Some(instruction.into());
         self
@@ -123,7 +123,7 @@ impl LlmAgentBuilder {
         self
     }
 
-    /// Sets how the model generates.
+    /// Sets the generation config of the model.
     pub fn generate_config(mut self, config: GenerateConfig) -> Self {
         self.config = config;
         self
@@ -135,13 +135,15 @@ impl LlmAgentBuilder {
         self
     }
 
-    /// Sets which part of the session the model gets.
+    /// Sets which part of the session is sent to the model.
     pub fn include_contents(mut self, include: IncludeContents) -> Self {
         self.include_contents = Some(include);
         self
     }
 
-    /// Sets whether the model gets what other agents have thought, beside what they have said. ADK: `include_thoughts_from_other_agents`
+    /// Sets whether the thoughts of other agents are sent to the model along with their messages.
+    ///
+    /// ADK: `include_thoughts_from_other_agents`
     #[doc(alias = "include_thoughts_from_other_agents")]
     pub fn include_thoughts_of_others(mut self, yes: bool) -> Self {
         self.thoughts_of_others = yes;
@@ -160,49 +162,49 @@ impl LlmAgentBuilder {
         self
     }
 
-    /// Adds a source of tools: a [`Toolset`](pleach_context::Toolset), or a [`SharedToolset`] that several agents have.
+    /// Adds a source of tools: a [`Toolset`](pleach_context::Toolset), or a [`SharedToolset`] that several agents use.
     pub fn toolset(mut self, toolset: impl Into<SharedToolset>) -> Self {
         self.tools.push(ToolSource::Set(toolset.into()));
         self
     }
 
-    /// Adds an agent below this one. The model can transfer to it; an agent with the mode
-    /// [`Task`](AgentMode::Task) or [`SingleTurn`](AgentMode::SingleTurn) is called like a tool instead.
+    /// Adds a sub-agent. The model can transfer to it. A sub-agent with the mode [`Task`](AgentMode::Task) or
+    /// [`SingleTurn`](AgentMode::SingleTurn) is called like a tool instead.
     pub fn sub_agent(mut self, agent: impl Node) -> Self {
         self.agent.sub_agents.push(Arc::new(agent));
         self
     }
 
-    /// Sets whether the model may not transfer to the agent above.
+    /// Sets whether transfers to the parent agent are forbidden.
     pub fn disallow_transfer_to_parent(mut self, disallow: bool) -> Self {
         self.agent.disallow_transfer_to_parent = disallow;
         self
     }
 
-    /// Sets whether the model may not transfer to the other agents of the same parent.
+    /// Sets whether transfers to the other sub-agents of the parent are forbidden.
     pub fn disallow_transfer_to_peers(mut self, disallow: bool) -> Self {
         self.agent.disallow_transfer_to_peers = disallow;
         self
     }
 
-    /// Sets the type of the input, for runs as a node or a tool.
+    /// Sets the type of the input, for runs of the agent as a node or a tool.
     pub fn input_schema<T: DeserializeOwned + Serialize + JsonSchema + 'static>(self) -> Self {
         self.input_json_schema(Schema::of::<T>())
     }
 
-    /// Sets the shape of the input.
+    /// Sets the JSON schema of the input, for runs of the agent as a node or a tool.
     pub fn input_json_schema(mut self, schema: Schema) -> Self {
         self.input_schema = Some(schema);
         self
     }
 
-    /// Demands an answer of this type.
+    /// Requires an answer of this type.
     // L26, L151
     pub fn output_schema<T: DeserializeOwned + Serialize + JsonSchema + 'static>(self) -> Self {
         self.output_json_schema(Schema::of::<T>())
     }
 
-    /// Demands an answer of this shape.
+    /// Requires an answer that fits this JSON schema.
     pub fn output_json_schema(mut self, schema: Schema) -> Self {
         self.output_schema = Some(schema);
         self
@@ -215,87 +217,88 @@ impl LlmAgentBuilder {
         self
     }
 
-    /// Adds a callback before the agent runs; a content that it returns is the answer, and the agent does not run.
+    /// Adds a callback before the agent runs. If it returns a content, the content is the answer and the agent does not run.
     #[doc(alias = "before_agent_callback")]
     pub fn before_agent(mut self, callback: impl for<'a> AgentCallback<'a>) -> Self {
         self.callbacks.before_agent.push(Arc::new(callback));
         self
     }
 
-    /// Adds a callback after the agent has run; a content that it returns is one more event.
+    /// Adds a callback after the agent has run. If it returns a content, the content is stored as one more event.
     #[doc(alias = "after_agent_callback")]
     pub fn after_agent(mut self, callback: impl for<'a> AgentCallback<'a>) -> Self {
         self.callbacks.after_agent.push(Arc::new(callback));
         self
     }
 
-    /// Adds a callback before the model is called: it can change the request, and a response that it returns is used
-    /// instead of the model's.
+    /// Adds a callback before the model is called. It can change the request. If it returns a response, that response is used
+    /// and the model is not called.
     #[doc(alias = "before_model_callback")]
     pub fn before_model(mut self, callback: impl for<'a> BeforeModelCallback<'a>) -> Self {
         self.callbacks.before_model.push(Arc::new(callback));
         self
     }
 
-    /// Adds a callback for each response and each fragment of the model; a response that it returns replaces it.
+    /// Adds a callback for each response and each fragment of the model. A response that it returns is used instead.
     #[doc(alias = "after_model_callback")]
     pub fn after_model(mut self, callback: impl for<'a> AfterModelCallback<'a>) -> Self {
         self.callbacks.after_model.push(Arc::new(callback));
         self
     }
 
-    /// Adds a callback for failed calls of the model; a response that it returns is used instead.
+    /// Adds a callback for failed calls of the model. If it returns a response, the response replaces the error.
     #[doc(alias = "on_model_error_callback")]
     pub fn on_model_error(mut self, callback: impl for<'a> ModelErrorCallback<'a>) -> Self {
         self.callbacks.on_model_error.push(Arc::new(callback));
         self
     }
 
-    /// Adds a callback before a tool is called: it can change the arguments, and a value that it returns is the result.
+    /// Adds a callback before a tool is called. It can change the arguments. If it returns a value, the value is the result and
+    /// the tool is not called.
     #[doc(alias = "before_tool_callback")]
     pub fn before_tool(mut self, callback: impl for<'a> BeforeToolCallback<'a>) -> Self {
         self.callbacks.before_tool.push(Arc::new(callback));
         self
     }
 
-    /// Adds a callback for the result of a tool; a value that it returns replaces it.
+    /// Adds a callback for the result of a tool. If it returns a value, the value replaces the result.
     #[doc(alias = "after_tool_callback")]
     pub fn after_tool(mut self, callback: impl for<'a> AfterToolCallback<'a>) -> Self {
         self.callbacks.after_tool.push(Arc::new(callback));
         self
     }
 
-    /// Adds a callback for the failure of a tool; a value that it returns is the result instead.
+    /// Adds a callback for the failure of a tool. If it returns a value, the value is used as the result.
     #[doc(alias = "on_tool_error_callback")]
     pub fn on_tool_error(mut self, callback: impl for<'a> ToolErrorCallback<'a>) -> Self {
         self.callbacks.on_tool_error.push(Arc::new(callback));
         self
     }
 
-    /// Sets what makes the agent plan before it acts.
+    /// Sets the planner, which makes the agent plan before it acts.
     // L70
     pub fn planner(mut self, planner: impl Planner) -> Self {
         self.planner = Some(Arc::new(planner));
         self
     }
 
-    /// Sets what executes the code that the model writes.
+    /// Sets the executor of the code that the model writes.
     // L71
     pub fn code_executor(mut self, executor: impl CodeExecutor) -> Self {
         self.code_executor = Some(Arc::new(executor));
         self
     }
 
-    /// Adds a step in which requests are made. [`build`](Self::build) refuses a place next to a step that there is not, and a second
-    /// step of one name.
+    /// Adds a step to the processing of requests. [`build`](Self::build) fails if the place names an unknown step, or if another
+    /// step has the same name.
     // L25
     pub fn request_processor(mut self, place: ProcessorPlace<'_>, processor: impl RequestProcessor) -> Self {
         self.processors.add(place, processor);
         self
     }
 
-    /// Leaves out the step of this name; see [`ProcessorPlace`] for those that every agent has. [`build`](Self::build) refuses a name
-    /// that no step has.
+    /// Removes the step with this name. [`ProcessorPlace`] lists the steps that every agent has. [`build`](Self::build) fails if no
+    /// step has the name.
     pub fn without_request_processor(mut self, name: &str) -> Self {
         self.processors.remove(name);
         self
@@ -316,8 +319,13 @@ impl LlmAgentBuilder {
     /// Builds the agent.
     ///
     /// # Errors
-    /// A name that is no identifier, settings that belong elsewhere, a sub-agent that has a parent already, or an output schema that
-    /// the agent's own model cannot be held to. Other models are checked when the Runner is built, and before a request is sent.
+    /// Returns an error in these cases:
+    /// - The name is not an identifier.
+    /// - The generation config has a setting that belongs to another method of this builder.
+    /// - A sub-agent is not an agent, or already has a parent.
+    /// - A tool or the list of request processors is faulty.
+    /// - The agent's own model does not support the output schema. Other models are checked when the Runner is built, and
+    ///   before a request is sent.
     // L2–L4
     pub fn build(self) -> Result<LlmAgent, BuildError> {
         let name = self.agent.name.clone();
@@ -334,12 +342,12 @@ impl LlmAgentBuilder {
         faults.extend(unmet.map(|fault| Fault::value("output_schema", fault)));
         for sub in self.agent.sub_agents.iter().filter(|sub| sub.agent().is_none()) {
             let sub = &sub.spec().name;
-            let message = format!("'{sub}', a sub-agent of '{name}', is no agent: add it as a tool with `NodeTool`");
+            let message = format!("sub-agent '{sub}' of '{name}' is not an agent: add it as a tool with `NodeTool`");
             faults.push(Fault::value("no_agent", message));
         }
         spec.description.clone_from(&self.agent.description);
         spec.always_gives = true;
-        // A task may take several turns of the user.
+        // A task may need several messages of the user.
         spec.wait_for_output = self.agent.mode == Some(AgentMode::Task);
         spec.retry = self.retry;
         spec.timeout = self.timeout;
@@ -382,7 +390,7 @@ impl fmt::Debug for LlmAgentBuilder {
     }
 }
 
-/// Returns what listings show of an agent besides what the runtime reads.
+/// Returns the settings of an agent that only listings show.
 fn settings(contents: Option<IncludeContents>, output_key: Option<&String>, config: &GenerateConfig) -> Map {
     let mut settings = Map::new();
     settings.extend(contents.map(|contents| {
@@ -391,14 +399,14 @@ fn settings(contents: Option<IncludeContents>, output_key: Option<&String>, conf
     }));
     settings.extend(output_key.map(|key| ("output_key".to_owned(), Value::from(key.as_str()))));
     if let Ok(Value::Object(mut config)) = serde_json::to_value(config) {
-        // Its headers may hold keys.
+        // The HTTP headers may contain API keys.
         config.remove("http_options");
         settings.extend((!config.is_empty()).then(|| ("generate_content_config".to_owned(), Value::Object(config))));
     }
     settings
 }
 
-/// Settings of the model's configuration that the agent makes itself.
+/// Returns a fault for each setting of the generation config that the agent sets itself.
 // L4
 fn misplaced(name: &str, config: &GenerateConfig) -> Vec<Fault> {
     let fault = |setting: &str, instead: &str| {

@@ -1,4 +1,4 @@
-//! The callbacks of an agent: eight slots, each with a list.
+//! The callbacks of an agent: eight kinds, each with a list.
 // L130, L131
 
 use std::fmt;
@@ -17,7 +17,7 @@ macro_rules! callback {
         /// Implemented for functions and closures that return a future of `Result<Option<_>, E>`, whose error converts into a
         /// boxed error.
         pub trait $name<'a>: Send + Sync + 'static {
-            /// Calls it.
+            /// Calls the callback.
             fn call(&'a self, $($arg: $type),*) -> BoxFuture<'a, Result<Option<$result>, NodeError>>;
         }
 
@@ -80,7 +80,7 @@ pub(crate) struct Callbacks {
 }
 
 impl Callbacks {
-    /// Asks the callbacks of one of the lists around an agent's run.
+    /// Calls the callbacks of a list around an agent's run until one of them returns a content.
     pub(crate) async fn agent(
         list: &List<dyn for<'a> AgentCallback<'a>>,
         ctx: &CallbackContext,
@@ -138,7 +138,7 @@ impl Callbacks {
     }
 }
 
-/// Null is no value; an empty object is one.
+/// Treats null as no value. An empty object is a value.
 fn present(value: Option<Value>) -> Option<Value> {
     value.filter(|value| !value.is_null())
 }

@@ -1,4 +1,4 @@
-//! [`Declaration`]: what the builder of an agent was given.
+//! [`Declaration`]: the settings of an agent, as its builder received them.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use super::callbacks::Callbacks;
 use super::processors::Processor;
 use crate::{CodeExecutor, Planner};
 
-/// Which part of the session an agent's model gets. ADK: `LlmAgent.include_contents`
+/// The part of the session that is sent to an agent's model. ADK: `LlmAgent.include_contents`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IncludeContents {
-    /// The conversation as far as the agent sees it.
+    /// The part of the conversation that the agent sees.
     Default,
-    /// The current turn only.
+    /// Only the current turn.
     None,
 }
 
-/// The declaration of an agent.
+/// The settings of an agent.
 pub(crate) struct Declaration {
     pub(crate) spec: NodeSpec,
     pub(crate) agent: Arc<AgentSpec>,
@@ -38,14 +38,14 @@ pub(crate) struct Declaration {
     pub(crate) processors: Vec<Processor>,
 }
 
-/// Where tools come from.
+/// A source of tools.
 pub(crate) enum ToolSource {
     Tool(Arc<dyn Tool>),
     Set(SharedToolset),
 }
 
 impl ToolSource {
-    /// Returns the tool that was given as such.
+    /// Returns the tool, if the source is a single tool.
     pub(crate) fn tool(&self) -> Option<&Arc<dyn Tool>> {
         match self {
             Self::Tool(tool) => Some(tool),
@@ -53,7 +53,7 @@ impl ToolSource {
         }
     }
 
-    /// Returns the toolset.
+    /// Returns the toolset, if the source is a toolset.
     pub(crate) fn toolset(&self) -> Option<&SharedToolset> {
         match self {
             Self::Tool(_) => None,

@@ -1,4 +1,4 @@
-//! [`LlmAgent`]: an agent whose steps a model decides.
+//! [`LlmAgent`]: an agent whose model decides its steps.
 
 mod builder;
 pub(crate) mod callbacks;
@@ -21,18 +21,18 @@ pub use builder::LlmAgentBuilder;
 pub use declaration::IncludeContents;
 pub(crate) use declaration::{Declaration, ToolSource};
 
-/// An agent: a model with an instruction, tools and other agents to hand over to. Cheap to clone: clones are the same agent.
+/// An agent: a model with an instruction, tools, and other agents to transfer to. Clones are cheap and are the same agent.
 ///
-/// It is a node: the root of a `Runner`, a node of a graph, a child of another node, or a sub-agent. Every response of its
-/// model and every batch of tool results is an event, so a run that was cut off continues behind its last event. A call
-/// that has its response is never made again.
+/// An agent is a node: it can be the root of a `Runner`, a node of a graph, a child of another node, or a sub-agent. Every
+/// response of its model and every batch of tool results is an event, so a run that was cut off continues after its last
+/// event. A call that has a response is never executed again.
 ///
 /// ADK: `LlmAgent`
 #[derive(Clone)]
 pub struct LlmAgent(pub(crate) Arc<Declaration>);
 
 impl LlmAgent {
-    /// Returns a builder for an agent of this name.
+    /// Returns a builder for an agent with this name.
     pub fn builder(name: impl Into<SmolStr>) -> LlmAgentBuilder {
         LlmAgentBuilder::new(name)
     }

@@ -1,4 +1,4 @@
-//! The steps in which an agent makes a request, as a list that users can change.
+//! The steps that build an agent's request, as a list that users can change.
 // L25
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use pleach_core::BoxFuture;
 use pleach_model::LlmRequest;
 use pleach_workflow::Fault;
 
-/// Changes the requests of an agent, as one of the steps in which they are made. ADK: `BaseLlmRequestProcessor`
+/// Changes the requests of an agent, as one of the steps that build them. ADK: `BaseLlmRequestProcessor`
 ///
 /// # Example
 /// ```
@@ -43,16 +43,16 @@ use pleach_workflow::Fault;
 /// assert!(helper.is_ok());
 /// ```
 pub trait RequestProcessor: Send + Sync + 'static {
-    /// The name, unique among the agent's processors.
+    /// Returns the name, which must be unique among the agent's processors.
     fn name(&self) -> &str;
 
-    /// Changes the request. Events that it emits come before the model's.
+    /// Changes the request. Events that this method emits come before the events of the model.
     ///
     /// # Errors
-    /// What the request cannot be made without; the agent's run fails.
+    /// If the method returns an error, the agent's run fails with it.
     ///
     /// # Cancel safety
-    /// The future is dropped when the run is; the request is lost with it.
+    /// If the run is dropped, the future and the request are dropped with it.
     fn process<'a>(
         &'a self,
         ctx: &'a CallbackContext,
@@ -62,18 +62,18 @@ pub trait RequestProcessor: Send + Sync + 'static {
 
 /// The place of a request processor among the steps of an agent.
 ///
-/// The agent's own steps are, in their order, `basic` (name of the model, generation config, schema of the answer), `instructions`,
+/// The agent's own steps are, in order, `basic` (name of the model, generation config, schema of the answer), `instructions`,
 /// `identity`, `compaction`, `contents` (the conversation), `nl_planning`, `code_execution`, `output_schema` (the function in place of a
 /// schema of the answer), `agent_transfer`, `agent_tools` and `dynamic_instructions`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessorPlace<'a> {
-    /// Behind all others.
+    /// After all other steps.
     Last,
-    /// Before the step of this name.
+    /// Before the step with this name.
     Before(&'a str),
-    /// Behind the step of this name.
+    /// After the step with this name.
     After(&'a str),
-    /// Instead of the step of this name.
+    /// In place of the step with this name.
     InsteadOf(&'a str),
 }
 
@@ -125,7 +125,7 @@ impl Step {
     }
 }
 
-/// An entry of the list.
+/// An entry in the list of processors.
 #[derive(Clone)]
 pub(crate) enum Processor {
     Step(Step),
@@ -141,7 +141,7 @@ impl Processor {
     }
 }
 
-/// The processors of an agent in their order, and what was wrong with changes of the list.
+/// The processors of an agent in order, and the faults of changes to the list.
 pub(crate) struct Processors {
     pub(crate) list: Vec<Processor>,
     pub(crate) faults: Vec<Fault>,

@@ -1,4 +1,4 @@
-//! What the agent's answer is stored as: the state under its output key, the output of its node.
+//! Storing the agent's answer: as state under its output key, and as the output of its node.
 // L150–L154, L182
 
 use std::sync::Arc;
@@ -11,20 +11,21 @@ use super::AgentRun;
 use crate::schema::structured;
 
 impl AgentRun<'_> {
-    /// Adds to a complete event of the agent what its text stores.
+    /// Adds the state and the output that the event's text produces to a complete event of the agent.
     ///
     /// # Errors
-    /// A `ValidationError` for an answer that does not fit the agent's schema; the event is not to be stored then.
+    /// A `ValidationError` if the answer does not fit the agent's schema. The event must not be stored in this case.
     pub(super) fn keep_answer(&mut self, event: &mut Event) -> Result<(), NodeError> {
         self.keep(event, self.agent.output_key.as_ref())
     }
 
-    /// The same for what a callback adds behind the answer: it is an output, and not stored under the output key.
+    /// Does the same for an event that a callback adds after the answer. Its text becomes the output, but is not stored under
+    /// the output key.
     pub(super) fn keep_addition(&mut self, event: &mut Event) -> Result<(), NodeError> {
         if self.mode == AgentMode::SingleTurn { self.keep(event, None) } else { Ok(()) }
     }
 
-    /// Gives the run the output that it has stored in an earlier attempt.
+    /// Restores the output that an earlier attempt of the run has stored.
     pub(super) fn restore_output(&self, event: Arc<Event>) {
         let output = match event.output() {
             Some(_) => NodeInput::Output(event),
@@ -40,13 +41,13 @@ impl AgentRun<'_> {
         let text = event.text();
         let has_text = has_text(event);
         let is_answer = is_answer(event, self.agent.code_executor.is_some());
-        // A node gives an output also where the model has said nothing, for example with an image.
+        // A node has an output even if the model's answer has no text, for example if it is an image.
         let is_output = is_answer && self.mode == AgentMode::SingleTurn && is_of_model(event);
         if has_text {
             self.said.push_str(&text);
         }
         let Some(schema) = &self.agent.output_schema else {
-            // What a conversing agent says adds up; a node answers with its last text.
+            // The texts of a conversing agent are joined. A node outputs its last text only.
             let value = if is_output || (is_answer && text.is_empty()) { &text } else { &self.said };
             if let Some(key) = output_key.filter(|_| is_output || has_text) {
                 event.actions_mut().set_state(key.clone(), value.clone());
@@ -57,7 +58,7 @@ impl AgentRun<'_> {
             }
             return Ok(());
         };
-        // What a conversing agent says is checked before it is stored under the output key.
+        // The text of a conversing agent is checked only if it is stored under the output key.
         if !is_answer || !has_text || !(is_output || output_key.is_some()) {
             return Ok(());
         }
@@ -72,7 +73,7 @@ impl AgentRun<'_> {
     }
 }
 
-/// Returns whether the event answers, instead of leading to calls or to code that is executed.
+/// Returns `true` if the event is an answer: it has no calls, no responses and no code to execute.
 fn is_answer(event: &Event, executes_code: bool) -> bool {
     let parts = event.content().map(|content| content.parts()).unwrap_or_default();
     let leads_on = |part: &Part| part.function_call.is_some() || part.function_response.is_some();
@@ -84,7 +85,7 @@ fn is_of_model(event: &Event) -> bool {
     event.content().and_then(|content| content.role.as_deref()).is_none_or(|role| role == "model")
 }
 
-/// Returns whether the event has a text that is not a thought.
+/// Returns `true` if the event has a text that is not a thought.
 fn has_text(event: &Event) -> bool {
     let parts = event.content().map(|content| content.parts()).unwrap_or_default();
     parts.iter().any(|part| part.text.is_some() && !part.is_thought())

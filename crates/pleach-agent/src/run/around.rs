@@ -1,4 +1,4 @@
-//! [`Around`]: what happens before and after every agent's run.
+//! [`Around`]: the plugins and callbacks before and after every run of an agent.
 // L134–L136, L179
 
 use pleach_context::engine::{LaneSetup, PluginManager, RunHandle};
@@ -8,7 +8,7 @@ use pleach_core::{Content, Event, EventActions};
 use super::{CallbackNote, Closing, StepEnd};
 use crate::llm_agent::callbacks::Callbacks;
 
-/// What happens before and after every agent's run.
+/// Calls the plugins and callbacks before and after a run of an agent.
 #[derive(Clone, Copy)]
 pub(crate) struct Around<'a> {
     pub(crate) agent: &'a AgentSpec,
@@ -17,7 +17,7 @@ pub(crate) struct Around<'a> {
 }
 
 impl<'a> Around<'a> {
-    /// Asks the plugins and callbacks for an answer of the agent, which does not run then.
+    /// Asks the plugins and callbacks for an answer. If one of them returns an answer, the agent does not run.
     pub(crate) async fn before(&self) -> Result<Option<Content>, NodeError> {
         let work = self.handle.work();
         let content = match self.plugins().before_agent(self.agent, self.handle).await? {
@@ -32,8 +32,8 @@ impl<'a> Around<'a> {
         Ok(content)
     }
 
-    /// Ends the agent: calls the plugins and callbacks behind it, unless that has been done, and stores that it is done, in a
-    /// resumable app. Returns the event for what they have given, which comes behind that mark.
+    /// Ends the agent: calls the `after_agent` plugins and callbacks if `calls` is set, and marks the end of the agent in a
+    /// resumable app. Returns the event with the content and changes of the callbacks. It is stored after that mark.
     // L134, L179
     pub(crate) async fn finish(&self, end: StepEnd, closing: Closing, calls: bool) -> Result<Option<Event>, NodeError> {
         if end != StepEnd::Done || self.handle.invocation().is_aborted() {
@@ -63,7 +63,7 @@ impl<'a> Around<'a> {
         Ok(Some(CallbackNote::After.put_on(event)))
     }
 
-    /// Stores that the agent is done, and whether an event of its callbacks follows, which takes their changes.
+    /// Stores the mark that the agent is done. If `has_addition` is set, an event with the callbacks' changes follows the mark.
     async fn mark(&self, has_addition: bool) -> Result<(), NodeError> {
         let mut actions = EventActions::new();
         actions.set_end_of_agent(Some(true));
@@ -75,7 +75,7 @@ impl<'a> Around<'a> {
         lane.emit_noted(CallbackNote::After.put_on(mark)).await
     }
 
-    /// Returns whether anything can be called behind the agent.
+    /// Returns `true` if there are plugins or callbacks to call after the agent.
     pub(crate) fn has_after(&self) -> bool {
         !self.callbacks.after_agent.is_empty() || !self.plugins().is_empty()
     }

@@ -16,18 +16,18 @@ use super::together::together;
 use super::tools::ToolTable;
 use super::{AgentRun, StepEnd};
 
-/// What the calls of a batch have come to.
+/// The progress of the calls of a batch.
 enum Ended {
-    /// One of them has ended.
+    /// One call has ended.
     One(usize),
-    /// All have ended.
+    /// All calls have ended.
     All,
-    /// Those that have not wait for the outside world.
+    /// All calls that have not ended wait for an external answer.
     Parked,
 }
 
 impl AgentRun<'_> {
-    /// Executes calls, and stores their responses in one event, in the order of the calls.
+    /// Executes calls and stores their responses in one event, in the order of the calls. Tasks run one by one.
     pub(super) async fn execute_with(
         &mut self,
         calls: Vec<PendingCall>,
@@ -42,12 +42,13 @@ impl AgentRun<'_> {
             return self.execute_together(&calls, tools).await;
         }
         calls.iter_mut().for_each(PendingCall::refuse_finish);
-        // What the agent does itself comes before its tasks; a transfer, or an answer to an unknown name, behind them.
+        // If the batch calls a tool of the agent itself, all calls but the tasks run first. If it only has transfers,
+        // answers or unknown names besides the tasks, these run after the tasks.
         let comes_first = calls.iter().any(|pending| tools.is_own(pending));
         let waits = comes_first && self.execute_together(&calls, tools).await? == StepEnd::Waiting;
         for pending in &tasks {
             self.delegate(pending, tools).await?;
-            // What is said behind a task is said anew.
+            // Text after a task starts a new answer.
             self.said.clear();
         }
         match comes_first || calls.is_empty() {
@@ -65,7 +66,7 @@ impl AgentRun<'_> {
             async move { Ok((place, caller.execute(pending, lane).await?)) }
         };
         for (pending, lane) in calls.iter().zip(&lanes) {
-            // A credential that one of them gets is for all.
+            // A credential that one call receives is available to all calls.
             give_answers(pending, lane)?;
         }
         let mut running = together(calls.iter().enumerate().map(execute));
@@ -90,17 +91,17 @@ impl AgentRun<'_> {
             .await;
             match next {
                 Ok(Ended::One(place)) => ended[place] = true,
-                // A question holds the others up for long: what has ended is stored now, but for what ends the batch.
+                // An answer may take long. The responses of ended calls are stored now, except those that end the batch.
                 Ok(Ended::Parked) => {
                     let plain = executed.iter_mut().filter_map(|call| call.take_if(|call| call.is_plain()));
                     self.answer(plain.collect()).await?;
                 }
                 Ok(Ended::All) => return self.answer(executed.into_iter().flatten().collect()).await,
                 Err(error) => {
-                    // What still runs is cancelled.
+                    // This cancels the calls that still run.
                     drop(running);
                     self.answer_before_failure(executed.into_iter().flatten().collect()).await?;
-                    // What the others have changed is dropped with the step.
+                    // The changes of the other calls are dropped with the step.
                     lanes.iter().for_each(|lane| self.handle.merge_lane(lane));
                     return Err(error);
                 }
@@ -108,12 +109,12 @@ impl AgentRun<'_> {
         }
     }
 
-    /// Stores the responses of a batch, and what its calls ask for.
+    /// Stores the responses of a batch and the questions of its calls.
     // L110, L115
     async fn answer(&mut self, mut executed: Vec<Executed<'_>>) -> Result<StepEnd, NodeError> {
         let mut waits = false;
         if executed.iter().any(|call| call.confirmation.is_some() || call.credential.is_some()) {
-            // A transfer, or the end of the agent's task, comes behind the answers.
+            // Calls that transfer, answer or end the agent's task wait until the open questions are answered.
             executed.retain(Executed::leaves_open);
         }
         let mut keys = Vec::new();
@@ -141,7 +142,7 @@ impl AgentRun<'_> {
             .collect();
         let mut question = if asked.is_empty() { None } else { Some(self.confirmation_event(&asked)?) };
         executed.retain(|call| !(call.pending.is_placed && call.confirmation.is_some()));
-        // The model is asked once the result of a job that was only started has come.
+        // If a long-running call has no result yet, the model is called after the result has arrived.
         waits |= asks || executed.iter().any(|call| call.response.is_none());
         if asks_all && let Some(question) = question.take() {
             self.handle.emit(question).await?;
@@ -153,7 +154,7 @@ impl AgentRun<'_> {
         Ok(if waits && end != StepEnd::Finished { StepEnd::Waiting } else { end })
     }
 
-    /// Stores the responses of calls that have ended before another one failed.
+    /// Stores the responses of the calls that had ended before another call failed.
     // L103
     async fn answer_before_failure(&mut self, executed: Vec<Executed<'_>>) -> Result<(), NodeError> {
         let is_plain =
@@ -168,7 +169,7 @@ impl AgentRun<'_> {
         let answer = executed.iter().rev().find_map(Executed::answer);
         let finishing = self.finishing_args(executed).cloned();
         for call in executed.iter().filter(|call| call.response.is_none()) {
-            // Only what it has stored counts for a call that has no result yet.
+            // A call without a result must not end the batch, so these flags are cleared.
             call.handle.with_actions(|actions| {
                 actions.set_skip_summarization(None);
                 actions.set_escalate(None);
@@ -199,7 +200,7 @@ impl AgentRun<'_> {
         })
     }
 
-    /// Stores the answer that a model has given by a call.
+    /// Stores the answer that the model has returned with a call of `set_model_response`.
     // L61
     pub(super) async fn say_answer(&mut self, answer: &Value) -> Result<StepEnd, NodeError> {
         let fields = self.agent.output_schema.as_ref().map(Schema::fields).unwrap_or_default();

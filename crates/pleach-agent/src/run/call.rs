@@ -20,17 +20,17 @@ use crate::tools::{FINISHED, finished_too_early};
 pub(super) struct Executed<'c> {
     pub(super) pending: &'c PendingCall,
     pub(super) handle: RunHandle,
-    /// `None` for a call whose result comes later.
+    /// The response; `None` if the result of the call comes later.
     pub(super) response: Option<FunctionResponse>,
     pub(super) confirmation: Option<ToolConfirmation>,
     pub(super) credential: Option<AuthConfig>,
-    /// The arguments, as hooks have left them.
+    /// The arguments after all changes by hooks.
     pub(super) args: Map,
-    /// The result as a text for the user.
+    /// The result as a text for the user, if the tool shows its result.
     pub(super) shown: Option<String>,
 }
 
-/// What executes the calls of an agent.
+/// Executes the calls of an agent.
 #[derive(Clone, Copy)]
 pub(super) struct Caller<'a> {
     pub(super) handle: &'a RunHandle,
@@ -39,7 +39,7 @@ pub(super) struct Caller<'a> {
 }
 
 impl<'a> Caller<'a> {
-    /// Makes the lane of a call.
+    /// Creates the lane that a call runs in.
     pub(super) fn lane(self, pending: &PendingCall) -> RunHandle {
         let lane = self.handle.lane(LaneSetup::default());
         lane.set_function_call_id(pending.call.id.clone().unwrap_or_default());
@@ -47,10 +47,10 @@ impl<'a> Caller<'a> {
         lane
     }
 
-    /// Executes a call.
+    /// Executes a call in its lane.
     ///
     /// # Errors
-    /// The failure of the tool, unless a hook gives a result for it.
+    /// The failure of the tool, unless a hook returns a result for it.
     pub(super) async fn execute<'c>(
         self,
         pending: &'c PendingCall,
@@ -71,7 +71,7 @@ impl<'a> Caller<'a> {
                 }
                 let result = match called? {
                     Called::Result(result) => result,
-                    // What a tool of an agent asks rides on the event of its response.
+                    // Questions that a tool asks are stored on the event of the tool's response.
                     Called::Asks(_) => ToolResult::default(),
                 };
                 (result, tool.is_long_running(), tool.shows_result())
@@ -108,30 +108,30 @@ impl<'a> Caller<'a> {
 }
 
 impl Executed<'_> {
-    /// Returns whether the agent continues behind the call: it neither transfers nor answers or ends the agent's task.
+    /// Returns `true` if the agent continues after the call: the call does not transfer, answer or end the agent's task.
     pub(super) fn leaves_open(&self) -> bool {
         let actions = self.handle.actions();
         actions.transfer_to_agent().is_none() && actions.set_model_response().is_none() && !self.finishes()
     }
 
-    /// Returns whether only the response of the call counts, so that it may be stored before the others have ended.
+    /// Returns `true` if the call only has a response, so that it may be stored before the other calls have ended.
     pub(super) fn is_plain(&self) -> bool {
         self.leaves_open() && self.handle.actions().escalate() != Some(true)
     }
 
-    /// Returns whether the call has ended the agent's task.
+    /// Returns `true` if the call has ended the agent's task.
     pub(super) fn finishes(&self) -> bool {
         let done = self.response.as_ref().and_then(|response| response.response.as_ref()?.get("result"));
         self.pending.call.name.as_deref() == Some(FINISH_TASK) && done.and_then(Value::as_str) == Some(FINISHED)
     }
 
-    /// Takes the part with the response, and the text for the user; none for a call whose result comes later.
+    /// Takes the part with the response and the part with the text for the user. There are no parts if the result comes later.
     pub(super) fn take_parts(&mut self) -> impl Iterator<Item = Part> + use<> {
         let response = self.response.take().map(Part::function_response);
         response.into_iter().chain(self.shown.take().map(Part::text))
     }
 
-    /// Returns the answer that a call of `set_model_response` gives.
+    /// Returns the answer of the model if the call is one of `set_model_response`.
     pub(super) fn answer(&self) -> Option<Value> {
         if self.pending.call.name.as_deref() != Some(SET_MODEL_RESPONSE) {
             return None;
@@ -140,7 +140,7 @@ impl Executed<'_> {
     }
 }
 
-/// Returns a result as a text for the user; `None` for none and for an error.
+/// Returns a result as a text for the user; `None` if the result is empty or an error.
 // L111
 fn shown(value: &Value) -> Option<String> {
     match value {
@@ -151,7 +151,7 @@ fn shown(value: &Value) -> Option<String> {
     }
 }
 
-/// A function that a model has called and the agent does not have.
+/// A function that the model has called, but that the agent does not have.
 struct UnknownTool(String);
 
 impl Tool for UnknownTool {

@@ -1,4 +1,4 @@
-//! [`CallNumbers`]: the numbers of an agent's calls, by which what they run is found again on a resume.
+//! [`CallNumbers`]: the numbers of an agent's calls. A resume finds the runs of the calls by these numbers.
 // L199
 
 use foldhash::HashMap;
@@ -15,30 +15,30 @@ pub(crate) struct PendingCall {
     pub(crate) call: FunctionCall,
     /// The answer to the request for its confirmation.
     pub(crate) confirmation: Option<Value>,
-    /// Its question is stored, but not the response that holds its place.
+    /// Whether the question of the call is stored, but not the placeholder response.
     pub(crate) is_asked: bool,
-    /// The response that holds its place is stored, but not its question.
+    /// Whether the placeholder response of the call is stored, but not the question.
     pub(crate) is_placed: bool,
-    /// It ends the task of an agent that delegates another task with the same response.
+    /// Whether the call is refused: it ends the agent's task, but the same response of the model delegates another task.
     pub(crate) is_refused: bool,
-    /// The ids under which it has asked for credentials that have come.
+    /// The ids of the call's credential requests that have been answered.
     pub(crate) credentials: Vec<String>,
-    /// How many calls of the function the run has made, this one included.
+    /// The number of calls of this function in the run, including this call.
     pub(crate) ordinal: u32,
-    /// A name for what the call runs: its id, made unique in the run and safe for paths.
+    /// The name of runs that the call starts: the call's id, made unique in the run and safe for paths.
     pub(crate) key: String,
-    /// The run has made no call before.
+    /// Whether this is the first call of the run.
     pub(crate) is_first: bool,
 }
 
 impl PendingCall {
-    /// Returns whether the call transfers, answers or ends the agent's task.
+    /// Returns `true` if the call transfers, answers or ends the agent's task.
     pub(crate) fn ends_agent(&self) -> bool {
         matches!(self.call.name.as_deref(), Some(TRANSFER_TO_AGENT | SET_MODEL_RESPONSE | FINISH_TASK))
     }
 }
 
-/// Numbers the calls of a run, so that what they run is found again on a resume.
+/// Numbers the calls of a run, so that a resume finds the runs that they have started.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallNumbers {
     by_name: HashMap<String, u32>,
@@ -46,7 +46,7 @@ pub(crate) struct CallNumbers {
 }
 
 impl CallNumbers {
-    /// Numbers the next call.
+    /// Assigns numbers to the next call.
     pub(crate) fn number(&mut self, call: &FunctionCall) -> PendingCall {
         let (id, name) = (run_id(call.id.as_deref().unwrap_or_default()), call.name.clone().unwrap_or_default());
         let is_first = self.by_name.is_empty();
@@ -54,7 +54,7 @@ impl CallNumbers {
         *ordinal += 1;
         let repeated = self.by_id.entry(id.clone()).or_default();
         *repeated += 1;
-        // Providers repeat ids, some of them numbers.
+        // Providers may use an id several times, and some ids are numbers.
         let key = if *repeated == 1 { id } else { format!("{id}~{repeated}") };
         PendingCall {
             call: call.clone(),

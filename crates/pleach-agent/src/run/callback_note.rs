@@ -1,15 +1,15 @@
-//! [`CallbackNote`]: which callback around an agent has given an event.
+//! [`CallbackNote`]: a note on an event about the agent callback that produced the event.
 // L134–L136
 
 use pleach_core::Event;
 use pleach_session::notes::AGENT_CALLBACK;
 
-/// The callback around an agent that has given an event.
+/// The kind of agent callback that has produced an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallbackNote {
-    /// One before the agent; its content is the answer.
+    /// A `before_agent` callback. If the event has a content, the content is the answer.
     Before,
-    /// One behind the agent; on the mark of its end: such an event follows.
+    /// An `after_agent` callback. On an end mark it announces that such an event follows.
     After,
 }
 

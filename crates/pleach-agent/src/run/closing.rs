@@ -1,26 +1,26 @@
-//! [`Closing`]: how far the end of an agent's run is recorded.
+//! [`Closing`]: the recorded part of the end of an agent's run.
 // L134, L179
 
 use pleach_core::Event;
 
 use super::CallbackNote;
 
-/// How far the end of an agent's run is recorded.
+/// The recorded part of the end of an agent's run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Closing {
-    /// The callbacks behind the agent have left no event: they may have to be called.
+    /// There is no event of the `after_agent` callbacks, so they may have to be called.
     #[default]
     Open,
-    /// The end is marked, and what the callbacks have given is not stored.
+    /// The end is marked, but the announced event of the `after_agent` callbacks is not stored.
     Owed,
-    /// The callbacks have been called; the end is not marked.
+    /// The `after_agent` callbacks have been called, but the end is not marked.
     Called,
-    /// Nothing is left.
+    /// The end is recorded completely.
     Closed,
 }
 
 impl Closing {
-    /// Takes an event of the agent.
+    /// Reads the next event of the agent.
     pub(crate) fn take(&mut self, event: &Event) {
         let note = CallbackNote::on(event);
         let is_addition = note == Some(CallbackNote::After);
@@ -34,24 +34,24 @@ impl Closing {
                     Self::Closed
                 }
             }
-            // google-adk stores what a callback says without a note.
+            // google-adk stores the content of a callback without a note.
             Self::Owed | Self::Closed => Self::Closed,
             _ if is_addition => Self::Called,
             _ => Self::Open,
         };
     }
 
-    /// Takes a message of the user: it comes when everything before it has ended.
+    /// Reads a message of the user. Such a message arrives after everything before it has ended.
     pub(crate) fn take_message(&mut self) {
         *self = if self.is_marked() { Self::Closed } else { Self::Called };
     }
 
-    /// Returns whether the callbacks behind the agent have been called, and what they have given is stored.
+    /// Returns `true` if the `after_agent` callbacks have been called and their event is stored.
     pub(crate) fn has_called(self) -> bool {
         matches!(self, Self::Called | Self::Closed)
     }
 
-    /// Returns whether the end of the agent is marked.
+    /// Returns `true` if the end of the agent is marked.
     pub(crate) fn is_marked(self) -> bool {
         matches!(self, Self::Owed | Self::Closed)
     }

@@ -10,7 +10,7 @@ use super::AgentRun;
 use crate::code::{CodeExecutor, show_as_text, split_at_code};
 
 impl<'a> AgentRun<'a> {
-    /// Returns what executes the code of the agent's model.
+    /// Returns the executor of the code that the agent's model writes.
     fn code_executor(&self) -> Option<&'a dyn CodeExecutor> {
         self.agent.code_executor.as_deref()
     }
@@ -25,7 +25,7 @@ impl<'a> AgentRun<'a> {
         }
     }
 
-    /// Cuts a response behind its first code, and returns the code if it is to be executed.
+    /// Cuts a response after its first code block and returns the code. Returns `None` if there is no code to execute.
     pub(super) fn take_code(&self, response: &mut LlmResponse) -> Option<String> {
         let executor = self.code_executor()?;
         if response.is_partial() || self.code_failures >= executor.error_retry_attempts() {
@@ -34,14 +34,14 @@ impl<'a> AgentRun<'a> {
         split_at_code(response.content.as_mut()?, executor)
     }
 
-    /// Executes code, and stores what it gave.
+    /// Executes code and stores its output and files.
     pub(super) async fn execute_code(&mut self, code: &str) -> Result<(), NodeError> {
         let Some(executor) = self.code_executor() else { return Ok(()) };
         let lane = self.handle.lane(LaneSetup::default());
         let work = lane.work();
         let output = executor.execute(&lane, code).await?;
         for file in &output.files {
-            // The code that a model writes does not choose to leave the session.
+            // Code of a model may not store files outside the session.
             let name = without_nul(file.name.trim_start_matches("user:"));
             lane.save_artifact(&name, file.content.clone()).await?;
         }

@@ -1,4 +1,4 @@
-//! Summarising the history before the prompt is made from it.
+//! Summarising the history before the prompt is built from it.
 // R1150
 
 use pleach_context::engine::Prompt;
@@ -9,7 +9,7 @@ use super::AgentRun;
 use crate::llm_agent::IncludeContents;
 
 impl AgentRun<'_> {
-    /// Has the history summarised when the prompt has become too long, and the summary stored.
+    /// Summarises the history if the prompt has become too long, and stores the summary.
     pub(super) async fn compact(&self, model: &dyn Model) {
         let invocation = self.handle.invocation();
         let Some(compaction) = invocation.compaction() else { return };

@@ -1,4 +1,4 @@
-//! Requests for a confirmation or a credential that calls of tools have made.
+//! Requests of tool calls for a confirmation or a credential.
 // L110, L115–L118
 
 use pleach_context::engine::{RunHandle, SentCredential, accept_credential, credential_question, sent_credential};
@@ -12,16 +12,17 @@ use serde_json::{Value, json};
 use super::AgentRun;
 use super::call_numbers::PendingCall;
 
-/// Puts the answers that a call has waited for on its context.
+/// Puts the answers that a call has waited for on the context of the call.
 ///
 /// # Errors
-/// An answer that is no confirmation or no credential.
+/// A `ValidationError` if the answer to a confirmation request is not a confirmation, or the error of an answer that is
+/// not a credential.
 pub(super) fn give_answers(pending: &PendingCall, handle: &RunHandle) -> Result<(), NodeError> {
     if let Some(answer) = &pending.confirmation {
         let confirmation = ToolConfirmation::from_response(answer).map_err(|_| {
             let id = pending.call.id.as_deref().unwrap_or_default();
             NodeError::validation(format!(
-                "The answer to the request to confirm the call {id} is no tool confirmation."
+                "The answer to the confirmation request for call {id} is not a confirmation."
             ))
             .with_hint("answer it with {\"confirmed\": true} or {\"confirmed\": false}")
         })?;
@@ -37,7 +38,7 @@ pub(super) fn give_answers(pending: &PendingCall, handle: &RunHandle) -> Result<
     Ok(())
 }
 
-/// The config of the request for a credential with this id.
+/// Returns the config of the credential request with this id.
 fn requested_config(handle: &RunHandle, id: &str) -> Option<AuthConfig> {
     handle.invocation().with_events(|events| {
         events.iter().rev().filter(|event| !event.is_from_user()).find_map(|event| {
@@ -50,7 +51,7 @@ fn requested_config(handle: &RunHandle, id: &str) -> Option<AuthConfig> {
 }
 
 impl AgentRun<'_> {
-    /// Makes the event that asks to confirm calls.
+    /// Builds the event that requests confirmations of calls.
     // L115
     pub(super) fn confirmation_event(
         &self,
@@ -76,7 +77,7 @@ impl AgentRun<'_> {
         Ok(Event::new().with_content(Content::new("model", parts)).with_long_running(long_running))
     }
 
-    /// Makes the event that asks for a credential that a call needs.
+    /// Builds the event that requests a credential for a call.
     // L118
     pub(super) fn credential_event(&self, call: &str, config: &AuthConfig) -> Result<Event, NodeError> {
         let id = format!("{CLIENT_CALL_ID_PREFIX}{}", self.handle.invocation().services().ids.uuid());

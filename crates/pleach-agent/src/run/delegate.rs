@@ -1,4 +1,4 @@
-//! Tasks: agents that a call delegates to, and the end of one's own task.
+//! Tasks: calls that delegate to another agent, and the end of the agent's own task.
 // L190–L193
 
 use pleach_context::engine::{LaneSetup, mark_task_response};
@@ -13,7 +13,7 @@ use super::tools::ToolTable;
 use crate::guidance::FINISH_TASK;
 
 impl PendingCall {
-    /// Makes a call that ends the task fail, beside one that delegates another.
+    /// Marks a call that ends the agent's task as refused, because the same batch delegates another task.
     // L192
     pub(super) fn refuse_finish(&mut self) {
         if self.call.name.as_deref() == Some(FINISH_TASK) {
@@ -25,7 +25,7 @@ impl PendingCall {
 impl AgentRun<'_> {
     /// Runs the agent that a call delegates to, and stores its result as the response of the call.
     ///
-    /// While the agent waits for the user this never returns: the run pauses.
+    /// The future never resolves while that agent waits for the user: the run pauses.
     // L190, L191
     pub(super) async fn delegate(&self, pending: &PendingCall, tools: &ToolTable) -> Result<(), NodeError> {
         let Some(agent) = tools.task_of(pending) else { return Ok(()) };
@@ -42,21 +42,21 @@ impl AgentRun<'_> {
             other => Map::from_iter([("output".to_owned(), other)]),
         };
         let part = Part::function_response(FunctionResponse::new(id, name, response));
-        // The reference stores it in the user's name.
+        // google-adk stores the response in the user's name.
         let lane = self.handle.lane(LaneSetup { author: Some("user".into()), ..LaneSetup::default() });
         let mut event = Event::new().with_content(Content::new("user", [part]));
         mark_task_response(&mut event, &self.agent.agent.name);
         lane.emit_noted(event).await
     }
 
-    /// Adds the result of the agent's task, which a call with these arguments has ended, to the event of the responses.
-    /// Returns whether they hold one.
+    /// Adds the result of the agent's task to the event of the responses. The result comes from `args`, the arguments of the
+    /// call that has ended the task. Returns `true` if `args` hold a result.
     // L154, L192
     pub(super) fn keep_task_result(&self, event: &mut Event, args: &Map) -> bool {
         let tool = self.finish_tool();
         let Ok(result) = tool.result(args) else { return false };
         if let Some(key) = &self.agent.output_key {
-            // google-adk stores what the model gave, before it is converted.
+            // google-adk stores the model's value before it is converted.
             event.actions_mut().set_state(key.clone(), tool.given(args));
         }
         event.set_output(Some(result));

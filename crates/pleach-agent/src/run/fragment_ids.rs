@@ -1,4 +1,4 @@
-//! [`FragmentIds`]: the ids of calls that a model streams without ids.
+//! [`FragmentIds`]: assigns ids to calls that a model streams without ids.
 // L157
 
 use pleach_core::{Content, FunctionCall, IdGen, Map};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::ensure_call_ids;
 
-/// The calls in the fragments of one response, with their ids.
+/// The ids of the calls in the fragments of one response.
 #[derive(Debug, Default)]
 pub(super) struct FragmentIds(Vec<Streamed>);
 
@@ -19,7 +19,8 @@ struct Streamed {
 }
 
 impl FragmentIds {
-    /// Gives the calls of a response ids: those of the fragments that they continue, or new ones.
+    /// Assigns ids to the calls of a response. A call that continues a call of an earlier fragment gets the same id, any other
+    /// call without an id gets a new one.
     pub(super) fn identify(&mut self, content: &mut Content, is_partial: bool, ids: &dyn IdGen) {
         let mut known: Vec<&Streamed> = self.0.iter().collect();
         for call in content.parts.iter_mut().flatten().filter_map(|part| part.function_call.as_mut()) {
@@ -50,7 +51,7 @@ impl FragmentIds {
 }
 
 impl Streamed {
-    /// Returns whether a later call may be this one: it is of the same function, and no argument has changed but by growing.
+    /// Returns `true` if a later call may be the same call: it has the same function, and its arguments have at most grown.
     fn is(&self, call: &FunctionCall) -> bool {
         let args = call.args.as_ref();
         let grows = |(key, value): (&String, &Value)| match (value, args.and_then(|args| args.get(key))) {
@@ -80,7 +81,7 @@ mod tests {
         Content::new("model", calls.iter().map(|made| Part::function_call(call(made))))
     }
 
-    /// The ids that calls of responses get, all but the last of which are fragments.
+    /// Returns the ids that are assigned to the calls of each response. All responses but the last are fragments.
     fn ids(responses: &[&[(&str, Value)]]) -> Vec<Vec<String>> {
         let (mut known, ids) = (FragmentIds::default(), RandomIds);
         let last = responses.len() - 1;

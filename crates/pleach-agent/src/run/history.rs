@@ -1,4 +1,4 @@
-//! The part of the session that the model gets.
+//! The part of the session that is sent to the model.
 // L40–L55, L181
 
 use std::sync::Arc;
@@ -16,10 +16,10 @@ fn text_of(value: &serde_json::Value) -> Result<String, NodeError> {
 }
 
 impl AgentRun<'_> {
-    /// Makes the event that shows an agent its input, where it sees nothing else, or the task that a node is given.
+    /// Prepares the agent's input for the model: a task is set on the run, and other input becomes an event that is not stored.
     pub(super) fn prepare_input(&mut self) -> Result<(), NodeError> {
         let is_blank = || self.input.value().is_some_and(|value| value.as_str() == Some(""));
-        // An agent that works on another one's task, which was handed to it, has the input of that task.
+        // An agent that has received another agent's task by a transfer has the input of that task.
         let has_task = match self.mode {
             AgentMode::Task => true,
             AgentMode::Chat => self.works_on_given_task(),
@@ -50,7 +50,8 @@ impl AgentRun<'_> {
         Ok(())
     }
 
-    /// Returns whether the agent converses about a task that was given to an agent above it. The task of a root is the user's message.
+    /// Returns `true` if the agent converses about a task that was assigned to an agent above it. The task of a root
+    /// is the user's message, so the result is `false` for it.
     fn works_on_given_task(&self) -> bool {
         let Some(scope) = self.handle.isolation_scope() else { return false };
         let mut run = Some(self.handle);
@@ -64,7 +65,7 @@ impl AgentRun<'_> {
         true
     }
 
-    /// Returns the contents that the model gets.
+    /// Returns the contents to send to the model.
     pub(super) fn conversation(&self, pairs_calls_by_id: bool) -> Vec<SharedContent> {
         let include = self.agent.include_contents.unwrap_or(match self.mode {
             AgentMode::SingleTurn => IncludeContents::None,
@@ -73,7 +74,7 @@ impl AgentRun<'_> {
         self.contents(include, pairs_calls_by_id)
     }
 
-    /// Returns the contents of this part of the session, as the agent sees them.
+    /// Returns the contents of the part of the session that `include` selects, as the agent sees them.
     pub(super) fn contents(&self, include: IncludeContents, pairs_calls_by_id: bool) -> Vec<SharedContent> {
         let (branch, scope) = (self.handle.branch(), self.handle.isolation_scope());
         let part = self.handle.answers_for();

@@ -48,31 +48,31 @@ pub(crate) struct AgentRun<'a> {
     agent: &'a Declaration,
     handle: &'a RunHandle,
     mode: AgentMode,
-    /// It answers once, also where it converses within the run of a shell agent.
+    /// Whether the agent is declared to answer once, even if it converses within the run of a shell agent.
     is_single_turn: bool,
     input: NodeInput,
-    /// The input of an agent that sees nothing else, as an event that is not stored.
+    /// The input as an event that is not stored, for an agent that answers once.
     // L181
     input_event: Option<Arc<Event>>,
-    /// How many events the session had before the run.
+    /// The number of events in the session before the run.
     began_at: usize,
-    /// What the agent has said so far.
+    /// The text of the agent's answer so far.
     said: String,
     numbers: CallNumbers,
-    /// How often in a row the code of the model has failed.
+    /// The number of consecutive failures of the model's code.
     code_failures: u32,
 }
 
-/// What a step leads to.
+/// The outcome of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StepEnd {
-    /// The model is asked again.
+    /// The model is called again.
     Continue,
     /// The agent is done.
     Done,
-    /// The agent has ended its task: what would follow is its caller's.
+    /// The agent has ended its task, and its caller continues.
     Finished,
-    /// The agent of a task asks the user.
+    /// The agent asks the user something about its task.
     Asks,
     /// The agent waits for an answer.
     Waiting,
@@ -83,7 +83,7 @@ impl<'a> AgentRun<'a> {
         let is_root = handle.parent().is_none_or(|parent| parent.node_path().is_root());
         let declared = agent.agent.mode_below(is_root);
         let is_single_turn = declared == AgentMode::SingleTurn;
-        // An agent within the run of a shell agent gives no output of its own: it converses there.
+        // An agent within the run of a shell agent has no output of its own: it converses there.
         let converses = is_single_turn && handle.agent_within_run().is_some();
         let mode = match declared {
             AgentMode::SingleTurn if converses => AgentMode::Chat,
@@ -104,7 +104,7 @@ impl<'a> AgentRun<'a> {
         }
     }
 
-    /// Runs the agent, or continues it behind its last recorded event.
+    /// Runs the agent, or continues it after its last recorded event.
     pub(crate) async fn run(&mut self) -> Result<Flow, NodeError> {
         let span = OpenSpan::new(invoke_agent(&self.agent.agent.name, &self.agent.agent.description, self.handle));
         let ended = span.around(pin!(self.observed())).await;
@@ -113,7 +113,7 @@ impl<'a> AgentRun<'a> {
             Ok(_) => span.end(SpanEnd::Completed),
             Err(error) => {
                 span.fail(error.code());
-                // What callbacks and tools have changed in the step that failed belongs to events that do not come.
+                // Changes by callbacks and tools in the failed step belong to events that will not be stored.
                 self.handle.discard_changes();
                 self.around().on_error(error).await;
             }
@@ -160,7 +160,7 @@ impl<'a> AgentRun<'a> {
         Ok(end)
     }
 
-    /// Returns whether the recorded events leave nothing to do.
+    /// Returns `true` if the recorded events leave nothing to do.
     pub(crate) fn has_completed(&self) -> bool {
         let recorded = self.recorded();
         if !recorded.jobs.is_empty() {
@@ -186,7 +186,7 @@ impl<'a> AgentRun<'a> {
         Around { agent: &self.agent.agent, callbacks: &self.agent.callbacks, handle: self.handle }
     }
 
-    /// Continues with what the recorded events lead to, and then asks the model until it is done.
+    /// Takes the next step after the recorded events, then calls the model until the agent is done.
     async fn steps(&mut self, next: Next) -> Result<StepEnd, NodeError> {
         let mut end = match next {
             Next::Start | Next::AskModel => StepEnd::Continue,
@@ -214,7 +214,7 @@ impl<'a> AgentRun<'a> {
         Ok(end)
     }
 
-    /// Returns the place of the first event of the graph node for which the agent answers.
+    /// Returns the index of the first event of the graph node that the agent answers for.
     fn first_event_of_turn(&self) -> Option<usize> {
         let first = self.handle.answers_for().first()?;
         let invocation = self.handle.invocation();
@@ -225,7 +225,7 @@ impl<'a> AgentRun<'a> {
         })
     }
 
-    /// What the events of this run, recorded before, lead to.
+    /// Reads the recorded events of this run and decides how it continues.
     fn recorded(&self) -> Recorded {
         let mut recorded =
             Recorded::of(self.handle, &self.handle.event_path(), &self.agent.agent.name, self.handle.since());
@@ -236,7 +236,7 @@ impl<'a> AgentRun<'a> {
         recorded
     }
 
-    /// Stores what a callback says instead of the agent.
+    /// Stores the content that a callback has returned in place of the agent's answer.
     // L135
     async fn say(&mut self, mut content: Content) -> Result<(), NodeError> {
         content.role.get_or_insert_with(|| "model".into());

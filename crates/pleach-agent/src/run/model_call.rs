@@ -1,4 +1,4 @@
-//! One step: a call of the model, and what its responses lead to.
+//! One step of an agent: a call of the model and the handling of its responses.
 // L81–L87, L133, L155–L162
 
 use std::pin::pin;
@@ -17,20 +17,20 @@ use super::model_wait::show_wait;
 use super::tools::ToolTable;
 use super::{AgentRun, StepEnd};
 
-/// The code of an answer with nothing in it. ADK: `MODEL_RETURNED_NO_CONTENT`
+/// The error code of an empty answer. ADK: `MODEL_RETURNED_NO_CONTENT`
 const NO_CONTENT: &str = "MODEL_RETURNED_NO_CONTENT";
 
 /// The call of a model in one step.
 struct Call {
     tools: ToolTable,
     streaming: bool,
-    /// The id of the event under way; its fragments have it, too.
+    /// The id of the next event. Its fragments have the same id.
     event_id: EventId,
     fragments: FragmentIds,
 }
 
 impl AgentRun<'_> {
-    /// Asks the model once, and executes what it calls.
+    /// Calls the model once and executes the calls in its responses.
     pub(super) async fn step(&mut self) -> Result<StepEnd, NodeError> {
         let model = self.model()?;
         let work = self.handle.work();
@@ -45,7 +45,7 @@ impl AgentRun<'_> {
         }
         self.label(&mut request);
         self.handle.invocation().count_llm_call()?;
-        // The request is read while its responses come, and callbacks may look at it afterwards.
+        // The request is read while its responses arrive, and callbacks may read it later.
         self.responses(&*model, &Arc::new(request), &mut call).await
     }
 
@@ -61,7 +61,7 @@ impl AgentRun<'_> {
         let asked = ModelCall::new(request, &*services.clock).streaming(call.streaming).ids(&*services.ids);
         let asked = asked.on_wait(&shows_wait);
         let mut responses = model.generate(asked);
-        // The agent is done also after a fragment that no whole answer follows.
+        // If the stream ends without a complete answer, the agent is done.
         let mut end = StepEnd::Done;
         let mut is_silent = true;
         let mut span = ModelSpan::open(request, &self.agent.agent.name, &call.event_id, self.handle);
@@ -86,14 +86,14 @@ impl AgentRun<'_> {
         }
         span.over();
         if is_silent {
-            // Who looks at the session would see a message that nothing has answered.
+            // Without this event, the session would show a message without an answer.
             let said = "the model ended its answer without saying or calling anything";
             self.take_response(call, LlmResponse::error(NO_CONTENT, said)).await?;
         }
         Ok(end)
     }
 
-    /// Returns the next response, as callbacks leave it; `None` at the end.
+    /// Returns the next response after all changes by callbacks; `None` at the end of the stream.
     async fn next_response(
         &self,
         responses: &mut ResponseStream<'_>,
@@ -133,7 +133,7 @@ impl AgentRun<'_> {
         other.ok_or(error)
     }
 
-    /// Stores a response, and executes its calls. Returns what it leads to; `None` for a response without an event.
+    /// Stores a response and executes its calls. Returns the outcome; `None` if no event is stored for the response.
     // L86
     async fn take_response(
         &mut self,
@@ -169,7 +169,7 @@ impl AgentRun<'_> {
             return Ok(Some(StepEnd::Done));
         }
         if is_error {
-            // The agent continues with this answer; the error of a failed attempt looks the same.
+            // The note tells this answer from the error event of a failed attempt, which looks the same.
             mark_reported(&mut event);
         }
         if let Some(agent) = self.handle.agent_within_run() {
@@ -185,7 +185,7 @@ impl AgentRun<'_> {
         }
         if calls.is_empty() {
             return Ok(Some(match ends {
-                // The agent asks the user something about its task.
+                // Text of an agent with a task is a question to the user.
                 true if self.mode == AgentMode::Task => StepEnd::Asks,
                 true => StepEnd::Done,
                 false => StepEnd::Continue,
@@ -194,7 +194,7 @@ impl AgentRun<'_> {
         self.execute_with(calls, &call.tools).await.map(Some)
     }
 
-    /// Executes calls that a run that was cut off has left.
+    /// Executes the calls that an earlier attempt of the run has left open.
     pub(super) async fn execute(&mut self, calls: Vec<PendingCall>) -> Result<StepEnd, NodeError> {
         let model = self.model()?;
         let work = self.handle.work();
@@ -215,20 +215,20 @@ impl Call {
     }
 }
 
-/// Makes what a model says storable before anything acts on it: U+0000 becomes U+FFFD in texts, names and arguments.
+/// Makes a model's content storable before anything acts on it: U+0000 becomes U+FFFD in texts, names and arguments.
 ///
 /// # Errors
-/// A `ValueError` for arguments that nest too deep for an event. Nothing of the response has been done then.
+/// A `ValueError` if the arguments are nested too deeply for an event. No part of the response has been acted on.
 fn keep_content(content: &mut Option<Content>) -> Result<(), NodeError> {
     bound_message(content, &mut Map::new())
         .map_err(|fault| NodeError::value(format!("the response of the model: {fault}")))?;
     if content.as_mut().is_some_and(Content::replace_nul) {
-        tracing::warn!("the response of the model has U+0000, which no store takes: it is replaced");
+        tracing::warn!("the response of the model contains U+0000, which no store accepts: it was replaced");
     }
     Ok(())
 }
 
-/// Makes the failure of a node of a model's: that of a node stays as it is.
+/// Converts a model's error to the error of a node. If a node's error caused it, that error is returned unchanged.
 // L170
 fn failure(error: ModelError) -> NodeError {
     match error.cause().and_then(|cause| cause.downcast_ref::<NodeError>()) {

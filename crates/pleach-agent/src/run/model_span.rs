@@ -1,4 +1,4 @@
-//! [`ModelSpan`]: the span of one call of a model, from the request to the complete answer.
+//! [`ModelSpan`]: the tracing span of one model call, from the request to the complete answer.
 
 use std::pin::Pin;
 
@@ -8,11 +8,11 @@ use pleach_core::EventId;
 use pleach_model::{LlmRequest, LlmResponse};
 use serde_json::Value;
 
-/// The span of one call of a model. It is entered while the answer is awaited, not while calls of it are executed.
+/// The tracing span of one model call. It is entered while the answer is awaited, but not while tool calls are executed.
 pub(super) struct ModelSpan(Option<OpenSpan>);
 
 impl ModelSpan {
-    /// Opens the span of a call whose answer becomes the event `event`.
+    /// Opens the span. The answer will be stored as the event with the id `event`.
     pub(super) fn open(request: &LlmRequest, agent: &str, event: &EventId, ctx: &Context) -> Self {
         let config = &request.config;
         let call = ModelCall {
@@ -27,7 +27,7 @@ impl ModelSpan {
         Self(Some(OpenSpan::new(generate_content(&call, ctx))))
     }
 
-    /// Waits for the work, inside of the span while it is open.
+    /// Awaits `work`, inside the span if it is still open.
     pub(super) async fn around<T>(&self, work: Pin<&mut impl Future<Output = T>>) -> T {
         match &self.0 {
             Some(span) => span.around(work).await,
@@ -35,7 +35,7 @@ impl ModelSpan {
         }
     }
 
-    /// Closes the span with what the answer reports. A later answer to the same call has no span.
+    /// Closes the span with the usage and the error code of the answer. A later answer to the same call has no span.
     pub(super) fn answered(&mut self, response: &LlmResponse) {
         let Some(span) = self.0.take() else { return };
         if span.span().is_disabled() {
@@ -55,14 +55,14 @@ impl ModelSpan {
         );
     }
 
-    /// Closes the span of a call that failed.
+    /// Closes the span after a failed call.
     pub(super) fn failed(&mut self, code: &str) {
         if let Some(span) = self.0.take() {
             span.fail(code);
         }
     }
 
-    /// Closes the span of a call whose answers are over.
+    /// Closes the span at the end of the stream.
     pub(super) fn over(&mut self) {
         if let Some(span) = self.0.take() {
             span.end(SpanEnd::Completed);

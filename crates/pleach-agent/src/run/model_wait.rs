@@ -1,4 +1,4 @@
-//! Shows those who follow a run that it waits for its model.
+//! Shows the followers of a run that it waits for its model.
 
 use pleach_context::engine::RunHandle;
 use pleach_core::{Event, EventId, Map};
@@ -6,7 +6,8 @@ use pleach_model::ModelWait;
 use pleach_session::MODEL_WAIT;
 use serde_json::json;
 
-/// Shows a wait of a model's client to those who follow the run. The answer, once it comes, is the event `answer`.
+/// Shows the followers of the run that the client of the model waits before its next attempt. `answer` is the id of the
+/// event that the answer will become.
 pub(super) fn show_wait(agent: &str, answer: &EventId, handle: &RunHandle, wait: &ModelWait<'_>) {
     let ModelWait { model, error, wait, attempts } = wait;
     let note = json!({

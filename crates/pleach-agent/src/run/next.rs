@@ -1,28 +1,28 @@
-//! [`Next`]: what a run does next.
+//! [`Next`]: the next action of a run.
 
 use serde_json::Value;
 
 use super::call_numbers::PendingCall;
 
-/// What a run does next.
+/// The next action of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Next {
-    /// It begins.
+    /// The run begins.
     Start,
-    /// It asks its model.
+    /// The run calls its model.
     AskModel,
-    /// It executes calls that have no response yet, and then waits for these answers.
+    /// The run executes these calls, then waits for answers to the questions with these ids.
     Execute(Vec<PendingCall>, Vec<String>),
-    /// It executes code that its model has written.
+    /// The run executes this code of its model.
     ExecuteCode(String),
-    /// It waits for answers to these questions.
+    /// The run waits for answers to the questions with these ids.
     Wait(Vec<String>),
-    /// It says the answer that it has given by a call.
+    /// The run stores this answer, which the model has returned with a call.
     Say(Value),
-    /// It has transferred.
+    /// The run has transferred to another agent.
     Transfer,
-    /// It has said its last words; those of a task ask the user.
+    /// The run has stored its final text. In a task, that text is a question to the user.
     Said,
-    /// It is done.
+    /// The run is done.
     Ended,
 }

@@ -1,4 +1,4 @@
-//! What the planner of an agent makes of requests and responses.
+//! Changes of requests and responses by the planner of an agent.
 // L70
 
 use pleach_context::engine::LaneSetup;
@@ -9,7 +9,7 @@ use pleach_model::{LlmRequest, LlmResponse};
 use super::AgentRun;
 
 impl AgentRun<'_> {
-    /// Adds to a request what the planner has to say.
+    /// Adds the planner's thinking config or instruction to a request.
     pub(super) fn plan(&self, request: &mut LlmRequest) -> Result<(), NodeError> {
         let Some(planner) = &self.agent.planner else { return Ok(()) };
         if let Some(config) = planner.thinking_config() {
@@ -19,7 +19,7 @@ impl AgentRun<'_> {
         let ctx = ReadonlyContext::new(self.handle.context().clone());
         let instruction = planner.build_planning_instruction(&ctx, request)?;
         request.append_instructions(instruction.filter(|text| !text.is_empty()));
-        // Earlier plans are marked as thoughts, and the model is to read them.
+        // Earlier plans are marked as thoughts. The mark is removed so that the model reads them.
         for content in request.contents.iter_mut().filter(|content| content.parts().iter().any(Part::is_thought)) {
             content.to_mut().parts.iter_mut().flatten().for_each(|part| part.thought = None);
         }

@@ -1,4 +1,4 @@
-//! [`Reader`]: reads the events of a run one by one, and decides what the run does next.
+//! [`Reader`]: reads the events of a run one by one and decides what the run does next.
 // L117–L120
 
 use pleach_context::engine::{caller_of_task, credential_key};
@@ -12,33 +12,33 @@ use super::recorded_call::{Question, RecordedCall, question};
 use super::{CallbackNote, Closing};
 use crate::code::is_failed;
 
-/// Reads the events one by one.
+/// Reads the events of a run one by one.
 #[derive(Debug, Default)]
 pub(super) struct Reader<'e> {
     pub(super) numbers: CallNumbers,
     calls: Vec<RecordedCall<'e>>,
-    /// How many batches of calls the model has made.
+    /// The number of call batches that the model has sent.
     batches: usize,
-    /// The batches that have got answers since the agent last spoke.
+    /// The batches that have received answers since the agent's last event.
     answered: Vec<usize>,
     questions: Vec<Question<'e>>,
     pub(super) said: String,
     began: bool,
-    /// A callback has answered instead of the agent.
+    /// Whether a callback has answered in place of the agent.
     is_answered: bool,
     pub(super) closing: Closing,
-    /// A message of the user follows what was read.
+    /// Whether a message of the user follows the agent's last event.
     turn_ended: bool,
-    /// The end of a failed attempt follows what was read.
+    /// Whether the end of a failed attempt follows the agent's last event.
     pub(super) has_failed: bool,
     pub(super) transfer: Option<(&'e str, usize)>,
-    /// A task has ended behind the transfer: the model is asked once more before it is made.
+    /// Whether a task ended after the model asked for a transfer. The model is then called once more before the transfer.
     asks_behind_transfer: bool,
     pub(super) code_failures: u32,
     last: Last,
 }
 
-/// What the last event that counts was.
+/// The kind of the last event that affects the next step.
 #[derive(Clone, Debug, Default, PartialEq)]
 enum Last {
     #[default]
@@ -47,24 +47,24 @@ enum Last {
     Responses {
         is_final: bool,
     },
-    /// An answer by a call, which is still to be said.
+    /// An answer that the model has returned with a call, and that is not stored as text yet.
     Given(Value),
-    /// What a task has given, where no answer came before it.
+    /// The result of a task, if no answer came before it.
     TaskResponse,
     Answer,
     /// Code of the model.
     Code(String),
-    /// What the code gave.
+    /// The output of the code.
     CodeOutput,
     Message,
 }
 
-/// Whose events are read.
+/// The run whose events are read.
 #[derive(Clone, Copy)]
 pub(super) struct Run<'r> {
     pub(super) path: &'r NodePath,
     pub(super) agent: &'r str,
-    /// The scope of its task.
+    /// The isolation scope of the run.
     pub(super) scope: Option<&'r str>,
 }
 
@@ -129,7 +129,7 @@ impl<'e> Reader<'e> {
                 continue;
             }
             if !std::mem::replace(&mut is_batch, true) {
-                // The result of a job may come much later, and so may the answer to a question that the user has passed over.
+                // The result of a long-running call, or the answer to a question that the user has passed over, may come much later.
                 self.questions.retain(|question| question.is_passed_over && question.answer.is_none());
                 let questions = &self.questions;
                 self.calls.retain(|call| call.is_job() || questions.iter().any(|question| question.call == call.id));
@@ -181,7 +181,7 @@ impl<'e> Reader<'e> {
         };
     }
 
-    /// Takes an event in the user's name: what a task has given, or what a client has sent.
+    /// Reads an event in the user's name: the result of a task, or a message of a client.
     pub(super) fn take_from_user(&mut self, event: &'e Event, run: Run<'_>) {
         if let Some(caller) = caller_of_task(event) {
             if caller == run.agent && !self.has_transferred() {
@@ -189,7 +189,7 @@ impl<'e> Reader<'e> {
             }
             return;
         }
-        // A transfer that was refused is over: the user's next message asks the model.
+        // A refused transfer is over: the next message of the user goes to the model.
         if self.has_transferred() && !self.has_failed {
             self.take_results(event);
             return;
@@ -202,7 +202,7 @@ impl<'e> Reader<'e> {
         }
     }
 
-    /// Takes what a client has sent for a question or a long-running call.
+    /// Reads a client's answers to questions and its results of long-running calls.
     // L150
     fn take_answers(&mut self, event: &'e Event) {
         for response in event.function_responses() {
@@ -220,14 +220,14 @@ impl<'e> Reader<'e> {
         }
     }
 
-    /// Takes the results of long-running calls: behind a transfer, nothing else counts.
+    /// Reads the results of long-running calls. After a transfer, only these matter.
     fn take_results(&mut self, event: &Event) {
         for response in event.function_responses() {
             self.take_result(response.id.as_deref().unwrap_or_default());
         }
     }
 
-    /// Takes the result of a call. Returns the batch of the call if the run has made it.
+    /// Records that a call has its result. Returns the batch of the call, if the run has made the call.
     fn take_result(&mut self, id: &str) -> Option<usize> {
         let mut batch = None;
         for call in self.calls.iter_mut().filter(|call| call.id == id) {
@@ -237,11 +237,11 @@ impl<'e> Reader<'e> {
         batch
     }
 
-    /// Takes what a task has given. What is said behind it is said anew.
+    /// Reads the result of a task. Text after it starts a new answer.
     fn take_task_response(&mut self, event: &'e Event) {
         for response in event.function_responses() {
             let id = response.id.as_deref().unwrap_or_default();
-            // Of calls with one id the first gets the first result.
+            // If several calls have the same id, the first result belongs to the first of them.
             let Some(call) = self.calls.iter_mut().find(|call| call.id == id && !call.has_response) else { continue };
             (call.has_response, call.has_result) = (true, true);
             self.asks_behind_transfer = self.transfer.is_some();
@@ -252,18 +252,18 @@ impl<'e> Reader<'e> {
         }
     }
 
-    /// Takes what the user has said about the agent's task. The model is asked, whatever the agent waits for; what comes later is taken
-    /// then.
+    /// Reads a message of the user about the agent's task. The model is called, even if the agent waits for answers or results.
+    /// Those are read when they arrive.
     // L191
     fn take_message(&mut self) {
         if self.has_failed {
-            // The user does not wait for what has failed, only for jobs that have begun.
+            // Calls and questions of the failed attempt are dropped. Only long-running calls that have begun may still end.
             self.calls.retain(|call| call.is_long_running && call.has_response && !call.has_result);
             self.calls.iter_mut().for_each(|call| call.is_earlier = false);
             self.questions.clear();
             (self.has_failed, self.transfer, self.last) = (false, None, Last::Answer);
         } else if self.is_answered {
-            // The callbacks before the agent are asked about each message.
+            // The `before_agent` callbacks are called for each message.
             *self = Self { numbers: std::mem::take(&mut self.numbers), ..Self::default() };
         } else if !matches!(self.last, Last::Nothing | Last::Given(_)) {
             self.questions.iter_mut().for_each(|question| question.is_passed_over = true);
@@ -274,7 +274,7 @@ impl<'e> Reader<'e> {
         }
     }
 
-    /// A message of the user comes when everything before it has ended.
+    /// Records the end of a turn. A message of the user arrives after everything before it has ended.
     fn end_turn(&mut self) {
         self.turn_ended = true;
         let has_ended = match self.last {
@@ -320,7 +320,8 @@ impl<'e> Reader<'e> {
         }
     }
 
-    /// Returns whether nothing is left to do before the transfer: tasks and questions of the same batch may end behind it.
+    /// Returns `true` if the run has transferred and nothing is left to do before the transfer. Tasks and questions of the same
+    /// batch may end after the transfer is stored.
     pub(super) fn has_transferred(&self) -> bool {
         let is_missing =
             |call: &RecordedCall<'_>| !call.is_earlier && (call.asks || (!call.has_response && !call.is_long_running));
@@ -330,11 +331,11 @@ impl<'e> Reader<'e> {
         self.transfer.is_some() && !is_open() && (!self.asks_behind_transfer || has_said())
     }
 
-    /// The questions without an answer, and the long-running calls without a result that the agent waits for.
+    /// Returns the ids of the open questions, and of the long-running calls without a result that the agent waits for.
     fn open(&self) -> Vec<String> {
         let asks = self.questions.iter().filter(|question| question.is_open()).map(|question| question.id);
         let waits = |call: &&RecordedCall<'_>| match self.last {
-            // The model is asked with the responses that there are.
+            // The model is called with the responses so far.
             Last::Responses { .. } | Last::Given(_) | Last::TaskResponse => !call.has_response && !call.is_earlier,
             Last::Answer => self.holds_back(call),
             Last::Message | Last::Code(_) | Last::CodeOutput => true,
@@ -344,7 +345,8 @@ impl<'e> Reader<'e> {
         asks.chain(runs.map(|call| call.id)).map(str::to_owned).collect()
     }
 
-    /// Returns whether the model is not asked before the call has its result: a batch that was answered is answered as a whole.
+    /// Returns `true` if the model is not called before this long-running call has its result. If an answer belongs to a batch,
+    /// the batch must be answered as a whole.
     fn holds_back(&self, job: &RecordedCall<'_>) -> bool {
         let is_whole = |batch: &usize| !self.jobs().any(|job| job.batch == *batch);
         match self.answered.as_slice() {
@@ -353,19 +355,19 @@ impl<'e> Reader<'e> {
         }
     }
 
-    /// The long-running calls without a result.
+    /// Returns the long-running calls without a result.
     pub(super) fn jobs(&self) -> impl Iterator<Item = &RecordedCall<'e>> {
         self.calls.iter().filter(|call| call.is_job())
     }
 
-    /// Returns whether all calls of the batch have begun: the run has paused with it, or nothing of it is missing.
+    /// Returns `true` if all calls of the batch have begun: the run has paused after them, or no response is missing.
     fn has_begun(&self) -> bool {
         (self.turn_ended && !self.has_failed) || !self.is_cut()
     }
 
-    /// Returns whether the batch may have been cut off before all its responses: they are stored together, but for those of calls
-    /// that ended before another one failed. A long-running call that has only started leaves nothing, so it starts again, unless
-    /// the run has paused with it.
+    /// Returns `true` if the batch may have been cut off before all its responses were stored. Responses are stored together,
+    /// except those of calls that ended before another call failed. A long-running call without a response leaves no trace that
+    /// it has started, so it starts again, unless the run has paused after the start.
     fn is_cut(&self) -> bool {
         let waits = |call: &RecordedCall<'_>| call.is_long_running || call.pending.ends_agent();
         let is_missing = |call: &RecordedCall<'_>| match self.last {
@@ -376,7 +378,8 @@ impl<'e> Reader<'e> {
         self.has_failed || self.calls.iter().filter(|call| !call.is_earlier).any(is_missing)
     }
 
-    /// The calls that have no response, and, when nothing is open, those whose questions are answered, in order.
+    /// Returns the calls to execute, in order: the calls without a response and, if nothing is open, the calls whose questions
+    /// are answered.
     fn to_execute(&self, is_closed: bool) -> Vec<PendingCall> {
         let mut answers: Vec<&Question<'_>> = self.questions.iter().filter(|asked| asked.answer.is_some()).collect();
         let is_asked = |call: &RecordedCall<'_>| self.questions.iter().any(|asked| asked.is_for(call));
@@ -393,7 +396,7 @@ impl<'e> Reader<'e> {
                 None if is_closed && self.questions.iter().any(|asked| asked.gives_credential_to(call)) => {
                     calls.push(call.again());
                 }
-                // The question that belongs to the response was cut off.
+                // The run was cut off after the response and before its question.
                 None if call.asks && !is_asked(call) => {
                     calls.push(PendingCall { is_placed: true, ..call.again() });
                 }
@@ -402,7 +405,7 @@ impl<'e> Reader<'e> {
                     calls.push(PendingCall { is_asked: true, ..call.pending.clone() });
                 }
                 None if call.is_long_running && self.has_begun() => {}
-                // What ends the agent comes after the answers.
+                // Calls that end the agent wait for the answers.
                 None if !is_closed && call.pending.ends_agent() => {}
                 None => calls.push(call.pending.clone()),
             }

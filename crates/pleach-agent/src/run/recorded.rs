@@ -1,4 +1,4 @@
-//! [`Recorded`]: what the stored events of a run lead to.
+//! [`Recorded`]: the state of a run, as its stored events tell.
 // L117–L120
 
 use std::sync::Arc;
@@ -11,39 +11,39 @@ use super::call_numbers::CallNumbers;
 use super::next::Next;
 use super::reader::{Reader, Run};
 
-/// What the stored events of a run lead to.
+/// The state of a run, as its stored events tell.
 #[derive(Debug)]
 pub(crate) struct Recorded {
     pub(crate) next: Next,
-    /// What the agent has said.
+    /// The text of the agent's answer so far.
     pub(crate) said: String,
-    /// How many events of the session came before the first of the run.
+    /// The number of session events before the first event of the run.
     pub(crate) began_at: usize,
     /// How far the end of the run is recorded.
     pub(crate) closing: Closing,
     /// The ids of the long-running calls without a result.
     pub(crate) jobs: Vec<String>,
-    /// The numbers of the calls that it has made.
+    /// The numbers of the calls that the run has made.
     pub(crate) numbers: CallNumbers,
-    /// How often in a row the code of its model has failed.
+    /// The number of consecutive failures of the model's code.
     pub(crate) code_failures: u32,
-    /// The event with its output.
+    /// The event with the output of the run.
     pub(crate) output: Option<Arc<Event>>,
-    /// The agent that it transfers to behind what is next, and the place of the event in the session.
+    /// The agent that the run transfers to after its next action, and the index of the transfer's event in the session.
     pub(crate) transfer: Option<(String, usize)>,
 }
 
-/// Which of the session's events are looked at.
+/// The part of the session's events to read.
 #[derive(Clone, Copy)]
 struct Range {
-    /// The first that may be of the invocation.
+    /// The index of the first event that may belong to the invocation.
     first: usize,
-    /// The first that may be of the run.
+    /// The index of the first event that may belong to the run.
     since: usize,
 }
 
 impl Recorded {
-    /// Reads what the agent has done in the run of `handle`: its events at `path`, from the session's event `since` on.
+    /// Reads the agent's events in the run of `handle`: the events at `path`, from the session's event `since` on.
     pub(crate) fn of(handle: &RunHandle, path: &NodePath, agent: &str, since: usize) -> Self {
         let ic = handle.invocation();
         let scope = handle.isolation_scope();
@@ -76,7 +76,7 @@ impl Recorded {
             } else if is_own && !is_now {
                 reader.number_calls(event);
             } else if is_own && reader.has_transferred() {
-                // What the agent does after it is another run of it, but for the mark of this one.
+                // Later events of this agent belong to another run of it, except the end mark of this run.
                 if event.actions().end_of_agent() == Some(true) {
                     reader.closing = Closing::Closed;
                 }
@@ -109,8 +109,10 @@ impl Recorded {
     }
 }
 
-/// Returns from which event of a session on an invocation may have events: a fresh one has them behind the last one of another,
-/// with summaries of its own between them.
+/// Returns the index of the first event that can belong to the invocation.
+///
+/// A new invocation starts after the last event of any other invocation. Only summaries may lie in between. On a resume the
+/// index is 0.
 pub(crate) fn first_event(events: &[Arc<Event>], invocation: &InvocationHandle) -> usize {
     if invocation.history().is_some() {
         return 0;
@@ -121,7 +123,7 @@ pub(crate) fn first_event(events: &[Arc<Event>], invocation: &InvocationHandle) 
     events.iter().rposition(is_other).map_or(0, |last| last + 1)
 }
 
-/// Returns whether an attempt of the run ended with the event.
+/// Returns `true` if the event ends a failed attempt of the run.
 pub(crate) fn is_failure(event: &Event) -> bool {
     event.error_code().is_some() && event.content().is_none() && !is_reported(event)
 }

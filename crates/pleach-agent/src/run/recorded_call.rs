@@ -1,4 +1,4 @@
-//! [`RecordedCall`]: a call in the stored events of a run, and [`Question`]: what it asks before it is made.
+//! [`RecordedCall`]: a call in the stored events of a run. [`Question`]: a request that a call makes before it is executed.
 // L112, L118
 
 use pleach_context::engine::credential_key;
@@ -7,22 +7,22 @@ use serde_json::Value;
 
 use super::call_numbers::PendingCall;
 
-/// A call of the last batch, or a long-running one of an earlier batch.
+/// A call of the last batch, or a call of an earlier batch that still waits for its result or an answer.
 #[derive(Debug)]
 pub(super) struct RecordedCall<'e> {
     pub(super) pending: PendingCall,
     pub(super) id: &'e str,
     pub(super) is_long_running: bool,
-    /// The batch of calls that it belongs to, counted from 1.
+    /// The number of the call's batch, counted from 1.
     pub(super) batch: usize,
     pub(super) is_earlier: bool,
     pub(super) has_response: bool,
     pub(super) has_result: bool,
-    /// Its response asks for a confirmation or a credential.
+    /// Whether the response of the call requests a confirmation or a credential.
     pub(super) asks: bool,
-    /// The key of the credential that it asks for.
+    /// The key of the requested credential.
     pub(super) key: Option<String>,
-    /// What it has asked for before, and got: it needs all of that when it is made again.
+    /// The earlier questions of the call that have been answered. The call needs all their answers when it is executed again.
     pub(super) given: Vec<Question<'e>>,
 }
 
@@ -30,27 +30,27 @@ pub(super) struct RecordedCall<'e> {
 #[derive(Debug)]
 pub(super) struct Question<'e> {
     pub(super) id: &'e str,
-    /// The call that asks.
+    /// The id of the call that asks.
     pub(super) call: &'e str,
-    /// The key of the credential.
+    /// The key of the requested credential; `None` for a confirmation.
     pub(super) key: Option<String>,
     pub(super) answer: Option<Value>,
-    /// The user has said something else since.
+    /// Whether the user has sent a message in place of an answer.
     pub(super) is_passed_over: bool,
 }
 
 impl RecordedCall<'_> {
-    /// Returns whether the call is long-running and has no result. One that asks first has not begun.
+    /// Returns `true` if the call is long-running, has begun and has no result. A call that has a question has not begun.
     pub(super) fn is_job(&self) -> bool {
         self.is_long_running && !self.has_result && !self.asks
     }
 
-    /// Returns the call with all that it has asked for, the answer to `question` included.
+    /// Returns the call with the answers to its earlier questions and to `question`.
     pub(super) fn answered(&self, question: &Question<'_>) -> PendingCall {
         self.with(self.given.iter().chain([question]))
     }
 
-    /// Returns the call with what it has asked for before.
+    /// Returns the call with the answers to its earlier questions.
     pub(super) fn again(&self) -> PendingCall {
         self.with(self.given.iter())
     }
@@ -69,25 +69,27 @@ impl RecordedCall<'_> {
 }
 
 impl Question<'_> {
-    /// Returns whether the agent waits for the answer.
+    /// Returns `true` if the agent waits for the answer.
     pub(super) fn is_open(&self) -> bool {
         self.answer.is_none() && !self.is_passed_over
     }
 
-    /// Returns whether the call waits for the answer.
+    /// Returns `true` if the question concerns the call: the call asks it, or needs the same credential.
     pub(super) fn is_for(&self, call: &RecordedCall<'_>) -> bool {
         self.call == call.id || (self.key.is_some() && self.key == call.key)
     }
 
-    /// Returns whether the answer is the credential that the call has asked for beside another one.
+    /// Returns `true` if the answer to another call's question is the credential that this call needs as well.
     // L118
     pub(super) fn gives_credential_to(&self, call: &RecordedCall<'_>) -> bool {
         self.answer.is_some() && self.call != call.id && self.is_for(call)
     }
 }
 
-/// The request that a call of an event makes; `None` for a call of a tool. A model may call the reserved functions, too: the event
-/// does not list those calls as long-running, and they are calls of unknown functions.
+/// Returns the request that a call of an event makes; `None` if the call is a tool call.
+///
+/// A model may call the reserved functions as well. The event does not list these calls as long-running, so they are treated
+/// as calls of unknown functions.
 pub(super) fn question<'e>(event: &'e Event, call: &'e FunctionCall) -> Option<Question<'e>> {
     let id = call.id.as_deref().filter(|id| event.long_running_tool_ids().is_some_and(|ids| ids.contains(*id)))?;
     let args = call.args.as_ref();

@@ -18,10 +18,10 @@ use crate::{TemplateError, TemplateSource, inject_session_state};
 const AGENT_LABEL: &str = "adk_agent_name";
 
 impl AgentRun<'_> {
-    /// Returns the model of the agent, of the nearest agent above that has one, or of the app.
+    /// Returns the model of the agent, of its nearest ancestor with a model, or of the app.
     ///
     /// # Errors
-    /// A `ValueError` when none has.
+    /// A `ValueError` if there is no model.
     // L5
     pub(super) fn model(&self) -> Result<Arc<dyn Model>, NodeError> {
         let of_app = || self.handle.invocation().services().model.clone();
@@ -31,7 +31,7 @@ impl AgentRun<'_> {
         })
     }
 
-    /// Fills a request, and the table of the tools that it declares.
+    /// Fills a request and the table of the tools that it declares.
     // L25
     pub(super) async fn fill(
         &self,
@@ -61,7 +61,7 @@ impl AgentRun<'_> {
         Ok(())
     }
 
-    /// Makes the table of the tools alone, for calls that are executed before the model is asked again.
+    /// Builds only the table of tools, for calls that are executed before the model is called again.
     pub(super) async fn tools(&self, model: &dyn Model) -> Result<ToolTable, NodeError> {
         let (mut request, mut tools) = (LlmRequest::new(model.name()), ToolTable::default());
         for processor in &self.agent.processors {
@@ -72,7 +72,7 @@ impl AgentRun<'_> {
         Ok(tools)
     }
 
-    /// Declares the tools of a step, if it has any.
+    /// Declares the tools that a step adds, if any.
     async fn declare(
         &self,
         step: Step,
@@ -95,7 +95,7 @@ impl AgentRun<'_> {
         }
     }
 
-    /// Sets how the model generates, and the shape of its answer.
+    /// Sets the generation config and the schema of the answer.
     // L26
     fn configure(&self, request: &mut LlmRequest, has_both: bool) {
         request.config = self.agent.config.clone();
@@ -113,7 +113,7 @@ impl AgentRun<'_> {
         }
     }
 
-    /// Puts the conversation into a request, and what this run adds to it.
+    /// Puts the conversation and the input context of the run's config into a request.
     // L54
     fn converse(&self, request: &mut LlmRequest, pairs_calls_by_id: bool) {
         let mut conversation = self.conversation(pairs_calls_by_id);
@@ -122,7 +122,7 @@ impl AgentRun<'_> {
         request.set_conversation(conversation);
     }
 
-    /// Names the agent in the labels, right before the call.
+    /// Adds the agent's name to the labels of the request, right before the call.
     // L28
     pub(super) fn label(&self, request: &mut LlmRequest) {
         let name = &self.agent.agent.name;

@@ -1,4 +1,4 @@
-//! [`Together`]: what begins together and is ended by the first failure.
+//! [`Together`]: futures that start together and are ended by the first failure.
 // L103
 
 use std::sync::Arc;
@@ -9,7 +9,9 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use pleach_context::NodeError;
 
-/// Runs futures at the same time. All are begun, in order, before the first failure is returned; dropping this cancels them.
+/// Runs futures concurrently.
+///
+/// All futures are started, in order, before the first failure is returned. Dropping this value cancels them.
 pub(super) struct Together<F: Future> {
     running: FuturesUnordered<F>,
     begun: Arc<AtomicUsize>,
@@ -17,7 +19,7 @@ pub(super) struct Together<F: Future> {
     failed: Option<NodeError>,
 }
 
-/// Makes a [`Together`] of futures.
+/// Creates a [`Together`] from futures.
 pub(super) fn together<T, F: Future<Output = Result<T, NodeError>>>(
     futures: impl IntoIterator<Item = F>,
 ) -> Together<impl Future<Output = Result<T, NodeError>>> {
@@ -36,11 +38,11 @@ pub(super) fn together<T, F: Future<Output = Result<T, NodeError>>>(
 }
 
 impl<T, F: Future<Output = Result<T, NodeError>>> Together<F> {
-    /// Returns what the next of them gives; `None` when all have ended.
+    /// Returns the result of the next future that ends; `None` if all have ended.
     pub(super) fn poll_next(&mut self, cx: &mut TaskContext<'_>) -> Poll<Option<Result<T, NodeError>>> {
         loop {
             let next = self.running.poll_next_unpin(cx);
-            // Futures that wake themselves end a poll before the others have begun.
+            // If futures wake themselves, a poll may return before the others have started.
             let have_begun = self.begun.load(Ordering::Relaxed) == self.count;
             match next {
                 Poll::Ready(Some(Err(error))) if !have_begun => drop(self.failed.get_or_insert(error)),
@@ -66,7 +68,7 @@ mod tests {
 
     type Ran = Arc<Mutex<Vec<u32>>>;
 
-    /// A future that wakes itself `times` times before it gives `result`.
+    /// Returns a future that wakes itself `times` times before it returns `result`.
     fn waking(
         number: u32,
         times: u32,

@@ -20,9 +20,9 @@ use crate::tools::{AnswerTool, FinishTool, SubAgentTool};
 #[derive(Default)]
 pub(super) struct ToolTable {
     tools: HashMap<SmolStr, Arc<dyn Tool>>,
-    /// The names in the order of their declarations.
+    /// The names of the tools in the order of declaration.
     names: Vec<SmolStr>,
-    /// The agents that tasks are delegated to.
+    /// The agents that calls can delegate tasks to.
     tasks: Vec<Arc<dyn Node>>,
 }
 
@@ -31,25 +31,25 @@ impl ToolTable {
         self.tools.get(name)
     }
 
-    /// Returns whether calls may delegate tasks.
+    /// Returns `true` if calls may delegate tasks.
     pub(super) fn has_tasks(&self) -> bool {
         !self.tasks.is_empty()
     }
 
-    /// The agent that a call delegates a task to.
+    /// Returns the agent that a call delegates a task to.
     pub(super) fn task_of(&self, pending: &PendingCall) -> Option<&Arc<dyn Node>> {
         let name = pending.call.name.as_deref()?;
         self.tasks.iter().find(|agent| agent.spec().name == name)
     }
 
-    /// Returns whether a call is of a tool that the agent itself has, or of a sub-agent that answers at once.
+    /// Returns `true` if the call is for a tool of the agent itself or for a sub-agent that answers at once.
     // L192
     pub(super) fn is_own(&self, pending: &PendingCall) -> bool {
         let name = pending.call.name.as_deref().unwrap_or_default();
         self.tools.contains_key(name) && ![TRANSFER_TO_AGENT, SET_MODEL_RESPONSE].contains(&name)
     }
 
-    /// The names of the tools, in order, for a model that has called another one.
+    /// Returns the names of the tools in order, to tell a model that has called an unknown tool.
     pub(super) fn names(&self) -> String {
         if self.names.is_empty() { "none".to_owned() } else { self.names.join(", ") }
     }
@@ -76,7 +76,7 @@ impl ToolTable {
 }
 
 impl AgentRun<'_> {
-    /// Adds the function by which a model answers that cannot have a schema beside tools.
+    /// Adds the function that returns the answer, for a model that does not support a schema together with tools.
     // L60
     pub(super) async fn add_answer_tool(
         &self,
@@ -92,7 +92,7 @@ impl AgentRun<'_> {
         table.add(Arc::new(AnswerTool::new(schema)), request, self).await
     }
 
-    /// Adds the function by which the model transfers, where there is an agent to transfer to.
+    /// Adds the transfer function, if there is an agent to transfer to.
     // L66
     pub(super) async fn add_transfer(&self, request: &mut LlmRequest, table: &mut ToolTable) -> Result<(), NodeError> {
         let spec = &self.agent.agent;
@@ -106,14 +106,14 @@ impl AgentRun<'_> {
             return Ok(());
         }
         if self.mode != AgentMode::Task && !self.is_single_turn {
-            // The text names a parent without a model, too, although it is no target.
+            // The text names the parent even if it has no model and is therefore not a target.
             let parent = spec.parent().filter(|_| !spec.disallow_transfer_to_parent);
             request.append_instructions([guidance::transfer(&targets, parent.as_ref().map(|parent| &*parent.name))]);
         }
         table.add(transfer_tool(&targets), request, self).await
     }
 
-    /// Adds the agent's own tools.
+    /// Adds the agent's tools, its toolsets' tools, and the sub-agents that are called like tools.
     // L56, L57
     pub(super) async fn add_tools(&self, request: &mut LlmRequest, table: &mut ToolTable) -> Result<(), NodeError> {
         for source in &self.agent.tools {
@@ -128,10 +128,10 @@ impl AgentRun<'_> {
                 Ok(tools) => {
                     set.process_request(self.handle, request).await?;
                     for tool in &*tools {
-                        // What a server calls its tools must not replace those of the agent.
+                        // A toolset's tool must not replace a tool of the agent with the same name.
                         if table.get(tool.name()).is_some() || self.has_own_tool(tool.name()) {
                             let (agent, tool) = (&self.agent.agent.name, tool.name());
-                            tracing::warn!(%agent, toolset = set.name(), %tool, "the name is taken: the tool of the toolset is left out");
+                            tracing::warn!(%agent, toolset = set.name(), %tool, "the name is already in use: the tool of the toolset is left out");
                             continue;
                         }
                         table.add(Arc::clone(tool), request, self).await?;
@@ -142,7 +142,7 @@ impl AgentRun<'_> {
                     return Err(NodeError::new(
                         "ToolsetError",
                         format!(
-                            "agent '{agent}' does not run without the toolset '{toolset}', which gives no tools: {cause}"
+                            "agent '{agent}' does not run without the toolset '{toolset}', which failed to list its tools: {cause}"
                         ),
                     ));
                 }
@@ -175,7 +175,7 @@ impl AgentRun<'_> {
         FinishTool::new(self.agent.output_schema.as_ref())
     }
 
-    /// Returns whether the agent has tools other than those for answers, tasks and transfers.
+    /// Returns `true` if the agent has tools other than those for answers, tasks and transfers.
     pub(super) fn has_tools(&self) -> bool {
         !self.agent.tools.is_empty() || called_agents(&self.agent.agent.sub_agents).next().is_some()
     }

@@ -1,4 +1,4 @@
-//! The function by which a model hands over to another agent.
+//! The function that a model calls to transfer to another agent.
 // L66, L140
 
 use std::sync::Arc;
@@ -16,7 +16,7 @@ struct Target {
     agent_name: String,
 }
 
-/// Makes the tool. Whether there is such an agent is decided when the agent has ended.
+/// Builds the transfer tool. The target is looked up after the agent has ended.
 pub(super) fn transfer_tool(targets: &[AgentProfile<'_>]) -> Arc<dyn Tool> {
     let declared = transfer_declaration(targets);
     let tool = FunctionTool::new(TRANSFER_TO_AGENT, declared.description.unwrap_or_default(), transfer);

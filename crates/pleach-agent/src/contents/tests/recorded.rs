@@ -1,6 +1,6 @@
 //! Requests that google-adk 2.13.0 sent, compared with what this crate makes of the recorded sessions.
 //!
-//! The scenarios are those of `tests/conformance`, and those of `tests/recorded` beside this crate.
+//! The scenarios come from `tests/conformance` and from `tests/recorded` next to this crate.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use super::super::*;
 use crate::guidance::{self, AgentProfile, Surroundings};
 use crate::python;
 
-/// A scenario and what was recorded of it.
+/// A scenario and its recording.
 struct Recording {
     name: String,
     scenario: Value,
@@ -31,7 +31,7 @@ fn recordings() -> Vec<Recording> {
             if !golden.contains("\"llm_requests\"") || !golden.contains("\"compare\": \"ordered\"") {
                 continue;
             }
-            // The recorded ids of the runtime have lost their beginning.
+            // The recorded ids of the runtime lack their prefix.
             let golden: Value = serde_json::from_str(&golden.replace("<call-", "adk-<call-")).unwrap();
             let mut scenario = serde_json::from_str(&fs::read_to_string(format!("{name}.json")).unwrap()).unwrap();
             name_nodes(&mut scenario, "");
@@ -42,7 +42,7 @@ fn recordings() -> Vec<Recording> {
     all.into_values().collect()
 }
 
-/// Gives nodes without a name the key that they are found under.
+/// Names nodes without a name after the key that they are found under.
 fn name_nodes(node: &mut Value, key: &str) {
     match node {
         Value::Object(members) => {
@@ -78,7 +78,7 @@ fn agents<'s>(node: &'s Value, parent: Option<&'s Value>, found: &mut Vec<(&'s V
     }
 }
 
-/// JSON in quotations and texts may be written in any way: it is compared as Python prints it.
+/// Rewrites JSON in quotations and texts as Python prints it, so that the comparison ignores its formatting.
 fn normal(mut contents: Value) -> Value {
     for content in contents.as_array_mut().into_iter().flatten() {
         for part in content["parts"].as_array_mut().into_iter().flatten() {
@@ -105,15 +105,15 @@ fn normal_text(text: &str) -> String {
     }
 }
 
-/// Where an agent is when it asks, as the next event that it writes shows.
+/// The place of an agent when it calls its model, taken from the next event that the agent writes.
 struct Place<'a> {
     path: NodePath,
     branch: Option<Branch>,
     scope: Option<String>,
     agent: &'a Value,
-    /// What a run gives to an agent that answers once is seen by it and never stored.
+    /// The input of an agent that answers once. The agent sees it, but it is never stored.
     input: Option<(usize, Content)>,
-    /// What a run gives to an agent with a scope that no call has delegated to.
+    /// The run's content for an agent with a scope that no call has delegated to.
     given: Content,
 }
 
@@ -163,7 +163,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Scenarios whose requests are not made of the stored events alone.
+/// The scenarios whose requests depend on more than the stored events.
 const OTHERWISE: &[(&str, &str)] = &[
     ("agent_static_with_template", "the instruction is one of the contents"),
     ("llm_static_instruction", "the instruction is one of the contents"),
@@ -175,7 +175,7 @@ const OTHERWISE: &[(&str, &str)] = &[
 fn l40_l55_recorded_requests_have_the_contents_that_google_adk_sent() {
     let (mut compared, mut failures) = (0, Vec::new());
     for Recording { name, scenario, trace } in recordings() {
-        // The agent of a tool runs in a session of its own.
+        // An agent that is called as a tool runs in a session of its own.
         let has_agent_tool = scenario.to_string().contains("\"agent_tool\":");
         if has_agent_tool || OTHERWISE.iter().any(|(other, _)| name == format!("{other}.golden.json")) {
             continue;
@@ -239,7 +239,7 @@ fn surroundings<'s>(agent: &'s Value, parent: Option<&'s Value>) -> Surroundings
     }
 }
 
-/// What an agent's system instruction ends in: its identity and the guidance that its tools need.
+/// Returns the end of an agent's system instruction: its identity and the guidance that its tools need.
 fn expected_end(agent: &Value, parent: Option<&Value>, tools: &[&str]) -> String {
     let own = profile(agent);
     let mut pieces = vec![guidance::identity(own.name, own.description)];
@@ -249,7 +249,7 @@ fn expected_end(agent: &Value, parent: Option<&Value>, tools: &[&str]) -> String
     if tools.contains(&guidance::TRANSFER_TO_AGENT) && !own.is_delegated {
         let around = surroundings(agent, parent);
         let targets = guidance::transfer_targets(own.name, &around);
-        // The text names a parent without a model, too.
+        // The text names the parent even if it has no model.
         let parent = parent.filter(|_| !around.disallow_transfer_to_parent).map(profile);
         pieces.push(guidance::transfer(&targets, parent.map(|parent| parent.name)));
     }

@@ -1,4 +1,4 @@
-//! Conversations as words.
+//! Tests of conversations that are written as words.
 
 use pleach_core::{Branch, Content, EventCompaction, FunctionCall, FunctionResponse, Map, NodePath, Part};
 
@@ -6,8 +6,8 @@ use super::super::*;
 
 /// Reads a session from words, one event each, `author:what`; `u` is the user, `a` the agent, any other letter another one.
 ///
-/// What is a text, or a list of parts joined by `+`: `c1` is a call with the id 1, `r1` its response, `~text` a thought,
-/// anything else a text. Behind `/` come settings: `b=BRANCH`, `s=SCOPE`, `p=PATH`, `i=INVOCATION`, `l=ID` (long-running),
+/// The word after the colon is a text or a list of parts joined by `+`: `c1` is a call with the id 1, `r1` its response, `~text` a thought,
+/// anything else a text. Settings follow after `/`: `b=BRANCH`, `s=SCOPE`, `p=PATH`, `i=INVOCATION`, `l=ID` (long-running),
 /// `ask` (requested a confirmation), `to` (transfers), `<INVOCATION` (rewinds), `sum=1-3` (sums up the time from 1 to 3).
 /// The time of an event is its place, from 0.
 fn session(words: &str) -> Vec<Arc<Event>> {
@@ -82,7 +82,7 @@ fn set_span(event: &mut Event, span: &str) {
     event.actions_mut().set_compaction(Some(EventCompaction { start_timestamp, end_timestamp, compacted_content }));
 }
 
-/// Writes contents as words: `u:` or `m:` and the parts. Quotations are `q:` and what they quote.
+/// Writes contents as words: `u:` or `m:`, then the parts. A quotation is `q:`, then the quoted text.
 fn words(contents: &[SharedContent]) -> String {
     contents.iter().map(word).collect::<Vec<_>>().join(" ")
 }
@@ -114,7 +114,7 @@ fn part_word(part: &Part) -> String {
     }
     let text = part.text.clone().unwrap_or_default();
     let thought = if part.is_thought() { "~" } else { "" };
-    // Of a quotation only the line between the markers.
+    // Only the line between the markers of a quotation is written.
     let line = if text.contains("<<<BEGIN") { text.lines().nth(2).unwrap_or_default().to_owned() } else { text };
     format!("{thought}{line}")
 }
@@ -172,11 +172,11 @@ fn l41_inputs_of_other_nodes_are_hidden() {
     let path = NodePath::from("wf@1/agent@1");
     let own = ConversationView { path: &path, ..view() };
     check_as(&own, "u:a u:mine/p=wf@1|agent@1 u:other/p=wf@1|x@1 a:b/p=wf@1|agent@2", "u:a u:mine m:b");
-    // A response is shown wherever it was given.
+    // A response is shown, whichever node it was sent to.
     check_as(&own, "u:a a:c1 u:r1/p=wf@1|x@1", "u:a m:c1 u:r1");
 }
 
-/// A node, or the workflow around it, may be named `user`; a node whose name only begins so is another one.
+/// A node, or the workflow around it, may be named `user`. A node whose name only begins with `user` is a different node.
 #[test]
 fn l41_what_a_node_named_user_writes_is_shown() {
     let path = NodePath::from("wf@1/agent@1");
@@ -213,7 +213,7 @@ fn l44_other_agents_are_quoted() {
     check("u:a x:~hm x:~hm+hello+img", "u:a q:hello+img");
     let thinking = ConversationView { thoughts_of_others: true, ..view() };
     check_as(&thinking, "u:a x:~hm x:~so+hello", "u:a q:hm q:so+hello");
-    // Calls and responses of another agent are texts, and so is an answer of the user to its call.
+    // Calls and responses of another agent become texts. The same applies to the user's answer to such a call.
     check("u:a x:c1 x:r1 a:b", "u:a q:{} q:{} m:b");
     check("u:a x:c1/l=1 u:r1 a:b", "u:a q:{} q:{} m:b");
     let nameless = ConversationView { agent: "", ..view() };
@@ -223,7 +223,7 @@ fn l44_other_agents_are_quoted() {
 #[test]
 fn l46_summaries_replace_what_they_sum_up() {
     check("u:a a:b a:/sum=0-1 u:c", "m:sum0-1 u:c");
-    // Overlapping summaries are both kept, a contained one is not, and of equal ones the later counts.
+    // Overlapping summaries are both kept. A contained summary is not kept. If two are equal, the later one wins.
     check("u:a a:b u:c a:d a:/sum=0-2 a:/sum=1-3 u:e", "m:sum0-2 m:sum1-3 u:e");
     check("u:a a:b u:c a:/sum=0-1 a:/sum=0-2 u:e", "m:sum0-2 u:e");
     check("u:a a:b a:/sum=0-1 a:/sum=0-1 u:c", "m:sum0-1 u:c");
@@ -251,10 +251,10 @@ fn l48_responses_at_the_end_come_behind_their_calls() {
     check("u:a a:c1/l=1 a:r1 a:wait u:b a:ok u:r1", "u:a m:c1 u:r1");
     check("u:a a:c1+c2/l=1 a:r1+r2 a:wait u:r1", "u:a m:c1+c2 u:r1+r2");
     check("u:a a:c1+c2 a:r1 a:x u:r2", "u:a m:c1+c2 u:r1+r2");
-    // Two calls that are answered at once, each behind its own.
+    // Two calls that are answered at once: each response follows its own call.
     check("u:a a:c1/l=1 a:b a:c2/l=2 a:d u:r1+r2", "u:a m:c1 u:r1 m:b m:c2 u:r2");
     check("u:a a:c1/l=1 a:r1 a:b a:c2/l=2 a:d u:r2+r1", "u:a m:c1 u:r1 m:b m:c2 u:r2");
-    // An id that the model has used twice: the newest call counts.
+    // If the model has used an id twice, the response belongs to the newest call.
     check("u:a a:c1 a:r1 a:b a:c1 a:r1", "u:a m:c1 u:r1 m:b m:c1 u:r1");
 }
 
@@ -269,7 +269,8 @@ fn l49_every_call_is_followed_by_its_last_response() {
 #[test]
 fn l50_texts_between_two_updates_are_left_out() {
     check("u:a a:c1/l=1 a:r1 a:stale a:r1 u:b", "u:a m:c1 u:r1 u:b");
-    // Not when another wrote the update, in another invocation, when the user spoke, or when the first asked for consent.
+    // Texts stay if another author wrote the update, if it is in another invocation, if the user wrote in between, or if the
+    // first response asked for consent.
     check("u:a a:c1/l=1 a:r1 a:kept u:r1 u:b", "u:a m:c1 u:r1 m:kept u:b");
     check("u:a a:c1/l=1 a:r1/i=1 a:kept/i=1 a:r1/i=2 u:b", "u:a m:c1 u:r1 m:kept u:b");
     check("u:a a:c1/l=1 a:r1 a:kept u:x a:r1 u:b", "u:a m:c1 u:r1 m:kept u:x u:b");
@@ -340,27 +341,26 @@ fn l45_the_current_turn_begins_with_the_newest_message() {
     check_turn("u:a x:hello", "q:hello");
     // A transfer belongs to the turn of the message before it.
     check_turn("u:a a:b u:c x:c1/to x:r1/to", "u:c q:{} q:{}");
-    // A result that was posted reaches back to its call.
+    // If a result was posted, the turn reaches back to its call.
     check_turn("u:a a:c1/l=1 a:r1 a:wait u:b a:ok u:r1", "u:a m:c1 u:r1");
     check_turn("u:a a:c1 a:r1 u:b a:ok u:r7", "u:b m:ok");
     check_turn("u:a/i=1 a:b/i=1 u:c/i=2 u:/i=3/<2", "u:a m:b");
 }
 
-/// Issue 12, Build 2: the contents of a long session are shared. A step that is quadratic in its 40,000 events would take
-/// minutes.
+/// The contents of a long session are shared. A step with quadratic cost in its 40,000 events would take minutes.
 #[test]
 fn a_long_conversation_is_shared() {
     let events = session(&"u:question a:text+c1 a:r1 a:answer ".repeat(10_000));
     let contents = conversation(&events, &view());
     assert_eq!(contents.len(), events.len());
     assert!(contents.iter().zip(&events).all(|(content, event)| content.is_shared_with(event)));
-    // Also when the passes that pair calls and responses have to run.
+    // The same applies if the passes that pair calls and responses have to run.
     let events = session(&("u:question a:text+c1 a:r1 a:answer ".repeat(10_000) + "a:c2/l=2 u:more"));
     let contents = conversation(&events, &view());
     assert!(contents.iter().zip(&events).all(|(content, event)| content.is_shared_with(event)));
 }
 
-/// Where calls and responses are in their places, the passes that pair them change nothing.
+/// If calls and responses are already in order, the passes that pair them change nothing.
 #[test]
 fn l47_l51_what_is_in_place_is_not_moved() {
     let in_place = |log: &str| {
@@ -392,7 +392,7 @@ fn l47_l51_what_is_in_place_is_not_moved() {
     assert!(logs.filter(|log| in_place(log)).count() > 20);
 }
 
-/// 1,500 random sessions, and what google-adk 2.13.0 makes of them: `tests/python/record_conversations.py` wrote them.
+/// Compares 1,500 random sessions with the contents of google-adk 2.13.0, recorded by `tests/python/record_conversations.py`.
 #[test]
 fn l40_l53_random_conversations_are_those_of_google_adk() {
     let branch = Branch::from("p.q");
