@@ -105,7 +105,7 @@ fn write_escaped(out: &mut String, letter: char) {
 }
 
 /// Returns `true` if a letter is shown as it is. The escapes of the standard library follow the same classes as Python's; after
-/// another letter, it does not escape combining marks.
+/// another letter, they do not escape combining marks.
 fn is_printable(letter: char) -> bool {
     if letter.is_ascii() {
         return !letter.is_ascii_control();
