@@ -12,7 +12,8 @@ use crate::OutputWrapper;
 /// The name of the function that a model calls to transfer to another agent.
 pub const TRANSFER_TO_AGENT: &str = "transfer_to_agent";
 
-/// The name of the function that a model calls to answer in the form of a schema, if it cannot combine a schema with tools.
+/// The name of the function that a model calls to answer in the form of a schema, if it cannot combine a schema with
+/// tools.
 pub const SET_MODEL_RESPONSE: &str = "set_model_response";
 
 /// The name of the function that an agent calls to end the task that was delegated to it.
@@ -86,8 +87,8 @@ pub fn identity(name: &str, description: &str) -> String {
 
 /// Returns a dynamic instruction as a content of the user, for agents that also have a static instruction.
 ///
-/// The instruction stands between markers, after a text that explains them. Markers inside the instruction are replaced, so that
-/// no value of the state can end it.
+/// The instruction stands between markers, after a text that explains them. Markers inside the instruction are
+/// replaced, so that no value of the state can end it.
 // L33
 #[must_use]
 pub fn dynamic_instruction(text: &str) -> Content {
@@ -95,8 +96,8 @@ pub fn dynamic_instruction(text: &str) -> Content {
     Content::user(format!("{INSTRUCTION_PREAMBLE}\n{INSTRUCTION_BEGIN}\n{text}\n{INSTRUCTION_END}"))
 }
 
-/// Returns the agents to which the agent `name` may transfer: its sub-agents, its parent and its siblings, in this order.
-/// ADK: `_get_transfer_targets`
+/// Returns the agents to which the agent `name` may transfer: its sub-agents, its parent and its siblings, in this
+/// order. ADK: `_get_transfer_targets`
 // L65
 #[must_use]
 pub fn transfer_targets<'a>(name: &str, around: &Surroundings<'a>) -> Vec<AgentProfile<'a>> {
@@ -167,9 +168,11 @@ pub fn transfer_declaration(targets: &[AgentProfile<'_>]) -> FunctionDeclaration
     FunctionDeclaration::new(TRANSFER_TO_AGENT, description).with_parameters(parameters)
 }
 
-/// Returns the declaration of the function that takes the final answer in the form of a schema, and the wrapper of the schema.
+/// Returns the declaration of the function that takes the final answer in the form of a schema, and the wrapper of the
+/// schema.
 ///
-/// The arguments are the members of an object. A list of objects is the argument `items`, and any other value is `response`.
+/// The arguments are the members of an object. A list of objects is the argument `items`, and any other value is
+/// `response`.
 // L60
 #[must_use]
 pub fn set_model_response(schema: &Value) -> (FunctionDeclaration, OutputWrapper) {
@@ -184,7 +187,8 @@ pub fn set_model_response(schema: &Value) -> (FunctionDeclaration, OutputWrapper
 
 /// Returns the declaration of the function that ends a delegated task with its result, and the wrapper of the schema.
 ///
-/// The arguments are the members of an object; any other value is the argument `result`. Without a schema, the result is a text.
+/// The arguments are the members of an object; any other value is the argument `result`. Without a schema, the result
+/// is a text.
 // L192
 #[must_use]
 pub fn finish_task(schema: Option<&Value>) -> (FunctionDeclaration, OutputWrapper) {

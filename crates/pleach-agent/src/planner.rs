@@ -55,7 +55,8 @@ pub trait Planner: Send + Sync + 'static {
         Ok(None)
     }
 
-    /// Returns the thinking config for planners that leave planning to the model. Requests then get this config and nothing else.
+    /// Returns the thinking config for planners that leave planning to the model. Requests then get this config and
+    /// nothing else.
     fn thinking_config(&self) -> Option<&ThinkingConfig> {
         None
     }

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Number, Value};
 
-/// Returns the text of Python's `str(value)`: a string as it is, and any other value as in `repr(value)`, with sorted keys.
+/// Returns the text of Python's `str(value)`: a string as it is, and any other value as in `repr(value)`, with sorted
+/// keys.
 #[must_use]
 pub fn text(value: &Value) -> String {
     match value {
@@ -14,8 +15,8 @@ pub fn text(value: &Value) -> String {
     }
 }
 
-/// Returns the text of Python's `repr(value)`: quoted strings, `True`, `None`, `[1, 'a']`, `{'x': 1.0}`. The keys of maps are
-/// sorted.
+/// Returns the text of Python's `repr(value)`: quoted strings, `True`, `None`, `[1, 'a']`, `{'x': 1.0}`. The keys of
+/// maps are sorted.
 pub(crate) fn repr(value: &Value) -> String {
     let mut out = String::new();
     write(&mut out, value);
@@ -104,8 +105,8 @@ fn write_escaped(out: &mut String, letter: char) {
     };
 }
 
-/// Returns `true` if a letter is shown as it is. The escapes of the standard library follow the same classes as Python's; after
-/// another letter, they do not escape combining marks.
+/// Returns `true` if a letter is shown as it is. The escapes of the standard library follow the same classes as
+/// Python's; after another letter, they do not escape combining marks.
 fn is_printable(letter: char) -> bool {
     if letter.is_ascii() {
         return !letter.is_ascii_control();

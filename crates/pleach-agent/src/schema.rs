@@ -26,7 +26,8 @@ pub struct OutputWrapper {
 impl OutputWrapper {
     /// Makes a wrapper for a schema. An object's schema stays as it is; any other schema becomes the property `key`.
     ///
-    /// Definitions stay at the root, where references find them. References to other places are adjusted to the new place.
+    /// Definitions stay at the root, where references find them. References to other places are adjusted to the new
+    /// place.
     #[must_use]
     pub fn for_schema(schema: &Value, key: &str) -> Self {
         if schema.get("type").and_then(Value::as_str).is_some_and(|kind| kind.eq_ignore_ascii_case("object")) {
@@ -87,7 +88,8 @@ fn rebase(schema: &mut Value, place: &str) {
     }
 }
 
-/// Reads an answer that must fit the agent's schema. Returns `None` if the answer is blank, and omits fields that are null.
+/// Reads an answer that must fit the agent's schema. Returns `None` if the answer is blank, and omits fields that are
+/// null.
 // L151
 pub(crate) fn structured(schema: &Schema, text: &str) -> Result<Option<Value>, NodeError> {
     let value = json_in_text(text).map_err(|error| {

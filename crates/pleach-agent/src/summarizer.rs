@@ -29,8 +29,9 @@ const MOST_OF_A_CALL: usize = 2_000;
 
 /// Summarises events with a model. ADK: `LlmEventSummarizer`
 ///
-/// The prompt contains texts and thoughts, calls, and the results of calls. The arguments of a call and its result are each
-/// cut at 2,000 characters. Requests for credentials are left out. The first response with a content is the summary.
+/// The prompt contains texts and thoughts, calls, and the results of calls. The arguments of a call and its result are
+/// each cut at 2,000 characters. Requests for credentials are left out. The first response with a content is the
+/// summary.
 ///
 /// ```
 /// use pleach_agent::LlmSummarizer;

@@ -54,7 +54,8 @@ fn executable(code: &str) -> Part {
     Part { executable_code: Some(Box::new(code)), ..Part::default() }
 }
 
-/// Returns a content with its last part as text if this part is code, or a result and the only part. Otherwise returns `None`.
+/// Returns a content with its last part as text if this part is code, or a result and the only part. Otherwise returns
+/// `None`.
 pub(crate) fn show_as_text(content: &Content, executor: &dyn CodeExecutor) -> Option<Content> {
     let (last, before) = content.parts().split_last()?;
     let fenced = |(begin, end): (&str, &str), text: Option<&str>| format!("{begin}{}{end}", text.unwrap_or_default());

@@ -13,14 +13,14 @@ pub use output::{CodeOutput, OutputFile};
 
 /// Runs the code that an agent's model writes. ADK: `BaseCodeExecutor`
 ///
-/// The code is the first fenced block of a response, or a part with `executableCode` that no result follows. The rest of the
-/// response after the code is dropped. Two events are stored: the response up to the code, with the code as a part
-/// `executableCode`, and the output of the code as a part `codeExecutionResult`. Then the model is called again and reads both
-/// parts as text. After [`error_retry_attempts`](Self::error_retry_attempts) failures in a row, no code is executed, and
-/// responses are stored as they are.
+/// The code is the first fenced block of a response, or a part with `executableCode` that no result follows. The rest
+/// of the response after the code is dropped. Two events are stored: the response up to the code, with the code as a
+/// part `executableCode`, and the output of the code as a part `codeExecutionResult`. Then the model is called again
+/// and reads both parts as text. After [`error_retry_attempts`](Self::error_retry_attempts) failures in a row, no code
+/// is executed, and responses are stored as they are.
 ///
-/// If a run is cut off before the result is stored, a resume executes the code again. Only the executor itself can isolate the
-/// code from the process.
+/// If a run is cut off before the result is stored, a resume executes the code again. Only the executor itself can
+/// isolate the code from the process.
 ///
 /// # Example
 /// ```
@@ -55,13 +55,15 @@ pub trait CodeExecutor: Send + Sync + 'static {
     /// Runs code. If an executor keeps variables between calls, it finds them by `ctx.session().id()`.
     ///
     /// # Errors
-    /// An error fails the agent's run. For a failure of the code itself, return [`CodeOutput::failed`], which the model reads.
+    /// An error fails the agent's run. For a failure of the code itself, return [`CodeOutput::failed`], which the model
+    /// reads.
     ///
     /// # Cancel safety
     /// The future is dropped together with the run. The executor must then end the program.
     fn execute<'a>(&'a self, ctx: &'a CallbackContext, code: &'a str) -> BoxFuture<'a, Result<CodeOutput, NodeError>>;
 
-    /// Returns the pairs of texts that begin and end a block of code. The first pair is also used to show code to the model.
+    /// Returns the pairs of texts that begin and end a block of code. The first pair is also used to show code to the
+    /// model.
     fn code_block_delimiters(&self) -> &[(&str, &str)] {
         &[("```tool_code\n", "\n```"), ("```python\n", "\n```")]
     }

@@ -41,15 +41,16 @@ impl<A> ShellAgentBuilder<A> {
         self
     }
 
-    /// Adds a callback that is called before the agent runs. If it returns a content, this content is the answer, and the
-    /// sub-agents do not run.
+    /// Adds a callback that is called before the agent runs. If it returns a content, this content is the answer, and
+    /// the sub-agents do not run.
     #[doc(alias = "before_agent_callback")]
     pub fn before_agent(mut self, callback: impl for<'a> AgentCallback<'a>) -> Self {
         self.callbacks.before_agent.push(Arc::new(callback));
         self
     }
 
-    /// Adds a callback that is called after the agent has run. If it returns a content, this content is stored as an event.
+    /// Adds a callback that is called after the agent has run. If it returns a content, this content is stored as an
+    /// event.
     #[doc(alias = "after_agent_callback")]
     pub fn after_agent(mut self, callback: impl for<'a> AgentCallback<'a>) -> Self {
         self.callbacks.after_agent.push(Arc::new(callback));

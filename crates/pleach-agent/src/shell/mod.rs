@@ -69,8 +69,8 @@ impl Shell {
             }
             Ok(_) => {
                 if handle.agent_within_run().is_none() && !handle.invocation().is_resumable() {
-                    // As in google-adk, the next node of a graph runs on the branch of the last event. In a resumable app the
-                    // last event is the mark of the agent's end.
+                    // As in google-adk, the next node of a graph runs on the branch of the last event. In a resumable
+                    // app the last event is the mark of the agent's end.
                     handle.set_branch(run.last_branch());
                 }
                 span.end(SpanEnd::Completed);
@@ -100,8 +100,8 @@ impl Shell {
     }
 }
 
-/// Returns `true` if the agent is the root, whose events have no path. Inside another shell agent, an agent is a call of that
-/// agent.
+/// Returns `true` if the agent is the root, whose events have no path. Inside another shell agent, an agent is a call
+/// of that agent.
 // L175
 fn is_first(handle: &RunHandle) -> bool {
     let is_root = handle.parent().is_none_or(|parent| parent.node_path().is_root());

@@ -81,7 +81,8 @@ impl Recorded {
     }
 }
 
-/// Returns `true` if a direct sub-agent escalates in an event of the session from `seen` on. Advances `seen` past these events.
+/// Returns `true` if a direct sub-agent escalates in an event of the session from `seen` on. Advances `seen` past these
+/// events.
 // L177
 pub(super) fn has_escalated(shell: &AgentSpec, handle: &RunHandle, seen: &mut usize) -> bool {
     let ic = handle.invocation();

@@ -42,8 +42,8 @@ pub(super) fn pieces(template: &str) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
-/// Finds the next text in braces at or after `from`: opening braces, letters that are not braces, closing braces. Opening braces
-/// after `$` or `\` are skipped.
+/// Finds the next text in braces at or after `from`: opening braces, letters that are not braces, closing braces.
+/// Opening braces after `$` or `\` are skipped.
 fn braces(template: &str, rest: &str, from: usize) -> Option<(usize, usize)> {
     let offset = template.len() - rest.len();
     let mut from = from;

@@ -19,7 +19,8 @@ pub trait TemplateSource: Sync {
     /// Loads the newest version of an artifact. Returns `None` if there is no artifact with this name.
     ///
     /// # Errors
-    /// [`TemplateError::NoArtifactService`] if there is no artifact service, and [`TemplateError::Artifact`] if loading failed.
+    /// [`TemplateError::NoArtifactService`] if there is no artifact service, and [`TemplateError::Artifact`] if loading
+    /// failed.
     fn artifact<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Part>, TemplateError>>;
 }
 
@@ -62,8 +63,8 @@ pub trait TemplateSource: Sync {
 /// ```
 ///
 /// # Errors
-/// A state key or artifact is absent although its reference is not optional, or an artifact cannot be loaded. Errors about
-/// absent keys and artifacts name `agent`.
+/// A state key or artifact is absent although its reference is not optional, or an artifact cannot be loaded. Errors
+/// about absent keys and artifacts name `agent`.
 ///
 /// # Cancel safety
 /// The future only reads, so it can be dropped at any time.

@@ -127,7 +127,8 @@ fn l14_artifacts_are_loaded_by_any_name() {
     assert_eq!(render("no reference", json!({}), false).unwrap(), "no reference");
 }
 
-/// Renders 1,000 random templates, whose results `tests/python/record_templates.py` has recorded from google-adk 2.13.0.
+/// Renders 1,000 random templates, whose results `tests/python/record_templates.py` has recorded from google-adk
+/// 2.13.0.
 #[test]
 fn l12_l19_random_templates_are_rendered_as_google_adk_does() {
     struct Recorded;

@@ -15,9 +15,9 @@ use crate::schema::{structured, without_nulls};
 
 /// An agent as a tool. ADK: `AgentTool`
 ///
-/// Every call runs the agent in a conversation of its own, which is not stored. The agent sees the arguments and the session's
-/// state, but not the conversation of its caller. Its state changes and the files that it saves become the caller's. The result
-/// is the agent's last text.
+/// Every call runs the agent in a conversation of its own, which is not stored. The agent sees the arguments and the
+/// session's state, but not the conversation of its caller. Its state changes and the files that it saves become the
+/// caller's. The result is the agent's last text.
 ///
 /// The agent's input schema defines the arguments. Without a schema they are `{"request": text}`.
 ///

@@ -17,8 +17,8 @@ const NAMES: &str = "artifact_names";
 /// The prefix of the names of the user's files.
 const OF_USER: &str = "user:";
 
-/// Returns the tool that a model calls to read the files of the session and the user. The app needs an artifact service. See
-/// [`LoadArtifacts`]. ADK: `load_artifacts_tool`
+/// Returns the tool that a model calls to read the files of the session and the user. The app needs an artifact
+/// service. See [`LoadArtifacts`]. ADK: `load_artifacts_tool`
 #[must_use]
 #[doc(alias = "load_artifacts_tool")]
 pub fn load_artifacts() -> LoadArtifacts {
@@ -39,9 +39,9 @@ pub fn load_artifacts() -> LoadArtifacts {
 
 /// The tool that a model calls to read files.
 ///
-/// Every request lists the names of the files. If the model calls for files, only the next request has their contents; the
-/// session does not store them. Images, audio, video and PDF are sent as they are, and texts as text. For other files, the model
-/// gets the name, the type and the size.
+/// Every request lists the names of the files. If the model calls for files, only the next request has their contents;
+/// the session does not store them. Images, audio, video and PDF are sent as they are, and texts as text. For other
+/// files, the model gets the name, the type and the size.
 #[derive(Clone)]
 pub struct LoadArtifacts {
     declaration: Arc<FunctionDeclaration>,
@@ -51,8 +51,8 @@ pub struct LoadArtifacts {
 type Convert = dyn Fn(Part, &str) -> Option<Part> + Send + Sync;
 
 impl LoadArtifacts {
-    /// Sets the function that converts a file for the model. Its arguments are the file and the name. If it returns `None`, the
-    /// file is left out. ADK: `process_artifact`
+    /// Sets the function that converts a file for the model. Its arguments are the file and the name. If it returns
+    /// `None`, the file is left out. ADK: `process_artifact`
     #[must_use]
     pub fn convert(mut self, convert: impl Fn(Part, &str) -> Option<Part> + Send + Sync + 'static) -> Self {
         self.convert = Arc::new(convert);
@@ -138,7 +138,8 @@ fn names_in(fields: &Map) -> Option<Vec<String>> {
     names.as_array()?.iter().map(|name| name.as_str().map(str::to_owned)).collect()
 }
 
-/// Loads a listed file. Models may omit the prefix of a user's file, or add it to a name that is listed without the prefix.
+/// Loads a listed file. Models may omit the prefix of a user's file, or add it to a name that is listed without the
+/// prefix.
 async fn load(name: &str, listed: &[String], ctx: &ToolContext) -> Result<Option<Part>, NodeError> {
     let is_listed = |name: &str| listed.iter().any(|known| known == name);
     let of_user = format!("{OF_USER}{name}");

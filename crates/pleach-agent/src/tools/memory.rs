@@ -64,9 +64,9 @@ impl Tool for LoadMemory {
     }
 }
 
-/// Returns the tool that searches earlier sessions with the user's message before each request, and shows the results to the
-/// model. The model does not call it. If a search fails, the request has no results, and a warning is logged. ADK:
-/// `preload_memory_tool`
+/// Returns the tool that searches earlier sessions with the user's message before each request, and shows the results
+/// to the model. The model does not call it. If a search fails, the request has no results, and a warning is logged.
+/// ADK: `preload_memory_tool`
 #[must_use]
 #[doc(alias = "preload_memory_tool")]
 pub fn preload_memory() -> impl Tool {

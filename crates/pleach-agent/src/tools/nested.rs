@@ -77,8 +77,8 @@ impl Nested {
     }
 }
 
-/// Returns the sorted ids of the long-running calls without a response. A status with which the agent has continued is a
-/// response as well.
+/// Returns the sorted ids of the long-running calls without a response. A status with which the agent has continued is
+/// a response as well.
 // L197
 fn unanswered(events: &[Arc<Event>]) -> Vec<String> {
     let mut ids = BTreeSet::new();
@@ -150,8 +150,8 @@ fn record(ic: &InvocationHandle, event: &Arc<Event>) {
     ic.record(event, None, event.actions().state_writes(), ic.services().clock.now());
 }
 
-/// Moves the changes of an event to the call. Operations stay operations, which the session's store applies. Therefore no change
-/// of a parallel agent or of another session is lost.
+/// Moves the changes of an event to the call. Operations stay operations, which the session's store applies. Therefore
+/// no change of a parallel agent or of another session is lost.
 fn adopt(ic: &InvocationHandle, event: &Arc<Event>, ctx: &ToolContext) -> Result<(), NodeError> {
     let mut changes = Arc::clone(event);
     ic.resolve_delta(&mut changes);

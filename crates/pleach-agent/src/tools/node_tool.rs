@@ -16,13 +16,13 @@ use crate::OutputWrapper;
 
 /// A node as a tool: a function, a workflow, an agent. ADK: `NodeTool`
 ///
-/// Every call is a run of the node below the agent's run: the run's events are stored, a question pauses the agent, and a resume
-/// continues a run that was cut off. The result is the node's output.
+/// Every call is a run of the node below the agent's run: the run's events are stored, a question pauses the agent, and
+/// a resume continues a run that was cut off. The result is the node's output.
 ///
-/// The arguments come from the node's input schema, or from the type that a workflow has declared with `.input::<T>()`. The
-/// members of an object are the arguments, and any other input is the argument `request`. If a node reads a type of its own and
-/// declares no schema, an agent or workflow with this tool does not build, because the model would be offered a text. Arguments
-/// that do not fit go back to the model.
+/// The arguments come from the node's input schema, or from the type that a workflow has declared with `.input::<T>()`.
+/// The members of an object are the arguments, and any other input is the argument `request`. If a node reads a type of
+/// its own and declares no schema, an agent or workflow with this tool does not build, because the model would be
+/// offered a text. Arguments that do not fit go back to the model.
 ///
 /// ```
 /// use pleach_agent::{LlmAgent, NodeTool};
@@ -73,7 +73,8 @@ impl NodeTool {
         let options = RunOptions::default().run_id(id).use_sub_branch(true);
         match ctx.run_node(&*self.node, NodeInput::json(input), options).await {
             Ok(output) => Ok(output.to_value()),
-            // For the agent, this is the failure of a tool and not of a child: a resume repeats a call that has no response.
+            // For the agent, this is the failure of a tool and not of a child: a resume repeats a call that has no
+            // response.
             Err(error) => match error.child_failure() {
                 Some(failure) => {
                     run.forget_failure(failure);
@@ -142,13 +143,14 @@ fn declared_schema(spec: &NodeSpec) -> Option<&Schema> {
     spec.input_schema.as_ref().or(spec.reads_schema.as_ref())
 }
 
-/// Returns `true` if a type can be read from a text, because the model is offered a text. It may be any text, or the text of a
-/// number or a truth value.
+/// Returns `true` if a type can be read from a text, because the model is offered a text. It may be any text, or the
+/// text of a number or a truth value.
 fn takes_text(reader: &InputReader) -> bool {
     ["text", "1", "true"].into_iter().any(|text| reader.check(&NodeInput::json(text)).is_ok())
 }
 
-/// Returns a fault if nothing declares the schema of the node's input. A type that can be read from a text needs no schema.
+/// Returns a fault if nothing declares the schema of the node's input. A type that can be read from a text needs no
+/// schema.
 fn unknown_shape(spec: &NodeSpec) -> Option<NodeFault> {
     if declared_schema(spec).is_some() {
         return None;
