@@ -16,8 +16,8 @@ pub fn ensure_call_ids(content: &mut Content, ids: &dyn IdGen) {
     }
 }
 
-/// Makes the run id for the id of a call. A run id must not consist of digits only, and must not contain the characters
-/// that separate paths and branches.
+/// Makes the run id for the id of a call. A run id must not consist of digits only. It must not contain spaces, control
+/// characters, or the characters that separate paths and branches.
 pub(crate) fn run_id(call: &str) -> String {
     let is_plain = |letter: char| !matches!(letter, '/' | '@' | '.') && !letter.is_whitespace() && !letter.is_control();
     if !call.is_empty() && call.chars().all(is_plain) && !call.chars().all(|letter| letter.is_ascii_digit()) {

@@ -40,7 +40,7 @@ struct ShellRun<'a> {
     /// The context of the agent's own events.
     handle: RunHandle,
     input: NodeInput,
-    /// What the session had recorded of this run when it started.
+    /// The session's record of this run at its start.
     recorded: Recorded,
 }
 
